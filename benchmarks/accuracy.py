@@ -31,7 +31,7 @@ from benchmarks.accuracy_methods import (
 )
 from benchmarks.sizes import few
 from matrixdp import Privacy
-from matrixdp.release.registry import load_plugins
+from matrixdp.release.registered import load_plugins
 from matrixdp.types import Floats
 
 DELTA = 1e-6

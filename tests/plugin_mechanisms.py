@@ -4,8 +4,7 @@ import numpy as np
 
 from matrixdp import Stream
 from matrixdp.noise import draw_gaussian
-from matrixdp.release.mechanism_release import MechanismRelease
-from matrixdp.release.registry import gaussian_cost, register_mechanism
+from matrixdp.release.registered import MechanismRelease, gaussian_cost, register_mechanism
 
 
 def noisy(name, query, privacy, data, stream, simulation, *, simplify=lambda matrix: matrix):

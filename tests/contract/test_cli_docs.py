@@ -10,7 +10,7 @@ import pytest
 
 from matrixdp.cli.exits import ExitCode
 from matrixdp.cli.main import cli, run
-from matrixdp.cli.options import QUERIES
+from matrixdp.release.options import QUESTIONS
 
 DOCS = Path(__file__).parents[2] / "docs" / "cli.md"
 TEXT = DOCS.read_text(encoding="utf-8")
@@ -52,7 +52,7 @@ def test_no_option_is_in_the_guide_that_is_not_there():
 
 
 def test_queries_and_exit_codes_are_documented():
-    for query in QUERIES:
+    for query in QUESTIONS:
         assert f"`{query}`" in TEXT
     for code in ExitCode:
         assert f"| {int(code)} |" in TEXT

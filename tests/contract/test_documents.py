@@ -10,7 +10,7 @@ import pytest
 import matrixdp
 from document_blocks import BLOCK, run_blocks
 from matrixdp.cli.main import run
-from matrixdp.release import registry
+from matrixdp.release import registered
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [
@@ -27,7 +27,8 @@ def name(document):
 @pytest.mark.parametrize("document", [d for d in DOCUMENTS if "```python" in d.read_text()], ids=name)
 def test_python_blocks_run_and_print_what_is_shown(document, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(registry, "_MECHANISMS", dict(registry._MECHANISMS))  # what a document registers ends with it
+    # what a document registers ends with it
+    monkeypatch.setattr(registered, "_MECHANISMS", dict(registered._MECHANISMS))
     run_blocks(document, {"python", "sh", "toml"} if document in LESSONS else {"python"})
 
 

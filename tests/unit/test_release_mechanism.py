@@ -10,17 +10,17 @@ import matrixdp as mdp
 import matrixdp.baselines
 from matrixdp.errors import MechanismError
 from matrixdp.ledger import Approximate, Gaussian, Pure, Reserve
-from matrixdp.release import registry
-from matrixdp.release.mechanism_release import MechanismRelease
-from matrixdp.release.registry import (
+from matrixdp.release import registered
+from matrixdp.release.registered import (
     Mechanism,
+    MechanismRelease,
     find_mechanism,
     gaussian_cost,
     pure_cost,
     register_mechanism,
     registered_mechanisms,
+    release_mechanism,
 )
-from matrixdp.release.run_mechanism import release_mechanism
 
 TOTAL = mdp.Privacy(4, 1e-6)
 PRIVACY = mdp.Privacy(0.5, 1e-7)
@@ -39,7 +39,7 @@ def ledger(tmp_path):
 @pytest.fixture(autouse=True)
 def _own_registry(monkeypatch):
     registered_mechanisms()
-    monkeypatch.setattr(registry, "_MECHANISMS", dict(registry._MECHANISMS))
+    monkeypatch.setattr(registered, "_MECHANISMS", dict(registered._MECHANISMS))
 
 
 def laplace_release(query, privacy, data, *, stream=None, simulation=False, changes=None):

@@ -6,7 +6,7 @@ import pytest
 
 import matrixdp as mdp
 from matrixdp.adaptive import private_moment
-from matrixdp.release.mechanism_release import MechanismRelease
+from matrixdp.release.registered import MechanismRelease
 
 PRIVACY = mdp.Privacy(1, 1e-6)
 SIZE = 40

@@ -13,14 +13,14 @@ from matrixdp.baselines.exponential import exponential
 from matrixdp.baselines.gaussian import analytic_gaussian, analyze_gauss, classical_gaussian
 from matrixdp.baselines.johnson_lindenstrauss import johnson_lindenstrauss
 from matrixdp.baselines.laplace import laplace
-from matrixdp.release.mechanism_release import MechanismRelease as MechanismRelease
-from matrixdp.release.registry import Mechanism as Mechanism
-from matrixdp.release.registry import find_mechanism as find_mechanism
-from matrixdp.release.registry import gaussian_cost as gaussian_cost
-from matrixdp.release.registry import pure_cost as pure_cost
-from matrixdp.release.registry import register_mechanism as register_mechanism
-from matrixdp.release.registry import registered_mechanisms as registered_mechanisms
-from matrixdp.release.run_mechanism import release_mechanism as release_mechanism
+from matrixdp.release.registered import Mechanism as Mechanism
+from matrixdp.release.registered import MechanismRelease as MechanismRelease
+from matrixdp.release.registered import find_mechanism as find_mechanism
+from matrixdp.release.registered import gaussian_cost as gaussian_cost
+from matrixdp.release.registered import pure_cost as pure_cost
+from matrixdp.release.registered import register_mechanism as register_mechanism
+from matrixdp.release.registered import registered_mechanisms as registered_mechanisms
+from matrixdp.release.registered import release_mechanism as release_mechanism
 
 __all__ = [
     "adaptive_cov",

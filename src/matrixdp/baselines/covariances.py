@@ -19,8 +19,7 @@ from matrixdp.errors import ParameterError
 from matrixdp.noise import Stream
 from matrixdp.privacy import Neighbours, Privacy
 from matrixdp.queries import MatrixQuery, Query, SecondMoment
-from matrixdp.release.mechanism_release import MechanismRelease
-from matrixdp.release.registry import check_arguments, gaussian_cost, register_mechanism
+from matrixdp.release.registered import MechanismRelease, check_arguments, gaussian_cost, register_mechanism
 from matrixdp.sensitivity import FrobeniusBall
 from matrixdp.types import Floats
 

@@ -17,8 +17,7 @@ from matrixdp.mechanisms.mechanism import check_stream
 from matrixdp.noise import Stream, draw_normal
 from matrixdp.privacy import Privacy
 from matrixdp.queries import MatrixQuery
-from matrixdp.release.mechanism_release import MechanismRelease
-from matrixdp.release.registry import check_arguments, pure_cost, register_mechanism
+from matrixdp.release.registered import MechanismRelease, check_arguments, pure_cost, register_mechanism
 from matrixdp.types import Floats
 
 

@@ -12,8 +12,7 @@ from matrixdp.ledger import Gaussian
 from matrixdp.noise import Stream
 from matrixdp.privacy import Privacy
 from matrixdp.queries import MatrixQuery
-from matrixdp.release.mechanism_release import MechanismRelease
-from matrixdp.release.registry import check_arguments, gaussian_cost, register_mechanism
+from matrixdp.release.registered import MechanismRelease, check_arguments, gaussian_cost, register_mechanism
 
 
 def classical_share(privacy: Privacy) -> float:

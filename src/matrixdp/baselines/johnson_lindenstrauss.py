@@ -23,8 +23,7 @@ from matrixdp.mechanisms.mechanism import check_stream
 from matrixdp.noise import Stream, draw_normal
 from matrixdp.privacy import Privacy
 from matrixdp.queries import Identity, SecondMoment
-from matrixdp.release.mechanism_release import MechanismRelease
-from matrixdp.release.registry import check_arguments, register_mechanism
+from matrixdp.release.registered import MechanismRelease, check_arguments, register_mechanism
 from matrixdp.sensitivity import max_quadratic
 from matrixdp.types import Floats
 

@@ -16,8 +16,7 @@ from matrixdp.noise.envelope import exp_bounds
 from matrixdp.noise.matrix import SQRT2, triangle_to_vector, vector_to_triangle
 from matrixdp.privacy import Privacy
 from matrixdp.queries import Identity, MatrixQuery, SecondMoment
-from matrixdp.release.mechanism_release import MechanismRelease
-from matrixdp.release.registry import check_arguments, pure_cost, register_mechanism
+from matrixdp.release.registered import MechanismRelease, check_arguments, pure_cost, register_mechanism
 from matrixdp.types import Floats
 
 BEST_WEIGHT = 2 ** (1 / 3)

@@ -1,7 +1,7 @@
 """The command line: from a table to a private matrix, without writing code.
 
-`commands` declares the commands and their options and imports nothing slow, so that ``matrixdp --help`` is quick.
-`actions` does the work: the command ``matrixdp design`` is declared in `commands.design` and done in `actions.design`.
+Each command is in the module of its name, or in `extras`. So that ``matrixdp --help`` is quick, functions import what
+is slow to import, such as NumPy; `design_text` and `release_text` print what two of the commands found.
 """
 
 from __future__ import annotations

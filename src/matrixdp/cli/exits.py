@@ -1,4 +1,4 @@
-"""Exit codes, and errors as one or two lines on standard error.
+"""Exit codes, errors as one or two lines on standard error, and interrupts during a release.
 
 ====  =================================================================================
 0     success
@@ -18,11 +18,15 @@
 from __future__ import annotations
 
 import re
+import signal
 import sys
+import threading
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from enum import IntEnum
+from types import FrameType, TracebackType
+from typing import Any, Self
 
 import click
 
@@ -39,6 +43,7 @@ from matrixdp.errors import (
 from matrixdp.release.options import OPTION
 
 _PASSWORD = re.compile(r"(?<=://)[^\s/@]*:\S*(?=@)|(?<=password=)[^\s&]+")
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class ExitCode(IntEnum):
@@ -144,3 +149,51 @@ def name_flag(option: str) -> str:
     """An option of a request as it is written on the command line."""
     name = OPTION[option].public_name if option in OPTION else option
     return f"--{name.replace('_', '-')}"
+
+
+class DeferredInterrupts:
+    """A context in which interrupts can be deferred: after the charge, a release should be finished.
+
+    Before `defer` is called, Ctrl-C and SIGTERM raise `KeyboardInterrupt`: nothing has been charged then.
+
+    Attributes
+    ----------
+    pending : bool
+        Whether an interrupt was deferred.
+    """
+
+    def __init__(self) -> None:
+        self.pending = False
+        self._deferring = False
+        self._previous: Any = None
+        self._previous_terminate: Any = None
+
+    def defer(self) -> None:
+        """From now on, only note that there was an interrupt."""
+        if not self._deferring and threading.current_thread() is threading.main_thread():
+            self._previous = [signal.signal(number, self._note) for number in _SIGNALS]
+            self._deferring = True
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        if not self.pending:
+            with suppress(OSError):
+                sys.stderr.write("matrixdp: already charged; finishing first.\n")
+        self.pending = True
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():
+            self._previous_terminate = signal.signal(signal.SIGTERM, _raise_interrupt)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._deferring:
+            for number, handler in zip(_SIGNALS, self._previous, strict=True):
+                signal.signal(number, handler)
+        if self._previous_terminate is not None:
+            signal.signal(signal.SIGTERM, self._previous_terminate)
+
+
+def _raise_interrupt(*_: Any) -> None:
+    raise KeyboardInterrupt

@@ -6,19 +6,16 @@ import sys
 
 import click
 
-from matrixdp.cli.commands.answer import answer
-from matrixdp.cli.commands.audit import audit
-from matrixdp.cli.commands.bench import bench
-from matrixdp.cli.commands.completion import completion
-from matrixdp.cli.commands.demo import demo
-from matrixdp.cli.commands.design import design
-from matrixdp.cli.commands.ledger import ledger
-from matrixdp.cli.commands.release import release
-from matrixdp.cli.commands.reproduce import reproduce
-from matrixdp.cli.commands.schema import schema
-from matrixdp.cli.commands.studio import studio
+from matrixdp.cli.answer import answer
+from matrixdp.cli.audit import audit
+from matrixdp.cli.design import design
 from matrixdp.cli.exits import run_safely
-from matrixdp.cli.styles import Group
+from matrixdp.cli.extras import bench, completion, demo, reproduce
+from matrixdp.cli.ledger import ledger
+from matrixdp.cli.output import Group
+from matrixdp.cli.release import release
+from matrixdp.cli.schema import schema
+from matrixdp.cli.studio import studio
 from matrixdp.version import __version__
 
 _WORKFLOW = """\

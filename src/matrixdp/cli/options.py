@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
-from matrixdp.release.options import CALIBRATIONS as CALIBRATIONS
-from matrixdp.release.options import METHODS as METHODS
-from matrixdp.release.options import NEIGHBOURS as NEIGHBOURS
-from matrixdp.release.options import OPTION, QUESTIONS
+from matrixdp.release.options import OPTION
+from matrixdp.release.options import name_option as name_field
 
 F = TypeVar("F", bound=Callable[..., Any])
-T = TypeVar("T")
 
-QUERIES = tuple(QUESTIONS)
-UNITS = ("record", "person", "edge", "node")
 PATH = click.Path(path_type=Path)
 
 
@@ -50,11 +44,11 @@ def combine_options(*options: Callable[[F], F]) -> Callable[[F], F]:
     return decorate
 
 
-def split_options(values: dict[str, Any], kind: type[T]) -> tuple[T, dict[str, Any]]:
-    """An instance of the dataclass `kind`, made from the values that are its fields, and the other values."""
-    names = {field.name for field in fields(kind)}  # type: ignore[arg-type]
-    own = {name: value for name, value in values.items() if name in names}
-    return kind(**own), {name: value for name, value in values.items() if name not in names}
+def split_request(values: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The values that `Request.parse` takes, and the other values."""
+    names = {name_field(name) for name in OPTION}
+    asked = {name: value for name, value in values.items() if name in names}
+    return asked, {name: value for name, value in values.items() if name not in names}
 
 
 def _parse_delimiter(_context: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:
@@ -76,6 +70,17 @@ author_options = combine_options(
     name_option("--actor", help="Who does this; recorded in the ledger. [default: user@host]"),
     name_option("--purpose", help="What it is for; recorded in the ledger."),
 )
+
+
+def ledger_options(use: str, pays: str) -> Callable[[F], F]:
+    """The options that name a ledger, one of its data sets, and the allowance that `pays`; `use` explains --ledger."""
+    return combine_options(
+        click.option("--ledger", type=LEDGER, metavar="PATH|URL", help=use),
+        name_option("--dataset", help="Name of the data set in the ledger."),
+        name_option("--allowance", help=f"The allowance of the data set that {pays}. [default: what is not allotted]"),
+    )
+
+
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
 delimiter_option = click.option(
     "--delimiter",
@@ -94,7 +99,7 @@ def request_option(name: str) -> Callable[[F], F]:
     elif option.kind in _TYPES:
         attributes["type"] = _TYPES[option.kind]
     elif name == "points":
-        attributes["type"] = PATH
+        attributes["type"] = click.Path()
     if option.default is not None:
         attributes |= {"default": option.default, "show_default": True}
     if option.required:
@@ -102,7 +107,16 @@ def request_option(name: str) -> Callable[[F], F]:
     if option.metavar:
         attributes["metavar"] = option.metavar
     flag = f"--{option.public_name.replace('_', '-')}"
-    return name_option(flag, **attributes) if name in ("person", "id") else click.option(flag, **attributes)
+    if name in ("person", "id"):
+        return name_option(flag, **attributes)
+    return click.option(flag, callback=_refuse_empty, **attributes)
+
+
+def _refuse_empty(context: click.Context, parameter: click.Parameter, value: Any) -> Any:
+    """The value, unless it is an empty text, which `Request.parse` would read as an option that was left out."""
+    if value == "":
+        raise click.BadParameter("it must not be empty.", context, parameter)
+    return value
 
 
 epsilon_option, delta_option = request_option("epsilon"), request_option("delta")

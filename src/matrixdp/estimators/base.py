@@ -38,7 +38,7 @@ from matrixdp.records import Blocks, Records, as_records, choose_columns, requir
 from matrixdp.records.expanded_columns import ExpandBlock, ExpandedColumns, ExpandedRecords, read_table
 from matrixdp.records.records import MappedRecords
 from matrixdp.release.charging import release_fit
-from matrixdp.release.notebook import SIMULATION
+from matrixdp.release.released import SIMULATION
 from matrixdp.release.result import Release
 from matrixdp.types import Floats
 
@@ -374,20 +374,8 @@ class MomentEstimator(PrivateEstimator):
         """Spend the budget on a moment of a table's features, and perhaps of the columns that follow them.
 
         Records are expanded, and fitted like numbers. Where numbers may be missing, or people have several rows, it is
-        one release of the moments of a table.
-
-        Parameters
-        ----------
-        X
-            As given to `fit`.
-        aim : str
-        features, last : ExpandedColumns
-        values : mapping of str, optional
-            The columns of `last`, unless the records are outside of memory.
-        targets : int
-            Number of last columns that a regression predicts.
-        design
-            Options of `TableMoments`.
+        one release of `TableMoments`, with the options `design`. `values` has the columns `last`, unless the records
+        are outside of memory; a regression predicts the last `targets` of them.
         """
         if not features.complete or self.person is not None:
             return self._fit_table(X, features, () if last is None else tuple(last.columns), values, **design)
@@ -398,17 +386,7 @@ class MomentEstimator(PrivateEstimator):
     def _read_expanded(
         self, X: Any, parts: Sequence[ExpandedColumns], values: Mapping[str, Any] | None = None
     ) -> Records:
-        """Records of a table, expanded block by block.
-
-        Parameters
-        ----------
-        X
-            As given to `fit`.
-        parts : sequence of ExpandedColumns
-            The features, and perhaps the targets.
-        values : mapping of str, optional
-            Columns of the targets, unless the records are outside of memory.
-        """
+        """Records of a table, expanded block by block; `values` has targets that are in memory."""
         if is_read_in_parts(X):
             columns = Columns([column for part in parts for column in part.columns])
             return MappedRecords(_select(X, columns), ExpandBlock(tuple(parts)))

@@ -128,9 +128,7 @@ class PrivateLinearDiscriminant(ClassifierMixin, MomentEstimator):  # type: igno
     ) -> tuple[NDArray[Any], ExpandedColumns, dict[str, Any] | None]:
         """Classes, their column, and its values unless they are outside of memory."""
         if is_read_in_parts(X):
-            names = parse_target_names(y)
-            if len(names) > 1:
-                raise ParameterError(f"y must be the name of one column of labels, got {len(names)} instead.")
+            names = parse_target_names(y, one="column of labels")
             check_targets_apart(columns.names, names)
             classes = parse_classes(self.classes, None, simulation=False)
             return classes, self._class_column(names[0], classes.tolist()), None

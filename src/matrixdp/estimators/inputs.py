@@ -114,8 +114,8 @@ def parse_bounds(bounds: Any, size: int, name: str) -> Bounds:
     return bounds
 
 
-def parse_target_names(y: Any) -> tuple[str, ...]:
-    """Names of the target columns, where records are read in parts.
+def parse_target_names(y: Any, *, one: str = "") -> tuple[str, ...]:
+    """Names of the target columns, where records are read in parts; where there must be one, `one` says of what.
 
     Examples
     --------
@@ -125,6 +125,8 @@ def parse_target_names(y: Any) -> tuple[str, ...]:
     names = (y,) if isinstance(y, str) else tuple(y) if isinstance(y, list | tuple) else ()
     if not names or not all(isinstance(name, str) for name in names):
         raise ParameterError("y must be the name of the target's column, or a list of names, as X is not in memory.")
+    if one and len(names) > 1:
+        raise ParameterError(f"y must be the name of one {one}, got {len(names)} instead.")
     return names
 
 

@@ -75,9 +75,7 @@ class PrivateKernelRidge(RegressorMixin, MomentEstimator):  # type: ignore[misc]
         if in_parts and self.person is not None:
             raise ParameterError("person must be left out for records outside of memory. Give X as a data frame.")
         if in_parts:
-            X, names = self._validate_features(X), parse_target_names(y)
-            if len(names) > 1:
-                raise ParameterError(f"y must be the name of one target, got {len(names)} instead.")
+            X, names = self._validate_features(X), parse_target_names(y, one="target")
         else:
             X, y = self._validate_features(X, y=y, y_numeric=True)
         alpha = check_number(self.alpha, "alpha", at_least=0)

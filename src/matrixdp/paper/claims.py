@@ -10,13 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import stats
 
-from matrixdp.paper.experiment import Figure
-from matrixdp.paper.gains import PANELS, direction_key
+from matrixdp.paper.experiment import Figure, read_published
 from matrixdp.paper.tables import CANNOT, NOT, REPRODUCED, VERDICTS, ReportTable, number
 from matrixdp.paper.trials import PARTS
 from matrixdp.types import Floats
@@ -104,9 +104,8 @@ def find_no_gain(groups: Sequence[Any], *, paired: bool) -> Finding:
     return gain._replace(p=min(gain.p, loss.p), verdict=NOT if found else REPRODUCED)
 
 
-def find_effect(groups: Sequence[Any], *, paired: bool) -> Finding:
-    """At least one of the rows differs from the others (Kruskal and Wallis, who have no pairs)."""
-    del paired
+def find_effect(groups: Sequence[Any], **_paired: bool) -> Finding:
+    """At least one of the rows differs from the others (Kruskal and Wallis, whose test has no pairs)."""
     return _conclude(", ".join(number(float(one.mean())) for one in groups), float(stats.kruskal(*groups).pvalue))
 
 
@@ -140,10 +139,10 @@ class Claim(NamedTuple):
         Its section, and what it says.
     published : str
         The paper's figures; those of its two rows by default.
-    test : str
-        A key of `TESTS`, 'slower' or 'faster' for times, or 'none' where no measurement can decide.
     rows : tuple
         Parts and rows, or numbers, in the order that the test expects.
+    test : str
+        A key of `TESTS`, 'slower' or 'faster' for times, or 'none' where no measurement can decide.
     factor : float
         Of the first row.
     remark : str
@@ -151,11 +150,33 @@ class Claim(NamedTuple):
 
     place: str
     text: str
-    published: str
-    test: str
+    published: str = ""
     rows: tuple[Key | float, ...] = ()
+    test: str = "less"
     factor: float = 1.0
     remark: str = ""
+
+    @property
+    def keys(self) -> list[Key]:
+        """Its rows without the numbers."""
+        return [row for row in self.rows if isinstance(row, tuple)]
+
+    @property
+    def figures(self) -> list[Figure]:
+        """The paper's figures of the two rows that it compares, or none."""
+        found = [PARTS[part].published.get(row) for part, row in self.keys if part in PARTS]
+        both = [figure for figure in found if figure is not None]
+        return both if len(self.rows) == len(both) == 2 else []
+
+
+@cache
+def claims() -> list[Claim]:
+    """All claims, in the paper's order."""
+    found = []
+    for facts in read_published()["claim"]:
+        rows = (tuple(row.split(": ", 1)) if isinstance(row, str) else row for row in facts.get("rows", ()))
+        found.append(Claim(**{**facts, "rows": tuple(rows)}))
+    return found
 
 
 def measure_z(smaller: Figure, larger: Figure) -> float | None:
@@ -163,187 +184,6 @@ def measure_z(smaller: Figure, larger: Figure) -> float | None:
     if not (smaller.half and larger.half):
         return None
     return (larger.mean - smaller.mean) / (math.hypot(smaller.half, larger.half) / 1.96)
-
-
-def _published(claim: Claim) -> list[Figure]:
-    """The paper's figures of the two rows that a claim compares, or none."""
-    if claim.test not in TESTS:
-        return []
-    found = [PARTS[row[0]].published.get(row[1]) for row in claim.rows if isinstance(row, tuple)]
-    both = [figure for figure in found if figure is not None]
-    return both if len(claim.rows) == len(both) == 2 else []
-
-
-# The claims, in the paper's order
-
-_RIVALS = {
-    "gaussian": "the Gaussian mechanism",
-    "jl": "the JL transform",
-    "laplace": "the Laplace mechanism",
-    "exponential": "the Exponential mechanism",
-}
-_TITLES = {"exp1": "Exp. I", "exp2": "Exp. II", "exp3": "Exp. III"}
-
-
-def _keys(part: str, *rows: str) -> tuple[Key, ...]:
-    return tuple((part, row) for row in rows)
-
-
-def _versus(part: str, own: str) -> list[Claim]:
-    """MVG has a smaller error than each rival."""
-    return [
-        Claim(_TITLES[part], f"{own.upper()} has a smaller error than {name}", "", "less", _keys(part, own, rival))
-        for rival, name in _RIVALS.items()
-    ]
-
-
-def claims() -> list[Claim]:
-    """All claims, in the paper's order."""
-    one, two, three = _TITLES.values()
-    figures = PARTS["exp1"].published
-    excess = figures["mvg-1"].mean / figures["non-private"].mean
-    return [
-        Claim(
-            one,
-            "MVG-1 is similar to the non-private baseline (here: its error is at most the published 1.325 times)",
-            "0.01624 against 0.01226",
-            "less",
-            _keys("exp1", "mvg-1", "non-private"),
-            1 / excess,
-        ),
-        Claim(
-            one,
-            "MVG-1 beats the random guess",
-            "0.01624 against 0.03989",
-            "less",
-            _keys("exp1", "mvg-1", "random guess"),
-            remark="So does the constant 0, which needs no data.",
-        ),
-        *_versus("exp1", "mvg-1"),
-        Claim(
-            one,
-            "MVG-1 is better than the pure mechanisms by about 150% (here: by the lesser published ratio, 1.36)",
-            "ratios 1.53 (Laplace), 1.36 (Exponential)",
-            "less",
-            _keys("exp1", "mvg-1", "laplace", "exponential"),
-            1.36,
-        ),
-        Claim(
-            one,
-            "MVG-2, which pays for its directions, is better than every non-MVG method",
-            "0.01643 against 0.01913, 0.01682, 0.02482, 0.02202",
-            "less",
-            _keys("exp1", "mvg-2", *_RIVALS),
-        ),
-        Claim(
-            one,
-            "MVG-1 is the best MVG mechanism",
-            "0.01624 against 0.01643",
-            "less",
-            _keys("exp1", "mvg-1", "mvg-2"),
-        ),
-        Claim(
-            two,
-            "MVG has a reasonably small error of 0.2387 (here: no larger than that)",
-            "0.2384 ± 0.0215 (table)",
-            "less",
-            (("exp2", "mvg"), 0.2387),
-        ),
-        *_versus("exp2", "mvg"),
-        Claim(two, "MVG provides the best utility of all", "0.2384", "less", _keys("exp2", "mvg", *_RIVALS)),
-        Claim(
-            two,
-            "The gain over the Exponential mechanism is not significant",
-            "0.2384 against 0.2455",
-            "no gain",
-            _keys("exp2", "mvg", "exponential"),
-        ),
-        Claim(
-            two,
-            "With the form for positive semidefinite queries (the longer version), MVG beats the compared methods",
-            "none in this version",
-            "less",
-            _keys("exp2", "mvg/theorem2-psd", *_RIVALS),
-        ),
-        Claim(
-            three,
-            "MVG has a very small RSS of 0.06657 (here: no larger than that)",
-            "0.06657 ± 0.0019",
-            "less",
-            (("exp3", "mvg"), 0.06657),
-        ),
-        *_versus("exp3", "mvg"),
-        Claim(
-            three,
-            "MVG provides the best utility of all",
-            "0.06657",
-            "less",
-            _keys("exp3", "mvg", *_RIVALS),
-            remark="All rows of the identity query are at the random guess, so no order among them means anything.",
-        ),
-        *_claims_on_directions(),
-        Claim(
-            "Runtime",
-            "MVG runs much slower than the Gaussian and Laplace mechanisms (here: twice as slow in every experiment)",
-            "ratios to MVG 0.003 to 0.28",
-            "slower",
-            _keys("runtime", "gaussian", "laplace"),
-        ),
-        Claim(
-            "Runtime",
-            "MVG runs much faster than the JL transform and the Exponential mechanism (here: twice as fast)",
-            "ratios to MVG 5.3 to 1174",
-            "faster",
-            _keys("runtime", "jl", "exponential"),
-            remark="The rivals are drawn directly here; the published times are those of other algorithms.",
-        ),
-        *[
-            Claim(
-                "Projection",
-                f"MVG-1 with all features beats {_RIVALS[rival]} on ALT and Y alone",
-                f"0.01624 against {figure}",
-                "less",
-                (("exp1", "mvg-1"), ("subspace", rival)),
-            )
-            for rival, figure in (("gaussian", "0.02538 ± 0.00065"), ("jl", "0.02863 ± 0.00022"))
-        ],
-        Claim(
-            "Projection",
-            "The gain over both is more than 150% (here: 1.5 times)",
-            "ratios 1.56 and 1.76",
-            "less",
-            (("exp1", "mvg-1"), *_keys("subspace", "gaussian", "jl")),
-            1.5,
-        ),
-    ]
-
-
-def _claims_on_directions() -> list[Claim]:
-    """Claims that the paper makes of a figure, so that it prints no numbers."""
-    place, none = "Directions", "figure only"
-    rows = {
-        panel: _keys("directions", *(direction_key(panel, "theorem2", name, 1.0) for name in sets))
-        for panel, sets in PANELS.items()
-    }
-    listed = []
-    for panel, title in _TITLES.items():
-        names, last = list(PANELS[panel]), None if panel == "exp3" else -1  # i.i.d. noise, in Exp. III alone
-        text = f"{title}: direction {names[0]} is better than {'; '.join(names[1:last])}"
-        listed.append(Claim(place, text, none, "less", rows[panel][:last]))
-    for panel, title in _TITLES.items():
-        text, remark = (
-            f"{title}: the choice of directions has an effect",
-            "An effect, not the claimed order: see above.",
-        )
-        listed.append(Claim(place, text, none, "effect", rows[panel], remark=remark))
-    text = "Exp. III: directional noise is much better than i.i.d. noise (here: half the error)"
-    listed.append(Claim(place, text, none, "less", (rows["exp3"][0], rows["exp3"][-1]), 2.0))
-    for panel in ("exp1", "exp2"):
-        text = f"{_TITLES[panel]}: several directions have comparable performance (here: the two best within 10%)"
-        listed.append(Claim(place, text, none, "likeness", rows[panel][:-1]))
-    text = "Directional noise is robust to the choice of directions"
-    remark = "A conclusion from the claims above, not a measurement."
-    return [*listed, Claim(place, text, "none", "none", remark=remark)]
 
 
 MODES = ("printed", "exact", "fair")
@@ -386,14 +226,13 @@ def _paired(part: str, row: str) -> bool:
 
 def judge(claim: Claim, evidence: Evidence, mode: str = "printed") -> Finding:
     """Test a claim on what was measured, with the calibrations of a mode."""
-    keys = [row for row in claim.rows if isinstance(row, tuple)]
     if claim.test == "none":
         return Finding("", math.nan, CANNOT)
     if claim.test in ("slower", "faster"):
-        return find_slower(evidence.timings, [row for _, row in keys], sign=1 if claim.test == "slower" else -1)
+        return find_slower(evidence.timings, [row for _, row in claim.keys], sign=1 if claim.test == "slower" else -1)
     groups = [evidence.values[resolve(row, mode)] if isinstance(row, tuple) else row for row in claim.rows]
     options: dict[str, Any] = {"factor": claim.factor} if claim.factor != 1.0 else {}
-    return TESTS[claim.test](groups, paired=all(_paired(*key) for key in keys), **options)
+    return TESTS[claim.test](groups, paired=all(_paired(*key) for key in claim.keys), **options)
 
 
 def tabulate_claims(evidence: Evidence, *, simulated: bool) -> ReportTable:
@@ -414,7 +253,7 @@ def tabulate_claims(evidence: Evidence, *, simulated: bool) -> ReportTable:
 
 
 def _list_claim(i: int, claim: Claim, evidence: Evidence) -> dict[str, Any]:
-    figures = _published(claim)
+    figures = claim.figures
     printed = " against ".join(f"{one.mean:.4g} ± {one.half:.3g}" for one in figures)
     facts = {
         "number": i,

@@ -7,7 +7,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import TextIO
 
@@ -26,7 +26,7 @@ from matrixdp.paper.trials import (
     run_cell,
     store_result,
 )
-from matrixdp.release.registry import load_plugins
+from matrixdp.release.registered import load_plugins
 
 
 class Progress:
@@ -107,12 +107,10 @@ def _parallel(missing: Sequence[Cell], processes: int, plugins: Sequence[str]) -
     with ProcessPoolExecutor(
         processes, mp_context=context, initializer=_start_worker, initargs=(list(plugins),)
     ) as pool:
-        waiting: set[Future[CellResult]] = {pool.submit(run_cell, cell) for cell in missing}
+        futures = [pool.submit(run_cell, cell) for cell in missing]
         try:
-            while waiting:
-                done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-                for future in done:
-                    yield future.result()
+            for future in as_completed(futures):
+                yield future.result()
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from matrixdp.datasets import CATALOGUE, load_table, scale_to_unit
 from matrixdp.design import optimal
 from matrixdp.domain.bounds import Bounds
 from matrixdp.noise import draw_normal
-from matrixdp.paper.experiment import Experiment, Figure, Row, design_noise, registered_rows
+from matrixdp.paper.experiment import Experiment, Row, design_noise, registered_rows
 from matrixdp.queries import Identity, Moments, SecondMoment
 from matrixdp.types import Floats
 
@@ -51,15 +51,6 @@ def find_components(moment: Floats) -> Floats:
 ANCHORS = ("rss_anchor1", "rss_anchor2", "rss_anchor3", "rss_anchor4")
 _SEQUENCES = 44
 MOVEMENT = SecondMoment(Bounds([-1.0] * 4, [1.0] * 4, names=ANCHORS), records=2021)
-FIRST_PUBLISHED = {  # table "Results from Exp. II"; its text says 0.2387 where its table says 0.2384
-    "non-private": Figure(0.0),
-    "random guess": Figure(3.671e-1),
-    "mvg": Figure(2.384e-1, 0.215e-1),
-    "gaussian": Figure(2.485e-1, 0.207e-1),
-    "jl": Figure(2.394e-1, 0.216e-1),
-    "laplace": Figure(2.634e-1, 0.174e-1),
-    "exponential": Figure(2.455e-1, 0.209e-1),
-}
 
 
 @cache
@@ -94,6 +85,8 @@ _ANY_LENGTH = replace(
 
 def first_rows() -> list[Row]:
     """References, the paper's rows, MVG in the other calibrations, and better designs."""
+    best: dict[str, Any] = {"allocation": optimal()}
+    radii = {"radius": (1.75, 1.5, 1.25, 1.0)}
     return [
         FIRST.reference(
             "non-private",
@@ -106,28 +99,16 @@ def first_rows() -> list[Row]:
             lambda _trial, stream: [measure_variance(draw_directions(stream, 4, 1)[0])],
         ),
         *FIRST.mvg_rows(),
-        FIRST.row("gaussian", "Gaussian (Analyze Gauss, classical)", "paper", "Analyze Gauss", calibration="classical"),
-        FIRST.jl_row("published"),
-        FIRST.row("laplace", "Laplace", "paper", "Laplace"),
-        _DIRECTION.row("exponential", "Exponential (PPCA)", "paper", "PPCA"),
         FIRST.row(
-            "optimal",
-            "MVG, exact, optimal allocation (here: i.i.d.)",
-            "beyond",
-            design_noise,
-            allocation=optimal(),
-            structured=False,
+            "gaussian", "Gaussian (Analyze Gauss, classical)", "Analyze Gauss", group="paper", calibration="classical"
         ),
-        FIRST.row("gaussian/exact", "Gaussian (Analyze Gauss, exact)", "beyond", "Analyze Gauss"),
-        FIRST.jl_row("exact"),
+        *FIRST.common_rows("jl", "laplace"),
+        _DIRECTION.row("exponential", "Exponential (PPCA)", "PPCA", group="paper"),
+        FIRST.row("optimal", "MVG, exact, optimal allocation (here: i.i.d.)", design_noise, structured=False, **best),
+        FIRST.row("gaussian/exact", "Gaussian (Analyze Gauss, exact)", "Analyze Gauss"),
+        *FIRST.common_rows("jl/exact"),
         FIRST.row(
-            "radius",
-            "Optimal allocation, records cut to a ball",
-            "beyond",
-            design_noise,
-            {"radius": (1.75, 1.5, 1.25, 1.0)},
-            vary=_cut_to_ball,
-            allocation=optimal(),
+            "radius", "Optimal allocation, records cut to a ball", design_noise, radii, vary=_cut_to_ball, **best
         ),
         *registered_rows(second_moment=FIRST, components=_ANY_LENGTH),
     ]
@@ -142,15 +123,6 @@ def _cut_to_ball(radius: float) -> Experiment:
 FEATURES = CATALOGUE["ctg"].columns[:21]
 BOUNDS = Bounds([0.0] * 21, [1.0] * 21, names=FEATURES)
 RECORDS = 2126
-ALL_PUBLISHED = {  # table "Results from Exp. III"
-    "non-private": Figure(0.0),
-    "random guess": Figure(12.393e-2),
-    "mvg": Figure(6.657e-2, 0.193e-2),
-    "gaussian": Figure(7.029e-2, 0.216e-2),
-    "jl": Figure(6.718e-2, 0.229e-2),
-    "laplace": Figure(7.109e-2, 0.211e-2),
-    "exponential": Figure(7.223e-2, 0.211e-2),
-}
 
 
 @cache
@@ -195,16 +167,14 @@ def all_rows() -> list[Row]:
             lambda _trial, stream: [measure_residual(np.linalg.qr(draw_normal(stream, (21, 21)))[0])],
         ),
         *ALL.mvg_rows(),
-        *ALL.rival_rows(ALL_BY_MOMENT),
-        *ALL.exact_rows(),
-        ALL_BY_MOMENT.row(
-            "analyze gauss", "Second moment about the origin (Analyze Gauss, exact)", "beyond", "Analyze Gauss"
-        ),
-        ALL_BY_MOMENT.jl_row("exact"),
+        *ALL.common_rows("gaussian"),
+        *ALL_BY_MOMENT.common_rows("jl"),
+        *ALL.common_rows("laplace", "exponential", "identity/optimal", "gaussian/exact"),
+        ALL_BY_MOMENT.row("analyze gauss", "Second moment about the origin (Analyze Gauss, exact)", "Analyze Gauss"),
+        *ALL_BY_MOMENT.common_rows("jl/exact"),
         ALL_BY_MOMENT.row(
             "moments",
             "Moments about the midpoint, optimal allocation",
-            "beyond",
             design_noise,
             {"radius": (None, 2.0, 1.75, 1.5, 1.25)},
             vary=_measure_moments,

@@ -6,9 +6,10 @@ column of the table that its row is in.
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from hashlib import sha256
 from inspect import getfile
 from itertools import product
@@ -187,6 +188,12 @@ class Figure(NamedTuple):
     half: float = 0.0
 
 
+@cache
+def read_published() -> dict[str, Any]:
+    """What the paper prints, from ``published.toml``."""
+    return tomllib.loads((Path(__file__).parent / "published.toml").read_text("utf-8"))
+
+
 class Trial(NamedTuple):
     """One trial: an error for each way of evaluating the release, and what the release cost."""
 
@@ -294,10 +301,10 @@ class Experiment:
         self,
         key: str,
         label: str,
-        group: str,
         method: str | Mechanism | Method,
         sweep: Mapping[str, Iterable[Any]] | None = None,
         *,
+        group: str = "beyond",
         vary: Callable[..., Experiment] | None = None,
         epsilon: float = 1.0,
         **options: Any,
@@ -306,11 +313,12 @@ class Experiment:
 
         Parameters
         ----------
-        key, label, group : str
+        key, label : str
         method : str, Mechanism or callable
             A registered mechanism or its name, or a function of a query, a privacy and settings by keyword.
         sweep : mapping from a setting to its values, optional
             All combinations are tried.
+        group : str
         vary : callable, optional
             From the settings to the experiment that is run; otherwise the settings are the method's.
         epsilon : float
@@ -337,48 +345,43 @@ class Experiment:
             self.row(
                 kind if calibration == "theorem2" else f"{kind}/{calibration}",
                 f"{kind.upper()}, {words}",
-                "paper" if calibration == "theorem2" else "calibration",
                 method,
                 {"tau": TAUS},
+                group="paper" if calibration == "theorem2" else "calibration",
                 calibration=calibration,
             )
             for calibration, words in CALIBRATIONS.items()
             for kind, method in (kinds or {"mvg": partial(mvg, important=self.important)}).items()
         ]
 
-    def jl_row(self, calibration: str) -> Row:
-        """The Johnson-Lindenstrauss transform with the published or the exact threshold, over its dimension."""
-        key, group = ("jl", "paper") if calibration == "published" else ("jl/exact", "beyond")
-        label, sweep = f"JL transform ({calibration} threshold)", {"draws": self.draws}
-        return self.row(key, label, group, "Johnson-Lindenstrauss", sweep, calibration=calibration)
+    def common_rows(self, *keys: str) -> list[Row]:
+        """Rows of `COMMON`; the Johnson-Lindenstrauss transform is swept over its dimension."""
+        found = []
+        for key in keys:
+            label, group, method, options = COMMON[key]
+            sweep = {"draws": self.draws} if key.startswith("jl") else None
+            found.append(self.row(key, label, method, sweep, group=group, **options))
+        return found
 
-    def gaussian_row(self, *, exact: bool) -> Row:
-        """The Gaussian mechanism, in its classical or its exact calibration."""
-        if exact:
-            return self.row("gaussian/exact", "Gaussian (exact)", "beyond", "analytic Gaussian")
-        return self.row("gaussian", "Gaussian (classical)", "paper", "classical Gaussian")
 
-    def exact_rows(self) -> list[Row]:
-        """Isotropic noise with the exact calibration, as an optimal design and as the Gaussian mechanism."""
-        label = "Identity query, optimal allocation"
-        best = self.row("identity/optimal", label, "beyond", design_noise, allocation=optimal())
-        return [best, self.gaussian_row(exact=True)]
-
-    def rival_rows(self, jl: Experiment) -> list[Row]:
-        """The mechanisms that the paper compares with on records; `jl` is the experiment that JL is run on."""
-        return [
-            self.gaussian_row(exact=False),
-            jl.jl_row("published"),
-            self.row("laplace", "Laplace", "paper", "Laplace"),
-            self.row("exponential", "Exponential (textbook)", "paper", "exponential", halved=True),
-        ]
+# Rows that several experiments have: label, group, method and its options.
+COMMON: dict[str, tuple[str, str, str | Method, dict[str, Any]]] = {
+    "gaussian": ("Gaussian (classical)", "paper", "classical Gaussian", {}),
+    "jl": ("JL transform (published threshold)", "paper", "Johnson-Lindenstrauss", {"calibration": "published"}),
+    "laplace": ("Laplace", "paper", "Laplace", {}),
+    "exponential": ("Exponential (textbook)", "paper", "exponential", {"halved": True}),
+    "identity/optimal": ("Identity query, optimal allocation", "beyond", design_noise, {"allocation": optimal()}),
+    "gaussian/exact": ("Gaussian (exact)", "beyond", "analytic Gaussian", {}),
+    "jl/exact": ("JL transform (exact threshold)", "beyond", "Johnson-Lindenstrauss", {"calibration": "exact"}),
+}
+RIVALS = {"gaussian": "Gaussian", "jl": "JL transform", "laplace": "Laplace", "exponential": "Exponential"}
 
 
 def registered_rows(**experiments: Experiment) -> list[Row]:
     """A row for every mechanism that a user has registered, for each task (with "_" for "-") of an experiment."""
     tasks = {name.replace("_", "-"): experiment for name, experiment in experiments.items()}
     return [
-        experiment.row(f"registered/{task}/{one.name}", f"{one.name} ({task})", "registered", one)
+        experiment.row(f"registered/{task}/{one.name}", f"{one.name} ({task})", one, group="registered")
         for task, experiment in tasks.items()
         for one in registered_mechanisms(task)
         if not one.builtin

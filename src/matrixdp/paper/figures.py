@@ -17,7 +17,7 @@ from matrixdp.domain.bounds import Bounds
 from matrixdp.noise import Stream
 from matrixdp.paper.components import FIRST, MOVEMENT
 from matrixdp.paper.experiment import CALIBRATIONS
-from matrixdp.paper.gains import EPSILONS, FITS, IMPORTANCES, PANELS, SHAPES, direction_key, gain_key, weighted_task
+from matrixdp.paper.gains import EPSILONS, FITS, IMPORTANCES, PANELS, SHAPES, direction_key, gain_key
 from matrixdp.paper.tables import SIMULATED, Rows, list_methods, number
 from matrixdp.paper.trials import EXPERIMENTS, Best, Summary, is_simulated, write_atomically
 from matrixdp.privacy import Privacy
@@ -41,31 +41,31 @@ _SAMPLES, _SHARE, _ANGLE = 250, 0.9, math.radians(35)
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure of the report, with its caption, for the page."""
+    """A figure of the report, with its caption; one from simulated data is marked in its title."""
 
     name: str
     title: str
     caption: str
-    svg: str
+    drawings: Sequence[Drawing]
+    simulated: bool = False
+    stacked: bool = False
 
+    @property
+    def svg(self) -> str:
+        """The image for a page, which has the style."""
+        return self._make_image(inline=True)
 
-def make_picture(
-    drawings: Sequence[Drawing],
-    folder: Path,
-    name: str,
-    title: str,
-    caption: str,
-    *,
-    simulated: bool = False,
-    stacked: bool = False,
-) -> Picture:
-    """A figure, written to ``name.svg``; one from simulated data is marked in its title."""
-    if simulated:
-        mark = Drawing((text(0, 10, SIMULATED, size=11, kind="text bold"),), 6.2 * len(SIMULATED), 14.0)
-        drawings, stacked = ([mark, *drawings], True) if stacked or len(drawings) == 1 else (drawings, False)
-    words = f"{SIMULATED}: {title}" if simulated else title
-    write_atomically(folder / f"{name}.svg", make_image(drawings, words, caption, stacked=stacked))
-    return Picture(name, title, caption, make_image(drawings, words, caption, inline=True, stacked=stacked))
+    def write(self, folder: Path) -> None:
+        """Write the image to a file that needs no page."""
+        write_atomically(folder / f"{self.name}.svg", self._make_image(inline=False))
+
+    def _make_image(self, *, inline: bool) -> str:
+        drawings, stacked = self.drawings, self.stacked
+        if self.simulated and (stacked or len(drawings) == 1):
+            mark = Drawing((text(0, 10, SIMULATED, size=11, kind="text bold"),), 6.2 * len(SIMULATED), 14.0)
+            drawings, stacked = [mark, *drawings], True
+        title = f"{SIMULATED}: {self.title}" if self.simulated else self.title
+        return make_image(drawings, title, self.caption, inline=inline, stacked=stacked)
 
 
 def _fit_scale(values: Sequence[float], *, log: bool) -> Scale:
@@ -85,7 +85,7 @@ def _stretch(dots: Sequence[Dot]) -> list[float]:
     return [end for dot in dots for end in (dot.value, dot.high, dot.other) if end is not None]
 
 
-def draw_comparison(part: str, best: Mapping[str, Best], folder: Path) -> Picture:
+def draw_comparison(part: str, best: Mapping[str, Best]) -> Picture:
     """Published and measured errors of every row, as fractions of the random guess."""
     order, printed = list(_GROUPS), EXPERIMENTS[part].published
     guess = best["random guess"].summary.mean
@@ -102,10 +102,10 @@ def draw_comparison(part: str, best: Mapping[str, Best], folder: Path) -> Pictur
     drawing = draw_dots(dots, scale, "error / error of a random guess", **options)
     title = f"{EXPERIMENTS[part].title}: published and measured"
     caption = "Each divided by the random guess of its own source, since absolute figures differ."
-    return make_picture([drawing], folder, f"{part}-comparison", title, caption, simulated=is_simulated(part))
+    return Picture(f"{part}-comparison", title, caption, [drawing], is_simulated(part))
 
 
-def draw_tasks(best: Rows, folder: Path) -> Picture:
+def draw_tasks(best: Rows) -> Picture:
     """One panel a task, one line a method."""
     kinds = dict.fromkeys(("mvg", "mvg/exact"), "p-other") | dict.fromkeys(FITS, "p-mark") | {"fixed": "p-green"}
     panels = []
@@ -117,15 +117,15 @@ def draw_tasks(best: Rows, folder: Path) -> Picture:
         )
     title = "Adaptive fits on the paper's tasks"
     caption = "Errors with 95% intervals; smaller is better. Exp. II and III have logarithmic axes."
-    return make_picture(panels, folder, "gains", title, caption, simulated=is_simulated("gains"), stacked=True)
+    return Picture("gains", title, caption, panels, is_simulated("gains"), stacked=True)
 
 
-def draw_weights(gains: Mapping[str, Best], folder: Path) -> Picture:
+def draw_weights(gains: Mapping[str, Best]) -> Picture:
     """The error relative to i.i.d. noise, over the importance of three features."""
     curves = []
     for kind, (shape, label) in zip(("p-grey", "p-other", "p-mark"), SHAPES.items(), strict=True):
-        found = [gains[gain_key(weighted_task(one), shape)].summary for one in IMPORTANCES]
-        base = [gains[gain_key(weighted_task(one), "i.i.d.")].summary.mean for one in IMPORTANCES]
+        found = [gains[gain_key(one, shape)].summary for one in IMPORTANCES]
+        base = [gains[gain_key(one, "i.i.d.")].summary.mean for one in IMPORTANCES]
         means = [one.mean / of for one, of in zip(found, base, strict=True)]
         halves = np.array([one.half / of for one, of in zip(found, base, strict=True)])
         curves.append(Curve(np.array([IMPORTANCES, means], float), label, kind, halves=halves))
@@ -136,11 +136,10 @@ def draw_weights(gains: Mapping[str, Best], folder: Path) -> Picture:
         "Weighted error of the second moment of Exp. III at epsilon = 1, with 95% intervals, over that of i.i.d. "
         "noise. The shape of the noise is fixed in advance, from the public weights."
     )
-    simulated = is_simulated("gains")
-    return make_picture([drawing], folder, "gains-weights", "Known weights", caption, simulated=simulated)
+    return Picture("gains-weights", "Known weights", caption, [drawing], is_simulated("gains"))
 
 
-def draw_directions(best: Mapping[str, Best], folder: Path) -> Picture:
+def draw_directions(best: Mapping[str, Best]) -> Picture:
     """Three panels, as in the paper: solid lines are the exact calibration, dashed ones Theorem 2 as printed."""
     panels = []
     for panel, sets in PANELS.items():
@@ -159,8 +158,7 @@ def draw_directions(best: Mapping[str, Best], folder: Path) -> Picture:
         "Error over epsilon, delta = 1/N, 95% of the budget on the named features, with 95% intervals. Solid: the "
         "exact calibration. Dashed: Theorem 2 as printed."
     )
-    title, simulated = "Effect of noise directions", is_simulated("directions")
-    return make_picture(panels, folder, "directions", title, caption, simulated=simulated)
+    return Picture("directions", "Effect of noise directions", caption, panels, is_simulated("directions"))
 
 
 def make_designs(angle: float) -> tuple[Design, Design]:
@@ -171,7 +169,7 @@ def make_designs(angle: float) -> tuple[Design, Design]:
     return directional, make_design(query, privacy, allocation=isotropic())
 
 
-def draw_noise(folder: Path, seed: int) -> Picture:
+def draw_noise(seed: int) -> Picture:
     """Directional against i.i.d. noise of two features, at the same guarantee: samples, ellipses, directions."""
     panels = {"along a feature": 0.0, "along a rotated direction": _ANGLE}
     spread = [math.sqrt(float(make_designs(angle)[0].colcov.variances.min())) for angle in panels.values()]
@@ -183,7 +181,7 @@ def draw_noise(folder: Path, seed: int) -> Picture:
         "Ellipses contain 95%. The gain along the direction is offset by more noise across it."
     )
     title = "Directional and i.i.d. noise with the same guarantee"
-    return make_picture([_draw_samples(name, at, seed) for name, at in panels.items()], folder, "noise", title, caption)
+    return Picture("noise", title, caption, [_draw_samples(name, at, seed) for name, at in panels.items()])
 
 
 def _draw_samples(title: str, angle: float, seed: int) -> Drawing:
@@ -223,7 +221,7 @@ def list_limits() -> dict[str, float]:
     return {**found, "exact, any": largest, "exact, i.i.d.": largest * query.shape[0]}
 
 
-def draw_design_space(folder: Path) -> Picture:
+def draw_design_space() -> Picture:
     """The design space of Exp. II, log-log: every condition on the product is a line, private on its lower left."""
     found, scale = list_limits(), Scale(10**-2.5, 1e5, log=True)
     design = make_design(MOVEMENT, FIRST.budget(), allocation=binary(FIRST.important, 0.95))
@@ -254,7 +252,7 @@ def draw_design_space(folder: Path) -> Picture:
         "the noise's own units, not at norms; a directional design (star) lies beyond the line that holds for every "
         "covariance, and is private all the same. The legend gives the limit on the product."
     )
-    return make_picture([drawing], folder, "design-space", "The design space of Exp. II", caption)
+    return Picture("design-space", "The design space of Exp. II", caption, [drawing])
 
 
 def _bound_product(limit: float, scale: Scale) -> Floats:

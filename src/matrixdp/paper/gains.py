@@ -54,21 +54,22 @@ SHAPES = {
 }
 
 
-def gain_key(task: str, row: str) -> str:
-    """Key of a row of a task, which is 'exp1' to 'exp3' or a `weighted_task`."""
-    return f"{task}/{row}"
-
-
-def weighted_task(importance: int) -> str:
-    """Name of the task in which three features count `importance` times as much as the others."""
-    return f"weights {importance}"
+def gain_key(task: str | int, row: str) -> str:
+    """Key of a row of a task: 'exp1' to 'exp3', or how many times as much three features count as the others."""
+    return f"{task}/{row}" if isinstance(task, str) else f"weights {task}/{row}"
 
 
 def gain_rows() -> list[Row]:
     """Adaptive rows of the three tasks, and three shapes of noise for each importance."""
     fits = [
         experiment.row(
-            gain_key(task, directions), label, "adaptive", fit_adaptively, aim=aim, read=read, directions=directions
+            gain_key(task, directions),
+            label,
+            fit_adaptively,
+            group="adaptive",
+            aim=aim,
+            read=read,
+            directions=directions,
         )
         for task, (experiment, aim, read) in TASKS.items()
         for directions, label in FITS.items()
@@ -136,14 +137,13 @@ def _weighted_rows(importance: int) -> list[Row]:
         return [float(np.sqrt((squares * error**2).sum()))]
 
     experiment = replace(components.ALL, query=SecondMoment(components.BOUNDS, records), score=score)
-    key = {shape: gain_key(weighted_task(importance), shape) for shape in SHAPES}
     rows: dict[str, tuple[Method, dict[str, Any] | None, dict[str, Any]]] = {
         "i.i.d.": (mvg, None, {"important": None}),
         "binary": (mvg, {"tau": TAUS}, {"important": important}),
         "optimal": (design_noise, None, {"allocation": optimal(factors), "structured": False}),
     }
     return [
-        experiment.row(key[shape], SHAPES[shape], "weights", method, sweep, **options)
+        experiment.row(gain_key(importance, shape), SHAPES[shape], method, sweep, group="weights", **options)
         for shape, (method, sweep, options) in rows.items()
     ]
 
@@ -186,8 +186,8 @@ def direction_rows() -> list[Row]:
         EXPERIMENTS[panel].row(
             direction_key(panel, calibration, name, epsilon),
             f"{name}, {calibration}, epsilon {epsilon:g}",
-            "paper" if calibration == "theorem2" else "calibration",
             mvg,
+            group="paper" if calibration == "theorem2" else "calibration",
             epsilon=epsilon,
             important=important,
             tau=TAU,

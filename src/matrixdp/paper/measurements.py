@@ -19,28 +19,14 @@ import numpy as np
 from matrixdp.baselines import find_mechanism
 from matrixdp.design import binary, make_design
 from matrixdp.paper import components, regression
-from matrixdp.paper.experiment import Experiment
+from matrixdp.paper.experiment import RIVALS, Experiment, read_published
 from matrixdp.paper.gains import EXPERIMENTS as _TASKS
 from matrixdp.paper.tables import ReportTable
-from matrixdp.paper.trials import is_simulated, write_atomically
+from matrixdp.paper.trials import PARTS, is_simulated, write_atomically
 from matrixdp.queries import SecondMoment
 from matrixdp.types import Floats
 
-_NAMES = {
-    "mvg": "MVG (exact)",
-    "gaussian": "Gaussian",
-    "jl": "JL transform",
-    "laplace": "Laplace",
-    "exponential": "Exponential",
-}
 EXPERIMENTS = dict(zip(("I", "II", "III"), _TASKS.values(), strict=True))
-PUBLISHED = {  # table "Runtime": milliseconds for Exp. I, II, III
-    "mvg": (36.2, 1.8, 3.2e3),
-    "gaussian": (1.0, 0.4, 10.0),
-    "jl": (192.7, 637.4, 2.57e6),
-    "laplace": (0.4, 0.5, 8.0),
-    "exponential": (627.2, 2112.7, 2.00e6),
-}
 Timings = dict[str, dict[str, list[float]]]
 
 
@@ -75,16 +61,16 @@ def load_timings(folder: Path, repeats: int) -> Timings:
 
 def tabulate_runtime(timings: Timings) -> ReportTable:
     """Milliseconds, and ratios to MVG, measured and published."""
-    rows = []
-    for key, label in _NAMES.items():
+    published, rows = read_published()["runtime"], []
+    for key, label in {"mvg": "MVG (exact)", **RIVALS}.items():
         row: dict[str, Any] = {"method": label, "key": key}
         for i, name in enumerate(EXPERIMENTS):
             own, mvg = (float(np.median(timings[name][one])) for one in (key, "mvg"))
             row |= {
                 f"ms_{name}": own * 1e3,
                 f"ratio_{name}": own / mvg,
-                f"published_ms_{name}": PUBLISHED[key][i],
-                f"published_ratio_{name}": PUBLISHED[key][i] / PUBLISHED["mvg"][i],
+                f"published_ms_{name}": published[key][i],
+                f"published_ratio_{name}": published[key][i] / published["mvg"][i],
             }
         rows.append(row)
     columns = {"method": "Method"}
@@ -153,10 +139,10 @@ _Line = tuple[str, str, str, float, float]
 
 
 def _read_regression(non_private: float) -> Iterable[_Line]:
-    target = regression.records()[:, -1]
+    target, figures = regression.records()[:, -1], PARTS["exp1"].published
     guess = np.random.default_rng(0).random((_TRIALS, target.size))
     random = float(np.sqrt(np.square(guess - target).mean()))
-    printed = regression.PUBLISHED["random guess"].mean, regression.PUBLISHED["non-private"].mean
+    printed = figures["random guess"].mean, figures["non-private"].mean
     names = "random guess (uniform)", "non-private"
     ratio = ("I", "the same", "random guess over non-private", random / non_private, printed[0] / printed[1])
 
@@ -166,15 +152,20 @@ def _read_regression(non_private: float) -> Iterable[_Line]:
     yield from (*read("RMSE of data in [0, 1]", random, non_private), ratio)
     yield from read("norm of the errors over their number", random / math.sqrt(97), non_private / math.sqrt(97))
     yield from read("mean square error", random**2, non_private**2)
-    gaussian = regression.PUBLISHED["gaussian"].mean
     constants = (("0, what kernel ridge makes of noise", 0.0), ("1/2", 0.5), ("the mean", float(target.mean())))
     for name, value in constants:
-        yield "I", f"RMSE of the constant {name}", "Gaussian row", regression.rmse(value, target), gaussian
+        yield (
+            "I",
+            f"RMSE of the constant {name}",
+            "Gaussian row",
+            regression.rmse(value, target),
+            figures["gaussian"].mean,
+        )
 
 
 def _read_first() -> Iterable[_Line]:
     records, moment, _ = components.load_movement()
-    published = components.FIRST_PUBLISHED["random guess"].mean
+    published = PARTS["exp2"].published["random guess"].mean
     for where, found in (("origin", moment), ("mean", np.cov(records.T, bias=True))):
         values = np.linalg.eigvalsh(found)
         random = float(values[-1] - values.mean())
@@ -190,7 +181,7 @@ def _read_all() -> Iterable[_Line]:
         "about the mean, scaled to [-1, 1]": 2 * (data - data.mean(axis=0)),
         "records divided by the largest norm": data / float(np.linalg.norm(data, axis=1).max()),
     }
-    published = components.ALL_PUBLISHED["random guess"].mean
+    published = PARTS["exp3"].published["random guess"].mean
     for name, records in readings.items():
         yield "III", name, "random guess (uniform basis)", _guess_basis(records), published
 

@@ -29,7 +29,7 @@ from matrixdp.datasets import load_table, scale_to_unit
 from matrixdp.design import make_design
 from matrixdp.domain.bounds import Bounds
 from matrixdp.noise import Stream
-from matrixdp.paper.experiment import Experiment, Figure, Row, design_noise, mvg, mvg_pca, registered_rows
+from matrixdp.paper.experiment import Experiment, Row, design_noise, mvg, mvg_pca, registered_rows
 from matrixdp.queries import Identity, Moments, SecondMoment
 from matrixdp.types import Floats
 
@@ -38,22 +38,6 @@ IMPORTANT = ("sgpt", "drinks")
 TRAIN = 248
 BOUNDS = Bounds([0.0] * 6, [1.0] * 6, names=COLUMNS)
 QUERY = Identity(BOUNDS, records=TRAIN)
-PUBLISHED = {  # table "Results from Exp. I": RMSE
-    "non-private": Figure(1.226e-2),
-    "random guess": Figure(3.989e-2),
-    "mvg-1": Figure(1.624e-2, 0.026e-2),
-    "mvg-2": Figure(1.643e-2, 0.023e-2),
-    "gaussian": Figure(1.913e-2, 0.069e-2),
-    "jl": Figure(1.682e-2, 0.015e-2),
-    "laplace": Figure(2.482e-2, 0.189e-2),
-    "exponential": Figure(2.202e-2, 0.721e-2),
-}
-PUBLISHED_PROJECTED = {  # in the text of the section on projections: RMSE with two features alone
-    "random guess": PUBLISHED["random guess"],
-    "gaussian": Figure(2.538e-2, 0.065e-2),
-    "jl": Figure(2.863e-2, 0.022e-2),
-    "mvg-1": PUBLISHED["mvg-1"],
-}
 _GAMMAS = (None, 1.0, 0.01)  # of the Gaussian kernel; None for the linear one
 _ALPHAS = (0.1, 1.0, 10.0, 100.0, 1000.0)
 _CENTRES = (0.0, 0.5)  # what predictions shrink to
@@ -140,16 +124,14 @@ def rows() -> list[Row]:
             lambda trial, _stream: [rmse(0.0, split(trial)[1][:, -1])],
         ),
         *EXPERIMENT.mvg_rows({"mvg-1": partial(mvg, important=IMPORTANT), "mvg-2": mvg_pca}),
-        *EXPERIMENT.rival_rows(EXPERIMENT),
-        *EXPERIMENT.exact_rows(),
-        EXPERIMENT.jl_row("exact"),
+        *EXPERIMENT.common_rows("gaussian", "jl", "laplace", "exponential"),
+        *EXPERIMENT.common_rows("identity/optimal", "gaussian/exact", "jl/exact"),
         _BY_PENALTY.row(
-            "moments", "Ridge regression on released moments", "beyond", design_noise, {"radius": _RADII}, vary=_moments
+            "moments", "Ridge regression on released moments", design_noise, {"radius": _RADII}, vary=_moments
         ),
         _BY_PENALTY.row(
             "random features",
             "Kernel ridge by random features, second moment",
-            "beyond",
             design_noise,
             {"pairs": (4, 8, 16), "gamma": (0.3, 1.0)},
             vary=_random_features,
@@ -244,8 +226,5 @@ def rows_projected() -> list[Row]:
     """Gaussian and JL as published, and with exact calibration."""
     return [
         TWO_FEATURES.reference("non-private", "Non-private", lambda trial, _stream: score(*_split(trial)), VARIANTS),
-        TWO_FEATURES.gaussian_row(exact=False),
-        TWO_FEATURES.jl_row("published"),
-        TWO_FEATURES.gaussian_row(exact=True),
-        TWO_FEATURES.jl_row("exact"),
+        *TWO_FEATURES.common_rows("gaussian", "jl", "gaussian/exact", "jl/exact"),
     ]

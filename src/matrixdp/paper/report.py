@@ -10,9 +10,10 @@ from typing import NamedTuple
 
 from matrixdp.paper import figures, tables
 from matrixdp.paper.claims import LEVEL, MODES, Evidence, compare, count_verdicts, tabulate_claims
-from matrixdp.paper.gains import IMPORTANCES, SHAPES, gain_key, weighted_task
+from matrixdp.paper.experiment import RIVALS
+from matrixdp.paper.gains import IMPORTANCES, SHAPES, gain_key
 from matrixdp.paper.measurements import Timings, load_timings, tabulate_readings, tabulate_runtime
-from matrixdp.paper.tables import EXACT, RIVALS, SIMULATED, ReportTable, Rows, list_methods, number
+from matrixdp.paper.tables import EXACT, SIMULATED, ReportTable, Rows, list_methods, number
 from matrixdp.paper.trials import EXPERIMENTS, Best, CellResult, is_simulated, origins, select_best, write_atomically
 from matrixdp.report.page import Block, Page, Section, fold, list_items, render_page, say
 from matrixdp.version import __version__
@@ -86,27 +87,23 @@ class Run:
         """Whether any part ran on simulated data."""
         return is_simulated(*self.results)
 
-    @property
-    def figures(self) -> Path:
-        """Folder of the figures."""
-        return self.out / "figures"
-
     @cached_property
-    def claims(self) -> ReportTable | None:
-        """The table of claims, or None if it was not requested."""
-        if "claims" not in self.chosen:
-            return None
+    def claims(self) -> ReportTable:
+        """The table of claims."""
         values = {(part, key): one.values for part, found in self.best.items() for key, one in found.items()}
         return tabulate_claims(Evidence(values, self.timings), simulated=self.simulated)
 
 
 def write_report(run: Run) -> Path:
     """Write all files and return the path of the report."""
-    shown = [(name, part) for name, part in PARTS.items() if name in run.chosen]
-    sections = [Section(part.title, part.show(run), anchor=name) for name, part in shown]
+    sections = [
+        Section(part.title, [_write(one, run.out) for one in part.show(run)], anchor=name)
+        for name, part in PARTS.items()
+        if name in run.chosen
+    ]
     swept = {part: results for part, results in run.results.items() if part != "directions"}
     if swept:
-        blocks = [fold("Show", _show_table(run, tables.tabulate_sweeps(swept)))]
+        blocks = [fold("Show", _write(tables.tabulate_sweeps(swept), run.out))]
         sections.append(Section("Sweeps", blocks, anchor="sweeps"))
     sources = ", ".join(dict.fromkeys(origins(part) for part in EXPERIMENTS if part in run.results))
     facts = [f"Trials: {run.trials}", f"Seed: {run.seed}"]
@@ -114,6 +111,14 @@ def write_report(run: Run) -> Path:
     page = make_page(facts, _list_results(run), sections, simulated=run.simulated)
     write_atomically(run.out / "report.html", render_page(page))
     return run.out / "report.html"
+
+
+def _write(shown: Shown, out: Path) -> Block:
+    """A block of the page; tables and figures are also written to their files."""
+    if isinstance(shown, Block):
+        return shown
+    shown.write(out / ("tables" if isinstance(shown, ReportTable) else "figures"))
+    return Block("words" if isinstance(shown, ReportTable) else "picture", shown)
 
 
 def make_page(facts: Sequence[str], results: Sequence[str], sections: Sequence[Section], *, simulated: bool) -> Page:
@@ -133,63 +138,35 @@ def make_page(facts: Sequence[str], results: Sequence[str], sections: Sequence[S
     )
 
 
-def _show_table(run: Run, table: ReportTable) -> Block:
-    """A table, which is also written to its files."""
-    table.write(run.out / "tables")
-    return Block("words", table)
+Shown = ReportTable | figures.Picture | Block
 
 
-def show_picture(picture: figures.Picture) -> Block:
-    """A figure with its caption."""
-    return Block("picture", picture)
+def _show_experiment(part: str, run: Run) -> list[Shown]:
+    best = run.best[part]
+    return [tables.tabulate_experiment(part, best), figures.draw_comparison(part, best)]
 
 
-def _show_experiment(part: str, run: Run) -> list[Block]:
-    figure = figures.draw_comparison(part, run.best[part], run.figures)
-    return [_show_table(run, tables.tabulate_experiment(part, run.best[part])), show_picture(figure)]
+def _show_gains(run: Run) -> list[Shown]:
+    best = run.best
+    drawn = figures.draw_tasks(best), figures.draw_weights(best["gains"])
+    return [list_items(describe_gains(best)), *drawn, tables.tabulate_gains(best)]
 
 
-def _show_gains(run: Run) -> list[Block]:
-    drawn = [figures.draw_tasks(run.best, run.figures), figures.draw_weights(run.best["gains"], run.figures)]
-    table = _show_table(run, tables.tabulate_gains(run.best))
-    return [list_items(describe_gains(run.best)), *map(show_picture, drawn), table]
-
-
-def _show_directions(run: Run) -> list[Block]:
+def _show_directions(run: Run) -> list[Shown]:
     best = run.best["directions"]
-    figure = show_picture(figures.draw_directions(best, run.figures))
-    return [figure, _show_table(run, tables.tabulate_directions(best))]
+    return [figures.draw_directions(best), tables.tabulate_directions(best)]
 
 
-def _show_projection(run: Run) -> list[Block]:
+def _show_projection(run: Run) -> list[Shown]:
     own = {key: run.best["exp1"][key] for key in ("random guess", "mvg-1", "mvg-1/exact")}
-    return [_show_table(run, tables.tabulate_experiment("subspace", {**run.best["subspace"], **own}))]
-
-
-def _show_runtime(run: Run) -> list[Block]:
-    return [_show_table(run, tabulate_runtime(run.timings))]
-
-
-def _show_claims(run: Run) -> list[Block]:
-    return [] if run.claims is None else [_show_table(run, run.claims)]
-
-
-def _show_readings(run: Run) -> list[Block]:
-    return [_show_table(run, tabulate_readings(run.best["exp1"]["non-private"].mean))]
-
-
-def _show_pictures(run: Run) -> list[Block]:
-    return [
-        show_picture(figures.draw_noise(run.figures, run.seed)),
-        show_picture(figures.draw_design_space(run.figures)),
-    ]
+    return [tables.tabulate_experiment("subspace", {**run.best["subspace"], **own})]
 
 
 class ReportPart(NamedTuple):
     """A section of the report: its title, what it shows, and the parts that it needs."""
 
     title: str
-    show: Callable[[Run], list[Block]]
+    show: Callable[[Run], Sequence[Shown]]
     needs: tuple[str, ...] = ()
 
 
@@ -199,10 +176,16 @@ PARTS = {
     "gains": ReportPart(tables.GAINS, _show_gains, _THREE),
     "directions": ReportPart("Noise directions", _show_directions),
     "subspace": ReportPart("Projection", _show_projection, ("exp1",)),
-    "runtime": ReportPart("Runtime", _show_runtime),
-    "claims": ReportPart("Claims", _show_claims, (*_THREE, "directions", "runtime", "subspace")),
-    "readings": ReportPart("What the published figures fit", _show_readings, ("exp1",)),
-    "pictures": ReportPart("Noise and design space", _show_pictures),
+    "runtime": ReportPart("Runtime", lambda run: [tabulate_runtime(run.timings)]),
+    "claims": ReportPart("Claims", lambda run: [run.claims], (*_THREE, "directions", "runtime", "subspace")),
+    "readings": ReportPart(
+        "What the published figures fit",
+        lambda run: [tabulate_readings(run.best["exp1"]["non-private"].mean)],
+        ("exp1",),
+    ),
+    "pictures": ReportPart(
+        "Noise and design space", lambda run: [figures.draw_noise(run.seed), figures.draw_design_space()]
+    ),
 }
 
 
@@ -243,7 +226,7 @@ def _list_results(run: Run) -> list[str]:
             if part == "exp2":
                 facts["tau"] = best["mvg/exact"].setting.removeprefix("tau ")
             listed += [sentence.format_map(facts) for sentence in sentences]
-    counts = {} if run.claims is None else count_verdicts(run.claims)
+    counts = count_verdicts(run.claims) if "claims" in run.chosen else {}
     for mode in MODES if counts else ():
         words = ", ".join(f"{many} {verdict}" for verdict, many in counts[mode].items())
         listed.append(f"Claims, {_MODE_NAMES[mode]}: {words}.")
@@ -278,7 +261,7 @@ def _least(listed: Mapping[str, tuple[str, Best]], names: Sequence[str]) -> tupl
 
 
 def _describe_weights(gains: Mapping[str, Best], importance: int) -> str:
-    found = {shape: gains[gain_key(weighted_task(importance), shape)] for shape in SHAPES}
+    found = {shape: gains[gain_key(importance, shape)] for shape in SHAPES}
     one, two = (_compare(found[shape], found["i.i.d."], paired=False) for shape in ("optimal", "binary"))
     what = f"three features count {importance:,} times as much as the others" if importance > 1 else "all count equally"
     return (

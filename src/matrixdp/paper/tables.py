@@ -12,7 +12,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from matrixdp.paper.experiment import CALIBRATIONS
+from matrixdp.paper.experiment import CALIBRATIONS, RIVALS
 from matrixdp.paper.gains import (
     EPSILONS,
     FITS,
@@ -22,7 +22,6 @@ from matrixdp.paper.gains import (
     SHOWN,
     direction_key,
     gain_key,
-    weighted_task,
 )
 from matrixdp.paper.trials import (
     EXPERIMENTS,
@@ -258,10 +257,7 @@ def tabulate_directions(best: Mapping[str, Best]) -> ReportTable:
 
 
 GAINS = "Where directional noise pays"
-RIVALS = {"gaussian": "Gaussian", "jl": "JL transform", "laplace": "Laplace", "exponential": "Exponential"}
 EXACT = {"gaussian/exact": "Gaussian, exact", "jl/exact": "JL transform, exact"}
-_MVG = {"exp1": ("mvg-1", "mvg-1/exact"), "exp2": ("mvg", "mvg/exact"), "exp3": ("mvg", "mvg/exact")}
-_FIXED = {"exp1": "moments", "exp2": "radius", "exp3": "moments"}
 _GAIN_NOTES = (
     "Adaptive fits spend a part of the budget on learning where the data lie, and measure the moments there with the "
     "rest. They have no settings; the other rows have the best of all that were tried, judged by the test error, which "
@@ -275,15 +271,15 @@ _GAIN_NOTES = (
 
 def list_methods(best: Rows, task: str) -> dict[str, tuple[str, Best]]:
     """Label and measurements of each method of a task, in the order of the table."""
-    printed, exact = _MVG[task]
+    found, mvg = best[task], "mvg-1" if task == "exp1" else "mvg"
     listed = {
-        "non-private": ("Without privacy", best[task]["non-private"]),
-        "random guess": ("Random guess", best[task]["random guess"]),
-        "mvg": ("MVG, Theorem 2 as printed", best[task][printed]),
-        **{name: (f"{label}, as published", best[task][name]) for name, label in RIVALS.items()},
-        "mvg/exact": ("MVG, exact", best[task][exact]),
-        **{name: (label, best[task][name]) for name, label in EXACT.items()},
-        "fixed": ("Moments, fixed noise", best[task][_FIXED[task]]),
+        "non-private": ("Without privacy", found["non-private"]),
+        "random guess": ("Random guess", found["random guess"]),
+        "mvg": ("MVG, Theorem 2 as printed", found[mvg]),
+        **{name: (f"{label}, as published", found[name]) for name, label in RIVALS.items()},
+        "mvg/exact": ("MVG, exact", found[f"{mvg}/exact"]),
+        **{name: (label, found[name]) for name, label in EXACT.items()},
+        "fixed": ("Moments, fixed noise", found["radius" if task == "exp2" else "moments"]),
     }
     return listed | {name: (label, best["gains"][gain_key(task, name)]) for name, label in FITS.items()}
 
@@ -295,7 +291,7 @@ def tabulate_gains(best: Rows) -> ReportTable:
         groups[task], listed = f"{part.title}, {part.error}", list_methods(best, task)
         rows += [_list_gain(task, name, *one, listed["mvg/exact"][1]) for name, one in listed.items()]
     for importance in IMPORTANCES:
-        task = weighted_task(importance)
+        task = f"weights {importance}"
         groups[task] = f"Second moment of Exp. III, three features count {importance} times: weighted error"
         found = {shape: best["gains"][gain_key(task, shape)] for shape in SHAPES}
         rows += [_list_gain(task, shape, SHAPES[shape], one, found["i.i.d."]) for shape, one in found.items()]

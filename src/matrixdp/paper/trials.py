@@ -14,7 +14,7 @@ import os
 import time
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,7 +25,7 @@ from scipy.special import stdtrit
 from matrixdp.datasets import load_table
 from matrixdp.noise import Stream
 from matrixdp.paper import components, gains, regression
-from matrixdp.paper.experiment import Figure, Row, check_guarantee
+from matrixdp.paper.experiment import Figure, Row, check_guarantee, read_published
 from matrixdp.types import Floats
 from matrixdp.version import __version__
 
@@ -38,6 +38,7 @@ class Part:
 
     Attributes
     ----------
+    name : str
     rows : callable
         Gives the rows of its table.
     data : tuple of str
@@ -46,54 +47,37 @@ class Part:
         Its name, and that of its error.
     about : str
         Follows the title at its table.
-    published : mapping
-        The paper's figures, by row.
     """
 
+    name: str
     rows: Callable[[], list[Row]]
     data: tuple[str, ...] = ()
     title: str = ""
     error: str = ""
     about: str = ""
-    published: Mapping[str, Figure] = field(default_factory=dict)
+
+    @property
+    def published(self) -> dict[str, Figure]:
+        """The paper's figures, by row."""
+        return {row: Figure(*values) for row, values in read_published().get(self.name, {}).items()}
 
 
-_THREE = ("liver", "movement", "ctg")
+_RMSE, _VARIANCE, _RESIDUAL = "RMSE", "error in captured variance", "residual sum of squares"
+_LIVER = f"on the Liver data, {_RMSE} on held-out records"
+_MOVEMENT = f"of the Movement data, {_VARIANCE}"
+_CTG = f"of the Cardiotocography data, {_RESIDUAL}"
+_TWO = f"Exp. I with ALT and Y alone, {_RMSE}"
+_EVERY = ("liver", "movement", "ctg")
 PARTS = {
-    "exp1": Part(
-        regression.rows,
-        ("liver",),
-        "Exp. I: regression",
-        "RMSE",
-        "on the Liver data, RMSE on held-out records",
-        regression.PUBLISHED,
-    ),
-    "exp2": Part(
-        components.first_rows,
-        ("movement",),
-        "Exp. II: first component",
-        "error in captured variance",
-        "of the Movement data, error in captured variance",
-        components.FIRST_PUBLISHED,
-    ),
-    "exp3": Part(
-        components.all_rows,
-        ("ctg",),
-        "Exp. III: covariance",
-        "residual sum of squares",
-        "of the Cardiotocography data, residual sum of squares",
-        components.ALL_PUBLISHED,
-    ),
-    "subspace": Part(
-        regression.rows_projected,
-        ("liver",),
-        "Subspace projection:",
-        "RMSE",
-        "Exp. I with ALT and Y alone, RMSE",
-        regression.PUBLISHED_PROJECTED,
-    ),
-    "directions": Part(gains.direction_rows, _THREE),
-    "gains": Part(gains.gain_rows, _THREE),
+    part.name: part
+    for part in (
+        Part("exp1", regression.rows, ("liver",), "Exp. I: regression", _RMSE, _LIVER),
+        Part("exp2", components.first_rows, ("movement",), "Exp. II: first component", _VARIANCE, _MOVEMENT),
+        Part("exp3", components.all_rows, ("ctg",), "Exp. III: covariance", _RESIDUAL, _CTG),
+        Part("subspace", regression.rows_projected, ("liver",), "Subspace projection:", _RMSE, _TWO),
+        Part("directions", gains.direction_rows, _EVERY),
+        Part("gains", gains.gain_rows, _EVERY),
+    )
 }
 EXPERIMENTS = {name: PARTS[name] for name in ("exp1", "exp2", "exp3")}
 

@@ -112,6 +112,11 @@ class MatrixQuery(ABC):
         return None
 
     @property
+    def read_names(self) -> tuple[str, ...]:
+        """Names of the columns of the data that it reads; empty if they have none."""
+        return self.names or ()
+
+    @property
     @abstractmethod
     def magnitude(self) -> Floats:
         """Public bound on the absolute value of each entry, broadcastable to `shape`."""

@@ -190,6 +190,11 @@ class TableMoments(MomentQuery):
         return self.coordinate_names
 
     @property
+    def read_names(self) -> tuple[str, ...]:
+        """Names of the columns, which are fewer than those of the coordinates."""
+        return self.columns.names
+
+    @property
     def entry_names(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Names of the coordinates, in each group after its levels."""
         prefixes = [", ".join(f"{n}={v}" for n, v in zip(self.by, group, strict=True)) for group in self.group_levels]

@@ -1,42 +1,63 @@
-"""A covariance from an adaptive fit, with its guarantee and what follows from it."""
+"""A covariance from an adaptive fit, with its guarantee and what follows from it.
+
+Error bars of principal components and regressions come from simulation, as those of `matrixdp.adaptive.error_bars` do:
+the fit is repeated on records of several families that have the private mean and covariance, and the largest errors
+count.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from matrixdp.adaptive.budget import Step
+from matrixdp.adaptive.error_bars import sampling_bars
+from matrixdp.adaptive.measure import SimulatedRecords
 from matrixdp.adaptive.method import MethodChoice
 from matrixdp.adaptive.moment import PrivateMoment, prepare_fit
-from matrixdp.adaptive.settings import SETTINGS
+from matrixdp.adaptive.postprocess import Fitted
+from matrixdp.adaptive.regression import hidden_std, joint_moment, solve_regression
+from matrixdp.adaptive.settings import SETTINGS, settings_for
+from matrixdp.adaptive.simulation import FAMILIES, FitOptions, fit_simulated, simulate_records, simulated_number
 from matrixdp.answers.estimate import HIDDEN, Estimate
-from matrixdp.answers.models import Regression
+from matrixdp.answers.models import (
+    Regression,
+    check_components,
+    choose_predictors,
+    find_components,
+    hide_undetermined,
+)
 from matrixdp.answers.moments import correlation_from_covariance, hide_uncertain
 from matrixdp.domain.bounds import Bounds
-from matrixdp.domain.person import Person
+from matrixdp.domain.person import Person, least_sample
 from matrixdp.errors import ParameterError, show
 from matrixdp.noise import Stream
+from matrixdp.noise.covariance import check_orthonormal
 from matrixdp.privacy import Neighbours, Privacy, Unit
-from matrixdp.release.fit_models import fit_components, fit_regression
-from matrixdp.release.notebook import ShownRelease
+from matrixdp.queries.base import parse_records
 from matrixdp.release.options import FITTED
-from matrixdp.serialise import to_json_content
+from matrixdp.release.released import Answering, SavedRelease
+from matrixdp.serialise import from_json_content, to_json_content
+from matrixdp.types import Floats
 from matrixdp.version import __version__
 
-FORMAT = "matrixdp adaptive covariance 1"
 _RECIPES = {"means": "covariance", "correlation": "regression"}  # where a question has no settings of its own
 _SAMPLE = 16  # made-up records
 _VECTORS = ("mean", "mean_std")  # fields of a fit of shape (d,); the others have the shape (d, d)
 _SCALARS = ("noise_std", "radius", "learned", "evident")
+_PARTS = {"privacy": Privacy, "bounds": Bounds, "steps": tuple, "fitted": Fitted}  # of a fit, in its JSON form
+_REPETITIONS = 3  # fits of the same simulated records
+_LARGEST = 3  # families whose errors are averaged, in squares
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class AdaptiveRelease(ShownRelease):
+class AdaptiveRelease(SavedRelease, Answering):
     """Mean and covariance from a fit that learned where the data lie with a part of its budget. Nothing is private.
 
     All answers are post-processing and cost nothing.
@@ -49,6 +70,8 @@ class AdaptiveRelease(ShownRelease):
     aim : str
     version : str
     """
+
+    FORMAT = "matrixdp adaptive covariance 1"
 
     moment: PrivateMoment
     choice: MethodChoice
@@ -72,9 +95,16 @@ class AdaptiveRelease(ShownRelease):
     def __str__(self) -> str:
         return f"{self.method} release, {self._guarantee()}\n{self.reason}\n{self.means()}\n{self.correlation()}"
 
-    def _guarantee(self) -> str:
-        mark = ", A SIMULATION THAT PROTECTS NOTHING" if self.simulation else ""
-        return f"({self.privacy.epsilon:g}, {self.privacy.delta:.3g})-DP, {self.neighbours} neighbours{mark}"
+    def _show(self) -> tuple[str, list[tuple[str, str]], list[str]]:
+        return "Private mean and covariance", *self._show_answers(correlation=True)
+
+    def to_frame(self, *, long: bool = False, level: float = 0.95) -> Any:
+        """The covariance as a pandas data frame; `Estimate.to_frame` explains the options."""
+        return self.covariance().to_frame(long=long, level=level)
+
+    def plot(self, *, ax: Any = None, title: str = "") -> Any:
+        """Heat map of the correlation; returns matplotlib axes."""
+        return self.correlation().plot(ax=ax, title=title)
 
     @property
     def privacy(self) -> Privacy:
@@ -157,39 +187,67 @@ class AdaptiveRelease(ShownRelease):
         _refuse_groups(None, group)
         return fit_regression(self.moment, self.names, target, on)
 
-    def error_parts(self, kind: str = "means") -> Estimate:
-        """Each number with the error that privacy causes, the error of the records as a sample, and both together.
-
-        `kind` is 'means', 'covariance' or 'correlation'.
-        """
-        from matrixdp.release.error_parts import error_parts
-
-        return error_parts(self, kind)
+    def _sampling_std(self, kind: str) -> Floats:
+        bars = sampling_bars(self.moment)
+        return {"means": bars.mean_std, "covariance": bars.covariance_std, "correlation": bars.correlation_std}[kind]
 
     def to_json(self) -> str:
         """The release as JSON text; `from_json` gives it back bit by bit."""
         moment = self.moment
         rows = None if moment.person is None else moment.person.rows
         content = {
-            "format": FORMAT,
-            "version": self.version,
+            **self.facts(),
             "aim": self.aim,
             "method": self.method,
             "reason": self.reason,
-            "simulation": moment.simulation,
-            "neighbours": str(moment.neighbours),
-            "unit": str(moment.unit),
             **({} if rows is None else {"rows_per_person": rows}),
             "basis": None if moment.basis is None else moment.basis.tolist(),
             "records": moment.records,
-            "mu": moment.mu,
             "settings": moment.aim,
-            "privacy": to_json_content(moment.privacy),
-            "bounds": to_json_content(moment.bounds),
-            "steps": to_json_content(moment.steps),
-            "fitted": to_json_content(moment.fitted),
+            **{name: to_json_content(getattr(moment, name)) for name in _PARTS},
         }
         return json.dumps({**content, "digest": digest_content(content)}, allow_nan=False)
+
+    @classmethod
+    def _read(cls, content: Any) -> AdaptiveRelease:
+        if content["digest"] != digest_content(content):
+            raise ParameterError("the digest of the text does not match its content; the text was altered.")
+        parts = {name: from_json_content(content[name]) for name in _PARTS}
+        if any(not isinstance(parts[name], kind) for name, kind in _PARTS.items()):
+            raise KeyError("parts")
+        if not all(isinstance(step, Step) for step in parts["steps"]):
+            raise KeyError("steps")
+        basis, size = content["basis"], parts["bounds"].size
+        moment = PrivateMoment(
+            **parts,
+            neighbours=Neighbours.parse(content["neighbours"]),
+            mu=float(content["mu"]),
+            simulation=content["simulation"],
+            records=parse_records(content["records"]),
+            aim=content["settings"],
+            basis=None if basis is None else check_orthonormal(basis, size),
+            person=_read_person(Unit.parse(content["unit"]), content.get("rows_per_person")),
+        )
+        settings_for(moment.aim)
+        release = cls(moment, read_choice(content, "adaptive"), content["aim"], content["version"])
+        check_adaptive(release)
+        return release
+
+
+def read_choice(content: Any, method: str) -> MethodChoice:
+    """The method of a stored release, which must be `method`, and why it was used."""
+    find_recipe(content["aim"])
+    if content["method"] != method or not isinstance(content["reason"], str) or not content["reason"].isprintable():
+        raise ParameterError(f"method must be {method!r}, with a reason in words; the text was altered.")
+    return MethodChoice(method, content["reason"])
+
+
+def _read_person(unit: Unit, rows: int | None) -> Person | None:
+    if unit.kind == "person" and unit.column is not None:
+        return Person(unit.column, rows)
+    if unit.kind != "record" or rows is not None:
+        raise KeyError("unit")
+    return None
 
 
 def _refuse_groups(by: str | None, group: Any) -> None:
@@ -276,3 +334,104 @@ def _check_steps(moment: PrivateMoment) -> None:
 def _require(holds: bool, rule: str) -> None:
     if not holds:
         raise ParameterError(f"{rule}; the text was altered.")
+
+
+def fit_components(moment: PrivateMoment, names: tuple[str, ...], count: int | None = None) -> Estimate:
+    """Principal components of the standardised numbers, of shape (m + 1, count); variances in the last row."""
+    number, m = check_components(names, count), len(names)
+
+    def error(fit: PrivateMoment, mean: Floats, covariance: Floats) -> Floats:  # noqa: ARG001
+        exact = _components(covariance, m)
+        return (_components(fit.covariance, m, exact[:-1]) - exact)[:, :number]
+
+    columns = tuple(f"PC{k + 1}" for k in range(number))
+    value = _components(moment.covariance, number)
+    return Estimate(value, _simulate_errors(moment, error), (*names, "variance"), columns)
+
+
+def _components(covariance: Floats, number: int, reference: Floats | None = None) -> Floats:
+    """Components of the correlations and their variances; signs are those of `reference`, or of the largest entry."""
+    correlation = correlation_from_covariance(covariance, undefined=0.0)
+    values, vectors = find_components(correlation, reference)
+    return np.vstack([vectors, np.maximum(values, 0.0)])[:, :number]
+
+
+def fit_regression(
+    moment: PrivateMoment, names: tuple[str, ...], target: str, on: Sequence[str] | None = None
+) -> Regression:
+    """Regression of one number on others, with the error of privacy and of sampling in each coefficient.
+
+    Where records were too few for learned directions, coefficients are zero and the intercept is the private mean.
+    """
+    if target not in names:
+        raise ParameterError(f"target must be one of {', '.join(names[:20])}, got {show(target)} instead.")
+    chosen = choose_predictors(names, target, on)
+    order = np.array([names.index(name) for name in (*chosen, target)])
+
+    def error(fit: PrivateMoment, mean: Floats, covariance: Floats) -> Floats:
+        exact = _least_squares(mean[order], covariance[np.ix_(order, order)])
+        return _coefficients(_select(fit, order)) - exact
+
+    part = _select(moment, order)
+    coefficients = _coefficients(part)
+    sampling, explained = _sampling(part, coefficients)
+    stds = np.sqrt(np.maximum(np.diagonal(part.covariance), np.diagonal(part.fitted.std) * part.bounds.halfwidths**2))
+    privacy_std = np.maximum(_simulate_errors(moment, error), hidden_std(joint_moment(part), coefficients[1:]))
+    privacy_std[1:] = hide_undetermined(privacy_std[1:], stds[:-1], float(stds[-1]))
+    return Regression(target, ("intercept", *chosen), coefficients, privacy_std, sampling, explained)
+
+
+def _select(moment: PrivateMoment, order: NDArray[np.intp]) -> PrivateMoment:
+    """The fit of some of the columns, in this order: a marginal of the fit of all."""
+    bounds, size, square = moment.bounds, moment.bounds.size, np.ix_(order, order)
+    parts = {}
+    for field in fields(moment.fitted):
+        value = getattr(moment.fitted, field.name)
+        shape = np.shape(value)
+        parts[field.name] = value[square] if shape == (size, size) else value[order] if shape == (size,) else value
+    return replace(moment, bounds=Bounds(bounds.lower[order], bounds.upper[order]), fitted=Fitted(**parts))
+
+
+def _coefficients(moment: PrivateMoment) -> Floats:
+    """Intercept and slopes for the last column."""
+    slopes, intercept = solve_regression(moment, 1)
+    return np.concatenate([intercept, slopes[0]])
+
+
+def _least_squares(mean: Floats, covariance: Floats) -> Floats:
+    """Intercept and slopes of the last column, without noise."""
+    slopes = np.linalg.pinv(covariance[:-1, :-1], rcond=1e-9, hermitian=True) @ covariance[:-1, -1]
+    return np.concatenate([[mean[-1] - slopes @ mean[:-1]], slopes])
+
+
+def _sampling(moment: PrivateMoment, coefficients: Floats) -> tuple[Floats, float]:
+    """Standard errors of the coefficients for the population, and the share of the variance that is explained."""
+    covariance, slopes = moment.covariance, coefficients[1:]
+    features, total = covariance[:-1, :-1], float(covariance[-1, -1])
+    residual = total - 2 * float(slopes @ covariance[:-1, -1]) + float(slopes @ features @ slopes)
+    residual = min(max(residual, 0.0), total)
+    rest = residual / max(least_sample(moment.records, moment.person) - len(coefficients), 1)
+    inverse = np.linalg.pinv(features, rcond=1e-9, hermitian=True)
+    centre = moment.mean[:-1]
+    variances = np.append(1 + float(centre @ inverse @ centre), np.diagonal(inverse))
+    return np.sqrt(np.maximum(rest * variances, 0.0)), 1 - residual / total if total > 0 else 0.0
+
+
+def _simulate_errors(moment: PrivateMoment, error: Callable[[PrivateMoment, Floats, Floats], Floats]) -> Floats:
+    """Root mean square errors of fits of simulated records that have the private mean and covariance.
+
+    `error` compares a fit with the mean and covariance of the simulated records, in the units of the data.
+    """
+    fitted, bounds = moment.fitted, moment.bounds
+    options = FitOptions.of(moment)
+    units = np.multiply.outer(bounds.halfwidths, bounds.halfwidths)
+    number = simulated_number(moment.records, bounds.size)
+    found = []
+    for seed, family in enumerate(FAMILIES):
+        rng = np.random.default_rng(seed)  # public
+        records = SimulatedRecords.of(simulate_records(family, fitted.mean, fitted.covariance, number, rng))
+        mean, covariance = records.moments
+        exact = (bounds.midpoint + bounds.halfwidths * mean, covariance * units)
+        fits = [fit_simulated(records, options, rng) for _ in range(_REPETITIONS)]
+        found.append(np.mean([np.square(error(replace(moment, fitted=fit), *exact)) for fit in fits], axis=0))
+    return np.asarray(np.sqrt(np.mean(np.sort(found, axis=0)[-_LARGEST:], axis=0)))

@@ -15,6 +15,8 @@ from matrixdp.design.design import Design
 from matrixdp.errors import ParameterError, RequestPendingError
 from matrixdp.ledger import Event, Gaussian, Ledger, Receipt
 from matrixdp.mechanisms.interception import current_answer
+from matrixdp.mechanisms.mechanism import check_stream
+from matrixdp.noise import Stream
 from matrixdp.privacy import Neighbours, Unit
 from matrixdp.queries import MatrixQuery
 from matrixdp.records import Records
@@ -233,13 +235,15 @@ def open_account(
     request: str | None = None,
     allowance: str | None = None,
     *,
+    stream: Stream | None = None,
     simulation: bool = False,
 ) -> Account | None:
-    """The account that a release names, or None if it names none.
+    """The account that a release names, or None if it names none; `matrixdp.release.matrix.release` explains them.
 
     Raises a `ParameterError` for a ledger without a data set's name, a name without a ledger, or a simulation that is
-    charged.
+    charged; a `StreamError` for a stream from outside that is not for a simulation.
     """
+    check_stream(stream, simulation=simulation)
     if ledger is None:
         if dataset is not None or request is not None or allowance is not None:
             raise ParameterError(

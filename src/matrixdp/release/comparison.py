@@ -12,7 +12,7 @@ from matrixdp.checks import to_floats
 from matrixdp.display import format_number, interval, load_pandas, render_card, render_facts, render_table
 from matrixdp.errors import ParameterError, show
 from matrixdp.plots import BLUE, GREY, ORANGE, open_axes
-from matrixdp.release.notebook import name_entries, to_host
+from matrixdp.release.released import to_host
 from matrixdp.types import Floats
 
 NOT_PRIVATE = "Not private: this table shows true values. Use it with data that need no protection."
@@ -156,6 +156,6 @@ def _read_answer(release: Any, answer: str | None) -> tuple[Floats, Floats, tupl
     if answer == "matrix":
         matrix, std = to_host(release.matrix), getattr(release, "std", None)
         bars = np.full(matrix.shape, np.nan) if std is None else np.broadcast_to(std, matrix.shape)
-        return matrix, bars, *name_entries(release)
+        return matrix, bars, *release.entry_names
     found = getattr(release, answer)()
     return found.value, found.std, found.rows, found.columns

@@ -15,12 +15,14 @@ import numpy as np
 
 from matrixdp.checks import check_flag
 from matrixdp.design.design import Design, check_design
+from matrixdp.display import format_number, render_note, render_table
 from matrixdp.errors import DataError, ParameterError, RequestPendingError, show
 from matrixdp.ledger import Ledger, Receipt
 from matrixdp.mechanisms.dataset_rows import ALTERED, CheckTask, FoundPart, WriteTask, writing
 from matrixdp.mechanisms.interception import current_answer
-from matrixdp.mechanisms.mechanism import check_rowwise, check_stream
+from matrixdp.mechanisms.mechanism import check_rowwise
 from matrixdp.noise import BlockKey, Stream
+from matrixdp.queries import MatrixQuery
 from matrixdp.queries.base import check_count
 from matrixdp.records import Records, open_records, require_public_order, require_rereadable
 from matrixdp.release.charging import (
@@ -33,14 +35,13 @@ from matrixdp.release.charging import (
     make_once,
     open_account,
 )
-from matrixdp.release.notebook import render_dataset
 from matrixdp.release.output_folder import OutputFolder
-from matrixdp.release.result import Guaranteed, read_facts, reading, require_same_release
+from matrixdp.release.released import reading
+from matrixdp.release.result import Guaranteed, read_design, require_same_release
 from matrixdp.types import Floats
 from matrixdp.version import __version__
 
 MANIFEST = "_release.json"  # readers of data sets skip names that begin with an underscore
-_FORMAT = "matrixdp data set 1"
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +67,8 @@ class DatasetRelease(Guaranteed):
         The hash of the charge in the ledger, if there is a request id. It tells the folder of this release from others.
     """
 
+    FORMAT = "matrixdp data set 1"
+
     path: Path
     design: Design
     files: tuple[str, ...]
@@ -81,20 +84,30 @@ class DatasetRelease(Guaranteed):
         return np.asarray(self.design.std[0])
 
     def __str__(self) -> str:
-        rows, columns = self.design.query.shape
-        guarantee = f"({self.privacy.epsilon:g}, {self.privacy.delta:.3g})-DP, {self.neighbours} neighbours, "
-        guarantee += f"protects {self.design.query.protects}"
-        return f"{rows:,} noisy records of {columns} columns in {self.path}, {len(self.files):,} files; {guarantee}"
+        rows, columns = self.query.shape
+        place = f"{rows:,} noisy records of {columns} columns in {self.path}, {len(self.files):,} files"
+        return f"{place}; {self._guarantee()}"
 
     def __repr__(self) -> str:
         return f"<DatasetRelease: {self}>"
 
-    def _repr_html_(self) -> str:
-        return render_dataset(self)
+    def _show(self) -> tuple[str, list[tuple[str, str]], list[str]]:
+        """Where the data set is, and the noise of each column beside its largest value."""
+        query = self.query
+        largest = np.broadcast_to(query.scale, query.shape)[0]
+        rows = [
+            (name, format_number(std), format_number(float(most), 6))
+            for name, std, most in zip(_name_columns(query), self.std.tolist(), largest, strict=True)
+        ]
+        table = render_table(("column", "std of the noise", "largest value possible"), rows)
+        note = render_note("the noise of each row hides that row: use averages over many rows")
+        files = f"{len(self.files):,} in Parquet, with the records in their order"
+        title = f"Noisy data set, {' × '.join(f'{size:,}' for size in query.shape)}"
+        return title, [("folder", str(self.path)), ("files", files)], [table, note]
 
     def to_json(self) -> str:
         """Return the contents of ``_release.json``."""
-        content = {**self.facts(_FORMAT), "std": self.std.tolist(), "files": list(self.files)}
+        content = {**self.facts(), "std": self.std.tolist(), "files": list(self.files)}
         names = {"request": self.request, "charge": self.charge}
         content.update({name: value for name, value in names.items() if value is not None})
         return json.dumps(content, allow_nan=False)
@@ -117,12 +130,14 @@ class DatasetRelease(Guaranteed):
     @classmethod
     def _from_content(cls, place: Path, content: Any) -> DatasetRelease:
         files, request, charge = tuple(content["files"]), content.get("request"), content.get("charge")
-        if content["format"] != _FORMAT or any(not isinstance(name, str) or Path(name).name != name for name in files):
+        if content["format"] != cls.FORMAT or any(
+            not isinstance(name, str) or Path(name).name != name for name in files
+        ):
             raise KeyError("format")
         if not isinstance(request, str | None) or not isinstance(charge, str | None):
             raise KeyError("request")
-        design, version, simulation, missing = read_facts(content)
-        found = cls(place, design, files, version, simulation, missing, request, charge)
+        found = cls(path=place, files=files, request=request, charge=charge, **read_design(content))
+        found.check_facts(content)
         check_rowwise(found.design)
         if not np.allclose(content["std"], found.std, rtol=1e-9, atol=0):
             raise ParameterError("std of the text does not match its design; it was altered.")
@@ -177,11 +192,10 @@ def release_dataset(
     their connections must be as secure as those that carry the data. After an error the folder does not exist; if the
     release was charged already, the ledger shows the charge as not released.
     """
-    check_stream(stream, simulation=simulation)
     check_design(design)
     check_flag(clip, "clip")
     check_flag(force, "force")
-    account = open_account(ledger, dataset, request, allowance, simulation=simulation)
+    account = open_account(ledger, dataset, request, allowance, stream=stream, simulation=simulation)
     options: dict[str, Any] = {"clip": clip, "missing": missing, "workers": workers, "force": force}
     released: DatasetRelease
     released, _ = write_dataset(design, data, account, out, stream=stream, simulation=simulation, **options)
@@ -228,10 +242,9 @@ def write_dataset(
 
     def make(checked: list[FoundPart], receipt: Receipt | None) -> DatasetRelease:
         key = BlockKey(Stream() if stream is None else stream)
-        names = query.names or tuple(f"x{i}" for i in range(query.shape[1]))
         starts = (0, *accumulate(part.rows for part in checked))
         places = str(folder.path), str(folder.drafts)
-        task = WriteTask(design, key, tuple(checked), starts, clip, missing, *places, names)
+        task = WriteTask(design, key, tuple(checked), starts, clip, missing, *places, _name_columns(query))
         files = _written(records, task)
         facts: dict[str, Any] = {"simulation": simulation, "missing": missing, "request": request}
         charge = receipt.hash if receipt is not None and request is not None else None
@@ -249,6 +262,10 @@ def write_dataset(
             find=lambda _: None,  # it was looked for before the folder was claimed
             ready=ready,
         )
+
+
+def _name_columns(query: MatrixQuery) -> tuple[str, ...]:
+    return query.names or tuple(f"x{i}" for i in range(query.shape[1]))
 
 
 def _find_price(design: Design, account: Account | None, options: Callable[[], dict[str, Any]]) -> Price | None:

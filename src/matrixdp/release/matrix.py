@@ -13,7 +13,7 @@ from matrixdp.checks import check_flag
 from matrixdp.design.design import Design, check_design
 from matrixdp.domain.clipping import check_missing
 from matrixdp.ledger import Ledger, Receipt
-from matrixdp.mechanisms.mechanism import check_stream, draw_answer, prepare
+from matrixdp.mechanisms.mechanism import draw_answer, prepare
 from matrixdp.noise import Stream
 from matrixdp.release.charging import Account, Paid, Price, design_price, list_options, make_once, open_account
 from matrixdp.release.result import Release, require_same_release
@@ -65,8 +65,7 @@ def release(
     from random bits. Errors in the data are raised before anything is charged or drawn. Without a ledger, the
     cumulative privacy loss is not tracked.
     """
-    check_stream(stream, simulation=simulation)
-    account = open_account(ledger, dataset, request, allowance, simulation=simulation)
+    account = open_account(ledger, dataset, request, allowance, stream=stream, simulation=simulation)
     paid = release_design(design, data, account, clip=clip, missing=missing, stream=stream, simulation=simulation)
     released: Release = paid.release
     return released

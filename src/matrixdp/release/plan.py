@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from matrixdp.adaptive.method import MethodChoice, choose_method
-from matrixdp.checks import check_integer
 from matrixdp.design import Allocation, Design, make_design, optimal
 from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.columns import Columns
@@ -48,14 +47,7 @@ from matrixdp.serialise import to_json_content
 from matrixdp.types import Floats
 
 _MAX_IN_MEMORY = 1 << 22  # entries of a noisy data set; a larger one is written as files
-_GRAPHS: dict[str, type[Adjacency | Laplacian]] = {"adjacency": Adjacency, "laplacian": Laplacian}
-_NUMBERS: dict[str, type[Moments | SecondMoment | Identity]] = {
-    "moments": Moments,
-    "covariance": Moments,
-    "correlation": Moments,
-    "second-moment": SecondMoment,
-    "identity": Identity,
-}
+_DIRECTED = ("moments", "covariance", "correlation", "second-moment", "identity")  # can have learned directions
 _MOST_NUMBERS = 100  # with more, error bars of the moments of a table take too long
 _MEAN_SHARES = {"means": 0.5, "table": 0.05}  # of the budget, for what is best for them
 
@@ -229,9 +221,9 @@ def plan(request: Request, count: Callable[[], int] | None = None) -> Plan:
     made = make_query(request, records)
     if not request.learned:
         return Plan(request, records, made, make_request_design(request, made), choice)
-    if request.question not in _NUMBERS or made.neighbours is not Neighbours.REPLACE or made.person is not None:
+    if request.question not in _DIRECTED or made.neighbours is not Neighbours.REPLACE or made.person is not None:
         raise ParameterError(
-            f"«directions» learned is for {', '.join(_NUMBERS)}, with replace neighbours and without «person». Leave "
+            f"«directions» learned is for {', '.join(_DIRECTED)}, with replace neighbours and without «person». Leave "
             "it out, or give a file."
         )
     found = Plan(request, records, made, make_request_design(request, made, np.eye(made.features)), choice)
@@ -245,8 +237,6 @@ def plan(request: Request, count: Callable[[], int] | None = None) -> Plan:
 
 def find_records(request: Request, count: Callable[[], int] | None = None) -> int | None:
     """Public number of records, from the request, the schema or, where it is public, `count()`; None for a graph."""
-    if request.records is not None:
-        check_integer(request.records, "«records»", at_least=1)
     if request.question in GRAPHS:
         return None
     records: int | None = request.schema.records if request.records is None else request.records
@@ -354,29 +344,16 @@ def _fit_bounds(request: Request) -> Bounds:
 
 def make_query(request: Request, records: int | None) -> MatrixQuery:
     """The query of a plain release."""
-    schema = request.schema
     with refuse_extremes():
-        if request.question in GRAPHS:
-            return _make_graph_query(request)
-        assert records is not None  # only graphs have none
-        if _is_table(request):
-            return _make_table_query(request, records)
-        query = _make_record_query(request, records)
-    height, width = query.shape
-    if request.question not in PER_RECORD and max(height, width) > MAX_SIDE + 1:
-        raise ParameterError(
-            f"«question» {request.question} must have at most {MAX_SIDE:,} rows and columns, got "
-            f"{max(height, width):,} instead; the matrix is held in memory. Remove columns from {schema.path}."
-        )
-    return query
+        return _QUERIES[request.question](request, records)
 
 
-def _make_graph_query(request: Request) -> Adjacency | Laplacian:
+def _make_graph_query(kind: type[Adjacency | Laplacian], request: Request, _: int | None) -> MatrixQuery:
     graph, whose = request.schema.graph, request.whose
     assert whose is None  # of a graph
     if graph is None:
         raise ParameterError(f"{request.schema.path}: a graph needs [graph] with its public nodes.")
-    return _GRAPHS[request.question](
+    return kind(
         len(graph.nodes),
         graph.weight,
         node_names=graph.nodes,
@@ -386,33 +363,44 @@ def _make_graph_query(request: Request) -> Adjacency | Laplacian:
     )
 
 
-def _is_table(request: Request) -> bool:
-    """Whether the moments of a table answer.
-
-    For covariances and correlations they have less noise than `Moments` have, but neither directions nor a radius.
-    """
-    if request.question in (*SUMMARIES, *MODELS):
-        return True
-    if request.question not in MATRICES:
-        return False
-    if request.by is not None or any(column.missing for column in request.choose_columns()):
-        return True
-    plain = request.standard and request.calibration == "exact" and request.schema.radius is None
-    return plain and 1 < len(request.choose_numbers().numbers) <= _MOST_NUMBERS
-
-
-def _make_record_query(request: Request, records: int) -> MatrixQuery:
-    common: dict[str, Any] = {"neighbours": request.relation, "person": request.whose}
-    if request.question == "counts":
-        rows, columns = (request.schema.pair_levels(name) for name in request.parse_cells())
-        return ContingencyTable(rows, columns, records, **common)
+def _make_number_query(kind: Callable[..., MatrixQuery], request: Request, records: int) -> MatrixQuery:
+    """The query of a matrix of numbers that are there in every record."""
     bounds = request.require_complete(request.choose_numbers())
-    if request.question == "gram":
+    return _require_small(request, kind(bounds, records, neighbours=request.relation, person=request.whose))
+
+
+def _make_gram_query(request: Request, records: int) -> MatrixQuery:
+    def kind(bounds: Bounds, records: int, **protected: Any) -> GramMatrix:
         points = read_points(request.points, bounds.names or ())
-        return GramMatrix(bounds, records, points, kernel=request.kernel, bandwidth=request.bandwidth, **common)
-    if request.kind != "matrix":
-        return Moments.for_covariance(bounds, records, **common)
-    return _NUMBERS[request.question](bounds, records, **common)
+        return GramMatrix(bounds, records, points, kernel=request.kernel, bandwidth=request.bandwidth, **protected)
+
+    return _make_number_query(kind, request, records)
+
+
+def _make_counts_query(request: Request, records: int) -> MatrixQuery:
+    rows, columns = (request.schema.pair_levels(name) for name in request.parse_cells())
+    query = ContingencyTable(rows, columns, records, neighbours=request.relation, person=request.whose)
+    return _require_small(request, query)
+
+
+def _make_covariance_query(request: Request, records: int) -> MatrixQuery:
+    """The moments of a table where they can be used: they have less noise, but neither directions nor a radius."""
+    table = request.by is not None or any(column.missing for column in request.choose_columns())
+    plain = request.standard and request.calibration == "exact" and request.schema.radius is None
+    if table or (plain and 1 < len(request.choose_numbers().numbers) <= _MOST_NUMBERS):
+        return _make_table_query(request, records)
+    return _make_number_query(Moments.for_covariance, request, records)
+
+
+def _require_small(request: Request, query: MatrixQuery) -> MatrixQuery:
+    """The query, if its answer is small enough for memory, or has a row for each record and is written in parts."""
+    side = max(query.shape)
+    if request.question not in PER_RECORD and side > MAX_SIDE + 1:
+        raise ParameterError(
+            f"«question» {request.question} must have at most {MAX_SIDE:,} rows and columns, got {side:,} instead; the "
+            f"matrix is held in memory. Remove columns from {request.schema.path}."
+        )
+    return query
 
 
 def _make_table_query(request: Request, records: int) -> TableMoments:
@@ -462,8 +450,6 @@ def _choose_table_columns(request: Request, by: tuple[str, ...]) -> Columns:
                 raise ParameterError(f"«by» must name other columns than «cells», got {show(name)} in both.")
         columns = schema.require_columns()
         return Columns(tuple(columns[name] for name in (*by, *cells)))
-    if request.question in MODELS:
-        return request.choose_columns()
     if request.question in MATRICES:
         request.choose_numbers()
     if request.columns is None:
@@ -472,9 +458,22 @@ def _choose_table_columns(request: Request, by: tuple[str, ...]) -> Columns:
     return found
 
 
+# How the query of each question is made, from the request and the public number of records, which a graph has none of.
+_QUERIES: dict[str, Callable[[Request, Any], MatrixQuery]] = {
+    **dict.fromkeys((*SUMMARIES, *MODELS), _make_table_query),
+    **dict.fromkeys(MATRICES, _make_covariance_query),
+    "moments": partial(_make_number_query, Moments),
+    "second-moment": partial(_make_number_query, SecondMoment),
+    "identity": partial(_make_number_query, Identity),
+    "gram": _make_gram_query,
+    "counts": _make_counts_query,
+    "adjacency": partial(_make_graph_query, Adjacency),
+    "laplacian": partial(_make_graph_query, Laplacian),
+}
+
+
 def make_request_design(request: Request, query: MatrixQuery, learned: Floats | None = None) -> Design:
     """The design for a query; `learned` are the directions that were learned, if any."""
-    request.check_share()
     if isinstance(query, TableMoments):
         for name, given in (("directions", not request.standard), ("calibration", request.calibration != "exact")):
             if given:

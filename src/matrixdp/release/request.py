@@ -97,8 +97,7 @@ class Request:
             self._set("importance", tuple(self.importance.items()))
         check_flag(self.clip, "clip")
         for option in OPTIONS:
-            if option.choices:
-                _check_choice(option, getattr(self, option.name))
+            _check_option(option, getattr(self, option.name))
         self._refuse_unused()
 
     def _set(self, name: str, value: Any) -> None:
@@ -185,8 +184,6 @@ class Request:
                 "Leave it out, or change the schema."
             )
         column = self.person if given is None else given.column
-        if rows is not None:
-            check_integer(rows, "«rows»", at_least=1)
         if column is None:
             if rows is not None:
                 raise ParameterError("«person» must be given with «rows»: the column that says whose a row is.")
@@ -283,13 +280,6 @@ class Request:
         if self.target not in [column.name for column in columns.numbers]:
             raise ParameterError(f"«target» must be a column of numbers, got {show(self.target)} instead.")
 
-    def check_share(self) -> None:
-        """Raise unless the share of the budget for directions is possible, where they are learned."""
-        if self.learned:
-            option = OPTION["directions_share"]
-            share = self.directions_share
-            check_number(share, "«directions_share»", at_least=option.at_least, at_most=option.at_most)
-
     def weigh(self, names: Sequence[str]) -> tuple[tuple[str, float], ...]:
         """The weights of columns, which must be among `names`."""
         option = OPTION["importance"]
@@ -313,6 +303,14 @@ def _as_names(name: str, value: Any) -> tuple[str, ...] | None:
     return tuple(value)
 
 
-def _check_choice(option: Option, value: Any) -> None:
-    if (value is not None or option.required) and value not in option.choices:
+def _check_option(option: Option, value: Any) -> None:
+    """Raise a `ParameterError` unless a value is one of the option's choices, or a number within its limits."""
+    if value is None and not option.required:
+        return
+    if option.choices and value not in option.choices:
         raise option.error(f"must be one of {', '.join(option.choices)}, got {show(value)} instead.")
+    if option.kind == "integer":
+        check_integer(value, f"«{option.name}»", at_least=int(option.at_least))
+    if option.kind == "number":
+        limits = {name: getattr(option, name) for name in ("above", "at_least", "below", "at_most")}
+        check_number(value, f"«{option.name}»", **limits)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,29 +16,31 @@ from matrixdp.answers.moments import correlation, covariance, cross_table, means
 from matrixdp.answers.psd import nearest_psd
 from matrixdp.answers.shrunk import shrink_table, shrunk_correlation, shrunk_means
 from matrixdp.design.design import Design
-from matrixdp.device import is_on_device, load_cupy
+from matrixdp.device import is_on_device
 from matrixdp.display import matrix_text
 from matrixdp.domain.clipping import check_missing
+from matrixdp.domain.person import least_sample
 from matrixdp.errors import ParameterError
 from matrixdp.ledger.request import changed_request_error, find_differences
 from matrixdp.privacy import Neighbours, Privacy, Unit
-from matrixdp.queries import TableMoments
+from matrixdp.queries import MatrixQuery, Moments, TableMoments
 from matrixdp.release.charging import Account
-from matrixdp.release.notebook import ShownRelease
+from matrixdp.release.released import Answering, MatrixRelease, Released, to_host
 from matrixdp.serialise import from_json_content, to_json_content
 from matrixdp.types import Floats
 from matrixdp.version import __version__
 
-_FORMAT = "matrixdp release 1"
 
-
-class Guaranteed:
+class Guaranteed(Released):
     """Base class of the results of a design, which have its guarantee."""
 
     design: Design
-    version: str
-    simulation: bool
     missing: str
+
+    @property
+    def query(self) -> MatrixQuery:
+        """What was answered."""
+        return self.design.query
 
     @property
     def privacy(self) -> Privacy:
@@ -61,22 +62,17 @@ class Guaranteed:
         """What the guarantee protects: one record, one person, one edge or one node."""
         return self.design.unit
 
-    def facts(self, form: str) -> dict[str, Any]:
-        """Metadata stored with every release."""
-        return {
-            "format": form,
-            "version": self.version,
-            "simulation": self.simulation,
-            "neighbours": str(self.neighbours),
-            "unit": str(self.unit),
-            "mu": self.mu,
-            "design": to_json_content(self.design),
-            **({} if self.missing == "error" else {"missing": self.missing}),
-        }
+    def facts(self) -> dict[str, Any]:
+        """Metadata that is stored with every release of a design."""
+        replaced = {} if self.missing == "error" else {"missing": self.missing}
+        return {**super().facts(), "design": to_json_content(self.design), **replaced}
+
+    def _guarantee(self, *more: str) -> str:
+        return super()._guarantee(f"protects {self.query.protects}", *more)
 
 
 @dataclass(frozen=True, eq=False)
-class Release(ShownRelease, Guaranteed):
+class Release(MatrixRelease, Guaranteed, Answering):
     """A noisy matrix and all that is needed to read it. Nothing in it is private.
 
     Attributes
@@ -95,6 +91,8 @@ class Release(ShownRelease, Guaranteed):
     reason : str
         Why this method was used.
     """
+
+    FORMAT = "matrixdp release 1"
 
     matrix: Floats
     design: Design
@@ -117,8 +115,7 @@ class Release(ShownRelease, Guaranteed):
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the columns."""
-        query = self.design.query
-        return query.columns.names if isinstance(query, TableMoments) else query.names or ()
+        return self.query.read_names
 
     @property
     def std(self) -> Floats:
@@ -130,35 +127,29 @@ class Release(ShownRelease, Guaranteed):
         return np.array(self.matrix, dtype=dtype, copy=True if copy is None else copy)
 
     def __repr__(self) -> str:
-        marks = f", {self.neighbours} neighbours, protects {self.design.query.protects}{self._marks()}"
-        guarantee = f"({self.privacy.epsilon:g}, {self.privacy.delta:.3g})-DP{marks}"
         shown = "means" if self._has_means else "matrix"
-        return f"<Release of {self.design.query.summary}, {guarantee}; print shows the {shown}>"
+        return f"<Release of {self.query.summary}, {self._guarantee()}; print shows the {shown}>"
 
     @property
     def _has_means(self) -> bool:
         """Whether it is of a table with numbers, whose matrix is about the middle of their bounds and hard to read."""
-        return isinstance(self.design.query, TableMoments) and bool(self.design.query.used.numbers)
-
-    def _marks(self) -> str:
-        mark = ", A SIMULATION THAT PROTECTS NOTHING" if self.simulation else ""
-        replaced = ", MISSING VALUES REPLACED BY THE MIDDLE OF THEIR BOUNDS"
-        return mark + (replaced if self.missing == "midpoint" else "")
+        return isinstance(self.query, TableMoments) and bool(self.query.used.numbers)
 
     def __str__(self) -> str:
-        design = self.design
-        guarantee = f"({self.privacy.epsilon:g}, {self.privacy.delta:.3g})-DP, {self.neighbours} neighbours, "
-        guarantee += f"protects {design.query.protects}"
-        spent = f"mu {self.mu:.6g}, epsilon {design.epsilon:.4g} at delta {self.privacy.delta:.3g}"
-        kind = f"{type(design.query).__name__} of shape {design.query.shape[0]} x {design.query.shape[1]}"
+        spent = f"spent mu {self.mu:.6g}, epsilon {self.design.epsilon:.4g} at delta {self.privacy.delta:.3g}"
+        kind = f"{type(self.query).__name__} of shape {self.query.shape[0]} x {self.query.shape[1]}"
         body = str(self.means()) if self._has_means else matrix_text(self.matrix)
-        return f"{kind}, {guarantee}, spent {spent}{self._marks()}\n{body}"
+        return f"{kind}, {self._guarantee(spent)}\n{body}"
+
+    def _show(self) -> tuple[str, list[tuple[str, str]], list[str]]:
+        if isinstance(self.query, Moments | TableMoments):
+            return self._title, *self._show_answers(correlation=isinstance(self.query, Moments))
+        title, facts, content = super()._show()
+        return title, [*self._show_method(), *facts], content
 
     def to_host(self) -> Release:
         """The release with its matrix in the memory of the host; a data set released from a GPU is on the device."""
-        if not is_on_device(self.matrix):
-            return self
-        return replace(self, matrix=np.asarray(load_cupy().asnumpy(self.matrix)))
+        return replace(self, matrix=to_host(self.matrix)) if is_on_device(self.matrix) else self
 
     def possible(self) -> Floats:
         """The matrix with each entry clipped to its possible range (post-processing)."""
@@ -236,32 +227,36 @@ class Release(ShownRelease, Guaranteed):
         """Principal components of the numbers, standardised, with error bars."""
         return components(self.matrix, self.design, count, group)
 
-    def error_parts(self, kind: str = "means") -> Estimate:
-        """Each number with the error that privacy causes, the error of the records as a sample, and both together.
-
-        `kind` is 'means', 'covariance' or 'correlation'; for moments of a table.
-        """
-        from matrixdp.release.error_parts import error_parts
-
-        return error_parts(self, kind)
+    def _sampling_std(self, kind: str) -> Floats:
+        """For Gaussian records: ``v_i/n``, ``(v_i v_j + c_ij^2)/n`` and ``(1 - r_ij^2)^2/n`` are the variances."""
+        query = self.query
+        if not isinstance(query, Moments | TableMoments):
+            raise ParameterError(
+                "release must be a covariance, or the moments of a table (--query everything or means)."
+            )
+        records = least_sample(query.records, query.person)
+        if kind == "correlation":
+            return np.asarray((1 - self.correlation().value ** 2) / np.sqrt(records))
+        covariance = self.covariance().value
+        variances = np.maximum(np.diagonal(covariance), 0.0)
+        if kind == "means":
+            return np.asarray(np.sqrt(variances / records))
+        return np.asarray(np.sqrt((np.multiply.outer(variances, variances) + covariance**2) / records))
 
     def to_json(self) -> str:
         """The release as JSON text; `from_json` gives it back bit by bit."""
         chosen = {"aim": self.aim, "method": self.method, "reason": self.reason} if self.reason else {}
-        return json.dumps({**self.facts(_FORMAT), **chosen, "matrix": self.matrix.tolist()}, allow_nan=False)
+        return json.dumps({**self.facts(), **chosen, "matrix": self.matrix.tolist()}, allow_nan=False)
 
     @classmethod
-    def from_json(cls, text: str) -> Release:
-        """The release that `to_json` wrote."""
-        with reading("text must be JSON from Release.to_json; for a file, pass its content."):
-            content = json.loads(text)
-        with reading("text must be a release as written by Release.to_json of this or an earlier version."):
-            if content["format"] != _FORMAT:
-                raise KeyError(content["format"])
-            matrix = np.array(content["matrix"], np.float64)
-            if not np.isfinite(matrix).all():
-                raise ParameterError("matrix must be finite, got NaN or infinity instead; the text was altered.")
-            return cls(matrix, *read_facts(content, shape=matrix.shape), **read_choice(content))
+    def _read(cls, content: Any) -> Release:
+        matrix = np.array(content["matrix"], np.float64)
+        if not np.isfinite(matrix).all():
+            raise ParameterError("matrix must be finite, got NaN or infinity instead; the text was altered.")
+        chosen = {name: content.get(name, "") for name in ("aim", "reason")}
+        if any(not isinstance(text, str) or not text.isprintable() for text in chosen.values()):
+            raise ParameterError("aim and reason must be words; the text was altered.")
+        return cls(matrix, **read_design(content, shape=matrix.shape), **chosen)
 
 
 def require_same_release(released: Guaranteed, design: Design, missing: str, account: Account) -> None:
@@ -272,41 +267,20 @@ def require_same_release(released: Guaranteed, design: Design, missing: str, acc
         raise changed_request_error(account.dataset, account.request, "", differences)
 
 
-def read_choice(content: Any) -> dict[str, Any]:
-    """The question that a release was made for, and why its method was used."""
-    found = {name: content.get(name, "") for name in ("aim", "reason")}
-    if any(not isinstance(text, str) or not text.isprintable() for text in found.values()):
-        raise ParameterError("aim and reason must be words; the text was altered.")
-    return found
-
-
-@contextmanager
-def reading(message: str) -> Iterator[None]:
-    """Raise a `ParameterError` with this message for whatever goes wrong in reading a text that may be altered."""
-    try:
-        with np.errstate(all="ignore"):
-            yield
-    except ParameterError:
-        raise
-    except Exception:
-        raise ParameterError(message) from None
-
-
-def read_facts(content: Any, shape: tuple[int, ...] | None = None) -> tuple[Design, str, bool, str]:
-    """Design, version, mark of a simulation and `missing` that `Guaranteed.facts` wrote, after a check of the design.
+def read_design(content: Any, shape: tuple[int, ...] | None = None) -> dict[str, Any]:
+    """The fields of a release of a design that `Guaranteed.facts` wrote, after a check of the design.
 
     `shape` is that of the released matrix; it is compared first, since a check takes memory of the answer's size.
     """
-    design, version, simulation = from_json_content(content["design"]), content["version"], content["simulation"]
-    if not isinstance(design, Design) or not isinstance(version, str) or not isinstance(simulation, bool):
+    design = from_json_content(content["design"])
+    if not isinstance(design, Design) or shape not in (None, design.query.shape):
         raise KeyError("design")
-    if shape is not None and shape != design.query.shape:
-        raise KeyError("matrix")
     design.check_once()
-    if (content["mu"], content["neighbours"]) != (design.distance, design.neighbours):
-        raise ParameterError("mu and neighbours of the text do not match its design; it was altered.")
-    if content.get("unit", str(design.unit)) != str(design.unit):  # earlier versions wrote none
-        raise ParameterError("the unit of the text does not match its design; it was altered.")
     missing = content.get("missing", "error")
     check_missing(missing)
-    return design, version, simulation, missing
+    return {
+        "design": design,
+        "version": content["version"],
+        "simulation": content["simulation"],
+        "missing": missing,
+    }

@@ -13,7 +13,6 @@ from matrixdp.ledger import Receipt
 from matrixdp.ledger.request import Difference, changed_request_error
 from matrixdp.mechanisms.mechanism import check_stream
 from matrixdp.noise import Stream
-from matrixdp.queries import TableMoments
 from matrixdp.records import Blocks, as_records, is_out_of_core, read_array, require_rereadable, with_ids
 from matrixdp.records.files import Files
 from matrixdp.records.graphs import read_graph, read_pairs
@@ -28,7 +27,6 @@ from matrixdp.release.directions import PrincipalDirections, principal_direction
 from matrixdp.release.matrix import release_design
 from matrixdp.release.options import GRAPHS
 from matrixdp.release.plan import Plan
-from matrixdp.release.reading import from_json
 from matrixdp.release.request import Request
 from matrixdp.release.result import Release
 
@@ -167,8 +165,7 @@ def open_data(plan: Plan, records: Any, *, workers: Any = None, progress: Callab
             (found,) = records.read_columns(ids, as_text=True)
             data = with_ids(data, list(found))
     else:
-        columns = query.columns.names if isinstance(query, TableMoments) else query.names
-        records.require([*(columns or ()), *ids])
+        records.require([*query.read_names, *ids])
         return StoredRecords(records, make_engine(workers), progress=progress)
     blocks = as_records(data)
     assert isinstance(blocks, Blocks)  # they are in memory
@@ -218,7 +215,7 @@ def _release_fit(
     return make_once(
         account,
         lambda: plan.price(data),
-        read=_read_fit,
+        read=AdaptiveRelease.from_json,  # the ledger has compared its description
         prepare=lambda: prepare_fit(
             data,
             plan.bounds,
@@ -243,12 +240,6 @@ def _order_columns(plan: Plan, data: Any) -> Any:
     if is_out_of_core(data):
         return MappedRecords(as_records(data), ColumnOrder(tuple(order)), named=True)
     return data if column_names(data) is not None else read_array(data, len(names))[:, order]
-
-
-def _read_fit(text: str) -> AdaptiveRelease:
-    found = from_json(text)
-    assert isinstance(found, AdaptiveRelease)  # the ledger has compared its description
-    return found
 
 
 def _learn_directions(

@@ -101,7 +101,7 @@ def release_table(
     if isinstance(person := options.get("person"), Person):
         options |= {"person": person.column, "rows": person.rows}
     asked = Request(schema=parsed, question=question, epsilon=budget.epsilon, delta=budget.delta, id=request, **options)
-    account = open_account(ledger, dataset, request, allowance, simulation=simulation)
+    account = open_account(ledger, dataset, request, allowance, stream=stream, simulation=simulation)
     opened = _open(data, parsed, named, workers)
     made = plan(asked, lambda: count_units(asked, opened))
     if made.in_files:

@@ -22,7 +22,6 @@ from matrixdp.noise.covariance import Covariance
 from matrixdp.noise.matrix import MatrixGaussian
 from matrixdp.queries import ContingencyTable, Moments, TableMoments
 from matrixdp.release.adaptive_release import AdaptiveRelease
-from matrixdp.release.error_parts import error_parts
 from matrixdp.release.result import Release
 from matrixdp.types import Floats
 
@@ -128,7 +127,7 @@ def answer_sampling(release: AdaptiveRelease | Release, kind: str) -> Answer:
         "privacy std: the error against the same records without privacy. sampling std: the error that these records "
         "have as a sample from a population. Both add in squares.",
     )
-    return Answer(f"Errors of the {kind}", "number", error_parts(release, kind), notes)
+    return Answer(f"Errors of the {kind}", "number", release.error_parts(kind), notes)
 
 
 def answer_components(release: Asked, count: int | None = None, group: Group = None) -> Answer:

@@ -69,16 +69,7 @@ def average_columns(content: ReportContent) -> Estimate | None:
 def _name_largest(
     names: Callable[[int], str], value: Floats, std: Floats, decimals: int | None = None, *, by_bar: bool = False
 ) -> tuple[list[str], int]:
-    """The first few numbers that stand out, each with its name, and how many do.
-
-    Parameters
-    ----------
-    names : function of a place
-    value, std : float64 arrays of shape (n,)
-    decimals : int, optional
-    by_bar : bool
-        Whether the clearest numbers come first; otherwise the largest.
-    """
+    """The first few of n numbers that stand out, the largest first or, `by_bar`, the clearest, and how many do."""
     chosen = np.isfinite(value) & (np.abs(value) > find_limit(value.size) * std)
     size = np.abs(value) / std if by_bar else np.abs(value)
     order = [k for k in np.argsort(-np.where(chosen, size, -1.0)).tolist() if chosen[k]]

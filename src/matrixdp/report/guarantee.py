@@ -14,7 +14,7 @@ from matrixdp.privacy import Neighbours, describe_large_delta
 from matrixdp.queries import GramMatrix, Identity, MatrixQuery, Moments
 from matrixdp.release.adaptive_release import AdaptiveRelease
 from matrixdp.release.dataset import DatasetRelease
-from matrixdp.release.mechanism_release import MechanismRelease
+from matrixdp.release.registered import MechanismRelease
 from matrixdp.release.result import Release
 
 AnyRelease = Release | MechanismRelease | AdaptiveRelease

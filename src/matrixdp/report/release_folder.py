@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from matrixdp.errors import ChargedError, LedgerError, ParameterError, RequestPendingError
-from matrixdp.queries import TableMoments
 from matrixdp.records.files import Files
 from matrixdp.release.adaptive_release import AdaptiveRelease
 from matrixdp.release.charging import Account
@@ -159,8 +158,7 @@ def _name_origin(source: Files, account: Account | None) -> tuple[str, str]:
 
 def _add_dates(content: ReportContent, plan: Plan) -> ReportContent:
     """The content with a sentence for each column of dates or times, and its mean as a date where it was released."""
-    query = content.mechanism.query
-    names = query.columns.names if isinstance(query, TableMoments) else query.names or ()
+    names = content.mechanism.query.read_names
     means = dict(_find_means(content))
     dates, found = [], []
     for rule in plan.request.schema.rules.dates:

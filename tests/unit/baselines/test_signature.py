@@ -19,8 +19,7 @@ from matrixdp import (
     StreamError,
     baselines,
 )
-from matrixdp.release.mechanism_release import MechanismRelease
-from matrixdp.release.registry import registered_mechanisms
+from matrixdp.release.registered import MechanismRelease, registered_mechanisms
 
 BOUNDS = Bounds([0, 0, -1], [1, 2, 1])
 DATA = np.array([[0.1, 1.9, 0.3], [0.5, 0.5, -1.0], [1.0, 0.0, 0.7], [0.2, 0.3, 0.4], [0.9, 1.0, -0.2]])

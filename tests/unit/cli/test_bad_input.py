@@ -221,13 +221,19 @@ def test_a_folder_without_permission_is_refused(clinic, matrixdp):
     assert read_charges() == []
 
 
-def test_an_internal_error_shows_no_value_without_debug(clinic, matrixdp, monkeypatch):
-    from matrixdp.cli.actions import release as releasing
+@pytest.mark.parametrize("option", ["columns", "by", "on", "target", "directions", "points", "importance"])
+def test_an_empty_option_is_not_taken_as_left_out(clinic, matrixdp, option):
+    done = matrixdp(*argv(), f"--{option}", "")
+    assert done.code == USAGE
+    assert f"--{option}" in done.err
+    assert read_charges() == []
 
+
+def test_an_internal_error_shows_no_value_without_debug(clinic, matrixdp, monkeypatch):
     def fault(*a, **k):
         raise RuntimeError(f"cannot handle {SECRET}")
 
-    monkeypatch.setattr(releasing, "open_files", fault)
+    monkeypatch.setattr("matrixdp.records.files.open_files", fault)
     done = matrixdp(*argv())
     assert done.code == 5
     assert "RuntimeError" in done.err

@@ -245,7 +245,7 @@ NAMES = ["age", "bmi", "age,bmi", "x,x", "smoker,outcome", ",", "=", "age=1", "a
          "."]
 # fmt: on
 POOLS = {
-    "--query": [*planning._NUMBERS, "means", "table", "everything", "gram", "counts", "adjacency", "laplacian", "x"],
+    "--query": [*planning._DIRECTED, "means", "table", "everything", "gram", "counts", "adjacency", "laplacian", "x"],
     "--epsilon": [*NUMBERS, "1", "1e-5", "50"],
     "--delta": [*NUMBERS, "1e-6", "0.5", "1e-300"],
     "--records": [*NUMBERS, "500", "1125899906842624"],

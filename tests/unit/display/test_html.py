@@ -17,7 +17,7 @@ from matrixdp.baselines import release_mechanism
 from matrixdp.display import MOST_COLUMNS, MOST_ROWS, Numbers, render_numbers, render_table
 from matrixdp.domain.schema import Schema
 from matrixdp.estimators import PrivateCovariance, PrivateRidge, PrivateScaler
-from matrixdp.release.notebook import COMPARISON_ONLY, SIMULATION
+from matrixdp.release.released import COMPARISON_ONLY, SIMULATION
 
 HOSTILE = '<script>alert("x")</script>\x07'
 PRIVACY = matrixdp.Privacy(1, 1e-6)

@@ -18,7 +18,7 @@ from matrixdp.estimators import PrivateCovariance, PrivateScaler
 from matrixdp.ledger import Gaussian, Ledger
 from matrixdp.ledger.metrics import render_metrics
 from matrixdp.privacy import Unit
-from matrixdp.release.run_mechanism import release_mechanism
+from matrixdp.release.registered import release_mechanism
 
 PERSON = "person:patient_id"
 UNITS = ["record", PERSON, "person:household", "edge", "node"]

@@ -28,7 +28,7 @@ LOW, HIGH = RNG.normal(1.0, 0.1, 100), RNG.normal(2.0, 0.1, 100)
 def verdict(test, *names, part="exp2", factor=1.0, **values):
     """Verdict of a claim on rows with these errors; a number among the names is itself."""
     rows = tuple(name if isinstance(name, float) else (part, name) for name in names)
-    return judge(Claim("", "", "", test, rows, factor), Evidence({(part, key): one for key, one in values.items()}, {}))
+    return judge(Claim("", "", "", rows, test, factor), Evidence({(part, key): one for key, one in values.items()}, {}))
 
 
 def test_a_clear_difference_is_reproduced_and_its_reverse_is_not():
@@ -106,7 +106,7 @@ def test_effects_and_likeness():
 )
 def test_times(test, rival, expected):
     timings = {"I": {"mvg": [1.0] * 20, "laplace": [0.1] * 20, "jl": [9.0] * 20}}
-    assert judge(Claim("", "", "", test, (("runtime", rival),)), Evidence({}, timings)).verdict == expected
+    assert judge(Claim("", "", "", (("runtime", rival),), test), Evidence({}, timings)).verdict == expected
 
 
 def test_what_cannot_be_measured_says_why():
@@ -132,6 +132,23 @@ def test_every_claim_has_rows_in_every_mode():
         *("Exp. I", "Exp. II", "Exp. III"),
         *("Directions", "Runtime", "Projection"),
     }
+
+
+@pytest.mark.parametrize("part", ["exp1", "exp2", "exp3", "subspace"])
+def test_every_published_figure_is_that_of_a_row(part):
+    shown = {*part_rows(part), *(("random guess", "mvg-1") if part == "subspace" else ())}  # those are of Exp. I
+    assert PARTS[part].published.keys() <= shown
+    assert len(PARTS[part].published) >= 4
+
+
+def test_figures_and_distances_come_from_the_published_tables():
+    """The claim whose figures are printed in the table of Exp. I, and one without intervals."""
+    shown = {claim.text: claim for claim in claims()}
+    versus = shown["MVG-1 has a smaller error than the Gaussian mechanism"]
+    assert versus.figures == [Figure(1.624e-2, 0.026e-2), Figure(1.913e-2, 0.069e-2)]
+    guess = shown["MVG-1 beats the random guess"]
+    assert measure_z(*guess.figures) is None
+    assert shown["MVG provides the best utility of all"].figures == []
 
 
 def test_modes_change_only_what_they_should():

@@ -13,14 +13,14 @@ from matrixdp import Bounds, Privacy
 from matrixdp.errors import MechanismError, ParameterError
 from matrixdp.paper import reproduce
 from matrixdp.paper.trials import part_cells, part_rows
-from matrixdp.release import registry
-from matrixdp.release.registry import load_plugins, registered_mechanisms
+from matrixdp.release import registered
+from matrixdp.release.registered import load_plugins, registered_mechanisms
 
 BROKEN = """
 from dataclasses import replace
 from plugin_mechanisms import noisy
 from matrixdp.ledger import Gaussian
-from matrixdp.release.registry import register_mechanism
+from matrixdp.release.registered import register_mechanism
 
 @register_mechanism("broken", cost=lambda privacy: Gaussian(privacy.mu / 2), tasks=("components",))
 def broken(query, privacy, data, *, stream=None, simulation=False):
@@ -31,7 +31,7 @@ def broken(query, privacy, data, *, stream=None, simulation=False):
 @pytest.fixture(autouse=True)
 def _own_registry(monkeypatch, stand_ins):
     registered_mechanisms()
-    monkeypatch.setattr(registry, "_MECHANISMS", dict(registry._MECHANISMS))
+    monkeypatch.setattr(registered, "_MECHANISMS", dict(registered._MECHANISMS))
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.delitem(sys.modules, "plugin_mechanisms", raising=False)
     part_rows.cache_clear()

@@ -4,7 +4,7 @@ import numpy as np
 
 import matrixdp as mdp
 from matrixdp.display import format_number
-from matrixdp.release.notebook import SIMULATION
+from matrixdp.release.released import SIMULATION
 
 
 def test_a_noisy_data_set_shows_its_guarantee_and_its_noise(tmp_path):

@@ -5,7 +5,7 @@ import pytest
 
 import matrixdp as mdp
 from matrixdp.errors import ParameterError
-from matrixdp.release import fit_models as models
+from matrixdp.release import adaptive_release as models
 
 PRIVACY = mdp.Privacy(1, 1e-6)
 

@@ -256,7 +256,8 @@ except mdp.ParameterError as error:
 RACE_COMMAND = """
 import sys
 from matrixdp.cli.main import run
-import matrixdp.cli.actions.release
+import matrixdp.cli.release_text
+import matrixdp.report.release_folder
 print("ready", flush=True)
 sys.stdin.readline()
 sys.exit(run(["release", "data.csv", "--schema", "schema.toml", "--query", "moments", "--epsilon", "0.5", "--delta",

@@ -11,8 +11,8 @@ import pytest
 import matrixdp as mdp
 from matrixdp.design.noise_ellipse import pair_covariance
 from matrixdp.errors import ParameterError
-from matrixdp.release.mechanism_release import MechanismRelease
 from matrixdp.release.output_folder import OutputFolder
+from matrixdp.release.registered import MechanismRelease
 from matrixdp.report import LedgerSummary, draw_design, draw_matrix, draw_std, make_content, render_release
 from matrixdp.report.files import write_folder
 

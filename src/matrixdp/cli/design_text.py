@@ -1,4 +1,4 @@
-"""What ``matrixdp design`` does: predict the accuracy and the cost of a release."""
+"""What ``matrixdp design`` prints, for people or as JSON: predicted errors, and the cost of a release."""
 
 from __future__ import annotations
 
@@ -11,19 +11,16 @@ import numpy as np
 from matrixdp.adaptive.forecast import Forecast
 from matrixdp.answers.described_table import SHAPES
 from matrixdp.answers.table_forecast import compare_questions
-from matrixdp.cli.actions.design_options import DesignOptions
-from matrixdp.cli.actions.ledger import open_ledger, require_dataset
-from matrixdp.cli.actions.output import echo_json, warn_about_delta, wrap_text
+from matrixdp.cli.output import echo_json, echo_section, wrap_text
 from matrixdp.design import Design
 from matrixdp.design.noise_ellipse import feature_names
 from matrixdp.display import Numbers, format_number, format_numbers, format_table, has_equal_rows, make_visible
-from matrixdp.domain.schema_file import read_schema
 from matrixdp.errors import ParameterError
-from matrixdp.ledger.location import Location
+from matrixdp.ledger import Remaining
 from matrixdp.privacy import describe_guarantee
 from matrixdp.queries import TableMoments
 from matrixdp.release.output_folder import write_file
-from matrixdp.release.plan import Plan, plan, refuse_extremes
+from matrixdp.release.plan import Plan
 from matrixdp.report.answers import Answer
 from matrixdp.report.forecast import (
     KINDS,
@@ -48,47 +45,24 @@ _DESCRIBED = (
     "  expected_shares, expected_correlation), or as tables usually are; no data were read\n"
     "  percentages are of the width of the bounds, for covariances of the product of two widths"
 )
-Left = tuple[float, float] | None  # epsilon in the ledger, now and after a release
+Left = tuple[Remaining, Remaining] | None  # in the ledger, now and after a release
 
 
-def run_design(
-    options: DesignOptions,
-    *,
-    plot: Path | None,
-    features: str | None,
-    ledger: Location | None,
-    dataset: str | None,
-    allowance: str | None,
-    as_json: bool,
-) -> None:
-    """Plan a release, and print what is predicted."""
-    made = plan(options.to_request(read_schema(options.schema)))
-    if made.adaptive and (plot is not None or features is not None):
-        raise ParameterError("--plot and --features show the noise of a plain release: add --method plain.")
-    warn_about_delta(made.request.privacy, made.records)
-    left = None if ledger is None else _preview_ledger(made, ledger, require_dataset(dataset), allowance)
-    if made.design is None:
-        _show_fit(made, left, as_json=as_json)
+def draw_plot(design: Design, path: Path, features: str | None) -> None:
+    """Write a picture of the noise of a design."""
+    write_file(path, draw_design(design, _parse_pair(features, design)), option="plot")
+
+
+def print_design(made: Plan, design: Design, left: Left, plot: Path | None, *, as_json: bool) -> None:
+    """Print the predicted errors and the cost of a plain release, and the path of its picture."""
+    if as_json:
+        echo_json(({} if made.choice is None else made.choice._asdict()) | _collect_facts(made, design, left))
         return
-    with refuse_extremes():
-        if plot is not None:
-            write_file(plot, draw_design(made.design, _parse_pair(features, made.design)), option="plot")
-        if as_json:
-            method = {} if made.choice is None else made.choice._asdict()
-            echo_json(method | _collect_facts(made, made.design, left))
-        else:
-            if made.choice is not None:
-                click.echo(f"Method: a plain release. {made.choice.reason}")
-            _print_design(made, made.design, left)
-            if plot is not None:
-                click.echo(f"\nPicture: {plot}")
-
-
-def _preview_ledger(made: Plan, path: Location, dataset: str, allowance: str | None) -> Left:
-    with open_ledger(path) as ledger:
-        before = ledger.remaining(dataset, allowance=allowance)
-        after = ledger.whatif(dataset, made, allowance=allowance)
-    return before.epsilon, after.epsilon
+    if made.choice is not None:
+        click.echo(f"Method: a plain release. {made.choice.reason}")
+    _print_predicted(made, design, left)
+    if plot is not None:
+        click.echo(f"\nPicture: {plot}")
 
 
 def _parse_pair(features: str | None, design: Design) -> tuple[int, int] | None:
@@ -112,13 +86,13 @@ def _tabulate_epsilons(made: Plan) -> list[dict[str, float]]:
     for other in vary_epsilon(made):
         std, _, _ = predict_std(other)
         assert other.design is not None
-        noisy = std[np.isfinite(std) & (std > 0)]  # none in the correlation of a single feature
+        finite = std[np.isfinite(std)]
         rows.append(
             {
                 "epsilon": other.request.epsilon,
                 "mu": other.design.distance,
-                "median_std": float(np.median(noisy)) if noisy.size else 0.0,
-                "largest_std": float(noisy.max(initial=0.0)),
+                "median_std": _median(finite),
+                "largest_std": float(finite.max(initial=0.0)),
                 "relative_error": other.design.relative_error,
             }
         )
@@ -158,36 +132,34 @@ def _collect_facts(made: Plan, design: Design, left: Left) -> dict[str, Any]:
 
 
 def _describe_left(left: Left) -> dict[str, Any]:
-    return {} if left is None else {"ledger": {"epsilon_left_before": left[0], "epsilon_left_after": left[1]}}
+    if left is None:
+        return {}
+    return {"ledger": {"epsilon_left_before": left[0].epsilon, "epsilon_left_after": left[1].epsilon}}
 
 
 def _collect_predictions(made: Plan) -> list[dict[str, Any]]:
-    """The predictions as content of JSON; None where noise would hide an answer."""
+    """The predictions as content of JSON; not finite where noise would hide an answer."""
     found = {data: list_predictions(made, data=data) for data in SHAPES}
     return [
         {
             "title": answers[0].title,
             "rows": answers[0].estimate.rows,
             "columns": answers[0].estimate.columns,
-            "std": _list_errors(found["typical"][number].estimate.std),
-            **{data: _list_errors(one.estimate.std) for data, one in zip(found, answers, strict=True)},
+            "std": found["typical"][number].estimate.std.tolist(),
+            **{data: one.estimate.std.tolist() for data, one in zip(found, answers, strict=True)},
         }
         for number, answers in enumerate(zip(*found.values(), strict=True))
     ]
 
 
-def _list_errors(std: Floats) -> list[list[float | None]]:
-    return [[float(value) if np.isfinite(value) else None for value in row] for row in std]
-
-
-def _print_design(made: Plan, design: Design, left: Left) -> None:
+def _print_predicted(made: Plan, design: Design, left: Left) -> None:
     lines = make_visible(design.explain(), keep="\n").split("\n")
     if isinstance(design.query, TableMoments):  # what is predicted first, and how the noise was chosen last
         click.echo("\n".join(lines[:_GUARANTEE]))
         _print_predictions(made)
         if made.request.question == "everything":
             single = [f"  {make_visible(one.title)}: {_describe_ratio(one.ratio)}" for one in compare_questions(design)]
-            _print_section("If only this were released, with the same guarantee", "\n".join(single))
+            echo_section("If only this were released, with the same guarantee", "\n".join(single))
     else:
         click.echo("\n".join(lines))
         _print_std(made)
@@ -195,10 +167,10 @@ def _print_design(made: Plan, design: Design, left: Left) -> None:
         shown = [[f"{row['epsilon']:g}", *(f"{row[name]:.3g}" for name in _SHOWN)] for row in rows]
         errors = [[*cells, f"{row['relative_error']:.2%}"] for cells, row in zip(shown, rows, strict=True)]
         header = ["epsilon", "median std", "largest std", "relative to range"]
-        _print_section("Error at other epsilons", format_table(header, errors))
-    _print_section("Cost in the ledger", _describe_cost(made, design.distance, left))
+        echo_section("Error at other epsilons", format_table(header, errors))
+    echo_section("Cost in the ledger", _describe_cost(made, design.distance, left))
     if isinstance(design.query, TableMoments):
-        _print_section("How the noise was chosen", "\n".join(lines[_GUARANTEE:]))
+        echo_section("How the noise was chosen", "\n".join(lines[_GUARANTEE:]))
 
 
 def _describe_ratio(ratio: float) -> str:
@@ -218,9 +190,7 @@ def _print_std(made: Plan) -> None:
             "\n  for data as the schema expects (expected_mean, expected_std, expected_correlation), or as tables "
             "usually are"
         )
-    _print_section(
-        f"Predicted standard deviation of {subject}", format_numbers(Numbers(std, None, rows, columns)) + note
-    )
+    echo_section(f"Predicted standard deviation of {subject}", format_numbers(Numbers(std, None, rows, columns)) + note)
 
 
 def _print_predictions(made: Plan) -> None:
@@ -230,15 +200,15 @@ def _print_predictions(made: Plan) -> None:
         estimate = answer.estimate
         columns = 1 if answer.name == "regression" else None  # the second one is the sampling error
         shown = Numbers(estimate.std[:, :columns], None, estimate.rows, estimate.columns[:columns], estimate.reason)
-        _print_section(make_visible(f"Predicted error of: {answer.title}"), format_numbers(shown))
+        echo_section(make_visible(f"Predicted error of: {answer.title}"), format_numbers(shown))
     table = _tabulate_medians(made, list(ranges), list(ranges.values()))
-    _print_section("Median error, by how easy the data are where the schema has no guess", table)
+    echo_section("Median error, by how easy the data are where the schema has no guess", table)
     click.echo(f"  {_DESCRIBED}")
     if len(_table(made).used.numbers) <= _MOST_NUMBERS and made.request.kind != "components":
         others = list(vary_epsilon(made))
         found = [list_predictions(other) for other in others]
         table = _tabulate_medians(made, [f"epsilon {other.request.epsilon:g}" for other in others], found)
-        _print_section("Median error at other epsilons, for typical data", table)
+        echo_section("Median error at other epsilons, for typical data", table)
 
 
 def _tabulate_medians(made: Plan, header: list[str], found: list[list[Answer]]) -> str:
@@ -289,7 +259,7 @@ def _show_median(part: _Part) -> str:
 
 
 def _median(errors: Floats) -> float:
-    """The median of the errors, without those that are zero, as on the diagonal of a correlation."""
+    """The median of the errors, without those that are zero, as on the diagonal of a correlation; 0 if all are."""
     noisy = errors[errors > 0]
     return float(np.median(noisy)) if noisy.size else 0.0
 
@@ -303,15 +273,11 @@ def _describe_cost(made: Plan, mu: float, left: Left) -> str:
             "if the ranges of the features differ a lot",
         ]
     if left is not None:
-        lines.append(f"epsilon {left[0]:.4g} is left, and {left[1]:.4g} would be left after a release")
+        lines.append(f"epsilon {left[0].epsilon:.4g} is left, and {left[1].epsilon:.4g} would be left after a release")
     return "\n".join(f"  {line}" for line in lines)
 
 
-def _print_section(title: str, text: str) -> None:
-    click.echo(f"\n{click.style(title, bold=True)}\n{text}")
-
-
-def _show_fit(made: Plan, left: Left, *, as_json: bool) -> None:
+def print_fit(made: Plan, left: Left, *, as_json: bool) -> None:
     """Print the method and why, the guarantee, predicted errors, and the cost of an adaptive fit."""
     found, request = forecast_fit(made), made.request
     if as_json:
@@ -326,12 +292,12 @@ def _show_fit(made: Plan, left: Left, *, as_json: bool) -> None:
     typical, shown = read_forecast(made, found, "typical"), judged_by(request.question)
     rows = names if len(typical) > 1 else ("all",)
     subject = {"means": "mean"}.get(shown, shown)
-    _print_section(
+    echo_section(
         f"Predicted error of every {subject}, for typical data", format_numbers(Numbers(typical, None, rows, names))
     )
     errors = {kind: read_forecast(made, found, kind) for kind in KINDS}
     ranges = [[kind, f"{_median(errors[kind]):.3g}", f"{errors[kind].max():.3g}", look] for kind, look in KINDS.items()]
-    _print_section("Range over the shapes that data may have", format_table(["data", "median", "largest", ""], ranges))
+    echo_section("Range over the shapes that data may have", format_table(["data", "median", "largest", ""], ranges))
     click.echo(
         "  by simulation of the fit, for records that fill their bounds as the schema expects (expected_mean,\n"
         "  expected_std, expected_correlation), or as tables usually do; no data were read"
@@ -341,8 +307,8 @@ def _show_fit(made: Plan, left: Left, *, as_json: bool) -> None:
     others = _vary_fit(made, found)
     if len(others) > 1:
         lines = [[f"{row['epsilon']:g}", *(f"{row[kind]:.3g}" for kind in KINDS)] for row in others]
-        _print_section("Median error at other epsilons", format_table(["epsilon", *KINDS], lines))
-    _print_section("Cost in the ledger", _describe_cost(made, privacy.mu, left))
+        echo_section("Median error at other epsilons", format_table(["epsilon", *KINDS], lines))
+    echo_section("Cost in the ledger", _describe_cost(made, privacy.mu, left))
 
 
 def _vary_fit(made: Plan, found: Forecast) -> list[dict[str, float]]:

@@ -1,4 +1,4 @@
-"""What ``matrixdp release`` writes, and prints for people or as JSON."""
+"""What ``matrixdp release`` prints, for people or as JSON: the answers, their guarantee, and what is left."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 import click
 import numpy as np
 
-from matrixdp.cli.actions.output import echo_json, wrap_text
+from matrixdp.cli.output import echo_json, wrap_text
 from matrixdp.display import Numbers, format_numbers, make_visible
 from matrixdp.release.adaptive_release import AdaptiveRelease
 from matrixdp.release.dataset import DatasetRelease
-from matrixdp.release.mechanism_release import MechanismRelease
+from matrixdp.release.registered import MechanismRelease
 from matrixdp.release.result import Guaranteed
 from matrixdp.report.answers import BY_COLUMN, REPLACED, Answer
 from matrixdp.report.content import ReportContent

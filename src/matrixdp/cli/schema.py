@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from matrixdp.cli.options import PATH, delimiter_option, json_option
-from matrixdp.cli.styles import Group
+from matrixdp.cli.output import Group, echo_json, echo_table, output_after_work
 
 if TYPE_CHECKING:
     from matrixdp.domain.columns import Column
@@ -32,7 +32,6 @@ def new(data: Path, output: Path | None, force: bool, delimiter: str | None, she
     It has the columns of DATA with their types, and empty bounds and levels to fill in. Only the names and types of the
     columns are read, never their values; CSV has no types. They are assumed to be public.
     """
-    from matrixdp.cli.actions.output import output_after_work
     from matrixdp.domain.file_rules import FileRules
     from matrixdp.domain.schema_template import make_template
     from matrixdp.records.files import open_files
@@ -57,7 +56,6 @@ def new(data: Path, output: Path | None, force: bool, delimiter: str | None, she
 @json_option
 def check(path: Path, data: Path | None, delimiter: str | None, as_json: bool) -> None:
     """Check that SCHEMA is complete, and show it."""
-    from matrixdp.cli.actions.output import echo_json
     from matrixdp.domain.schema_file import read_schema
     from matrixdp.records.files import open_files
 
@@ -90,12 +88,10 @@ def _column_facts(schema: Schema, column: Column) -> dict[str, Any]:
 
 
 def _print_schema(schema: Schema) -> None:
-    from matrixdp.display import format_table
-
     click.echo(f"{schema.path} is complete.")
     if schema.columns is not None:
         rows = [[column.name, *_describe_column(schema, column)] for column in schema.columns]
-        click.echo(format_table(["column", "type", "values", "missing"], rows))
+        echo_table(["column", "type", "values", "missing"], rows)
     if schema.graph is not None:
         click.echo(f"  a graph with {len(schema.graph.nodes)} nodes, weights up to {schema.graph.weight:g}")
         if schema.graph.max_degree is not None:

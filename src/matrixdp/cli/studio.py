@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from matrixdp.cli.options import LEDGER, PATH, name_option
-from matrixdp.cli.styles import Group
+from matrixdp.cli.output import Group
 
 _START = "start"
 

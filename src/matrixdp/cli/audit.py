@@ -1,0 +1,229 @@
+"""``matrixdp audit``: look for neighbours that exceed a claim, of a design, all designs of a schema, or an object."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from matrixdp.cli.exits import ExitCode
+from matrixdp.cli.options import PATH, design_options, json_option, split_request
+from matrixdp.cli.output import Command, echo_json, replace_nonfinite
+from matrixdp.errors import ParameterError, show
+from matrixdp.release.options import GRAPHS, PER_RECORD, QUESTIONS
+from matrixdp.release.output_folder import OutputFolder
+
+if TYPE_CHECKING:
+    from matrixdp.audit.page import Finding
+    from matrixdp.design import Design
+    from matrixdp.domain.schema import Schema
+    from matrixdp.privacy import Privacy
+
+_RECORDS = 8  # without --records: a pair of neighbours within a small data set is enough
+_SHOWN_AS_OTHERS = ("covariance", "correlation", "components", "regression", "means", "table")
+
+
+@click.command(
+    cls=Command,
+    example="matrixdp audit --schema schema.toml --query covariance --epsilon 1 --delta 1e-6 --out audit/\n"
+    "matrixdp audit study:histogram --epsilon 1 --delta 1e-6 --generate study:random_record --out audit/",
+)
+@click.argument("target", required=False, metavar="[MODULE:NAME]")
+@design_options
+@click.option("--generate", metavar="MODULE:NAME", help="Function that returns one record, for a query of your own.")
+@click.option("--first", type=PATH, help="NPY or CSV file with the data set on which a function is measured.")
+@click.option("--second", type=PATH, help="NPY or CSV file with its neighbour.")
+@click.option("--trials", type=int, default=4000, show_default=True, help="Runs of a function on each data set.")
+@click.option("--replays", type=int, default=50, show_default=True, help="Fits of an estimator to replay.")
+@click.option("--starts", type=int, default=16, show_default=True, help="Families of neighbours to search.")
+@click.option("--seconds", type=float, default=30.0, show_default=True, help="Stop an attack after this time.")
+@click.option("--out", type=PATH, help="Folder to write: report.html, audit.json and pictures.")
+@click.option("--force", is_flag=True, help="Replace an existing folder.")
+@json_option
+def audit(target: str | None, schema: Path | None, out: Path | None, force: bool, as_json: bool, **options: Any) -> int:
+    """Look for neighbouring data sets that exceed a claim. Reads no private data.
+
+    The options of design name a design; --schema alone, all designs for its columns. MODULE:NAME is a design, a query,
+    an estimator, or a function from data to numbers. The exit code is 1 if a claim does not hold.
+    """
+    from matrixdp.audit.page import audit_facts
+
+    asked, chosen = split_request(options)
+    with nullcontext() if out is None else OutputFolder(out, force=force) as folder:
+        if target is None:
+            findings = list(_audit_schema(schema, asked, chosen))
+        else:
+            findings = [_audit_object(target, _import_object(target, "MODULE:NAME"), schema, asked, chosen)]
+        if folder is not None:
+            _write_files(folder.path, findings)
+            folder.finish()
+    if as_json:
+        echo_json(audit_facts(findings))
+    else:
+        for found in findings:
+            mark = click.style("BROKEN", fg="red", bold=True) if found.broken else click.style("holds", fg="green")
+            click.echo(f"{mark}  {found.subject}\n  {found.text}")
+        if out is not None:
+            click.echo(f"Report: {out / 'report.html'}")
+    return ExitCode.EXCEEDED if any(found.broken for found in findings) else ExitCode.SUCCESS
+
+
+for _parameter in audit.params:
+    _parameter.required = False  # a Python object needs none of the options of design
+
+
+def _audit_schema(path: Path | None, asked: dict[str, Any], chosen: dict[str, Any]) -> Iterator[Finding]:
+    """The design that the asked name, or all that the schema allows."""
+    from matrixdp.domain.schema_file import read_schema
+    from matrixdp.release.plan import make_query, make_request_design
+    from matrixdp.release.request import Request
+
+    if path is None:
+        raise ParameterError("--schema must be given, or MODULE:NAME of a design, query, estimator or function.")
+    schema, privacy = read_schema(path), _require_privacy(asked)
+    unbounded = asked["rows_per_person"] is None and (schema.person is None or schema.person.rows is None)
+    by_row = PER_RECORD if (asked["person"] or schema.person) and unbounded else ()
+    for query in [asked["query"]] if asked["query"] else _possible_queries(schema):
+        if query in by_row and asked["query"] is None:
+            continue
+        named = {**asked, "query": query, "epsilon": privacy.epsilon, "delta": privacy.delta}
+        if query == "counts" and asked["query"] is None:
+            named["cells"] = ",".join(_pairable(schema)[:2])
+        if query not in ("counts", "everything", *GRAPHS) and asked["query"] is None:
+            named["columns"] = ",".join(_complete_numbers(schema))
+        request = Request.parse(schema, named)
+        records = None if query in GRAPHS else _RECORDS if asked["records"] is None else asked["records"]
+        if request.learned:
+            raise ParameterError("--directions must be standard or a file for an audit: nothing is learned.")
+        design = make_request_design(request, make_query(request, records))
+        yield _attack(f"{query} ({path.name})", design, chosen)
+
+
+def _possible_queries(schema: Schema) -> list[str]:
+    """Queries that a schema allows; those that are read off the moments of numbers or of a table are left out."""
+    numbers = bool(_complete_numbers(schema))
+    allowed = {
+        name: schema.graph is not None if name in GRAPHS else numbers
+        for name in QUESTIONS
+        if name not in _SHOWN_AS_OTHERS
+    }
+    allowed["counts"] = len(_pairable(schema)) > 1
+    allowed["everything"] = schema.columns is not None
+    return [name for name, possible in allowed.items() if possible]
+
+
+def _complete_numbers(schema: Schema) -> list[str]:
+    """Columns of numbers that are not missing."""
+    return [] if schema.columns is None else [one.name for one in schema.columns.numbers if not one.missing]
+
+
+def _pairable(schema: Schema) -> list[str]:
+    """Categories that --query counts can use."""
+    from matrixdp.domain.columns import Category
+
+    categories = () if schema.columns is None else schema.columns.categories
+    return [one.name for one in categories if isinstance(one, Category) and not (one.other or one.missing)]
+
+
+def _audit_object(name: str, thing: Any, schema: Path | None, asked: dict[str, Any], chosen: dict[str, Any]) -> Finding:
+    """Audit a Python object, according to what it is."""
+    from matrixdp.design import Design, make_design
+    from matrixdp.queries import MatrixQuery
+
+    if isinstance(thing, Design):
+        return _attack(name, thing, chosen, schema, asked["records"])
+    if isinstance(thing, MatrixQuery):
+        return _attack(name, make_design(thing, _require_privacy(asked)), chosen, schema, asked["records"])
+    if hasattr(thing, "fit") and hasattr(thing, "get_params"):
+        return _replay(name, _make_estimator(thing, asked) if isinstance(thing, type) else thing, chosen)
+    if callable(thing):
+        return _measure(name, thing, asked, chosen)
+    raise ParameterError(
+        f"MODULE:NAME must be a design, a query, an estimator or a function, got {type(thing).__name__} instead."
+    )
+
+
+def _attack(
+    name: str, design: Design, chosen: dict[str, Any], schema: Path | None = None, records: int | None = None
+) -> Finding:
+    from matrixdp.audit import attack
+    from matrixdp.audit.page import describe_attack
+    from matrixdp.domain.schema_file import read_schema
+
+    generate = None if chosen["generate"] is None else _import_object(chosen["generate"], "--generate")
+    bounds = None if schema is None or generate is not None else read_schema(schema).number_bounds()
+    found = attack(
+        design, generate=generate, bounds=bounds, records=records, starts=chosen["starts"], seconds=chosen["seconds"]
+    )
+    return describe_attack(name, found)
+
+
+def _replay(name: str, estimator: Any, chosen: dict[str, Any]) -> Finding:
+    from matrixdp.audit.campaign import replay_fits  # needs scikit-learn
+    from matrixdp.audit.page import describe_replays
+    from matrixdp.audit.random_cases import estimator_case
+
+    limits: dict[str, Any] = {"replays": chosen["replays"], "seconds": chosen["seconds"]}
+    tallies = replay_fits(**limits, names=[name], choose=lambda _, rng: estimator_case(estimator, rng))
+    return describe_replays(name, tallies[name])
+
+
+def _make_estimator(kind: Any, asked: dict[str, Any]) -> Any:
+    """An estimator of the class with the budget of the asked, for features from -1 to 1."""
+    privacy = _require_privacy(asked)
+    known = kind().get_params(deep=False)
+    targets = {"target_bounds": (-1, 1)} if "target_bounds" in known else {}
+    return kind(epsilon=privacy.epsilon, delta=privacy.delta, bounds=(-1, 1), **targets)
+
+
+def _measure(name: str, function: Callable[[Any], Any], asked: dict[str, Any], chosen: dict[str, Any]) -> Finding:
+    from matrixdp.audit import measure
+    from matrixdp.audit.page import describe_measurement
+    from matrixdp.release.plan import read_matrix
+
+    if chosen["first"] is None or chosen["second"] is None:
+        raise ParameterError("--first and --second must name files with two neighbouring data sets for a function.")
+    data, neighbour = read_matrix(chosen["first"], "first"), read_matrix(chosen["second"], "second")
+    found = measure(function, data, neighbour, trials=chosen["trials"], claim=_require_privacy(asked))
+    return describe_measurement(name, found)
+
+
+def _require_privacy(asked: dict[str, Any]) -> Privacy:
+    from matrixdp.privacy import Privacy
+
+    if asked["epsilon"] is None or asked["delta"] is None:
+        raise ParameterError("--epsilon and --delta must be given: the guarantee to audit.")
+    return Privacy(asked["epsilon"], asked["delta"])
+
+
+def _import_object(path: str, option: str) -> Any:
+    """The object that ``module:name`` names, from the current folder or PYTHONPATH."""
+    module, mark, name = path.partition(":")
+    if not (mark and module and name):
+        raise ParameterError(f"{option} must be module:name, got {show(path)} instead.")
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    try:
+        return getattr(import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise ParameterError(
+            f"{option} {show(path)} cannot be imported: {error}. Run from its folder, or put the folder on PYTHONPATH."
+        ) from None
+
+
+def _write_files(folder: Path, findings: list[Finding]) -> None:
+    from matrixdp.audit.page import audit_facts, render_audit
+
+    (folder / "report.html").write_text(render_audit(findings), encoding="utf-8")
+    facts = json.dumps(replace_nonfinite(audit_facts(findings)), indent=2, allow_nan=False)
+    (folder / "audit.json").write_text(facts + "\n", encoding="utf-8")
+    for found in findings:
+        if found.picture:
+            (folder / "tradeoff.svg").write_text(found.picture, encoding="utf-8")

@@ -1,0 +1,177 @@
+"""The commands besides those of the workflow: ``demo``, ``reproduce``, ``bench`` and ``completion``."""
+
+from __future__ import annotations
+
+import contextlib
+import shlex
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from matrixdp.cli.options import PATH
+from matrixdp.cli.output import Command
+from matrixdp.errors import MissingExtraError, ParameterError, install_hint
+
+if TYPE_CHECKING:
+    from matrixdp.types import Floats
+
+_MARK = "made-by-matrixdp-demo"
+_COLUMNS = {  # public: from general knowledge of such measurements, not from these patients
+    "age": (18, 90),
+    "bmi": (15, 45),
+    "blood_pressure": (60, 140),
+    "progression": (0, 350),
+}
+_BUDGET = ["--epsilon", "2", "--delta", "1e-5"]
+_DESIGN = ["--schema", "schema.toml", "--query", "correlation", *_BUDGET]
+_LEDGER = ["--ledger", "clinic.db", "--dataset", "clinic"]
+
+
+@click.command(cls=Command, example="matrixdp demo")
+@click.option(
+    "--out",
+    type=PATH,
+    default=Path("matrixdp-demo"),
+    show_default=True,
+    help="Folder for the results. The folder of an earlier demo is replaced.",
+)
+def demo(out: Path) -> None:
+    """Run the whole workflow on patient data from scikit-learn.
+
+    It prints and runs the commands that create a ledger, design a release, release it and write a report.
+    """
+    import numpy as np
+
+    from matrixdp.display import Numbers, format_numbers
+    from matrixdp.release.output_folder import OutputFolder
+
+    patients = _load_patients()
+    if out.is_dir() and any(out.iterdir()) and not (out / _MARK).exists():
+        raise ParameterError(f"out must be a new folder or that of an earlier demo, but {out} has other files.")
+    with OutputFolder(out, force=True) as folder:
+        (folder.path / _MARK).touch()
+        _write_inputs(folder.path, patients)
+        with contextlib.chdir(folder.path):
+            click.echo("442 patients (from scikit-learn) are in clinic.csv, their public bounds in schema.toml.")
+            _run_command("Create a ledger with the total budget of these data", "ledger", "new", "clinic.db",
+                         "--dataset", "clinic", "--epsilon", "4", "--delta", "1e-5")  # fmt: skip
+            _run_command("Predict the accuracy of a release, without reading the data", "design", *_DESIGN,
+                         "--records", "442", *_LEDGER)  # fmt: skip
+            _run_command("Release the correlation", "release", "clinic.csv", *_DESIGN, *_LEDGER, "--out", "out")
+            _run_command("Show what is left", "ledger", "show", "clinic.db")
+        _print_title("The true correlation, for comparison (these data are public)")
+        names = list(_COLUMNS)
+        click.echo(format_numbers(Numbers(np.asarray(np.corrcoef(patients.T)), None, names, names), digits=2))
+        folder.finish()
+    _print_title("Files to look at")
+    click.echo(f"  report                {out / 'out' / 'report.html'}")
+    click.echo(f"  picture of the matrix {out / 'out' / 'matrix.svg'}")
+    click.echo(f"  error bars            {out / 'out' / 'std.csv'}")
+    click.echo(f"  numbers               {out / 'out' / 'matrix.csv'}")
+
+
+def _load_patients() -> Floats:
+    """Age, body mass index, blood pressure and progression of diabetes, of shape (442, 4)."""
+    import numpy as np
+
+    try:
+        from sklearn.datasets import load_diabetes
+    except ImportError:
+        raise MissingExtraError(f"the demo uses data from scikit-learn. {install_hint('demo')}") from None
+    data = load_diabetes(scaled=False)
+    columns = [data.feature_names.index(name) for name in ("age", "bmi", "bp")]
+    return np.column_stack([data.data[:, columns], data.target])
+
+
+def _write_inputs(folder: Path, patients: Floats) -> None:
+    import numpy as np
+
+    header = ",".join(_COLUMNS)
+    np.savetxt(folder / "clinic.csv", patients, fmt="%.6g", delimiter=",", header=header, comments="", encoding="utf-8")
+    columns = [f"[columns.{name}]\nlower = {low}\nupper = {high}\n" for name, (low, high) in _COLUMNS.items()]
+    (folder / "schema.toml").write_text("\n".join(columns), encoding="utf-8")
+
+
+def _run_command(title: str, *words: str) -> None:
+    """Print a command and run it."""
+    from matrixdp.cli.main import cli
+
+    _print_title(title)
+    click.echo(click.style("$ matrixdp " + shlex.join(words), fg="cyan"))
+    cli.main(list(words), prog_name="matrixdp", standalone_mode=False)
+
+
+def _print_title(words: str) -> None:
+    click.echo(f"\n{click.style(words, bold=True)}")
+
+
+def _check_trials(_context: click.Context, _parameter: click.Parameter, value: int) -> int:
+    if value < 2:
+        raise click.BadParameter(f"{value} is too few; an error bar needs at least 2 trials.")
+    return value
+
+
+@click.command(cls=Command, example="matrixdp reproduce --trials 20 --out paper/")
+@click.argument("parts", nargs=-1)
+@click.option(
+    "--trials",
+    type=int,
+    callback=_check_trials,
+    default=100,
+    show_default=True,
+    help="Trials of each row, at least 2: an error bar needs two.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the simulated noise.")
+@click.option("--out", type=PATH, default=Path("matrixdp-paper"), show_default=True, help="Folder for the results.")
+@click.option("--plugin", metavar="MODULE", multiple=True, help="Module that registers mechanisms. May be repeated.")
+def reproduce(parts: tuple[str, ...], trials: int, seed: int, out: Path, plugin: tuple[str, ...]) -> None:
+    """Repeat the paper's experiments: all, or the PARTS named."""
+    try:
+        command = import_module("matrixdp.paper.command")
+    except ModuleNotFoundError as error:
+        if not (error.name or "").startswith("matrixdp.paper"):
+            raise
+        raise click.ClickException("this installation has no matrixdp.paper; install a complete release.") from None
+    try:
+        page = command.reproduce(list(parts), trials=trials, seed=seed, out=out, plugins=list(plugin))
+    except KeyboardInterrupt:
+        click.echo("\nFinished trials are stored: the same command resumes the run.", err=True)
+        raise
+    click.echo(f"Report: {page.resolve()}")
+
+
+@click.command(cls=Command, example="matrixdp bench cli")
+@click.argument("names", nargs=-1)
+def bench(names: tuple[str, ...]) -> None:
+    """Run all benchmarks, or those with the given NAMES.
+
+    They are in the repository, not in the installed package.
+    """
+    place = next((folder for folder in _find_repositories() if (folder / "benchmarks" / "__main__.py").is_file()), None)
+    if place is None:
+        raise click.ClickException(
+            "the benchmarks are in the repository, not in the installed package. Run this command from a clone of it."
+        )
+    finished = subprocess.run([sys.executable, "-m", "benchmarks", *names], cwd=place, check=False)  # noqa: S603
+    raise click.exceptions.Exit(finished.returncode)
+
+
+def _find_repositories() -> list[Path]:
+    """Folders that may be the repository: the current one, and that of an editable installation."""
+    return [Path.cwd(), Path(__file__).resolve().parents[3]]
+
+
+@click.command(cls=Command, example='eval "$(matrixdp completion bash)"        (in ~/.bashrc)')
+@click.argument("shell", type=click.Choice(("bash", "zsh", "fish")))
+@click.pass_context
+def completion(context: click.Context, shell: str) -> None:
+    """Print a script that completes commands and options in SHELL."""
+    from click.shell_completion import get_completion_class
+
+    kind = get_completion_class(shell)
+    assert kind is not None
+    click.echo(kind(context.find_root().command, {}, "matrixdp", "_MATRIXDP_COMPLETE").source())

@@ -1,0 +1,595 @@
+"""``matrixdp ledger``: what data sets may spend, what they have spent, and who may spend it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Unpack
+
+import click
+
+from matrixdp.cli.exits import ExitCode
+from matrixdp.cli.options import (
+    LEDGER,
+    author_options,
+    combine_options,
+    delta_option,
+    epsilon_option,
+    json_option,
+    name_option,
+)
+from matrixdp.cli.output import Group, echo_json, echo_table, output_after_work
+from matrixdp.errors import LedgerError, ParameterError
+from matrixdp.release.options import NEIGHBOURS
+
+if TYPE_CHECKING:
+    from matrixdp.ledger import Event, Ledger, Remaining, Schedule, Summary
+    from matrixdp.ledger.ledger import Chargeable, LedgerOptions
+    from matrixdp.ledger.location import Location
+    from matrixdp.ledger.values import Head
+    from matrixdp.privacy import Unit
+
+_COPY_TIMEOUT = 3600.0  # seconds that either ledger may be locked while a long one is copied
+_LEFT = ("epsilon_left", "mu_left")
+_NOTED = ("request", "allowance", "actor", "purpose", "version")
+_CHARGE = ("entry", "time", "dataset", "event", "description", "options", "request", "allowance", "unit", "released",
+           "actor", "purpose", "version")  # fmt: skip
+
+
+def open_ledger(path: Location, **options: Unpack[LedgerOptions]) -> Ledger:
+    """The ledger at `path`; the error for a missing one names the command that creates it."""
+    from matrixdp.ledger import Ledger
+
+    _require_file(path, f", or create one: matrixdp ledger new {path} --dataset NAME --epsilon E --delta D")
+    return Ledger.open(path, **options)
+
+
+def _require_file(path: Location, advice: str = ".", kind: str = "ledger") -> None:
+    if isinstance(path, Path) and not path.exists():
+        raise LedgerError(f"there is no {kind} at {path}. Check the path{advice}")
+
+
+def require_dataset(dataset: str | None) -> str:
+    """The value of --dataset; an error if it was left out."""
+    if dataset is None:
+        raise ParameterError("--dataset must be given with --ledger: the name under which the data are registered.")
+    return dataset
+
+
+def preview_ledger(
+    path: Location, dataset: str, cost: Chargeable | Event, allowance: str | None
+) -> tuple[Remaining, Remaining]:
+    """What is left of a data set's total, or of an allowance, now and after a charge. Nothing is charged."""
+    with open_ledger(path) as ledger:
+        return ledger.remaining(dataset, allowance=allowance), ledger.whatif(dataset, cost, allowance=allowance)
+
+
+@contextmanager
+def _shown_afterwards(path: Location, *, as_json: bool) -> Iterator[None]:
+    """Change the ledger at `path`, and print it."""
+    yield
+    with output_after_work():
+        _print_ledger(path, as_json=as_json)
+
+
+@click.group(cls=Group)
+def ledger() -> None:
+    """Keep the total of what is spent on each data set."""
+
+
+_path = click.argument("path", metavar="LEDGER", type=LEDGER)
+_dataset = name_option("--dataset", required=True, help="Name of the data set.")
+_allowance = name_option("--allowance", required=True, help="Name of the allowance: a person, a team, a project.")
+_registration = combine_options(
+    _path,
+    _dataset,
+    epsilon_option,
+    delta_option,
+    click.option(
+        "--neighbours",
+        type=click.Choice(NEIGHBOURS),
+        default="replace",
+        show_default=True,
+        help="Whether one unit is replaced by another, or comes and goes.",
+    ),
+    click.option(
+        "--unit",
+        type=click.Choice(("record", "person", "edge", "node")),
+        help="What all releases protect: one record (row), one person, one edge or one node. [default: record]",
+    ),
+    name_option("--person", metavar="COLUMN", help="Protect persons: the column that says whose each row is."),
+    author_options,
+    json_option,
+)
+
+
+@ledger.command("new", example="matrixdp ledger new clinic.db --dataset clinic --epsilon 4 --delta 1e-6")
+@_registration
+def new(**options: Any) -> None:
+    """Create a LEDGER with one data set and its total budget.
+
+    The total budget cannot be changed later.
+    """
+    from matrixdp.ledger import Ledger
+
+    _register(Ledger.create, **options)
+
+
+@ledger.command("add", example="matrixdp ledger add clinic.db --dataset laboratory --epsilon 1 --delta 1e-6")
+@_registration
+def add(**options: Any) -> None:
+    """Add another data set, with its total budget, to a LEDGER."""
+    _register(open_ledger, **options)
+
+
+def _register(
+    make: Callable[..., Ledger],
+    path: Location,
+    dataset: str,
+    epsilon: float,
+    delta: float,
+    neighbours: str,
+    *,
+    unit: str | None,
+    person: str | None,
+    as_json: bool,
+    **author: Any,
+) -> None:
+    """Register a data set in the ledger that `make` opens or creates, and print the ledger."""
+    from matrixdp.privacy import Privacy
+
+    privacy, protected = Privacy(epsilon, delta), _parse_unit(unit, person)
+    with _shown_afterwards(path, as_json=as_json), make(path, **author) as ledger:
+        ledger.register(dataset, privacy, neighbours=neighbours, unit=protected)
+
+
+def _parse_unit(unit: str | None, person: str | None) -> Unit:
+    """The unit that --unit or --person names; records by default."""
+    from matrixdp.privacy import Unit
+
+    if person is not None and unit not in (None, "person"):
+        raise ParameterError(f"--unit must be left out with --person, which protects persons, got {unit!r} instead.")
+    if unit == "person" and person is None:
+        raise ParameterError("--person COLUMN must be given with --unit person: the column that says whose a row is.")
+    return Unit(unit or "record") if person is None else Unit("person", person)
+
+
+@ledger.command("show", example="matrixdp ledger show clinic.db")
+@_path
+@json_option
+def show(path: Location, as_json: bool) -> None:
+    """Show the total budgets in a LEDGER and what is left."""
+    _print_ledger(path, as_json=as_json)
+
+
+def _print_ledger(path: Location, *, as_json: bool) -> None:
+    """Print the total of every data set and what is left of it."""
+    with open_ledger(path) as ledger:
+        facts = [_collect_facts(summary) for summary in ledger.summaries()]
+        head = ledger.head
+    if as_json:
+        echo_json({"ledger": str(path), "datasets": facts, "head": {"entry": head.entry, "hash": head.hash}})
+        return
+    rows = [
+        [
+            fact["dataset"],
+            f"{fact['epsilon']:g}",
+            f"{fact['delta']:g}",
+            *(str(fact[name]) for name in ("neighbours", "unit", "charges", "unfinished")),
+            *(f"{fact[name]:.4g}" for name in _LEFT),
+        ]
+        for fact in facts
+    ]
+    names = ["data set", "epsilon", "delta", "neighbours", "protects", "charges", "unfinished"]
+    echo_table([*names, "epsilon left", "mu left"], rows)
+    allowances = [
+        [
+            allowance["name"],
+            fact["dataset"],
+            f"{allowance['epsilon']:.4g}",
+            *(["returned", ""] if allowance["returned"] else [f"{allowance[name]:.4g}" for name in _LEFT]),
+        ]
+        for fact in facts
+        for allowance in fact["allowances"]
+    ]
+    if allowances:
+        click.echo()
+        echo_table(["allowance", "data set", "epsilon", "epsilon left", "mu left"], allowances)
+    for fact in facts:
+        if fact["restored_from"] is not None:
+            click.echo(
+                f"{fact['dataset']} was restored from a backup that ends at entry {fact['restored_from']}. Say what "
+                f"was spent since: matrixdp ledger settle {path} --dataset {fact['dataset']} --spent EPSILON (or --all)"
+            )
+
+
+def _collect_facts(summary: Summary) -> dict[str, Any]:
+    registration, left, counts = summary.registration, summary.left, summary.counts
+    return {
+        "dataset": registration.dataset,
+        "epsilon": registration.privacy.epsilon,
+        "delta": registration.privacy.delta,
+        "neighbours": str(registration.neighbours),
+        "unit": str(registration.unit),
+        "reserve": asdict(registration.reserve),
+        "charges": counts.charges,
+        "unfinished": counts.unfinished,
+        "epsilon_left": left.epsilon,
+        "mu_left": left.mu,
+        "epsilon_unspent": summary.unspent.epsilon,
+        "mu_unspent": summary.unspent.mu,
+        "allowances": [
+            {
+                "name": allowance.name,
+                "epsilon": allowance.epsilon,
+                "epsilon_left": allowance.left.epsilon,
+                "mu_left": allowance.left.mu,
+                "reserve_left": asdict(allowance.left.reserve),
+                "returned": allowance.returned,
+            }
+            for allowance in summary.allowances
+        ],
+        "restored_from": summary.restored_from,
+    }
+
+
+@ledger.command("history", example="matrixdp ledger history clinic.db --dataset clinic")
+@_path
+@name_option("--dataset", help="Show only the charges to this data set.")
+@json_option
+def history(path: Location, dataset: str | None, as_json: bool) -> None:
+    """Show the charges in a LEDGER, and which were released."""
+    from matrixdp.ledger.events import event_to_json
+
+    with open_ledger(path) as ledger:
+        charges = ledger.history(dataset)
+    if as_json:
+        echo_json(
+            [
+                {name: getattr(charge, name) for name in _CHARGE}
+                | {"event": event_to_json(charge.event), "description": dict(charge.description)}
+                | {"unit": str(charge.unit)}
+                for charge in charges
+            ]
+        )
+        return
+    if not charges:
+        click.echo("Nothing has been charged.")
+        return
+    rows = [
+        [
+            str(charge.entry),
+            charge.time,
+            charge.dataset,
+            str(charge.description.get("query", "")),
+            _format_event(event_to_json(charge.event)),
+            "released" if charge.released else "not released",
+            *(getattr(charge, name) or "" for name in _NOTED),
+        ]
+        for charge in charges
+    ]
+    echo_table(["entry", "time", "data set", "query", "event", "state", *_NOTED], rows)
+
+
+def _format_event(content: dict[str, Any]) -> str:
+    numbers = (f"{name} {value:.4g}" for name, value in content.items() if isinstance(value, float))
+    return " ".join([content["kind"], *numbers])
+
+
+@ledger.command("verify", example="matrixdp ledger verify clinic.db")
+@_path
+@click.option(
+    "--anchor", metavar="ENTRY:HASH", help="An anchor that an earlier verify printed; it must still be in the ledger."
+)
+@click.option("--resume", is_flag=True, help="Check only the entries after the anchor.")
+@json_option
+def verify(path: Location, anchor: str | None, resume: bool, as_json: bool) -> None:
+    """Check every entry, every total and the hash chain of a LEDGER."""
+    start = None if anchor is None else _parse_anchor(anchor)
+    if resume and start is None:
+        raise ParameterError("--anchor must be given with --resume: the entry after which to begin.")
+    with open_ledger(path) as ledger:
+        head = ledger.verify(start, resume=resume)
+        found = ledger.datasets()
+    if as_json:
+        units = {registration.dataset: str(registration.unit) for registration in found}
+        echo_json({"ledger": str(path), "entry": head.entry, "hash": head.hash, "verified": True, "units": units})
+        return
+    checked = f"{head.entry - start.entry} since the anchor" if resume and start is not None else f"{head.entry}"
+    click.echo(f"{path} is intact: {checked} entries. Keep this anchor elsewhere, to check them again later:")
+    click.echo(f"  --anchor {head.entry}:{head.hash}")
+    for registration in found:
+        click.echo(f"{registration.dataset} protects {registration.unit.words}, {registration.neighbours} neighbours.")
+
+
+def _parse_anchor(text: str) -> Head:
+    from matrixdp.ledger.anchors import parse_anchor
+
+    try:
+        return parse_anchor(text)
+    except ParameterError as error:
+        raise ParameterError(str(error).replace("an anchor", "--anchor")) from None
+
+
+@ledger.command("backup", example="matrixdp ledger backup clinic.db clinic-2031-02-07.db")
+@_path
+@click.argument("file", metavar="FILE", type=LEDGER)
+@json_option
+def backup(path: Location, file: Location, as_json: bool) -> None:
+    """Copy a LEDGER, which may be in use, to a new FILE."""
+    with open_ledger(path) as ledger:
+        head = ledger.backup(file)
+    with output_after_work():
+        if as_json:
+            echo_json({"ledger": str(path), "backup": str(file), "entry": head.entry, "hash": head.hash})
+            return
+        click.echo(f"{file} has {path} up to entry {head.entry}. To use it: matrixdp ledger restore {file} LEDGER")
+
+
+@ledger.command("restore", example="matrixdp ledger restore clinic-2031-02-07.db clinic.db")
+@click.argument("file", metavar="FILE", type=LEDGER)
+@_path
+@author_options
+@json_option
+def restore(file: Location, path: Location, as_json: bool, **author: Any) -> None:
+    """Make a new LEDGER from the backup FILE.
+
+    It refuses charges to each data set until settle says what was spent since the backup was made.
+    """
+    from matrixdp.ledger import Ledger
+
+    _require_file(file, kind="backup")
+    with _shown_afterwards(path, as_json=as_json):
+        Ledger.restore(file, path, **author).close()
+
+
+@ledger.command("settle", example="matrixdp ledger settle clinic.db --dataset clinic --spent 0.5")
+@_path
+@_dataset
+@click.option("--spent", type=float, metavar="EPSILON", help="Epsilon that was spent, at the data set's delta; or 0.")
+@click.option("--all", "everything", is_flag=True, help="Treat all that is left as spent.")
+@author_options
+@json_option
+def settle(path: Location, dataset: str, spent: float | None, everything: bool, as_json: bool, **author: Any) -> None:
+    """Say what was spent on a data set since the backup from which its LEDGER was restored."""
+    if (spent is None) != everything:
+        raise ParameterError("--spent EPSILON or --all must be given: what was spent since the backup was made.")
+    with _shown_afterwards(path, as_json=as_json), open_ledger(path, **author) as ledger:
+        ledger.settle(dataset, "all" if spent is None else spent)
+
+
+@ledger.command("moved", example="matrixdp ledger moved /new/place/clinic.db")
+@_path
+@author_options
+@json_option
+def moved(path: Location, as_json: bool, **author: Any) -> None:
+    """Confirm that a LEDGER was moved, after a check of all its entries.
+
+    A ledger is charged at one place only, so that a copy or another name of it cannot spend its total again.
+    """
+    from matrixdp.ledger import Ledger
+
+    _require_file(path)
+    with _shown_afterwards(path, as_json=as_json):
+        Ledger.moved(path, **author).close()
+
+
+@ledger.command("copy", example="matrixdp ledger copy clinic.db postgresql://ann@db.example.org/privacy")
+@click.argument("source", metavar="FROM", type=LEDGER)
+@click.argument("target", metavar="TO", type=LEDGER)
+@author_options
+@json_option
+def copy(source: Location, target: Location, as_json: bool, **author: Any) -> None:
+    """Move a ledger to a new place, with all its entries.
+
+    FROM and TO are files or URLs of PostgreSQL. Afterwards, only the copy is charged; the original can still be read.
+    """
+    from matrixdp.ledger import Ledger
+
+    with open_ledger(source):
+        pass
+    with _shown_afterwards(target, as_json=as_json):
+        Ledger.copy(source, target, **author, timeout=_COPY_TIMEOUT)
+        with output_after_work():
+            if not as_json:
+                click.echo(f"{source} was copied to {target}, and is charged there only from now on.")
+
+
+@ledger.command("roles", example="matrixdp ledger roles postgresql://ann@db.example.org/privacy | psql privacy")
+@_path
+def roles(path: Location) -> None:
+    """Print the SQL for the roles of a LEDGER in PostgreSQL.
+
+    It connects to nothing.
+    """
+    from matrixdp.ledger.schema import roles_sql
+
+    if isinstance(path, Path):
+        raise ParameterError("LEDGER must be the URL of a ledger in PostgreSQL: files have no roles.")
+    click.echo(roles_sql(path.schema), nl=False)
+
+
+@ledger.command("whatif", example="matrixdp ledger whatif clinic.db --dataset clinic --epsilon 1 --delta 1e-6")
+@_path
+@_dataset
+@name_option("--allowance", help="The allowance that would pay. [default: what is not allotted]")
+@epsilon_option
+@delta_option
+@json_option
+def whatif(path: Location, dataset: str, allowance: str | None, epsilon: float, delta: float, as_json: bool) -> None:
+    """Show what would be left after a release. Nothing is charged."""
+    from matrixdp.ledger import Gaussian
+    from matrixdp.privacy import Privacy
+
+    before, after = preview_ledger(path, dataset, Gaussian(Privacy(epsilon, delta).mu), allowance)
+    if as_json:
+        echo_json(
+            {
+                "dataset": dataset,
+                "allowance": allowance,
+                "delta": before.delta,
+                "epsilon_left_before": before.epsilon,
+                "epsilon_left_after": after.epsilon,
+                "mu_left_after": after.mu,
+            }
+        )
+        return
+    rows = [[name, f"{left.epsilon:.4g}", f"{left.mu:.4g}"] for name, left in (("now", before), ("after", after))]
+    echo_table([allowance or dataset, f"epsilon left at delta {before.delta:g}", "mu left"], rows)
+
+
+@ledger.command("allow", example="matrixdp ledger allow clinic.db --dataset clinic --allowance ann --epsilon 1")
+@_path
+@_dataset
+@_allowance
+@click.option("--epsilon", type=float, help="Its size: all charges to it together, at the data set's delta.")
+@click.option("--share", metavar="NUMBER", help="Its size as a share of the total, such as 0.25 or 1/3.")
+@author_options
+@json_option
+def allow(
+    path: Location,
+    dataset: str,
+    allowance: str,
+    epsilon: float | None,
+    share: str | None,
+    as_json: bool,
+    **author: Any,
+) -> None:
+    """Set a part of a data set's total apart, for charges that name it.
+
+    The size is given by --epsilon or --share. Releases that name the allowance can spend no more than it, and other
+    releases cannot use it.
+    """
+    if (epsilon is None) == (share is None):
+        raise click.UsageError("Give either --epsilon or --share.")
+    with _shown_afterwards(path, as_json=as_json), open_ledger(path, **author) as ledger:
+        ledger.allow(dataset, allowance, epsilon=epsilon, share=share)
+
+
+@ledger.command("return", example="matrixdp ledger return clinic.db --dataset clinic --allowance ann")
+@_path
+@_dataset
+@_allowance
+@author_options
+@json_option
+def return_allowance(path: Location, dataset: str, allowance: str, as_json: bool, **author: Any) -> None:
+    """Return what is left of an allowance to its data set. Nothing can be charged to it afterwards."""
+    with _shown_afterwards(path, as_json=as_json), open_ledger(path, **author) as ledger:
+        ledger.return_allowance(dataset, allowance)
+
+
+@ledger.command(
+    "plan",
+    example="matrixdp ledger plan clinic.db --dataset clinic --every night --for 90\n"
+    "matrixdp ledger plan --epsilon 4 --delta 1e-6 --every week --for '1 year'",
+)
+@click.argument("path", metavar="[LEDGER]", type=LEDGER, required=False)
+@name_option("--dataset", help="Divide what this data set has left.")
+@name_option("--allowance", help="Divide what this allowance of the data set has left.")
+@click.option("--epsilon", type=float, help="Without a LEDGER: the total privacy loss.")
+@click.option("--delta", type=float, help="Without a LEDGER: the delta of the total.")
+@click.option(
+    "--every",
+    metavar="PERIOD",
+    required=True,
+    help="Time from one release to the next: hour, day, night, week, month, year, or several, such as '2 weeks'.",
+)
+@click.option(
+    "--for",
+    "duration",
+    metavar="NUMBER|TIME",
+    required=True,
+    help="The number of releases, or the time in which they are made, such as '90 days' or '1 year'.",
+)
+@json_option
+def plan(
+    path: Location | None,
+    dataset: str | None,
+    allowance: str | None,
+    epsilon: float | None,
+    delta: float | None,
+    every: str,
+    duration: str,
+    as_json: bool,
+) -> None:
+    """Show which budget each of several equal releases may have.
+
+    They divide what a data set in a LEDGER has left, or a total that is given by --epsilon and --delta. Nothing is
+    charged.
+    """
+    if path is not None and (dataset is None or epsilon is not None or delta is not None):
+        raise click.UsageError("With a LEDGER, give --dataset, and leave out --epsilon and --delta.")
+    if path is None and (dataset is not None or allowance is not None or epsilon is None or delta is None):
+        raise click.UsageError("Give a LEDGER and --dataset, or --epsilon and --delta.")
+    from matrixdp.ledger import count_releases, make_schedule
+    from matrixdp.privacy import Privacy
+
+    releases = count_releases(every, duration)
+    if path is not None and dataset is not None:
+        with open_ledger(path) as ledger:
+            schedule = ledger.schedule(dataset, releases, allowance=allowance)
+    else:
+        assert epsilon is not None
+        assert delta is not None
+        schedule = make_schedule(Privacy(epsilon, delta), releases)
+    _print_schedule(schedule, every, as_json=as_json)
+
+
+def _print_schedule(schedule: Schedule, every: str, *, as_json: bool) -> None:
+    if as_json:
+        echo_json({**asdict(schedule), "every": every})
+        return
+    rows = [
+        [name, _format_down(mu), _format_down(epsilon)]
+        for name, mu, epsilon in (
+            ("each release", schedule.mu, schedule.epsilon),
+            ("all together", schedule.total_mu, schedule.total_epsilon),
+        )
+    ]
+    header = [f"{schedule.releases:,} releases, one every {every}", "mu", f"epsilon at delta {schedule.delta:g}"]
+    echo_table(header, rows)
+    if schedule.epsilon == 0:
+        click.echo(
+            f"\nThat is too little for a release at delta {schedule.delta:g}. Plan fewer releases, or design them "
+            "for a smaller delta."
+        )
+
+
+def _format_down(value: float) -> str:
+    """A positive number with six digits, rounded down, so that what is shown can be spent.
+
+    Examples
+    --------
+    >>> _format_down(0.34749999), _format_down(4.0), _format_down(0.0)
+    ('0.347499', '4', '0')
+    """
+    text = f"{value:.6g}"
+    if float(text) <= value:
+        return text
+    return f"{value - 10.0 ** (math.floor(math.log10(value)) - 5):.6g}"
+
+
+@ledger.command("metrics", example="matrixdp ledger metrics clinic.db --alert-below 10%")
+@_path
+@click.option(
+    "--alert-below",
+    metavar="EPSILON|SHARE%",
+    help="Exit with code 8 if a data set or an allowance has less than this left: an epsilon, or a share such as 10%.",
+)
+def metrics(path: Location, alert_below: str | None) -> int:
+    """Print the state of a LEDGER for monitoring, in the text format of Prometheus."""
+    from matrixdp.display import make_visible
+    from matrixdp.ledger.metrics import Threshold, find_low, render_metrics
+
+    threshold = None if alert_below is None else Threshold.parse(alert_below)
+    with open_ledger(path) as ledger:
+        summaries, entries = ledger.summaries(), ledger.head.entry
+    click.echo(render_metrics(summaries, entries, datetime.now(UTC)), nl=False)
+    low = [] if threshold is None else find_low(summaries, threshold)
+    for message in low:
+        click.echo(f"matrixdp: {make_visible(message)}", err=True)
+    return ExitCode.LOW if low else ExitCode.SUCCESS

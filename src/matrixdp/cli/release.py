@@ -1,0 +1,229 @@
+"""``matrixdp release``: a private matrix from a table. Plans, runs, writes a folder, and prints what was released."""
+
+from __future__ import annotations
+
+import logging
+import shlex
+import shutil
+import subprocess
+import sys
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from matrixdp.cli.exits import DeferredInterrupts
+from matrixdp.cli.ledger import open_ledger, require_dataset
+from matrixdp.cli.options import (
+    PATH,
+    author_options,
+    delimiter_option,
+    design_options,
+    json_option,
+    ledger_options,
+    method_options,
+    request_option,
+    split_request,
+)
+from matrixdp.cli.output import Command, output_after_work, show_progress, warn_about_delta
+from matrixdp.errors import LedgerError, ParameterError
+
+if TYPE_CHECKING:
+    from matrixdp.ledger import Head
+    from matrixdp.ledger.location import Location
+    from matrixdp.release.charging import Account
+    from matrixdp.release.plan import Plan
+
+_MAX_STORED = 10**6  # entries of a release that the ledger stores, so that it can be requested again
+
+
+@click.command(
+    cls=Command,
+    example="matrixdp release clinic.parquet --schema schema.toml --query covariance --epsilon 1 --delta 1e-6 \\\n"
+    "  --ledger clinic.db --dataset clinic --out out/",
+)
+@click.argument("data", type=click.Path(), nargs=-1, required=True)
+@design_options
+@method_options
+@ledger_options("The ledger that the release is charged to.", "pays")
+@click.option(
+    "--ledger-timeout",
+    type=click.FloatRange(min=0),
+    default=30.0,
+    show_default=True,
+    help="Seconds to wait while another process uses the ledger.",
+)
+@author_options
+@click.option(
+    "--anchor-to",
+    type=PATH,
+    help="File to which the number and hash of the charge are appended, so that a roll-back of the ledger shows.",
+)
+@click.option(
+    "--anchor-command",
+    metavar="COMMAND",
+    help="Command to run after the charge, with its number and hash (ENTRY:HASH) as last argument.",
+)
+@click.option("--no-ledger", is_flag=True, help="Release without a ledger. The report warns that no total is kept.")
+@request_option("id")
+@click.option(
+    "--wait",
+    type=click.FloatRange(min=0),
+    default=30.0,
+    show_default=True,
+    help="Seconds to wait for another process that releases the same --request.",
+)
+@click.option("--out", type=PATH, required=True, help="Folder for the release. It appears when it is complete.")
+@click.option("--force", is_flag=True, help="Replace an existing folder.")
+@request_option("missing")
+@click.option(
+    "--workers",
+    metavar="NUMBER|ADDRESS",
+    help="Number of threads, or the scheduler of a Dask cluster (tcp://host:8786). [default: one thread per core]",
+)
+@delimiter_option
+@json_option
+def release(
+    data: tuple[str, ...],
+    schema: Path,
+    out: Path,
+    force: bool,
+    delimiter: str | None,
+    workers: str | None,
+    as_json: bool,
+    no_ledger: bool,
+    **options: Any,
+) -> None:
+    """Release a private matrix of the table DATA.
+
+    DATA is one or more CSV, Excel, Parquet or Feather files, a folder of them, or a pattern. They are read in bounded
+    memory, then the ledger is charged, then noise is drawn. Values outside their bounds are moved to the bounds.
+    A large noisy data set (--query identity) is written as a set of Parquet files.
+    """
+    _check_payment(no_ledger, options)
+    from matrixdp.cli.release_text import print_dataset, print_release
+    from matrixdp.domain.schema_file import read_schema
+    from matrixdp.records.files import open_files
+    from matrixdp.release.plan import plan
+    from matrixdp.release.request import Request
+    from matrixdp.release.run import count_units
+    from matrixdp.report.release_folder import write_release
+
+    asked, payment = split_request(options)
+    found = read_schema(schema)
+    source = open_files(data, delimiter=delimiter, rules=found.rules)
+    source.check_output(out)
+    request = Request.parse(found, asked)
+    made = plan(request, lambda: count_units(request, source))
+    warn_about_delta(request.privacy, made.records)
+    label = f"reading {Path(source.files[0].place).name}"
+    hidden = as_json or not made.public_progress  # a bar would show a private number of records
+    with (
+        DeferredInterrupts() as interrupts,
+        _open_account(**payment) as account,
+        show_progress(made.records or 0, label, quiet=hidden) as progress,
+    ):
+        folder = write_release(
+            made if account is None else _name_request(made),
+            source,
+            out,
+            account,
+            force=force,
+            workers=_parse_workers(workers),
+            progress=progress,
+            ready=interrupts.defer,
+        )
+    with output_after_work():
+        if interrupts.pending:
+            _remark("interrupted after the charge, so the release was finished first.")
+        if account is not None and not folder.outcome.charged:
+            _remark(f"{request.id} was released before; it was not charged again.")
+        if folder.problem:
+            _remark(folder.problem)
+        printed = print_release if folder.content is not None else print_dataset
+        printed(folder, out, as_json=as_json)
+
+
+def _check_payment(no_ledger: bool, options: dict[str, Any]) -> None:
+    """Raise unless either a ledger is named, or --no-ledger is given without what needs a ledger."""
+    anchors = [options["anchor_to"], options["anchor_command"]]
+    if options["ledger"] is None and not no_ledger:
+        raise click.UsageError(
+            "--ledger must be given, so that the total spent is known. Create one: matrixdp ledger new clinic.db ... "
+            "To release without one, add --no-ledger."
+        )
+    if options["ledger"] is not None and no_ledger:
+        raise click.UsageError("--ledger and --no-ledger cannot be used together.")
+    if no_ledger and options["allowance"] is not None:
+        raise click.UsageError("--allowance must be left out with --no-ledger: it is a part of a ledger's total.")
+    if no_ledger and options["request"] is not None:
+        raise click.UsageError("--request must be left out with --no-ledger: the ledger stores releases by their ids.")
+    if no_ledger and anchors != [None, None]:
+        raise click.UsageError("--anchor-to and --anchor-command must be left out with --no-ledger.")
+    if None not in anchors:
+        raise click.UsageError("--anchor-to and --anchor-command cannot be used together.")
+
+
+def _remark(text: str) -> None:
+    sys.stderr.write(f"matrixdp: {text}\n")
+
+
+def _name_request(made: Plan) -> Plan:
+    """The plan with a new request id, unless it has one or is too large to be stored."""
+    if made.request.id is not None or made.entries > _MAX_STORED:
+        return made
+    return replace(made, request=replace(made.request, id=f"release-{uuid.uuid4().hex[:12]}"))
+
+
+@contextmanager
+def _open_account(
+    ledger: Location | None,
+    dataset: str | None,
+    allowance: str | None,
+    ledger_timeout: float,
+    anchor_to: Path | None,
+    anchor_command: str | None,
+    **author: Any,
+) -> Iterator[Account | None]:
+    """What pays for the release; None without a ledger."""
+    from matrixdp.release.charging import Account
+
+    if ledger is None:
+        yield None
+        return
+    name = require_dataset(dataset)
+    anchor = anchor_to if anchor_command is None else _make_anchor(anchor_command)
+    with open_ledger(ledger, timeout=ledger_timeout, anchor=anchor, **author) as opened:
+        yield Account(opened, name, allowance=allowance)
+
+
+def _parse_workers(text: str | None) -> Any:
+    """A number of threads, or the address of a cluster."""
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # an EngineError reports what went wrong
+    return int(text) if text is not None and text.isdecimal() and len(text) < 10 else text
+
+
+def _make_anchor(command: str) -> Callable[[Head], object]:
+    """A function that runs the command of --anchor-command with an anchor."""
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise ParameterError(f"--anchor-command must be a command line: {error}.") from None
+    if not words or shutil.which(words[0]) is None:
+        raise ParameterError(f"--anchor-command must name a program that can be run, got {command!r}.")
+    return partial(_run_anchor_command, words)
+
+
+def _run_anchor_command(words: list[str], head: Head) -> None:
+    anchor = f"{head.entry}:{head.hash}"
+    done = subprocess.run([*words, anchor], stdout=subprocess.DEVNULL, check=False)  # noqa: S603 (the user's command)
+    if done.returncode != 0:
+        raise LedgerError(
+            f"entry {head.entry} was charged, but --anchor-command failed with code {done.returncode}. Nothing was "
+            "released."
+        )
