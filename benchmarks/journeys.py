@@ -162,8 +162,39 @@ def studio_request(folder: Path) -> Iterator[Callable[[], object]]:
     yield journey
 
 
+@contextmanager
+def table_by_command_line(folder: Path) -> Iterator[Callable[[], object]]:
+    """``matrixdp release --query everything`` of a table of numbers and a category, with a ledger."""
+    from matrixdp.cli.main import run
+
+    rng = np.random.default_rng(0)
+    rows = [
+        f"{a:.1f},{b:.1f},{w}"
+        for a, b, w in zip(*rng.uniform(0, 100, (2, 2000)), rng.choice(["a", "b"], 2000), strict=True)
+    ]
+    (folder / "clinic.csv").write_text("\n".join(["age,weight,ward", *rows]) + "\n")
+    numbers = "".join(f"[columns.{name}]\nlower = 0\nupper = 100\n" for name in ("age", "weight"))
+    (folder / "schema.toml").write_text(f"{numbers}[columns.ward]\nlevels = ['a', 'b']\n")
+    account = [str(folder / "ledger.db"), "--dataset", "clinic"]
+    run(["ledger", "new", *account, "--epsilon", "40", "--delta", "1e-6"])
+    words = ["release", str(folder / "clinic.csv"), "--schema", str(folder / "schema.toml"), "--query", "everything"]
+    words += ["--epsilon", "1", "--delta", "1e-6", "--ledger", *account, "--out", str(folder / "out"), "--force"]
+    yield lambda: run(words)
+
+
+@contextmanager
+def fit_with_error_bars(_: Path) -> Iterator[Callable[[], object]]:
+    """`release_table` by an adaptive fit of four columns, and the error bars of its correlations."""
+    data = np.random.default_rng(0).normal(size=(3000, 4))
+    bounds = mdp.Bounds([-5] * 4, [5] * 4, names=list("abcd"))
+    options: dict[str, Any] = {"privacy": PRIVACY, "question": "correlation", "method": "adaptive"}
+    yield lambda: mdp.release_table(data, bounds, **options).correlation()
+
+
 JOURNEYS = {
     "moments in memory": in_memory,
+    "a table by the command line, everything": table_by_command_line,
+    "an adaptive fit with its error bars": fit_with_error_bars,
     "a folder of Parquet on Dask": folder_on_dask,
     "a regression with a ledger": regression_with_ledger,
     "a studio request, from page to report": studio_request,
@@ -175,7 +206,8 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as name, redirect_stdout(StringIO()), prepare(Path(name)) as journey:
             journey()
             calls, files = count_switches(journey)
-        print(f"{title}: {2 * sum(calls.values())} switches, {len(files)} files")
+        rest = sum(number for pair, number in calls.items() if "display" not in pair)
+        print(f"{title}: {2 * sum(calls.values())} switches ({2 * rest} without display), {len(files)} files")
         for (caller, callee), number in calls.most_common(8):
             print(f"    {caller} -> {callee}: {2 * number}")
 

@@ -9,7 +9,7 @@ from matrixdp.errors import ParameterError
 
 @dataclass(frozen=True)
 class Settings:
-    """One field a setting. `python -m benchmarks.ablation` measures what each is worth.
+    """The settings of a fit. `python -m benchmarks.accuracy --ablation` measures what each is worth.
 
     Attributes
     ----------

@@ -47,7 +47,6 @@ from matrixdp.serialise import from_json_content, to_json_content
 from matrixdp.types import Floats
 from matrixdp.version import __version__
 
-_RECIPES = {"means": "covariance", "correlation": "regression"}  # where a question has no settings of its own
 _SAMPLE = 16  # made-up records
 _VECTORS = ("mean", "mean_std")  # fields of a fit of shape (d,); the others have the shape (d, d)
 _SCALARS = ("noise_std", "radius", "learned", "evident")
@@ -259,7 +258,7 @@ def find_recipe(question: str) -> str:
     """The settings of an adaptive fit that serve a question best."""
     if question not in FITTED:
         raise ParameterError(f"«question» must be one of {', '.join(FITTED)}, got {show(question)} instead.")
-    return question if question in SETTINGS else _RECIPES[question]
+    return question if question in SETTINGS else "covariance"
 
 
 def make_sample_release(
