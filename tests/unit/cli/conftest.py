@@ -14,6 +14,9 @@ import pytest
 
 from matrixdp import Ledger, Privacy
 from matrixdp.cli.main import run
+from matrixdp.report import release_folder
+
+_IMPORTED = release_folder  # by commands when they run: at the latest now, before a test replaces a function it imports
 
 SECRET = 77.7654321  # a value that no output may show
 SCHEMA = """\
