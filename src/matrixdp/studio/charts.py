@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from matrixdp.answers.estimate import relate_to_diagonal
-from matrixdp.display import Numbers, cut_numbers, format_number, join_estimate, make_visible, shorten
+from matrixdp.display import Numbers, format_number, join_estimate, make_visible, shorten
 from matrixdp.domain.bounds import Bounds
 from matrixdp.queries import Moments, TableMoments
 from matrixdp.release.adaptive_release import AdaptiveRelease
@@ -71,7 +71,7 @@ def draw_table(table: ErrorTable) -> Chart | None:
     if not table.comparable:  # entries have different units
         shown = _shade_logarithms(std)
         caption = "The stronger the colour, the larger the error, on a logarithmic scale."
-    numbers = Numbers(std, None, table.rows, table.columns, lambda _row, _column: "hidden by noise")
+    numbers = Numbers(std, None, table.rows, table.columns, unknown="hidden by noise")
     return _make(draw_heatmap(numbers, title="", meaning="", shown=shown, counts=True), summary, caption, wide=True)
 
 
@@ -181,7 +181,7 @@ def _draw_heat(
     shown: Floats | None = None,
     counts: bool = False,
 ) -> Chart:
-    drawing = draw_heatmap(cut_numbers(answer.estimate, *size), title="", meaning="", shown=shown, counts=counts)
+    drawing = draw_heatmap(answer.estimate.cut(*size), title="", meaning="", shown=shown, counts=counts)
     return _make(drawing, f"{answer.title} as a heat map; {_BESIDE}", caption, wide=True)
 
 
