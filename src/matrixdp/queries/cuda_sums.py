@@ -81,17 +81,9 @@ def _real_numbers(array: Any) -> Any:
 class DeviceGrid:
     """Puts records on a GPU on the grid of a box.
 
-    Attributes
-    ----------
-    bounds, box : Bounds
-        Records are clipped to the bounds; the grid is that of the box, which is another one for a centre of one's own.
-    levels : int
-    constant : bool
-        Whether each record gets a constant before it.
-    clip : bool
-    missing : 'error' or 'midpoint'
-    optional : tuple of bool, optional
-        Columns whose values may be missing whatever `missing` is.
+    Records are clipped to the `bounds`; the grid, of `levels`, is that of the `box`, which is another one for a centre
+    of one's own. With `constant`, each record gets one before it. Columns that are `optional` may have missing values
+    whatever `missing` is.
     """
 
     bounds: Bounds
@@ -175,13 +167,7 @@ def raise_unusable(
 ) -> None:
     """Raise the error that the same records raise in the memory of the host, if they do.
 
-    Parameters
-    ----------
-    flags : int
-        What a kernel saw: 1 for values that are not finite, 2 for values outside of the bounds.
-    records : array of shape (rows, features) on the device
-    optional : bool array of shape (features,), optional
-        Columns whose values may be missing.
+    `flags` is what a kernel saw: 1 for values that are not finite, 2 for values outside of the bounds.
     """
     check_missing(missing)
     sample = bounds.midpoint.copy()

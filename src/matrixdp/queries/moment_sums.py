@@ -126,19 +126,8 @@ class MomentSum:
 class MomentTask:
     """Sums one part of the records: the same function in a thread, in a worker process and on another machine.
 
-    Attributes
-    ----------
-    bounds, box : Bounds
-    records : int
-        The public number of all records.
-    constant : bool
-        Whether each record gets a 1 put before it.
-    clip, missing
-        As for `Bounds.quantise`.
-    person : Person or None
-        Rows are then weighted by how many the person has.
-    people : People or None
-        How many rows each person has, if there is a `person`.
+    `records` is the public number of all records; with `constant`, each gets a 1 put before it. Where there is a
+    `person`, rows are weighted by how many the person has, which `people` knows.
     """
 
     bounds: Bounds

@@ -33,12 +33,7 @@ from matrixdp.types import Floats
 class MomentQuery(MatrixQuery):
     """``(1/N) sum z z'`` over vectors z made of one record each, in each group of records.
 
-    Attributes
-    ----------
-    records : int
-        The public N.
-    by : sequence of str
-        Columns whose levels make the groups.
+    `records` is the public N; the levels of the columns `by` make the groups.
     """
 
     records: int
@@ -95,14 +90,9 @@ class MomentQuery(MatrixQuery):
         check_domain(rows, self.records, self.neighbours if self.public_number else Neighbours.ADD_REMOVE)
 
     def _add_up(self, data: Any, task: Any, names: Sequence[str] | None, texts: Sequence[str] = ()) -> Any:
-        """The exact sums over all parts of the records, by a task that sums one part.
+        """The exact sums over all parts of the records, by a `MomentTask` or `TableTask` that sums one part.
 
-        Parameters
-        ----------
-        data : records in any form
-        task : MomentTask or TableTask
-        names, texts : sequences of str
-            The columns to read, None for all; those of them that hold strings.
+        `names` are the columns to read, None for all, and `texts` those of them that hold strings.
         """
         total, person, records = task.start(), self.person, as_records(data)
         if person is None:

@@ -32,25 +32,10 @@ _MOST_ENTRIES = 1 << 22  # of sums that wait for their weight
 class GramSum:
     """Running ``sum q q'`` over integer vectors q, exact and independent of order and partition.
 
-    Parameters
-    ----------
-    columns : int
-        Length m of the vectors.
-    limit : int
-        Bound on the absolute value of each entry; ``limit^2`` at most 2^53.
-
-    Notes
-    -----
-    Exactness is verified after each block: diagonal entries are sums of squares, so if they are below 2^53, so were
-    all their partial sums, and by Cauchy-Schwarz those of the other entries. This assumes that BLAS computes an entry
-    as a sum of products, as all implementations do.
-
-    Examples
-    --------
-    >>> total = GramSum(2, limit=100)
-    >>> total.add(np.array([[1.0, 2.0], [3.0, -4.0]]))
-    >>> total.value().tolist(), total.records
-    ([[10, -10], [-10, 20]], 2)
+    Vectors have `columns` entries of at most `limit`, whose square is at most 2^53. Exactness is verified after each
+    block: diagonal entries are sums of squares, so if they are below 2^53, so were all their partial sums, and by
+    Cauchy-Schwarz those of the other entries. This assumes that BLAS computes an entry as a sum of products, as all
+    implementations do.
     """
 
     def __init__(self, columns: int, *, limit: int) -> None:
@@ -172,23 +157,9 @@ class WeightedSum:
 
 
 class PeopleSum:
-    """Running ``sum weight q q'`` over integer vectors q, independent of order and partition.
+    """Running ``sum weight q q'`` over integer vectors q as for `GramSum`, independent of order and partition.
 
-    Parameters
-    ----------
-    columns : int
-        Length of the vectors.
-    limit : int
-        Bound on the absolute value of each entry, as for `GramSum`.
-    person : Person
-        Determines the weights from the numbers of rows.
-
-    Examples
-    --------
-    >>> total = PeopleSum(1, limit=10, person=Person("id"))
-    >>> total.add(np.array([[2.0], [4.0], [1.0]]), np.array([2, 2, 1]))  # (4 + 16)/2 + 1
-    >>> total.value().tolist(), total.records
-    ([[11.0]], 3)
+    `person` determines the weights from the numbers of rows.
     """
 
     def __init__(self, columns: int, *, limit: int, person: Person) -> None:
@@ -295,12 +266,7 @@ def _pieces(block: Floats, counts: NDArray[np.int64]) -> Iterator[tuple[int, Flo
 def weight_left(counts: NDArray[np.int64], people: NDArray[np.int64], person: Person) -> int:
     """The weight that rounding takes from people, who have one each, in units: it is given to a public record.
 
-    Parameters
-    ----------
-    counts, people : int64 arrays
-        How many people have how many rows.
-    person : Person
-        For whom each person counts once.
+    `counts` and `people` say how many people have how many rows; for `person`, each of them counts once.
     """
     left = UNIT - counts * person.weights(counts, UNIT)
     return sum(a * b for a, b in zip(left.tolist(), people.tolist(), strict=True))

@@ -31,18 +31,8 @@ class TableTask:
     """Sums one part of the records: the same function in a thread, in a worker process and on another machine.
 
     Coordinates are in the order of their kinds: the constant, all values, all indicators of values, all levels.
-
-    Attributes
-    ----------
-    columns : Columns
-    by : tuple of str
-    records : int
-        The public number of all records.
-    clip, missing
-        As for `release`; `missing` is for numbers that their description does not allow to be missing.
-    person : Person or None
-    people : People or None
-        How many rows each person has, if there is a `person`.
+    `records` is the public number of all records, and `missing` is for numbers that their description does not allow to
+    be missing. Where there is a `person`, `people` knows how many rows each has.
     """
 
     columns: Columns
@@ -154,12 +144,8 @@ class _Rows:
 class TableSum:
     """Exact sums of ``z z'`` over records, one for each group.
 
-    Attributes
-    ----------
-    size : int
-        Number of coordinates that are multiplied: all but levels, which are counted.
-    least_rows : int
-        Rows to add at a time, so that there are enough for each group.
+    `size` is the number of coordinates that are multiplied: all but levels, which are counted. There are enough rows
+    for each group if `least_rows` are added at a time.
     """
 
     def __init__(self, task: TableTask) -> None:
