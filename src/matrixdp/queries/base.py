@@ -51,6 +51,7 @@ class MatrixQuery(ABC):
     neighbours: Neighbours
     title: str = "matrix"
     person: Person | None = None
+    public_value: float = 0.0
 
     if TYPE_CHECKING:  # properties of most queries, fields of `Query`
 
@@ -160,6 +161,8 @@ class MatrixQuery(ABC):
 
     def finish(self, matrix: Floats) -> Floats:
         """The noisy answer with its public part added; may work in place."""
+        if self.public is not None:
+            matrix[self.public] = self.public_value
         return matrix
 
     def check_request(self) -> None:  # noqa: B027  (the fields of most queries describe them)
@@ -172,7 +175,7 @@ class MatrixQuery(ABC):
 
     @property
     def public(self) -> NDArray[np.bool_] | None:
-        """Entries that no neighbour changes, and that `finish` sets to their public value."""
+        """Entries that no neighbour changes, and that `finish` sets to their `public_value`."""
         return None
 
     @property

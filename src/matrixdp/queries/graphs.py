@@ -283,11 +283,6 @@ class Adjacency(_Graph):
         """From no edge to one of full weight."""
         return np.zeros((1, 1)), self.magnitude
 
-    def finish(self, matrix: Floats) -> Floats:
-        """The diagonal is zero."""
-        np.fill_diagonal(matrix, 0.0)
-        return matrix
-
     @property
     def public(self) -> NDArray[np.bool_]:
         """The diagonal."""
