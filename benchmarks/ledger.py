@@ -176,7 +176,7 @@ def _fill(ledger: Ledger, entries: int) -> None:
 
         def add(kind: str, charge: int | None, content: dict[str, Any]) -> Head:
             body, new = next_entry({**common, **content, "kind": kind}, head)
-            journal.transaction.execute(insert, (new.entry, kind, charge, body, new.hash))
+            journal.execute(insert, (new.entry, kind, charge, body, new.hash))
             return new
 
         while head.entry < entries:

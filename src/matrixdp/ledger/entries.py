@@ -9,7 +9,6 @@ import getpass
 import hashlib
 import json
 import os
-import secrets
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
@@ -165,11 +164,6 @@ def check_name(value: str | None, parameter: str) -> str:
         message = f"{parameter} must be a printable, non-empty text, got {show(value)} instead."
         raise ParameterError(message, parameter=parameter)
     return value
-
-
-def create_content() -> dict[str, Any]:
-    """Content of a ledger's first entry: unique to the ledger, and every later hash depends on it."""
-    return {"ledger": secrets.token_hex(16)}
 
 
 def amount_to_json(amount: Amount) -> list[str]:
