@@ -25,7 +25,7 @@ from matrixdp.ledger.entries import (
     sums_from_json,
 )
 from matrixdp.ledger.schema import HEAD_QUERY, IN_STATES, select_entries
-from matrixdp.ledger.values import Charge, Counts, Head, Registration
+from matrixdp.ledger.values import Charge, Counts, Head, Registration, Summary
 
 _CHARGE = ", ".join(f"c.{name}" for name in COLUMNS.split(", "))
 
@@ -169,11 +169,17 @@ class Journal(ABC):
             stale=any(amount_from_json(cost) != NOTHING for cost in settled),
         )
 
-    def allowances(self, dataset: str) -> list[AllowanceBalance]:
-        """The balances of a data set's allowances, in the order of their names."""
+    def find_allowance(self, dataset: str, name: str | None) -> AllowanceBalance | None:
+        """The balance of an allowance, or None if none is named."""
+        return None if name is None else self.allowance(dataset, name)
+
+    def summarise(self, dataset: str) -> Summary:
+        """The state of a data set, with its allowances in the order of their names."""
+        balance = self.balance(dataset)
         sql = "SELECT allowance FROM counters WHERE dataset = ? AND allowance <> ''"
         names = sorted(name for (name,) in self.execute(sql, (dataset,)))
-        return [self.allowance(dataset, name) for name in names]
+        allowances = [self.allowance(dataset, name) for name in names]
+        return balance.summarise(allowances, self.counts(dataset), self.restored_from(dataset))
 
     def unsettled(self, dataset: str, entry: int = LAST_ENTRY) -> Row | None:
         """The entry by which the ledger was restored, if the data set was not settled since (and until `entry`)."""
@@ -223,13 +229,10 @@ class Journal(ABC):
         self._checked[dataset, allowance or ""] = found
         return found
 
-    def counts(self, dataset: str, allowance: str | None = None) -> Counts:
-        """Charges to a data set or to one of its allowances."""
-        found = self.counters(dataset, allowance)
-        sql, values = "SELECT MIN(entry) FROM unfinished WHERE dataset = ?", [dataset]
-        if allowance is not None:
-            sql, values = f"{sql} AND allowance = ?", [dataset, allowance]
-        ((oldest,),) = self.execute(sql, values)
+    def counts(self, dataset: str) -> Counts:
+        """Charges to a data set."""
+        found = self.counters(dataset)
+        ((oldest,),) = self.execute("SELECT MIN(entry) FROM unfinished WHERE dataset = ?", (dataset,))
         if (oldest is None) != (found.charges == found.releases):
             raise self.damage(f"the unfinished charges of {show(dataset)} are not those that were counted")
         unfinished = found.charges - found.releases

@@ -90,7 +90,7 @@ def read_everything(path):
     with Ledger.open(path) as ledger:
         found = [ledger.datasets(), ledger.history(), ledger.history("rivals"), ledger.incomplete()]
         for dataset in ("clinic", "rivals"):
-            counts = ledger.counts(dataset)
+            counts = ledger.summary(dataset).counts
             found += [ledger.remaining(dataset), counts.charges, counts.unfinished]
         return found
 
