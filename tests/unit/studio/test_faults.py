@@ -333,7 +333,7 @@ def test_directions_that_are_paid_are_not_paid_again(site, monkeypatch):
 
     request = site.ask(query="second-moment", method="auto", directions="learned")
     with monkeypatch.context() as patch:
-        patch.setattr("matrixdp.release.plan.Plan.with_directions", fail)
+        patch.setattr("matrixdp.release.run.make_request_design", fail)
         found = release(site, request)
     assert (found.status, found.payment) == (Status.FAILED, "directions")
     assert "not enough memory" in found.error
