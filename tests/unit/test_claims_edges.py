@@ -15,8 +15,8 @@ from matrixdp.cli.main import run
 from matrixdp.release.matrix import release
 from matrixdp.studio import worker
 from matrixdp.studio.refusals import NotFoundError
+from matrixdp.studio.requests import ReleaseSpec
 from matrixdp.studio.roles import Role, Viewer
-from matrixdp.studio.spec import ReleaseSpec
 from matrixdp.studio.studio import Studio
 from matrixdp.studio.worker import release_request
 from studio_site import ANALYST, CURATOR, SCHEMA, SPEC, Site
