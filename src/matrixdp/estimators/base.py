@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -145,19 +146,17 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         }
 
     def _account_options(self) -> dict[str, Any]:
-        """What pays for a fit."""
-        return {"ledger": self._require_no_password(), "dataset": self.dataset, "allowance": self.allowance}
-
-    def _require_no_password(self) -> Any:
-        """The ledger; a `ParameterError` if it is a text with a password, which scikit-learn would show."""
-        if isinstance(self.ledger, str):
-            location = parse_location(self.ledger)
-            if isinstance(location, PostgresURL) and location.has_password:
-                raise ParameterError(
-                    "ledger must be a URL without a password, because scikit-learn shows the parameters of an "
-                    "estimator. Put the password into ~/.pgpass or PGPASSWORD."
-                )
-        return self.ledger
+        """What pays for a fit; a `ParameterError` for an open ledger, and a password, which scikit-learn would show."""
+        ledger = self.ledger
+        if ledger is not None and not isinstance(ledger, str | os.PathLike):  # copies are to charge the same one
+            raise ParameterError(f"ledger must be the path of a ledger, got {type(ledger).__name__} instead.")
+        location = parse_location(ledger) if isinstance(ledger, str) else None
+        if isinstance(location, PostgresURL) and location.has_password:
+            raise ParameterError(
+                "ledger must be a URL without a password, because scikit-learn shows the parameters of an estimator. "
+                "Put the password into ~/.pgpass or PGPASSWORD."
+            )
+        return {"ledger": ledger, "dataset": self.dataset, "allowance": self.allowance}
 
     def _seeded_stream(self) -> Stream | None:
         """The stream of a simulation with a seed; None for a stream that is keyed from the operating system."""

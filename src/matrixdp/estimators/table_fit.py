@@ -22,7 +22,6 @@ from matrixdp.answers.view import MomentView, view_moments
 from matrixdp.design import make_design
 from matrixdp.domain.columns import Columns
 from matrixdp.domain.person import Person
-from matrixdp.errors import ParameterError
 from matrixdp.privacy import Neighbours, Privacy
 from matrixdp.queries import TableMoments
 from matrixdp.records import Records, as_records
@@ -172,8 +171,6 @@ def fit_table(
     -------
     One release of `TableMoments`. Errors in data or parameters are raised before the charge.
     """
-    if ledger is not None and not isinstance(ledger, str | os.PathLike):
-        raise ParameterError(f"ledger must be the path of a ledger, got {type(ledger).__name__} instead.")
     found = sum(data.map(CountTask())) if isinstance(data, Records) else len(data[columns.names[0]])
     kind, who = Neighbours.parse(neighbours), Person.parse(person)
     if who is not None:
