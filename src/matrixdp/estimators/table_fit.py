@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -38,18 +37,10 @@ _FEW_DRAWS = 50
 
 @dataclass(frozen=True, eq=False)
 class TableFit:
-    """The moments of a table, released once, for features and perhaps targets.
+    """The moments of a table, released once, for features and perhaps columns of targets that follow them.
 
     All that follows is post-processing: means over the records that have a value, covariances over those that have
-    both.
-
-    Attributes
-    ----------
-    release : Release
-        Of `TableMoments`.
-    features : ExpandedColumns
-    targets : tuple of str
-        Columns that follow the features: numbers, or a category with all of its levels.
+    both. A target is a number, or a category with all of its levels.
     """
 
     release: Release
@@ -148,24 +139,15 @@ def fit_table(
     *,
     records: int | None,
     neighbours: str,
-    ledger: str | os.PathLike[str] | None,
     person: str | Person | None = None,
     importance: dict[str, float] | None = None,
     mean_share: float | None = None,
     **options: Any,
 ) -> Release:
-    """Release the moments of a table with the whole budget of a fit, which is charged once.
+    """Release the moments of a mapping of columns, or of records, with the whole budget of a fit, charged once.
 
-    Parameters
-    ----------
-    data : mapping of columns, or Records
-    columns : Columns
-    privacy, records, neighbours, ledger, person
-        As for `private_moment`.
-    importance, mean_share
-        As for `TableMoments`.
-    options
-        ``dataset``, ``allowance``, ``stream`` and ``simulation`` of `release`.
+    `importance` and `mean_share` are those of `TableMoments`, `options` those of `release`, and the others as for
+    `private_moment`.
 
     Privacy
     -------
@@ -178,4 +160,4 @@ def fit_table(
     public = public_records(records, found, kind)
     weights = tuple(({} if importance is None else importance).items())
     query = TableMoments(columns, public, neighbours=kind, mean_share=mean_share, importance=weights, person=who)
-    return release(make_design(query, privacy), data, ledger=ledger, **options)
+    return release(make_design(query, privacy), data, **options)
