@@ -126,7 +126,9 @@ class IdHash:
         numbers = _plain_array(ids)
         if numbers is not None:
             return self._integers(self._whole(numbers)), None
-        if library_of(ids) == "pyarrow" and is_text_type(ids.type):
+        if library_of(ids) == "pyarrow" and is_text_type(
+            ids.type.value_type if hasattr(ids.type, "index_type") else ids.type
+        ):
             return self._arrow_texts(ids)
         if getattr(ids, "ndim", 1) != 1:
             raise self._wrong_type()

@@ -67,9 +67,9 @@ class DerivedRecords(Records):
     """Records that come from `origin`, and tell about themselves what it tells."""
 
     origin: Origin
-    once = property(attrgetter("origin.once"))  # type: ignore[assignment]
-    ordered = property(attrgetter("origin.ordered"))  # type: ignore[assignment]
-    read_options = property(attrgetter("origin.read_options"))  # type: ignore[assignment]
+    once = property(attrgetter("origin.once"))
+    ordered = property(attrgetter("origin.ordered"))
+    read_options = property(attrgetter("origin.read_options"))
 
     def check_output(self, out: str | os.PathLike[str]) -> None:
         """As `origin` does."""

@@ -67,8 +67,8 @@ class TableBlock:
         values = self.column(column.name)
         _check_precision(column, values)
         unique, places = factorise(values)
-        small = np.int8 if len(column.level_names) < 1 << 7 else np.intp  # bytes are read several times faster
-        found = np.array([*map(_coder(column), unique), _MISSING], small).take(places)
+        small: Any = np.int8 if len(column.level_names) < 1 << 7 else np.intp  # bytes are read several times faster
+        found: NDArray[np.signedinteger[Any]] = np.array([*map(_coder(column), unique), _MISSING], small).take(places)
         if not found.size or found.min() >= 0:
             return found
         missing, unknown = found == _MISSING, found == _UNKNOWN

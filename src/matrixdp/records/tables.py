@@ -40,13 +40,25 @@ def to_array(data: Any, size: int, names: Sequence[str] | None = None) -> NDArra
     >>> to_array([[1, 2], [3, 4]], 2).shape
     (2, 2)
     """
-    array = read_numbers(data) if column_names(data) is None else np.column_stack(to_columns(data, size, names))
+    columns = column_names(data)
+    if columns is None:
+        array = read_numbers(data)
+    elif not is_columnar(data) and all(_is_plain(kind) for kind in data.dtypes):  # without a copy, where possible
+        chosen = choose_columns(columns, size, names)
+        array = np.asarray((data if chosen == columns else data[chosen]).to_numpy())
+    else:
+        array = np.column_stack(to_columns(data, size, names))
     if array.dtype.kind not in "biuf":
         raise DataError(f"records must be real numbers, got a table of {array.dtype} instead.")
     if array.ndim != 2 or array.shape[1] != size:
         columns_found = array.shape[1] if array.ndim == 2 else f"{array.ndim} dimensions"
         raise DataError(f"records must be a table of {size} columns, like the bounds, got {columns_found} instead.")
     return array
+
+
+def _is_plain(kind: Any) -> bool:
+    """Whether a type of pandas or polars is one of floats, without a mark for missing values beside the numbers."""
+    return str(kind) in ("float64", "Float64") and library_of(kind) in ("numpy", "polars")
 
 
 def to_columns(data: Any, size: int, names: Sequence[str] | None = None) -> Sequence[NDArray[np.generic]]:
