@@ -153,10 +153,11 @@ class Source:
 
     def canonical(self, rows: Sequence[Sequence[float]]) -> bytes:
         """The canonical table of these rows."""
-        writers = [
-            (lambda x: repr(float(x))) if name in self.floats else (lambda x: str(int(x))) for name in self.columns
-        ]
-        lines = [[write(value) for write, value in zip(writers, row, strict=True)] for row in rows]
+
+        def write(name: str, value: float) -> str:
+            return repr(float(value)) if name in self.floats else str(int(value))
+
+        lines = [map(write, self.columns, row) for row in rows]
         return "".join(",".join(line) + "\n" for line in (self.columns, *lines)).encode()
 
 
