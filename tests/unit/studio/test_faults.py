@@ -24,9 +24,8 @@ from matrixdp.release.output_folder import OutputFolder
 from matrixdp.report import files as report_files
 from matrixdp.studio import worker
 from matrixdp.studio.refusals import UnavailableError
-from matrixdp.studio.requests import Status
+from matrixdp.studio.requests import ReleaseSpec, Status
 from matrixdp.studio.roles import Role, Viewer
-from matrixdp.studio.spec import ReleaseSpec
 from matrixdp.studio.state import State
 from matrixdp.studio.studio import Studio
 from matrixdp.studio.worker import _hold_lock, load_request, release_request
