@@ -28,10 +28,9 @@ import numpy as np
 
 import matrixdp
 from benchmarks.sizes import size
-from matrixdp.studio.datasets import DatasetBook
+from matrixdp.studio.datasets import DatasetBook, SchemaStore, TableFolder
 from matrixdp.studio.roles import Role, Viewer
 from matrixdp.studio.state import State
-from matrixdp.studio.tables import SchemaStore, TableFolder
 
 FEATURES, MOVES, STARTS = size((20, 100, 5), (3, 1, 1))
 _BARE = "import fastapi, uvicorn, numpy"

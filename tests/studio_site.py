@@ -8,9 +8,9 @@ from starlette.testclient import TestClient
 
 from matrixdp import Ledger
 from matrixdp.studio.app import create_app
+from matrixdp.studio.requests import ReleaseSpec
 from matrixdp.studio.roles import Role, Viewer
 from matrixdp.studio.sign_in import create_token
-from matrixdp.studio.spec import ReleaseSpec
 from matrixdp.studio.state import Settings
 
 ORIGIN = "http://127.0.0.1:8765"

@@ -15,8 +15,8 @@ from matrixdp.cli.main import run
 from matrixdp.release.matrix import release
 from matrixdp.studio import worker
 from matrixdp.studio.refusals import NotFoundError
+from matrixdp.studio.requests import ReleaseSpec
 from matrixdp.studio.roles import Role, Viewer
-from matrixdp.studio.spec import ReleaseSpec
 from matrixdp.studio.studio import Studio
 from matrixdp.studio.worker import release_request
 from studio_site import ANALYST, CURATOR, SCHEMA, SPEC, Site
@@ -89,7 +89,7 @@ def test_the_moments_of_a_table_are_within_their_declared_rounding_error_and_not
 
 def exact_moments(query, table):
     """``(1/N) sum z z'`` in rational numbers, each value being its whole number of steps of its grid."""
-    from matrixdp.queries.moment_sums import levels  # the steps between the middle of the bounds and their ends
+    from matrixdp.queries.sums import levels  # the steps between the middle of the bounds and their ends
 
     steps = levels(query.records)
     bounds = query.used.bounds

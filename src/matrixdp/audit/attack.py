@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -206,30 +206,20 @@ def attack(
     if not isinstance(design, Design):
         raise ParameterError(f"design must be a Design, got {type(design).__name__} instead.")
     check_integer(starts, "starts", at_least=1)
-    domain = domain or _choose_domain(design, generate, bounds, records)
-    rng, search, end = np.random.default_rng(seed), PairSearch(design), time.monotonic() + seconds
+    if domain is None and generate is None and bounds is None:
+        domain = find_domain(design.query)
+    elif domain is None:
+        count = _COUNT if records is None else check_integer(records, "records", at_least=1)
+        where: Any = (bounds if generate is None else generate, count, design.neighbours)
+        domain = BoxDomain(*where) if generate is None else RecordDomain(*where)
+    rng, search, end = np.random.default_rng(seed), _PairSearch(design), time.monotonic() + seconds
     for _ in range(starts):
         search.run(domain.family(rng), rng)
         if time.monotonic() > end:
             break
     if search.worst is None:
         raise ParameterError(f"no pair of data sets could be evaluated. The first error was {search.refusal}")
-    return Attack(design, *search.worst_pair(), search.pairs, search.refused, search.refusal)
-
-
-def _choose_domain(
-    design: Design,
-    generate: Callable[[np.random.Generator], Any] | None,
-    bounds: Bounds | None,
-    records: int | None,
-) -> Domain:
-    if generate is None and bounds is None:
-        return find_domain(design.query)
-    count = _COUNT if records is None else check_integer(records, "records", at_least=1)
-    if generate is not None:
-        return RecordDomain(generate, count, design.neighbours)
-    assert bounds is not None
-    return BoxDomain.of(bounds, count, design.neighbours)
+    return Attack(design, *search.worst, search.pairs, search.refused, search.refusal)
 
 
 def distance_between(design: Design, data: Any, neighbour: Any) -> float:
@@ -252,72 +242,57 @@ def distance_between(design: Design, data: Any, neighbour: Any) -> float:
     >>> round(distance_between(design, [[0.0]], [[1.0]]) / design.distance, 9)
     1.0
     """
-    first, second = (
-        round_answer(design, prepare(design, source, clip=True, missing="error")).ravel().tolist()
-        for source in (data, neighbour)
-    )
+    first, second = (_round(design, source).tolist() for source in (data, neighbour))
     squares = sum((a - b) ** 2 for a, b in zip(first, second, strict=True))
     return math.sqrt(squares) * 2.0**-design.grid.bits
 
 
-@dataclass(eq=False)
-class PairSearch:
-    """The worst pair of neighbours so far, and counts.
+def _round(design: Design, data: Any) -> NDArray[np.int64]:
+    return round_answer(design, prepare(design, data, clip=True, missing="error")).ravel()
 
-    Attributes
-    ----------
-    design : Design
-    worst : tuple or None
-        Distance and the two data sets.
-    pairs, refused : int
-        Pairs that were compared, and data sets for which the query raised an error.
-    refusal : str
-        The first such error.
-    """
+
+@dataclass(eq=False)
+class _PairSearch:
+    """The worst pair of neighbours so far with its distance, the best of one family, and the counts of an `Attack`."""
 
     design: Design
-    worst: tuple[float, Any, Any] | None = None
+    worst: tuple[Any, Any, float] | None = None
     pairs: int = 0
     refused: int = 0
     refusal: str = ""
-    _best: float = field(default=-1.0, init=False)
+    best: float = -1.0
 
     def run(self, family: Family, rng: np.random.Generator) -> None:
         """Compare the records of a family, then vary the worst pair."""
         base = None if family.clique else self.integers(family.build(None))
         if base is None and not family.clique:
             return
-        self._best = -1.0
+        self.best = -1.0
         pair = self.compare(family, family.records, base)
         if family.bounds is None or pair is None:
             return
         scale = 0.5
         for _ in range(_ROUNDS):
-            before = self._best
+            before = self.best
             near = [*pair, *self.vertices(family, pair, base)]
             near += [move for record in pair for move in _moves(record, family.bounds, rng, scale)]
             pair = self.compare(family, near, base) or pair
-            if self._best <= before * (1 + 1e-9):
+            if self.best <= before * (1 + 1e-9):
                 scale /= 8
                 if scale < 0.01:
                     return
 
     def compare(self, family: Family, records: Sequence[Any], base: NDArray[np.int64] | None) -> tuple[Any, ...] | None:
         """The records of the pair that is farthest apart; records that raise an error are left out."""
-        kept, answers = [], []
-        for record in records:
-            answer = self.integers(family.build(record))
-            if answer is not None:
-                kept.append(record)
-                answers.append(answer)
-        if len(kept) < 1 + (base is None):
+        known = [(record, answer) for record in records if (answer := self.integers(family.build(record))) is not None]
+        if len(known) < 1 + (base is None):
             return None
+        kept, table = [record for record, _ in known], np.array([answer for _, answer in known])
         if base is not None:
-            distances = self.lengths(np.array(answers) - base)
+            distances = self.lengths(table - base)
             i = int(distances.argmax())
             self.keep(float(distances[i]), len(kept), family, kept[i], None)
             return (kept[i],)
-        table = np.array(answers)
         rows = [self.lengths(table[i + 1 :] - table[i]) for i in range(len(table) - 1)]
         i = int(np.argmax([row.max() for row in rows]))
         j = i + 1 + int(rows[i].argmax())
@@ -331,16 +306,11 @@ class PairSearch:
         own = [self.integers(family.build(record)) for record in pair]
         found = []
         for record, answer, other in zip(pair, own, own[::-1] if base is None else [base], strict=True):
-            if answer is None or other is None:
-                continue
             inward = np.where(record > middle, -1.0, 1.0) * half / 64
             nearby = [self.integers(family.build(record + step)) for step in np.diag(inward)]
-            if any(step is None for step in nearby):
+            if answer is None or other is None or any(step is None for step in nearby):
                 continue
-            towards = (answer - other).astype(np.float64)
-            slopes = np.array(
-                [float(towards @ (step - answer).astype(np.float64)) for step in nearby if step is not None]
-            )
+            slopes = (np.array(nearby) - answer).astype(np.float64) @ (answer - other).astype(np.float64)
             slopes *= np.sign(inward)
             found.append(middle + half * np.where(slopes >= 0, 1.0, -1.0))
             length = float(np.linalg.norm(slopes * half))
@@ -352,7 +322,7 @@ class PairSearch:
         """The answer in steps of the grid, of shape (entries,); None if the query raises an error."""
         try:
             with np.errstate(all="ignore"):
-                return round_answer(self.design, prepare(self.design, data, clip=True, missing="error")).ravel()
+                return _round(self.design, data)
         except Exception as error:  # of a function of the user's own, any
             self.refused += 1
             self.refusal = self.refusal or f"{type(error).__name__}: {error}"
@@ -365,26 +335,20 @@ class PairSearch:
     def keep(self, distance: float, pairs: int, family: Family, first: Any, second: Any) -> None:
         """Count pairs, and keep the worst of them if it is the worst so far."""
         self.pairs += pairs
-        self._best = max(self._best, distance)
-        if self.worst is None or distance > self.worst[0]:
-            self.worst = distance, family.build(first), family.build(second)
-
-    def worst_pair(self) -> tuple[Any, Any, float]:
-        """The two data sets and their distance."""
-        assert self.worst is not None
-        distance, data, neighbour = self.worst
-        return data, neighbour, distance
+        self.best = max(self.best, distance)
+        if self.worst is None or distance > self.worst[2]:
+            self.worst = family.build(first), family.build(second), distance
 
 
 def _moves(record: NDArray[np.float64], bounds: Bounds, rng: np.random.Generator, scale: float) -> list[Any]:
     """Records near one: one coordinate at its bounds or midpoint, the reflection, and random steps."""
     middle, half, m = bounds.midpoint, bounds.halfwidths, bounds.size
-    found = [2 * middle - np.clip(record, bounds.lower, bounds.upper)]
+    inside = np.clip(record, bounds.lower, bounds.upper)
+    found = [2 * middle - inside]
     for j in range(m) if m <= 6 else rng.choice(m, 6, replace=False):
         for value in (bounds.lower[j], middle[j], bounds.upper[j]):
             if value != record[j]:
                 moved = record.copy()
                 moved[j] = value
                 found.append(moved)
-    inside = np.clip(record, bounds.lower, bounds.upper)
     return [*found, *(inside + scale * half * rng.standard_normal((4, m)) * (rng.random((4, m)) < 0.6))]

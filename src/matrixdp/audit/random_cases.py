@@ -3,58 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from matrixdp import estimators, queries
 from matrixdp.adaptive import private_moment, private_scales
 from matrixdp.adaptive.queries import TracedMoments
-from matrixdp.audit.domains import BoxDomain, Domain, find_domain, give_rows
+from matrixdp.audit.domains import BoxDomain, Domain, Rng, draw_people, find_domain
 from matrixdp.design import Allocation, Design, binary, isotropic, make_design, optimal, shares, uniform
 from matrixdp.design.theorem2 import CALIBRATIONS
 from matrixdp.domain import Bounds, Category, Columns, Number, Person, YesNo
 from matrixdp.errors import ParameterError
-from matrixdp.estimators import (
-    PrivateCovariance,
-    PrivateEstimator,
-    PrivateKernelRidge,
-    PrivateLinearDiscriminant,
-    PrivateLinearRegression,
-    PrivatePCA,
-    PrivateRidge,
-    PrivateScaler,
-)
 from matrixdp.estimators.inputs import parse_bounds
 from matrixdp.privacy import Neighbours, Privacy
-from matrixdp.queries import (
-    Adjacency,
-    ContingencyTable,
-    GramMatrix,
-    Identity,
-    Laplacian,
-    MatrixQuery,
-    Moments,
-    Query,
-    SecondMoment,
-    TableMoments,
-)
+from matrixdp.queries import ContingencyTable, Identity, MatrixQuery, Moments, SecondMoment, TableMoments
 from matrixdp.release.directions import principal_directions
 from matrixdp.sensitivity import FrobeniusBall
 from matrixdp.types import Floats
 
-Rng = np.random.Generator
 ESTIMATORS = {
-    estimator.__name__: estimator
-    for estimator in (
-        PrivateCovariance,
-        PrivatePCA,
-        PrivateScaler,
-        PrivateLinearRegression,
-        PrivateRidge,
-        PrivateKernelRidge,
-        PrivateLinearDiscriminant,
-    )
+    name: getattr(estimators, name)
+    for name in estimators.__all__
+    if name.startswith("Private") and name != "PrivateEstimator"
 }
 FITS = (*ESTIMATORS, "private_moment", "private_scales", "principal_directions")
 
@@ -68,12 +40,27 @@ def random_bounds(rng: Rng, *, ball: bool = False) -> Bounds:
     return Bounds(middle - half, middle + half, radius=radius)
 
 
+def random_neighbours(rng: Rng) -> Neighbours:
+    """Either kind of neighbours."""
+    return Neighbours(str(rng.choice(list(Neighbours))))
+
+
 def _records(rng: Rng) -> int:
     return int(rng.integers(1, 7))
 
 
 def _labels(rng: Rng, prefix: str) -> tuple[str, ...]:
     return tuple(f"{prefix}{i}" for i in range(int(rng.integers(2, 6))))
+
+
+def _make(
+    kind: Callable[..., MatrixQuery], rng: Rng, *arguments: Any, people: bool = False, **options: Any
+) -> MatrixQuery:
+    """A query of few records with either kind of neighbours, or of people who count once, or whose rows count."""
+    rows = int(rng.integers(1, 5)) if people and rng.random() < 0.5 else None
+    if people:
+        options["person"] = Person("id", rows)
+    return kind(*arguments, _records(rng) + (rows or 0), neighbours=random_neighbours(rng), **options)
 
 
 def _clipped_mean(rng: Rng) -> tuple[MatrixQuery, Domain]:
@@ -83,9 +70,9 @@ def _clipped_mean(rng: Rng) -> tuple[MatrixQuery, Domain]:
     def mean(data: Any) -> Floats:
         return np.asarray(bounds.centre(data).sum(axis=0)[None] / records)
 
-    radius = 2 * float(np.linalg.norm(bounds.halfwidths)) / records
-    query = Query((1, bounds.size), FrobeniusBall(radius), bounds.halfwidths[None] * 1.001, mean, relative_error=1e-13)
-    return query, BoxDomain.of(bounds, records, Neighbours.REPLACE)
+    change = FrobeniusBall(2 * float(np.linalg.norm(bounds.halfwidths)) / records)
+    query = queries.Query((1, bounds.size), change, bounds.halfwidths[None] * 1.001, mean, relative_error=1e-13)
+    return query, BoxDomain(bounds, records, Neighbours.REPLACE)
 
 
 def _traced_moments(rng: Rng) -> MatrixQuery:
@@ -102,7 +89,7 @@ def _gram(rng: Rng, *, points: bool) -> MatrixQuery:
         places = np.concatenate([places, places[:1], places[:1] + 10 ** rng.uniform(-12, -1)])
     public = bounds.midpoint + bounds.halfwidths * places if points else None
     kernel = str(rng.choice(["gaussian", "laplacian"]))
-    return GramMatrix(bounds, 1 + _records(rng), public, kernel=kernel, bandwidth=10 ** rng.uniform(-0.5, 1))
+    return queries.GramMatrix(bounds, 1 + _records(rng), public, kernel=kernel, bandwidth=10 ** rng.uniform(-0.5, 1))
 
 
 def random_columns(rng: Rng) -> Columns:
@@ -122,84 +109,50 @@ def random_columns(rng: Rng) -> Columns:
     return Columns(tuple(columns))
 
 
-def _table(rng: Rng, *, groups: bool) -> TableMoments:
+def _table(rng: Rng, *, groups: bool, people: bool = False) -> MatrixQuery:
     columns = random_columns(rng)
-    by: tuple[str, ...] = ()
-    if groups:
-        size = int(rng.integers(1, 3))
-        by = tuple(f"g{i}" for i in range(size))
-        columns = Columns((*columns, *(Category(name, _labels(rng, "v")) for name in by)))
+    by = tuple(f"g{i}" for i in range(int(rng.integers(1, 3)) if groups else 0))
+    columns = Columns((*columns, *(Category(name, _labels(rng, "v")) for name in by)))
     importance = {name: 10 ** rng.uniform(-6, 6) for name in columns.names if name not in by and rng.random() < 0.3}
     share = float(rng.uniform(0.01, 0.5)) if rng.random() < 0.7 else None
-    return TableMoments(
-        columns,
-        _records(rng),
-        by,
-        neighbours=random_neighbours(rng),
-        mean_share=share,
-        importance=tuple(importance.items()),
-    )
+    options: dict[str, Any] = {"by": by, "mean_share": share, "importance": tuple(importance.items())}
+    return _make(TableMoments, rng, columns, people=people, **options)
 
 
-def _nodes(kind: type[Adjacency | Laplacian], rng: Rng) -> MatrixQuery:
+def _edges(kind: type[queries.Adjacency | queries.Laplacian], rng: Rng) -> MatrixQuery:
+    return kind(int(rng.integers(2, 8)), 10 ** rng.uniform(-6, 6))
+
+
+def _nodes(kind: type[queries.Adjacency | queries.Laplacian], rng: Rng) -> MatrixQuery:
     nodes, weight = int(rng.integers(2, 12)), 10 ** rng.uniform(-6, 6)
     degree = weight * rng.choice([float(rng.integers(1, nodes + 1)), rng.uniform(1, nodes)])
     return kind(nodes, weight, unit="node", max_degree=degree, neighbours=random_neighbours(rng))
 
 
-def _people(kind: Callable[..., MatrixQuery], rng: Rng, *arguments: Any) -> MatrixQuery:
-    """A query on people who count once, or whose rows count."""
-    rows = int(rng.integers(1, 5)) if rng.random() < 0.5 else None
-    records = _records(rng) if rows is None else rows + _records(rng)
-    return kind(*arguments, records, neighbours=random_neighbours(rng), person=Person("id", rows))
-
-
-def _table_of_people(rng: Rng) -> MatrixQuery:
-    table = _table(rng, groups=bool(rng.integers(0, 2)))
-    assert isinstance(table, TableMoments)
-    rows = int(rng.integers(1, 5)) if rng.random() < 0.5 else None
-    return replace(table, records=table.records + (rows or 0), person=Person("id", rows))
-
-
-def random_neighbours(rng: Rng) -> Neighbours:
-    """Either kind of neighbours."""
-    return Neighbours(str(rng.choice(list(Neighbours))))
-
-
 QUERIES: dict[str, Callable[[Rng], MatrixQuery | tuple[MatrixQuery, Domain]]] = {
-    "Moments": lambda rng: Moments(
-        random_bounds(rng), _records(rng), neighbours=random_neighbours(rng), mean_share=float(rng.uniform(0.01, 0.5))
-    ),
-    "Moments, ball": lambda rng: Moments(
-        random_bounds(rng, ball=True), _records(rng), neighbours=random_neighbours(rng)
-    ),
-    "SecondMoment": lambda rng: SecondMoment(random_bounds(rng), _records(rng), neighbours=random_neighbours(rng)),
-    "SecondMoment, ball": lambda rng: SecondMoment(
-        random_bounds(rng, ball=True), _records(rng), neighbours=random_neighbours(rng)
-    ),
-    "SecondMoment, centre": lambda rng: SecondMoment(
-        b := random_bounds(rng), _records(rng), centre=b.lower, neighbours=random_neighbours(rng)
-    ),
+    "Moments": lambda rng: _make(Moments, rng, random_bounds(rng), mean_share=float(rng.uniform(0.01, 0.5))),
+    "Moments, ball": lambda rng: _make(Moments, rng, random_bounds(rng, ball=True)),
+    "SecondMoment": lambda rng: _make(SecondMoment, rng, random_bounds(rng)),
+    "SecondMoment, ball": lambda rng: _make(SecondMoment, rng, random_bounds(rng, ball=True)),
+    "SecondMoment, centre": lambda rng: _make(SecondMoment, rng, b := random_bounds(rng), centre=b.lower),
     "Identity": lambda rng: Identity(random_bounds(rng), _records(rng)),
     "Identity, ball": lambda rng: Identity(random_bounds(rng, ball=True), _records(rng)),
     "GramMatrix, points": lambda rng: _gram(rng, points=True),
     "GramMatrix, records": lambda rng: _gram(rng, points=False),
-    "Adjacency": lambda rng: Adjacency(int(rng.integers(2, 8)), 10 ** rng.uniform(-6, 6)),
-    "Laplacian": lambda rng: Laplacian(int(rng.integers(2, 8)), 10 ** rng.uniform(-6, 6)),
-    "Adjacency, nodes": lambda rng: _nodes(Adjacency, rng),
-    "Laplacian, nodes": lambda rng: _nodes(Laplacian, rng),
-    "ContingencyTable": lambda rng: ContingencyTable(
-        _labels(rng, "a"), _labels(rng, "b"), _records(rng), neighbours=random_neighbours(rng)
-    ),
-    "transitions": lambda rng: ContingencyTable.transitions(
-        _labels(rng, "s"), _records(rng), neighbours=random_neighbours(rng)
-    ),
+    "Adjacency": lambda rng: _edges(queries.Adjacency, rng),
+    "Laplacian": lambda rng: _edges(queries.Laplacian, rng),
+    "Adjacency, nodes": lambda rng: _nodes(queries.Adjacency, rng),
+    "Laplacian, nodes": lambda rng: _nodes(queries.Laplacian, rng),
+    "ContingencyTable": lambda rng: _make(ContingencyTable, rng, _labels(rng, "a"), _labels(rng, "b")),
+    "transitions": lambda rng: _make(ContingencyTable.transitions, rng, _labels(rng, "s")),
     "TableMoments": lambda rng: _table(rng, groups=False),
     "TableMoments, groups": lambda rng: _table(rng, groups=True),
-    "Moments, people": lambda rng: _people(Moments, rng, random_bounds(rng, ball=bool(rng.integers(0, 2)))),
-    "SecondMoment, people": lambda rng: _people(SecondMoment, rng, random_bounds(rng)),
-    "ContingencyTable, people": lambda rng: _people(ContingencyTable, rng, _labels(rng, "a"), _labels(rng, "b")),
-    "TableMoments, people": _table_of_people,
+    "Moments, people": lambda rng: _make(Moments, rng, random_bounds(rng, ball=bool(rng.integers(0, 2))), people=True),
+    "SecondMoment, people": lambda rng: _make(SecondMoment, rng, random_bounds(rng), people=True),
+    "ContingencyTable, people": lambda rng: _make(
+        ContingencyTable, rng, _labels(rng, "a"), _labels(rng, "b"), people=True
+    ),
+    "TableMoments, people": lambda rng: _table(rng, groups=bool(rng.integers(0, 2)), people=True),
     "Identity, people": lambda rng: Identity(
         random_bounds(rng), _records(rng), person=Person("id", int(rng.integers(1, 5)))
     ),
@@ -239,12 +192,12 @@ def random_design(name: str, rng: Rng) -> tuple[Design, Domain]:
 class FitCase:
     """A fit, and two neighbouring data sets."""
 
-    fit: Callable[[Floats], Any]
-    data: Floats
-    neighbour: Floats
+    fit: Callable[[Any], Any]
+    data: Any
+    neighbour: Any
 
 
-def estimator_case(estimator: PrivateEstimator, rng: Rng) -> FitCase:
+def estimator_case(estimator: estimators.PrivateEstimator, rng: Rng) -> FitCase:
     """An estimator with its parameters, on random neighbouring data sets within its bounds."""
     options = estimator.get_params(deep=False)
     features = options["bounds"]
@@ -255,9 +208,8 @@ def estimator_case(estimator: PrivateEstimator, rng: Rng) -> FitCase:
     if "classes" in options:  # records have one number more, which decides on their class
         options["classes"] = [0, 1] if options["classes"] is None else options["classes"]
         bounds.append(Bounds([-1.0], [1.0]))
-    lower, upper = (np.concatenate([getattr(box, side) for box in bounds]) for side in ("lower", "upper"))
-    data, neighbour = _random_data(rng, lower.size, Neighbours.parse(options["neighbours"]), options["records"])
-    middle, half, m = (lower + upper) / 2, (upper - lower) / 2, bounds[0].size
+    lower, upper = (np.concatenate([getattr(one, side) for one in bounds]) for side in ("lower", "upper"))
+    box, m = Bounds(lower, upper), bounds[0].size
 
     def fit(rows: Floats) -> Any:
         if "classes" in options:
@@ -266,12 +218,13 @@ def estimator_case(estimator: PrivateEstimator, rng: Rng) -> FitCase:
         columns = [rows[:, :m], *([rows[:, m] if rows.shape[1] == m + 1 else rows[:, m:]] if len(bounds) > 1 else [])]
         return type(estimator)(**options).fit(*columns)
 
-    return FitCase(fit, middle + half * data, middle + half * neighbour)
+    pair = _draw_pair(rng, box, Neighbours.parse(options["neighbours"]), _draw_count(rng, options["records"]))
+    return FitCase(fit, *pair)
 
 
 def random_fit(name: str, rng: Rng) -> FitCase:
     """A fit of `FITS` with a random budget, on random neighbouring data sets."""
-    epsilon, delta = float(10 ** rng.uniform(-1, 1.5)), float(10 ** rng.uniform(-9, -2))
+    epsilon, delta = float(10 ** rng.uniform(-1, 1.5)), float(10 ** rng.uniform(-9, -3))
     neighbours = Neighbours.REPLACE if name == "principal_directions" else random_neighbours(rng)
     public = None if neighbours is Neighbours.REPLACE else int(rng.integers(1, 150))
     options: dict[str, Any] = {"neighbours": str(neighbours), "records": public}
@@ -282,17 +235,21 @@ def random_fit(name: str, rng: Rng) -> FitCase:
         if name == "PrivateKernelRidge":
             options["n_components"] = 5
         return estimator_case(ESTIMATORS[name](**options), rng)
-    size, privacy = int(rng.integers(1, 5)), Privacy(epsilon, delta)
-    bounds = Bounds([-1] * size, [1] * size)
-    pair = _random_data(rng, size, neighbours, public)
+    size, count, people = int(rng.integers(1, 5)), _draw_count(rng, public), bool(rng.random() < 0.5)
+    bounds, privacy = Bounds([-1] * size, [1] * size), Privacy(epsilon, delta)
+    pair = _draw_pair(rng, bounds, neighbours, count, people=people)
     function: Any = {"private_moment": private_moment, "private_scales": private_scales}.get(name, _directions)
-    if name == "principal_directions":
-        options = {"records": len(pair[0])}
     if name == "private_moment":
         options["aim"] = str(rng.choice(["covariance", "correlation", "components", "regression"]))
         options["targets"] = min(1, size - 1)
-    if rng.random() < 0.5:
-        pair, options = _give_people(rng, pair, options, once=name == "private_scales")
+    if name == "principal_directions":
+        options = {"records": count}
+    if people:
+        rows = 0 if name == "private_scales" else int(rng.choice([0, 0, 1, 3, 20]))
+        options["person"] = Person("person", rows=rows or None)
+        if rows:
+            most = 2 * count + rows  # that count
+            options["records"] = int(rng.integers(most // 2 + 1, 2 * most))
     return FitCase(lambda data: _spent(function(data, bounds, privacy, **options)), *pair)
 
 
@@ -300,35 +257,24 @@ def _directions(*arguments: Any, **options: Any) -> Any:
     return principal_directions(*arguments, **options).release
 
 
-def _give_people(rng: Rng, pair: tuple[Floats, Floats], options: Any, *, once: bool) -> tuple[Any, dict[str, Any]]:
-    """Data of people with several rows, and options for a fit in which each person, or each row, counts once."""
-    rows = 0 if once else int(rng.choice([0, 0, 1, 3, 20]))
-    if not rows:
-        return give_rows(rng, *pair), {**options, "person": "person"}
-    most = 2 * len(pair[0]) + rows  # that count
-    records = int(rng.integers(most // 2 + 1, 2 * most))
-    return give_rows(rng, *pair), {**options, "person": Person("person", rows=rows), "records": records}
-
-
 def _spent(result: Any) -> Any:
     """The object that names the guarantee of a fit: its result, or its budget."""
     return getattr(result, "spending", result)
 
 
-def _random_data(rng: Rng, size: int, neighbours: Neighbours, public: int | None) -> tuple[Floats, Floats]:
-    """Two neighbouring data sets in [-1, 1]^size, and beyond."""
-    rows = int(rng.integers(2, 150 if public is None else 2 * public + 1))
-    data = rng.normal(0, 10 ** rng.uniform(-2, 0), (rows, size)) + rng.uniform(-0.5, 0.5, size) * (rng.random() < 0.5)
-    odd = rng.random(rows) < rng.choice([0.0, 0.1, 1.0])
-    for i in {0, *np.flatnonzero(odd).tolist()}:
-        data[i] = _random_record(rng, size)
-    if neighbours is Neighbours.ADD_REMOVE:
-        return data, data[1:]
-    return data, np.vstack([_random_record(rng, size), data[1:]])
+def _draw_count(rng: Rng, public: int | None) -> int:
+    return int(rng.integers(2, 150 if public is None else 2 * public + 1))
 
 
-def _random_record(rng: Rng, size: int) -> Floats:
-    """A corner, the midpoint, a point within or one far outside."""
-    kind = rng.integers(0, 5)
-    corner = rng.choice([-1.0, 1.0], size)
-    return np.asarray([corner, corner, np.zeros(size), rng.uniform(-1, 1, size), 1e6 * corner][kind])
+def _draw_pair(
+    rng: Rng, bounds: Bounds, neighbours: Neighbours, count: int, *, people: bool = False
+) -> tuple[Any, Any]:
+    """Two neighbouring data sets in bounds, and beyond; where rows belong to people, one has any number of them."""
+    others: Any = ()
+    while not len(others):  # a fit needs a record
+        family = BoxDomain(bounds, count, neighbours).family(rng)
+        others = family.build(None)
+    if people:
+        family = draw_people(rng, family.records, others, clique=family.clique, twice=0.3)
+    first, second = (family.records[int(i)] for i in rng.integers(0, len(family.records), 2))
+    return family.build(first), family.build(second if family.clique else None)

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from types import TracebackType
 from typing import Any, Protocol, Self, TypedDict, Unpack
 
 from matrixdp.checks import check_number
@@ -33,11 +32,11 @@ from matrixdp.ledger.journal import Journal
 from matrixdp.ledger.location import Address, Location, PostgresURL, parse_location
 from matrixdp.ledger.metrics import render_ledger
 from matrixdp.ledger.postgres import PostgresStore
-from matrixdp.ledger.request import ChargeRequest, already_charged_error, check_mapping
+from matrixdp.ledger.request import already_charged_error, check_mapping, request_content, require_match
 from matrixdp.ledger.schedule import Schedule, divide_amount
 from matrixdp.ledger.sqlite import SQLiteStore
 from matrixdp.ledger.store import Store, copy_ledger
-from matrixdp.ledger.values import Allowance, Charge, Counts, Head, Receipt, Registration, Remaining, Summary
+from matrixdp.ledger.values import Allowance, Charge, Head, Receipt, Registration, Remaining, Summary
 from matrixdp.privacy import Neighbours, Privacy, Unit
 
 _STEP = 20_000  # entries that are read in one transaction
@@ -114,7 +113,7 @@ class Ledger:
         anchor: str | os.PathLike[str] | Callable[[Head], object] | None = None,
         wait: float = 30.0,
     ) -> None:
-        self._author = Author(actor, purpose)
+        self.author = Author(actor, purpose)  # of the entries that are written with this object
         self._anchor = make_anchor(anchor)
         self._anchored = anchor
         self.wait = check_number(wait, "wait", at_least=0)
@@ -130,20 +129,19 @@ class Ledger:
     @classmethod
     def create(cls, path: Address, **options: Unpack[LedgerOptions]) -> Self:
         """Create a new ledger at `path`, with the options of `Ledger`. Raises a `LedgerError` if the path exists."""
-        timeout, author = _timeout_and_author(**options)
-        _open_store(path, timeout).create(author)
+        store, author = _prepare(path, **options)
+        store.create(author)
         return cls(path, **options)
 
     @classmethod
     def restore(cls, file: Address, path: Address, **options: Unpack[LedgerOptions]) -> Self:
-        """Make a new ledger at `path` from a backup, with the options of `Ledger`.
+        """Make a new ledger at `path` from a backup, which is verified first, with the options of `Ledger`.
 
-        The backup is verified first. The new ledger knows that it was restored, and refuses charges to each data set
-        until `settle` says what was spent since the backup was made.
+        The new ledger refuses charges to each data set until `settle` says what was spent since the backup was made.
         """
-        timeout, author = _timeout_and_author(**options)
-        with contextlib.closing(_open_store(path, timeout)) as store:
-            store.restore(_open_store(file, timeout), author)
+        store, author = _prepare(path, **options)
+        with contextlib.closing(store):
+            store.restore(_prepare(file, **options)[0], author)
         return cls(path, **options)
 
     @classmethod
@@ -153,33 +151,23 @@ class Ledger:
         A ledger is written at one place only: copies of a file, and other names of it, would spend its total twice. So
         a file that was moved is not charged until this is called. The whole ledger is verified first.
         """
-        timeout, author = _timeout_and_author(**options)
-        _open_store(path, timeout).confirm_move(author)
+        store, author = _prepare(path, **options)
+        store.confirm_move(author)
         return cls(path, **options)
 
     @staticmethod
     def copy(source: Address, target: Address, **options: Unpack[LedgerOptions]) -> Head:
-        """Copy a ledger to a new place, in a file or in PostgreSQL, with all its entries.
+        """Copy a ledger with all its entries to a new file or PostgreSQL database; the last entry of the copy.
 
         From then on, the copy is charged and the original is not, but can still be read. Both are verified.
-
-        Returns
-        -------
-        Head
-            The last entry of the copy.
         """
-        timeout, author = _timeout_and_author(**options)
-        return copy_ledger(_open_store(source, timeout), _open_store(target, timeout), author)
+        store, author = _prepare(source, **options)
+        return copy_ledger(store, _prepare(target, **options)[0], author)
 
     @property
     def path(self) -> Location:
         """Path of the file, or URL of the database; as text, the URL has no password."""
         return self._store.address
-
-    @property
-    def author(self) -> Author:
-        """Who writes entries with this object, and why."""
-        return self._author
 
     @property
     def head(self) -> Head:
@@ -367,8 +355,8 @@ class Ledger:
             If the data set is registered for another unit, or the request id was used for something else. Nothing is
             charged then.
         """
-        wanted = ChargeRequest.from_event(event, check_mapping(description, "description"), options)
-        payments = payment_options(event)
+        wanted = request_content(event, check_mapping(description, "description"), options)
+        payments = payment_options(event)  # before other writers have to wait
         if request is not None:
             check_name(request, "request")
         with self._writing() as journal:
@@ -376,13 +364,13 @@ class Ledger:
             balance.require_neighbours(neighbours)
             balance.require_unit(unit)
             if request is not None and (earlier := journal.row("request", dataset, request)) is not None:
-                wanted.require_match(earlier)
+                require_match(wanted, earlier)
                 raise already_charged_error(earlier)
             journal.require_settled(dataset)
-            part = None if allowance is None else journal.allowance(dataset, allowance)
+            part = journal.find_allowance(dataset, allowance)
             cost, after = balance.pay(event, payments, self._store.location, part)
             content = {
-                **wanted.content,
+                **wanted,
                 "neighbours": str(Neighbours.parse(neighbours)),
                 "unit": str(Unit.parse(unit)),
                 "cost": amount_to_json(cost),
@@ -461,7 +449,7 @@ class Ledger:
             If the request was charged but its release is not stored, in time. Its noise may have been seen, so the
             charge is neither reused nor refunded.
         """
-        wanted = ChargeRequest.from_event(event, description, options)
+        wanted = request_content(event, description, options)
         deadline, pause = time.monotonic() + check_number(wait, "wait", at_least=0), 0.01
         while True:
             try:
@@ -472,17 +460,17 @@ class Ledger:
             time.sleep(min(pause, max(0.0, deadline - time.monotonic())))
             pause = min(2 * pause, 0.5)
 
-    def _find_stored(self, dataset: str, request: str, wanted: ChargeRequest) -> str | None:
+    def _find_stored(self, dataset: str, request: str, wanted: Mapping[str, Any]) -> str | None:
         with self._store.reading() as journal:
             journal.balance(dataset)
             charge = journal.row("request", dataset, request)
             if charge is None:
                 return None
-            wanted.require_match(charge)
+            require_match(wanted, charge)
             release = journal.row("release", charge.entry)
             if release is None:
                 raise already_charged_error(charge)
-            release.content()
+            release.content()  # compares the hash of the payload
             return release.payload
 
     def settle(self, dataset: str, spent: float | Event | str) -> None:
@@ -501,10 +489,10 @@ class Ledger:
             restore = journal.row("restore until", LAST_ENTRY)
             if restore is None:
                 raise LedgerError(f"{self._store.location} was not restored from a backup; there is nothing to settle.")
-            if isinstance(spent, str):
-                if spent != "all":
-                    raise ParameterError(f"spent must be an epsilon, an event or 'all', got {show(spent)} instead.")
+            if spent == "all":
                 cost = balance.total - balance.spent
+            elif isinstance(spent, str):
+                raise ParameterError(f"spent must be an epsilon, an event or 'all', got {show(spent)} instead.")
             else:
                 cost = self._settled_cost(replace(balance, allotted=NOTHING), spent)  # allowances may have spent it
             sums = {"cost": amount_to_json(cost), **sums_to_json(balance.spend(cost, None))}
@@ -512,20 +500,18 @@ class Ledger:
 
     def _settled_cost(self, balance: Balance, spent: float | Event) -> Amount:
         if not isinstance(spent, Event):
-            epsilon = check_number(spent, "spent", at_least=0)
-            if epsilon == 0:
-                return Amount()
-            spent = Gaussian(gdp_mu(epsilon=epsilon, delta=balance.registration.privacy.delta))
+            if check_number(spent, "spent", at_least=0) == 0:
+                return NOTHING
+            spent = Gaussian(gdp_mu(epsilon=spent, delta=balance.registration.privacy.delta))
         try:
-            cost, _ = balance.pay(spent, payment_options(spent), self._store.location)
+            return balance.pay(spent, payment_options(spent), self._store.location)[0]
         except BudgetExceededError as error:
             raise BudgetExceededError(f"{error}\nTo settle it as spent entirely, use --all or spent='all'.") from None
-        return cost
 
     def remaining(self, dataset: str, *, allowance: str | None = None) -> Remaining:
         """The budget that an allowance has left or, without one, what is neither spent nor allotted; rounded down."""
-        balance, part = self._balance(dataset, allowance)
-        return balance.remaining(part)
+        with self._store.reading() as journal:
+            return journal.balance(dataset).remaining(journal.find_allowance(dataset, allowance))
 
     def whatif(self, dataset: str, event: Event | Chargeable, *, allowance: str | None = None) -> Remaining:
         """The budget that would be left after an event or the release of a design. Nothing is charged.
@@ -542,14 +528,12 @@ class Ledger:
         BudgetExceededError
             If it does not fit.
         """
-        balance, part = self._balance(dataset, allowance)
-        neighbours = getattr(event, "neighbours", None)
-        if neighbours is not None:
-            balance.require_neighbours(neighbours)
-        unit = getattr(event, "unit", None)
-        if unit is not None:
-            balance.require_unit(unit)
         with self._store.reading() as journal:
+            balance, part = journal.balance(dataset), journal.find_allowance(dataset, allowance)
+            if (neighbours := getattr(event, "neighbours", None)) is not None:
+                balance.require_neighbours(neighbours)
+            if (unit := getattr(event, "unit", None)) is not None:
+                balance.require_unit(unit)
             journal.require_settled(dataset)
         wanted = event if isinstance(event, Event) else event.event
         cost, after = balance.pay(wanted, payment_options(wanted), self._store.location, part)
@@ -566,8 +550,10 @@ class Ledger:
         allowance : str, optional
             The allowance that would pay.
         """
-        balance, part = self._balance(dataset, allowance)
-        return divide_amount(balance.available(part), balance.registration.privacy, releases)
+        with self._store.reading() as journal:
+            balance = journal.balance(dataset)
+            available = balance.available(journal.find_allowance(dataset, allowance))
+        return divide_amount(available, balance.registration.privacy, releases)
 
     def datasets(self) -> list[Registration]:
         """The registered data sets, in order of registration."""
@@ -576,26 +562,17 @@ class Ledger:
 
     def allowances(self, dataset: str) -> list[Allowance]:
         """The data set's allowances, in the order of their names."""
+        return list(self.summary(dataset).allowances)
+
+    def summary(self, dataset: str) -> Summary:
+        """The state of a data set. Takes the same time for any number of charges."""
         with self._store.reading() as journal:
-            balance = journal.balance(dataset)
-            return [balance.describe(found) for found in journal.allowances(dataset)]
+            return journal.summarise(dataset)
 
     def summaries(self) -> list[Summary]:
-        """The state of every data set, in order of registration. Takes the same time for any number of charges."""
+        """The state of every data set, in order of registration."""
         with self._store.reading() as journal:
-            names = [registration.dataset for registration in journal.registrations()]
-            return [
-                journal.balance(name).summarise(
-                    journal.allowances(name), journal.counts(name), journal.restored_from(name)
-                )
-                for name in names
-            ]
-
-    def counts(self, dataset: str) -> Counts:
-        """How many charges the data set has, and how many of them have no stored release."""
-        with self._store.reading() as journal:
-            journal.balance(dataset)
-            return journal.counts(dataset)
+            return [journal.summarise(found.dataset) for found in journal.registrations()]
 
     def history(self, dataset: str | None = None) -> list[Charge]:
         """All charges, or those to one data set, in order."""
@@ -617,12 +594,6 @@ class Ledger:
             if dataset is not None:
                 journal.balance(dataset)
             return journal.unfinished_charges(dataset)
-
-    def restored(self, dataset: str) -> int | None:
-        """The last entry of the backup from which the ledger was restored, if `dataset` was not settled since."""
-        with self._store.reading() as journal:
-            journal.balance(dataset)
-            return journal.restored_from(dataset)
 
     def verify(self, anchor: Head | None = None, *, resume: bool = False) -> Head:
         """Check every entry, every sum and the hash chain, and return the head.
@@ -665,9 +636,7 @@ class Ledger:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _repr_html_(self) -> str:
@@ -677,18 +646,14 @@ class Ledger:
         return f"Ledger.open({self._store.location!r})"
 
     def __reduce__(self) -> tuple[Callable[..., Self], tuple[Location, float]]:
-        author = self._author
+        author = self.author
         opened = partial(type(self), actor=author.actor, purpose=author.purpose, anchor=self._anchored, wait=self.wait)
         return opened, (self._store.address, self._store.timeout)
-
-    def _balance(self, dataset: str, allowance: str | None) -> tuple[Balance, AllowanceBalance | None]:
-        with self._store.reading() as journal:
-            return journal.balance(dataset), None if allowance is None else journal.allowance(dataset, allowance)
 
     @contextlib.contextmanager
     def _writing(self, *, anchored: bool = True) -> Iterator[Journal]:
         """A transaction that appends entries; the last of them is anchored, if it is `anchored`."""
-        with self._store.writing(self._author) as journal:
+        with self._store.writing(self.author) as journal:
             if self._anchor is not None:
                 self._anchor.check(journal)
             before = journal.head()
@@ -698,16 +663,17 @@ class Ledger:
             self._anchor.record(head)
 
 
-def _timeout_and_author(
+def _prepare(
+    path: Address,
     *,
     timeout: float = 30.0,
     actor: str | None = None,
     purpose: str | None = None,
     anchor: object = None,  # noqa: ARG001
     wait: float = 30.0,  # noqa: ARG001
-) -> tuple[float, Author]:
-    """The options that are needed before a ledger can be opened; others are a `TypeError` now, and not later."""
-    return timeout, Author(actor, purpose)
+) -> tuple[Store, Author]:
+    """What is needed before a ledger can be opened; other options are a `TypeError` now, and not later."""
+    return _open_store(path, timeout), Author(actor, purpose)
 
 
 def _open_store(location: Address, timeout: float) -> Store:

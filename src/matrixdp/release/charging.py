@@ -6,8 +6,9 @@ import hashlib
 import json
 import os
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -24,35 +25,18 @@ from matrixdp.serialise import to_json_content
 from matrixdp.version import __version__
 
 if TYPE_CHECKING:
-    from matrixdp.adaptive.budget import FitBudget
+    from matrixdp.adaptive.moment import PreparedFit
+    from matrixdp.adaptive.scales import PreparedScales
 
 P = TypeVar("P")
-
-
-class Storable(Protocol):
-    """A release that a ledger can keep."""
-
-    def to_json(self) -> str:
-        """The release as text."""
-
-
-R = TypeVar("R", bound=Storable)
 
 
 @dataclass(frozen=True)
 class Price:
     """What a release is charged, and what it was asked for. Public, and fixed before the data are read.
 
-    Attributes
-    ----------
-    event : Gaussian, Pure or Approximate
-    neighbours : Neighbours
-    unit : Unit
-        What the release protects.
-    description : dict
-        What was asked for: the same on every machine and in every version.
-    options : dict
-        All public options by name, which a repeat of the request must have again.
+    `description` says what was asked for: the same on every machine and in every version. `options` are all public
+    options by name, which a repeat of the request must have again.
     """
 
     event: Event
@@ -66,14 +50,7 @@ class Price:
 class Account:
     """A data set in a ledger that pays for a release, perhaps under a request id.
 
-    Attributes
-    ----------
-    ledger : Ledger
-    dataset : str
-    request : str or None
-        Request id, under which the ledger keeps the release.
-    allowance : str or None
-        The allowance of the data set that pays; without one, what is not allotted does.
+    The ledger keeps the release under `request`. Without an `allowance`, what is not allotted pays.
     """
 
     ledger: Ledger
@@ -94,31 +71,30 @@ class Account:
             wait=self.ledger.wait if wait else 0.0,
         )
 
-    def charge(self, price: Price) -> Receipt:
-        """Commit the charge; called before any noise is drawn."""
-        return self.ledger.charge(
-            self.dataset,
-            price.event,
-            neighbours=price.neighbours,
-            unit=price.unit,
-            description=price.description,
-            request=self.request,
-            options=price.options if self.request is not None else None,
-            allowance=self.allowance,
-        )
-
     def charge_or_find(self, price: Price) -> Receipt | str:
-        """Commit the charge, or return the release of another process that charged the same request first."""
+        """Commit the charge, or return the release of another process that charged the same request first.
+
+        Called before any noise is drawn.
+        """
         try:
-            return self.charge(price)
+            return self.ledger.charge(
+                self.dataset,
+                price.event,
+                neighbours=price.neighbours,
+                unit=price.unit,
+                description=price.description,
+                request=self.request,
+                options=price.options if self.request is not None else None,
+                allowance=self.allowance,
+            )
         except RequestPendingError:
             if (found := self.stored(price)) is None:
                 raise
             return found
 
-    def complete(self, receipt: Receipt, text: Callable[[], str]) -> None:
+    def complete(self, receipt: Receipt, release: Any) -> None:
         """Mark the charge as released; the release's text is kept only if it can be asked for again."""
-        self.ledger.complete(receipt, text() if self.request is not None else "")
+        self.ledger.complete(receipt, "" if self.request is None else release.to_json())
 
 
 class Paid(NamedTuple):
@@ -132,10 +108,10 @@ def make_once(
     account: Account | None,
     price: Callable[[], Price],
     *,
-    read: Callable[[str], R],
+    read: Callable[[str, Account], Any],
     prepare: Callable[[], P],
-    make: Callable[[P, Receipt | None], R],
-    find: Callable[[Price], str | None] | None = None,
+    make: Callable[[P, Receipt | None], Any],
+    find: Callable[[Account, Price], str | None] = Account.stored,
     ready: Callable[[], object] | None = None,
 ) -> Paid:
     """Return the stored release of an earlier request, or check, charge, make and store a new one, in this order.
@@ -147,12 +123,12 @@ def make_once(
     price : callable
         Gives the price; called with an account only.
     read : callable
-        Reads a stored release from its text.
+        Reads a stored release from its text and the account.
     prepare : callable
         Reads the private data; raises every error that data and parameters can have.
     make : callable
         Draws noise. Gets what `prepare` returned, and the receipt.
-    find : callable, optional
+    find : callable
         Looks for the stored release, by default in the ledger.
     ready : callable, optional
         Called when the data have been checked, before the charge.
@@ -163,70 +139,51 @@ def make_once(
     """
     cost = None if account is None else price()
     if account is not None and cost is not None:
-        stored = account.stored(cost) if find is None else find(cost)
+        stored = find(account, cost)
         if stored is not None:
-            return Paid(read(stored), None)
+            return Paid(read(stored, account), None)
     prepared = prepare()
     if ready is not None:
         ready()
-    receipt = None if account is None or cost is None else account.charge_or_find(cost)
+    if account is None or cost is None:
+        return Paid(make(prepared, None), None)
+    receipt = account.charge_or_find(cost)
     if isinstance(receipt, str):
-        return Paid(read(receipt), None)
+        return Paid(read(receipt, account), None)
     released = make(prepared, receipt)
-    if account is not None and receipt is not None:
-        account.complete(receipt, released.to_json)
+    account.complete(receipt, released)
     return Paid(released, receipt)
 
 
-class PreparedSpending(Protocol):
-    """A fit whose data and parameters have been checked, and which has not spent anything yet."""
-
-    @property
-    def budget(self) -> FitBudget:
-        """What it spends."""
-
-    @property
-    def description(self) -> dict[str, Any]:
-        """What is fitted."""
-
-    def fit(self) -> Any:
-        """Spend the budget."""
-
-
 def release_fit(
-    prepared: PreparedSpending,
+    prepared: PreparedFit | PreparedScales,
     *,
     ledger: str | os.PathLike[str] | None = None,
     dataset: str | None = None,
     allowance: str | None = None,
 ) -> Any:
-    """Charge the whole budget of a prepared fit, and fit.
-
-    Parameters
-    ----------
-    prepared : PreparedFit or PreparedScales
-    ledger : path, optional
-        Not a `Ledger`, so that copies of an estimator charge the same ledger.
-    dataset, allowance : str, optional
+    """Charge the whole budget of a prepared fit to the ledger at a path, and fit.
 
     Privacy
     -------
     One Gaussian event of the total `mu`, before the first random bit is drawn. A fit that fails after the charge leaves
     it spent.
     """
-    if ledger is not None and not isinstance(ledger, str | os.PathLike):
-        raise ParameterError(f"ledger must be the path of a ledger, got {type(ledger).__name__} instead.")
     budget = prepared.budget
     account = open_account(ledger, dataset, None, allowance, simulation=budget.simulation)
-    if account is None:
-        return prepared.fit()
-    spent = {"epsilon": budget.privacy.epsilon, "delta": budget.privacy.delta, "version": __version__}
-    price = Price(Gaussian(budget.privacy.mu), budget.neighbours, budget.unit, {**prepared.description, **spent})
-    with account.ledger:
-        receipt = account.charge(price)
-        found = prepared.fit()
-        account.complete(receipt, str)
-    return found
+
+    def find_price() -> Price:
+        spent = {"epsilon": budget.privacy.epsilon, "delta": budget.privacy.delta, "version": __version__}
+        return Price(Gaussian(budget.privacy.mu), budget.neighbours, budget.unit, {**prepared.description, **spent})
+
+    with nullcontext() if account is None else account.ledger:
+        return make_once(
+            account,
+            find_price,
+            read=lambda text, _: text,  # never: without a request id nothing is stored
+            prepare=lambda: prepared,
+            make=lambda fit, _: fit.fit(),
+        ).release
 
 
 def open_account(
@@ -259,18 +216,33 @@ def open_account(
     return Account(ledger if isinstance(ledger, Ledger) else Ledger.open(ledger), dataset, request, allowance)
 
 
-def design_price(design: Design, account: Account, options: Callable[[], dict[str, Any]]) -> Price:
-    """The price of the release of a design; raises if its query cannot be charged, or has no request id."""
-    query = design.query
-    rehearse_finish(query)
-    if account.request is not None:
+def design_price(design: Design, data: Any, *, clip: bool, missing: str, request: str | None) -> Price:
+    """The price of the release of a design; raises if its query cannot be charged, or has no `request` id.
+
+    Its options are the inputs of the design, and how records are read.
+    """
+    check_chargeable(design.query, request)
+    options = {
+        "method": "plain",
+        "query": to_json_content(design.query),
+        "epsilon": design.privacy.epsilon,
+        "delta": design.privacy.delta,
+        "share": design.share,
+        "calibration": design.calibration,
+        "allocation": to_json_content(design.allocation),
+        "directions": to_json_content(design.given_directions),
+        "structured": design.structure is not None,
+        "clip": bool(clip),
+        "missing": missing,
+        "reading": list_read_options(data),
+    }
+    return Price(design.event, design.neighbours, design.unit, describe_design(design), options)
+
+
+def check_chargeable(query: MatrixQuery, request: str | None) -> None:
+    """Raise a `ParameterError` if a query cannot have a request id, or a user's own one cannot finish an answer."""
+    if request is not None:
         query.check_request()
-    found = options() if account.request is not None else {}
-    return Price(design.event, query.neighbours, query.protected_unit, describe_design(design), found)
-
-
-def rehearse_finish(query: MatrixQuery) -> None:
-    """Raise a `ParameterError` if a query of the user's own cannot finish an answer, which would be too late later."""
     if type(query).__module__.partition(".")[0] == "matrixdp":
         return
     try:
@@ -294,24 +266,6 @@ def describe_design(design: Design) -> dict[str, Any]:
         "calibration": design.calibration,
         "allocation": design.allocation.rule,
         "design": digest(asked),
-    }
-
-
-def list_options(design: Design, data: Any, *, clip: bool, missing: str) -> dict[str, Any]:
-    """All public options of the release of a design: its inputs, and how records are read."""
-    return {
-        "method": "plain",
-        "query": to_json_content(design.query),
-        "epsilon": design.privacy.epsilon,
-        "delta": design.privacy.delta,
-        "share": design.share,
-        "calibration": design.calibration,
-        "allocation": to_json_content(design.allocation),
-        "directions": to_json_content(design.given_directions),
-        "structured": design.structure is not None,
-        "clip": bool(clip),
-        "missing": missing,
-        "reading": list_read_options(data),
     }
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -25,16 +25,7 @@ from matrixdp.noise import BlockKey, Stream
 from matrixdp.queries import MatrixQuery
 from matrixdp.queries.base import check_count
 from matrixdp.records import Records, open_records, require_public_order, require_rereadable
-from matrixdp.release.charging import (
-    Account,
-    Paid,
-    Price,
-    describe_design,
-    design_price,
-    list_options,
-    make_once,
-    open_account,
-)
+from matrixdp.release.charging import Account, Paid, Price, describe_design, design_price, make_once, open_account
 from matrixdp.release.output_folder import OutputFolder
 from matrixdp.release.released import reading
 from matrixdp.release.result import Guaranteed, read_design, require_same_release
@@ -221,45 +212,47 @@ def write_dataset(
     if current_answer() is not None:
         raise ParameterError("release_dataset cannot be replayed in an audit; use release, in memory.")
     request = None if account is None else account.request
-    price = _find_price(design, account, lambda: list_options(design, data, clip=clip, missing=missing))
 
-    def read(text: str) -> DatasetRelease:
-        assert account is not None  # otherwise nothing is stored
-        return _open_stored(out, text, design, missing, account)
+    def find_price() -> Price:
+        price = design_price(design, data, clip=clip, missing=missing, request=request)
+        files = {} if request is None else {"output": "files"}  # which are not the release of a matrix in memory
+        return replace(price, description={**price.description, **files})
 
-    if account is not None and price is not None and (stored := _find_stored(out, account, price)) is not None:
-        return Paid(read(stored), None)
-    everything = require_rereadable(open_records(data, workers=workers))
-    records = everything.select(query.names)
-    require_public_order(records)
-    records.check_output(out)
-
-    def prepare() -> list[FoundPart]:
+    def prepare() -> tuple[OutputFolder, Records, list[FoundPart]]:
+        everything = require_rereadable(open_records(data, workers=workers))
+        records = everything.select(query.names)
+        require_public_order(records)
+        records.check_output(out)
+        folder = claimed.enter_context(OutputFolder(out, force=force))
         checked = sorted(records.map(CheckTask(query, clip, missing), whole=True))
         check_count(sum(part.rows for part in checked), query.shape[0])
         query.check_people(everything)
-        return checked
+        return folder, records, checked
 
-    def make(checked: list[FoundPart], receipt: Receipt | None) -> DatasetRelease:
+    def make(prepared: tuple[OutputFolder, Records, list[FoundPart]], receipt: Receipt | None) -> DatasetRelease:
+        folder, records, checked = prepared
         key = BlockKey(Stream() if stream is None else stream)
         starts = (0, *accumulate(part.rows for part in checked))
         places = str(folder.path), str(folder.drafts)
         task = WriteTask(design, key, tuple(checked), starts, clip, missing, *places, _name_columns(query))
-        files = _written(records, task)
+        found = dict(records.map(task, whole=True))
+        if len(found) != len(checked):
+            raise DataError(ALTERED)
+        files = tuple(name for _, name in sorted(found.items()) if name is not None)
         facts: dict[str, Any] = {"simulation": simulation, "missing": missing, "request": request}
         charge = receipt.hash if receipt is not None and request is not None else None
         released = DatasetRelease(folder.place, design, files, **facts, charge=charge)
         _finish(folder, released)
         return released
 
-    with OutputFolder(out, force=force) as folder:
+    with ExitStack() as claimed:
         return make_once(
             account,
-            lambda: cast("Price", price),
-            read=read,
+            find_price,
+            find=lambda account, price: _find_stored(out, account, price),
+            read=lambda text, account: _open_stored(out, text, design, missing, account),
             prepare=prepare,
             make=make,
-            find=lambda _: None,  # it was looked for before the folder was claimed
             ready=ready,
         )
 
@@ -268,21 +261,14 @@ def _name_columns(query: MatrixQuery) -> tuple[str, ...]:
     return query.names or tuple(f"x{i}" for i in range(query.shape[1]))
 
 
-def _find_price(design: Design, account: Account | None, options: Callable[[], dict[str, Any]]) -> Price | None:
-    """The price of a data set in files, which is not the release of a matrix in memory."""
-    if account is None:
-        return None
-    price = design_price(design, account, options)
-    return price if account.request is None else replace(price, description={**price.description, "output": "files"})
-
-
 def _find_stored(out: str | os.PathLike[str], account: Account, price: Price) -> str | None:
     """The stored release of an earlier request, after a folder that a killed process left complete is reported."""
     try:
         return account.stored(price, wait=False)
     except RequestPendingError as error:
         if _complete_request(out, account, price, error.receipt):
-            _remove_workspace(out)
+            with suppress(ParameterError), OutputFolder(out, force=True):
+                pass  # removes what the process left beside the folder; one that is alive keeps it
     return account.stored(price)
 
 
@@ -299,7 +285,7 @@ def _complete_request(out: str | os.PathLike[str], account: Account, price: Pric
         return False
     if text is None or not described or (found.request, found.charge) != (account.request, receipt.hash):
         return False
-    account.complete(receipt, lambda: text)
+    account.ledger.complete(receipt, text)
     return True
 
 
@@ -308,12 +294,6 @@ def _read_manifest(out: str | os.PathLike[str]) -> str | None:
         return Path(out, MANIFEST).read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
-
-
-def _remove_workspace(out: str | os.PathLike[str]) -> None:
-    """Remove what a killed process left beside its folder; a process that is alive keeps it."""
-    with suppress(ParameterError), OutputFolder(out, force=True):
-        pass
 
 
 def _open_stored(
@@ -328,13 +308,6 @@ def _open_stored(
         f"the data set of the request {show(account.request)} was released before, and is not in {Path(out)}. Give the "
         "folder that it was written to, or use a new request id, which is charged again."
     )
-
-
-def _written(records: Records, task: WriteTask) -> tuple[str, ...]:
-    found = dict(records.map(task, whole=True))
-    if len(found) != len(task.parts):
-        raise DataError(ALTERED)
-    return tuple(name for _, name in sorted(found.items()) if name is not None)
 
 
 def _finish(folder: OutputFolder, released: DatasetRelease) -> None:

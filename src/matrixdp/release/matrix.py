@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -15,7 +16,7 @@ from matrixdp.domain.clipping import check_missing
 from matrixdp.ledger import Ledger, Receipt
 from matrixdp.mechanisms.mechanism import draw_answer, prepare
 from matrixdp.noise import Stream
-from matrixdp.release.charging import Account, Paid, Price, design_price, list_options, make_once, open_account
+from matrixdp.release.charging import Account, Paid, Price, design_price, make_once, open_account
 from matrixdp.release.result import Release, require_same_release
 
 
@@ -66,8 +67,10 @@ def release(
     cumulative privacy loss is not tracked.
     """
     account = open_account(ledger, dataset, request, allowance, stream=stream, simulation=simulation)
-    paid = release_design(design, data, account, clip=clip, missing=missing, stream=stream, simulation=simulation)
-    released: Release = paid.release
+    released: Release
+    released, _ = release_design(
+        design, data, account, clip=clip, missing=missing, stream=stream, simulation=simulation
+    )
     return released
 
 
@@ -88,12 +91,13 @@ def release_design(
     check_flag(clip, "clip")
     check_missing(missing)
 
-    def find_price() -> Price:
-        assert account is not None  # otherwise there is no price
-        return design_price(design, account, lambda: {**list_options(design, data, clip=clip, missing=missing), **aims})
+    request = None if account is None else account.request
 
-    def read(text: str) -> Release:
-        assert account is not None  # otherwise nothing is stored
+    def find_price() -> Price:
+        price = design_price(design, data, clip=clip, missing=missing, request=request)
+        return replace(price, options={**price.options, **aims})
+
+    def read(text: str, account: Account) -> Release:
         released = Release.from_json(text)
         require_same_release(released, design, missing, account)
         return released

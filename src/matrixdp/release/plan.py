@@ -15,40 +15,31 @@ from matrixdp.adaptive.method import MethodChoice, choose_method
 from matrixdp.design import Allocation, Design, make_design, optimal
 from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.columns import Columns
-from matrixdp.domain.person import Person
+from matrixdp.domain.person import most_rows
 from matrixdp.domain.schema import MAX_SIDE
 from matrixdp.errors import MatrixDPError, ParameterError, show
 from matrixdp.gdp import share_mu
 from matrixdp.ledger import Event, Gaussian
 from matrixdp.privacy import Neighbours
-from matrixdp.queries import (
-    Adjacency,
-    ContingencyTable,
-    GramMatrix,
-    Identity,
-    Laplacian,
-    MatrixQuery,
-    Moments,
-    SecondMoment,
-    TableMoments,
-)
+from matrixdp.queries import ContingencyTable, GramMatrix, Identity, MatrixQuery, Moments, SecondMoment, TableMoments
 from matrixdp.queries.base import OfQuery, parse_records
+from matrixdp.queries.graphs import Adjacency, Laplacian
 from matrixdp.records import read_array
 from matrixdp.records.arrays import load_npy
 from matrixdp.records.files import open_files
 from matrixdp.records.opening import make_engine
 from matrixdp.records.records import StoredRecords
 from matrixdp.release.adaptive_release import AdaptiveRelease, find_recipe, make_sample_release
-from matrixdp.release.charging import Price, describe_design, digest, list_options, list_read_options
-from matrixdp.release.options import FITTED, GRAPHS, MATRICES, METHODS, MODELS, PER_RECORD, SUMMARIES
+from matrixdp.release.charging import describe_design, digest
+from matrixdp.release.options import FITTED, GRAPHS, MATRICES, MODELS, PER_RECORD, SUMMARIES
 from matrixdp.release.request import Request
 from matrixdp.release.result import Release
-from matrixdp.serialise import to_json_content
 from matrixdp.types import Floats
 
 _MAX_IN_MEMORY = 1 << 22  # entries of a noisy data set; a larger one is written as files
 _DIRECTED = ("moments", "covariance", "correlation", "second-moment", "identity")  # can have learned directions
 _MOST_NUMBERS = 100  # with more, error bars of the moments of a table take too long
+_SHAPING = ("importance", "directions", "calibration")  # options of the noise of a plain release
 _MEAN_SHARES = {"means": 0.5, "table": 0.05}  # of the budget, for what is best for them
 
 
@@ -151,40 +142,12 @@ class Plan(OfQuery):
             "inputs": digest((*inputs, *who)),
         }
 
-    def price(self, data: Any, design: Design | None = None) -> Price:
-        """What the release costs, and all its public options; `design` is the one with learned directions, if any."""
-        request, made = self.request, design or self.design
-        if made is not None:
-            options = {**list_options(made, data, clip=request.clip, missing=request.missing), **request.aims}
-            return Price(made.event, self.neighbours, self.unit, describe_design(made), options)
-        names = self.bounds.names
-        options = {
-            "method": "adaptive",
-            "aim": request.question,
-            "target": names[-1] if self.targets and names is not None else None,
-            "bounds": to_json_content(self.bounds),
-            "records": self.records,
-            "neighbours": str(self.neighbours),
-            "person": to_json_content(self.query.person),
-            "epsilon": request.privacy.epsilon,
-            "delta": request.privacy.delta,
-            "clip": True,
-            "missing": "error",
-            "reading": list_read_options(data),
-            **request.aims,
-        }
-        return Price(self.event, self.neighbours, self.unit, self.description, options)
-
     def sample(self) -> Release | AdaptiveRelease:
         """A made-up release of the same shape, to try whether it can be shown. Reads no data."""
         if self.design is not None:
             return Release(self.query.finish(np.zeros(self.query.shape)), self.design)
-        asked = self.bounds, self.request.privacy, self.records or 0, self.neighbours
-        return make_sample_release(*asked, aim=self.request.question, person=self.query.person)
-
-    def with_directions(self, directions: Floats) -> Design:
-        """The design with directions that were learned."""
-        return make_request_design(self.request, self.query, directions)
+        asked = self.request.privacy, self.records or 0, self.neighbours
+        return make_sample_release(self.bounds, *asked, aim=self.request.question, person=self.query.person)
 
     def at(self, epsilon: float) -> Plan:
         """The same plan at another epsilon, by the same method."""
@@ -216,8 +179,10 @@ def plan(request: Request, count: Callable[[], int] | None = None) -> Plan:
     choice = _choose_method(request, records)
     if choice is not None and choice.method == "adaptive":
         assert records is not None  # only graphs have none
-        query = Moments(_fit_bounds(request), records, neighbours=request.relation, person=request.whose)
-        return Plan(request, records, query, None, choice)
+        bounds: Bounds = request.schema.bounds(request.choose_numbers())
+        bounds = bounds if request.target is None else bounds.move_last(request.target)
+        fitted = Moments(bounds, records, neighbours=request.relation, person=request.whose)
+        return Plan(request, records, _require_small(request, fitted), None, choice)
     made = make_query(request, records)
     if not request.learned:
         return Plan(request, records, made, make_request_design(request, made), choice)
@@ -270,8 +235,17 @@ def _choose_method(request: Request, records: int | None) -> MethodChoice | None
     if reason:
         return MethodChoice("plain", reason)
     features = len(request.choose_numbers().numbers)
-    mu, person = request.privacy.mu, request.whose
-    return choose_for(request.question, request.method, features=features, records=number, mu=mu, person=person)
+    if request.method != "auto":
+        return MethodChoice(request.method, "It was requested.")
+    if request.question == "means":
+        return MethodChoice(
+            "plain", "Means need no learned directions: a plain release has half of its budget for them."
+        )
+    person = request.whose
+    counted = "records" if person is None else "people" if person.rows is None else "rows"
+    return choose_method(
+        features, number, request.privacy.mu / most_rows(person), find_recipe(request.question), counted
+    )
 
 
 def _find_need_of_plain(request: Request) -> str:
@@ -287,59 +261,9 @@ def _find_need_of_plain(request: Request) -> str:
         return "Missing values are replaced by the middle of their bounds, which only a plain release does."
     if not request.clip:
         return "Records outside of their bounds are errors (clip=False), which only a plain release checks."
-    given = {"importance": request.importance is not None, "directions": not request.standard}
-    for name in [name for name, found in given.items() if found] + ["calibration"] * (request.calibration != "exact"):
-        return f"{name} shapes the noise of a plain release."
-    return ""
-
-
-def choose_for(
-    question: str, method: str, *, features: int, records: int, mu: float, person: Person | None = None
-) -> MethodChoice:
-    """The method for numbers without missing values: the one that was requested, or the better one by a public rule.
-
-    Parameters
-    ----------
-    question : one of `matrixdp.release.options.FITTED`
-    method : 'auto', 'adaptive' or 'plain'
-    features, records : int
-        Public numbers.
-    mu : float
-        Gaussian differential privacy of the whole release.
-    person : Person, optional
-        Whose rows are protected together: `records` are then people, or rows that count.
-
-    Examples
-    --------
-    >>> choose_for("correlation", "auto", features=4, records=442, mu=0.5).method
-    'adaptive'
-    >>> choose_for("correlation", "plain", features=4, records=442, mu=0.5)
-    MethodChoice(method='plain', reason='It was requested.')
-    """
-    recipe = find_recipe(question)
-    if method not in METHODS:
-        raise ParameterError(f"«method» must be one of {', '.join(METHODS)}, got {show(method)} instead.")
-    if method != "auto":
-        return MethodChoice(method, "It was requested.")
-    if question == "means":
-        return MethodChoice(
-            "plain", "Means need no learned directions: a plain release has half of its budget for them."
-        )
-    if person is None:
-        return choose_method(features, records, mu, recipe)
-    counted = "people" if person.rows is None else "rows"
-    return choose_method(features, records, mu / person.most, recipe, counted)
-
-
-def _fit_bounds(request: Request) -> Bounds:
-    """Bounds of the numbers that an adaptive fit uses; the target of a regression is the last one."""
-    bounds: Bounds = request.schema.bounds(request.choose_numbers())
-    if bounds.size > MAX_SIDE:
-        raise ParameterError(
-            f"«question» {request.question} must have at most {MAX_SIDE:,} columns, got {bounds.size:,} instead; the "
-            f"matrix is held in memory. Choose some with «columns», or remove columns from {request.schema.path}."
-        )
-    return bounds if request.target is None else bounds.move_last(request.target)
+    shaped = (request.importance is not None, not request.standard, request.calibration != "exact")
+    shaping = next((name for name, given in zip(_SHAPING, shaped, strict=True) if given), "")
+    return f"{shaping} shapes the noise of a plain release." if shaping else ""
 
 
 def make_query(request: Request, records: int | None) -> MatrixQuery:
@@ -398,58 +322,49 @@ def _require_small(request: Request, query: MatrixQuery) -> MatrixQuery:
     if request.question not in PER_RECORD and side > MAX_SIDE + 1:
         raise ParameterError(
             f"«question» {request.question} must have at most {MAX_SIDE:,} rows and columns, got {side:,} instead; the "
-            f"matrix is held in memory. Remove columns from {request.schema.path}."
+            f"matrix is held in memory. Choose some with «columns», or remove columns from {request.schema.path}."
         )
     return query
 
 
 def _make_table_query(request: Request, records: int) -> TableMoments:
     """The moments of the columns that the question needs."""
-    schema = request.schema
+    schema, question = request.schema, request.question
     if schema.radius is not None:
         raise ParameterError(
-            f"{schema.path}: radius must be removed for «question» {request.question}; it is for moments of numbers "
-            "that are not missing."
+            f"{schema.path}: radius must be removed for «question» {question}; it is for moments of numbers that are "
+            "not missing."
         )
     if records < 2:
-        raise ParameterError(f"«records» must be at least 2 for «question» {request.question}, got {records} instead.")
+        raise ParameterError(f"«records» must be at least 2 for «question» {question}, got {records} instead.")
     by = tuple(request.by or ())
     columns = _choose_table_columns(request, by)
-    if request.question == "means" and not columns.numbers:
+    if question == "means" and not columns.numbers:
         raise ParameterError(
             f"{schema.path}: no column holds numbers, and «question» means needs one. For categories use «question» "
             "everything, or «question» table."
         )
+    weights, share = request.weigh(columns.without(by).names), _MEAN_SHARES.get(question)
+    options: dict[str, Any] = {"neighbours": request.relation, "person": request.whose}
     try:
-        return TableMoments(
-            columns,
-            records,
-            by,
-            neighbours=request.relation,
-            person=request.whose,
-            mean_share=_MEAN_SHARES.get(request.question),
-            importance=request.weigh(columns.without(by).names),
-        )
+        return TableMoments(columns, records, by, mean_share=share, importance=weights, **options)
     except ParameterError as error:
         raise (error if error.parameter in ("by", "importance") else error.within(schema.path)) from None
 
 
 def _choose_table_columns(request: Request, by: tuple[str, ...]) -> Columns:
     """The columns of the query, those of the groups among them."""
-    schema = request.schema
+    schema, cells = request.schema, request.parse_cells() if request.question == "table" else ()
     for name in by:
         schema.choose([name], "«by»")
+    for name in (*by, *cells):
         schema.category(name)
-    if request.question == "table":
+    if cells:
         if request.columns is not None:
             raise ParameterError("«columns» must be left out for «question» table: «cells» names its columns.")
-        cells = request.parse_cells()
-        for name in cells:
-            schema.category(name)
-            if name in by:
-                raise ParameterError(f"«by» must name other columns than «cells», got {show(name)} in both.")
-        columns = schema.require_columns()
-        return Columns(tuple(columns[name] for name in (*by, *cells)))
+        if both := set(by) & set(cells):
+            raise ParameterError(f"«by» must name other columns than «cells», got {show(min(both))} in both.")
+        return Columns(tuple(schema.require_columns()[name] for name in (*by, *cells)))
     if request.question in MATRICES:
         request.choose_numbers()
     if request.columns is None:
@@ -475,12 +390,11 @@ _QUERIES: dict[str, Callable[[Request, Any], MatrixQuery]] = {
 def make_request_design(request: Request, query: MatrixQuery, learned: Floats | None = None) -> Design:
     """The design for a query; `learned` are the directions that were learned, if any."""
     if isinstance(query, TableMoments):
-        for name, given in (("directions", not request.standard), ("calibration", request.calibration != "exact")):
-            if given:
+        for name, default in (("directions", "standard"), ("calibration", "exact")):
+            if not isinstance(given := getattr(request, name), str) or given != default:
                 raise ParameterError(
-                    f"«{name}» must be {'standard' if name == 'directions' else 'exact'!r} for «question» "
-                    f"{request.question} of this schema: the noise of a table follows from its columns. Use "
-                    "«importance» to weigh them."
+                    f"«{name}» must be {default!r} for «question» {request.question} of this schema: the noise of a "
+                    "table follows from its columns. Use «importance» to weigh them."
                 )
         with refuse_extremes():
             return make_design(query, request.privacy)

@@ -24,7 +24,14 @@ from matrixdp.noise import Stream
 from matrixdp.privacy import Privacy, check_privacy
 from matrixdp.queries import Identity, MatrixQuery, SecondMoment
 from matrixdp.queries.base import OfQuery, check_answer, check_query
-from matrixdp.release.charging import Price, digest, list_read_options, make_once, open_account, rehearse_finish
+from matrixdp.release.charging import (
+    Price,
+    check_chargeable,
+    digest,
+    list_read_options,
+    make_once,
+    open_account,
+)
 from matrixdp.release.released import MatrixRelease
 from matrixdp.release.result import Release
 from matrixdp.serialise import from_json_content, to_json_content
@@ -125,10 +132,8 @@ class MechanismRelease(OfQuery, MatrixRelease):
         """The release as JSON text, from which `from_json` restores every bit."""
         content = {
             **self.facts(),
-            "mechanism": self.mechanism,
-            "comparison_only": self.comparison_only,
-            "epsilon": float(self.epsilon),
-            "delta": float(self.delta),
+            **{name: getattr(self, name) for name in ("mechanism", "comparison_only")},
+            **{name: float(getattr(self, name)) for name in ("epsilon", "delta")},
             "mu": None if self.mu is None else float(self.mu),
             "parameters": {name: to_json_content(value) for name, value in self.parameters.items()},
             "privacy": to_json_content(self.privacy),
@@ -140,16 +145,19 @@ class MechanismRelease(OfQuery, MatrixRelease):
 
     @classmethod
     def _read(cls, content: Any) -> MechanismRelease:
-        kinds = {"mechanism": str, "epsilon": float, "delta": float, "comparison_only": bool, "simulation": bool}
+        kinds = {"mechanism": str, "version": str, "epsilon": float, "delta": float, "mu": float}
+        kinds |= {"comparison_only": bool, "simulation": bool}
+        found = {name: content[name] for name in kinds}
+        for name, kind in kinds.items():
+            if type(found[name]) is not kind and (name, found[name]) != ("mu", None):
+                raise KeyError(name)
         released = cls(
             query=from_json_content(content["query"]),
             matrix=np.array(content["matrix"], np.float64),
             privacy=from_json_content(content["privacy"]),
-            mu=None if content["mu"] is None else _typed(content, "mu", float),
             std=None if content["std"] is None else np.array(content["std"], np.float64),
             parameters=dict(content["parameters"]),
-            version=_typed(content, "version", str),
-            **{name: _typed(content, name, kind) for name, kind in kinds.items()},
+            **found,
         )
         check_content(released)
         return released
@@ -175,27 +183,13 @@ def check_content(release: MechanismRelease) -> None:
         raise ParameterError(f"mu must be positive and at most {privacy.mu:g}, got {release.mu:g} instead.")
 
 
-def _typed(content: Mapping[str, Any], name: str, kind: type) -> Any:
-    """An entry of JSON content of the right type."""
-    value = content[name]
-    if type(value) is not kind:
-        raise KeyError(name)
-    return value
-
-
-@dataclass(frozen=True)
-class TableUse:
-    """A use of mechanisms in tables: the queries that it takes, and the shapes that a result may have."""
-
-    queries: tuple[type[MatrixQuery], ...]
-    fits: Callable[[MatrixQuery, tuple[int, ...]], bool]
-
-
-TASKS = {
-    "records": TableUse((Identity,), lambda query, shape: shape[1] == query.shape[1]),
-    "second-moment": TableUse((SecondMoment,), lambda query, shape: shape == query.shape),
-    "components": TableUse((SecondMoment, Identity), lambda query, shape: shape[1] <= shape[0] == query.shape[1]),
-    "regression": TableUse((SecondMoment,), lambda query, shape: shape == (query.shape[1], 1)),
+Fits = Callable[[MatrixQuery, tuple[int, ...]], bool]
+# Uses of mechanisms in tables: the queries that each takes, and the shapes that a result may have.
+TASKS: dict[str, tuple[tuple[type[MatrixQuery], ...], Fits]] = {
+    "records": ((Identity,), lambda query, shape: shape[1] == query.shape[1]),
+    "second-moment": ((SecondMoment,), lambda query, shape: shape == query.shape),
+    "components": ((SecondMoment, Identity), lambda query, shape: shape[1] <= shape[0] == query.shape[1]),
+    "regression": ((SecondMoment,), lambda query, shape: shape == (query.shape[1], 1)),
 }
 
 
@@ -395,22 +389,33 @@ def release_mechanism(
     (2, 2)
     """
     mechanism = mechanism if isinstance(mechanism, Mechanism) else find_mechanism(mechanism)
-    event = _check(mechanism, query, privacy, options)
+    event = _find_cost(mechanism, query, privacy, options)
     if ledger is not None and mechanism.comparison_only:
         raise ParameterError(
             f"ledger must be left out for {mechanism.name!r}: its noise is floating-point, whose low bits reveal the "
             "answer, so the release has no guarantee that could be charged. Use a mechanism with exact noise."
         )
-    if request is not None:
-        query.check_request()
     if ledger is not None:
-        rehearse_finish(query)
+        check_chargeable(query, request)
     account = open_account(ledger, dataset, request, allowance, stream=stream, simulation=simulation)
 
     def find_price() -> Price:
-        description = _describe(mechanism, query, privacy, options)
-        found = _list_options(mechanism, query, privacy, data, options) if request is not None else {}
-        return Price(event, query.neighbours, query.protected_unit, description, found)
+        budget = {"epsilon": privacy.epsilon, "delta": privacy.delta}
+        description = {
+            "mechanism": mechanism.name,
+            "query": type(query).__name__,
+            "shape": list(query.shape),
+            **budget,
+            "inputs": digest((mechanism.name, query, privacy, sorted(options.items()))),
+        }
+        asked = {
+            "method": mechanism.name,
+            "query": to_json_content(query),
+            **budget,
+            "options": {name: to_json_content(value) for name, value in options.items()},
+            "reading": list_read_options(data),
+        }
+        return Price(event, query.neighbours, query.protected_unit, description, asked)
 
     def make(_data: object, _receipt: Receipt | None) -> MechanismRelease:
         noise: dict[str, Any] = {"stream": stream, "simulation": simulation}
@@ -422,18 +427,18 @@ def release_mechanism(
         return released
 
     with np.errstate(all="ignore"):  # a warning would reveal private data
-        paid = make_once(
+        released: MechanismRelease
+        released, _ = make_once(
             account,
             find_price,
-            read=MechanismRelease.from_json,
+            read=lambda text, _: MechanismRelease.from_json(text),
             prepare=lambda: check_answer(query, query.evaluate(data, clip=True, missing="error")),  # errors of the data
             make=make,
         )
-    released: MechanismRelease = paid.release
     return released
 
 
-def _check(mechanism: Mechanism, query: Any, privacy: Any, options: dict[str, Any]) -> CostEvent:
+def _find_cost(mechanism: Mechanism, query: Any, privacy: Any, options: dict[str, Any]) -> CostEvent:
     """The event to charge, after all arguments have been checked."""
     check_arguments(query, privacy)
     try:
@@ -450,32 +455,6 @@ def _check(mechanism: Mechanism, query: Any, privacy: Any, options: dict[str, An
     return event
 
 
-def _describe(mechanism: Mechanism, query: MatrixQuery, privacy: Privacy, options: dict[str, Any]) -> dict[str, Any]:
-    """The public description in the ledger, with a hash of all that was asked for."""
-    return {
-        "mechanism": mechanism.name,
-        "query": type(query).__name__,
-        "shape": list(query.shape),
-        "epsilon": privacy.epsilon,
-        "delta": privacy.delta,
-        "inputs": digest((mechanism.name, query, privacy, sorted(options.items()))),
-    }
-
-
-def _list_options(
-    mechanism: Mechanism, query: MatrixQuery, privacy: Privacy, data: Any, options: dict[str, Any]
-) -> dict[str, Any]:
-    """All public options by name."""
-    return {
-        "method": mechanism.name,
-        "query": to_json_content(query),
-        "epsilon": privacy.epsilon,
-        "delta": privacy.delta,
-        "options": {name: to_json_content(value) for name, value in options.items()},
-        "reading": list_read_options(data),
-    }
-
-
 def _problem(
     mechanism: Mechanism, released: Any, query: MatrixQuery, event: CostEvent, *, simulation: bool, charged: bool
 ) -> str:
@@ -490,8 +469,9 @@ def _problem(
         check_content(released)
     except ParameterError as error:
         return f"returned a release that contradicts itself: {str(error).rstrip('.')}"
-    if not _fits(mechanism, query, released.matrix.shape):
-        return f"returned the shape {released.matrix.shape} for a query of shape {query.shape}"
+    shape, tasks = released.matrix.shape, [TASKS[name] for name in mechanism.tasks]
+    if shape != query.shape and not any(fits(query, shape) for kinds, fits in tasks if isinstance(query, kinds)):
+        return f"returned the shape {shape} for a query of shape {query.shape}"
     if not covers(event, released):
         claim = f"epsilon {released.epsilon:g}, delta {released.delta:g}, mu {released.mu}"
         return f"claims {claim}, which is weaker than its cost {event}"
@@ -512,8 +492,3 @@ def covers(event: CostEvent, released: MechanismRelease) -> bool:
     if isinstance(event, Pure):
         return pure and released.epsilon <= event.epsilon
     return released.epsilon <= event.epsilon and released.delta <= event.delta
-
-
-def _fits(mechanism: Mechanism, query: MatrixQuery, shape: tuple[int, ...]) -> bool:
-    tasks = [TASKS[name] for name in mechanism.tasks]
-    return shape == query.shape or any(task.fits(query, shape) for task in tasks if isinstance(query, task.queries))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from matrixdp.adaptive.moment import prepare_fit
+from matrixdp.adaptive.moment import PreparedFit, prepare_fit
 from matrixdp.errors import DataError, RequestPendingError
 from matrixdp.ledger import Receipt
 from matrixdp.ledger.request import Difference, changed_request_error
@@ -18,17 +18,18 @@ from matrixdp.records.files import Files
 from matrixdp.records.graphs import read_graph, read_pairs
 from matrixdp.records.opening import make_engine
 from matrixdp.records.people import number_of_people
-from matrixdp.records.records import ColumnOrder, CountTask, MappedRecords, StoredRecords
+from matrixdp.records.records import ColumnOrder, MappedRecords, StoredRecords, count_records
 from matrixdp.records.tables import column_names, count_rows
 from matrixdp.release.adaptive_release import AdaptiveRelease
-from matrixdp.release.charging import Account, Paid, make_once
+from matrixdp.release.charging import Account, Paid, Price, list_read_options, make_once
 from matrixdp.release.dataset import DatasetRelease, write_dataset
 from matrixdp.release.directions import PrincipalDirections, principal_directions
 from matrixdp.release.matrix import release_design
 from matrixdp.release.options import GRAPHS
-from matrixdp.release.plan import Plan
+from matrixdp.release.plan import Plan, make_request_design
 from matrixdp.release.request import Request
 from matrixdp.release.result import Release
+from matrixdp.serialise import to_json_content
 
 DIRECTIONS = "-directions"  # added to the request id of the release that learns directions
 
@@ -116,10 +117,11 @@ def run(
         assert plan.design is not None
         paid = write_dataset(plan.design, data, account, out, missing=plan.request.missing, force=force, **noise)
         return Outcome(paid.release, plan, paid.receipt)
-    learned = _learn_directions(plan, data, account, stream, simulation) if plan.request.learned else None
-    design = plan.design if learned is None else plan.with_directions(learned.directions)
+    request, design, learned = plan.request, plan.design, None
+    if request.learned:
+        learned = _learn_directions(plan, data, account, stream, simulation)
+        design = make_request_design(request, plan.query, learned.directions)
     assert design is not None  # of a plain release
-    request = plan.request
     paid = release_design(design, data, account, clip=request.clip, missing=request.missing, aims=request.aims, **noise)
     chosen = {} if plan.choice is None else {"aim": request.question, "reason": plan.choice.reason}
     return Outcome(replace(paid.release, **chosen), plan, paid.receipt, learned)
@@ -196,37 +198,42 @@ def count_rows_of(data: Any, request: Request) -> int:
     if not is_out_of_core(data):
         return count_rows(data)
     columns = request.choose_columns().names
-    return sum(require_rereadable(as_records(data)).select(columns[:1]).map(CountTask()))
+    return sum(require_rereadable(as_records(data)).select(columns[:1]).map(count_records))
 
 
-def _release_fit(
-    plan: Plan,
-    data: Any,
-    account: Account | None,
-    *,
-    ready: Callable[[], object] | None,
-    stream: Stream | None,
-    simulation: bool,
-) -> Paid:
+def _release_fit(plan: Plan, data: Any, account: Account | None, ready: Any, **noise: Any) -> Paid:
     """Charge and make the adaptive fit of a plan."""
     assert plan.choice is not None  # of an adaptive fit
-    choice, question, data = plan.choice, plan.request.question, _order_columns(plan, data)
-    options: dict[str, Any] = {"records": plan.records, "neighbours": plan.neighbours, "person": plan.query.person}
+    choice, request, bounds, data = plan.choice, plan.request, plan.bounds, _order_columns(plan, data)
+    asked: dict[str, Any] = {"records": plan.records, "neighbours": plan.neighbours, "person": plan.query.person}
+
+    def find_price() -> Price:
+        options = {
+            "method": "adaptive",
+            "aim": request.question,
+            "target": bounds.names[-1] if plan.targets and bounds.names is not None else None,
+            "bounds": to_json_content(bounds),
+            "records": plan.records,
+            "neighbours": str(plan.neighbours),
+            "person": to_json_content(plan.query.person),
+            "epsilon": request.privacy.epsilon,
+            "delta": request.privacy.delta,
+            "clip": True,
+            "missing": "error",
+            "reading": list_read_options(data),
+            **request.aims,
+        }
+        return Price(plan.event, plan.neighbours, plan.unit, plan.description, options)
+
+    def prepare() -> PreparedFit:
+        return prepare_fit(data, bounds, request.privacy, aim=plan.recipe, targets=plan.targets, **asked, **noise)
+
     return make_once(
         account,
-        lambda: plan.price(data),
-        read=AdaptiveRelease.from_json,  # the ledger has compared its description
-        prepare=lambda: prepare_fit(
-            data,
-            plan.bounds,
-            plan.request.privacy,
-            aim=plan.recipe,
-            targets=plan.targets,
-            stream=stream,
-            simulation=simulation,
-            **options,
-        ),
-        make=lambda prepared, _: AdaptiveRelease(prepared.fit(), choice, question),
+        find_price,
+        read=lambda text, _: AdaptiveRelease.from_json(text),  # the ledger has compared its description
+        prepare=prepare,
+        make=lambda prepared, _: AdaptiveRelease(prepared.fit(), choice, request.question),
         ready=ready,
     )
 

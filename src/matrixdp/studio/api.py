@@ -13,10 +13,9 @@ from matrixdp.ledger import Allowance, Charge
 from matrixdp.ledger.events import event_to_json
 from matrixdp.privacy import Privacy
 from matrixdp.studio.datasets import Dataset
-from matrixdp.studio.requests import Status, StoredRequest
+from matrixdp.studio.requests import ReleaseSpec, Status, StoredRequest, describe_options
 from matrixdp.studio.roles import Viewer
 from matrixdp.studio.security import API, CurrentStudio, CurrentViewer
-from matrixdp.studio.spec import ReleaseSpec, describe_options
 
 Options = dict[str, StrictStr | StrictInt | StrictFloat | None]
 

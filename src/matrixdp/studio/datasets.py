@@ -1,35 +1,162 @@
-"""Data sets of the ledger: budgets, allowances, history, gauges, and the tables that belong to them."""
+"""The folder of tables with the schemas that curators wrote; and data sets of the ledger: budgets, gauges, tables.
+
+Of a table, only names, columns and types are read here, never a value.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
 
-from matrixdp.errors import ParameterError, show
+from matrixdp.domain.file_rules import FileRules
+from matrixdp.domain.schema import Schema
+from matrixdp.domain.schema_file import parse_schema
+from matrixdp.domain.schema_template import make_template
+from matrixdp.errors import DataError, ParameterError, show
 from matrixdp.ledger import Allowance, Charge, Event, Gaussian, Ledger, Summary
 from matrixdp.ledger.location import Location
 from matrixdp.privacy import Privacy
+from matrixdp.records.files import Files, open_files
+from matrixdp.release.output_folder import write_file
 from matrixdp.studio.refusals import NotFoundError
 from matrixdp.studio.roles import Viewer
 from matrixdp.studio.state import State, insert
-from matrixdp.studio.tables import TableFolder
 
+_TEXT = tuple(name + codec for codec in ("", ".gz", ".zst") for name in (".csv", ".tsv", ".txt"))
+_ENDINGS = (*_TEXT, ".parquet", ".pq", ".feather", ".arrow", ".xlsx", ".xls")
+_LARGEST = 1 << 19  # characters of a schema
+_LONGEST_NAME = 255  # bytes of a file's name
 _TIMEOUT = 10.0  # seconds to wait for another process that writes the ledger
 
 
 @dataclass(frozen=True)
-class Dataset:
-    """A data set of the ledger.
+class TableColumn:
+    """A column: its name and its Arrow type as text; None where files do not say it, as in CSV."""
 
-    Attributes
-    ----------
-    name : str
-    summary : matrixdp.ledger.Summary
-        Its total, what is spent and left, and its allowances.
-    tables : tuple of str
-        The tables that are released as this data set.
+    name: str
+    type: str | None
+    nullable: bool
+
+
+class TableFolder:
+    """The tables of a folder: its files, and folders of files with the same columns.
+
+    A table is named by the file or folder. Names cannot leave the folder: they have no separators, hidden ones are not
+    tables, and a link that leads out of the folder is not followed.
     """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = Path(os.path.realpath(folder))
+
+    def list_all(self) -> list[str]:
+        """The names of all tables, in alphabetical order."""
+        try:
+            names = sorted(entry.name for entry in self.folder.iterdir())
+        except OSError as error:
+            raise DataError(f"the folder of tables cannot be read: {error.strerror}.") from None
+        return [name for name in names if self._find(name) is not None]
+
+    def has(self, name: str) -> bool:
+        """Whether there is a table of this name."""
+        return self._find(name) is not None
+
+    def path(self, name: str) -> Path:
+        """The path of a table, or a `NotFoundError`."""
+        found = self._find(name)
+        if found is None:
+            raise NotFoundError(f"there is no table {show(name)}.")
+        return found
+
+    def columns(self, name: str) -> list[TableColumn]:
+        """The columns of a table, from the names and types that its files declare."""
+        fields = self.open(name).fields()
+        return [
+            TableColumn(column, None if field is None else str(field.type), field is None or bool(field.nullable))
+            for column, field in fields.items()
+        ]
+
+    def template(self, name: str) -> str:
+        """The text of a new schema for a table, with empty bounds and levels, as ``matrixdp schema new`` writes it."""
+        return make_template(self.open(name).fields(), name)
+
+    def open(self, name: str, sheet: str | None = None) -> Files:
+        """The files of a table, none of which is outside of the folder; of a workbook, a sheet or the first one."""
+        files = open_files(self.path(name), rules=FileRules(sheet=sheet))
+        for file in files.files:
+            if not self._contains(Path(file.path)):
+                raise NotFoundError(f"{name} has a link that leads out of the folder of tables.")
+        return files
+
+    def _find(self, name: str) -> Path | None:
+        if not name or not name.isprintable() or name.startswith((".", "_")) or "/" in name or os.sep in name:
+            return None
+        path = self.folder / name
+        if not self._contains(path):
+            return None
+        try:
+            return path if path.is_dir() or (path.is_file() and name.lower().endswith(_ENDINGS)) else None
+        except OSError:  # a name that is too long
+            return None
+
+    def _contains(self, path: Path) -> bool:
+        return Path(os.path.realpath(path)).is_relative_to(self.folder)
+
+
+class SchemaStore:
+    """Reads and writes the schema of each table."""
+
+    def __init__(self, folder: Path, tables: TableFolder) -> None:
+        self._folder, self._tables = folder, tables
+
+    def path(self, table: str) -> Path:
+        """Where the schema of a table is kept, whether it was written or not."""
+        name = f"{self._tables.path(table).name}.toml"
+        if len(os.fsencode(name)) > _LONGEST_NAME:
+            name = f"{hashlib.sha256(os.fsencode(name)).hexdigest()}.toml"
+        return self._folder / name
+
+    def read(self, table: str) -> str | None:
+        """The text of a table's schema; None if there is none yet."""
+        try:
+            return self.path(table).read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return None
+
+    def require(self, table: str) -> str:
+        """The text of a table's schema, or a `NotFoundError` if there is none yet."""
+        text = self.read(table)
+        if text is None:
+            raise NotFoundError(f"{table} has no schema yet. A curator writes it first.")
+        return text
+
+    def parse(self, table: str) -> Schema:
+        """The schema of a table, or a `NotFoundError` if there is none yet."""
+        return parse_schema(self.require(table), self.path(table).name)
+
+    def check(self, table: str, text: str) -> Schema:
+        """The schema that `text` describes, or a `ParameterError` that names the first mistake."""
+        if len(text) > _LARGEST:
+            raise ParameterError(f"the schema must have at most {_LARGEST:,} characters, got {len(text):,} instead.")
+        schema = parse_schema(text, self.path(table).name)
+        schema.check()
+        return schema
+
+    def write(self, table: str, text: str) -> Schema:
+        """Check the text of a schema and keep it, completely or not at all."""
+        schema = self.check(table, text)
+        self._tables.open(table, schema.rules.sheet).require(schema.required_names())
+        write_file(self.path(table), text, option="state")
+        return schema
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A data set of the ledger, and the tables that are released as it."""
 
     name: str
     summary: Summary
@@ -130,8 +257,7 @@ class DatasetBook:
         return found
 
 
-@dataclass(frozen=True)
-class Gauge:
+class Gauge(NamedTuple):
     """Shares of a total, from 0 to 1: what is spent, what is allotted and not spent, and what a release would take."""
 
     spent: float
@@ -141,25 +267,25 @@ class Gauge:
     @property
     def left(self) -> float:
         """The rest."""
-        return max(0.0, 1.0 - self.spent - self.allotted - self.next)
+        return max(0.0, 1.0 - sum(self))
 
 
 def measure_dataset(summary: Summary, event: Event | None = None) -> Gauge:
     """The gauge of a data set, with a release that would be charged to what is not allotted."""
-    total = summary.total_mu
-    unspent, free = (_share(found.mu, total) for found in (summary.unspent, summary.left))
-    return Gauge(1 - unspent, unspent - free, min(free, _measure(event, total)))
+    unspent, free, wanted = _share(summary.total_mu, summary.unspent.mu, summary.left.mu, _find_mu(event))
+    return Gauge(1 - unspent, unspent - free, min(free, wanted))
 
 
 def measure_allowance(allowance: Allowance, event: Event | None = None) -> Gauge:
     """The gauge of an allowance, with a release that would be charged to it."""
-    left = _share(allowance.left.mu, allowance.mu)
-    return Gauge(1 - left, 0.0, min(left, _measure(event, allowance.mu)))
+    left, wanted = _share(allowance.mu, allowance.left.mu, _find_mu(event))
+    return Gauge(1 - left, 0.0, min(left, wanted))
 
 
-def _measure(event: Event | None, total: float) -> float:
-    return _share(event.mu, total) if isinstance(event, Gaussian) else 0.0
+def _find_mu(event: Event | None) -> float:
+    return event.mu if isinstance(event, Gaussian) else 0.0
 
 
-def _share(mu: float, total: float) -> float:
-    return min(1.0, (mu / total) ** 2) if total > 0 else 0.0
+def _share(total: float, *parts: float) -> list[float]:
+    """Shares of a total in mu squared, in which releases add up."""
+    return [min(1.0, (mu / total) ** 2) if total > 0 else 0.0 for mu in parts]

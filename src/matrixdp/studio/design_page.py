@@ -1,68 +1,248 @@
-"""The design page, with a live forecast that reads no data."""
+"""The design page: its form, from fields to a request with every mistake beside its field, and a live forecast.
+
+Columns are given by their numbers in the schema, so that no name has to be quoted in a form. No data are read.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
 
 import numpy as np
 from fastapi import APIRouter, Request
+from starlette.datastructures import ImmutableMultiDict
 from starlette.responses import Response
 
 from matrixdp.answers.table_forecast import compare_questions
-from matrixdp.display import format_number
-from matrixdp.errors import LedgerError, ParameterError
-from matrixdp.privacy import describe_large_delta
+from matrixdp.domain.columns import Columns
+from matrixdp.domain.schema import Schema
+from matrixdp.errors import LedgerError, MatrixDPError, ParameterError, show
+from matrixdp.ledger import Registration
+from matrixdp.privacy import Neighbours, describe_large_delta
 from matrixdp.queries import TableMoments
-from matrixdp.release.options import GRAPHS, GROUPED, QUESTIONS
+from matrixdp.release.options import FITTED, GRAPHS, GROUPED, QUESTIONS
 from matrixdp.release.plan import refuse_extremes
 from matrixdp.report.forecast import KINDS, list_predictions
 from matrixdp.report.guarantee import describe_odds, name_loss
-from matrixdp.studio.charts import draw_curve, draw_ellipse, draw_table
+from matrixdp.studio import forecasts
+from matrixdp.studio.charts import draw_curve, draw_ellipse, draw_table, write_error
 from matrixdp.studio.datasets import Dataset, measure_allowance, measure_dataset
-from matrixdp.studio.design_form import FIELDS, NUMBERS_ONLY, OFFERED, WEIGHTS, DesignForm, FormData
-from matrixdp.studio.error_tables import LARGEST, MOST_CORRELATED, TYPICAL, ErrorTable
-from matrixdp.studio.forecasts import (
-    LEAST_STEP,
-    MOST_STEP,
-    STEPS,
-    Forecast,
-    Forecaster,
-    Simulated,
-    open_forecaster,
-    preview_ledger,
-    read_range,
-)
-from matrixdp.studio.refusals import NotFoundError, UnavailableError, word_error
+from matrixdp.studio.forecasts import ErrorTable, Forecast, Forecaster, Simulated
+from matrixdp.studio.refusals import NotFoundError, UnavailableError, place_error, word_error
 from matrixdp.studio.rendering import render
+from matrixdp.studio.requests import ReleaseSpec
 from matrixdp.studio.security import CurrentStudio, SentForm
-from matrixdp.studio.spec import ReleaseSpec
 from matrixdp.studio.studio import Studio
 
 router = APIRouter()
 _MOST_ENTRIES = 400  # that a page offers to follow
+FIELDS = ("query", "columns", "by", "cells", "target", "records", "epsilon", "delta", "method", "allowance", "form")
+NUMBERS_ONLY = ("correlation", "covariance", "components", "moments", "second-moment")
+_TABLES = ("everything", "means", "correlation", "covariance", "regression", "components", "table")
+OFFERED = (*_TABLES, "moments", "second-moment", *GRAPHS)  # the API takes all questions
+WEIGHTS = {"1": "usual", "4": "more", "16": "most", "0.25": "less"}
+_PLACES = {"question": "query", "on": "columns", "importance": "columns"}  # fields of options that have none
+
+
+FormData = ImmutableMultiDict[str, Any]  # of a form or of a query string
 
 
 @dataclass(frozen=True)
-class Source:
-    """A table that is released as a data set, and forecasts for its schema; None if it has no schema yet."""
+class DesignForm:
+    """The fields of the design page, as they were sent.
+
+    `chosen` and `by` are numbers of the columns that are released and of those that make groups, `weights` the
+    importance of those where it is not 1. `target`, `table_rows` and `table_columns` are numbers of columns, too.
+    `entry` is the one that is followed, `first` and `second` are the features of the ellipse, and `wanted` is an error.
+    """
+
+    query: str = ""
+    epsilon: str = ""
+    delta: str = ""
+    records: str = ""
+    method: str = ""
+    allowance: str = ""
+    chosen: tuple[int, ...] = ()
+    by: tuple[int, ...] = ()
+    weights: Mapping[int, str] = field(default_factory=dict)
+    target: str = ""
+    table_rows: str = ""
+    table_columns: str = ""
+    entry: str = ""
+    first: str = ""
+    second: str = ""
+    wanted: str = ""
+
+    @classmethod
+    def read(cls, form: FormData, schema: Schema, registration: Registration) -> DesignForm:
+        """The form as it was sent; what is missing has a useful default."""
+
+        def read_text(name: str) -> str:
+            value = form.get(name, "")
+            return value.strip()[:200] if isinstance(value, str) else ""
+
+        def read_numbers(name: str) -> tuple[int, ...]:
+            return tuple(i for i in everything if str(i) in form.getlist(name))
+
+        everything = range(len(list(schema.columns or ())))
+        sent = read_text("query") in OFFERED
+        usual = {
+            "query": "everything" if schema.columns is not None else "adjacency",
+            "epsilon": f"{min(1.0, registration.privacy.epsilon):.3g}",
+            "delta": f"{registration.privacy.delta:g}",
+            "records": "" if sent else str(schema.records or ""),
+            "method": "auto",
+        }
+        texts = [one.name for one in fields(cls) if one.type == "str" and (sent or one.name != "query")]
+        given = {name: value for name in texts if (value := read_text(name))}
+        weights = {i: read_text(f"weight{i}") or "1" for i in everything}
+        return cls(
+            **usual | given,
+            chosen=read_numbers("column") if sent else tuple(everything),
+            by=read_numbers("by"),
+            weights={i: weight for i, weight in weights.items() if weight != "1"},
+        )
+
+    def make_spec(
+        self, forecaster: Forecaster, registration: Registration
+    ) -> tuple[ReleaseSpec | None, dict[str, str]]:
+        """The request, or None and the mistakes by field."""
+        try:
+            spec = ReleaseSpec.from_mapping(self._collect(forecaster.schema, registration))
+            plan = forecaster.plan(spec)
+        except MatrixDPError as error:
+            return None, place_error(error, FIELDS, _PLACES)
+        if plan.unit != registration.unit:
+            return None, {
+                "form": f"the data set protects {registration.unit.words}, and this release would protect "
+                f"{plan.unit.words}. A curator changes the schema, or registers another data set."
+            }
+        return spec, {}
+
+    def _collect(self, schema: Schema, registration: Registration) -> dict[str, object]:
+        """The options of the request by name; lists are texts separated by commas."""
+        names = ("query", "epsilon", "delta", "allowance")
+        found: dict[str, object] = {name: getattr(self, name) for name in names}
+        if self.query in GRAPHS:
+            return found
+        found["records"] = self.records
+        if registration.neighbours is not Neighbours.REPLACE:
+            found["neighbours"] = str(registration.neighbours)
+        if self.query in FITTED:
+            found["method"] = self.method
+        return found | self._choose(schema.require_columns())
+
+    def _choose(self, columns: Columns) -> dict[str, object]:
+        """Columns, groups and weights."""
+        names = columns.names
+        by = [names[i] for i in self.by] if self.query in GROUPED else []
+        numbers = {column.name for column in columns.numbers}
+        chosen = [names[i] for i in self.chosen if names[i] not in by]
+        if self.query in NUMBERS_ONLY:
+            chosen = [name for name in chosen if name in numbers]
+        found: dict[str, object] = {"by": _join(by)} if by else {}
+        if self.query == "table":
+            pair = [_find_name(text, names, "cells") for text in (self.table_rows, self.table_columns)]
+            return found | {"cells": _join(pair)}
+        if self.query == "regression":
+            target = _find_name(self.target, names, "target")
+            chosen = [name for name in chosen if name != target]
+            found |= {"target": target, "on": _join(chosen)}
+        elif {*chosen, *by} != set(names):
+            found["columns"] = _join(chosen)
+        if not chosen:
+            need = " of numbers" if self.query in NUMBERS_ONLY else ""
+            raise ParameterError(f"«columns» must name at least one column{need}.")
+        weights = [(name, self.weights.get(names.index(name), "1")) for name in chosen]
+        if not {weight for _, weight in weights} <= set(WEIGHTS):
+            raise ParameterError(f"«importance» must be one of {', '.join(WEIGHTS)}.")
+        weighed = [f"{name}={weight}" for name, weight in weights if weight != "1"]
+        return found | ({"importance": _join(weighed)} if weighed else {})
+
+
+def write_address(spec: ReleaseSpec, schema: Schema, dataset: str, table: str) -> str:
+    """The address of the design page with the form filled for a request."""
+    names = () if schema.columns is None else schema.columns.names
+
+    def find(wanted: Sequence[str] | None) -> list[int]:
+        return [names.index(name) for name in wanted or () if name in names]
+
+    chosen = find(spec.on) or find(spec.columns) or range(len(names))
+    given = [("dataset", dataset), ("table", table), ("query", spec.question)]
+    given += [("epsilon", f"{spec.epsilon:g}"), ("delta", f"{spec.delta:g}"), ("method", spec.method)]
+    given += [("records", str(spec.records or "")), ("allowance", spec.allowance or "")]
+    given += [("column", str(i)) for i in chosen] + [("by", str(i)) for i in find(spec.by)]
+    given += [("target", str(i)) for i in find([spec.target or ""])]
+    given += [(name, str(i)) for name, i in zip(("table_rows", "table_columns"), find(spec.cells), strict=False)]
+    weights = [(name, f"{weight:g}") for name, weight in spec.importance or ()]
+    given += [(f"weight{i}", weight) for name, weight in weights if weight in WEIGHTS for i in find([name])]
+    return f"/design?{urlencode(given)}"
+
+
+def _find_name(text: str, names: Sequence[str], option: str) -> str:
+    """The name of a column by its number."""
+    if not text.isdecimal() or int(text) >= len(names):
+        raise ParameterError(f"«{option}» must be chosen.")
+    return names[int(text)]
+
+
+def _join(names: Sequence[str]) -> str:
+    """Names as one text; those that could not be separated again are refused."""
+    for name in names:
+        if "," in name or name != name.strip():
+            raise ParameterError(
+                f"«columns»: {show(name)} has a comma or a space at its ends, so that it cannot be named apart from "
+                "others. Choose all columns, without groups and weights for it, or rename it in the table."
+            )
+    return ",".join(names)
+
+
+class Source(NamedTuple):
+    """A table that is released as a data set, and the text of its schema; None if it has none yet."""
 
     dataset: Dataset
     table: str
-    forecaster: Forecaster | None
+    text: str | None
+
+    @property
+    def forecaster(self) -> Forecaster:
+        """Forecasts for its schema."""
+        assert self.text is not None  # checked by whoever found the source
+        return forecasts.open_forecaster(self.text, f"{self.table}.toml")
 
 
-@dataclass(frozen=True)
-class Filled:
-    """A form without mistakes: where it asks, what it asks, and its fields as they were sent."""
+class Filled(NamedTuple):
+    """A form without mistakes: where it asks, its fields as they were sent, and what it asks."""
 
-    dataset: Dataset
-    table: str
-    forecaster: Forecaster
+    studio: Studio
+    source: Source
     form: DesignForm
     spec: ReleaseSpec
+
+
+Show = Callable[[Request, Filled], Response]
+
+
+def _answers(path: str, fields: Sequence[str] = ()) -> Callable[[Show], Show]:
+    """Make a function the answer to a form without mistakes; mistakes are shown beside these fields."""
+
+    def register(show: Show) -> Show:
+        @router.post(path, name=show.__name__)
+        def answer(request: Request, studio: CurrentStudio, sent: SentForm) -> Response:
+            filled, errors = read_filled(studio, sent)
+            try:
+                if filled is not None:
+                    return show(request, filled)
+            except (LedgerError, ParameterError, UnavailableError) as error:
+                errors = {"form": word_error(error)}
+            return render(request, "design_problem.html", errors=errors, fields=fields)
+
+        return show
+
+    return register
 
 
 @router.get("/design")
@@ -71,61 +251,44 @@ def show_design(request: Request, studio: CurrentStudio) -> Response:
     return show_form(request, studio, request.query_params)
 
 
-@router.post("/design/forecast")
-def show_forecast(request: Request, studio: CurrentStudio, sent: SentForm) -> Response:
+@_answers("/design/forecast", FIELDS)
+def show_forecast(request: Request, filled: Filled) -> Response:
     """What can be said at once."""
-
-    def show(filled: Filled) -> Response:
-        form, spec = filled.form, filled.spec
-        context = describe_release(studio, filled.forecaster, spec, filled.dataset, filled.table, form)
-        return render(request, "design_forecast.html", form=form, spec=spec, errors={}, fields=FIELDS, **context)
-
-    return _answer(request, studio, sent, show, FIELDS)
+    context = describe_release(filled.studio, filled.source, filled.spec, filled.form)
+    return render(request, "design_forecast.html", errors={}, fields=FIELDS, **context)
 
 
-@router.post("/design/details")
-def show_details(request: Request, studio: CurrentStudio, sent: SentForm) -> Response:
+@_answers("/design/details")
+def show_details(request: Request, filled: Filled) -> Response:
     """What takes longer: the simulated range of an adaptive fit, coefficients, and single questions."""
-
-    def show(filled: Filled) -> Response:
-        context = describe_details(filled.forecaster, filled.spec, filled.form.entry)
-        return render(request, "design_details.html", **context)
-
-    return _answer(request, studio, sent, show)
+    context = describe_details(filled.source.forecaster, filled.spec, filled.form.entry)
+    return render(request, "design_details.html", **context)
 
 
-@router.post("/design/curve")
-def show_curve(request: Request, studio: CurrentStudio, sent: SentForm) -> Response:
+@_answers("/design/curve")
+def show_curve(request: Request, filled: Filled) -> Response:
     """Error against epsilon, with the simulated range of an adaptive fit."""
-
-    def show(filled: Filled) -> Response:
-        found = filled.forecaster.predict(filled.spec)
-        entry, adaptive = found.tables[0].choose(filled.form.entry), found.plan.adaptive
-        if adaptive:
-            filled.forecaster.follow_fit(filled.spec, entry)
-        context = _describe_curve(filled.forecaster, found, entry, filled.form.wanted)
-        return render(request, "design_curve.html", **context, adaptive=adaptive)
-
-    return _answer(request, studio, sent, show)
+    forecaster, spec = filled.source.forecaster, filled.spec
+    found = forecaster.predict(spec)
+    entry = found.tables[0].choose(filled.form.entry)
+    if found.plan.adaptive:
+        forecaster.follow_fit(spec, entry)
+    return render(request, "design_curve.html", **_describe_curve(forecaster, found, entry, filled.form.wanted))
 
 
-@router.post("/design/needed")
-def find_needed(request: Request, studio: CurrentStudio, sent: SentForm) -> Response:
+@_answers("/design/needed")
+def find_needed(request: Request, filled: Filled) -> Response:
     """The epsilon that a wanted error needs."""
-
-    def show(filled: Filled) -> Response:
-        wanted = _read_wanted(filled.form.wanted)
-        if wanted is None:
-            return render(request, "design_needed.html", problem="The error must be a number above 0.", needed=None)
-        spec, found = filled.spec, filled.forecaster.predict(filled.spec)
-        needed = filled.forecaster.find_epsilon(spec, found.tables[0].choose(filled.form.entry), wanted)
-        with studio.datasets.open_ledger() as ledger:
-            left = ledger.remaining(filled.dataset.name, allowance=spec.allowance).epsilon
-        epsilon, error = (None, "") if needed is None else (needed[0], _show_error(needed[1]))
-        context: dict[str, Any] = {"needed": epsilon, "error": error, "left": left, "adaptive": found.plan.adaptive}
-        return render(request, "design_needed.html", problem="", **context)
-
-    return _answer(request, studio, sent, show)
+    wanted, spec, forecaster = _read_wanted(filled.form.wanted), filled.spec, filled.source.forecaster
+    if wanted is None:
+        return render(request, "design_needed.html", problem="The error must be a number above 0.")
+    found = forecaster.predict(spec)
+    needed = forecaster.find_epsilon(spec, found.tables[0].choose(filled.form.entry), wanted)
+    epsilon, error = (None, "") if needed is None else (needed[0], write_error(needed[1], "± "))
+    with filled.studio.datasets.open_ledger() as ledger:
+        left = ledger.remaining(filled.source.dataset.name, allowance=spec.allowance).epsilon
+    context: dict[str, Any] = {"needed": epsilon, "error": error, "left": left, "adaptive": found.plan.adaptive}
+    return render(request, "design_needed.html", problem="", **context)
 
 
 def show_form(
@@ -139,10 +302,9 @@ def show_form(
     """The design page with a form as it was sent, and the mistakes in it; a `form_id` keeps it the same form."""
     sources = _list_sources(studio)
     source = _find_source(studio, form, sources) if sources else None
-    if source is None or source.forecaster is None:
+    if source is None or source.text is None:
         return render(request, "design_empty.html", source=source, sources=sources)
-    schema, registration = source.forecaster.schema, source.dataset.summary.registration
-    queries = [name for name in OFFERED if (name in GRAPHS) == (schema.columns is None)]
+    schema = source.forecaster.schema
     kept = {"form_id": form_id} if form_id else {}
     return render(
         request,
@@ -150,19 +312,19 @@ def show_form(
         status=status,
         source=source,
         sources=sources,
-        form=DesignForm.read(form, schema, registration),
+        form=DesignForm.read(form, schema, source.dataset.summary.registration),
         columns=list(enumerate(schema.columns or ())),
         numbers=[column.name for column in (schema.columns.numbers if schema.columns else ())],
         records=schema.records,
         counted="People" if schema.person is not None and schema.person.rows is None else "Records",
-        queries=[(name, QUESTIONS[name]) for name in queries],
+        queries=[(name, QUESTIONS[name]) for name in OFFERED if (name in GRAPHS) == (schema.columns is None)],
         number_queries=NUMBERS_ONLY,
         grouped_queries=GROUPED,
         weights=WEIGHTS,
-        slider=(LEAST_STEP, MOST_STEP, STEPS),
+        slider=(forecasts.LEAST_STEP, forecasts.MOST_STEP, forecasts.STEPS),
         purpose=form.get("purpose", ""),
         errors=errors or {},
-        absent=_list_absent(source),
+        absent=_list_absent(source.dataset, schema.columns),
         **kept,
     )
 
@@ -170,25 +332,12 @@ def show_form(
 def read_filled(studio: Studio, sent: FormData) -> tuple[Filled | None, dict[str, str]]:
     """A form that was sent, or its mistakes by field."""
     source = _find_source(studio, sent, _list_sources(studio), exact=True)
-    if source.forecaster is None:
+    if source.text is None:
         raise NotFoundError(f"{source.table} has no schema yet. A curator writes it first.")
     registration = source.dataset.summary.registration
     form = DesignForm.read(sent, source.forecaster.schema, registration)
     spec, errors = form.make_spec(source.forecaster, registration)
-    return None if spec is None else Filled(source.dataset, source.table, source.forecaster, form, spec), errors
-
-
-def _answer(
-    request: Request, studio: Studio, sent: FormData, show: Callable[[Filled], Response], fields: Sequence[str] = ()
-) -> Response:
-    """What `show` makes of a form; mistakes in it are shown beside these fields."""
-    filled, errors = read_filled(studio, sent)
-    try:
-        if filled is not None:
-            return show(filled)
-    except (LedgerError, ParameterError, UnavailableError) as error:
-        errors = {"form": word_error(error)}
-    return render(request, "design_problem.html", errors=errors, fields=fields)
+    return None if spec is None else Filled(studio, source, form, spec), errors
 
 
 def _list_sources(studio: Studio) -> list[tuple[Dataset, str]]:
@@ -204,76 +353,53 @@ def _find_source(
     found = [one for one in sources if dataset in ("", one[0].name) and table in ("", one[1])]
     if exact and not found:
         raise NotFoundError("there is no such table of such a data set.")
-    texts = [(*one, studio.schemas.read(one[1])) for one in found or sources]
-    chosen, name, text = next((one for one in texts if one[2] is not None), texts[0])
-    return Source(chosen, name, None if text is None else open_forecaster(text, studio.schemas.path(name).name))
+    candidates = [Source(*one, studio.schemas.read(one[1])) for one in found or sources]
+    return next((one for one in candidates if one.text is not None), candidates[0])
 
 
-def _list_absent(source: Source) -> list[str]:
-    """Fields that the form of a source does not have."""
-    schema = source.forecaster and source.forecaster.schema
-    absent = [] if any(not one.returned for one in source.dataset.summary.allowances) else ["allowance"]
-    if not schema or schema.columns is None:
+def _list_absent(dataset: Dataset, columns: Columns | None) -> list[str]:
+    """Fields that the form of a data set with these columns does not have."""
+    absent = [] if any(not one.returned for one in dataset.summary.allowances) else ["allowance"]
+    if columns is None:
         return [*absent, "records", "target", "cells", "columns", "by", "method"]
-    return absent if schema.columns.categories else [*absent, "by"]
+    return absent if columns.categories else [*absent, "by"]
 
 
-def describe_release(
-    studio: Studio,
-    forecaster: Forecaster,
-    spec: ReleaseSpec,
-    dataset: Dataset,
-    table: str,
-    form: DesignForm | None = None,
-) -> dict[str, Any]:
-    """The context of the templates that show what a release costs and publishes: all that is known at once.
-
-    Parameters
-    ----------
-    studio : Studio
-    forecaster : Forecaster
-    spec : ReleaseSpec
-    dataset : Dataset
-        What is charged, unless an allowance is.
-    table : str
-    form : DesignForm, optional
-        The entry that is followed, the two features of the ellipse, and the error that is wanted.
-    """
+def describe_release(studio: Studio, source: Source, spec: ReleaseSpec, form: DesignForm) -> dict[str, Any]:
+    """The context of the templates that show what a release costs and publishes: all that is known at once."""
+    forecaster, dataset = source.forecaster, source.dataset
     forecast = forecaster.predict(spec)
     plan, first_table = forecast.plan, forecast.tables[0]
-    entry = first_table.choose("" if form is None else form.entry)
-    entries = list_entries(first_table)
+    entry, entries = first_table.choose(form.entry), list_entries(first_table)
     simulated = forecaster.recall(spec) if plan.adaptive else None
-    pair = _read_pair(("", "") if form is None else (form.first, form.second), len(forecast.features))
-    ellipse = forecast.draw_ellipse(*pair)
+    pair = _read_pair((form.first, form.second), len(forecast.features))
     with studio.datasets.open_ledger() as ledger:
-        left = preview_ledger(ledger, dataset.name, plan, spec.allowance)
+        left = forecasts.preview_ledger(ledger, dataset.name, plan, spec.allowance)
     payer = next((one for one in dataset.summary.allowances if one.name == spec.allowance), None)
     shares = measure_dataset(dataset.summary, plan.event) if payer is None else measure_allowance(payer, plan.event)
     schema = forecaster.schema.path.name
     return {
+        "spec": spec,
         "forecast": forecast,
         "plan": plan,
-        "adaptive": plan.adaptive,
         "method_reason": "" if plan.choice is None else plan.choice.reason,
         "tables": [_show_table(one) for one in forecast.tables],
         "entry": entry,
         "entries": entries,
         "entry_name": dict(entries).get(entry, entry),
-        "error": _show_error(forecaster.read(forecast, entry)),
+        "error": write_error(forecaster.read(forecast, entry), "± "),
         "range": None if simulated is None else _show_range(simulated, entry),
-        "ellipse": None if ellipse is None else draw_ellipse(ellipse),
+        "ellipse": draw_ellipse(forecast, pair),
         "pair": pair,
         "loss": name_loss(spec.epsilon),
         "odds": describe_odds(spec.epsilon, spec.delta, plan.unit.words),
         "delta_warning": "" if plan.records is None else describe_large_delta(spec.privacy, plan.records),
         "left": left,
         "shares": shares,
-        "payer": spec.allowance,
-        "python": spec.write_python(schema, table, dataset.name, adaptive=plan.adaptive),
+        "python": spec.write_python(schema, source.table, dataset.name, adaptive=plan.adaptive),
         "command": spec.write_command(schema),
-        "release_command": spec.write_release_command(schema, table, dataset.name),
-        **_describe_curve(forecaster, forecast, entry, "" if form is None else form.wanted),
+        "release_command": spec.write_release_command(schema, source.table, dataset.name),
+        **_describe_curve(forecaster, forecast, entry, form.wanted),
     }
 
 
@@ -285,12 +411,8 @@ def _describe_curve(forecaster: Forecaster, forecast: Forecast, entry: str, want
     if adaptive:
         simulated = forecaster.recall(spec)
         here = None if simulated is None else simulated["typical"].read(entry)
-    point = (spec.epsilon, here) if here is not None and math.isfinite(here) else None
-    plain = forecaster.follow(spec, entry)
-    return {
-        "curve": draw_curve(plain, band, spec.epsilon, point, _read_wanted(wanted)),
-        "curve_missing": adaptive and not band,
-    }
+    curve = draw_curve(forecaster.follow(spec, entry), band, spec.epsilon, here, _read_wanted(wanted))
+    return {"curve": curve, "curve_missing": adaptive and not band, "adaptive": adaptive}
 
 
 def describe_details(forecaster: Forecaster, spec: ReleaseSpec, entry: str = "") -> dict[str, Any]:
@@ -302,7 +424,7 @@ def describe_details(forecaster: Forecaster, spec: ReleaseSpec, entry: str = "")
         simulated = forecaster.simulate(spec)
         entry = forecast.tables[0].choose(entry)
         return found | {"range": _show_range(simulated, entry), "typical": _show_table(simulated["typical"])}
-    if not isinstance(query, TableMoments) or len(query.used.numbers) > MOST_CORRELATED:
+    if not isinstance(query, TableMoments) or len(query.used.numbers) > forecasts.MOST_CORRELATED:
         return found
     with refuse_extremes():
         if spec.question in ("regression", "components"):
@@ -318,22 +440,21 @@ def _predict_model(forecast: Forecast) -> dict[str, Any]:
     first = list_predictions(forecast.plan)[0]
     columns = 1 if forecast.spec.question == "regression" else None  # the second one is the sampling error
     std, names = first.estimate.std[:, :columns], first.estimate.columns[:columns]
-    values = [[_show_error(float(value), sign="") for value in row] for row in std]
+    values = [[write_error(value) for value in row] for row in std.tolist()]
     return {"title": first.title, "rows": first.estimate.rows, "columns": names, "values": values}
 
 
 def list_entries(table: ErrorTable) -> list[tuple[str, str]]:
     """The entries that can be followed: their values in the form, and their names."""
-    found = [(LARGEST, "the least precise entry"), (TYPICAL, "a typical entry (median)")] if table.comparable else []
+    found = []
+    if table.comparable:
+        found = [(forecasts.LARGEST, "the least precise entry"), (forecasts.TYPICAL, "a typical entry (median)")]
     symmetric = table.rows == table.columns
-    for i, row in enumerate(table.rows):
-        for j, column in enumerate(table.columns):
-            if table.std[i, j] == 0 or (symmetric and j < i):
-                continue
-            if len(found) >= _MOST_ENTRIES:
-                return found
-            both = f"{row} and {column}" if not symmetric or i != j else f"{row} (variance)"
-            found.append((f"{i},{j}", row if len(table.columns) == 1 else both))
+    noisy = [(i, j) for i, j in np.argwhere(table.std != 0).tolist() if not symmetric or i <= j]
+    for i, j in noisy[: _MOST_ENTRIES - len(found)]:
+        row, column = table.rows[i], table.columns[j]
+        name = f"{row} (variance)" if symmetric and i == j else f"{row} and {column}"
+        found.append((f"{i},{j}", row if len(table.columns) == 1 else name))
     return found
 
 
@@ -342,19 +463,13 @@ def _show_table(table: ErrorTable) -> dict[str, Any]:
     seen, hidden = np.isfinite(table.std[table.std != 0]), ""
     if not seen.all():
         hidden = "Empty: hidden by noise. " if seen.any() else "Noise hides all of these numbers. "
-    values = [[_show_error(float(error), "") for error in row] for row in table.std]
-    names = {"title": table.title, "rows": table.rows, "columns": table.columns}
-    return {**names, "note": f"{hidden}{table.note}", "chart": draw_table(table), "values": values}
+    values = [[write_error(error) for error in row] for row in table.std.tolist()]
+    return {**vars(table), "note": f"{hidden}{table.note}", "chart": draw_table(table), "values": values}
 
 
 def _show_range(simulated: Simulated, entry: str) -> list[tuple[str, str, str]]:
     """The errors of an entry for friendly, typical and hostile data, each with what that means."""
-    errors = read_range(simulated, entry)
-    return [(kind, look, _show_error(error)) for (kind, look), error in zip(KINDS.items(), errors, strict=True)]
-
-
-def _show_error(error: float, sign: str = "± ") -> str:
-    return f"{sign}{format_number(error)}" if math.isfinite(error) else "hidden by noise"
+    return [(kind, look, write_error(simulated[kind].read(entry), "± ")) for kind, look in KINDS.items()]
 
 
 def _describe_ratio(ratio: float) -> str:

@@ -10,26 +10,32 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
+from matrixdp.answers.estimate import Estimate
+from matrixdp.answers.table_forecast import TableForecast
 from matrixdp.design import Design
-from matrixdp.design.noise_ellipse import describe_numbers, feature_names, outline_ellipse, pair_covariance
+from matrixdp.design.noise_ellipse import feature_names, outline_ellipse, pair_covariance
+from matrixdp.display import has_equal_rows
 from matrixdp.domain.schema import Schema
 from matrixdp.domain.schema_file import parse_schema
 from matrixdp.errors import BudgetExceededError, ParameterError
 from matrixdp.ledger import Ledger
 from matrixdp.queries import TableMoments
 from matrixdp.release.plan import Plan, plan, refuse_extremes
-from matrixdp.report.forecast import KINDS, forecast_fit, judged_by, read_forecast
-from matrixdp.studio.error_tables import ErrorTable, predict_tables
+from matrixdp.report.answers import make_answers
+from matrixdp.report.forecast import KINDS, forecast_fit, judged_by, predict_std, read_forecast
 from matrixdp.studio.refusals import UnavailableError
-from matrixdp.studio.spec import ReleaseSpec
+from matrixdp.studio.requests import ReleaseSpec
 from matrixdp.types import Floats
 
+TYPICAL, LARGEST = "typical", "largest"  # entries of a table besides single ones: the median, and the largest error
+MOST_CORRELATED = 40  # numbers of a table with categories whose correlations are predicted within a page's time
 STEPS = 30  # of a slider for epsilon in a factor of ten
 LEAST_STEP, MOST_STEP = -60, 30
 EPSILONS = tuple(float(f"{10 ** (step / STEPS):.3g}") for step in range(LEAST_STEP, MOST_STEP + 1))  # 0.01 to 10
@@ -40,12 +46,104 @@ _MOST_FEATURES = 40  # with more, a simulation takes too long for a page
 _REMEMBERED = 100
 _ONE_AT_A_TIME = threading.Lock()
 _PLACES = threading.BoundedSemaphore(8)  # for the simulation that runs and those that wait
-_NOTE = (
+_DESCRIBED = (
+    "For data as the schema expects (expected_mean, expected_std, expected_missing, expected_shares, "
+    "expected_correlation), or as tables usually are."
+)
+_SIMULATED = (
     "By simulation of the fit, for records that fill their bounds as the schema expects (expected_mean, expected_std, "
     "expected_correlation), or as tables usually do. No data were read."
 )
 
+
+@dataclass(frozen=True, eq=False)
+class ErrorTable:
+    """Predicted standard deviations of the privacy noise in a table of answers.
+
+    `std` is of shape (rows, columns): 0 where an answer is public, NaN where noise would hide it. Entries that are
+    `comparable` have the same unit, so that their median means something. `note` says what the prediction assumes.
+    """
+
+    title: str
+    std: Floats
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    comparable: bool
+    note: str = ""
+
+    def read(self, entry: str) -> float:
+        """The error of an entry, ``"row,column"``, `TYPICAL` or `LARGEST`; infinite where noise would hide it."""
+        if entry in (TYPICAL, LARGEST):
+            noisy = self.std[self.std != 0]
+            found = float(np.median(noisy) if entry == TYPICAL else noisy.max()) if noisy.size else 0.0
+        else:
+            places = [int(part) for part in entry.split(",") if part.isdecimal()]
+            if entry.count(",") != 1 or len(places) != 2 or not np.less(places, self.std.shape).all():
+                raise ParameterError("entry must be 'typical', 'largest', or the row and column of a number.")
+            found = float(self.std[places[0], places[1]])
+        return found if np.isfinite(found) else float("inf")
+
+    def choose(self, entry: str) -> str:
+        """The entry, if the table has it and it means something there; otherwise the default."""
+        if entry in (TYPICAL, LARGEST) and not self.comparable:
+            return self.default_entry
+        try:
+            self.read(entry)
+        except ParameterError:
+            return self.default_entry
+        return entry
+
+    @property
+    def default_entry(self) -> str:
+        """The largest error, or the median if noise hides that; the first that is not 0 where units differ."""
+        if self.comparable:
+            return LARGEST if np.isfinite(self.read(LARGEST)) else TYPICAL
+        noisy = np.argwhere(self.std != 0)
+        row, column = noisy[0] if len(noisy) else (0, 0)
+        return f"{row},{column}"
+
+
 Simulated = dict[str, ErrorTable]  # by the kind of data: friendly, typical, hostile
+
+
+def predict_tables(plan: Plan) -> Iterator[ErrorTable]:
+    """The tables that describe a plain release best, and that take little time."""
+    request, query = plan.request, plan.query
+    if isinstance(query, TableMoments):
+        with np.errstate(all="ignore"):
+            yield from _predict_table_answers(plan, query)
+        return
+    std, rows, columns = predict_std(plan)
+    if has_equal_rows(std):
+        std, rows = std[:1], ("every row",)
+    follows = request.kind != "matrix"
+    title = request.kind.capitalize() if follows else f"Entries of the {query.title}"
+    scale_free = request.kind == "correlation" or request.question in ("adjacency", "laplacian", "counts")
+    yield ErrorTable(title, std, tuple(rows), tuple(columns), scale_free, _DESCRIBED if follows else "")
+
+
+def _predict_table_answers(plan: Plan, query: TableMoments) -> Iterator[ErrorTable]:
+    assert plan.design is not None  # of a plain release
+    numbers, request = len(query.used.numbers), plan.request
+    forecast = TableForecast(plan.design, request.schema.guesses)
+
+    def show(title: str, found: Estimate, *, comparable: bool, columns: int | None = None) -> ErrorTable:
+        return ErrorTable(title, found.std[:, :columns], found.rows, found.columns[:columns], comparable, _DESCRIBED)
+
+    if request.question == "table":
+        first = make_answers(forecast, "table", groups=False)[0]
+        yield replace(show(first.title, first.estimate, comparable=True), note="")
+        return
+    few = numbers <= MOST_CORRELATED
+    if request.question == "covariance" and few:
+        yield show("Covariance", forecast.covariance(), comparable=False)
+    elif request.question not in ("means", "covariance") and numbers > 1 and few:
+        yield show("Correlation", forecast.correlation(), comparable=True)
+    if numbers:
+        yield show("Means", forecast.means(), comparable=False, columns=1)
+    if request.question in ("means", "everything"):
+        for column in query.used.categories:
+            yield show(f"Shares of the levels of {column.name}", forecast.shares(column.name), comparable=True)
 
 
 def plan_release(spec: ReleaseSpec, schema: Schema) -> Plan:
@@ -60,36 +158,11 @@ def plan_release(spec: ReleaseSpec, schema: Schema) -> Plan:
 
 
 @dataclass(frozen=True, eq=False)
-class Ellipse:
-    """The curve that contains the noise of two numbers with 95 % probability.
-
-    Attributes
-    ----------
-    names : tuple of str
-        Of the two features.
-    subject : str
-        What the numbers are, to go before the names.
-    points : float64 array of shape (2, k)
-    """
-
-    names: tuple[str, str]
-    subject: str
-    points: Floats
-
-
-@dataclass(frozen=True, eq=False)
 class Forecast:
     """What follows from a request without data and without simulation.
 
-    Attributes
-    ----------
-    spec : ReleaseSpec
-    plan : Plan
-        Its cost, its method and why.
-    design : Design
-        Of a plain release of the same numbers.
-    tables : tuple of ErrorTable
-        Of that plain release. The first one is followed by the curve.
+    `plan` has the cost and the method; `design` and `tables` are of a plain release of the same numbers. The first
+    table is followed by the curve.
     """
 
     spec: ReleaseSpec
@@ -103,20 +176,15 @@ class Forecast:
         flat = isinstance(self.design.query, TableMoments) or self.design.flat
         return () if flat else tuple(feature_names(self.design.query))
 
-    def draw_ellipse(self, first: int = 0, second: int = 1) -> Ellipse | None:
-        """The noise ellipse of two features, given by their numbers; None if the design has none."""
-        names = self.features
-        if first == second or not max(first, second) < len(names):
+    def outline(self, first: int = 0, second: int = 1) -> Floats | None:
+        """The curve that holds 95 % of the noise of two features, of shape (2, k); None if the design has none."""
+        if first == second or not max(first, second) < len(self.features):
             return None
-        points = outline_ellipse(pair_covariance(self.design, first, second))
-        return Ellipse((names[first], names[second]), describe_numbers(self.design), points)
+        return outline_ellipse(pair_covariance(self.design, first, second))
 
 
 class Forecaster:
-    """Forecasts for one schema; remembers plans, curves and simulations.
-
-    `plan` is `plan_release` for this schema.
-    """
+    """Forecasts for one schema; remembers plans, curves and simulations. `plan` is `plan_release` for this schema."""
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
@@ -242,7 +310,7 @@ def _simulate(planned: Plan) -> Simulated:
     for kind, look in KINDS.items():
         std = read_forecast(planned, found, kind)[:, order]
         std, columns = (std.T, ("mean",)) if shown == "means" else (std[order], names)
-        tables[kind] = ErrorTable(f"{shown}: {look}", std, names, columns, shown == "correlation", _NOTE)
+        tables[kind] = ErrorTable(f"{shown}: {look}", std, names, columns, shown == "correlation", _SIMULATED)
     return tables
 
 
@@ -279,19 +347,8 @@ def search_epsilon(read_error: Callable[[float], float], wanted: float) -> tuple
     return EPSILONS[high], error
 
 
-@dataclass(frozen=True)
-class Left:
-    """What a release would leave in the ledger.
-
-    Attributes
-    ----------
-    before : float
-        Epsilon left now.
-    after : float or None
-        Epsilon left after it; None if it is refused.
-    refusal : str
-        Why the ledger would refuse it; empty otherwise.
-    """
+class Left(NamedTuple):
+    """Epsilon that is left before and after a release; None and the reason if the ledger would refuse it."""
 
     before: float
     after: float | None

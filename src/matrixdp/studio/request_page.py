@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Form, Request
 from starlette.responses import RedirectResponse, Response
 
 from matrixdp.errors import MatrixDPError, ParameterError
-from matrixdp.studio.design_form import write_address
-from matrixdp.studio.design_page import describe_details, describe_release, read_filled, show_form
-from matrixdp.studio.forecasts import Forecaster, open_forecaster
+from matrixdp.studio.design_page import (
+    DesignForm,
+    Source,
+    describe_details,
+    describe_release,
+    read_filled,
+    show_form,
+    write_address,
+)
+from matrixdp.studio.forecasts import open_forecaster
 from matrixdp.studio.refusals import ConflictError, NotFoundError, find_status, place_error, word_error
 from matrixdp.studio.rendering import render
 from matrixdp.studio.requests import Status, StoredRequest
@@ -53,7 +61,8 @@ def ask(request: Request, studio: CurrentStudio, viewer: CurrentViewer, sent: Se
     if filled is None or errors:
         return show_form(request, studio, sent, errors, 422, form_id)
     try:
-        found = studio.requests.submit(viewer, filled.dataset.name, filled.table, filled.spec, purpose, form_id)
+        source = filled.source
+        found = studio.requests.submit(viewer, source.dataset.name, source.table, filled.spec, purpose, form_id)
     except MatrixDPError as error:
         if isinstance(error, ConflictError):  # the same form with other values: the next try is another request
             form_id = ""
@@ -64,7 +73,7 @@ def ask(request: Request, studio: CurrentStudio, viewer: CurrentViewer, sent: Se
 @router.get("/requests/{request_id}")
 def show_request(request: Request, studio: CurrentStudio, viewer: CurrentViewer, request_id: str) -> Response:
     """One request: what would be spent and published, and what became of it."""
-    return _show(request, studio, viewer, request_id)
+    return _show(request, studio, studio.requests.get(viewer, request_id))
 
 
 @router.get("/requests/{request_id}/progress")
@@ -80,11 +89,12 @@ def show_progress(
         return Response(status_code=204)
     if found.is_over or seen == Status.PENDING.value:
         return Response(headers={"HX-Refresh": "true"})
-    return render(request, "request_state.html", **_describe_state(found, viewer))
+    return render(request, "request_state.html", **_describe_state(request, found))
 
 
-def _describe_state(found: StoredRequest, viewer: Viewer) -> dict[str, Any]:
-    return {"found": found, "states": STATES, "explained": found.explain(viewer), "seen": _name_step(found)}
+def _describe_state(request: Request, found: StoredRequest) -> dict[str, Any]:
+    explained = found.explain(request.state.viewer)
+    return {"found": found, "states": STATES, "explained": explained, "seen": _name_step(found)}
 
 
 def _name_step(found: StoredRequest) -> str:
@@ -96,59 +106,48 @@ def _name_step(found: StoredRequest) -> str:
 def show_simulation(request: Request, studio: CurrentStudio, viewer: CurrentViewer, request_id: str) -> Response:
     """The simulated range of an adaptive fit, which takes longer."""
     found = studio.requests.get(viewer, request_id)
-    return render(request, "design_details.html", **describe_details(_open(found), found.spec))
+    forecaster = open_forecaster(found.schema, f"{found.table}.toml")
+    return render(request, "design_details.html", **describe_details(forecaster, found.spec))
 
 
 @router.post("/requests/{request_id}/approve")
 def approve(request: Request, studio: CurrentStudio, viewer: CurrentViewer, request_id: str) -> Response:
     """Approve a request; it is released in the background. A second time changes nothing."""
-    try:
-        studio.requests.approve(viewer, request_id)
-    except NotFoundError:
-        raise
-    except MatrixDPError as error:
-        return _show(request, studio, viewer, request_id, error=error)
-    return RedirectResponse(f"/requests/{request_id}", 303)
+    return _decide(request, studio, viewer, request_id, lambda: studio.requests.approve(viewer, request_id))
 
 
 @router.post("/requests/{request_id}/refuse")
 def refuse(
-    request: Request,
-    studio: CurrentStudio,
-    viewer: CurrentViewer,
-    request_id: str,
-    reason: Annotated[str, Form()] = "",
+    request: Request, studio: CurrentStudio, viewer: CurrentViewer, request_id: str, reason: Annotated[str, Form()] = ""
 ) -> Response:
     """Refuse a request, with a reason that the analyst reads. A second time changes nothing."""
+    line, refuse = " ".join(reason.split()), studio.requests.refuse
+    return _decide(request, studio, viewer, request_id, lambda: refuse(viewer, request_id, line), reason)
+
+
+def _decide(
+    request: Request, studio: Studio, viewer: Viewer, request_id: str, decide: Callable[[], object], reason: str = ""
+) -> Response:
     try:
-        studio.requests.refuse(viewer, request_id, " ".join(reason.split()))
+        decide()
     except NotFoundError:
         raise
     except MatrixDPError as error:
-        return _show(request, studio, viewer, request_id, error=error, reason=reason)
+        return _show(request, studio, studio.requests.get(viewer, request_id), error, reason)
     return RedirectResponse(f"/requests/{request_id}", 303)
 
 
 def _show(
-    request: Request,
-    studio: Studio,
-    viewer: Viewer,
-    request_id: str,
-    *,
-    error: MatrixDPError | None = None,
-    reason: str = "",
+    request: Request, studio: Studio, found: StoredRequest, error: MatrixDPError | None = None, reason: str = ""
 ) -> Response:
-    found = studio.requests.get(viewer, request_id)
     errors = {} if error is None else place_error(error, ["reason"])
     return render(
         request,
         "request.html",
         status=200 if error is None else find_status(error),
-        title=found.spec.title,
         reason=reason,
-        reason_problem=errors.get("reason", ""),
-        problem=errors.get("form", ""),
-        **_describe_state(found, viewer),
+        errors=errors,
+        **_describe_state(request, found),
         **_forecast(studio, found),
     )
 
@@ -156,15 +155,10 @@ def _show(
 def _forecast(studio: Studio, found: StoredRequest) -> dict[str, Any]:
     """What the release costs and publishes; the reason if it cannot be told any more."""
     try:
-        forecaster, dataset = _open(found), studio.datasets.get(found.dataset)
-        context = describe_release(studio, forecaster, found.spec, dataset, found.table)
-        again = write_address(found.spec, forecaster.schema, found.dataset, found.table)
+        source = Source(studio.datasets.get(found.dataset), found.table, found.schema)
+        context = describe_release(studio, source, found.spec, DesignForm())
+        again = write_address(found.spec, source.forecaster.schema, found.dataset, found.table)
     except (ParameterError, NotFoundError) as error:
-        return {"known": False, "unknown": word_error(error), "again": "/design"}
+        return {"known": False, "unknown": word_error(error), "again": "/design", "spec": found.spec}
     explained = "" if context["adaptive"] else context["forecast"].design.explain()
     return context | {"known": True, "again": again, "explained_design": explained}
-
-
-def _open(found: StoredRequest) -> Forecaster:
-    """Forecasts for the schema with which a request was asked."""
-    return open_forecaster(found.schema, f"{found.table}.toml")

@@ -2,29 +2,149 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 import uuid
-from collections.abc import Callable
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
 from enum import Enum
 from functools import lru_cache
 from pathlib import Path
 from sqlite3 import Row
-from typing import Any
+from typing import Any, Self
 
 from matrixdp.domain.schema import Schema
 from matrixdp.errors import ParameterError, show
-from matrixdp.studio.datasets import DatasetBook
+from matrixdp.release.options import OPTION, QUESTIONS, Option, name_option, parse_options
+from matrixdp.release.request import Request
+from matrixdp.studio.datasets import DatasetBook, SchemaStore
 from matrixdp.studio.refusals import ConflictError, NotFoundError
 from matrixdp.studio.roles import Role, Viewer
-from matrixdp.studio.spec import ReleaseSpec
 from matrixdp.studio.state import State, insert, now
-from matrixdp.studio.tables import SchemaStore
 
 _LONGEST_PURPOSE = 1000
 _MOST_PENDING = 1000  # of one person
 _FORM_ID = 100
 _LARGEST_RELEASE = 1 << 24  # bytes of a release that is explored
 _ANYBODY = Viewer("", frozenset({Role.CURATOR}))  # releases are public: everybody who is signed in sees all of them
+
+_ALLOWANCE = Option(name="allowance", kind="name", help="The allowance that pays; without one, what is not allotted.")
+_AXES = ("standard", "learned")  # no files: the server's are not the analyst's
+_ALLOWED = tuple(name for name in OPTION if name not in ("points", "id"))
+_JSON_TYPES = {"number": "number", "integer": "integer"}  # of kinds of options; others are texts
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReleaseSpec(Request):
+    """A request for a release before a schema is added to it, and the allowance that would pay for it."""
+
+    schema: Any = field(default=None, compare=False)
+    allowance: str | None = None
+
+    @classmethod
+    def from_mapping(cls, values: Mapping[str, Any]) -> Self:
+        """A request from JSON content or from the fields of a form, in which empty texts are left out.
+
+        Raises a `ParameterError` that names the first mistake.
+        """
+        given = dict(values)
+        allowance = given.pop("allowance", None) or None
+        found = parse_options(given, allowed=_ALLOWED)
+        if found.get("directions", _AXES[0]) not in _AXES:
+            raise OPTION["directions"].error(f"must be one of {', '.join(_AXES)}.")
+        return cls(**found, allowance=allowance and _ALLOWANCE.parse(allowance))
+
+    def to_mapping(self) -> dict[str, Any]:
+        """All options that differ from their defaults, by their names in JSON."""
+        found = {name.replace("-", "_"): value for name, value in self.to_options().items()}
+        return found if self.allowance is None else {**found, "allowance": self.allowance}
+
+    def to_json(self) -> str:
+        """The request as text, to be stored."""
+        return json.dumps(self.to_mapping(), allow_nan=False, sort_keys=True)
+
+    @property
+    def title(self) -> str:
+        """What is asked for, in a few words.
+
+        Examples
+        --------
+        >>> asked = {"query": "regression", "epsilon": 1, "delta": 1e-6, "target": "bmi", "on": "age,ward"}
+        >>> ReleaseSpec.from_mapping(asked).title
+        'A regression of bmi on age, ward'
+        """
+        words = [QUESTIONS[self.question].title]
+        words += [f"of {self.target}"] if self.target else []
+        words += [f"of {' and '.join(self.cells)}"] if self.cells else []
+        words += [f"{name} {', '.join(names)}" for name in ("on", "by") if (names := getattr(self, name))]
+        return " ".join(words)
+
+    def write_command(self, schema: str) -> str:
+        """The command ``matrixdp design`` for a request; `schema` is the name of a file."""
+        return _break_lines(["matrixdp", "design", "--schema", schema, *self._list_words("missing")])
+
+    def write_release_command(self, schema: str, table: str, dataset: str) -> str:
+        """The command ``matrixdp release`` for a request."""
+        file = f"./{table}" if table.startswith("-") else table
+        words = ["matrixdp", "release", file, "--schema", schema, *self._list_words()]
+        words += [] if self.allowance is None else ["--allowance", self.allowance]
+        return _break_lines([*words, "--ledger", "ledger.db", "--dataset", dataset, "--out", "out"])
+
+    def write_python(self, schema: str, table: str, dataset: str, *, adaptive: bool) -> str:
+        """Python code that plans the same release and predicts its errors; lines that make it are commented out."""
+        usual = {one.name: one.default for one in fields(Request) if one.name != "schema"}
+        given = [(name, getattr(self, name)) for name, value in usual.items() if getattr(self, name) != value]
+        account = f"ledger, {dataset!r}" + ("" if self.allowance is None else f", allowance={self.allowance!r}")
+        predicted = "planned.design.explain())  # no data so far"
+        if adaptive:
+            predicted = "forecast_fit(planned).typical.correlation_std)  # by simulation, no data so far"
+        lines = [
+            "import matrixdp as mdp",
+            "from matrixdp.domain.schema_file import read_schema",
+            "from matrixdp.records.files import open_files",
+            "from matrixdp.release.charging import Account",
+            "from matrixdp.release.plan import plan",
+            "from matrixdp.release.request import Request",
+            "from matrixdp.release.run import run",
+            *["from matrixdp.report.forecast import forecast_fit"] * adaptive,
+            "",
+            f"schema = read_schema({schema!r})",
+            "request = Request(",
+            "    schema=schema,",
+            *[f"    {name}={value!r}," for name, value in given],
+            ")",
+            "planned = plan(request)",
+            f"print({predicted}",
+            '# with mdp.Ledger.open("ledger.db") as ledger:',
+            f"#     outcome = run(planned, open_files({table!r}, rules=schema.rules), Account({account}))",
+        ]
+        return "\n".join(lines) + "\n"
+
+    def _list_words(self, *left_out: str) -> list[str]:
+        """The options of a command that asks for the same, without schema, ledger, data set and folder."""
+        given = [(name, value) for name, value in self.to_options().items() if name not in left_out]
+        texts = [(name, value if isinstance(value, str) else repr(value).removesuffix(".0")) for name, value in given]
+        return [word for name, text in texts for word in (f"--{name}", text)]
+
+
+def describe_options() -> dict[str, Any]:
+    """The options of a release as properties of JSON Schema."""
+    found = {}
+    for option in [*(OPTION[name] for name in _ALLOWED), _ALLOWANCE]:
+        choices = _AXES if option.name == "directions" else option.choices
+        facts = {"type": _JSON_TYPES.get(option.kind, "string"), "description": option.help, "default": option.default}
+        found[name_option(option.name)] = {**facts, **({"enum": list(choices)} if choices else {})}
+    return found
+
+
+def _break_lines(words: list[str]) -> str:
+    """A command line with one option a line, for shells."""
+    lines: list[list[str]] = [[]]
+    for word in words:
+        if word.startswith("--") and len(lines[-1]) > 1 and word != "--schema":
+            lines.append([])
+        lines[-1].append(word)
+    return " \\\n  ".join(shlex.join(line) for line in lines)
 
 
 class Status(Enum):
@@ -40,32 +160,12 @@ class Status(Enum):
 
 @dataclass(frozen=True)
 class StoredRequest:
-    """A request for a release, as the studio's file keeps it.
+    """A request for a release, as the studio's file keeps it. Times are in UTC.
 
-    Attributes
-    ----------
-    id : str
-        Also the name of its folder of results.
-    asker : str
-        The analyst.
-    dataset, table : str
-    spec : ReleaseSpec
-        What is asked for.
-    purpose : str
-    status : Status
-    asked, decided, finished : str or None
-        Times in UTC.
-    decided_by, reason : str or None
-        The curator who approved or refused it, and why.
-    progress : float or None
-        Share of the records that were read, if their number is public and it is running.
-    error_kind, error : str or None
-        The class of the error with which it failed, and its message, which is for curators alone.
-    payment : str or None
-        What the ledger knew when it failed: ``"none"``, ``"directions"``, ``"stored"``, ``"lost"`` or ``"unknown"``.
-        Once it is stored or released, it stays ``"stored"``: a ledger without it is another one.
-    schema : str
-        The text of the schema when it was asked, with which it is released; empty in lists.
+    `progress` is the share of the records that were read, if their number is public and it is running. `error` is for
+    curators alone. `payment` is what the ledger knew when it failed: ``"none"``, ``"directions"``, ``"stored"``,
+    ``"lost"`` or ``"unknown"``; once it is stored or released, it stays ``"stored"``: a ledger without it is another
+    one. `schema` is the text with which it was asked and is released; empty in lists.
     """
 
     id: str
@@ -109,13 +209,7 @@ _LISTED = ", ".join("table_name" if one.name == "table" else one.name for one in
 
 
 class RequestBook:
-    """Keeps requests in the studio's file.
-
-    Parameters
-    ----------
-    wake : callable
-        Called after a request was approved.
-    """
+    """Keeps requests in the studio's file; `wake` is called after one was approved."""
 
     def __init__(self, state: State, datasets: DatasetBook, schemas: SchemaStore, wake: Callable[[], object]) -> None:
         self._state, self._datasets, self._schemas, self._wake = state, datasets, schemas, wake
@@ -123,18 +217,9 @@ class RequestBook:
     def submit(
         self, viewer: Viewer, dataset: str, table: str, spec: ReleaseSpec, purpose: str, form_id: str
     ) -> StoredRequest:
-        """Ask for a release. The same form of the same person is one request, however often it is sent.
+        """Ask for a release of one of a data set's tables; the ledger records the `purpose`, one line.
 
-        Parameters
-        ----------
-        viewer : Viewer
-        dataset, table : str
-            A data set of the ledger, and one of its tables.
-        spec : ReleaseSpec
-        purpose : str
-            What it is for, in one line; the ledger records it.
-        form_id : str
-            The hidden field of the form, or any text that a client chooses for this request.
+        The same `form_id` of the same person is one request, however often it is sent.
         """
         purpose, form_id = _check_line(purpose, "purpose", _LONGEST_PURPOSE), _check_line(form_id, "form_id", _FORM_ID)
         if (earlier := self._find_form(viewer, form_id)) is not None:
@@ -240,8 +325,9 @@ def _find_row(state: State, condition: str, *values: str) -> StoredRequest | Non
 
 def _read_row(row: Row) -> StoredRequest:
     values = {name: row[name] for name in row.keys() if name != "form_id"}  # noqa: SIM118 (a Row has its values)
-    table, spec, status = values.pop("table_name"), ReleaseSpec.from_json(values.pop("spec")), values.pop("status")
-    return StoredRequest(**values, table=table, spec=spec, status=Status(status))
+    table, status = values.pop("table_name"), Status(values.pop("status"))
+    spec = ReleaseSpec.from_mapping(json.loads(values.pop("spec")))
+    return StoredRequest(**values, table=table, spec=spec, status=status)
 
 
 def _require_same(found: StoredRequest, dataset: str, table: str, spec: ReleaseSpec) -> StoredRequest:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from matrixdp.studio.datasets import DatasetBook
+from matrixdp.studio.datasets import DatasetBook, SchemaStore, TableFolder
 from matrixdp.studio.requests import RequestBook, Results
 from matrixdp.studio.sign_in import OneTimeLinks, WrongTokens
 from matrixdp.studio.state import Settings, State
-from matrixdp.studio.tables import SchemaStore, TableFolder
 from matrixdp.studio.worker import Runner
 
 

@@ -23,10 +23,10 @@ from threading import Condition, Thread
 from matrixdp.domain.schema_file import parse_schema
 from matrixdp.errors import ChargedError, LedgerError, MatrixDPError, RequestPendingError
 from matrixdp.ledger import Ledger
+from matrixdp.studio.datasets import TableFolder
 from matrixdp.studio.refusals import UnavailableError
 from matrixdp.studio.requests import Status, StoredRequest, load_request
 from matrixdp.studio.state import Settings, State, now
-from matrixdp.studio.tables import TableFolder
 
 LEDGER_TIMEOUT = 60.0  # seconds to wait for others who write the ledger
 _DIRECTIONS = "-directions"  # as the command adds it to the request id of the release that learns directions

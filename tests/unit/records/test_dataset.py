@@ -211,7 +211,7 @@ def test_a_disk_that_is_full_leaves_a_charge_and_no_folder(tmp_path, folder, led
 
 
 def test_the_manifest_is_written_last(tmp_path, folder, ledger, monkeypatch):
-    monkeypatch.setattr(dataset, "_written", lambda *a: (_ for _ in ()).throw(KeyboardInterrupt))
+    monkeypatch.setattr(dataset, "WriteTask", lambda *a: (_ for _ in ()).throw(KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
         release_dataset(DESIGNS["axes"], folder, tmp_path / "out", ledger=ledger, dataset="clinic")
     assert charges(ledger) == [False]

@@ -5,6 +5,7 @@ import pytest
 
 import matrixdp as mdp
 from matrixdp.adaptive.moment import prepare_fit
+from matrixdp.estimators import PrivateCovariance
 from matrixdp.release.charging import release_fit
 
 BOUNDS = mdp.Bounds([-5] * 4, [5] * 4)
@@ -64,6 +65,6 @@ class TestLedger:
         with pytest.raises(mdp.BudgetExceededError):
             charged_fit(DATA, BOUNDS, PRIVACY, ledger=ledger.path, dataset="clinic")
 
-    def test_a_handle_is_refused(self, ledger):
+    def test_a_handle_is_refused_by_estimators(self, ledger):
         with pytest.raises(mdp.ParameterError, match="path of a ledger"):
-            charged_fit(DATA, BOUNDS, PRIVACY, ledger=ledger, dataset="clinic")
+            PrivateCovariance(bounds=BOUNDS, ledger=ledger, dataset="clinic").fit(DATA)

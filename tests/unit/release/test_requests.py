@@ -232,7 +232,7 @@ class TestDataSets:
             raise KeyboardInterrupt
 
         with monkeypatch.context() as patch:
-            patch.setattr("matrixdp.release.dataset._written", stop)
+            patch.setattr("matrixdp.release.dataset.WriteTask", stop)
             with pytest.raises(KeyboardInterrupt):
                 self.release(ledger, tmp_path / "out", request="r")
         ledger.wait = 0

@@ -10,13 +10,12 @@ import pytest
 from starlette.datastructures import QueryParams
 
 from matrixdp.studio import forecasts
-from matrixdp.studio.design_form import DesignForm, write_address
+from matrixdp.studio.design_page import DesignForm, write_address
 from matrixdp.studio.forecasts import open_forecaster
 from matrixdp.studio.refusals import NotFoundError
 from matrixdp.studio.rendering import STATIC, STYLES
-from matrixdp.studio.requests import Status
+from matrixdp.studio.requests import ReleaseSpec, Status
 from matrixdp.studio.roles import Role, Viewer
-from matrixdp.studio.spec import ReleaseSpec
 from studio_site import ANALYST, BOTH, CURATOR, SCHEMA, TABLE, Site
 
 HOSTILE = '<img src=x onerror="alert(1)">'

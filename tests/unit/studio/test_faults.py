@@ -24,9 +24,8 @@ from matrixdp.release.output_folder import OutputFolder
 from matrixdp.report import files as report_files
 from matrixdp.studio import worker
 from matrixdp.studio.refusals import UnavailableError
-from matrixdp.studio.requests import Status
+from matrixdp.studio.requests import ReleaseSpec, Status
 from matrixdp.studio.roles import Role, Viewer
-from matrixdp.studio.spec import ReleaseSpec
 from matrixdp.studio.state import State
 from matrixdp.studio.studio import Studio
 from matrixdp.studio.worker import _hold_lock, load_request, release_request
@@ -334,7 +333,7 @@ def test_directions_that_are_paid_are_not_paid_again(site, monkeypatch):
 
     request = site.ask(query="second-moment", method="auto", directions="learned")
     with monkeypatch.context() as patch:
-        patch.setattr("matrixdp.release.plan.Plan.with_directions", fail)
+        patch.setattr("matrixdp.release.run.make_request_design", fail)
         found = release(site, request)
     assert (found.status, found.payment) == (Status.FAILED, "directions")
     assert "not enough memory" in found.error

@@ -10,9 +10,12 @@ import pytest
 from matrixdp import Ledger, Privacy
 from matrixdp.errors import ParameterError
 from matrixdp.studio import forecasts
-from matrixdp.studio.error_tables import LARGEST, TYPICAL, ErrorTable
+from matrixdp.studio.charts import draw_ellipse
 from matrixdp.studio.forecasts import (
     EPSILONS,
+    LARGEST,
+    TYPICAL,
+    ErrorTable,
     Forecaster,
     open_forecaster,
     preview_ledger,
@@ -20,7 +23,7 @@ from matrixdp.studio.forecasts import (
     search_epsilon,
 )
 from matrixdp.studio.refusals import UnavailableError
-from matrixdp.studio.spec import ReleaseSpec
+from matrixdp.studio.requests import ReleaseSpec
 
 NUMBERS = """\
 records = 5000
@@ -130,14 +133,13 @@ def test_an_entry_that_noise_hides_has_an_infinite_error():
 def test_the_ellipse_is_that_of_the_design():
     found = predict(NUMBERS, make_spec("moments", importance="age=100"))
     assert found.features == ("age", "bmi", "alt")
-    ellipse = found.draw_ellipse(2, 0)
-    assert ellipse.names == ("alt", "age")
-    assert ellipse.subject == "the means of "
     reach = np.sqrt(-2 * np.log(0.05))
-    assert ellipse.points.max(axis=1) == pytest.approx(reach * found.design.std[0, [3, 1]], rel=1e-3)
-    assert found.draw_ellipse(0, 0) is None
-    assert found.draw_ellipse(0, 3) is None
-    assert predict(MIXED, make_spec("everything")).draw_ellipse() is None
+    assert found.outline(2, 0).max(axis=1) == pytest.approx(reach * found.design.std[0, [3, 1]], rel=1e-3)
+    drawn = draw_ellipse(found, (2, 0)).svg
+    assert drawn.index("noise in the means of alt") < drawn.index("noise in the means of age")
+    assert found.outline(0, 0) is None
+    assert found.outline(0, 3) is None
+    assert draw_ellipse(predict(MIXED, make_spec("everything")), (0, 1)) is None
 
 
 def test_what_would_be_left_is_what_the_ledger_says(tmp_path):

@@ -1,5 +1,7 @@
 """Data sets, requests and what they are asked with."""
 
+import json
+
 import pytest
 
 from matrixdp.errors import LedgerError, ParameterError
@@ -7,8 +9,7 @@ from matrixdp.release.run import DIRECTIONS
 from matrixdp.studio import requests, worker
 from matrixdp.studio.forecasts import plan_release
 from matrixdp.studio.refusals import ConflictError, NotFoundError, find_status
-from matrixdp.studio.requests import Status
-from matrixdp.studio.spec import ReleaseSpec
+from matrixdp.studio.requests import ReleaseSpec, Status
 from matrixdp.studio.worker import release_request
 from studio_site import ANALYST, BOTH, CURATOR, SCHEMA, SPEC, TABLE, Site
 
@@ -21,7 +22,7 @@ def site(tmp_path):
 def test_a_spec_is_the_command_line():
     spec = ReleaseSpec.from_mapping({**SPEC, "epsilon": "0.5", "records": "1000", "by": "", "importance": "age=4"})
     assert (spec.epsilon, spec.records, spec.by) == (0.5, 1000, None)
-    assert ReleaseSpec.from_json(spec.to_json()) == spec
+    assert ReleaseSpec.from_mapping(json.loads(spec.to_json())) == spec
     assert "--importance age=4" in spec.write_command("schema.toml")
     rows = ReleaseSpec.from_mapping({"query": "means", "epsilon": 1, "delta": 1e-6, "rows_per_person": 2})
     assert "--rows-per-person 2" in rows.write_command("schema.toml")

@@ -7,10 +7,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from matrixdp.errors import DataError, ParameterError
+from matrixdp.studio.datasets import TableFolder
 from matrixdp.studio.refusals import NotFoundError
-from matrixdp.studio.requests import Status
-from matrixdp.studio.spec import ReleaseSpec
-from matrixdp.studio.tables import TableFolder
+from matrixdp.studio.requests import ReleaseSpec, Status
 from matrixdp.studio.worker import load_request, release_request
 from studio_site import ANALYST, BOTH, CURATOR, SCHEMA, SPEC, TABLE, Site
 
