@@ -373,16 +373,16 @@ def refuse(request_id: str, body: Refusal, viewer: CurrentViewer, studio: Curren
 @router.get("/results")
 def list_results(viewer: CurrentViewer, studio: CurrentStudio) -> list[RequestState]:
     """All requests that are released, by anybody, the latest first."""
-    return [RequestState.of(found, viewer) for found in studio.results.list_all(viewer)]
+    return [RequestState.of(found, viewer) for found in studio.results.list_all()]
 
 
 @router.get("/results/{request_id}")
-def list_files(request_id: str, viewer: CurrentViewer, studio: CurrentStudio) -> list[str]:
+def list_files(request_id: str, studio: CurrentStudio) -> list[str]:
     """The names of a release's files."""
-    return studio.results.files(viewer, request_id)
+    return studio.results.files(request_id)
 
 
 @router.get("/results/{request_id}/files/{name}", response_class=FileResponse)
-def read_file(request_id: str, name: str, viewer: CurrentViewer, studio: CurrentStudio) -> FileResponse:
+def read_file(request_id: str, name: str, studio: CurrentStudio) -> FileResponse:
     """One of a release's files, such as ``release.json``."""
-    return FileResponse(studio.results.path(viewer, request_id, name), filename=name)
+    return FileResponse(studio.results.path(request_id, name), filename=name)

@@ -42,4 +42,4 @@ class Studio:
         self.datasets = DatasetBook(settings.ledger, self.state, self.tables)
         self.runner = Runner(settings, self.state)
         self.requests = RequestBook(self.state, self.datasets, self.schemas, self.runner.wake)
-        self.results = Results(settings.releases, self.requests)
+        self.results = Results(settings.releases, self.state)
