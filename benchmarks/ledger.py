@@ -20,7 +20,7 @@ from matrixdp.gdp import share_mu
 from matrixdp.ledger import Gaussian, Head, Ledger
 from matrixdp.ledger.accounting import payment_options
 from matrixdp.ledger.entries import amount_to_json, next_entry, sums_to_json
-from matrixdp.ledger.request import ChargeRequest
+from matrixdp.ledger.request import request_content
 from matrixdp.ledger.sqlite import connect
 from matrixdp.privacy import Privacy
 
@@ -80,7 +80,7 @@ def race(path: Path | str) -> list[dict[str, Any]]:
     seconds = time.perf_counter() - start
     with Ledger.open(path) as ledger:
         ledger.verify()
-        recorded = ledger.counts("clinic").charges
+        recorded = ledger.summary("clinic").counts.charges
     what = f"charges granted to {PROCESSES} processes x {ATTEMPTS:,} attempts, room for {ROOM:,}"
     note = f"{recorded:,} are recorded; {seconds:.0f} s, {granted / seconds:.0f} charges a second"
     return [make_row(what, granted, ROOM, note)]
@@ -166,7 +166,7 @@ def create(path: Path | str) -> Ledger:
 
 def _fill(ledger: Ledger, entries: int) -> None:
     """Write what `Ledger.charge` and `Ledger.complete` would, in one transaction: in minutes instead of hours."""
-    request, options = ChargeRequest.from_event(EVENT, DESCRIPTION), payment_options(EVENT)
+    request, options = request_content(EVENT, DESCRIPTION), payment_options(EVENT)
     author = ledger.author.to_json()
     with ledger._store.writing(ledger.author) as journal:
         balance, counters, head = journal.balance("clinic"), journal.counters("clinic"), journal.head()
@@ -176,14 +176,14 @@ def _fill(ledger: Ledger, entries: int) -> None:
 
         def add(kind: str, charge: int | None, content: dict[str, Any]) -> Head:
             body, new = next_entry({**common, **content, "kind": kind}, head)
-            journal.transaction.execute(insert, (new.entry, kind, charge, body, new.hash))
+            journal.execute(insert, (new.entry, kind, charge, body, new.hash))
             return new
 
         while head.entry < entries:
             cost, balance = balance.pay(EVENT, options, "")
             charges, releases = charges + 1, releases + 1
             sums = {"cost": amount_to_json(cost), **sums_to_json(balance), "charges": charges}
-            head = add("charge", None, {**request.content, "neighbours": "replace", "unit": "record", **sums})
+            head = add("charge", None, {**request, "neighbours": "replace", "unit": "record", **sums})
             head = add("release", head.entry, {"charge": head.entry, "releases": releases})
 
 
@@ -192,8 +192,7 @@ def _show(path: Path) -> None:
     with Ledger.open(path) as ledger:
         for registration in ledger.datasets():
             ledger.remaining(registration.dataset)
-            ledger.counts(registration.dataset)
-            ledger.restored(registration.dataset)
+            ledger.summary(registration.dataset)
         _ = ledger.head
 
 

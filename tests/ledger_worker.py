@@ -297,7 +297,8 @@ def _use_without_writing(path: Path) -> dict[str, Any]:
         with Ledger.open(path) as ledger:
             answer["left"] = ledger.remaining("clinic").mu
             answer["entries"] = ledger.verify().entry
-            answer["charges"] = [ledger.counts("clinic").charges, len(ledger.history()), len(ledger.incomplete())]
+            counted = ledger.summary("clinic").counts.charges
+            answer["charges"] = [counted, len(ledger.history()), len(ledger.incomplete())]
     answer["unchanged"] = sorted(file.name for file in path.parent.iterdir()) == before
     return answer
 

@@ -22,17 +22,12 @@ import re
 import sys
 from collections.abc import Callable
 from fractions import Fraction
+from importlib import import_module
 from typing import Any
 
 
 def show(value: Any) -> str:
-    """An argument as shown in error messages: short numbers and strings verbatim, others by type (they may be private).
-
-    Examples
-    --------
-    >>> show(0.5), show("replace"), show([1.0, 2.0]), show((2, 3))
-    ('0.5', "'replace'", 'a list', '(2, 3)')
-    """
+    """An argument as error messages show it: short numbers and strings verbatim, others, perhaps private, by type."""
     parts = value if isinstance(value, tuple) else (value,)
     simple = all(part is None or isinstance(part, numbers.Number | str) for part in parts)
     text = (str(value) if isinstance(value, Fraction) else repr(value)) if simple else ""
@@ -41,16 +36,18 @@ def show(value: Any) -> str:
 
 
 def install_hint(extra: str) -> str:
-    """The sentence that says how to install an extra from a clone, with the Python that runs.
-
-    Examples
-    --------
-    >>> install_hint("files").replace(sys.executable, "python")
-    "Install it in a clone of the repository: python -m pip install '.[files]'"
-    """
+    """The sentence that says how to install an extra from a clone, with the Python that runs."""
     python = sys.executable or "python"
     quoted = f'"{python}"' if " " in python else python
     return f"Install it in a clone of the repository: {quoted} -m pip install '.[{extra}]'"
+
+
+def import_extra(module: str, purpose: str, extra: str) -> Any:
+    """A module of an extra, or a `MissingExtraError` that says what it is for and how to install it."""
+    try:
+        return import_module(module)
+    except ImportError:
+        raise MissingExtraError(f"{purpose}. {install_hint(extra)}") from None
 
 
 class MatrixDPError(Exception):
@@ -61,13 +58,7 @@ _OPTION = re.compile("«([a-z_]+)»")
 
 
 def word_options(message: str, name: Callable[[str], str] = str) -> str:
-    """A message with the options that it mentions, as in ``«columns»``, written as `name` writes them.
-
-    Examples
-    --------
-    >>> word_options("«by» must be left out.", lambda option: f"--{option}")
-    '--by must be left out.'
-    """
+    """A message with the options that it mentions, as in ``«columns»``, written as `name` writes them."""
     return _OPTION.sub(lambda found: name(found[1]), message)
 
 
@@ -146,14 +137,7 @@ class RequestPendingError(LedgerError):
 
 
 class ChargedError(MatrixDPError):
-    """An error after the charge of a release.
-
-    Parameters
-    ----------
-    error : BaseException
-    recovery : str
-        What was spent, and how to get the release.
-    """
+    """An error after the charge of a release; `recovery` says what was spent, and how to get the release."""
 
     def __init__(self, error: BaseException, recovery: str) -> None:
         super().__init__(recovery)

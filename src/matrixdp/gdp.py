@@ -94,13 +94,7 @@ def _mu_at(epsilon: float, delta: float) -> float:
 
 
 def pure_mu(epsilon: float) -> float:
-    """Smallest `mu` for which every epsilon-DP mechanism is `mu`-GDP, rounded up.
-
-    Examples
-    --------
-    >>> round(pure_mu(1.0), 6)
-    1.232035
-    """
+    """Smallest `mu` for which every epsilon-DP mechanism is `mu`-GDP, rounded up."""
     epsilon = check_number(epsilon, "epsilon", above=0)
     value = -2 * ndtri(1 / (1 + math.exp(epsilon))) if epsilon < 700 else math.inf
     return float(value * (1 + 64 * _EPS) + 64 * _EPS)
@@ -112,24 +106,13 @@ def compose_mu(mus: Iterable[float]) -> float:
     Privacy
     -------
     Also holds for adaptively chosen releases, provided that a total is fixed in advance and no release exceeds it.
-
-    Examples
-    --------
-    >>> round(compose_mu([0.3, 0.4]), 12)
-    0.5
     """
     values = [check_number(mu, "mus", at_least=0) for mu in mus]
     return math.nextafter(math.hypot(*values) * (1 + 2 * _EPS), math.inf) if any(values) else 0.0
 
 
 def share_mu(mu: float, share: float) -> float:
-    """The `mu` that a share of ``mu^2`` pays for, rounded down.
-
-    Examples
-    --------
-    >>> round(share_mu(0.5, 0.36), 12)
-    0.3
-    """
+    """The `mu` that a share of ``mu^2`` pays for, rounded down."""
     share = check_number(share, "share", above=0, at_most=1)
     return mu if share == 1.0 else mu * math.sqrt(share) * (1 - 4 * _EPS)
 

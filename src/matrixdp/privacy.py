@@ -140,16 +140,7 @@ class LargeDeltaWarning(UserWarning):
 
 
 def describe_large_delta(privacy: Privacy, records: int) -> str:
-    """Why a delta above one over the number of records is too large, in a sentence or two; empty if it is smaller.
-
-    Examples
-    --------
-    >>> describe_large_delta(Privacy(1, 1e-6), 1000)
-    ''
-    >>> print(describe_large_delta(Privacy(1, 0.01), 1000))
-    delta 0.01 is above 1/1000, one over the number of records: publishing a few records in full would meet such a \
-guarantee, too. Choose a delta well below 1/1000, such as 1e-05.
-    """
+    """Why a delta above one over the number of records is too large, in a sentence or two; empty if it is smaller."""
     if records <= (1 + 1e-9) / privacy.delta:  # one over the number itself is not above it, however it was rounded
         return ""
     suggested = 10.0 ** -len(str(100 * records - 1))
@@ -173,11 +164,5 @@ def check_privacy(privacy: Any) -> None:
 
 
 def describe_guarantee(epsilon: float, delta: float, neighbours: Neighbours, unit: Unit) -> str:
-    """A guarantee in a line, for lists of facts.
-
-    Examples
-    --------
-    >>> describe_guarantee(1.0, 1e-6, Neighbours.REPLACE, RECORD)
-    '(1, 1e-06)-DP, replace neighbours, protects one record (row)'
-    """
+    """A guarantee in a line, for lists of facts."""
     return f"({epsilon:g}, {delta:.3g})-DP, {neighbours} neighbours, protects {unit.words}"

@@ -7,7 +7,8 @@ import matrixdp as mdp
 from matrixdp.design.grid import column_factors
 from matrixdp.mechanisms.mechanism import prepare, round_answer
 from matrixdp.noise import Stream, draw_gaussian
-from matrixdp.noise.indexed_draws import Target, draw_exactly, draw_indexed, draw_on_device
+from matrixdp.noise.indexed_draws import Target, draw_on_device
+from numbered_draws import draw_exactly, draw_indexed
 
 cupy = pytest.importorskip("cupy")
 

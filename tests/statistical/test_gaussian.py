@@ -9,7 +9,7 @@ from levels import LEVEL
 from matrixdp import Stream
 from matrixdp.noise.blocks import BLOCK
 from matrixdp.noise.gaussian import draw_gaussian
-from matrixdp.noise.indexed_draws import draw_indexed
+from numbered_draws import draw_indexed
 
 SAMPLER = {
     "stream": lambda bits, size, seed: draw_gaussian(Stream(seed=seed), bits, shape=size),

@@ -9,8 +9,18 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from matrixdp.checks import check_flag, check_integer, check_number
-from matrixdp.errors import ParameterError
+from matrixdp.checks import (
+    check_flag,
+    check_integer,
+    check_magnitude,
+    check_magnitudes,
+    check_number,
+    power_of_two,
+    root_mean_square,
+    sum_of_others,
+    to_floats,
+)
+from matrixdp.errors import ParameterError, show, word_options
 
 
 @pytest.mark.parametrize(
@@ -106,3 +116,23 @@ def test_messages_show_scalars_and_no_arrays():
         check_number(np.float64(-1.5), "width", above=0)
     with pytest.raises(ParameterError, match="got a ndarray instead"):
         check_number(np.array([0.123]), "width", above=0)
+
+
+def test_units_and_roots_lose_no_bit_and_do_not_overflow():
+    assert (power_of_two(5.0), power_of_two(0.3)) == (4.0, 0.25)
+    assert root_mean_square(np.array([3e200, 3e200])) == 3e200
+    assert sum_of_others(np.array([1e20, 1.0, 2.0])).tolist() == [3.0, 1e20, 1e20]
+
+
+def test_magnitudes_and_arrays_that_floats_cannot_hold():
+    assert check_magnitude(3, "weight") == 3.0
+    with pytest.raises(ParameterError, match=r"from 1e-60 to 1e.60, got 1e.165 instead; change the units"):
+        check_magnitude(1e165, "weight")
+    check_magnitudes(np.array([0.0, -2.0]), "centre", signed=True)
+    with pytest.raises(ParameterError, match="weights must be an array of real numbers"):
+        to_floats([10**400], "weights")
+
+
+def test_errors_show_short_values_and_the_types_of_others():
+    assert [show(0.5), show("replace"), show([1.0, 2.0]), show((2, 3))] == ["0.5", "'replace'", "a list", "(2, 3)"]
+    assert word_options("«by» must be left out.", lambda option: f"--{option}") == "--by must be left out."

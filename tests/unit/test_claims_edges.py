@@ -89,7 +89,7 @@ def test_the_moments_of_a_table_are_within_their_declared_rounding_error_and_not
 
 def exact_moments(query, table):
     """``(1/N) sum z z'`` in rational numbers, each value being its whole number of steps of its grid."""
-    from matrixdp.queries.moment_sums import levels  # the steps between the middle of the bounds and their ends
+    from matrixdp.queries.sums import levels  # the steps between the middle of the bounds and their ends
 
     steps = levels(query.records)
     bounds = query.used.bounds

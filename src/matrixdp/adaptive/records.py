@@ -21,8 +21,7 @@ from matrixdp.domain.clipping import square_lengths
 from matrixdp.domain.person import Person
 from matrixdp.errors import ParameterError
 from matrixdp.queries.cuda_sums import DeviceGrid, device_gram, device_records, padded, rows_at_a_time
-from matrixdp.queries.moment_sums import MomentSum, MomentTask, levels
-from matrixdp.queries.sums import UNIT, GramSum, PeopleSum
+from matrixdp.queries.sums import UNIT, GramSum, MomentTask, PeopleSum, levels
 from matrixdp.records import Records, as_records, is_out_of_core, require_rereadable, to_array
 from matrixdp.records.people import People, count_people
 from matrixdp.types import Floats
@@ -164,7 +163,7 @@ class Grid:
         """
         n, d = int(array.shape[0]), self.bounds.size
         steps, cupy, width = np.empty((n, d), np.float32), load_cupy(), padded(1 + d)
-        grid = DeviceGrid(self.bounds, self.bounds, self.levels, constant=True, clip=True, missing="error")
+        grid = DeviceGrid(self.bounds, self.bounds, self.levels, clip=True, missing="error")
         with cupy.cuda.Device(array.device.id):
             total, rows = cupy.zeros((width, width), np.int64), rows_at_a_time(width)
             for start in range(0, n, rows):
@@ -291,18 +290,19 @@ class PrivateRecords:
         rounded to the grid of the ball. Both sums are exact, so the result does not depend on the order of records.
         """
         task = _Moments(ball, public)
-        inside, clipped = task.start(self.grid)
+        inside, clipped = self.grid.empty_sums(), task.clipping(self.grid).start()
         rows = 0
         for (within, others), read in self._read(task):
             inside.merge(within)
-            clipped.total.merge(others)
+            clipped.merge(others)
             rows += read
         self._check_rows(rows)
         moment = self.grid.moment(inside)
         if self.grid.person is not None:
             # What rounding takes from the weights is given to a record at the origin, which adds to this entry alone.
-            moment[0, 0] = len(self) - float(clipped.total.value()[0, 0]) / levels(public) ** 2
-        return moment / public + clipped.value()
+            moment[0, 0] = len(self) - float(clipped.value()[0, 0]) / levels(public) ** 2
+        unit = np.append(1.0, ball.halfwidths) / levels(public)
+        return np.asarray(moment / public + clipped.value() * unit[:, None] * unit / public)
 
     def transform(self, coordinates: Coordinates) -> PrivateRecords:
         """The same records in public coordinates; transforms do not compose."""
@@ -369,19 +369,19 @@ class _Moments:
     ball: Bounds
     public: int
 
-    def start(self, grid: Grid) -> tuple[Any, MomentSum]:
-        """Both sums without rows."""
-        ball = self.ball
-        clipped = MomentTask(ball, ball, self.public, True, True, "error", grid.person).start()
-        return grid.empty_sums(), clipped
+    def clipping(self, grid: Grid) -> MomentTask:
+        """The task that clips rows to the ball and sums them."""
+        return MomentTask(self.ball, self.ball, self.public, clip=True, missing="error", person=grid.person)
 
     def __call__(self, grid: Grid, blocks: Iterable[GridBlock]) -> tuple[Any, Any]:
-        inside, clipped = self.start(grid)
+        task = self.clipping(grid)
+        inside: Any = grid.empty_sums()
+        clipped = task.start()
         for block in blocks:
             outside = may_be_outside(block.lengths, self.ball)
-            clipped.add(grid.place(block.steps[outside]), block.counts_of(outside))
+            task.add(clipped, grid.place(block.steps[outside]), block.counts_of(outside))
             inside.merge(grid.sums(block, ~outside))
-        return inside, clipped.total
+        return inside, clipped
 
 
 _Task = Callable[[Grid, Iterable[GridBlock]], Any]

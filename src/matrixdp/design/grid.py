@@ -28,16 +28,10 @@ _EPS = float(np.finfo(float).eps)
 @builtin_kind
 @dataclass(frozen=True)
 class Grid:
-    """Resolution of a release, and the distance between neighbours with all rounding in it.
+    """Resolution of a release, in steps of ``2^-bits`` standard deviations, and what it guarantees.
 
-    Attributes
-    ----------
-    bits : int
-        The grid has steps of ``2^-bits`` standard deviations.
-    limit : int
-        Public bound on the rounded answer, in steps.
-    distance : float
-        Never below the distance between two neighbours' rounded answers, in standard deviations.
+    `limit` is a public bound on the rounded answer, in steps, and `distance` never below the distance between two
+    neighbours' rounded answers, in standard deviations.
     """
 
     bits: int
@@ -55,16 +49,8 @@ def fit_grid(
 ) -> Grid:
     """The finest grid that int64 holds, up to 48 bits.
 
-    Parameters
-    ----------
-    query : MatrixQuery
-    noise : MatrixGaussian
-    ideal : float
-        Distance between neighbours before rounding.
-    flat : bool
-        Whether the noise treats the answer's entries as one column.
-    structure : NoiseStructure, optional
-        The coordinates that are rounded, if they are others than those of the noise.
+    `ideal` is the distance between neighbours before rounding. The noise may treat the answer's entries as one column
+    (`flat`), and a `structure` has the coordinates that are rounded.
     """
     left, right = noise.rowcov.whitening, noise.colcov.whitening
     m, n = noise.shape

@@ -16,15 +16,7 @@ from matrixdp.types import Floats
 
 
 def adjust_total(matrix: Floats, noise: MatrixGaussian, total: float) -> None:
-    """Adjust a noisy matrix of shape (m, n) to a public sum of its entries, in place; post-processing.
-
-    Examples
-    --------
-    >>> noisy = np.array([[1.0, 2.0, 6.0]])
-    >>> adjust_total(noisy, MatrixGaussian([1.0], [1.0, 1.0, 2.0]), 5.0)
-    >>> noisy.tolist()
-    [[0.0, 1.0, 4.0]]
-    """
+    """Adjust a noisy matrix of shape (m, n) to a public sum of its entries, in place; post-processing."""
     matrix -= np.multiply.outer(_shares(noise.rowcov), _shares(noise.colcov)) * (matrix.sum() - total)
 
 
@@ -37,13 +29,7 @@ def adjusted_covariance(noise: MatrixGaussian, row: int, columns: list[int]) -> 
 
 
 def adjusted_std(noise: MatrixGaussian) -> Floats:
-    """Standard deviation of each entry after `adjust_total`, of shape (m, n).
-
-    Examples
-    --------
-    >>> bool(np.isclose(adjusted_std(MatrixGaussian([1.0, 1.0], [1.0, 1.0]))[0, 0] ** 2, 1 - 1 / 4))
-    True
-    """
+    """Standard deviation of each entry after `adjust_total`, of shape (m, n)."""
     left, right = _kept(noise.rowcov), _kept(noise.colcov)
     if noise.rowcov.scalar and noise.rowcov.directions is None:  # equal rows share memory, as those of `noise.std` do
         return np.broadcast_to(noise.std[0] * np.sqrt(left[0] + (1 - left[0]) * right), noise.shape)

@@ -30,19 +30,9 @@ CALIBRATIONS = ("exact", *VARIANTS)  # exact: the answer may move by `mu` standa
 def precision_budget(
     privacy: Privacy, shape: tuple[int, int], *, sensitivity: float, gamma: float, variant: str = "theorem2"
 ) -> float:
-    """The paper's ``phi^2``, the right side of its condition.
+    """The paper's ``phi^2``, the right side of its condition, for answers of shape (m, n).
 
-    Parameters
-    ----------
-    privacy : Privacy
-    shape : tuple of int
-        (m, n) of the answer.
-    sensitivity : float
-        s2, the largest change in Frobenius norm.
-    gamma : float
-        Largest Frobenius norm of the answer.
-    variant : str
-        'theorem2', 'theorem2-corrected' or 'theorem2-psd'.
+    `sensitivity` is s2, the largest change in Frobenius norm, and `gamma` the largest Frobenius norm of the answer.
 
     Privacy
     -------

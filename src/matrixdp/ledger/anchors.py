@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from io import FileIO
 from pathlib import Path
 
 from matrixdp.errors import LedgerError, MatrixDPError, ParameterError, show
@@ -16,39 +15,35 @@ from matrixdp.ledger.values import Head
 _TAIL = 1 << 16  # bytes at the end of a file, in which the lines of processes that write at the same time can be mixed
 
 
-class Anchor(ABC):
-    """Where a ledger's last entry is recorded after each charge."""
-
-    @abstractmethod
-    def check(self, journal: Journal) -> None:
-        """Raise a `LedgerError` if the last entry that was recorded is not in the ledger, or none can be recorded."""
-
-    @abstractmethod
-    def record(self, head: Head) -> None:
-        """Record the last entry, durable when this returns."""
-
-
-@dataclass(frozen=True)
-class FileAnchor(Anchor):
+class FileAnchor:
     """A file with one line ``ENTRY:HASH`` for each charge. It is best kept where the ledger's users cannot alter it."""
 
-    path: Path
+    def __init__(self, path: Path) -> None:
+        self.path = path
 
     def check(self, journal: Journal) -> None:
-        """Compare the last line with the ledger, and make sure that another one can be written."""
-        last = self.read()
-        if last is not None:
-            row = journal.row("entry", last.entry)
-            if row is None or row.hash != last.hash:
-                raise LedgerError(
-                    f"{journal.location} was replaced by an earlier copy, or {self.path} belongs to another ledger: "
-                    f"the anchored entry {last.entry} is not in it. Nothing was charged. Put the latest file back; if "
-                    f"it is lost: matrixdp ledger restore {journal.location} NEW, with a new anchor file."
-                )
+        """Raise a `LedgerError` if the last entry that was recorded is not in the ledger, or none can be recorded."""
+        last = self._read()
+        row = None if last is None else journal.row("entry", last.entry)
+        if last is not None and (row is None or row.hash != last.hash):
+            raise LedgerError(
+                f"{journal.location} was replaced by an earlier copy, or {self.path} belongs to another ledger: "
+                f"the anchored entry {last.entry} is not in it. Nothing was charged. Put the latest file back; if "
+                f"it is lost: matrixdp ledger restore {journal.location} NEW, with a new anchor file."
+            )
 
-    def read(self) -> Head | None:
+    def record(self, head: Head) -> None:
+        """Append a line, durable when this returns."""
+        with self._open() as stream:
+            size = stream.seek(0, os.SEEK_END)
+            stream.seek(max(0, size - 1))
+            start = b"\n" if size and stream.read(1) != b"\n" else b""
+            stream.write(start + f"{head.entry}:{head.hash}\n".encode())
+            os.fsync(stream.fileno())
+
+    def _read(self) -> Head | None:
         """The last entry that was recorded, or None if there is none yet."""
-        with self._errors(), os.fdopen(self._open(), "rb") as stream:
+        with self._open() as stream:
             size = stream.seek(0, os.SEEK_END)
             stream.seek(max(0, size - _TAIL))
             lines = stream.read().split(b"\n")
@@ -62,33 +57,22 @@ class FileAnchor(Anchor):
             ) from None
         return max(heads, key=lambda head: head.entry, default=None)
 
-    def record(self, head: Head) -> None:
-        """Append a line."""
-        with self._errors(), os.fdopen(self._open(), "rb+", buffering=0) as stream:
-            size = stream.seek(0, os.SEEK_END)
-            stream.seek(max(0, size - 1))
-            start = b"\n" if size and stream.read(1) != b"\n" else b""
-            stream.write(start + f"{head.entry}:{head.hash}\n".encode())
-            os.fsync(stream.fileno())
-
-    def _open(self) -> int:
-        return os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
-
     @contextlib.contextmanager
-    def _errors(self) -> Iterator[None]:
+    def _open(self) -> Iterator[FileIO]:
         try:
-            yield
+            with FileIO(os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600), "r+") as stream:
+                yield stream
         except OSError as error:
             raise LedgerError(
                 f"the anchor file {self.path} cannot be written: {error.strerror}. Nothing was released."
             ) from None
 
 
-@dataclass(frozen=True)
-class CallAnchor(Anchor):
+class CallAnchor:
     """A function that is called with the last entry after each charge. It can record, but not check."""
 
-    function: Callable[[Head], object]
+    def __init__(self, function: Callable[[Head], object]) -> None:
+        self.function = function
 
     def check(self, journal: Journal) -> None:
         """Nothing is known about earlier entries."""
@@ -106,6 +90,9 @@ class CallAnchor(Anchor):
             ) from error
 
 
+Anchor = FileAnchor | CallAnchor
+
+
 def make_anchor(value: str | os.PathLike[str] | Callable[[Head], object] | None) -> Anchor | None:
     """The anchor that an argument names: a file, a function, or none."""
     if value is None:
@@ -118,13 +105,7 @@ def make_anchor(value: str | os.PathLike[str] | Callable[[Head], object] | None)
 
 
 def parse_anchor(text: str) -> Head:
-    """The head that ``ENTRY:HASH`` names, or a `ParameterError`.
-
-    Examples
-    --------
-    >>> parse_anchor("12:ab34")
-    Head(entry=12, hash='ab34')
-    """
+    """The head that ``ENTRY:HASH`` names, or a `ParameterError`."""
     entry, mark, digest = text.partition(":")
     if not mark or not entry.isdecimal() or len(entry) > 18 or not digest or not digest.isalnum():
         raise ParameterError(

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 from matrixdp.errors import LedgerError, MatrixDPError
-from matrixdp.ledger.accounting import NOTHING, Amount, payment_options, total_amount
+from matrixdp.ledger.accounting import NOTHING, payment_options, total_amount
 from matrixdp.ledger.balance import AllowanceBalance, Balance, guaranteed_epsilon
 from matrixdp.ledger.entries import (
     ORIGIN,
@@ -24,6 +23,8 @@ from matrixdp.ledger.journal import Journal
 from matrixdp.ledger.values import Head
 from matrixdp.privacy import Unit
 
+Content = dict[str, Any]
+
 _ENTRIES_AT_ONCE = 20_000
 # Costs that involve special functions may differ in the last places between machines.
 _TOLERANCE = Fraction(1, 10**9)
@@ -38,21 +39,26 @@ def audit(journal: Journal, anchor: Head | None = None) -> Head:
 
 
 class Audit:
-    """An audit in steps, so that writers need not wait until it is finished.
+    """An audit in steps, so that writers need not wait until it is finished. Balances come from the entries alone.
 
-    Parameters
-    ----------
-    anchor : Head, optional
-        An entry that must be in the ledger.
-    resume : bool
-        Begin after the anchor, with the balances that the entries up to it contain.
+    With `resume`, it begins after the anchor, with the balances that the entries up to it contain.
     """
 
     def __init__(self, anchor: Head | None = None, *, resume: bool = False) -> None:
         self.head = ORIGIN
         self._anchor = anchor
         self._resume = resume
-        self._replay: Replay | None = None
+        self._begun = False
+        self._first = 0  # the entry after which it begins
+        self._balances: dict[str, Balance] = {}
+        self._allowances: dict[tuple[str, str], AllowanceBalance] = {}
+        self._charges: dict[int, tuple[str, str | None]] = {}
+        self._requests: set[tuple[str, str]] = set()
+        self._released: set[int] = set()
+        self._counters: dict[tuple[str, str], Counters] = {}
+        self._unsettled: set[str] = set()
+        self._restored = False
+        self._left = False
 
     def advance(self, journal: Journal) -> bool:
         """Check the next entries, and return whether these were the last."""
@@ -65,11 +71,13 @@ class Audit:
             ) from error
 
     def _advance(self, journal: Journal) -> bool:
-        replay = self._replay or self._begin(journal)
+        if not self._begun:
+            self._begin(journal)
         for row in journal.rows("after", self.head.entry, _ENTRIES_AT_ONCE):
             try:
-                self.head = _check_link(row, self.head)
-                replay.add(row)
+                content = _check_link(row, self.head)
+                self.head = Head(row.entry, row.hash)
+                self._add(row, content)
             except (KeyError, TypeError, ValueError, MatrixDPError) as error:
                 raise LedgerError(f"entry {row.entry} is wrong: {error}") from error
             if self._anchor is not None and self._anchor.entry == row.entry and self._anchor != self.head:
@@ -79,130 +87,72 @@ class Audit:
             return False
         if self.head != last:
             raise LedgerError(f"it ends at entry {self.head.entry}, but its table head says {last.entry}.")
-        replay.check_counters(journal)
+        self._check_counters(journal)
         if self._anchor is not None and self._anchor.entry > self.head.entry:
             raise LedgerError(f"it ends at entry {self.head.entry}, before the anchored entry {self._anchor.entry}.")
         return True
 
-    def _begin(self, journal: Journal) -> Replay:
+    def _begin(self, journal: Journal) -> None:
         for fault in journal.faults():
             raise LedgerError(fault)
-        self._replay = Replay()
-        if self._resume and self._anchor is not None:
-            row = journal.row("entry", self._anchor.entry)
-            if row is None or row.hash != self._anchor.hash:
-                raise LedgerError(f"entry {self._anchor.entry} is not the one that was anchored.")
-            row.content()
-            self._replay = Replay.at(journal, self._anchor.entry)
-            self.head = self._anchor
-        return self._replay
-
-
-def _check_link(row: Row, head: Head) -> Head:
-    """The head after `row`, if `row` follows `head` and its columns agree with its body."""
-    if row.entry != head.entry + 1:
-        raise LedgerError(f"it follows entry {head.entry}, so entries are missing.")
-    content = row.content()
-    if content["previous"] != head.hash:
-        raise LedgerError("it does not contain the hash of the previous entry.")
-    columns = {
-        "entry": row.entry,
-        "kind": row.kind,
-        "dataset": row.dataset,
-        "request": row.request,
-        "charge": row.charge,
-        "allowance": row.allowance,
-    }
-    if any(content.get(name) != value for name, value in columns.items()) or canonical_json(content) != row.body:
-        raise LedgerError("its columns were altered.")
-    if row.payload is None and "payload" in content:
-        raise LedgerError("its stored release was removed.")
-    return Head(row.entry, row.hash)
-
-
-class Replay:
-    """Balances recomputed from the entries alone."""
-
-    def __init__(self) -> None:
-        self._balances: dict[str, Balance] = {}
-        self._allowances: dict[tuple[str, str], AllowanceBalance] = {}
-        self._charges: dict[int, tuple[str, str | None]] = {}
-        self._requests: set[tuple[str, str]] = set()
-        self._released: set[int] = set()
-        self._counters: dict[tuple[str, str], Counters] = {}
-        self._unsettled: set[str] = set()
-        self._restored = False
-        self._left = False
-        self._first = 0
-
-    @classmethod
-    def at(cls, journal: Journal, entry: int) -> Replay:
-        """The balances after `entry`, as the entries up to it contain them."""
-        replay = cls()
-        replay._first = entry
+        self._begun = True
+        if not self._resume or self._anchor is None:
+            return
+        entry, last = self._anchor.entry, journal.row("entry", self._anchor.entry)
+        if last is None or last.hash != self._anchor.hash:
+            raise LedgerError(f"entry {entry} is not the one that was anchored.")
+        last.content()
+        self.head, self._first, self._left = self._anchor, entry, last.kind == "leave"
         for row in journal.rows("registrations"):
             if row.entry <= entry:
-                replay.add(row)
-                balance = replay._balances[str(row.dataset)]
+                self._register(row.entry, row.content())
                 if (state := journal.row("state until", row.dataset, entry)) is not None:
                     spent, allotted = sums_from_json(state.content())
-                    balance = replace(balance, spent=spent, allotted=allotted)
-                replay._balances[str(row.dataset)] = balance
+                    balance = self._balances[str(row.dataset)]
+                    self._balances[str(row.dataset)] = replace(balance, spent=spent, allotted=allotted)
         for dataset, name in journal.all_counters():
             if name and (found := journal.row("allowance", dataset, name)) is not None and found.entry <= entry:
-                replay._allowances[dataset, name] = journal.allowance(dataset, name, entry)
-        replay._restored = journal.row("restore until", entry) is not None
-        last = journal.row("entry", entry)
-        replay._left = last is not None and last.kind == "leave"
-        replay._unsettled = {name for name in replay._balances if journal.unsettled(name, entry) is not None}
-        return replay
+                self._allowances[dataset, name] = journal.allowance(dataset, name, entry)
+        self._restored = journal.row("restore until", entry) is not None
+        self._unsettled = {name for name in self._balances if journal.unsettled(name, entry) is not None}
 
-    def add(self, row: Row) -> None:
+    def _add(self, row: Row, content: Content) -> None:
         """Apply an entry, or raise an error if it contradicts the earlier ones."""
-        content = json.loads(row.body)
         if (row.kind == "arrive") != self._left:
             raise LedgerError("entries of the kinds 'leave' and 'arrive' must follow each other.")
         self._left = row.kind == "leave"
-        match row.kind:
-            case "create" if row.entry == 1:
-                pass
-            case "register":
-                self._register(content)
-            case "charge":
-                self._charge(row.entry, content)
-            case "allowance":
-                self._allow(content)
-            case "return":
-                self._return(content)
-            case "release":
-                self._release(row.entry, content)
-            case "restore":
-                self._restore(row.entry, content)
-            case "settle":
-                self._settle(content)
-            case "move" | "leave" | "arrive":
-                pass
-            case _:
-                raise LedgerError(f"an entry of kind {row.kind!r} is not allowed there.")
+        apply = {
+            "register": self._register,
+            "charge": self._charge,
+            "allowance": self._allow,
+            "return": self._return,
+            "release": self._release,
+            "restore": self._restore,
+            "settle": self._settle,
+        }
+        if row.kind in apply:
+            apply[row.kind](row.entry, content)
+        elif row.kind not in ("move", "leave", "arrive") and (row.kind, row.entry) != ("create", 1):
+            raise LedgerError(f"an entry of kind {row.kind!r} is not allowed there.")
 
-    def _register(self, content: dict[str, Any]) -> None:
+    def _register(self, _: int, content: Content) -> None:
         registration, total = registration_from_json(content), amount_from_json(content["total"])
         if registration.dataset in self._balances:
             raise LedgerError("its data set is registered twice.")
         allowed = total_amount(registration.privacy, registration.reserve)
         if not total.within(allowed.scale(1 + _TOLERANCE)):
             raise LedgerError("its total is more than its guarantee allows.")
-        self._balances[registration.dataset] = Balance(registration, total, Amount())
+        self._balances[registration.dataset] = Balance(registration, total, NOTHING)
         self._counters[registration.dataset, ""] = Counters()
         if self._restored:
             self._unsettled.add(registration.dataset)
 
-    def _restore(self, entry: int, content: dict[str, Any]) -> None:
+    def _restore(self, entry: int, content: Content) -> None:
         if content["backup"] != {"entry": entry - 1, "hash": content["previous"]}:
             raise LedgerError("it does not name the last entry of the backup.")
         self._restored, self._unsettled = True, set(self._balances)
 
-    def _settle(self, content: dict[str, Any]) -> None:
+    def _settle(self, _: int, content: Content) -> None:
         if not self._restored:
             raise LedgerError("it settles a ledger that was not restored.")
         balance, cost = self._balances[content["dataset"]], amount_from_json(content["cost"])
@@ -214,7 +164,7 @@ class Replay:
             if key[0] == content["dataset"] and cost != NOTHING:
                 self._allowances[key] = replace(allowance, stale=True)
 
-    def _charge(self, entry: int, content: dict[str, Any]) -> None:
+    def _charge(self, entry: int, content: Content) -> None:
         balance, event = self._balances[content["dataset"]], event_from_json(content["event"])
         balance.require_neighbours(content["neighbours"])
         if Unit.parse(content["unit"]) != balance.registration.unit:
@@ -228,19 +178,20 @@ class Replay:
             raise LedgerError("its cost is more than what was available.")
         self._set_balance(content, balance.spend(cost, allowance))
         if allowance is not None:
-            self._set_allowance(content, after := allowance.pay(cost))
+            after = allowance.pay(cost)
+            self._allowances[content["dataset"], after.name] = after
             if amount_from_json(content["allowance_spent"]) != after.spent:
                 raise LedgerError("its sum of what is spent of its allowance is wrong.")
         self._charges[entry] = (content["dataset"], content.get("allowance"))
         for key in _counted(content):
-            self._counters[key] = self._counters.get(key, Counters()).with_charge(entry)
+            self._counters[key] = self._counters.get(key, Counters()).count("charge", entry)
         self._check_number(content, "charges")
         if (request := content.get("request")) is not None:
             if (content["dataset"], request) in self._requests:
                 raise LedgerError("its request was charged before.")
             self._requests.add((content["dataset"], request))
 
-    def _allow(self, content: dict[str, Any]) -> None:
+    def _allow(self, _: int, content: Content) -> None:
         balance, size = self._balances[content["dataset"]], amount_from_json(content["size"])
         if (content["dataset"], content["allowance"]) in self._allowances:
             raise LedgerError("its allowance was set apart twice.")
@@ -251,17 +202,17 @@ class Replay:
             raise LedgerError("its size is more than its guarantee allows.")
         allowance = AllowanceBalance(content["allowance"], size, NOTHING, content["epsilon"])
         self._set_balance(content, balance.allot(allowance, "the ledger"))
-        self._set_allowance(content, allowance)
+        self._allowances[content["dataset"], allowance.name] = allowance
         self._counters[content["dataset"], content["allowance"]] = Counters()
 
-    def _return(self, content: dict[str, Any]) -> None:
+    def _return(self, _: int, content: Content) -> None:
         balance, allowance = self._balances[content["dataset"]], self._allowance(content)
         if allowance is None or amount_from_json(content["returned"]) != allowance.unspent:
             raise LedgerError("it does not return what is left of its allowance.")
         self._set_balance(content, balance.take_back(allowance))
-        self._set_allowance(content, replace(allowance, returned=True))
+        self._allowances[content["dataset"], allowance.name] = replace(allowance, returned=True)
 
-    def _allowance(self, content: dict[str, Any]) -> AllowanceBalance | None:
+    def _allowance(self, content: Content) -> AllowanceBalance | None:
         """The open allowance that an entry names, or None if it names none."""
         if content.get("allowance") is None:
             return None
@@ -270,15 +221,12 @@ class Replay:
             raise LedgerError("its allowance does not exist, or was returned before.")
         return found
 
-    def _set_balance(self, content: dict[str, Any], after: Balance) -> None:
+    def _set_balance(self, content: Content, after: Balance) -> None:
         if sums_from_json(content) != (after.spent, after.allotted):
             raise LedgerError("its sum of what is spent or allotted is wrong.")
         self._balances[content["dataset"]] = after
 
-    def _set_allowance(self, content: dict[str, Any], after: AllowanceBalance) -> None:
-        self._allowances[content["dataset"], content["allowance"]] = after
-
-    def _release(self, entry: int, content: dict[str, Any]) -> None:
+    def _release(self, entry: int, content: Content) -> None:
         charge = content["charge"]
         earlier = charge <= self._first  # then the index `one_release` alone excludes a second release
         account = (content["dataset"], content.get("allowance"))
@@ -286,19 +234,18 @@ class Replay:
             raise LedgerError("it is a release without a charge of its own.")
         self._released.add(charge)
         for key in _counted(content):
-            self._counters[key] = self._counters.get(key, Counters()).with_release(entry)
+            self._counters[key] = self._counters.get(key, Counters()).count("release", entry)
         self._check_number(content, "releases")
 
-    def _check_number(self, content: dict[str, Any], name: str) -> None:
-        """Check the number of charges or releases in an entry."""
+    def _check_number(self, content: Content, name: str) -> None:
+        """Check the number of charges or releases in an entry; the first one after the anchor is taken as it is."""
         counters = self._counters[content["dataset"], ""]
-        number = getattr(counters, name)
-        if self._first and number == 1:  # the first one after the anchor
-            self._counters[content["dataset"], ""] = counters = replace(counters, **{name: content[name]})
-        if content[name] != getattr(counters, name):
+        if self._first and getattr(counters, name) == 1:
+            self._counters[content["dataset"], ""] = replace(counters, **{name: content[name]})
+        elif content[name] != getattr(counters, name):
             raise LedgerError(f"its number of {name} is wrong.")
 
-    def check_counters(self, journal: Journal) -> None:
+    def _check_counters(self, journal: Journal) -> None:
         """Raise a `LedgerError` unless the counters that the ledger keeps are those of its entries."""
         unfinished = {entry for entry in journal.unfinished() if entry > self._first or entry in self._released}
         if unfinished != self._charges.keys() - self._released:
@@ -314,6 +261,21 @@ class Replay:
             raise LedgerError("its counters of charges do not agree with its entries.")
 
 
-def _counted(content: dict[str, Any]) -> set[tuple[str, str]]:
+def _check_link(row: Row, head: Head) -> Content:
+    """The content of `row`, if it follows `head` and its columns agree with its body."""
+    if row.entry != head.entry + 1:
+        raise LedgerError(f"it follows entry {head.entry}, so entries are missing.")
+    content = row.content()
+    if content["previous"] != head.hash:
+        raise LedgerError("it does not contain the hash of the previous entry.")
+    columns = ("entry", "kind", "dataset", "request", "charge", "allowance")
+    if any(content.get(name) != getattr(row, name) for name in columns) or canonical_json(content) != row.body:
+        raise LedgerError("its columns were altered.")
+    if row.payload is None and "payload" in content:
+        raise LedgerError("its stored release was removed.")
+    return content
+
+
+def _counted(content: Content) -> set[tuple[str, str]]:
     """The counters that an entry counts for: that of its data set, and that of its allowance."""
     return {(content["dataset"], ""), (content["dataset"], content.get("allowance") or "")}

@@ -22,6 +22,7 @@ from matrixdp.ledger.units import float_above, float_below, root_above, root_bel
 from matrixdp.ledger.values import Allowance, Counts, Registration, Remaining, Summary
 from matrixdp.privacy import Neighbours, Privacy, Unit
 
+_ALLOTTED = " The rest of its total is allotted: name an allowance to use one."
 _SHARE = re.compile(r"[0-9]{1,18}/[1-9][0-9]{0,17}|[0-9]{0,18}\.?[0-9]{1,18}")
 
 
@@ -29,15 +30,8 @@ _SHARE = re.compile(r"[0-9]{1,18}/[1-9][0-9]{0,17}|[0-9]{0,18}\.?[0-9]{1,18}")
 class AllowanceBalance:
     """Size of an allowance, what is spent of it, and whether the rest was returned.
 
-    Parameters
-    ----------
-    name : str
-    size, spent : Amount
-    epsilon : float
-        The guarantee of all charges to it together, at the data set's delta.
-    returned : bool
-    stale : bool
-        Whether the ledger was restored from a backup and an unknown part of the allowance was spent since.
+    All charges to it together are (`epsilon`, delta)-DP, at the data set's delta. It is `stale` if the ledger was
+    restored from a backup and an unknown part of it was spent since.
     """
 
     name: str
@@ -72,22 +66,7 @@ def allowance_size(
 ) -> tuple[Amount, float]:
     """The size of an allowance, rounded down, and the epsilon that it guarantees at the data set's delta.
 
-    Parameters
-    ----------
-    total : Amount
-        The data set's.
-    privacy : Privacy
-        The data set's.
-    epsilon, share, reserve : optional
-        As for `Ledger.allow`.
-
-    Examples
-    --------
-    >>> privacy = Privacy(epsilon=1, delta=1e-6)
-    >>> total = total_amount(privacy, Reserve())
-    >>> amount, epsilon = allowance_size(total, privacy, share=0.25)
-    >>> 4 * amount.mu_squared <= total.mu_squared, round(epsilon, 4)
-    (True, 0.4752)
+    `total` and `privacy` are the data set's; the rest is as for `Ledger.allow`.
     """
     if (epsilon is None) == (share is None):
         raise ParameterError("an allowance must have either epsilon or share.")
@@ -111,12 +90,6 @@ def guaranteed_epsilon(amount: Amount, delta: float) -> float:
     """An epsilon for which charges that sum to at most `amount` are together (epsilon, `delta`)-DP, rounded up.
 
     Infinite if there is none.
-
-    Examples
-    --------
-    >>> privacy = Privacy(epsilon=1, delta=1e-6)
-    >>> round(guaranteed_epsilon(total_amount(privacy, Reserve(epsilon=0.25, delta=1e-7)), 1e-6), 9)
-    1.0
     """
     rest = float_below(units_below(delta) - amount.delta)
     epsilon = float_above(amount.epsilon)
@@ -127,13 +100,7 @@ def guaranteed_epsilon(amount: Amount, delta: float) -> float:
 
 
 def parse_share(share: float | Fraction | str) -> Fraction:
-    """A share as an exact fraction, greater than 0 and at most 1.
-
-    Examples
-    --------
-    >>> parse_share(0.1), parse_share("1/3")
-    (Fraction(1, 10), Fraction(1, 3))
-    """
+    """A share such as 0.1 or "1/3" as an exact fraction, greater than 0 and at most 1."""
     if isinstance(share, str):
         if not _SHARE.fullmatch(share):
             raise ParameterError(
@@ -148,13 +115,7 @@ def parse_share(share: float | Fraction | str) -> Fraction:
 class Balance:
     """Total and spent amounts of one data set.
 
-    Parameters
-    ----------
-    registration : Registration
-    total, spent : Amount
-        `spent` is the sum of all charges, with or without an allowance.
-    allotted : Amount
-        The sum of what is left of the allowances.
+    `spent` is the sum of all charges, with or without an allowance, `allotted` that of what is left of the allowances.
 
     Privacy
     -------
@@ -188,10 +149,14 @@ class Balance:
             "node": "Design the release for nodes: unit='node', with the largest degree",
         }
         how = "" if given.column is None else f" (ledger add --person {given.column}, or register(unit='{given}'))"
+        has, wants = (
+            each.words if each.column is None else f"{each.words} (column {each.column!r})"
+            for each in (registered, given)
+        )
         raise LedgerError(
-            f"{self.registration.dataset!r} is registered for releases that protect {_name_unit(registered)}, and this "
-            f"one protects {_name_unit(given)}. Nothing was charged. {remedy[registered.kind]}; or register the data "
-            f"under another name, with a total of its own{how}."
+            f"{self.registration.dataset!r} is registered for releases that protect {has}, and this one protects "
+            f"{wants}. Nothing was charged. {remedy[registered.kind]}; or register the data under another name, with a "
+            f"total of its own{how}."
         )
 
     def available(self, allowance: AllowanceBalance | None = None) -> Amount:
@@ -205,10 +170,7 @@ class Balance:
     ) -> tuple[Amount, Balance]:
         """The first of the payment `options` that is available, and the balance after it.
 
-        Raises
-        ------
-        BudgetExceededError
-            If none is, or if the allowance accepts no charges.
+        Raises a `BudgetExceededError` if none is, or if the allowance accepts no charges.
         """
         if allowance is not None and allowance.returned:
             raise BudgetExceededError(
@@ -232,13 +194,7 @@ class Balance:
         return replace(self, spent=self.spent + cost, allotted=left)
 
     def allot(self, allowance: AllowanceBalance, location: str) -> Balance:
-        """The balance after a new allowance was set apart.
-
-        Raises
-        ------
-        BudgetExceededError
-            If its size is not available.
-        """
+        """The balance after a new allowance was set apart, or a `BudgetExceededError` if it is not available."""
         if not allowance.size.within(self.available()):
             raise BudgetExceededError(
                 f"{self._describe_left(None)}; the allowance {allowance.name!r} needs "
@@ -253,12 +209,7 @@ class Balance:
 
     def remaining(self, allowance: AllowanceBalance | None = None) -> Remaining:
         """What a charge to `allowance` can use or, without one, what is neither spent nor allotted; rounded down."""
-        name = None if allowance is None else allowance.name
-        return replace(self._round(self.available(allowance)), allowance=name)
-
-    def unspent(self) -> Remaining:
-        """What is not spent, whether it is allotted or not, rounded down."""
-        return self._round(self.total - self.spent)
+        return self._round(self.available(allowance), None if allowance is None else allowance.name)
 
     def describe(self, allowance: AllowanceBalance) -> Allowance:
         """The state of an allowance."""
@@ -279,35 +230,31 @@ class Balance:
             total_mu=root_below(self.total.mu_squared),
             spent_mu=root_above(self.spent.mu_squared),
             spent_epsilon=guaranteed_epsilon(self.spent, self.registration.privacy.delta),
-            unspent=self.unspent(),
+            unspent=self._round(self.total - self.spent),
             left=self.remaining(),
             allowances=tuple(map(self.describe, allowances)),
             counts=counts,
             restored_from=restored_from,
         )
 
-    def _round(self, amount: Amount) -> Remaining:
+    def _round(self, amount: Amount, allowance: str | None = None) -> Remaining:
         mu, privacy = root_below(amount.mu_squared), self.registration.privacy
-        return Remaining(
-            dataset=self.registration.dataset,
-            mu=mu,
-            epsilon=remaining_epsilon(mu, privacy),
-            delta=privacy.delta,
-            reserve=Reserve(epsilon=float_below(amount.epsilon), delta=float_below(amount.delta)),
-        )
+        reserve = Reserve(epsilon=float_below(amount.epsilon), delta=float_below(amount.delta))
+        epsilon = remaining_epsilon(mu, privacy)
+        return Remaining(self.registration.dataset, mu, epsilon, privacy.delta, reserve, allowance)
 
     def _describe_shortage(self, event: Event, options: Sequence[Amount], allowance: AllowanceBalance | None) -> str:
         left, delta = self.remaining(allowance), self.registration.privacy.delta
+        hint = "" if allowance is not None or self.allotted == NOTHING else _ALLOTTED
         if isinstance(event, Gaussian):
             has, needs = _format_apart(left.epsilon, gdp_epsilon(mu=event.mu, delta=delta))
             if has != needs:
                 at = f"{delta:g}".replace("e-0", "e-")
                 return (
-                    f"{self._name(allowance)} has epsilon {has} left at delta {at}; this release needs {needs}."
-                    f"{self._hint(allowance)}"
+                    f"{self._name(allowance)} has epsilon {has} left at delta {at}; this release needs {needs}.{hint}"
                 )
         needed = " or ".join(_describe_amount(cost) for cost in options)
-        return f"{self._describe_left(allowance)}; this release needs {needed}.{self._hint(allowance)}"
+        return f"{self._describe_left(allowance)}; this release needs {needed}.{hint}"
 
     def _describe_left(self, allowance: AllowanceBalance | None) -> str:
         left = self.remaining(allowance)
@@ -320,26 +267,15 @@ class Balance:
         dataset = repr(self.registration.dataset)
         return dataset if allowance is None else f"the allowance {allowance.name!r} of {dataset}"
 
-    def _hint(self, allowance: AllowanceBalance | None) -> str:
-        if allowance is not None or self.allotted == NOTHING:
-            return ""
-        return " The rest of its total is allotted: name an allowance to use one."
-
-
-def _name_unit(unit: Unit) -> str:
-    return unit.words if unit.column is None else f"{unit.words} (column {unit.column!r})"
-
 
 def _describe_amount(amount: Amount) -> str:
     """An amount as text for messages."""
-    parts = []
-    if amount.mu_squared:
-        parts.append(f"mu {root_below(amount.mu_squared)!r}")
-    if amount.epsilon:
-        parts.append(f"epsilon {float_below(amount.epsilon)!r} in reserve")
-    if amount.delta:
-        parts.append(f"delta {float_below(amount.delta)!r} in reserve")
-    return " and ".join(parts)
+    parts = [
+        (amount.mu_squared, f"mu {root_below(amount.mu_squared)!r}"),
+        (amount.epsilon, f"epsilon {float_below(amount.epsilon)!r} in reserve"),
+        (amount.delta, f"delta {float_below(amount.delta)!r} in reserve"),
+    ]
+    return " and ".join(text for units, text in parts if units)
 
 
 def _format_apart(less: float, more: float) -> tuple[str, str]:

@@ -9,7 +9,6 @@ import getpass
 import hashlib
 import json
 import os
-import secrets
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
@@ -33,13 +32,7 @@ def sha256(text: str) -> str:
 
 
 def canonical_json(content: object, name: str = "description") -> str:
-    r"""`content` as JSON text with sorted keys, no spaces and ASCII only, or a `ParameterError` if it is not JSON.
-
-    Examples
-    --------
-    >>> canonical_json({"b": 0.1, "a": [1, "é"]})
-    '{"a":[1,"\\u00e9"],"b":0.1}'
-    """
+    """`content` as JSON text with sorted keys, no spaces and ASCII only, or a `ParameterError` if it is not JSON."""
     try:
         return json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
     except (TypeError, ValueError) as error:
@@ -47,14 +40,7 @@ def canonical_json(content: object, name: str = "description") -> str:
 
 
 def next_entry(content: Mapping[str, Any], previous: Head) -> tuple[str, Head]:
-    """Text of the entry that follows `previous`, and the new head.
-
-    Examples
-    --------
-    >>> body, head = next_entry({"kind": "note"}, ORIGIN)
-    >>> head.entry, head.hash == sha256(body)
-    (1, True)
-    """
+    """Text of the entry that follows `previous`, and the new head."""
     body = canonical_json({**content, "entry": previous.entry + 1, "previous": previous.hash})
     return body, Head(previous.entry + 1, sha256(body))
 
@@ -74,13 +60,12 @@ class Row:
     hash: str
 
     def __post_init__(self) -> None:
-        texts = (self.kind, self.body, self.hash)
-        options = (self.dataset, self.request, self.allowance, self.payload)
-        if (
-            not isinstance(self.entry, int)
-            or not isinstance(self.charge, int | None)
-            or not all(isinstance(text, str) for text in texts)
-            or not all(isinstance(text, str | None) for text in options)
+        texts, options = (self.kind, self.body, self.hash), (self.dataset, self.request, self.allowance, self.payload)
+        if not (
+            isinstance(self.entry, int)
+            and isinstance(self.charge, int | None)
+            and all(isinstance(text, str) for text in texts)
+            and all(isinstance(text, str | None) for text in options)
         ):
             raise LedgerError("an entry holds values of a wrong type. Restore the ledger from a backup.")
 
@@ -111,12 +96,10 @@ class Counters:
         if not all(isinstance(number, int) for number in (self.charges, self.releases, self.last_charge)):
             raise LedgerError("the counters hold values of a wrong type. Restore the ledger from a backup.")
 
-    def with_charge(self, entry: int) -> Counters:
-        """The counters after a charge."""
-        return replace(self, charges=self.charges + 1, last_charge=entry)
-
-    def with_release(self, entry: int) -> Counters:
-        """The counters after a release."""
+    def count(self, kind: str, entry: int) -> Counters:
+        """The counters after a charge or a release."""
+        if kind == "charge":
+            return replace(self, charges=self.charges + 1, last_charge=entry)
         return replace(self, releases=self.releases + 1, last_release=entry)
 
 
@@ -134,15 +117,7 @@ def default_actor() -> str:
 
 @dataclass(frozen=True)
 class Author:
-    """Who writes an entry, and why.
-
-    Parameters
-    ----------
-    actor : str, optional
-        A person or a service; by default the user and the host of this process.
-    purpose : str, optional
-        What the release is for.
-    """
+    """Who writes an entry (a person or a service; by default the user and the host of this process), and why."""
 
     actor: str | None = None
     purpose: str | None = None
@@ -165,11 +140,6 @@ def check_name(value: str | None, parameter: str) -> str:
         message = f"{parameter} must be a printable, non-empty text, got {show(value)} instead."
         raise ParameterError(message, parameter=parameter)
     return value
-
-
-def create_content() -> dict[str, Any]:
-    """Content of a ledger's first entry: unique to the ledger, and every later hash depends on it."""
-    return {"ledger": secrets.token_hex(16)}
 
 
 def amount_to_json(amount: Amount) -> list[str]:
@@ -217,18 +187,12 @@ def registration_from_json(content: dict[str, Any]) -> Registration:
 def charge_from_row(row: Row, *, released: bool) -> Charge:
     """The charge that an entry holds."""
     content = row.content()
+    same: dict[str, Any] = {name: content[name] for name in ("time", "dataset", "description", "actor", "version")}
+    same |= {name: content.get(name) for name in ("request", "allowance", "purpose", "options")}
     return Charge(
+        **same,
         entry=row.entry,
-        time=content["time"],
-        dataset=content["dataset"],
         event=event_from_json(content["event"]),
-        description=content["description"],
-        request=content.get("request"),
-        released=released,
-        allowance=content.get("allowance"),
-        actor=content["actor"],
-        purpose=content.get("purpose"),
-        version=content["version"],
         unit=Unit.parse(content["unit"]),
-        options=content.get("options"),
+        released=released,
     )

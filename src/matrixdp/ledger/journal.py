@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import Any
 
 from matrixdp.errors import LedgerError, show
 from matrixdp.ledger.accounting import NOTHING
@@ -24,46 +25,37 @@ from matrixdp.ledger.entries import (
     sums_from_json,
 )
 from matrixdp.ledger.schema import HEAD_QUERY, IN_STATES, select_entries
-from matrixdp.ledger.values import Charge, Counts, Head, Registration
+from matrixdp.ledger.values import Charge, Counts, Head, Registration, Summary
 
 _CHARGE = ", ".join(f"c.{name}" for name in COLUMNS.split(", "))
 
 
-class Transaction(Protocol):
-    """One transaction of a store, as a `Journal` uses it."""
+class Journal(ABC):
+    """The entries of a ledger, as seen by one transaction of its store.
 
+    `location` is the path or address of the ledger, for messages; `author` is who appends entries.
+    """
+
+    def __init__(self, location: str, author: Author | None = None) -> None:
+        self.location = location
+        self.author = author
+        self._checked: dict[tuple[str, str], Counters] = {}  # counters that were compared since the last entry
+
+    @abstractmethod
     def execute(self, sql: str, values: Sequence[object] = ()) -> Iterable[tuple[Any, ...]]:
         """The rows of a statement of plain SQL, with question marks in place of `values`."""
 
-    def insert(self, sql: str, rows: Sequence[Sequence[object]]) -> None:
+    @abstractmethod
+    def execute_all(self, sql: str, rows: Sequence[Sequence[object]]) -> None:
         """Run a statement once for each of the rows, with their values in place of its question marks."""
 
+    @abstractmethod
     def faults(self) -> Iterator[str]:
         """Faults of the database itself: missing triggers or indexes, damaged pages."""
 
-
-class Journal:
-    """The entries of a ledger, as seen by one transaction.
-
-    Parameters
-    ----------
-    transaction : Transaction
-        A transaction of the store.
-    location : str
-        Path or address of the ledger, for messages.
-    author : Author, optional
-        Who appends entries; needed by `append` only.
-    """
-
-    def __init__(self, transaction: Transaction, location: str, author: Author | None = None) -> None:
-        self.location = location
-        self.transaction = transaction
-        self._author = author
-        self._checked: dict[tuple[str, str], Counters] = {}  # counters that were compared since the last entry
-
     def head(self) -> Head:
         """The last entry, according to the table `head`."""
-        rows = list(self.transaction.execute(HEAD_QUERY))
+        rows = list(self.execute(HEAD_QUERY))
         if len(rows) != 1 or not isinstance(rows[0][0], int) or not isinstance(rows[0][1], str):
             raise LedgerError(f"{self.location}: the record of its last entry is missing. Restore it from a backup.")
         return Head(*rows[0])
@@ -87,7 +79,7 @@ class Journal:
         hashed = None if payload is None else sha256(payload)
         columns = {"dataset": dataset, "request": request, "charge": charge, "allowance": allowance, "payload": hashed}
         given = {name: value for name, value in columns.items() if value is not None}
-        author = {} if self._author is None else self._author.to_json()
+        author = {} if self.author is None else self.author.to_json()
         previous, times = self.head(), {"time": datetime.now(UTC).isoformat(timespec="milliseconds")}
         last = self.row("entry", previous.entry)
         if last is not None and last.kind == "leave" and kind != "arrive":
@@ -102,22 +94,14 @@ class Journal:
         self.insert([Row(head.entry, kind, dataset, request, charge, allowance, body, payload, head.hash)])
         return head
 
-    def append_restore(self, backup: Head) -> Head:
-        """Append the entry of a ledger that was restored from a backup with this head."""
-        return self.append("restore", {"backup": {"entry": backup.entry, "hash": backup.hash}})
-
     def insert(self, rows: Sequence[Row]) -> None:
         """Append entries as they are."""
         sql = f"INSERT INTO entries ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608
-        self.transaction.insert(sql, [tuple(vars(row).values()) for row in rows])
-
-    def faults(self) -> Iterator[str]:
-        """Faults of the database itself: missing triggers or indexes, damaged pages."""
-        return self.transaction.faults()
+        self.execute_all(sql, [tuple(vars(row).values()) for row in rows])
 
     def rows(self, query: str, *values: object) -> Iterator[Row]:
         """The entries that a named query finds."""
-        return (Row(*row) for row in self.transaction.execute(select_entries(query), values))
+        return (Row(*row) for row in self.execute(select_entries(query), values))
 
     def row(self, query: str, *values: object) -> Row | None:
         """The first entry that a named query finds, or None."""
@@ -185,11 +169,17 @@ class Journal:
             stale=any(amount_from_json(cost) != NOTHING for cost in settled),
         )
 
-    def allowances(self, dataset: str) -> list[AllowanceBalance]:
-        """The balances of a data set's allowances, in the order of their names."""
+    def find_allowance(self, dataset: str, name: str | None) -> AllowanceBalance | None:
+        """The balance of an allowance, or None if none is named."""
+        return None if name is None else self.allowance(dataset, name)
+
+    def summarise(self, dataset: str) -> Summary:
+        """The state of a data set, with its allowances in the order of their names."""
+        balance = self.balance(dataset)
         sql = "SELECT allowance FROM counters WHERE dataset = ? AND allowance <> ''"
-        names = sorted(name for (name,) in self.transaction.execute(sql, (dataset,)))
-        return [self.allowance(dataset, name) for name in names]
+        names = sorted(name for (name,) in self.execute(sql, (dataset,)))
+        allowances = [self.allowance(dataset, name) for name in names]
+        return balance.summarise(allowances, self.counts(dataset), self.restored_from(dataset))
 
     def unsettled(self, dataset: str, entry: int = LAST_ENTRY) -> Row | None:
         """The entry by which the ledger was restored, if the data set was not settled since (and until `entry`)."""
@@ -218,7 +208,7 @@ class Journal:
         """The counters of a data set or of one of its allowances, compared with those in its last entries."""
         if (dataset, allowance or "") in self._checked:
             return self._checked[dataset, allowance or ""]
-        rows = self.transaction.execute(
+        rows = self.execute(
             f"SELECT {COUNTERS} FROM counters WHERE dataset = ? AND allowance = ?",  # noqa: S608
             (dataset, allowance or ""),
         )
@@ -239,13 +229,10 @@ class Journal:
         self._checked[dataset, allowance or ""] = found
         return found
 
-    def counts(self, dataset: str, allowance: str | None = None) -> Counts:
-        """Charges to a data set or to one of its allowances."""
-        found = self.counters(dataset, allowance)
-        sql, values = "SELECT MIN(entry) FROM unfinished WHERE dataset = ?", [dataset]
-        if allowance is not None:
-            sql, values = f"{sql} AND allowance = ?", [dataset, allowance]
-        ((oldest,),) = self.transaction.execute(sql, values)
+    def counts(self, dataset: str) -> Counts:
+        """Charges to a data set."""
+        found = self.counters(dataset)
+        ((oldest,),) = self.execute("SELECT MIN(entry) FROM unfinished WHERE dataset = ?", (dataset,))
         if (oldest is None) != (found.charges == found.releases):
             raise self.damage(f"the unfinished charges of {show(dataset)} are not those that were counted")
         unfinished = found.charges - found.releases
@@ -253,12 +240,12 @@ class Journal:
 
     def all_counters(self) -> dict[tuple[str, str], Counters]:
         """All counters as they are stored, by data set and allowance; the allowance '' is the data set itself."""
-        rows = self.transaction.execute(f"SELECT dataset, allowance, {COUNTERS} FROM counters")  # noqa: S608
+        rows = self.execute(f"SELECT dataset, allowance, {COUNTERS} FROM counters")  # noqa: S608
         return {(dataset, allowance): Counters(*numbers) for dataset, allowance, *numbers in rows}
 
     def unfinished(self) -> set[int]:
         """The numbers of all unfinished charges, as they are stored."""
-        return {entry for (entry,) in self.transaction.execute("SELECT entry FROM unfinished")}
+        return {entry for (entry,) in self.execute("SELECT entry FROM unfinished")}
 
     def charges(self, dataset: str | None, after: int = 0, limit: int = LAST_ENTRY) -> list[Charge]:
         """Charges to all data sets or to one, in order: up to `limit` of those after the entry `after`."""
@@ -272,7 +259,7 @@ class Journal:
             sql += f" AND c.{IN_STATES} AND c.dataset = ?"
         values = (after, limit) if dataset is None else (after, dataset, limit)
         found = []
-        for release, unfinished, *row in self.transaction.execute(f"{sql} ORDER BY c.entry LIMIT ?", values):
+        for release, unfinished, *row in self.execute(f"{sql} ORDER BY c.entry LIMIT ?", values):
             if (release is None) != (unfinished is not None):
                 raise self.damage(f"entry {row[0]} is both released and unfinished, or neither")
             found.append(charge_from_row(Row(*row), released=release is not None))
@@ -288,7 +275,7 @@ class Journal:
         sql = f"SELECT {_CHARGE} FROM unfinished u JOIN entries c ON c.entry = u.entry"  # noqa: S608
         if dataset is not None:
             sql += " WHERE u.dataset = ?"
-        rows = self.transaction.execute(f"{sql} ORDER BY u.entry", () if dataset is None else (dataset,))
+        rows = self.execute(f"{sql} ORDER BY u.entry", () if dataset is None else (dataset,))
         found = [charge_from_row(Row(*row), released=False) for row in rows]
         if len(found) != sum(self.counts(name).unfinished for name in self._names(dataset)):
             raise self.damage("its unfinished charges are not those that were counted")

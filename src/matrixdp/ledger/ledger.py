@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from types import TracebackType
 from typing import Any, Protocol, Self, TypedDict, Unpack
 
 from matrixdp.checks import check_number
@@ -33,11 +32,11 @@ from matrixdp.ledger.journal import Journal
 from matrixdp.ledger.location import Address, Location, PostgresURL, parse_location
 from matrixdp.ledger.metrics import render_ledger
 from matrixdp.ledger.postgres import PostgresStore
-from matrixdp.ledger.request import ChargeRequest, already_charged_error, check_mapping
+from matrixdp.ledger.request import already_charged_error, check_mapping, request_content, require_match
 from matrixdp.ledger.schedule import Schedule, divide_amount
 from matrixdp.ledger.sqlite import SQLiteStore
 from matrixdp.ledger.store import Store, copy_ledger
-from matrixdp.ledger.values import Allowance, Charge, Counts, Head, Receipt, Registration, Remaining, Summary
+from matrixdp.ledger.values import Allowance, Charge, Head, Receipt, Registration, Remaining, Summary
 from matrixdp.privacy import Neighbours, Privacy, Unit
 
 _STEP = 20_000  # entries that are read in one transaction
@@ -114,7 +113,7 @@ class Ledger:
         anchor: str | os.PathLike[str] | Callable[[Head], object] | None = None,
         wait: float = 30.0,
     ) -> None:
-        self._author = Author(actor, purpose)
+        self.author = Author(actor, purpose)  # of the entries that are written with this object
         self._anchor = make_anchor(anchor)
         self._anchored = anchor
         self.wait = check_number(wait, "wait", at_least=0)
@@ -130,20 +129,19 @@ class Ledger:
     @classmethod
     def create(cls, path: Address, **options: Unpack[LedgerOptions]) -> Self:
         """Create a new ledger at `path`, with the options of `Ledger`. Raises a `LedgerError` if the path exists."""
-        timeout, author = _timeout_and_author(**options)
-        _open_store(path, timeout).create(author)
+        store, author = _prepare(path, **options)
+        store.create(author)
         return cls(path, **options)
 
     @classmethod
     def restore(cls, file: Address, path: Address, **options: Unpack[LedgerOptions]) -> Self:
-        """Make a new ledger at `path` from a backup, with the options of `Ledger`.
+        """Make a new ledger at `path` from a backup, which is verified first, with the options of `Ledger`.
 
-        The backup is verified first. The new ledger knows that it was restored, and refuses charges to each data set
-        until `settle` says what was spent since the backup was made.
+        The new ledger refuses charges to each data set until `settle` says what was spent since the backup was made.
         """
-        timeout, author = _timeout_and_author(**options)
-        with contextlib.closing(_open_store(path, timeout)) as store:
-            store.restore(_open_store(file, timeout), author)
+        store, author = _prepare(path, **options)
+        with contextlib.closing(store):
+            store.restore(_prepare(file, **options)[0], author)
         return cls(path, **options)
 
     @classmethod
@@ -153,33 +151,23 @@ class Ledger:
         A ledger is written at one place only: copies of a file, and other names of it, would spend its total twice. So
         a file that was moved is not charged until this is called. The whole ledger is verified first.
         """
-        timeout, author = _timeout_and_author(**options)
-        _open_store(path, timeout).confirm_move(author)
+        store, author = _prepare(path, **options)
+        store.confirm_move(author)
         return cls(path, **options)
 
     @staticmethod
     def copy(source: Address, target: Address, **options: Unpack[LedgerOptions]) -> Head:
-        """Copy a ledger to a new place, in a file or in PostgreSQL, with all its entries.
+        """Copy a ledger with all its entries to a new file or PostgreSQL database; the last entry of the copy.
 
         From then on, the copy is charged and the original is not, but can still be read. Both are verified.
-
-        Returns
-        -------
-        Head
-            The last entry of the copy.
         """
-        timeout, author = _timeout_and_author(**options)
-        return copy_ledger(_open_store(source, timeout), _open_store(target, timeout), author)
+        store, author = _prepare(source, **options)
+        return copy_ledger(store, _prepare(target, **options)[0], author)
 
     @property
     def path(self) -> Location:
         """Path of the file, or URL of the database; as text, the URL has no password."""
         return self._store.address
-
-    @property
-    def author(self) -> Author:
-        """Who writes entries with this object, and why."""
-        return self._author
 
     @property
     def head(self) -> Head:
@@ -213,13 +201,8 @@ class Ledger:
         reserve : Reserve, optional
             The part of `privacy` that is set aside for events that are not Gaussian. Empty by default.
         """
-        wanted = Registration(
-            dataset=check_name(dataset, "dataset"),
-            privacy=privacy,
-            neighbours=Neighbours.parse(neighbours),
-            reserve=reserve or Reserve(),
-            unit=Unit.parse(unit),
-        )
+        name, kind = check_name(dataset, "dataset"), Neighbours.parse(neighbours)
+        wanted = Registration(name, privacy, kind, reserve or Reserve(), Unit.parse(unit))
         total = total_amount(wanted.privacy, wanted.reserve)
         with self._writing() as journal:
             if (row := journal.row("registration", dataset)) is not None:
@@ -246,7 +229,8 @@ class Ledger:
     ) -> Allowance:
         """Set a part of a data set's total apart, which only charges that name it can spend.
 
-        Setting it apart again with the same size changes nothing; another size raises a `LedgerError`.
+        Setting it apart again with the same size changes nothing; another size raises a `LedgerError`. More than what
+        is neither spent nor allotted raises a `BudgetExceededError`.
 
         Parameters
         ----------
@@ -261,27 +245,10 @@ class Ledger:
         reserve : Reserve, optional
             The part of `epsilon` and delta that is for events that are not Gaussian. Empty by default.
 
-        Raises
-        ------
-        BudgetExceededError
-            If the size is more than what is neither spent nor allotted.
-
         Privacy
         -------
         What charges to the allowance add to all other releases is (epsilon, delta)-DP, at the data set's delta.
         ``docs/composition.md`` has the proof.
-
-        Examples
-        --------
-        >>> import tempfile
-        >>> from matrixdp import Ledger, Privacy
-        >>> folder = tempfile.TemporaryDirectory()
-        >>> ledger = Ledger.create(folder.name + "/clinic.db")
-        >>> _ = ledger.register("clinic", Privacy(epsilon=4, delta=1e-6), neighbours="replace")
-        >>> round(ledger.allow("clinic", "ann", share=0.5).epsilon, 4), round(ledger.remaining("clinic").epsilon, 4)
-        (2.7176, 2.7176)
-        >>> ledger.close()
-        >>> folder.cleanup()
         """
         check_name(name, "name")
         with self._writing() as journal:
@@ -332,7 +299,7 @@ class Ledger:
         options: Mapping[str, Any] | None = None,
         allowance: str | None = None,
     ) -> Receipt:
-        """Charge an event, before any of its noise is drawn.
+        """Charge an event, before any of its noise is drawn; the charge is durable when this returns.
 
         Parameters
         ----------
@@ -354,21 +321,15 @@ class Ledger:
         allowance : str, optional
             The allowance that pays. Without one, what is neither spent nor allotted does.
 
-        Returns
-        -------
-        Receipt
-            The charge is durable when this returns.
-
         Raises
         ------
         BudgetExceededError
             If the charge would exceed the total, or its allowance. Nothing is charged then.
         LedgerError
-            If the data set is registered for another unit, or the request id was used for something else. Nothing is
-            charged then.
+            If the data set is registered for another unit, or the request id was used for something else.
         """
-        wanted = ChargeRequest.from_event(event, check_mapping(description, "description"), options)
-        payments = payment_options(event)
+        wanted = request_content(event, check_mapping(description, "description"), options)
+        payments = payment_options(event)  # before other writers have to wait
         if request is not None:
             check_name(request, "request")
         with self._writing() as journal:
@@ -376,13 +337,13 @@ class Ledger:
             balance.require_neighbours(neighbours)
             balance.require_unit(unit)
             if request is not None and (earlier := journal.row("request", dataset, request)) is not None:
-                wanted.require_match(earlier)
+                require_match(wanted, earlier)
                 raise already_charged_error(earlier)
             journal.require_settled(dataset)
-            part = None if allowance is None else journal.allowance(dataset, allowance)
+            part = journal.find_allowance(dataset, allowance)
             cost, after = balance.pay(event, payments, self._store.location, part)
             content = {
-                **wanted.content,
+                **wanted,
                 "neighbours": str(Neighbours.parse(neighbours)),
                 "unit": str(Unit.parse(unit)),
                 "cost": amount_to_json(cost),
@@ -395,15 +356,9 @@ class Ledger:
         return Receipt(dataset, event, request, head.entry, head.hash)
 
     def complete(self, receipt: Receipt, payload: str) -> None:
-        """Store the finished release and mark its charge as released.
+        """Store the finished release, a public JSON text that `stored` returns, and mark its charge as released.
 
         Storing the same text again changes nothing; another text raises a `LedgerError`.
-
-        Parameters
-        ----------
-        receipt : Receipt
-        payload : str
-            The release as JSON text, which is public. `stored` returns it.
         """
         try:
             valid = b"\0" not in payload.encode()
@@ -461,7 +416,7 @@ class Ledger:
             If the request was charged but its release is not stored, in time. Its noise may have been seen, so the
             charge is neither reused nor refunded.
         """
-        wanted = ChargeRequest.from_event(event, description, options)
+        wanted = request_content(event, description, options)
         deadline, pause = time.monotonic() + check_number(wait, "wait", at_least=0), 0.01
         while True:
             try:
@@ -472,17 +427,17 @@ class Ledger:
             time.sleep(min(pause, max(0.0, deadline - time.monotonic())))
             pause = min(2 * pause, 0.5)
 
-    def _find_stored(self, dataset: str, request: str, wanted: ChargeRequest) -> str | None:
+    def _find_stored(self, dataset: str, request: str, wanted: Mapping[str, Any]) -> str | None:
         with self._store.reading() as journal:
             journal.balance(dataset)
             charge = journal.row("request", dataset, request)
             if charge is None:
                 return None
-            wanted.require_match(charge)
+            require_match(wanted, charge)
             release = journal.row("release", charge.entry)
             if release is None:
                 raise already_charged_error(charge)
-            release.content()
+            release.content()  # compares the hash of the payload
             return release.payload
 
     def settle(self, dataset: str, spent: float | Event | str) -> None:
@@ -501,10 +456,10 @@ class Ledger:
             restore = journal.row("restore until", LAST_ENTRY)
             if restore is None:
                 raise LedgerError(f"{self._store.location} was not restored from a backup; there is nothing to settle.")
-            if isinstance(spent, str):
-                if spent != "all":
-                    raise ParameterError(f"spent must be an epsilon, an event or 'all', got {show(spent)} instead.")
+            if spent == "all":
                 cost = balance.total - balance.spent
+            elif isinstance(spent, str):
+                raise ParameterError(f"spent must be an epsilon, an event or 'all', got {show(spent)} instead.")
             else:
                 cost = self._settled_cost(replace(balance, allotted=NOTHING), spent)  # allowances may have spent it
             sums = {"cost": amount_to_json(cost), **sums_to_json(balance.spend(cost, None))}
@@ -514,18 +469,17 @@ class Ledger:
         if not isinstance(spent, Event):
             epsilon = check_number(spent, "spent", at_least=0)
             if epsilon == 0:
-                return Amount()
+                return NOTHING
             spent = Gaussian(gdp_mu(epsilon=epsilon, delta=balance.registration.privacy.delta))
         try:
-            cost, _ = balance.pay(spent, payment_options(spent), self._store.location)
+            return balance.pay(spent, payment_options(spent), self._store.location)[0]
         except BudgetExceededError as error:
             raise BudgetExceededError(f"{error}\nTo settle it as spent entirely, use --all or spent='all'.") from None
-        return cost
 
     def remaining(self, dataset: str, *, allowance: str | None = None) -> Remaining:
         """The budget that an allowance has left or, without one, what is neither spent nor allotted; rounded down."""
-        balance, part = self._balance(dataset, allowance)
-        return balance.remaining(part)
+        with self._store.reading() as journal:
+            return journal.balance(dataset).remaining(journal.find_allowance(dataset, allowance))
 
     def whatif(self, dataset: str, event: Event | Chargeable, *, allowance: str | None = None) -> Remaining:
         """The budget that would be left after an event or the release of a design. Nothing is charged.
@@ -534,22 +488,16 @@ class Ledger:
         ----------
         dataset : str
         event : Event, or anything with an attribute event, such as a Design
+            If it does not fit, a `BudgetExceededError` is raised.
         allowance : str, optional
             The allowance that would pay; the result is what would be left of it.
-
-        Raises
-        ------
-        BudgetExceededError
-            If it does not fit.
         """
-        balance, part = self._balance(dataset, allowance)
-        neighbours = getattr(event, "neighbours", None)
-        if neighbours is not None:
-            balance.require_neighbours(neighbours)
-        unit = getattr(event, "unit", None)
-        if unit is not None:
-            balance.require_unit(unit)
         with self._store.reading() as journal:
+            balance, part = journal.balance(dataset), journal.find_allowance(dataset, allowance)
+            if (neighbours := getattr(event, "neighbours", None)) is not None:
+                balance.require_neighbours(neighbours)
+            if (unit := getattr(event, "unit", None)) is not None:
+                balance.require_unit(unit)
             journal.require_settled(dataset)
         wanted = event if isinstance(event, Event) else event.event
         cost, after = balance.pay(wanted, payment_options(wanted), self._store.location, part)
@@ -558,16 +506,12 @@ class Ledger:
     def schedule(self, dataset: str, releases: int, *, allowance: str | None = None) -> Schedule:
         """The budget that each of `releases` equal releases may have, if they divide what is left. Nothing is charged.
 
-        Parameters
-        ----------
-        dataset : str
-        releases : int
-            Their number; `count_releases` gives it for a period and a time.
-        allowance : str, optional
-            The allowance that would pay.
+        `count_releases` gives their number for a period and a time. An `allowance` would pay, if one is named.
         """
-        balance, part = self._balance(dataset, allowance)
-        return divide_amount(balance.available(part), balance.registration.privacy, releases)
+        with self._store.reading() as journal:
+            balance = journal.balance(dataset)
+            available = balance.available(journal.find_allowance(dataset, allowance))
+        return divide_amount(available, balance.registration.privacy, releases)
 
     def datasets(self) -> list[Registration]:
         """The registered data sets, in order of registration."""
@@ -576,26 +520,17 @@ class Ledger:
 
     def allowances(self, dataset: str) -> list[Allowance]:
         """The data set's allowances, in the order of their names."""
+        return list(self.summary(dataset).allowances)
+
+    def summary(self, dataset: str) -> Summary:
+        """The state of a data set. Takes the same time for any number of charges."""
         with self._store.reading() as journal:
-            balance = journal.balance(dataset)
-            return [balance.describe(found) for found in journal.allowances(dataset)]
+            return journal.summarise(dataset)
 
     def summaries(self) -> list[Summary]:
-        """The state of every data set, in order of registration. Takes the same time for any number of charges."""
+        """The state of every data set, in order of registration."""
         with self._store.reading() as journal:
-            names = [registration.dataset for registration in journal.registrations()]
-            return [
-                journal.balance(name).summarise(
-                    journal.allowances(name), journal.counts(name), journal.restored_from(name)
-                )
-                for name in names
-            ]
-
-    def counts(self, dataset: str) -> Counts:
-        """How many charges the data set has, and how many of them have no stored release."""
-        with self._store.reading() as journal:
-            journal.balance(dataset)
-            return journal.counts(dataset)
+            return [journal.summarise(found.dataset) for found in journal.registrations()]
 
     def history(self, dataset: str | None = None) -> list[Charge]:
         """All charges, or those to one data set, in order."""
@@ -618,14 +553,8 @@ class Ledger:
                 journal.balance(dataset)
             return journal.unfinished_charges(dataset)
 
-    def restored(self, dataset: str) -> int | None:
-        """The last entry of the backup from which the ledger was restored, if `dataset` was not settled since."""
-        with self._store.reading() as journal:
-            journal.balance(dataset)
-            return journal.restored_from(dataset)
-
     def verify(self, anchor: Head | None = None, *, resume: bool = False) -> Head:
-        """Check every entry, every sum and the hash chain, and return the head.
+        """Check every entry, every sum and the hash chain, and return the head; a `LedgerError` names the first fault.
 
         Parameters
         ----------
@@ -637,11 +566,6 @@ class Ledger:
             the entries up to the anchor contain. This proves that the anchored entry and all later ones are intact and
             that the sums are right since. It does not prove that earlier entries were not altered or removed since
             they were verified; only `verify` without `resume` reads those.
-
-        Raises
-        ------
-        LedgerError
-            Names the first fault.
         """
         if resume and anchor is None:
             raise ParameterError("anchor must be given with resume: the entry after which to begin.")
@@ -665,9 +589,7 @@ class Ledger:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _repr_html_(self) -> str:
@@ -677,18 +599,14 @@ class Ledger:
         return f"Ledger.open({self._store.location!r})"
 
     def __reduce__(self) -> tuple[Callable[..., Self], tuple[Location, float]]:
-        author = self._author
+        author = self.author
         opened = partial(type(self), actor=author.actor, purpose=author.purpose, anchor=self._anchored, wait=self.wait)
         return opened, (self._store.address, self._store.timeout)
-
-    def _balance(self, dataset: str, allowance: str | None) -> tuple[Balance, AllowanceBalance | None]:
-        with self._store.reading() as journal:
-            return journal.balance(dataset), None if allowance is None else journal.allowance(dataset, allowance)
 
     @contextlib.contextmanager
     def _writing(self, *, anchored: bool = True) -> Iterator[Journal]:
         """A transaction that appends entries; the last of them is anchored, if it is `anchored`."""
-        with self._store.writing(self._author) as journal:
+        with self._store.writing(self.author) as journal:
             if self._anchor is not None:
                 self._anchor.check(journal)
             before = journal.head()
@@ -698,16 +616,17 @@ class Ledger:
             self._anchor.record(head)
 
 
-def _timeout_and_author(
+def _prepare(
+    path: Address,
     *,
     timeout: float = 30.0,
     actor: str | None = None,
     purpose: str | None = None,
     anchor: object = None,  # noqa: ARG001
     wait: float = 30.0,  # noqa: ARG001
-) -> tuple[float, Author]:
-    """The options that are needed before a ledger can be opened; others are a `TypeError` now, and not later."""
-    return timeout, Author(actor, purpose)
+) -> tuple[Store, Author]:
+    """What is needed before a ledger can be opened; other options are a `TypeError` now, and not later."""
+    return _open_store(path, timeout), Author(actor, purpose)
 
 
 def _open_store(location: Address, timeout: float) -> Store:

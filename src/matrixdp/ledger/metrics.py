@@ -42,28 +42,17 @@ def render_ledger(ledger: Ledger) -> str:
 
 def _table_row(summary: Summary) -> tuple[str, ...]:
     registration, counts = summary.registration, summary.counts
+    epsilons = (registration.privacy.epsilon, summary.spent_epsilon, summary.left.epsilon)
     return (
-        registration.dataset,
-        str(registration.unit),
-        str(registration.neighbours),
-        f"{registration.privacy.epsilon:.4g}",
-        f"{summary.spent_epsilon:.4g}",
-        f"{summary.left.epsilon:.4g}",
-        f"{registration.privacy.delta:.3g}",
-        f"{counts.charges:,}",
-        f"{counts.unfinished:,}",
+        *(registration.dataset, str(registration.unit), str(registration.neighbours)),
+        *(f"{epsilon:.4g}" for epsilon in epsilons),
+        *(f"{registration.privacy.delta:.3g}", f"{counts.charges:,}", f"{counts.unfinished:,}"),
     )
 
 
 @dataclass(frozen=True)
 class Threshold:
-    """A budget below which a data set or an allowance runs low.
-
-    Parameters
-    ----------
-    value : float
-    relative : bool
-        Whether `value` is a share of the total, or of the allowance's size, instead of an epsilon.
+    """A budget below which a data set or an allowance runs low: an epsilon, or a share of the total or of the size.
 
     Examples
     --------
@@ -86,26 +75,8 @@ class Threshold:
         return cls(value / 100, relative=True) if found[2] else cls(value, relative=False)
 
 
-def find_low(summaries: Iterable[Summary], threshold: Threshold) -> list[str]:
-    """Messages about data sets and allowances with less than `threshold` left.
-
-    A data set counts with all that is not spent, whether it is allotted or not; a returned allowance does not count.
-    """
-    return [message for summary in summaries for message in _low_parts(summary, threshold)]
-
-
 def render_metrics(summaries: Sequence[Summary], entries: int, now: datetime) -> str:
-    """The state of a ledger in the text format of Prometheus.
-
-    Parameters
-    ----------
-    summaries : sequence of Summary
-        The data sets.
-    entries : int
-        The number of the ledger's last entry.
-    now : datetime
-        The time to which ages are given.
-    """
+    """The state of a ledger with so many entries in the text format of Prometheus; ages are those at `now`."""
     datasets = [({"dataset": summary.registration.dataset}, summary) for summary in summaries]
     allowances = [
         ({"dataset": found.dataset, "allowance": found.name}, found)
@@ -114,18 +85,16 @@ def render_metrics(summaries: Sequence[Summary], entries: int, now: datetime) ->
         if not found.returned
     ]
     lines = list(_render_family("entries_total", "Entries of the ledger.", [({}, entries)]))
-    information = [({**labels, **_describe(summary)}, 1) for labels, summary in datasets]
+    registered = [(labels, summary.registration) for labels, summary in datasets]
+    information = [
+        ({**labels, "neighbours": each.neighbours, "unit": str(each.unit)}, 1) for labels, each in registered
+    ]
     lines += _render_family("dataset_info", "What the releases of a data set protect.", information)
     for name, text, measure in _DATASET_METRICS:
         lines += _render_family(name, text, [(labels, measure(summary, now)) for labels, summary in datasets])
     for name, text, size in _ALLOWANCE_METRICS:
         lines += _render_family(name, text, [(labels, size(allowance)) for labels, allowance in allowances])
     return "\n".join(lines) + "\n"
-
-
-def _describe(summary: Summary) -> dict[str, str]:
-    registration = summary.registration
-    return {"neighbours": str(registration.neighbours), "unit": str(registration.unit)}
 
 
 def _render_family(name: str, text: str, samples: Iterable[tuple[dict[str, str], float | None]]) -> Iterator[str]:
@@ -139,24 +108,30 @@ def _render_family(name: str, text: str, samples: Iterable[tuple[dict[str, str],
             yield f"matrixdp_ledger_{name}{_format_labels(labels)} {number}"
 
 
-def _low_parts(summary: Summary, threshold: Threshold) -> Iterator[str]:
-    registration, limit = summary.registration, threshold.value
-    parts: list[tuple[str, Remaining, float, float]] = [
-        (repr(registration.dataset), summary.unspent, summary.total_mu, registration.reserve.epsilon)
-    ]
-    parts += [
-        (f"the allowance {found.name!r} of {found.dataset!r}", found.left, found.mu, found.epsilon)
-        for found in summary.allowances
-        if not found.returned
-    ]
+def find_low(summaries: Iterable[Summary], threshold: Threshold) -> list[str]:
+    """Messages about data sets and allowances with less than `threshold` left.
+
+    A data set counts with all that is not spent, whether it is allotted or not; a returned allowance does not count.
+    """
+    parts: list[tuple[str, Remaining, float, float]] = []
+    for summary in summaries:
+        dataset, reserve = summary.registration.dataset, summary.registration.reserve
+        parts.append((repr(dataset), summary.unspent, summary.total_mu, reserve.epsilon))
+        parts += [
+            (f"the allowance {found.name!r} of {dataset!r}", found.left, found.mu, found.epsilon)
+            for found in summary.allowances
+            if not found.returned
+        ]
+    messages, limit = [], threshold.value
     for name, left, mu, epsilon in parts:
-        if threshold.relative:
-            # Where there is no Gaussian account, the reserve's epsilon counts.
-            share = (left.mu / mu) ** 2 if mu else left.reserve.epsilon / epsilon
-            if share < limit:
-                yield f"{name} has {share * 100:.4g}% of its budget left, less than {limit * 100:.4g}%."
-        elif (has := left.epsilon + left.reserve.epsilon) < limit:
-            yield f"{name} has epsilon {has:.4g} left, less than {limit:.4g}."
+        # Where there is no Gaussian account, the reserve's epsilon counts.
+        share = (left.mu / mu) ** 2 if mu else left.reserve.epsilon / epsilon
+        has = left.epsilon + left.reserve.epsilon
+        if threshold.relative and share < limit:
+            messages.append(f"{name} has {share * 100:.4g}% of its budget left, less than {limit * 100:.4g}%.")
+        elif not threshold.relative and has < limit:
+            messages.append(f"{name} has epsilon {has:.4g} left, less than {limit:.4g}.")
+    return messages
 
 
 def _age(time: str | None, now: datetime) -> float | None:
@@ -165,19 +140,10 @@ def _age(time: str | None, now: datetime) -> float | None:
 
 
 def _format_labels(labels: dict[str, str]) -> str:
-    r"""Labels with backslashes, quotes and line feeds escaped.
-
-    Examples
-    --------
-    >>> print(_format_labels({"dataset": 'a "b" \\ c'}))
-    {dataset="a \"b\" \\ c"}
-    """
-    if not labels:
-        return ""
-    escaped = {
-        name: value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n") for name, value in labels.items()
-    }
-    return "{" + ",".join(f'{name}="{value}"' for name, value in escaped.items()) + "}"
+    """Labels with backslashes, quotes and line feeds escaped."""
+    escapes = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
+    parts = ",".join(f'{name}="{value.translate(escapes)}"' for name, value in labels.items())
+    return f"{{{parts}}}" if parts else ""
 
 
 _DATASET_METRICS: tuple[tuple[str, str, Callable[[Summary, datetime], float | None]], ...] = (

@@ -113,11 +113,11 @@ def require_place(connection: sqlite3.Connection, path: Path) -> None:
     )
 
 
-def require_original_gone(recorded: Place, path: Path) -> None:
+def require_original_gone(recorded: Place | None, path: Path) -> None:
     """Raise a `LedgerError` if the file that `recorded` describes is still there, beside the one at `path`."""
-    original = Path(recorded.path)
-    if os.path.realpath(original) == os.path.realpath(path):
+    if recorded is None or os.path.realpath(recorded.path) == os.path.realpath(path):
         return
+    original = Path(recorded.path)
     found = file_id(original)
     if found is not None and str(found[1]) == recorded.file:
         raise LedgerError(
@@ -138,6 +138,20 @@ def read_mark(path: Path) -> Head | None:
         entry, _, digest = os.getxattr(path, _MARK).decode().partition(":")
         return Head(int(entry), digest)
     return None
+
+
+def require_mark(connection: sqlite3.Connection, path: Path) -> None:
+    """Raise a `LedgerError` if the entry that is marked on the file is not in it: an old copy replaced it."""
+    mark = read_mark(path)
+    if mark is None:
+        return
+    found = connection.execute("SELECT hash FROM entries WHERE entry = ?", (mark.entry,)).fetchone()
+    if found != (mark.hash,):
+        raise LedgerError(
+            f"{path} was replaced by an earlier copy of itself, or by another ledger: entry {mark.entry}, which was "
+            "written to this file, is not in it. Nothing was charged. Put the latest file back; if it is lost: "
+            f"matrixdp ledger restore {path} NEW"
+        )
 
 
 def write_mark(path: Path, head: Head) -> None:

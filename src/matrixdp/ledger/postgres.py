@@ -75,26 +75,20 @@ SELECT version, current_setting('synchronous_standby_names') FROM {schema}.lock_
 _FIRST = ";".join(["", *(sql.replace("?", "%d") % values for sql, values in FIRST_QUERIES)])
 
 
-class PostgresTransaction:
-    """A transaction of a connection, as a `Journal` uses it.
+class PostgresJournal(Journal):
+    """A transaction of a connection.
 
-    Attributes
-    ----------
-    token : str
-        Stored with each entry that this transaction appends, so that it can be asked for if the answer to the commit
-        is lost.
-    entry : int or None
-        The last entry that was appended.
-    waits_for_standby : bool
-        Whether a commit waits for another server.
+    Each entry is stored with the `token` of its transaction, so that it can be asked for if the answer to the commit is
+    lost. `entry` is the last one that was appended. `waits_for_standby` is whether a commit waits for another server.
     """
 
-    def __init__(self, connection: Connection, schema: str, token: str) -> None:
+    def __init__(self, connection: Connection, url: PostgresURL, token: str, author: Author | None) -> None:
+        super().__init__(str(url), author)
         self.connection = connection
         self.token = token
         self.entry: int | None = None
         self.waits_for_standby = False
-        self._schema = schema
+        self._schema = url.schema
         self._known: dict[tuple[object, ...], list[tuple[Any, ...]]] = {}
 
     def execute(self, sql: str, values: Sequence[object] = ()) -> Iterable[tuple[Any, ...]]:
@@ -116,7 +110,7 @@ class PostgresTransaction:
         if len(rows) <= 1:
             self._known[(sql, *values)] = rows
 
-    def insert(self, sql: str, rows: Sequence[Sequence[object]]) -> None:
+    def execute_all(self, sql: str, rows: Sequence[Sequence[object]]) -> None:
         """Append entries; the number and hash of the last one, its first and last value, become the head."""
         self._known.clear()
         with self.connection.cursor() as cursor:
@@ -153,14 +147,9 @@ class PostgresStore(Store):
         self.url = url
         self.driver_errors = (import_psycopg().Error,)
         self._connection: Connection | None = None
-        self._current: PostgresTransaction | None = None
+        self._current: PostgresJournal | None = None
         self._warnings: list[str] = []
-        super().__init__(timeout)
-
-    @property
-    def address(self) -> PostgresURL:
-        """The URL, with its password if it has one."""
-        return self.url
+        super().__init__(url, timeout)
 
     def create(self, author: Author, fill: Callable[[Journal], object] = append_first) -> None:
         """Create a ledger in the schema that the URL names, with the entries that `fill` appends.
@@ -177,14 +166,14 @@ class PostgresStore(Store):
                     connection.execute(f"CREATE SCHEMA {schema}")
                 connection.execute(postgres_sql(schema))
                 connection.execute(f"SET LOCAL search_path = {schema}, pg_temp")
-                fill(Journal(PostgresTransaction(connection, schema, secrets.token_hex(16)), self.location, author))
+                fill(PostgresJournal(connection, self.url, secrets.token_hex(16), author))
                 connection.execute("COMMIT")
             except (errors.DuplicateSchema, errors.UniqueViolation):
                 raise LedgerError(
                     f"{self.url}: another client is creating a ledger there. Open it: Ledger.open(url)."
                 ) from None
             except self.driver_errors as error:
-                raise translate(error, self.url) from error
+                raise self._translate(error) from error
 
     def restore(self, backup: Store, author: Author) -> Head:
         """Record that the server was restored from a backup, after a check of the whole ledger; its head before.
@@ -195,31 +184,31 @@ class PostgresStore(Store):
             raise (backup if isinstance(backup, PostgresStore) else self).not_a_file()
         with self.writing(author) as journal:
             head = audit(journal)
-            journal.append_restore(head)
+            journal.append("restore", {"backup": vars(head)})
         return head
 
-    def _begin(self, *, writing: bool) -> PostgresTransaction:
+    def _begin(self, author: Author | None) -> PostgresJournal:
         reused = self._connection is not None
         try:
-            self._current = self._begin_now(writing=writing)
+            self._current = self._begin_now(author)
         except self.driver_errors as error:
             if not (reused and is_lost(error)):
                 raise
             self._disconnect()  # lost while it was idle: nothing was asked of it yet
-            self._current = self._begin_now(writing=writing)
+            self._current = self._begin_now(author)
         return self._current
 
-    def _begin_now(self, *, writing: bool) -> PostgresTransaction:
+    def _begin_now(self, author: Author | None) -> PostgresJournal:
         connection, token = self._open(), secrets.token_hex(16)
         milliseconds = max(1, min(int(1000 * self.timeout), 2**31 - 1))
-        cursor = connection.cursor()
-        begin = (_BEGIN_WRITING if writing else _BEGIN_READING) + _FIRST
         settings = {
             "schema": self.url.schema,
             "milliseconds": milliseconds,
             "token": token,
             "version": POSTGRES_VERSION,
         }
+        begin = (_BEGIN_READING if author is None else _BEGIN_WRITING) + _FIRST
+        cursor = connection.cursor()
         cursor.execute(begin.format(**settings))
         answers = []
         while cursor.nextset():
@@ -227,13 +216,13 @@ class PostgresStore(Store):
                 answers.append(cursor.fetchall())
         ((version, standbys),), *known = answers
         require_version(version, POSTGRES_VERSION, self.location)
-        transaction = PostgresTransaction(connection, self.url.schema, token)
-        transaction.waits_for_standby = standbys != ""
+        journal = PostgresJournal(connection, self.url, token, author)
+        journal.waits_for_standby = standbys != ""
         for (sql, places), rows in zip(FIRST_QUERIES, known, strict=True):
-            transaction.learn(sql, places, rows)
+            journal.learn(sql, places, rows)
             if sql == LAST_QUERY and rows:
-                transaction.learn(ENTRY_QUERY, (rows[0][0],), rows)
-        return transaction
+                journal.learn(ENTRY_QUERY, (rows[0][0],), rows)
+        return journal
 
     def _commit(self, *, writing: bool) -> None:
         current, connection = self._current, self._connection
@@ -245,8 +234,8 @@ class PostgresStore(Store):
                 status = connection.execute("COMMIT").statusmessage
         except self.driver_errors as error:
             self._disconnect()
-            if current.entry is None or not self._find_entry(current.entry, current.token):
-                raise translate(error, self.url) from error
+            if not self._find_entry(current):
+                raise self._translate(error) from error
             return
         self._current = None
         if status != "COMMIT":
@@ -258,25 +247,27 @@ class PostgresStore(Store):
                 "What was charged stays spent, and nothing was released. Make sure that the standby runs."
             )
 
-    def _find_entry(self, entry: int, token: str) -> bool:
-        """Whether an entry was committed, although the answer to the commit was lost.
+    def _find_entry(self, lost: PostgresJournal) -> bool:
+        """Whether the last entry of a transaction was committed, although the answer to the commit was lost.
 
         The head's lock is taken before looking. The lost transaction held that lock, so it has ended by then.
         """
+        if lost.entry is None:
+            return False
         deadline = time.monotonic() + self.timeout
         while True:
             try:
-                transaction = self._begin_now(writing=True)
-                rows = list(transaction.execute("SELECT attempt FROM entries WHERE entry = ?", (entry,)))
+                journal = self._begin_now(lost.author)
+                rows = list(journal.execute("SELECT attempt FROM entries WHERE entry = ?", (lost.entry,)))
                 self._roll_back()
-                return rows == [(token,)]
+                return rows == [(lost.token,)]
             except (LedgerError, import_psycopg().Error) as error:
                 self._disconnect()
                 if time.monotonic() > deadline:
                     raise LedgerError(
                         f"{self.url}: the connection was lost during a commit, and the server does not say whether it "
-                        f"was made. Nothing was released. If the ledger has an entry {entry} of this time, it stays "
-                        "spent: see matrixdp ledger history once the server runs."
+                        f"was made. Nothing was released. If the ledger has an entry {lost.entry} of this time, it "
+                        "stays spent: see matrixdp ledger history once the server runs."
                     ) from error
             time.sleep(_PAUSE)
 
@@ -299,7 +290,12 @@ class PostgresStore(Store):
                 connection.close()
 
     def _translate(self, error: Exception) -> LedgerError:
-        return translate(error, self.url)
+        code = getattr(error, "sqlstate", None)
+        if code not in _REMEDIES and is_lost(error):
+            what = "the connection to the server was lost. Make sure that it runs, and try again"
+        else:
+            what = _REMEDIES.get(code or "", "PostgreSQL refused")
+        return LedgerError(f"{self.url}: {what} ({_one_line(error)}). Nothing was released.")
 
     def _open(self) -> Connection:
         if self._connection is None:
@@ -361,7 +357,10 @@ def connect(url: PostgresURL, timeout: float) -> Connection:
     try:
         connection: Connection = psycopg.connect(**parameters, autocommit=True)
     except (psycopg.Error, UnicodeError) as error:
-        raise _refused(error, url) from None
+        message = _one_line(error)  # libpq gives no code, so its message has to do
+        remedies = [remedy for part, remedy in _REFUSALS.items() if part in message]
+        remedy = remedies[-1] if remedies else "the server cannot be reached. Check host and port, and that it runs"
+        raise LedgerError(f"{url}: {remedy} ({message}). Nothing was charged.") from None
     return connection
 
 
@@ -373,86 +372,59 @@ def is_lost(error: Exception) -> bool:
     return code[:2] == "08" or code in ("57P01", "57P02", "57P03", "57P05", "25P03")
 
 
-def translate(error: Exception, url: PostgresURL) -> LedgerError:
-    """The `LedgerError` for an error of psycopg, with the ledger and the remedy."""
-    code = getattr(error, "sqlstate", None)
-    if code not in _REMEDIES and is_lost(error):
-        what = "the connection to the server was lost. Make sure that it runs, and try again"
-    else:
-        what = _REMEDIES.get(code or "", "PostgreSQL refused")
-    return LedgerError(f"{url}: {what} ({_one_line(error)}). Nothing was released.")
-
-
-def _refused(error: Exception, url: PostgresURL) -> LedgerError:
-    """The error of a connection that was not made; libpq gives no code, so its message has to do."""
-    message = _one_line(error)
-    remedy = "the server cannot be reached. Check host and port, and that the server runs"
-    for part, found in _REFUSALS.items():
-        if part in message:
-            remedy = found
-    return LedgerError(f"{url}: {remedy} ({message}). Nothing was charged.")
-
-
 def _one_line(error: Exception) -> str:
     message = getattr(getattr(error, "diag", None), "message_primary", None) or str(error)
     return " ".join(message.split())[:500].rstrip(".")
 
 
+def _find_tables(connection: Connection, url: PostgresURL) -> tuple[bool, str, list[str]]:
+    """Whether the schema exists, the encoding of its database, and its tables; only on a server that syncs commits."""
+    fsync, *found = connection.execute(
+        "SELECT current_setting('fsync'), "
+        "EXISTS (SELECT FROM pg_catalog.pg_namespace n WHERE n.nspname = %(schema)s), "
+        "current_setting('server_encoding'), "
+        "ARRAY(SELECT c.relname::text FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n "
+        "ON n.oid = c.relnamespace WHERE n.nspname = %(schema)s)",
+        {"schema": url.schema},
+    ).fetchall()[0]
+    if fsync != "on":
+        raise LedgerError(
+            f"{url}: the server runs with fsync = off, so it may lose charges when its machine stops. Nothing was "
+            "charged. Set fsync = on in its configuration."
+        )
+    exists, encoding, tables = found
+    return exists, encoding, tables
+
+
 def _require_free(connection: Connection, url: PostgresURL) -> bool:
     """Whether the schema exists; a `LedgerError` if it holds anything, or the database cannot hold a ledger."""
-    schema = url.schema
-    fsync, encoding, exists, tables, ledger = connection.execute(
-        "SELECT current_setting('fsync'), current_setting('server_encoding'), "
-        "(SELECT count(*) FROM pg_catalog.pg_namespace n WHERE n.nspname = %(schema)s), "
-        "(SELECT count(*) FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
-        "WHERE n.nspname = %(schema)s), "
-        "(SELECT count(*) FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
-        "WHERE n.nspname = %(schema)s AND c.relname = 'ledger')",
-        {"schema": schema},
-    ).fetchall()[0]
-    _require_durability(fsync, url)
+    exists, encoding, tables = _find_tables(connection, url)
     if encoding != "UTF8":
         raise LedgerError(f"{url}: the database must have the encoding UTF8, not {encoding}. Create one that has.")
-    if ledger:
+    if "ledger" in tables:
         raise LedgerError(
             f"{url} already exists, and may be a ledger. Open it (Ledger.open, or matrixdp ledger add), or "
             "choose another schema with the URL's option schema=NAME."
         )
     if tables:
         raise LedgerError(
-            f"{url}: its schema {schema!r} holds other tables. Choose another with the URL's option schema=NAME."
+            f"{url}: its schema {url.schema!r} holds other tables. Choose another with the URL's option schema=NAME."
         )
-    return bool(exists)
+    return exists
 
 
 def _require_schema(connection: Connection, url: PostgresURL) -> None:
-    """Raise a `LedgerError` unless the schema holds a ledger that this version can use, on a server that is durable."""
-    schema = url.schema
-    fsync, ledger, tables = connection.execute(
-        "SELECT current_setting('fsync'), to_regclass(%s), "
-        "(SELECT count(*) FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
-        "WHERE n.nspname = %s)",
-        (f"{schema}.ledger", schema),
-    ).fetchone() or ("", None, 0)
-    if ledger is None and not tables:
+    """Raise a `LedgerError` unless the schema holds a ledger that this version can use."""
+    _, _, tables = _find_tables(connection, url)
+    if not tables:
         raise LedgerError(
-            f"there is no ledger at {url}, in its schema {schema!r}. Check the URL, or create one: Ledger.create(url), "
-            "or matrixdp ledger new."
+            f"there is no ledger at {url}, in its schema {url.schema!r}. Check the URL, or create one: "
+            "Ledger.create(url), or matrixdp ledger new."
         )
-    found = None if ledger is None else connection.execute(f"SELECT * FROM {schema}.ledger").fetchone()  # noqa: S608
+    found = connection.execute(f"SELECT * FROM {url.schema}.ledger").fetchone() if "ledger" in tables else None  # noqa: S608
     if found is None or len(found) != 3 or found[1] != POSTGRES_FORMAT:
         raise LedgerError(
-            f"{url} is not a matrixdp ledger: its schema {schema!r} holds other tables. Check the URL, or add the "
+            f"{url} is not a matrixdp ledger: its schema {url.schema!r} holds other tables. Check the URL, or add the "
             "option schema=NAME to it."
         )
     require_version(found[2], POSTGRES_VERSION, str(url))
-    _require_durability(fsync, url)
-
-
-def _require_durability(fsync: str, url: PostgresURL) -> None:
-    """Raise a `LedgerError` if the server does not write commits to the disk."""
-    if fsync != "on":
-        raise LedgerError(
-            f"{url}: the server runs with fsync = off, so it may lose charges when its machine stops. Nothing was "
-            "charged. Set fsync = on in its configuration."
-        )

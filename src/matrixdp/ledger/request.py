@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from matrixdp.errors import LedgerError, ParameterError, RequestPendingError
@@ -19,46 +18,43 @@ _LONGEST_SHOWN = 60
 _ABSENT = object()
 
 
-@dataclass(frozen=True)
-class ChargeRequest:
-    """An event, its description and the options of its request as JSON content; any may be omitted."""
+def request_content(
+    event: Event | None, description: Mapping[str, Any] | None, options: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """A request for a charge as JSON content; any part may be omitted."""
+    content: dict[str, Any] = {}
+    if event is not None:
+        content["event"] = event_to_json(event)
+    if description is not None:
+        content["description"] = _to_plain_json(description, "description")
+    if options is not None:
+        content["options"] = shorten_options(_to_plain_json(options, "options"))
+    return content
 
-    content: Mapping[str, Any]
 
-    @classmethod
-    def from_event(
-        cls, event: Event | None, description: Mapping[str, Any] | None, options: Mapping[str, Any] | None = None
-    ) -> ChargeRequest:
-        """The request for an event, or a `ParameterError` if it cannot be written as JSON."""
-        content: dict[str, Any] = {}
-        if event is not None:
-            content["event"] = event_to_json(event)
-        if description is not None:
-            content["description"] = _to_plain_json(description, "description")
-        if options is not None:
-            content["options"] = shorten_options(_to_plain_json(options, "options"))
-        return cls(content)
+def require_match(wanted: Mapping[str, Any], charge: Row) -> None:
+    """Raise a `LedgerError` if an earlier `charge` with the same id was for something else than the `wanted` content.
 
-    def require_match(self, charge: Row) -> None:
-        """Raise a `LedgerError` if an earlier `charge` with the same id was for something else.
-
-        Earlier versions stored no options; then the event and the description are compared, and nothing else.
-        """
-        earlier = charge.content()
-        for part in ("options", "description", "event"):
-            if part not in self.content or (part == "options" and part not in earlier):
-                continue
-            name = part if part == "event" else ""
-            if differences := find_differences(earlier[part], self.content[part], name):
-                raise changed_request_error(charge.dataset, charge.request, f"at entry {charge.entry} ", differences)
+    Earlier versions stored no options; then the event and the description are compared, and nothing else.
+    """
+    earlier = charge.content()
+    for part in ("options", "description", "event"):
+        if part not in wanted or (part == "options" and part not in earlier):
+            continue
+        name = part if part == "event" else ""
+        if differences := find_differences(earlier[part], wanted[part], name):
+            raise changed_request_error(charge.dataset, charge.request, f"at entry {charge.entry} ", differences)
 
 
 def changed_request_error(
     dataset: str | None, request: str | None, where: str, differences: Sequence[Difference]
 ) -> LedgerError:
-    """The error for a request id that is used again with other options."""
+    """The error for a request id that is used again with other options; the first differences are named."""
+    words = [str(one) for one in differences[:_MOST_SHOWN]]
+    if len(differences) > _MOST_SHOWN:
+        words.append(f"{len(differences) - _MOST_SHOWN} more differ")
     return LedgerError(
-        f"request {request!r} of {dataset!r} was charged {where}with other options: {list_differences(differences)}. "
+        f"request {request!r} of {dataset!r} was charged {where}with other options: {'; '.join(words)}. "
         "Repeat the request with its first options, or use another request id, which is charged as a new release."
     )
 
@@ -100,20 +96,14 @@ class Difference(NamedTuple):
     new: Any
 
     def __str__(self) -> str:
-        if _is_hash(self.old) or _is_hash(self.new):
+        if any(isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value) for value in (self.old, self.new)):
             return f"{self.name} has other values now"
         was, now = ("not given" if value is _ABSENT else _shorten(value) for value in (self.old, self.new))
         return f"{self.name} was {was} and is {now} now"
 
 
 def shorten_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """`options` as they are stored and compared: values of more than 10,000 characters are replaced by their SHA-256.
-
-    Examples
-    --------
-    >>> shorten_options({"clip": True, "points": [0] * 9999})["clip"]
-    True
-    """
+    """`options` as they are stored and compared: the SHA-256 replaces values of more than 10,000 characters."""
     return {name: _shorten_value(value) for name, value in options.items()}
 
 
@@ -125,20 +115,12 @@ def find_differences(old: Any, new: Any, name: str = "") -> list[Difference]:
     >>> print(*find_differences({"bounds": {"upper": [1, 2]}}, {"bounds": {"upper": [1, 3]}}))
     bounds.upper[1] was 2 and is 3 now
     """
-    return sorted(_walk(old, new, name), key=_order)
 
+    def order(one: Difference) -> tuple[bool, int, int]:
+        nesting = one.name.count(".") + one.name.count("[")
+        return _ABSENT in (one.old, one.new), nesting, len(str(one))
 
-def list_differences(differences: Sequence[Difference]) -> str:
-    """The first differences in words, and the number of the others."""
-    words = [str(one) for one in differences[:_MOST_SHOWN]]
-    if len(differences) > _MOST_SHOWN:
-        words.append(f"{len(differences) - _MOST_SHOWN} more differ")
-    return "; ".join(words)
-
-
-def _order(one: Difference) -> tuple[bool, int, int]:
-    nesting = one.name.count(".") + one.name.count("[")
-    return _ABSENT in (one.old, one.new), nesting, len(str(one))
+    return sorted(_walk(old, new, name), key=order)
 
 
 def _shorten_value(value: Any) -> Any:
@@ -179,7 +161,3 @@ def _shorten(value: Any) -> str:
         value = value["array"]
     text = repr(value) if isinstance(value, str) else canonical_json(value)
     return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."
-
-
-def _is_hash(value: Any) -> bool:
-    return isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value) is not None

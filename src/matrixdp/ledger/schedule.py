@@ -20,7 +20,6 @@ from matrixdp.privacy import Privacy, check_privacy
 _MOST_RELEASES = 10**9
 _DAYS = {"hour": Fraction(1, 24), "day": Fraction(1), "night": Fraction(1), "week": Fraction(7)}
 _MONTHS = {"month": 1, "year": 12}
-_SHORTEST_MONTH, _LONGEST_MONTH, _LONGEST_YEAR = 28, 31, 366
 _PERIOD = re.compile(r"\s*([0-9]{1,9})?\s*(hour|day|night|week|month|year)s?\s*", re.IGNORECASE)
 
 
@@ -53,52 +52,6 @@ class Schedule:
     total_epsilon: float
 
 
-@dataclass(frozen=True)
-class Period:
-    """A length of time: a number of days, or of months, whose lengths in days differ.
-
-    Examples
-    --------
-    >>> Period.parse("2 weeks"), Period.parse("1year")
-    (Period(days=Fraction(14, 1), months=0), Period(days=Fraction(0, 1), months=12))
-    """
-
-    days: Fraction = Fraction(0)
-    months: int = 0
-
-    @classmethod
-    def parse(cls, text: str, name: str = "period") -> Period:
-        """The period that a text such as ``"night"`` or ``"2 weeks"`` names.
-
-        Parameters
-        ----------
-        text : str
-            A number, 1 if it is left out, and a unit: hour, day, night, week, month or year.
-        name : str
-            Of the parameter, for the message.
-        """
-        found = _PERIOD.fullmatch(text) if isinstance(text, str) else None
-        number = int(found[1] or 1) if found else 0
-        if found is None or number == 0:
-            raise ParameterError(
-                f"{name} must be hour, day, night, week, month or year, with or without a number (such as '2 weeks'), "
-                f"got {show(text)} instead."
-            )
-        unit = found[2].lower()
-        return cls(months=number * _MONTHS[unit]) if unit in _MONTHS else cls(days=number * _DAYS[unit])
-
-    @property
-    def shortest(self) -> Fraction:
-        """Its smallest number of days."""
-        return self.days + self.months * _SHORTEST_MONTH
-
-    @property
-    def longest(self) -> Fraction:
-        """Its largest number of days, or more."""
-        years, months = divmod(self.months, 12)
-        return self.days + years * _LONGEST_YEAR + months * _LONGEST_MONTH
-
-
 def count_releases(every: str, duration: str | int) -> int:
     """The number of releases in a time, rounded up.
 
@@ -119,16 +72,30 @@ def count_releases(every: str, duration: str | int) -> int:
     >>> count_releases("month", "1 year")
     12
     """
-    period = Period.parse(every, "every")
+    days, months = _parse_period(every, "every")
     if isinstance(duration, str) and not re.fullmatch("[0-9]{1,18}", duration):
-        time = Period.parse(duration, "the duration")
-        if period.months and time.months:
-            releases = math.ceil(Fraction(time.months, period.months))
+        all_days, all_months = _parse_period(duration, "the duration")
+        if months and all_months:
+            releases = math.ceil(Fraction(all_months, months))
         else:
-            releases = math.ceil(time.longest / period.shortest)
+            longest = all_days + all_months // 12 * 366 + all_months % 12 * 31
+            releases = math.ceil(longest / (days + months * 28))
     else:
         releases = int(duration) if isinstance(duration, str) else duration
     return check_releases(releases)
+
+
+def _parse_period(text: str, name: str) -> tuple[Fraction, int]:
+    """A time such as ``"night"`` or ``"2 weeks"`` as days or months, whose lengths in days differ."""
+    found = _PERIOD.fullmatch(text) if isinstance(text, str) else None
+    number = int(found[1] or 1) if found else 0
+    if found is None or number == 0:
+        raise ParameterError(
+            f"{name} must be hour, day, night, week, month or year, with or without a number (such as '2 weeks'), "
+            f"got {show(text)} instead."
+        )
+    unit = found[2].lower()
+    return number * _DAYS.get(unit, Fraction(0)), number * _MONTHS.get(unit, 0)
 
 
 def check_releases(releases: int) -> int:

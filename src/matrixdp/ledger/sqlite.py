@@ -12,22 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from matrixdp.errors import LedgerError
+from matrixdp.ledger import place
 from matrixdp.ledger.audit import audit
 from matrixdp.ledger.entries import Author
 from matrixdp.ledger.journal import Journal
-from matrixdp.ledger.place import (
-    file_id,
-    find_leftovers,
-    find_place,
-    peek_place,
-    read_mark,
-    require_original_gone,
-    require_own_journal,
-    require_place,
-    write_mark,
-    write_place,
-)
-from matrixdp.ledger.schema import HEAD_QUERY, SQLITE_ID, SQLITE_VERSION, sqlite_statements
+from matrixdp.ledger.schema import SQLITE_ID, SQLITE_VERSION, sqlite_statements
 from matrixdp.ledger.store import Store, append_first, require_version
 from matrixdp.ledger.values import Head
 
@@ -48,17 +37,18 @@ _REMEDIES = {
 _SETTINGS = ("synchronous = EXTRA", "fullfsync = ON", "temp_store = MEMORY", "trusted_schema = OFF")
 
 
-class SQLiteTransaction:
-    """A transaction of a connection, as a `Journal` uses it."""
+class SQLiteJournal(Journal):
+    """A transaction of a connection."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: sqlite3.Connection, location: str, author: Author | None = None) -> None:
         self.connection = connection
+        super().__init__(location, author)
 
     def execute(self, sql: str, values: Sequence[object] = ()) -> Iterator[tuple[Any, ...]]:
         """The rows of a statement."""
         return self.connection.execute(sql, values)
 
-    def insert(self, sql: str, rows: Sequence[Sequence[object]]) -> None:
+    def execute_all(self, sql: str, rows: Sequence[Sequence[object]]) -> None:
         """Run a statement once for each of the rows."""
         self.connection.executemany(sql, rows)
 
@@ -88,12 +78,7 @@ class SQLiteStore(Store):
         self._connection: sqlite3.Connection | None = None
         self._file_id: tuple[int, int] | None = None
         self._moving = False
-        super().__init__(timeout)
-
-    @property
-    def address(self) -> Path:
-        """Path of the file."""
-        return self.path
+        super().__init__(path, timeout)
 
     def create(self, author: Author, fill: Callable[[Journal], object] = append_first) -> None:
         """Create a new file, which only its owner may read, with the entries that `fill` appends."""
@@ -113,13 +98,13 @@ class SQLiteStore(Store):
                 connection.execute("BEGIN IMMEDIATE")
                 for statement in sqlite_statements():
                     connection.execute(statement)
-                write_place(connection, find_place(self.path))
-                fill(Journal(SQLiteTransaction(connection), str(self.path), author))
+                place.write_place(connection, place.find_place(self.path))
+                fill(SQLiteJournal(connection, self.location, author))
                 connection.execute("COMMIT")
         except BaseException as error:
             self.path.unlink()
             if isinstance(error, sqlite3.Error):
-                raise ledger_error(error, self.path) from error
+                raise self._translate(error) from error
             raise
         with contextlib.suppress(OSError):  # not every system can open a directory
             _sync(self.path.parent)
@@ -131,7 +116,7 @@ class SQLiteStore(Store):
         """
         if not isinstance(target, SQLiteStore):
             raise target.not_a_file()
-        with _new_file(target.path) as draft:
+        with target._new_file() as draft:
             with self.reading() as journal, contextlib.closing(connect(draft, self.timeout)) as copy:
                 head = journal.head()
                 _copy(journal, copy)
@@ -145,19 +130,17 @@ class SQLiteStore(Store):
         if not isinstance(backup, SQLiteStore):
             raise backup.not_a_file()
         try:
-            with _new_file(self.path) as draft:
+            with self._new_file() as draft:
                 with backup.reading() as journal, contextlib.closing(connect(draft, self.timeout)) as copy:
                     head = audit(journal)
-                    recorded = peek_place(backup.path)
-                    if recorded is not None:
-                        require_original_gone(recorded, self.path)
+                    place.require_original_gone(place.peek_place(backup.path), self.path)
                     _copy(journal, copy)
                     copy.execute("BEGIN IMMEDIATE")
-                    new = Journal(SQLiteTransaction(copy), self.location, author).append_restore(head)
-                    write_place(copy, find_place(self.path, draft))
+                    new = SQLiteJournal(copy, self.location, author).append("restore", {"backup": vars(head)})
+                    place.write_place(copy, place.find_place(self.path, draft))
                     copy.execute("COMMIT")
-                write_mark(draft, new)
-                for leftover in find_leftovers(self.path):
+                place.write_mark(draft, new)
+                for leftover in place.find_leftovers(self.path):
                     leftover.rename(f"{leftover}.{secrets.token_hex(4)}.old")
             return head
         finally:
@@ -165,47 +148,47 @@ class SQLiteStore(Store):
 
     def confirm_move(self, author: Author) -> Head:
         """Record that the file was moved here, after a check of the whole ledger; the new head."""
-        recorded = peek_place(self.path)
-        if recorded is not None:
-            require_original_gone(recorded, self.path)
+        recorded = place.peek_place(self.path)
+        place.require_original_gone(recorded, self.path)
         with self._lock:
             self._moving = True
             try:
                 with self.writing(author) as journal:
-                    here = find_place(self.path)
+                    here = place.find_place(self.path)
                     if recorded is None or recorded.matches(here):
                         return journal.head()
                     audit(journal)
                     head = journal.append("move", {"from": recorded.path, "to": here.path})
-                    write_place(self._open(), here)
+                    place.write_place(self._open(), here)
                 return head
             finally:
                 self._moving = False
                 self.close()
 
-    def _begin(self, *, writing: bool) -> SQLiteTransaction:
-        require_own_journal(self.path)  # before SQLite uses it
+    def _begin(self, author: Author | None) -> SQLiteJournal:
+        place.require_own_journal(self.path)  # before SQLite uses it
         connection = self._open()
-        connection.execute("BEGIN IMMEDIATE" if writing else "BEGIN DEFERRED")
+        connection.execute("BEGIN DEFERRED" if author is None else "BEGIN IMMEDIATE")
         self._require_same_file()
-        _require_schema(connection, self.path)
-        if writing and connection.execute("PRAGMA journal_mode").fetchone() == ("wal",):
-            connection.execute("ROLLBACK")
-            self._leave_log(connection)
-            return self._begin(writing=True)
-        if writing:
+        self._require_schema(connection)
+        journal = SQLiteJournal(connection, self.location, author)
+        if author is not None:
+            if connection.execute("PRAGMA journal_mode").fetchone() == ("wal",):
+                connection.execute("ROLLBACK")
+                self._leave_log(connection)
+                return self._begin(author)
             if not self._moving:
-                require_place(connection, self.path)
-            self._require_mark(connection)
-        return SQLiteTransaction(connection)
+                place.require_place(connection, self.path)
+            place.require_mark(connection, self.path)
+        return journal
 
     def _commit(self, *, writing: bool) -> None:
         connection = self._open()
-        head = Head(*connection.execute(HEAD_QUERY).fetchone())
+        head = SQLiteJournal(connection, self.location).head()
         connection.execute("COMMIT")
         self._require_same_file("What was just charged may be in the other file only, so nothing was released")
         if writing:
-            write_mark(self.path, head)
+            place.write_mark(self.path, head)
 
     def _roll_back(self) -> None:
         try:
@@ -221,11 +204,18 @@ class SQLiteStore(Store):
                 connection.close()
 
     def _translate(self, error: Exception) -> LedgerError:
-        return ledger_error(error, self.path)
+        code = getattr(error, "sqlite_errorcode", None)
+        if code in (sqlite3.SQLITE_READONLY_ROLLBACK, sqlite3.SQLITE_READONLY_RECOVERY):
+            return LedgerError(
+                f"{self.path}: a write to it was interrupted, and must be undone by a user who may write the file and "
+                f"its directory: matrixdp ledger show {self.path}"
+            )
+        what = "SQLite refused" if code is None else _REMEDIES.get(code & 0xFF, "SQLite refused")
+        return LedgerError(f"{self.path}: {what} ({error}). Nothing was released.")
 
     def _open(self) -> sqlite3.Connection:
         if self._connection is None:
-            found = file_id(self.path)
+            found = place.file_id(self.path)
             if found is None:
                 raise LedgerError(
                     f"there is no ledger at {self.path}. Check the path, or create one: Ledger.create(path)."
@@ -243,26 +233,51 @@ class SQLiteStore(Store):
             )
         _leave_log(connection, self.timeout)
 
-    def _require_mark(self, connection: sqlite3.Connection) -> None:
-        """Raise a `LedgerError` if the entry that is marked on the file is not in it: an old copy replaced it."""
-        mark = read_mark(self.path)
-        if mark is None:
-            return
-        found = connection.execute("SELECT hash FROM entries WHERE entry = ?", (mark.entry,)).fetchone()
-        if found != (mark.hash,):
-            raise LedgerError(
-                f"{self.path} was replaced by an earlier copy of itself, or by another ledger: entry {mark.entry}, "
-                "which was written to this file, is not in it. Nothing was charged. Put the latest file back; "
-                f"if it is lost: matrixdp ledger restore {self.path} NEW"
-            )
-
     def _require_same_file(self, result: str = "Nothing was charged") -> None:
         """Raise a `LedgerError` if the file was removed or replaced: a charge to it would be lost."""
-        if file_id(self.path) != self._file_id:
+        if place.file_id(self.path) != self._file_id:
             self._disconnect()
             raise LedgerError(
                 f"{self.path} was removed or replaced while it was open. {result}. Put it back, or open it again."
             )
+
+    def _require_schema(self, connection: sqlite3.Connection) -> None:
+        """Raise a `LedgerError` unless the file is a ledger of the version that is written today."""
+        found, version = (
+            connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")
+        )
+        if found != SQLITE_ID:
+            raise LedgerError(
+                f"{self.path} is not a matrixdp ledger, or its creation was interrupted. Check the path. If the file "
+                "is not needed, remove it and create a ledger there: Ledger.create(path)."
+            )
+        require_version(version, SQLITE_VERSION, self.location)
+
+    @contextlib.contextmanager
+    def _new_file(self) -> Iterator[Path]:
+        """A new file beside the path, which gets that name once it is complete; an existing file is never replaced."""
+        draft = self.path.with_name(f".{self.path.name}.{secrets.token_hex(4)}.part")
+        try:
+            if os.path.lexists(self.path):
+                raise FileExistsError
+            os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+            try:
+                yield draft
+                _sync(draft)
+                _publish(draft, self.path)
+            finally:
+                draft.unlink(missing_ok=True)
+            _sync(self.path.parent)
+        except FileExistsError:
+            raise LedgerError(
+                f"{self.path} already exists and is not replaced. Choose another path, or move that file away first."
+            ) from None
+        except OSError as error:
+            raise LedgerError(
+                f"{self.path} cannot be written: {error.strerror}. Choose a path in a writable directory."
+            ) from None
+        except sqlite3.Error as error:
+            raise self._translate(error) from error
 
 
 def connect(path: Path, timeout: float) -> sqlite3.Connection:
@@ -277,29 +292,6 @@ def connect(path: Path, timeout: float) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
-
-
-def ledger_error(error: Exception, path: Path) -> LedgerError:
-    """The `LedgerError` for an error of SQLite, with the file and the remedy."""
-    code = getattr(error, "sqlite_errorcode", None)
-    if code in (sqlite3.SQLITE_READONLY_ROLLBACK, sqlite3.SQLITE_READONLY_RECOVERY):
-        return LedgerError(
-            f"{path}: a write to it was interrupted, and must be undone by a user who may write the file and its "
-            f"directory: matrixdp ledger show {path}"
-        )
-    what = "SQLite refused" if code is None else _REMEDIES.get(code & 0xFF, "SQLite refused")
-    return LedgerError(f"{path}: {what} ({error}). Nothing was released.")
-
-
-def _require_schema(connection: sqlite3.Connection, path: Path) -> None:
-    """Raise a `LedgerError` unless the file is a ledger of the version that is written today."""
-    found, version = (connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version"))
-    if found != SQLITE_ID:
-        raise LedgerError(
-            f"{path} is not a matrixdp ledger, or its creation was interrupted. Check the path. If the file "
-            "is not needed, remove it and create a ledger there: Ledger.create(path)."
-        )
-    require_version(version, SQLITE_VERSION, str(path))
 
 
 def _leave_log(connection: sqlite3.Connection, timeout: float) -> None:
@@ -326,37 +318,9 @@ def _guards(connection: sqlite3.Connection) -> set[tuple[str, str]]:
 
 def _copy(journal: Journal, copy: sqlite3.Connection) -> None:
     """Copy the database of a transaction, as it is in this transaction."""
-    transaction = journal.transaction
-    assert isinstance(transaction, SQLiteTransaction)
-    transaction.connection.backup(copy)
+    assert isinstance(journal, SQLiteJournal)
+    journal.connection.backup(copy)
     _leave_log(copy, timeout=0.0)
-
-
-@contextlib.contextmanager
-def _new_file(target: Path) -> Iterator[Path]:
-    """A new file beside `target`, which gets that name once it is complete; an existing file is never replaced."""
-    draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
-    try:
-        if os.path.lexists(target):
-            raise FileExistsError
-        os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-        try:
-            yield draft
-            _sync(draft)
-            _publish(draft, target)
-        finally:
-            draft.unlink(missing_ok=True)
-        _sync(target.parent)
-    except FileExistsError:
-        raise LedgerError(
-            f"{target} already exists and is not replaced. Choose another path, or move that file away first."
-        ) from None
-    except OSError as error:
-        raise LedgerError(
-            f"{target} cannot be written: {error.strerror}. Choose a path in a writable directory."
-        ) from None
-    except sqlite3.Error as error:
-        raise ledger_error(error, target) from error
 
 
 def _publish(draft: Path, target: Path) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 import threading
 import weakref
 from abc import ABC, abstractmethod
@@ -15,8 +16,8 @@ from collections.abc import Callable, Iterator
 
 from matrixdp.errors import LedgerError, MatrixDPError
 from matrixdp.ledger.audit import audit
-from matrixdp.ledger.entries import Author, create_content
-from matrixdp.ledger.journal import Journal, Transaction
+from matrixdp.ledger.entries import Author
+from matrixdp.ledger.journal import Journal
 from matrixdp.ledger.location import Location
 from matrixdp.ledger.values import Head
 
@@ -24,8 +25,8 @@ _BLOCK = 2000  # entries that are copied at a time
 
 
 def append_first(journal: Journal) -> None:
-    """Append the first entry of a new ledger."""
-    journal.append("create", create_content())
+    """Append the first entry of a new ledger: unique to it, and every later hash depends on it."""
+    journal.append("create", {"ledger": secrets.token_hex(16)})
 
 
 def require_version(found: int, supported: int, location: str) -> None:
@@ -47,10 +48,11 @@ class Store(ABC):
     When a `writing` block ends without an error, its entries are durable.
     """
 
-    driver_errors: tuple[type[Exception], ...]
-    """Errors of the database driver, which `_translate` turns into a `LedgerError`."""
+    driver_errors: tuple[type[Exception], ...]  # of the database driver
 
-    def __init__(self, timeout: float) -> None:
+    def __init__(self, address: Location, timeout: float) -> None:
+        self.address = address  # what opens this ledger again: a path, or a URL with its password if it has one
+        self.location = str(address)  # for messages, without a password
         self.timeout = timeout
         self._lock = threading.RLock()
         self._first_hash: str | None = None
@@ -61,16 +63,6 @@ class Store(ABC):
     def __del__(self) -> None:
         self._disconnect()
 
-    @property
-    @abstractmethod
-    def address(self) -> Location:
-        """What opens this ledger again: a path, or a URL with its password if it has one."""
-
-    @property
-    def location(self) -> str:
-        """Path or URL as shown in messages, without a password."""
-        return str(self.address)
-
     @abstractmethod
     def create(self, author: Author, fill: Callable[[Journal], object] = append_first) -> None:
         """Create a new ledger with the entries that `fill` appends, durable when this returns.
@@ -78,13 +70,13 @@ class Store(ABC):
         Raises a `LedgerError` if there is anything in its place.
         """
 
-    def back_up(self, target: Store) -> Head:
-        """Copy the ledger, which may be in use, to the new file `target`; the head of the copy."""
-        raise LedgerError(f"{self.location} is not a file. Back it up with the tools of its database.")
-
     @abstractmethod
     def restore(self, backup: Store, author: Author) -> Head:
         """Make a new ledger here from a backup, with an entry that says so; the head of the backup."""
+
+    def back_up(self, target: Store) -> Head:
+        """Copy the ledger, which may be in use, to the new file `target`; the head of the copy."""
+        raise self.not_a_file()
 
     def confirm_move(self, author: Author) -> Head:
         """Record that the file was moved here, after a check of the whole ledger; the new head."""
@@ -95,8 +87,8 @@ class Store(ABC):
         return LedgerError(f"{self.location} is not a file. Use the tools of its database, or matrixdp ledger copy.")
 
     @abstractmethod
-    def _begin(self, *, writing: bool) -> Transaction:
-        """Connect if necessary, check that this is a ledger, and begin a transaction. A writer excludes others."""
+    def _begin(self, author: Author | None) -> Journal:
+        """Connect, check that this is a ledger, and begin a transaction; with an author, other writers are excluded."""
 
     @abstractmethod
     def _commit(self, *, writing: bool) -> None:
@@ -129,16 +121,19 @@ class Store(ABC):
 
     @contextlib.contextmanager
     def _transaction(self, author: Author | None) -> Iterator[Journal]:
-        writing = author is not None
         with self._lock:
             try:
-                self._require_own_process()
-                journal = Journal(self._begin(writing=writing), self.location, author)
+                if self._pid != os.getpid():
+                    raise LedgerError(
+                        f"{self.location}: this process was forked without Python's knowledge, and may not use the "
+                        "ledger. Start it with multiprocessing or subprocess."
+                    )
+                journal = self._begin(author)
                 self._require_same_ledger(journal)
-                if writing:
+                if author is not None:
                     journal.require_intact_end()
                 yield journal
-                self._commit(writing=writing)
+                self._commit(writing=author is not None)
             except self.driver_errors as error:
                 self._disconnect()  # its state is unknown; the next use opens a new one
                 raise self._translate(error) from error
@@ -153,13 +148,6 @@ class Store(ABC):
             except BaseException:
                 self._roll_back()
                 raise
-
-    def _require_own_process(self) -> None:
-        if self._pid != os.getpid():
-            raise LedgerError(
-                f"{self.location}: this process was forked without Python's knowledge, and may not use the "
-                "ledger. Start it with multiprocessing or subprocess."
-            )
 
     def _require_same_ledger(self, journal: Journal) -> None:
         """Raise a `LedgerError` if this is not the ledger that was first opened: their first entries differ."""

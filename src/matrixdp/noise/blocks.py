@@ -28,17 +28,8 @@ Draw = Callable[[Stream, slice], None]
 def draw_blocks(stream: Stream, size: int, make_draw: Callable[[], Draw], *, block: int = BLOCK) -> None:
     """Call ``draw(stream_of_the_block, places)`` for each block of `size` places, on several threads.
 
-    Parameters
-    ----------
-    stream : Stream
-        Source of the secret from which the streams of the blocks are derived.
-    size : int
-        Number of places.
-    make_draw : callable
-        Called once in each thread; returns `draw`, with buffers of its own. What `draw` does depends on its arguments
-        only, since blocks are drawn in any order.
-    block : int
-        Number of places in a block; must not depend on the number of threads.
+    `make_draw` is called once in each thread and returns `draw`, with buffers of its own. What `draw` does depends on
+    its arguments only, since blocks are drawn in any order, and `block` must not depend on the number of threads.
     """
     key = BlockKey(stream)
     starts = iter(range(0, size, block))
@@ -78,13 +69,7 @@ def _start_threads(target: Callable[[], None], count: int) -> list[threading.Thr
 
 
 def read_threads(value: str | None) -> int:
-    """Number of threads for a value of ``MATRIXDP_THREADS``: one per core that this process may use by default.
-
-    Examples
-    --------
-    >>> read_threads("3")
-    3
-    """
+    """Number of threads for a value of ``MATRIXDP_THREADS``: one per core that this process may use by default."""
     if not value:
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
         return min(cores or 1, _MOST)

@@ -21,22 +21,9 @@ class EdgeNoise(NoiseStructure):
 
     Weights of edges are the sum of three parts that permutations of the nodes keep apart: the total weight (1
     dimension), the other differences of degrees (n - 1) and the rest (n (n - 3)/2). The noise has one standard
-    deviation in each. A map with one number for each part is ``x_ij -> a x_ij + b (d_i + d_j) + c t``, d the degrees
-    and t the total weight, so that no matrix over edges is needed.
-
-    Attributes
-    ----------
-    nodes : int
-    deviations : float64 array of shape (3,)
-        Standard deviations of total, degrees and rest, in units of the variance of the sides' noise; equal for two
-        nodes, which have one edge.
-
-    Examples
-    --------
-    >>> noise = EdgeNoise.least(34)
-    >>> unit = MatrixGaussian(Covariance.identity(34), Covariance.identity(34))
-    >>> round(float(noise.variances(unit).sum()) * noise.squared_change, 1)  # 2380 for independent noise
-    1595.1
+    deviation in each: `deviations`, of shape (3,), in units of the variance of the sides' noise, and equal for two
+    nodes, which have one edge. A map with one number for each part is ``x_ij -> a x_ij + b (d_i + d_j) + c t``, d the
+    degrees and t the total weight, so that no matrix over edges is needed.
     """
 
     nodes: int

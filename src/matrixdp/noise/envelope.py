@@ -42,12 +42,6 @@ def exp_bounds(numerator: int, denominator: int, bits: int) -> tuple[int, int]:
 
     Both arguments are non-negative. The exponent is halved until it is below 2^-8, the alternating series is summed
     with every term rounded outwards, and the sum is squared back with outward rounding.
-
-    Examples
-    --------
-    >>> low, high = exp_bounds(1, 1, 20)
-    >>> low <= 2**20 * 0.36787944117144233 <= high <= low + 2
-    True
     """
     halvings = (numerator // denominator).bit_length() + 8
     work = bits + halvings + 16
@@ -127,14 +121,9 @@ class Envelope:
         return terms[0] - self.level, *terms[1:]
 
     def compare(self, words: NDArray[np.uint64], uniform: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the height of the curve above each point, in cells, to within `error`.
+        """Return the height of the curve above each point, in cells, to within `error`, of shape (n,).
 
-        Parameters
-        ----------
-        words : uint64 array of shape (n,)
-            Words whose cell is not certain.
-        uniform : float64 array of shape (n,)
-            Height inside the cell.
+        `words` are uint64 words of shape (n,) whose cell is not certain, `uniform` the heights inside their cells.
         """
         index = (words >> _PLACE_SHIFT).view(np.int64) - 2 * self.certain
         place = (words & _PLACE_MASK).astype(np.float64) - _MIDDLE

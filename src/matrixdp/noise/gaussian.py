@@ -143,15 +143,7 @@ def _output(shape: int | tuple[int, ...] | None, out: NDArray[np.int64] | None) 
 
 
 class Sampler:
-    """Draws on one grid, with buffers that are used again.
-
-    Parameters
-    ----------
-    bits : int
-        Logarithm to base 2 of the standard deviation.
-    size : int
-        Number of entries of the whole draw.
-    """
+    """Draws on one grid of ``2^-bits`` standard deviations, with buffers for a draw of `size` entries, used again."""
 
     def __init__(self, bits: int, size: int) -> None:
         self._shift = np.array(FINEST - bits)  # without dimensions: faster than a number in short operations

@@ -1,8 +1,8 @@
 """Exact Gaussian integers that are numbered, for GPUs: draw i is a function of a key and of i alone.
 
-So draws can be made by any number of threads in any order, on a GPU (`noise/draws.cu`) as in this module, with the same
-bits. GPUs have no instruction for AES, and ChaCha20 (RFC 8439) needs additions, exclusive ors and rotations of 32-bit
-words only: all random words come from it, with the key of the call:
+So draws can be made by any number of threads in any order, on a GPU (`noise/draws.cu`) and, where a comparison must be
+exact, in this module. GPUs have no instruction for AES, and ChaCha20 (RFC 8439) needs additions, exclusive ors and
+rotations of 32-bit words only: all random words come from it, with the key of the call:
 
 - the candidate of draw i is word ``i mod 8`` of the block with counter ``i // 8`` and nonce 0;
 - attempt a = 0, 1, ... of draw i has the block with counter i and nonce a + 1. Its word 0 is the height with which a
@@ -32,10 +32,6 @@ from matrixdp.errors import ParameterError
 from matrixdp.noise.envelope import CELL_BITS, FINEST, PLACE_BITS, envelope, narrow, settle
 from matrixdp.noise.stream import Stream
 
-_CONSTANTS = np.frombuffer(b"expand 32-byte k", "<u4")
-_COLUMNS = [(i, 4 + i, 8 + i, 12 + i) for i in range(4)]
-_DIAGONALS = [(i, 4 + (i + 1) % 4, 8 + (i + 2) % 4, 12 + (i + 3) % 4) for i in range(4)]
-_CERTAIN = np.uint64(PLACE_BITS + 1)
 _CHUNK, _SMALLEST = 1 << 27, 1 << 23  # draws for one launch
 _FEW = 1 << 16  # chunks below this have memory for all of their candidates in the list
 _THREADS, _BLOCKS = 256, 8  # of a block, and for each multiprocessor
@@ -43,51 +39,11 @@ _LEFT, _ENTRY = 127, 11  # draws of a chunk that the host can settle, of which f
 _KEY = np.dtype([(f"word{i}", np.uint32) for i in range(8)])
 
 
-def chacha_blocks(key: bytes, counters: NDArray[np.uint64], nonce: int = 0) -> NDArray[np.uint64]:
-    """Return the 64-byte blocks of some counters, as eight 64-bit words each.
-
-    Parameters
-    ----------
-    key : 32 bytes
-    counters : uint64 array of shape (n,)
-        The first 64 bits of the last row of the state.
-    nonce : int
-        The last 64 bits of it.
-
-    Returns
-    -------
-    uint64 array of shape (n, 8)
-
-    Examples
-    --------
-    >>> chacha_blocks(bytes(32), np.arange(2, dtype=np.uint64)).shape
-    (2, 8)
-    """
-    start = np.empty((16, len(counters)), np.uint32)
-    start[:4] = _CONSTANTS[:, None]
-    start[4:12] = np.frombuffer(key, "<u4")[:, None]
-    start[12], start[13] = counters & np.uint64(0xFFFFFFFF), counters >> np.uint64(32)
-    start[14], start[15] = nonce & 0xFFFFFFFF, nonce >> 32
-    state = start.copy()
-    for _ in range(10):
-        for places in (*_COLUMNS, *_DIAGONALS):
-            _quarter_round(state, *places)
-    state += start
-    return np.ascontiguousarray(state.T).view(np.uint64)
-
-
 def chacha_block(key: bytes, counter: int, nonce: int) -> list[int]:
     """Return the eight words of one block."""
     start = counter.to_bytes(8, "little") + nonce.to_bytes(8, "little")
     block = Cipher(algorithms.ChaCha20(key, start), mode=None).encryptor().update(bytes(64))
     return list(struct.unpack("<8Q", block))
-
-
-def _quarter_round(state: NDArray[np.uint32], a: int, b: int, c: int, d: int) -> None:
-    for target, source, turned, bits in ((a, b, d, 16), (c, d, b, 12), (a, b, d, 8), (c, d, b, 7)):
-        state[target] += state[source]
-        mixed = state[turned] ^ state[target]
-        state[turned] = mixed << np.uint32(bits) | mixed >> np.uint32(32 - bits)
 
 
 class _ExtraBits:
@@ -110,48 +66,6 @@ class _ExtraBits:
         return found
 
 
-def draw_indexed(key: bytes, bits: int, first: int, count: int) -> NDArray[np.int64]:
-    """Return draws number ``first, first + 1, ...`` of a key: ``floor(G)`` with ``G ~ N(0, 4^bits)``.
-
-    For tests and small numbers of draws; the kernels make the same draws.
-
-    Examples
-    --------
-    >>> whole = draw_indexed(bytes(32), 40, 0, 20)
-    >>> bool((draw_indexed(bytes(32), 40, 7, 5) == whole[7:12]).all())
-    True
-    """
-    table, shift = envelope(), FINEST - bits
-    blocks = np.arange(first // 8, (first + count + 7) // 8, dtype=np.uint64)
-    words = chacha_blocks(key, blocks).reshape(-1)[first % 8 : first % 8 + count]
-    out = _values(words) >> shift
-    left = np.flatnonzero(words >> _CERTAIN >= table.certain)
-    words = words[left]
-    for attempt in range(1 << 32):
-        if not left.size:
-            break
-        random = chacha_blocks(key, left.astype(np.uint64) + np.uint64(first), attempt + 1)
-        uniform = (random[:, 0] >> np.uint64(11)).astype(np.float64) * 2.0**-53
-        above = table.compare(words, uniform)
-        in_tail = words >> _CERTAIN == table.tail
-        unsure = (np.abs(above) <= table.error) | (in_tail & (uniform < table.tail_bound))
-        accepted = (above > table.error) & ~unsure
-        out[left[accepted]] = _values(words[accepted]) >> shift
-        for i in left[unsure]:
-            out[i] = draw_exactly(key, bits, first + int(i))
-        rejected = ~(accepted | unsure)
-        left, words = left[rejected], random[rejected, 1]
-        certain = words >> _CERTAIN < table.certain
-        out[left[certain]] = _values(words[certain]) >> shift
-        left, words = left[~certain], words[~certain]
-    return out
-
-
-def draw_exactly(key: bytes, bits: int, index: int) -> int:
-    """Return draw number `index` of a key, every comparison made in integers."""
-    return finish_exactly(key, bits, index, 0, chacha_block(key, index // 8, 0)[index % 8])
-
-
 def finish_exactly(
     key: bytes, bits: int, index: int, attempt: int, word: int, random: Sequence[int] | None = None
 ) -> int:
@@ -169,10 +83,10 @@ def finish_exactly(
             if value is not None:
                 return narrow(value >> shift)
         word = following
-    return int(_values(np.array([word], np.uint64))[0]) >> shift
+    return int(candidate_values(np.array([word], np.uint64))[0]) >> shift
 
 
-def _values(words: NDArray[np.uint64]) -> NDArray[np.int64]:
+def candidate_values(words: NDArray[np.uint64]) -> NDArray[np.int64]:
     """Candidates on the finest grid."""
     index = (words >> np.uint64(PLACE_BITS)).view(np.int64)
     return envelope().masks[index] ^ words.view(np.int64)
@@ -182,14 +96,8 @@ def _values(words: NDArray[np.uint64]) -> NDArray[np.int64]:
 class Target:
     """The destination of draws.
 
-    Attributes
-    ----------
-    name : str
-        A type of `source`, with functions ``put`` and ``put_eight`` like those of ``Integers`` in `draws.cu`.
-    content : NumPy scalar of a structured type
-        The value of that type which the kernels get.
-    source : str
-        CUDA code that defines it.
+    `name` is a type of `source`, CUDA code, with functions ``put`` and ``put_eight`` like those of ``Integers`` in
+    `draws.cu`; `content`, a NumPy scalar of a structured type, is the value of that type which the kernels get.
     """
 
     name: str

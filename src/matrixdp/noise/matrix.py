@@ -27,24 +27,13 @@ def triangle_to_vector(matrix: Floats, weight: float = SQRT2) -> Floats:
     """The lower triangle of a matrix of shape (m, m), row by row, of shape (m (m + 1)/2,).
 
     Entries off the diagonal are multiplied by `weight`; sqrt(2) preserves the Frobenius norm of a symmetric matrix.
-
-    Examples
-    --------
-    >>> triangle_to_vector(np.array([[1.0, 2.0], [2.0, 3.0]]), weight=1.5).tolist()
-    [1.0, 3.0, 3.0]
     """
     rows, columns = lower_indices(len(matrix))
     return np.asarray(matrix[rows, columns] * np.where(rows == columns, 1.0, weight))
 
 
 def vector_to_triangle(vector: Floats, size: int, weight: float = SQRT2) -> Floats:
-    """The symmetric matrix of shape (size, size) whose lower triangle `triangle_to_vector` wrote.
-
-    Examples
-    --------
-    >>> vector_to_triangle(np.array([1.0, 3.0, 3.0]), 2, weight=1.5).tolist()
-    [[1.0, 2.0], [2.0, 3.0]]
-    """
+    """The symmetric matrix of shape (size, size) whose lower triangle `triangle_to_vector` wrote."""
     rows, columns = lower_indices(size)
     out = np.empty((size, size))
     out[rows, columns] = vector / np.where(rows == columns, 1.0, weight)

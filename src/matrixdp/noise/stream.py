@@ -76,15 +76,7 @@ class Stream:
         return self._seeded
 
     def words(self, size: int, out: NDArray[np.uint64] | None = None) -> NDArray[np.uint64]:
-        """Return uniform 64-bit words.
-
-        Parameters
-        ----------
-        size : int
-            Number of words.
-        out : uint64 array of shape (size,), contiguous, optional
-            Array for the result.
-        """
+        """Return `size` uniform 64-bit words, in the contiguous uint64 array `out` if it is given."""
         out = np.empty(size, np.uint64) if out is None else out
         view = out.data.cast("B")
         with self._ready():

@@ -98,16 +98,8 @@ class Squares(SquaresTwice):
     """Measures the squares of the features once more, beside the whitened answer.
 
     The squares are ``v = weights * d`` with d the last m entries of the answer's diagonal (`SquaresTwice`). `combine`
-    returns the generalised least squares estimate.
-
-    Attributes
-    ----------
-    weights : float64 array of shape (m,)
-        In inverse units of the answer's diagonal; no less than the precisions of the sides, as quadratic forms.
-    strengths : float64 array of shape (m,)
-        Precision of each square, in units of its weight.
-    shift : float
-        What the sum of all squares loses.
+    returns the generalised least squares estimate. `weights`, of shape (m,), are in inverse units of the answer's
+    diagonal, and no less than the precisions of the sides, as quadratic forms.
     """
 
     weights: Floats

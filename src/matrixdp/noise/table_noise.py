@@ -31,12 +31,8 @@ _ZERO = -1
 class TableLayout:
     """The coordinates of the vector z of a record.
 
-    Attributes
-    ----------
-    kinds : tuple of str
-        Of each coordinate: 'constant' (the first one), 'observed', 'value' or 'level'.
-    columns : tuple of int
-        Number of the column that each coordinate belongs to; 0 for the constant.
+    `kinds` says of each coordinate whether it is 'constant' (the first one), 'observed', 'value' or 'level', and
+    `columns` the number of the column that it belongs to; 0 for the constant.
     """
 
     kinds: tuple[str, ...]
@@ -90,16 +86,10 @@ class TableLayout:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a column is in z.
+    """The place of a column in z.
 
-    Attributes
-    ----------
-    value : int
-        Position of the value of a number, or of the first level of a category.
-    observed : int
-        Position of the indicator of whether the value is there: that of the constant where it always is.
-    levels : tuple of str
-        Names of the levels of a category, none for a number.
+    `value` is the position of a number's value, or of the first level of a category; `observed` that of the indicator
+    of whether the value is there, which is the constant where it always is; `levels` the names of a category's levels.
     """
 
     value: int
@@ -110,24 +100,12 @@ class Place:
 @builtin_kind
 @dataclass(frozen=True, eq=False)
 class TableNoise(SquaresTwice):
-    """Independent noise on each distinct number of one moment matrix per group.
+    """Independent noise on each distinct number of one moment matrix per group, one below the other.
 
-    The precision of a number is the sum of ``scales_i scales_j`` over its copies (i, j). The squares of indicators and
-    values are measured once more, as `Squares` does, in each group.
-
-    Attributes
-    ----------
-    layout : TableLayout
-    groups : int
-        Number of moment matrices, one below the other.
-    counted : bool
-        Whether the entry (0, 0), the share of the records in the group, is private.
-    scales : float64 array of shape (p,)
-        Precision of each coordinate.
-    strengths : float64 array of shape (q,)
-        Additional precision of each square, in units of its scale.
-    shift : float
-        What the sum of all squares loses.
+    The precision of a number is the sum of ``scales_i scales_j`` over its copies (i, j), `scales` of shape (p,). The
+    squares of indicators and values are measured once more, as `Squares` does, in each group, with `strengths` of shape
+    (q,) in units of the scales, and `shift`. `counted` says whether the entry (0, 0), the share of the records in the
+    group, is private.
     """
 
     layout: TableLayout

@@ -53,22 +53,11 @@ _MODE_NAMES = {
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """The parts that were requested and what was measured.
+    """The parts that were requested and what was measured."""
 
-    Attributes
-    ----------
-    chosen : list of str
-        Parts, with those that they need.
-    results : dict
-        Results of each part that has trials.
-    out : Path
-        Folder of the report.
-    trials, seed : int
-    """
-
-    chosen: list[str]
-    results: dict[str, list[CellResult]]
-    out: Path
+    chosen: list[str]  # with the parts that these need
+    results: dict[str, list[CellResult]]  # of each part that has trials
+    out: Path  # folder of the report
     trials: int
     seed: int
 
@@ -82,16 +71,11 @@ class Run:
         """Seconds of the runtime table; empty if it was not requested."""
         return load_timings(self.out / "cache", _TIMES) if "runtime" in self.chosen else {}
 
-    @property
-    def simulated(self) -> bool:
-        """Whether any part ran on simulated data."""
-        return is_simulated(*self.results)
-
     @cached_property
     def claims(self) -> ReportTable:
         """The table of claims."""
         values = {(part, key): one.values for part, found in self.best.items() for key, one in found.items()}
-        return tabulate_claims(Evidence(values, self.timings), simulated=self.simulated)
+        return tabulate_claims(Evidence(values, self.timings), simulated=is_simulated(*self.results))
 
 
 def write_report(run: Run) -> Path:
@@ -106,9 +90,9 @@ def write_report(run: Run) -> Path:
         blocks = [fold("Show", _write(tables.tabulate_sweeps(swept), run.out))]
         sections.append(Section("Sweeps", blocks, anchor="sweeps"))
     sources = ", ".join(dict.fromkeys(origins(part) for part in EXPERIMENTS if part in run.results))
-    facts = [f"Trials: {run.trials}", f"Seed: {run.seed}"]
-    facts += [f"Data: {sources}{'' if run.simulated else ', as published'}"] if sources else []
-    page = make_page(facts, _list_results(run), sections, simulated=run.simulated)
+    facts, simulated = [f"Trials: {run.trials}", f"Seed: {run.seed}"], is_simulated(*run.results)
+    facts += [f"Data: {sources}{'' if simulated else ', as published'}"] if sources else []
+    page = make_page(facts, _list_results(run), sections, simulated=simulated)
     write_atomically(run.out / "report.html", render_page(page))
     return run.out / "report.html"
 

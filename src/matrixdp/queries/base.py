@@ -51,6 +51,7 @@ class MatrixQuery(ABC):
     neighbours: Neighbours
     title: str = "matrix"
     person: Person | None = None
+    public_value: float = 0.0
 
     if TYPE_CHECKING:  # properties of most queries, fields of `Query`
 
@@ -160,6 +161,8 @@ class MatrixQuery(ABC):
 
     def finish(self, matrix: Floats) -> Floats:
         """The noisy answer with its public part added; may work in place."""
+        if self.public is not None:
+            matrix[self.public] = self.public_value
         return matrix
 
     def check_request(self) -> None:  # noqa: B027  (the fields of most queries describe them)
@@ -172,7 +175,7 @@ class MatrixQuery(ABC):
 
     @property
     def public(self) -> NDArray[np.bool_] | None:
-        """Entries that no neighbour changes, and that `finish` sets to their public value."""
+        """Entries that no neighbour changes, and that `finish` sets to their `public_value`."""
         return None
 
     @property
@@ -229,14 +232,7 @@ class OfQuery:
 
 @dataclass(frozen=True, eq=False)
 class BoundedQuery(MatrixQuery):
-    """A query on a public number of records in public bounds.
-
-    Parameters
-    ----------
-    bounds : Bounds
-    records : int
-        The public number of records.
-    """
+    """A query on a public number of records in public bounds."""
 
     bounds: Bounds
     records: int
@@ -359,13 +355,7 @@ def require_replace(query: MatrixQuery, why: str) -> None:
 
 
 def person_change(query: MatrixQuery, change: Callable[[Neighbours], Sensitivity]) -> Sensitivity:
-    """The changes that one unit of a query can make.
-
-    Parameters
-    ----------
-    query : MatrixQuery
-    change : callable
-        The changes that one record can make, by the neighbours.
+    """The changes that one unit of a query can make, from those of one record, which `change` gives for the neighbours.
 
     Privacy
     -------
@@ -379,17 +369,9 @@ def person_change(query: MatrixQuery, change: Callable[[Neighbours], Sensitivity
 
 
 def find_people(records: Records, query: MatrixQuery, number: int, *, most: int) -> Iterator[People]:
-    """Yield the people in the records, shard by shard; before the last one their number is checked.
+    """Yield the people in the records, shard by shard, for a query with a person; at the last their number is checked.
 
-    Parameters
-    ----------
-    records : Records
-    query : MatrixQuery
-        With a person.
-    number : int
-        The public number of people, or of rows that count.
-    most : int
-        Where that number is private, the largest one of the domain.
+    `number` is the public number of people, or of rows that count; where it is private, `most` is the largest possible.
     """
     assert query.person is not None
     found = 0

@@ -8,11 +8,11 @@ way a value has the code that `records.table_columns` gives it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,9 @@ from matrixdp.domain.clipping import check_missing, round_into_ball
 from matrixdp.domain.columns import Category, Columns, YesNo
 from matrixdp.errors import DataError
 from matrixdp.records.table_columns import TableBlock
+
+if TYPE_CHECKING:
+    from matrixdp.queries.table_sums import TableTask
 
 _BLOCK = 1 << 26  # entries on the grid at a time: 512 MiB
 _EXACT = 1 << 53
@@ -46,21 +49,29 @@ def _module() -> Any:
 
 def device_records(block: Any, size: int, names: tuple[str, ...] | None) -> Any:
     """Records of shape (rows, size) on the device, float32 or float64, in C order; columns of a mapping by name."""
-    cupy = load_cupy()
     if isinstance(block, Mapping):
-        wanted = list(block) if names is None else list(names)
-        absent = [name for name in wanted if name not in block]
-        if absent:
-            raise DataError(f"the table has no column {absent[0]!r}.")
-        columns = [device_column(block[name]) for name in wanted]
-        if len({len(column) for column in columns}) > 1:
-            raise DataError("all columns of the table must have the same number of values.")
-        array = cupy.stack(columns, axis=1)
-    else:
-        array = to_device_array(block)
+        columns = _named_columns(block, list(block) if names is None else names)
+        block = load_cupy().stack([device_column(column) for column in columns.values()], axis=1)
+    return _real_numbers(_of_width(block, size))
+
+
+def _of_width(block: Any, size: int) -> Any:
+    """An array on the device with as many columns as `size`."""
+    array = to_device_array(block)
     if array.ndim != 2 or array.shape[1] != size:
         raise DataError(f"records must have shape (records, {size}), got {array.shape} instead.")
-    return _real_numbers(array)
+    return array
+
+
+def _named_columns(table: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    """The columns of a mapping that are wanted, all of the same length."""
+    absent = [name for name in names if name not in table]
+    if absent:
+        raise DataError(f"the table has no column {absent[0]!r}.")
+    columns = {name: table[name] for name in names}
+    if len({len(column) for column in columns.values()}) > 1:
+        raise DataError("all columns of the table must have the same number of values.")
+    return columns
 
 
 def device_column(column: Any) -> Any:
@@ -79,25 +90,15 @@ def _real_numbers(array: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class DeviceGrid:
-    """Puts records on a GPU on the grid of a box.
+    """Puts records on a GPU, each with a constant before it, on the grid of a box.
 
-    Attributes
-    ----------
-    bounds, box : Bounds
-        Records are clipped to the bounds; the grid is that of the box, which is another one for a centre of one's own.
-    levels : int
-    constant : bool
-        Whether each record gets a constant before it.
-    clip : bool
-    missing : 'error' or 'midpoint'
-    optional : tuple of bool, optional
-        Columns whose values may be missing whatever `missing` is.
+    Records are clipped to the `bounds`; the grid, of `levels`, is that of the `box`, which is another one for a centre
+    of one's own. Columns that are `optional` may have missing values whatever `missing` is.
     """
 
     bounds: Bounds
     box: Bounds
     levels: int
-    constant: bool
     clip: bool
     missing: str
     optional: tuple[bool, ...] = ()
@@ -105,7 +106,7 @@ class DeviceGrid:
     @property
     def size(self) -> int:
         """Coordinates of a record."""
-        return self.bounds.size + self.constant
+        return self.bounds.size + 1
 
     def __call__(self, records: Any, width: int) -> Any:
         """Integers of shape (rows, width) on the device: the constant, the record, zeros. `width` is even."""
@@ -120,7 +121,7 @@ class DeviceGrid:
         threads, blocks = 256, min(-(-pairs // 256), 32 * cupy.cuda.Device().attributes["MultiProcessorCount"])
         arguments = (
             records, self._kernel_grid, np.uint32(pairs), np.int32(self.bounds.size), np.int32(width),
-            np.int32(self.constant), np.uint64(inverse), out, self._flags,
+            np.int32(1), np.uint64(inverse), out, self._flags,
         )  # fmt: skip
         kernel((blocks,), (threads,), arguments)
         return out if self.box.radius is None else self._into_ball(out)
@@ -153,8 +154,7 @@ class DeviceGrid:
         """Round rows into the ball. Those near the sphere are rounded on the host, whose sums along a row decide."""
         cupy, radius = load_cupy(), self.box.radius
         assert radius is not None
-        first = int(self.constant)
-        inner = grid[:, first : first + self.bounds.size]
+        inner = grid[:, 1 : self.size]
         steps = self.box.steps(self.levels)
         lengths = cupy.sqrt(((inner * cupy.asarray(steps)) ** 2).sum(axis=1)) * (1 + 1e-9)
         near = cupy.flatnonzero(lengths + 2 * float(np.linalg.norm(steps)) > radius)
@@ -175,13 +175,7 @@ def raise_unusable(
 ) -> None:
     """Raise the error that the same records raise in the memory of the host, if they do.
 
-    Parameters
-    ----------
-    flags : int
-        What a kernel saw: 1 for values that are not finite, 2 for values outside of the bounds.
-    records : array of shape (rows, features) on the device
-    optional : bool array of shape (features,), optional
-        Columns whose values may be missing.
+    `flags` is what a kernel saw: 1 for values that are not finite, 2 for values outside of the bounds.
     """
     check_missing(missing)
     sample = bounds.midpoint.copy()
@@ -250,41 +244,31 @@ def moment_on_device(records: Any, grid: DeviceGrid) -> NDArray[np.int64]:
         return np.asarray(total.get()[: grid.size, : grid.size])
 
 
-def device_table(block: Any, columns: Columns) -> dict[str, Any]:
-    """The described columns of a table by name; an array on a device has them in the order of the description."""
-    if isinstance(block, Mapping):
-        absent = [name for name in columns.names if name not in block]
-        if absent:
-            raise DataError(f"the table has no column {absent[0]!r}.")
-        table = {name: block[name] for name in columns.names}
-    else:
-        array = to_device_array(block)
-        if array.ndim != 2 or array.shape[1] != len(columns.names):
-            raise DataError(f"records must have {len(columns.names)} columns, as described, got shape {array.shape}.")
-        table = {name: array[:, i] for i, name in enumerate(columns.names)}
-    if len({len(column) for column in table.values()}) > 1:
-        raise DataError("all columns of the table must have the same number of values.")
-    return table
-
-
-def sums_on_device(
-    table: Mapping[str, Any], columns: Columns, by: tuple[str, ...], levels: int, *, clip: bool, missing: str
-) -> Iterator[tuple[int, NDArray[np.int64], int]]:
+def sums_on_device(data: Any, task: TableTask, levels: int) -> Iterator[tuple[int, NDArray[np.int64], int]]:
     """Yield groups with their ``sum z z'`` and number of records; a group may come several times.
 
-    Coordinates of z are in the order of their kinds: the constant, all values, all indicators of values, all levels.
+    Columns of a mapping are found by name; an array has them in the order of their description. Coordinates of z are in
+    the order of their kinds: the constant, all values, all indicators of values, all levels.
     """
-    cupy, used = load_cupy(), columns.without(by)
+    cupy, used, names = load_cupy(), task.used, task.columns.names
+    if isinstance(data, Mapping):
+        table = _named_columns(data, names)
+    else:
+        array = _of_width(data, len(names))
+        table = {name: array[:, i] for i, name in enumerate(names)}
     numbers = [device_column(table[column.name]) for column in used.numbers]
     codes = [device_codes(table[column.name], column) for column in used.categories]
-    groups = _groups(table, [columns.category(name) for name in by])
+    groups = None
+    for column in task.groups:
+        code = device_codes(table[column.name], column)
+        groups = code if groups is None else groups * len(column.level_names) + code
     optional = tuple(column.missing for column in used.numbers)
     observed = [values for values, may_be_missing in zip(numbers, optional, strict=True) if may_be_missing]
     widths = [len(column.level_names) for column in used.categories]
     size = 1 + len(numbers) + len(observed) + sum(widths)
     width, grid = padded(size), None
     if used.bounds is not None:
-        grid = DeviceGrid(used.bounds, used.bounds, levels, True, clip, missing, optional)
+        grid = DeviceGrid(used.bounds, used.bounds, levels, task.clip, task.missing, optional)
     rows, step = len(next(iter(table.values()))), rows_at_a_time(width)
     for start in range(0, rows, step):
         part = slice(start, min(rows, start + step))
@@ -296,8 +280,8 @@ def sums_on_device(
             z = cupy.zeros((part.stop - start, width))
             z[:, 0] = levels
         place, every = 1 + len(numbers), cupy.arange(part.stop - start)
-        for column in observed:
-            z[:, place] = cupy.isfinite(column[part]) * float(levels)
+        for values in observed:
+            z[:, place] = cupy.isfinite(values[part]) * float(levels)
             place += 1
         for code, count in zip(codes, widths, strict=True):
             z[every, place + code[part]] = levels
@@ -325,15 +309,6 @@ def device_codes(column: Any, category: Category | YesNo) -> Any:
 
 def _host_codes(values: Any, category: Category | YesNo) -> NDArray[np.intp]:
     return TableBlock({category.name: values}, Columns([category])).codes(category)
-
-
-def _groups(table: Mapping[str, Any], by: list[Category | YesNo]) -> Any:
-    """The group of each record, None without groups."""
-    groups = None
-    for column in by:
-        codes = device_codes(table[column.name], column)
-        groups = codes if groups is None else groups * len(column.level_names) + codes
-    return groups
 
 
 def _by_group(rows: Any, groups: Any) -> Iterator[tuple[int, Any]]:

@@ -84,6 +84,7 @@ class GramMatrix(OwnRowsQuery):
 
     __repr__ = short_repr
     title = "Gram matrix"
+    public_value = 1.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -275,12 +276,10 @@ class GramMatrix(OwnRowsQuery):
         return low[None, :], high[None, :]
 
     def finish(self, matrix: Floats) -> Floats:
-        """The middle of the range is added, and the diagonal set to one."""
+        """The middle of the range is added; the diagonal is one."""
         low, high = self._range
         matrix += (low + high) / 2
-        if self.symmetric:
-            np.fill_diagonal(matrix, 1.0)
-        return matrix
+        return super().finish(matrix)
 
     @property
     def public(self) -> NDArray[np.bool_] | None:

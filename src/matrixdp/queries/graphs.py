@@ -29,18 +29,12 @@ _HALVINGS = 6
 
 
 def tolerance(nodes: int) -> int:
-    """Distance that a sum of weights may have from the bound, in steps: ``2^-12/nodes`` of the largest weight.
-
-    Examples
-    --------
-    >>> tolerance(1000) / FINE < 2.5e-7
-    True
-    """
+    """Distance that a sum of weights may have from the bound, in steps: ``2^-12/nodes`` of the largest weight."""
     return (FINE >> 12) // nodes
 
 
 def bound_degrees(weights: NDArray[np.int64], limit: int) -> NDArray[np.int64]:
-    """The nearest graph in which no node's weights sum to more than `limit`, up to the tolerance.
+    """The nearest graph in which no node's weights sum to more than `limit`, up to the tolerance, of shape (n, n).
 
     ``P(A)`` is the graph nearest to A, in the sum of squares over edges, among those with weights of at least 0 in
     which no node's weights sum to more than D. A graph within the bound stays as it is. It has multipliers
@@ -48,17 +42,8 @@ def bound_degrees(weights: NDArray[np.int64], limit: int) -> NDArray[np.int64]:
 
         B_ij = max(0, A_ij - lambda_i - lambda_j),   lambda_i > 0 only where the weights of i sum to D
 
-    Parameters
-    ----------
-    weights : int64 array of shape (n, n)
-        Symmetric, with a zero diagonal; in steps.
-    limit : int
-        In steps, at least one full weight.
-
-    Returns
-    -------
-    int64 array of shape (n, n)
-        ``max(0, weights - lambda_i - lambda_j)`` for integers lambda, which were checked.
+    `weights` are symmetric, with a zero diagonal. All numbers are in steps, the multipliers as well, and `limit` is at
+    least one full weight.
 
     Privacy
     -------
@@ -297,11 +282,6 @@ class Adjacency(_Graph):
     def possible(self) -> tuple[Floats, Floats]:
         """From no edge to one of full weight."""
         return np.zeros((1, 1)), self.magnitude
-
-    def finish(self, matrix: Floats) -> Floats:
-        """The diagonal is zero."""
-        np.fill_diagonal(matrix, 0.0)
-        return matrix
 
     @property
     def public(self) -> NDArray[np.bool_]:

@@ -33,14 +33,8 @@ def code_type(count: int) -> type[np.integer[Any]]:
 class SortedRows:
     """The order of some rows by group and by a code.
 
-    Parameters
-    ----------
-    groups : integer array of shape (rows,), optional
-        The group of each row; by default all are in group 0.
-    codes : integer array of shape (rows,), optional
-        By default all are 0.
-    count, size : int
-        Numbers of groups and of codes.
+    `groups` and `codes`, integers of shape (rows,), are all 0 where they are None; there are `count` groups and `size`
+    codes.
     """
 
     def __init__(self, groups: Codes | None, codes: Codes | None, count: int, size: int) -> None:
@@ -89,14 +83,8 @@ def join_codes(groups: Codes | None, codes: Codes, count: int, size: int) -> Cod
 class Combination:
     """Some neighbouring categories that are counted together.
 
-    Parameters
-    ----------
-    first : int
-        Number of the first of these categories.
-    start : int
-        Position of its first level among all levels.
-    widths : sequence of int
-        Numbers of levels.
+    `first` is the number of the first of them, `start` the position of its first level among all levels, and `widths`
+    are their numbers of levels.
     """
 
     def __init__(self, first: int, start: int, widths: Sequence[int]) -> None:
@@ -129,22 +117,10 @@ def combine_categories(widths: Sequence[int], groups: int) -> list[Combination]:
 
 
 class LevelSums:
-    """Sums by level in each group.
+    """Sums by level in each group, complete after `collect`.
 
-    Parameters
-    ----------
-    widths : sequence of int
-        Number of levels of each category.
-    groups, coordinates : int
-
-    Attributes
-    ----------
-    counts : int64 array of shape (groups, levels, levels)
-        Records that have both levels.
-    sums : int64 array of shape (groups, levels, coordinates)
-        Sums of integer coordinates over the records that have a level.
-
-    Both are complete after `collect`.
+    `counts`, of shape (groups, levels, levels), are the numbers of records that have both levels, and `sums`, of shape
+    (groups, levels, coordinates), sums of integer coordinates over the records that have a level.
     """
 
     def __init__(self, widths: Sequence[int], groups: int, coordinates: int) -> None:
@@ -160,16 +136,10 @@ class LevelSums:
         return SortedRows(groups, codes[0] if codes else None, len(self.counts), size)
 
     def add(self, codes: Sequence[Codes], rows: SortedRows, vectors: Floats) -> None:
-        """Add some records.
+        """Add some records, which `sort` sorted.
 
-        Parameters
-        ----------
-        codes : sequence of arrays of shape (rows,)
-            One for each combination, of the rows before they are sorted.
-        rows : SortedRows
-            What `sort` returned for them.
-        vectors : float64 array of shape (coordinates, rows)
-            Of the sorted rows: integers whose sums are below 2^53.
+        `codes` has one array for each combination, of the rows before they are sorted. `vectors`, of shape
+        (coordinates, rows), are those of the sorted rows: integers whose sums are below 2^53.
         """
         groups = len(self.counts)
         keys = [

@@ -15,14 +15,15 @@ from numpy.typing import ArrayLike, NDArray
 from matrixdp.checks import check_number
 from matrixdp.display import short_repr
 from matrixdp.domain.bounds import Bounds, check_centre
+from matrixdp.domain.clipping import check_missing
 from matrixdp.domain.person import Person
 from matrixdp.errors import ParameterError
 from matrixdp.noise.covariance import Covariance
 from matrixdp.noise.table_noise import Place
 from matrixdp.privacy import Neighbours
 from matrixdp.queries.base import BoundedQuery, MatrixQuery, check_domain, find_people, parse_person, person_change
-from matrixdp.queries.moment_sums import MomentTask
-from matrixdp.queries.sums import weight_left
+from matrixdp.queries.sums import MomentTask, levels, weight_left
+from matrixdp.queries.table_sums import TableTask
 from matrixdp.records import as_records
 from matrixdp.records.people import changed
 from matrixdp.sensitivity import MomentsChange, RankOneChange, Sensitivity, max_quadratic
@@ -33,12 +34,7 @@ from matrixdp.types import Floats
 class MomentQuery(MatrixQuery):
     """``(1/N) sum z z'`` over vectors z made of one record each, in each group of records.
 
-    Attributes
-    ----------
-    records : int
-        The public N.
-    by : sequence of str
-        Columns whose levels make the groups.
+    `records` is the public N; the levels of the columns `by` make the groups.
     """
 
     records: int
@@ -94,24 +90,31 @@ class MomentQuery(MatrixQuery):
         """Raise an error unless the number of records is the public one or, where it is private, in the domain."""
         check_domain(rows, self.records, self.neighbours if self.public_number else Neighbours.ADD_REMOVE)
 
-    def _add_up(self, data: Any, task: Any, names: Sequence[str] | None, texts: Sequence[str] = ()) -> Any:
-        """The exact sums over all parts of the records, by a task that sums one part.
+    @abstractmethod
+    def _task(self, *, clip: bool, missing: str) -> MomentTask | TableTask:
+        """A function that sums one part of the records."""
 
-        Parameters
-        ----------
-        data : records in any form
-        task : MomentTask or TableTask
-        names, texts : sequences of str
-            The columns to read, None for all; those of them that hold strings.
-        """
-        total, person, records = task.start(), self.person, as_records(data)
+    @abstractmethod
+    def _sums(self, total: Any) -> NDArray[Any]:
+        """Sums of ``z z'`` on the grid, of the answer's shape, from those of all tasks."""
+
+    def evaluate(self, data: Any, *, clip: bool, missing: str) -> Floats:
+        """The moments, from exact integer sums over all parts of the records."""
+        check_missing(missing)
+        unit = self.largest / levels(self.records)
+        values = self._sums(self._add_up(data, self._task(clip=clip, missing=missing)))
+        return np.asarray(values * np.tile(unit, self.groups)[:, None] * unit / self.records)
+
+    def _add_up(self, data: Any, task: Any) -> Any:
+        """The exact sums over all parts of the records."""
+        total, person, records, names = task.start(), self.person, as_records(data), self.read_names or None
         if person is None:
-            for partial in records.select(names, texts=texts).map(task):
+            for partial in records.select(names, texts=task.texts).map(task):
                 total.merge(partial)
             self.check_number(total.records)
             return total
         rows = 0
-        chosen = records.select(None if names is None else (*names, person.column), texts=(*texts, person.column))
+        chosen = records.select(names and (*names, person.column), texts=(*task.texts, person.column))
         for people in find_people(records, self, self.records, most=2 * self.records):
             for partial in chosen.map(replace(task, people=people)):
                 total.merge(partial)
@@ -135,11 +138,17 @@ class _BoundedMoments(BoundedQuery, MomentQuery):
         super().__post_init__()
         object.__setattr__(self, "person", parse_person(self.person, self.bounds.names))
 
-    def _sum(self, data: Any, box: Bounds, *, constant: bool, clip: bool, missing: str) -> Floats:
-        """The moment from exact integer sums over all parts of the records."""
-        task = MomentTask(self.bounds, box, self.records, constant, clip, missing, self.person)
-        moment: Floats = self._add_up(data, task, self.bounds.names).value()
-        return moment
+    @property
+    def _box(self) -> Bounds:
+        """Bounds about the point that records are measured from."""
+        return self.bounds
+
+    def _task(self, *, clip: bool, missing: str) -> MomentTask:
+        return MomentTask(self.bounds, self._box, self.records, clip, missing, self.person)
+
+    def _sums(self, total: Any) -> NDArray[Any]:
+        size = len(self.largest)
+        return np.asarray(total.value()[-size:, -size:])  # with the constant, or without
 
 
 @builtin_kind
@@ -222,10 +231,6 @@ class SecondMoment(_BoundedMoments):
         """Reach of a record from the centre along each direction."""
         return self._box.reach(directions)
 
-    def evaluate(self, data: Any, *, clip: bool, missing: str) -> Floats:
-        """The moment, from exact integer sums."""
-        return self._sum(data, self._box, constant=False, clip=clip, missing=missing)
-
 
 @builtin_kind
 @dataclass(frozen=True, eq=False)
@@ -260,6 +265,7 @@ class Moments(_BoundedMoments):
 
     __repr__ = short_repr
     title = "mean and second moment"
+    public_value = 1.0  # the constant's own moment
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -360,16 +366,6 @@ class Moments(_BoundedMoments):
         beside = np.eye(lifted.size)
         beside[1:, 1:] = directions
         return lifted, beside
-
-    def evaluate(self, data: Any, *, clip: bool, missing: str) -> Floats:
-        """The moments, from exact integer sums."""
-        return self._sum(data, self.bounds, constant=True, clip=clip, missing=missing)
-
-    def finish(self, matrix: Floats) -> Floats:
-        """The constant's own moment is one, unless the number of records is private."""
-        if self.public_number:
-            matrix[0, 0] = 1.0
-        return matrix
 
     @property
     def public(self) -> NDArray[np.bool_] | None:

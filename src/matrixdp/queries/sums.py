@@ -11,13 +11,21 @@ multiplied by the weight afterwards, in integers of three limbs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from matrixdp.device import is_device_block
+from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.person import Person
 from matrixdp.errors import DataError, ParameterError, show
+from matrixdp.queries.cuda_sums import DeviceGrid, device_records, moment_on_device
+from matrixdp.records import is_columnar, to_array, to_columns
+from matrixdp.records.people import People
 from matrixdp.types import Floats
 
 _EXACT = 1 << 53
@@ -27,30 +35,16 @@ UNIT = 1 << BITS
 _LIMB = 22
 _MASK = (1 << _LIMB) - 1
 _MOST_ENTRIES = 1 << 22  # of sums that wait for their weight
+_BLOCK = 1 << 19  # entries quantised at a time
 
 
 class GramSum:
     """Running ``sum q q'`` over integer vectors q, exact and independent of order and partition.
 
-    Parameters
-    ----------
-    columns : int
-        Length m of the vectors.
-    limit : int
-        Bound on the absolute value of each entry; ``limit^2`` at most 2^53.
-
-    Notes
-    -----
-    Exactness is verified after each block: diagonal entries are sums of squares, so if they are below 2^53, so were
-    all their partial sums, and by Cauchy-Schwarz those of the other entries. This assumes that BLAS computes an entry
-    as a sum of products, as all implementations do.
-
-    Examples
-    --------
-    >>> total = GramSum(2, limit=100)
-    >>> total.add(np.array([[1.0, 2.0], [3.0, -4.0]]))
-    >>> total.value().tolist(), total.records
-    ([[10, -10], [-10, 20]], 2)
+    Vectors have `columns` entries of at most `limit`, whose square is at most 2^53. Exactness is verified after each
+    block: diagonal entries are sums of squares, so if they are below 2^53, so were all their partial sums, and by
+    Cauchy-Schwarz those of the other entries. This assumes that BLAS computes an entry as a sum of products, as all
+    implementations do.
     """
 
     def __init__(self, columns: int, *, limit: int) -> None:
@@ -68,7 +62,7 @@ class GramSum:
         """Largest number of records that are multiplied at a time."""
         return _EXACT // self.limit**2 - 1 or 1
 
-    def add(self, block: NDArray[np.float64]) -> None:
+    def add(self, block: Floats, counts: None = None) -> None:
         """Add the records of a contiguous block of shape (rows, columns), integers of at most `limit`."""
         if block.ndim != 2 or block.shape[1] != self.columns:
             raise ParameterError(f"block must have shape (rows, {self.columns}), got {block.shape} instead.")
@@ -172,23 +166,9 @@ class WeightedSum:
 
 
 class PeopleSum:
-    """Running ``sum weight q q'`` over integer vectors q, independent of order and partition.
+    """Running ``sum weight q q'`` over integer vectors q as for `GramSum`, independent of order and partition.
 
-    Parameters
-    ----------
-    columns : int
-        Length of the vectors.
-    limit : int
-        Bound on the absolute value of each entry, as for `GramSum`.
-    person : Person
-        Determines the weights from the numbers of rows.
-
-    Examples
-    --------
-    >>> total = PeopleSum(1, limit=10, person=Person("id"))
-    >>> total.add(np.array([[2.0], [4.0], [1.0]]), np.array([2, 2, 1]))  # (4 + 16)/2 + 1
-    >>> total.value().tolist(), total.records
-    ([[11.0]], 3)
+    `person` determines the weights from the numbers of rows.
     """
 
     def __init__(self, columns: int, *, limit: int, person: Person) -> None:
@@ -203,8 +183,6 @@ class PeopleSum:
         Rows with a count of 0 are left out.
         """
         for count, piece in _pieces(block, counts):
-            if not count:
-                continue
             if count not in self._waiting:
                 if len(self._waiting) * self.columns**2 > _MOST_ENTRIES:
                     self._weigh()
@@ -218,8 +196,11 @@ class PeopleSum:
                     waiting = self._waiting[count] = GramSum(self.columns, limit=self.limit)
             self.records += len(piece)
 
-    def add_public(self, places: Sequence[int], weight: int) -> None:
-        """Add a public record with `limit` in the given places and zeros elsewhere, with a weight in units."""
+    def add_public(self, weight: int, places: Sequence[int] = (0,)) -> None:
+        """Add a public record with `limit` in some places, those of the constant, and zeros elsewhere.
+
+        Its weight is in units.
+        """
         self._total.add_square(places, weight * self.limit**2)
 
     def merge(self, other: PeopleSum) -> None:
@@ -256,51 +237,119 @@ class PeopleSum:
         return self.__dict__
 
 
+def sorted_runs(keys: NDArray[np.integer[Any]]) -> tuple[NDArray[np.intp], list[tuple[int, int, int]]]:
+    """The stable order of rows by their keys, and each key with its first place and the place after its last."""
+    few = bool(len(keys)) and int(keys.max()) < 1 << 16  # small integers are sorted in linear time
+    order = np.argsort(keys.astype(np.uint16) if few else keys, kind="stable")
+    ordered = keys[order]
+    starts = np.flatnonzero(np.diff(ordered, prepend=-1)).tolist()  # keys are not negative
+    return order, [(int(ordered[a]), a, b) for a, b in zip(starts, [*starts[1:], len(keys)], strict=False)]
+
+
 def rows_by_count(counts: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.intp]]]:
     """Each count with the places of its rows, in their order; counts of 0 are left out."""
-    order, ordered = _sorted(counts)
-    for first, last in _runs(ordered):
-        if ordered[first]:
-            yield int(ordered[first]), order[first:last]
-
-
-def _sorted(counts: NDArray[np.int64]) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
-    """The order of rows by their counts, and the counts in that order."""
-    few = bool(len(counts)) and int(counts.max()) < 1 << 16  # small integers are sorted in linear time
-    order = np.argsort(counts.astype(np.uint16) if few else counts, kind="stable")
-    return order, counts[order]
-
-
-def _runs(ordered: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
-    """First place of each run of equal numbers, and the place after its last."""
-    ends = [*(np.flatnonzero(np.diff(ordered)) + 1).tolist(), len(ordered)] if len(ordered) else []
-    return zip([0, *ends[:-1]], ends, strict=True) if ends else iter(())
+    order, runs = sorted_runs(counts)
+    return ((count, order[first:last]) for count, first, last in runs if count)
 
 
 def _pieces(block: Floats, counts: NDArray[np.int64]) -> Iterator[tuple[int, Floats]]:
-    """The rows of a block by their counts."""
-    if not len(counts):
-        return
-    least, most = int(counts.min()), int(counts.max())
-    if least == most:
-        yield least, block
-        return
-    order, ordered = _sorted(counts)
-    # Along its contiguous axis, which is several times faster.
-    rows = block[order] if block.flags.c_contiguous else np.take(block.T, order, axis=1).T
-    for first, last in _runs(ordered):
-        yield int(ordered[first]), rows[first:last]
+    """The rows of a block by their counts, without those that have a count of 0."""
+    if len(counts) and counts.min() == counts.max():
+        rows, runs = block, [(int(counts[0]), 0, len(counts))]
+    else:
+        order, runs = sorted_runs(counts)
+        # Along its contiguous axis, which is several times faster.
+        rows = block[order] if block.flags.c_contiguous else np.take(block.T, order, axis=1).T
+    return ((count, rows[first:last]) for count, first, last in runs if count)
 
 
 def weight_left(counts: NDArray[np.int64], people: NDArray[np.int64], person: Person) -> int:
     """The weight that rounding takes from people, who have one each, in units: it is given to a public record.
 
-    Parameters
-    ----------
-    counts, people : int64 arrays
-        How many people have how many rows.
-    person : Person
-        For whom each person counts once.
+    `counts` and `people` say how many people have how many rows; for `person`, each of them counts once.
     """
     left = UNIT - counts * person.weights(counts, UNIT)
     return sum(a * b for a, b in zip(left.tolist(), people.tolist(), strict=True))
+
+
+def levels(records: int) -> int:
+    """Grid steps from the midpoint to a bound: as many as exact int64 sums of products allow, from 2^7 to 2^19."""
+    spare = (62 - math.ceil(math.log2(2 * records))) // 2
+    return 1 << min(19, max(7, spare))
+
+
+@dataclass(frozen=True, eq=False)
+class MomentTask:
+    """Sums ``(1, x)(1, x)'`` over one part of the records: the same in a thread, in a worker and on another machine.
+
+    Records x are clipped to the `bounds` and put on the grid of the `box`; `records` is the public number of all of
+    them. Where there is a `person`, rows are weighted by how many the person has, which `people` knows.
+    """
+
+    bounds: Bounds
+    box: Bounds
+    records: int
+    clip: bool
+    missing: str
+    person: Person | None = None
+    people: People | None = None
+    texts: ClassVar[Sequence[str]] = ()  # columns of strings
+
+    @property
+    def on_device(self) -> bool:
+        """True if blocks may be on a GPU."""
+        return self.person is None
+
+    def start(self) -> GramSum | PeopleSum:
+        """A sum without records."""
+        size, limit = self.bounds.size + 1, levels(self.records)
+        return GramSum(size, limit=limit) if self.person is None else PeopleSum(size, limit=limit, person=self.person)
+
+    def __call__(self, number: int, blocks: Iterable[Any]) -> GramSum | PeopleSum:
+        """The part's exact sum, of a few kilobytes."""
+        total, bounds = self.start(), self.bounds
+        for block in blocks:
+            if isinstance(total, GramSum) and is_device_block(block):
+                grid = DeviceGrid(bounds, self.box, total.limit, self.clip, self.missing)
+                records = device_records(block, bounds.size, bounds.names)
+                total.add_sum(moment_on_device(records, grid), len(records))
+                continue
+            data, counts = (block, None) if self.people is None else self.people.split(block)
+            # Lengths of records are sums, whose bits must not depend on the layout.
+            if is_columnar(data) and self.box.radius is None:
+                self._add_columns(total, to_columns(data, bounds.size, bounds.names), counts)
+            else:
+                self.add(total, to_array(data, bounds.size, bounds.names), counts)
+        return total
+
+    def add(self, total: Any, array: NDArray[np.generic], counts: NDArray[np.int64] | None = None) -> None:
+        """Add records, of shape (rows, features); with a person, `counts` are the numbers of rows of theirs."""
+        rows, m = array.shape
+        step = max(256, _BLOCK // m // 256 * 256)
+        whole, out = np.empty((min(rows, step), m)), np.empty((min(rows, step), m + 1))
+        out[:, 0] = total.limit
+        for start in range(0, rows, step):
+            block, here = array[start : start + step], slice(min(step, rows - start))
+            # Contiguous, apart from the constant: several times faster to work on than part of each row.
+            self._quantise(block, total.limit, out=whole[here])
+            out[here, 1:] = whole[here]
+            total.add(out[here], None if counts is None else counts[start : start + step])
+
+    def _add_columns(self, total: Any, columns: Sequence[NDArray[np.generic]], counts: Any) -> None:
+        """Add records that are given column by column, each of shape (rows,)."""
+        rows, m = len(columns[0]), len(columns)
+        step = max(256, _BLOCK // m // 256 * 256)
+        raw, out = np.empty((m, min(rows, step))), np.empty((m + 1, min(rows, step)))
+        out[0] = total.limit
+        for start in range(0, rows, step):
+            here = slice(min(step, rows - start))
+            for row, column in zip(raw, columns, strict=True):
+                row[here] = column[start : start + step]
+            self._quantise(raw[:, here].T, total.limit, out=out[1:, here].T)
+            total.add(out[:, here].T, None if counts is None else counts[start : start + step])
+
+    def _quantise(self, block: NDArray[np.generic], grid: int, out: Floats) -> None:
+        bounds, moved = self.bounds, self.box is not self.bounds
+        if moved:
+            block = np.clip(bounds.checked(block, clip=self.clip, missing=self.missing), bounds.lower, bounds.upper)
+        self.box.quantise(block, grid, out=out, clip=self.clip or moved, missing=self.missing)

@@ -15,14 +15,12 @@ from numpy.typing import NDArray
 from matrixdp.checks import check_number
 from matrixdp.display import short_repr
 from matrixdp.domain.bounds import Bounds
-from matrixdp.domain.clipping import check_missing
 from matrixdp.domain.columns import Columns, Number
 from matrixdp.domain.person import Person
 from matrixdp.errors import ParameterError, show
 from matrixdp.noise.table_noise import CONSTANT, LEVEL, OBSERVED, VALUE, Place, TableLayout
 from matrixdp.privacy import Neighbours
 from matrixdp.queries.base import parse_person, parse_records
-from matrixdp.queries.moment_sums import levels
 from matrixdp.queries.moments import MomentQuery
 from matrixdp.queries.table_sums import TableTask
 from matrixdp.sensitivity import TableChange
@@ -260,17 +258,14 @@ class TableMoments(MomentQuery):
             stacked[:, 0, 0] = 1.0
         return matrix
 
-    def evaluate(self, data: Any, *, clip: bool, missing: str) -> Floats:
-        """The moments, from exact integer sums."""
-        check_missing(missing)
-        task = TableTask(self.columns, tuple(self.by), self.records, clip, missing, self.person)
-        total = self._add_up(data, task, self.columns.names, [column.name for column in self.columns.categories])
+    def _task(self, *, clip: bool, missing: str) -> TableTask:
+        return TableTask(self.columns, tuple(self.by), self.records, clip, missing, self.person)
+
+    def _sums(self, total: Any) -> NDArray[Any]:
         kinds = (CONSTANT, VALUE, OBSERVED, LEVEL)  # in the order of `TableTask`
         order = np.argsort([kinds.index(kind) for kind in self.layout.kinds], kind="stable")
         places = np.ix_(np.argsort(order), np.argsort(order))
-        unit = self.largest / levels(self.records)
-        values = np.concatenate([total.value(group)[places] for group in range(self.groups)])
-        return np.asarray(values * np.tile(unit, self.groups)[:, None] * unit / self.records)
+        return np.concatenate([total.value(group)[places] for group in range(self.groups)])
 
 
 def _default_share(columns: Columns, weight_of: Mapping[str, float], *, grouped: bool) -> float:

@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 from matrixdp.device import is_device_block
 from matrixdp.domain.columns import Category, Columns, YesNo
 from matrixdp.domain.person import Person
-from matrixdp.queries.cuda_sums import device_table, sums_on_device
-from matrixdp.queries.level_sums import Codes, LevelSums, SortedRows, code_type, join_codes
-from matrixdp.queries.moment_sums import levels
-from matrixdp.queries.sums import GramSum, PeopleSum
+from matrixdp.queries.cuda_sums import sums_on_device
+from matrixdp.queries.level_sums import Codes, LevelSums, code_type, join_codes
+from matrixdp.queries.sums import GramSum, PeopleSum, levels, sorted_runs
 from matrixdp.records.people import People
 from matrixdp.records.table_columns import TableBlock
 from matrixdp.types import Floats
@@ -31,18 +30,8 @@ class TableTask:
     """Sums one part of the records: the same function in a thread, in a worker process and on another machine.
 
     Coordinates are in the order of their kinds: the constant, all values, all indicators of values, all levels.
-
-    Attributes
-    ----------
-    columns : Columns
-    by : tuple of str
-    records : int
-        The public number of all records.
-    clip, missing
-        As for `release`; `missing` is for numbers that their description does not allow to be missing.
-    person : Person or None
-    people : People or None
-        How many rows each person has, if there is a `person`.
+    `records` is the public number of all records, and `missing` is for numbers that their description does not allow to
+    be missing. Where there is a `person`, `people` knows how many rows each has.
     """
 
     columns: Columns
@@ -74,7 +63,7 @@ class TableTask:
             mine, counts = (data, None) if self.people is None else self.people.split(data)
             block = TableBlock(mine, self.columns)
             numbers = [block.numbers(column.name) for column in used.numbers]
-            codes = total.level_codes([block.codes(column) for column in used.categories])
+            codes = [block.codes(column) for column in used.categories]
             groups = self.group_numbers(block)
             pieces = -(-block.size // step)
             for piece in range(pieces):
@@ -87,8 +76,14 @@ class TableTask:
                     None if counts is None else counts[rows],
                 )
                 total.add(self, part, z[:, here], raw[:, here])
-        total.collect()
+        if isinstance(total, TableSum):
+            total.levels.collect()
         return total
+
+    @property
+    def texts(self) -> list[str]:
+        """Names of the columns that may hold strings."""
+        return [column.name for column in self.columns.categories]
 
     @cached_property
     def used(self) -> Columns:
@@ -154,12 +149,8 @@ class _Rows:
 class TableSum:
     """Exact sums of ``z z'`` over records, one for each group.
 
-    Attributes
-    ----------
-    size : int
-        Number of coordinates that are multiplied: all but levels, which are counted.
-    least_rows : int
-        Rows to add at a time, so that there are enough for each group.
+    `size` is the number of coordinates that are multiplied: all but levels, which are counted. There are enough rows
+    for each group if `least_rows` are added at a time.
     """
 
     def __init__(self, task: TableTask) -> None:
@@ -174,32 +165,22 @@ class TableSum:
         """Number of records so far, in all groups."""
         return sum(one.records for one in self.dense)
 
-    def level_codes(self, codes: list[Codes]) -> list[Codes]:
-        """Codes of the combinations of categories that are counted together, from those of all categories."""
-        return [one.code(codes) for one in self.levels.combinations]
-
     def add(self, task: TableTask, rows: _Rows, z: Floats, raw: Floats) -> None:
         """Add some records; `z` and `raw` are memory for their coordinates and for their numbers, a row for each."""
-        ordered = self.levels.sort(rows.codes, rows.groups)
+        codes = [one.code(rows.codes) for one in self.levels.combinations]
+        ordered = self.levels.sort(codes, rows.groups)
         task.fill(z, raw, rows.numbers, ordered.order)
         for group, first, last in ordered.runs(z.shape[1]):
             self.dense[group].add(z[:, first:last].T)
-        self.levels.add(rows.codes, ordered, z[1:])
+        self.levels.add(codes, ordered, z[1:])
 
     def add_on_device(self, data: Any, task: TableTask) -> None:
         """Add records that are on a GPU."""
-        table = device_table(data, task.columns)
-        for group, total, records in sums_on_device(
-            table, task.columns, task.by, self.limit, clip=task.clip, missing=task.missing
-        ):
+        for group, total, records in sums_on_device(data, task, self.limit):
             first = self.size  # levels come after all other coordinates
             self.dense[group].add_sum(total[:first, :first], records)
             self.levels.sums[group] += total[first:, 1:first] // self.limit  # divisible: each level is 0 or the limit
             self.levels.counts[group] += total[first:, first:] // self.limit**2
-
-    def collect(self) -> None:
-        """Bring the sums into the form in which they are merged."""
-        self.levels.collect()
 
     def merge(self, other: TableSum) -> None:
         """Add the sums of other records."""
@@ -223,9 +204,9 @@ class PeopleTableSum:
     least_rows = 0
 
     def __init__(self, task: TableTask, person: Person) -> None:
-        self._dense, self._widths = task.dense, level_widths(task.used.categories)
-        self.size, limit = self._dense + sum(self._widths), levels(task.records)
-        groups = math.prod(level_widths(task.groups))
+        ends = task.dense + np.cumsum([0, *level_widths(task.used.categories)])
+        self._dense, self._firsts, self.size = task.dense, ends[:-1].tolist(), int(ends[-1])
+        limit, groups = levels(task.records), math.prod(level_widths(task.groups))
         self.sums = [PeopleSum(self.size, limit=limit, person=person) for _ in range(groups)]
 
     @property
@@ -233,39 +214,25 @@ class PeopleTableSum:
         """Number of rows so far, in all groups."""
         return sum(one.records for one in self.sums)
 
-    def level_codes(self, codes: list[Codes]) -> list[Codes]:
-        """The codes as they are."""
-        return codes
-
     def add(self, task: TableTask, rows: _Rows, z: Floats, raw: Floats) -> None:
         """Add some rows."""
         assert rows.counts is not None
         task.fill(z[: self._dense], raw, rows.numbers)
-        self._fill_levels(z[self._dense :], rows.codes)
+        z[self._dense :] = 0.0
+        every = np.arange(z.shape[1])
+        for place, values in zip(self._firsts, rows.codes, strict=True):
+            z[place + values.astype(np.intp), every] = self.sums[0].limit
         if rows.groups is None:
             self.sums[0].add(z.T, rows.counts)
             return
-        ordered = SortedRows(rows.groups, None, len(self.sums), 1)
-        assert ordered.order is not None
-        z, counts = np.take(z, ordered.order, axis=1), rows.counts[ordered.order]
-        for group, first, last in ordered.runs(len(counts)):
+        order, runs = sorted_runs(rows.groups)
+        z, counts = np.take(z, order, axis=1), rows.counts[order]
+        for group, first, last in runs:
             self.sums[group].add(z[:, first:last].T, counts[first:last])
-
-    def _fill_levels(self, z: Floats, codes: list[Codes]) -> None:
-        """Write the levels of some rows, one row per column, into z of shape (levels, number of rows)."""
-        z[...] = 0.0
-        place, rows = 0, np.arange(z.shape[1])
-        for width, values in zip(self._widths, codes, strict=True):
-            z[place : place + width][values, rows] = self.sums[0].limit
-            place += width
 
     def add_public(self, weight: int) -> None:
         """Add a public record to the first group, with a weight in units: first levels, and no values."""
-        firsts = [self._dense + sum(self._widths[:i]) for i in range(len(self._widths))]
-        self.sums[0].add_public([0, *firsts], weight)
-
-    def collect(self) -> None:
-        """Do nothing: all sums are in one form."""
+        self.sums[0].add_public(weight, [0, *self._firsts])
 
     def merge(self, other: PeopleTableSum) -> None:
         """Add the sums of other rows."""

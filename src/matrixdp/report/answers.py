@@ -6,7 +6,7 @@ One question gives one `Answer`; a report on the moments of a table asks many of
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations, product
 from typing import Any
@@ -227,7 +227,7 @@ def to_facts(release: Answerable | AdaptiveRelease, answer: Answer) -> dict[str,
     return {"title": answer.title, **answer.facts, **answer.estimate.to_dict(), "notes": notes}
 
 
-def align_rows(estimate: Estimate, spreads: Sequence[int]) -> Callable[[int, int], str]:
+def align_rows(estimate: Estimate, spreads: Sequence[int]) -> list[list[str]]:
     """Strings for a table in which each row has one unit; an empty one where there is nothing to go by.
 
     A row has as many decimals as show three digits of the root of the squares of its standard deviations, which are in
@@ -236,18 +236,18 @@ def align_rows(estimate: Estimate, spreads: Sequence[int]) -> Callable[[int, int
     Examples
     --------
     >>> table = Estimate(np.array([[170.3241, 0.8032, 0.43]]), np.zeros((1, 3)), ("size",), ("value", "a", "b"))
-    >>> [align_rows(table, (1, 2))(0, column) for column in range(3)]
-    ['170.324', '0.803', '0.430']
+    >>> align_rows(table, (1, 2))
+    [['170.324', '0.803', '0.430']]
     """
 
-    def write(i: int, j: int) -> str:
-        value, spread = float(estimate.value[i, j]), math.hypot(*np.nan_to_num(estimate.value[i, list(spreads)]))
+    def write(value: float, spread: float) -> str:
         if not 0 < spread < 1e9 or not abs(value) < 1e9:
             return ""
         places = 2 - math.floor(math.log10(spread))
         return f"{round(value, places) + 0.0:.{max(places, 0)}f}" if places <= 8 else ""
 
-    return write
+    sizes = [math.hypot(*np.nan_to_num(row[list(spreads)])) for row in estimate.value]
+    return [[write(value, size) for value in row] for row, size in zip(estimate.value.tolist(), sizes, strict=True)]
 
 
 # All questions of a report

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 import numpy as np
 
-from matrixdp.display import escape_text, shorten
+from matrixdp.display import shorten
 from matrixdp.report.svg import Area, Drawing, Scale, draw_key, element, text
 from matrixdp.types import Floats
 
@@ -103,7 +104,7 @@ def draw_dots(
 
 def _draw_dot(area: Area, dot: Dot, y: float) -> list[str]:
     low, middle, high = area.across([dot.low, dot.value, dot.high]).tolist()
-    tip = element("title", escape_text(f"{dot.label}: {dot.words}")) if dot.words else ""
+    tip = element("title", escape(f"{dot.label}: {dot.words}")) if dot.words else ""
     found = []
     if math.isfinite(low) and math.isfinite(high):
         found.append(element("line", x1=low, x2=high, y1=y, y2=y, class_=dot.kind, stroke_width=3, stroke_opacity=0.55))

@@ -81,10 +81,10 @@ def _list_lines(answers: Sequence[Answer], query: Any) -> Iterator[list[Any]]:
     by = getattr(query, "by", ())
     yield [*map(quote_formula, by), "table", "row", "column", "value", "std", "note"]
     for answer in answers:
+        title, own = quote_formula(answer.title), [quote_formula(level) for level in answer.group] or [""] * len(by)
         for i, entry in list_entries(answer.estimate):
-            levels = query.group_levels[i] if answer.name == "groups" else answer.group
-            group = [quote_formula(level) for level in levels] or [""] * len(by)
-            yield [*group, quote_formula(answer.title), *entry]
+            group = map(quote_formula, query.group_levels[i]) if answer.name == "groups" else own
+            yield [*group, title, *entry]
 
 
 def rehearse_folder(content: ReportContent, folder: str | os.PathLike[str]) -> None:

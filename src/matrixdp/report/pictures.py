@@ -9,7 +9,7 @@ import numpy as np
 from matrixdp.answers.estimate import Estimate
 from matrixdp.design import Design
 from matrixdp.design.noise_ellipse import describe_numbers, feature_names, outline_ellipse, pair_covariance
-from matrixdp.display import Numbers, fold_rows, format_number, has_equal_rows
+from matrixdp.display import Numbers, format_number, has_equal_rows
 from matrixdp.errors import ParameterError
 from matrixdp.report.content import ReportContent
 from matrixdp.report.heatmap import MAX_SIDE, count_shown_rows, draw_heatmap
@@ -81,7 +81,8 @@ def draw_design(design: Design, pair: tuple[int, int] | None = None) -> str:
 
 
 def _draw_bars(bars: Numbers, scale: Floats, title: str) -> Drawing:
-    bars = fold_rows(bars, "all rows")
+    if len(bars.rows) > 1 and has_equal_rows(bars.value):
+        bars = Numbers(bars.value[:1], None, ("all rows",), bars.columns)
     return draw_heatmap(bars, shown=relate(bars.value, scale), title=title, meaning=f"as a {RELATIVE}", counts=True)
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from matrixdp.answers.estimate import TOO_FEW
+from matrixdp.answers.estimate import TOO_FEW, Estimate
 from matrixdp.answers.moments import ALL
-from matrixdp.display import Numbers, Shown, cut_numbers, format_number, join_words
+from matrixdp.display import Numbers, Texts, format_number, join_words
 from matrixdp.domain.columns import Number
 from matrixdp.queries import Identity, TableMoments
 from matrixdp.queries.base import BoundedQuery
@@ -244,7 +245,7 @@ def _show_main(content: ReportContent, *, wide: bool) -> list[Block]:
     blocks: list[Block] = []
     if averages is not None:
         blocks.append(say(f"Averages over all {len(content.matrix):,} rows:"))
-        blocks.append(show_numbers(averages, "Averages", fades=_never))
+        blocks.append(show_numbers(averages, "Averages", fades=np.zeros(averages.value.shape, bool)))
     if content.std is None:
         blocks.append(say("The error bars are unknown."))
     if wide:
@@ -260,7 +261,7 @@ def _show_main(content: ReportContent, *, wide: bool) -> list[Block]:
 def _show_table(content: ReportContent) -> list[Block]:
     totals = add_totals(content.release) if isinstance(content.release, Release) and content.counts else None
     height = len(content.rows)
-    table: Shown = cut_numbers(content.entries, _TABLE_ROWS, _TABLE_COLUMNS)
+    table: Numbers = content.entries.cut(_TABLE_ROWS, _TABLE_COLUMNS)
     options: dict[str, Any] = {"corner": content.variables}
     if totals is not None and height <= _TABLE_ROWS:
         table, options["totals"] = totals, True
@@ -291,18 +292,24 @@ def _show_bars(content: ReportContent) -> list[Block]:
 def _show_means(content: ReportContent) -> Section:
     mean = content.mean
     assert mean is not None
-    shown = Numbers(mean.value, mean.std, content.feature_names, ("mean",), mean.reason)
-
-    def strip(i: int, j: int) -> str:
-        return draw_strip(content.numbers[i], float(mean.value[i, j]), float(mean.std[i, j]))
-
-    table = show_numbers(shown, "Means", corner=("column", ""), fades=_never, below=strip)
+    shown = replace(mean, rows=content.feature_names)
+    table = _add_strips(shown, [[one] for one in content.numbers], "Means", "column")
     return Section("Means", [table, note([STRIP])])
 
 
-def _never(_row: int, _column: int) -> bool:
-    """For tables of means, of which zero is one value among others."""
-    return False
+def _add_strips(
+    part: Estimate, numbers: list[list[Number | None]], title: str, label: str, text: Texts | None = None
+) -> Block:
+    """A table in which means have a strip that shows where they lie between their bounds.
+
+    `numbers` has the column of the data that each entry is a mean of. Means do not fade: zero is a value like others.
+    """
+    below = [
+        ["" if one is None else draw_strip(one, *pair) for one, *pair in zip(line, value, std, strict=True)]
+        for line, value, std in zip(numbers, part.value.tolist(), part.std.tolist(), strict=True)
+    ]
+    fades = np.array([[one is None for one in line] for line in numbers])
+    return show_numbers(part, title, corner=(label, ""), below=below, text=text, fades=fades)
 
 
 # Answers
@@ -357,7 +364,7 @@ def _show_answer(content: ReportContent, answer: Answer) -> list[Block]:
         words = " ".join(compare_pairs(estimate.value, estimate.std, estimate.rows, "correlation"))
         return [show_picture(draw_correlation(estimate, words, inline=True), label)]
     cut = len(estimate.rows) > _ROWS or len(estimate.columns) > _COLUMNS
-    part = cut_numbers(estimate, _ROWS, _COLUMNS)
+    part = estimate.cut(_ROWS, _COLUMNS)
     rest = [Block("rest", "The rest is in", f"{answer.name}.csv")] if cut else []
     if answer.name == "correlation":
         return show_matrix(part, label, "correlation") + rest
@@ -371,27 +378,14 @@ def _show_answer(content: ReportContent, answer: Answer) -> list[Block]:
     return [_show_plain(content, answer, part), *rest]
 
 
-def _show_plain(content: ReportContent, answer: Answer, part: Shown) -> Block:
-    """A table of different quantities; means have a strip that shows where they lie between their bounds."""
-    by_column, numbers = answer.name in BY_COLUMN, {one.name: one for one in content.numbers}
+def _show_plain(content: ReportContent, answer: Answer, part: Estimate) -> Block:
+    """A table of different quantities."""
+    by_column = answer.name in BY_COLUMN
     if not by_column and answer.name != "means":
         return show_numbers(part, answer.title, corner=(answer.label, ""))
-    std = part.std
-    assert std is not None
-
-    def find_number(i: int, j: int) -> Number | None:
-        name = part.columns[j] if by_column else part.rows[i]
-        return numbers.get(name) if by_column or part.columns[j] == "mean" else None
-
-    def strip(i: int, j: int) -> str:
-        number = find_number(i, j)
-        return "" if number is None else draw_strip(number, float(part.value[i, j]), float(std[i, j]))
-
-    return show_numbers(
-        part,
-        answer.title,
-        corner=(answer.label, ""),
-        below=strip,
-        text=show_dates(answer.estimate, content.dates, by_column=by_column),
-        fades=lambda i, j: find_number(i, j) is None,
-    )
+    known = {one.name: one for one in content.numbers}
+    numbers = [
+        [known.get(column if by_column else row) if by_column or column == "mean" else None for column in part.columns]
+        for row in part.rows
+    ]
+    return _add_strips(part, numbers, answer.title, answer.label, show_dates(part, content.dates, by_column=by_column))

@@ -93,16 +93,8 @@ class Sensitivity(ABC):
     def least_error(self, scale: Floats, *, symmetric: bool) -> float | None:
         """Lower bound on ``sum (std/scale)^2`` of every Gaussian noise of distance one, whatever its covariance.
 
-        Parameters
-        ----------
-        scale : float64 array of the answer's shape
-        symmetric : bool
-            Whether the answer is a symmetric matrix.
-
-        Returns
-        -------
-        float or None
-            Never above the least error; None where no bound is known.
+        `scale` has the shape of the answer, which may be `symmetric`. Never above the least error; None if no bound is
+        known.
         """
         return None
 

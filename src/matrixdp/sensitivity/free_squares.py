@@ -30,17 +30,9 @@ from matrixdp.types import Factor, Floats, is_diagonal
 class RecordLengths:
     """Squared lengths of the parts of a whitened record, from which the distance of neighbours follows.
 
-    Attributes
-    ----------
-    constant : float
-        Alpha, what two records have in common.
-    fixed : float
-        What every record has: the constant, and one level of each category of a table.
-    total : float
-        T, the largest sum of the squares a.
-    neighbours : Neighbours
-    groups : int
-        Number of matrices, one per group; a record may move from one to another.
+    `constant` is alpha, what two records have in common; `fixed` what every record has: the constant, and one level of
+    each category of a table; `total` is T, the largest sum of the squares a. A record may move between `groups`, each
+    with a matrix of its own.
     """
 
     constant: float
@@ -71,12 +63,7 @@ class RecordLengths:
     def bound(self, gain: float, loss: float, missing: float = 0.0) -> float:
         """Largest squared distance of neighbours, squares included, for squares of any precision.
 
-        Parameters
-        ----------
-        gain, loss : float
-            K, or more, and g.
-        missing : float
-            How much less than g the squares may lose.
+        `gain` is k or more, `loss` is g, and `missing` says how much less than g the squares may lose.
         """
         total = self.total
         alone = _largest_alone(self.fixed, gain, loss - missing, total)
@@ -88,17 +75,9 @@ class RecordLengths:
 
 
 def free_squares(factor: Factor, alpha: float, halfwidths: Floats, neighbours: Neighbours) -> Squares:
-    """The most precise squares beside a moment whitened by `factor`, for records in a box.
+    """The most precise squares beside a moment whitened by `factor`, for records in a box of `halfwidths`.
 
-    Parameters
-    ----------
-    factor : number, array of shape (m,) or of shape (m, m)
-        A.
-    alpha : float
-        Whitened square of the constant before each record, or 0.
-    halfwidths : float64 array of shape (m,)
-        c.
-    neighbours : Neighbours
+    `alpha` is the whitened square of the constant before each record, or 0.
     """
     if is_diagonal(factor):
         weights = np.array(column_norms(factor, halfwidths.size))

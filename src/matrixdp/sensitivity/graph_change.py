@@ -42,12 +42,6 @@ class EdgeChange(Sensitivity):
     With ``P = A'A``: ``||A (e_i e_j' + e_j e_i') A'||_F^2 = 2 (P_ii P_jj + P_ij^2)`` for the adjacency matrix, and
     ``||A (e_i - e_j)(e_i - e_j)' A'||_F = P_ii + P_jj - 2 P_ij`` for the Laplacian; the distance is the largest over
     pairs of nodes. With `EdgeNoise`, which treats all edges alike, a Laplacian's distance is the same for every edge.
-
-    Examples
-    --------
-    >>> unit = Covariance.identity(5)
-    >>> EdgeChange("laplacian").distance(unit, unit).attained
-    2.0
     """
 
     matrix: str
@@ -120,25 +114,10 @@ class NodeChange(Sensitivity):
     """All changes of the nearest graph of bounded degrees when the edges of one node change, however many they are.
 
     With the largest weight w, the bound D on the sum of a node's weights and ``m = 2`` if the edges of a node are
-    replaced by others, ``m = 1`` if they all come or go (`docs/mathematics.md`, "Nodes"): the sum of squares over edges
-    is at most ``m w D``, so that ``||D||_F^2 <= 2 m w D`` for the adjacency matrix; degrees of other nodes change by at
-    most ``m D`` in sum, and ``||D||_F^2 <= 2 D^2 + 2 m w D`` for the Laplacian. Where D bounds nothing, since it is at
-    least ``(n - 1) w``, they are ``2 (n - 1) w^2`` and ``(n - 1)(n + 2) w^2``. A little is added for rounding.
-
-    Attributes
-    ----------
-    matrix : 'adjacency' or 'laplacian'
-    nodes : int
-    weight, max_degree : float
-    replaced : bool
-        Whether edges of a node are replaced by others; if not, they all come or go.
-
-    Examples
-    --------
-    >>> unit = Covariance.identity(50)
-    >>> change = NodeChange("adjacency", 50, 1.0, 8.0, replaced=True)
-    >>> round(change.distance(unit, unit).attained ** 2, 6), round(change.distance(unit, unit).value ** 2, 2)
-    (32.0, 32.0)
+    `replaced` by others, ``m = 1`` if they all come or go (`docs/mathematics.md`, "Nodes"): the sum of squares over
+    edges is at most ``m w D``, so that ``||D||_F^2 <= 2 m w D`` for the adjacency matrix; degrees of other nodes change
+    by at most ``m D`` in sum, and ``||D||_F^2 <= 2 D^2 + 2 m w D`` for the Laplacian. Where D bounds nothing, since it
+    is at least ``(n - 1) w``, they are ``2 (n - 1) w^2`` and ``(n - 1)(n + 2) w^2``. A little is added for rounding.
     """
 
     matrix: str

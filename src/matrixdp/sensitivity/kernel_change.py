@@ -37,23 +37,8 @@ class KernelChange(Sensitivity):
 
     For diagonal noise of precisions p the squared distance is ``2 spread^2 max_r p_r sum_{j != r} p_j``. It is
     attained in the limit: all other records in one place, the changed one there first, then far away. Where one person
-    has several rows, D may be nonzero in as many rows and columns: the sum is over all pairs with one of them, and
-    largest for the rows of the largest precisions.
-
-    Attributes
-    ----------
-    size : int
-        Number of records.
-    spread : float
-        Difference between the kernel's largest and smallest value.
-    rows : int
-        Number of rows and columns that change.
-
-    Examples
-    --------
-    >>> unit = Covariance.identity(3)
-    >>> round(KernelChange(3, 1.0).distance(unit, unit).attained, 12)
-    2.0
+    has several `rows`, D may be nonzero in as many rows and columns: the sum is over all pairs with one of them, and
+    largest for the rows of the largest precisions. `size` is the number of records.
     """
 
     size: int
@@ -114,23 +99,12 @@ class KernelRowChange(Sensitivity):
 
     Attributes
     ----------
-    halfwidths : float64 array of shape (p,)
-        Half the range of the kernel at each point.
+    halfwidths, errors : float64 arrays of shape (p,)
+        Half the range of the kernel at each point, and a bound on the rounding error of each value of a row.
     ellipsoid : float64 array of shape (p, p)
-        M as computed.
-    errors : float64 array of shape (p,)
-        Bound on the rounding error of each value of a row.
-    ellipsoid_error : float
-        Bound on the rounding error of each entry of `ellipsoid`.
+        M as computed; no entry has an error above `ellipsoid_error`.
     known : float64 array of shape (q, p)
         Rows of some records of the domain, for a distance that is attained.
-
-    Examples
-    --------
-    >>> gram = np.exp(-np.square([[0.0, 3.0], [3.0, 0.0]]))
-    >>> change = KernelRowChange(np.full(2, 0.5), 2 * gram, np.zeros(2), 0.0, gram)
-    >>> round(change.distance(Covariance.identity(5), Covariance.dense(gram)).value, 3)
-    1.414
     """
 
     halfwidths: Floats

@@ -53,12 +53,7 @@ class Solution:
 def best_covariance(changes: Floats, weights: Floats, *, tolerance: float = 1e-6, steps: int = 5000) -> Solution:
     """Covariance of unit distance with the least ``sum weights_i variance_i``.
 
-    Parameters
-    ----------
-    changes : float64 array of shape (k, d)
-        The changes v_k.
-    weights : float64 array of shape (d,)
-        The diagonal of U.
+    `changes` are the v_k, of shape (k, d), and `weights` the diagonal of U, of shape (d,).
 
     Examples
     --------
@@ -102,21 +97,9 @@ def best_covariance(changes: Floats, weights: Floats, *, tolerance: float = 1e-6
 def weighted_bound(squares: Floats, dimensions: Floats, weights: Floats, joint: Floats | None = None) -> float:
     """``(sum_k sqrt(n_k q_k))^2``, rounded down: what weights on changes prove.
 
-    Parameters
-    ----------
-    squares : float64 array of shape (changes, parts)
-        Squared length of each part of each change.
-    dimensions : float64 array of shape (parts,)
-        ``n_k``.
-    weights : float64 array of shape (changes,)
-        Not negative. They are divided by their sum.
-    joint : float64 array of shape (changes, 2), optional
-        Coordinates of each change along two directions that no operation changes, whose noise may be correlated.
-
-    Examples
-    --------
-    >>> round(weighted_bound(np.eye(2), np.array([1.0, 4.0]), np.array([1.0, 2.0])), 9)
-    4.885618083
+    `squares`, of shape (changes, parts), are the squared lengths of the parts of each change, and `dimensions` the n_k.
+    The `weights` of changes are not negative and are divided by their sum. `joint`, of shape (changes, 2), are the
+    coordinates of each change along two directions that no operation changes, whose noise may be correlated.
     """
     if not (weights >= 0).all() or not 0 < weights.sum() < math.inf:
         raise ValueError("weights on changes must not be negative, and not all zero")
@@ -133,14 +116,7 @@ def weighted_bound(squares: Floats, dimensions: Floats, weights: Floats, joint: 
 def least_moment_error(features: int, *, replace: bool, constant: bool) -> float:
     """Lower bound on the total squared error of a moment of records in ``[-1, 1]^d``, for noise of distance one.
 
-    Parameters
-    ----------
-    features : int
-        d.
-    replace : bool
-        Whether a record is replaced; otherwise it is added or removed.
-    constant : bool
-        Whether a constant 1 comes before each record, so that the mean is released as well.
+    A record is replaced, or else added or removed; with a `constant` 1 before it, the mean is released as well.
 
     Examples
     --------
@@ -180,11 +156,6 @@ def dual_weights(squares: Floats, dimensions: Floats) -> Floats:
 
     With precisions w, ``squares w = 1``, the bound is attained if ``q_k = l n_k/w_k^2`` for some l, which p must solve.
     Where the solution has a negative weight, it is set to zero; the bound remains one.
-
-    Examples
-    --------
-    >>> dual_weights(_tight_pairs(2), np.array([1.0, 1.0, 1.0])).round(2).tolist()
-    [0.56, 0.28, 0.16]
     """
     precisions = np.linalg.solve(squares, np.ones(len(squares)))
     weights = np.linalg.solve(squares.T, dimensions / precisions**2)
@@ -195,12 +166,8 @@ def dual_weights(squares: Floats, dimensions: Floats) -> Floats:
 def small_moment_error(points: Floats, scale: Floats, *, replace: bool) -> float:
     """Lower bound from all changes between given records, without any symmetry; for few features.
 
-    Parameters
-    ----------
-    points : float64 array of shape (k, m)
-        Possible records; a constant, if any, is their first entry.
-    scale : float64 array of shape (m, m)
-        Errors are divided by it.
+    `points`, of shape (k, m), are possible records; a constant, if any, is their first entry. Errors are divided by
+    `scale`, of shape (m, m).
     """
     moments = np.array([triangle_to_vector(np.multiply.outer(x, x) / scale) for x in points])
     changes = moments

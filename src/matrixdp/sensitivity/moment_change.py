@@ -99,26 +99,9 @@ class RankOneChange(_OuterProductChange):
     feature changes its sign (a box in an orthant) and the noise is diagonal it is ``q/N`` exactly. An added record
     moves the sum by ``q/N`` exactly.
 
-    Attributes
-    ----------
-    halfwidths : float64 array of shape (m,)
-        Bound on each coordinate of a record, measured from the centre of the moment.
-    records : int
-        The public N.
-    radius : float or None
-        Bound on a record's norm.
-    neighbours : Neighbours
-    one_signed : bool
-        Whether each coordinate of all records has one sign.
-    filled : bool
-        Whether every point of the box (or of its part with those signs) is a possible record. If not, the distance is
-        an upper bound that may not be attained.
-
-    Examples
-    --------
-    >>> change = RankOneChange(np.ones(4), records=2021)
-    >>> round(change.frobenius * 2021 / math.sqrt(2), 9)  # not the 8/2021 of the paper, but 4 sqrt(2)/2021
-    4.0
+    Coordinates of a record, measured from the centre of the moment, are bounded by `halfwidths`, of shape (m,), and its
+    norm by `radius`. They have one sign each if `one_signed`. Unless every such point is a possible record (`filled`),
+    the distance is an upper bound that may not be attained.
     """
 
     halfwidths: Floats

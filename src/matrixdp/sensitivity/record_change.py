@@ -30,21 +30,8 @@ class RecordChange(Sensitivity):
     """All ``D = e_r d'``: row r changes by d, the difference of two records of the domain.
 
     The domain K (a box of `halfwidths` about its midpoint, cut with a ball of `radius`) is symmetric and convex, so
-    its differences are 2K, and the distance is ``2 max_r |A e_r| max_{x in K} |B x|``.
-
-    Attributes
-    ----------
-    halfwidths : float64 array of shape (m,)
-    radius : float or None
-    filled : bool
-        Whether records fill the domain; if not, the distance is a bound that nothing is known to attain.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> change = RecordChange(np.array([0.5, 0.5]))
-    >>> round(change.distance(Covariance.identity(9), Covariance.diagonal([1.0, 0.25])).value, 6)  # sqrt(1/1 + 1/0.25)
-    2.236068
+    its differences are 2K, and the distance is ``2 max_r |A e_r| max_{x in K} |B x|``. Unless records fill the domain
+    (`filled`), it is a bound that nothing is known to attain.
     """
 
     halfwidths: Floats
@@ -114,12 +101,6 @@ class CellChange(Sensitivity):
 
     For noise that is independent from cell to cell the squared distance is the sum of the two largest precisions, or
     the largest alone. For other noise the bound is ``|u - v|^2 <= 2 (|u|^2 + |v|^2)``.
-
-    Examples
-    --------
-    >>> change = CellChange()
-    >>> round(change.distance(Covariance.identity(2), Covariance.diagonal([1.0, 4.0])).value, 6)
-    1.414214
     """
 
     neighbours: Neighbours = Neighbours.REPLACE

@@ -46,15 +46,8 @@ class RowsChange(_SeveralRows):
     """All changes of an answer that sums over rows, when the rows of one person together weigh at most `rows`.
 
     The person's part of the sum is `rows` times a point of the convex hull of the parts of single rows and 0, and the
-    distance of two such points is convex in both: it is largest where each is one row or none.
-
-    Attributes
-    ----------
-    one : Sensitivity
-        The changes of one row, for the neighbours of the query.
-    alone : Sensitivity
-        The changes where one row is added or removed.
-    rows : int
+    distance of two such points is convex in both: it is largest where each is one row or none. `one` has the changes of
+    one row, for the neighbours of the query, and `alone` those where one row is added or removed.
     """
 
     one: Sensitivity
@@ -107,19 +100,6 @@ class OwnRowsChange(_SeveralRows):
 
     For noise that is independent between rows, squared changes of rows add up: the distance is ``sqrt(rows)`` times
     that of one row. Otherwise it is at most `rows` times as large.
-
-    Attributes
-    ----------
-    one : Sensitivity
-        The changes of one row.
-    rows : int
-
-    Examples
-    --------
-    >>> from matrixdp.sensitivity.record_change import RecordChange
-    >>> unit = Covariance.identity(9), Covariance.identity(1)
-    >>> OwnRowsChange(RecordChange(np.array([0.5])), 4).distance(*unit).attained
-    2.0
     """
 
     one: Sensitivity

@@ -29,18 +29,8 @@ class TableChange(Sensitivity):
     whether they are there. So one matrix changes by at most ``sqrt(2) q/N``, q the largest squared length, and a record
     that moves from one group to another changes two matrices, by at most q/N each.
 
-    Attributes
-    ----------
-    layout : TableLayout
-    halfwidths : float64 array of shape (p,)
-        Bound on the absolute value of each coordinate; 1 but for values.
-    scales : float64 array of shape (p,)
-        Precision of each coordinate, up to a common factor; equal within a category.
-    records : int
-        The public N.
-    groups : int
-        Number of groups; 1 if there are none.
-    neighbours : Neighbours
+    Coordinates are bounded by `halfwidths`, of shape (p,), which are 1 but for values. `scales` are their precisions up
+    to a common factor, equal within a category.
     """
 
     layout: TableLayout

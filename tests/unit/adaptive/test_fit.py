@@ -16,7 +16,7 @@ from matrixdp.adaptive.records import grid_records
 from matrixdp.adaptive.settings import SETTINGS
 from matrixdp.domain.clipping import square_lengths
 from matrixdp.privacy import Neighbours
-from matrixdp.queries.moment_sums import levels
+from matrixdp.queries.sums import levels
 
 
 def settled(records, bounds):

@@ -173,7 +173,7 @@ def test_a_summary_of_everything(ledger):
     assert [found.name for found in clinic.allowances] == ["ann", "bob"]
     assert clinic.allowances == tuple(ledger.allowances("clinic"))
     assert (clinic.counts.charges, clinic.counts.unfinished) == (2, 1)
-    assert clinic.counts == ledger.counts("clinic")
+    assert clinic == ledger.summary("clinic")
     assert clinic.left == ledger.remaining("clinic")
     assert clinic.spent_mu**2 == pytest.approx(2 * 0.05**2)
     assert clinic.unspent.mu**2 == pytest.approx(TOTAL.mu**2 - 2 * 0.05**2)

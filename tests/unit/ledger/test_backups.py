@@ -64,12 +64,12 @@ def test_neither_backup_nor_restore_replaces_a_file(ledger, path, tmp_path):
 def test_a_restored_ledger_asks_what_was_spent_since(backup, path):
     with Ledger.restore(backup, path, actor="ann", purpose="disk failed") as ledger:
         assert ledger.verify().entry == 5
-        assert ledger.restored("clinic") == ledger.restored("rivals") == 4
+        assert [each.restored_from for each in ledger.summaries()] == [4, 4]
         for action in (spend, lambda handle: handle.whatif("clinic", HALF)):
             with pytest.raises(LedgerError, match=r"backup that ends at entry 4.*matrixdp ledger settle .*--spent EPS"):
                 action(ledger)
         ledger.settle("clinic", "all")
-        assert ledger.restored("clinic") is None
+        assert ledger.summary("clinic").restored_from is None
         assert ledger.remaining("clinic").mu == 0
         with pytest.raises(BudgetExceededError):
             spend(ledger, Gaussian(1e-9))
@@ -194,7 +194,7 @@ def test_allowances_continue_if_nothing_was_spent_since_the_backup(restored):
         restored.charge("clinic", Gaussian(0.01), neighbours="replace", description={}, allowance="ann")
     with pytest.raises(LedgerError, match="does not know what was spent"):
         restored.allow("clinic", "cat", share=0.1)
-    assert restored.summaries()[0].restored_from == restored.restored("clinic") == 5
+    assert restored.summary("clinic").restored_from == 5
     restored.settle("clinic", 0)
     assert restored.summaries()[0].restored_from is None
     assert restored.allowances("clinic") == before

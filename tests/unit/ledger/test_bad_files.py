@@ -135,8 +135,8 @@ def test_a_full_disk_loses_nothing(ledger, path):
 
 def test_a_full_database_loses_nothing(ledger):
     with ledger._store.reading() as journal:
-        ((pages,),) = journal.transaction.execute("PRAGMA page_count")
-        journal.transaction.execute(f"PRAGMA max_page_count = {pages}")
+        ((pages,),) = journal.execute("PRAGMA page_count")
+        journal.execute(f"PRAGMA max_page_count = {pages}")
     granted = []
 
     def spend_for_ever():
@@ -195,7 +195,5 @@ def test_a_forgotten_handle_lets_go_of_the_file(ledger, path):
 
 def test_every_commit_is_synchronised(ledger):
     with ledger._store.reading() as journal:
-        settings = [
-            next(iter(journal.transaction.execute(f"PRAGMA {name}")))[0] for name in ("journal_mode", "synchronous")
-        ]
+        settings = [next(iter(journal.execute(f"PRAGMA {name}")))[0] for name in ("journal_mode", "synchronous")]
     assert settings == ["delete", 3]  # 3 is EXTRA, which also syncs the directory once the journal is deleted

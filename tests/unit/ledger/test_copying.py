@@ -58,7 +58,7 @@ def test_a_copy_has_every_entry_and_what_is_left(stores, paths, filled):
         assert copied.head == head == copied.verify(anchor=anchor)
         assert copied.remaining("clinic") == left
         assert copied.history() == history
-        assert copied.counts("clinic").unfinished == 2
+        assert copied.summary("clinic").counts.unfinished == 2
         assert copied.stored("clinic", "r2") == '{"é": 2}'
         copied.complete(spend(copied, request="new"), "{}")
         with pytest.raises(BudgetExceededError):

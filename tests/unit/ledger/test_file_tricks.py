@@ -255,13 +255,13 @@ def test_a_journal_that_was_left_behind_undoes_nothing(left_behind):
 
 
 def test_without_the_check_of_its_place_a_journal_would_undo_charges(left_behind, monkeypatch):
-    monkeypatch.setattr("matrixdp.ledger.sqlite.require_own_journal", lambda path: None)
+    monkeypatch.setattr("matrixdp.ledger.place.require_own_journal", lambda path: None)
     with Ledger.open(left_behind) as ledger:
         assert ledger.remaining("clinic").mu > 0  # what was spent elsewhere is gone
 
 
 def test_without_the_check_of_its_place_a_copy_would_spend_the_total_again(half, monkeypatch):
-    monkeypatch.setattr("matrixdp.ledger.sqlite.require_place", lambda connection, path: None)
+    monkeypatch.setattr("matrixdp.ledger.place.require_place", lambda connection, path: None)
     copied = half.with_name("copied.db")
     shutil.copyfile(half, copied)
     for name in (half, copied):

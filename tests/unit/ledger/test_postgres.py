@@ -279,7 +279,7 @@ class TestBadInput:
             spend(opened)  # a transaction of the ledger says what it needs
         admin.execute(f"ALTER ROLE {role} SET synchronous_commit = off")
         with Ledger.open(url) as opened, opened._store.writing(opened.author) as journal:
-            assert list(journal.transaction.execute("SHOW synchronous_commit")) == [("on",)]
+            assert list(journal.execute("SHOW synchronous_commit")) == [("on",)]
 
     def test_a_locked_ledger_is_waited_for_and_then_refused(self, ledger, path, store):
         with Ledger.open(path, timeout=0.05) as hasty:

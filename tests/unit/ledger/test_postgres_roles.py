@@ -65,7 +65,7 @@ def test_a_reader_reads_and_verifies_and_charges_nothing(urls):
     with Ledger.open(urls["reader"]) as ledger:
         assert ledger.remaining("clinic").mu == TOTAL.mu
         assert ledger.history() == []
-        assert ledger.counts("clinic").charges == 0
+        assert ledger.summary("clinic").counts.charges == 0
         ledger.verify()
         with pytest.raises(LedgerError, match=r"this role may not do that.*matrixdp ledger roles"):
             spend(ledger)

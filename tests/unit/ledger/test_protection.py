@@ -141,7 +141,7 @@ class TestReleases:
                 design.release(self.DATA, ledger=ledger, dataset="people")
             with pytest.raises(LedgerError, match="person"):
                 release_mechanism("Laplace", query, privacy, self.DATA, ledger=ledger, dataset="people")
-            assert ledger.counts("people").charges == 0
+            assert ledger.summary("people").counts.charges == 0
 
     @pytest.mark.parametrize("kind", [PrivateCovariance, PrivateScaler])
     def test_fits_charge_their_unit(self, path, kind):
@@ -154,7 +154,7 @@ class TestReleases:
                 fit = kind(epsilon=0.5, delta=1e-7, bounds=bounds, person=person, ledger=path)
                 with pytest.raises(LedgerError, match="is registered for releases that protect"):
                     fit.set_params(dataset=other).fit(data)
-                assert ledger.counts(other).charges == (other == "people")
+                assert ledger.summary(other).counts.charges == (other == "people")
                 fit.set_params(dataset=dataset).fit(data)
             assert {str(charge.dataset): str(charge.unit) for charge in ledger.history()} == {
                 "people": PERSON,

@@ -67,7 +67,7 @@ def test_an_interrupted_write_must_be_undone_by_somebody_who_may(clinic, way):
 def test_no_query_reads_all_entries(ledger, query):
     with ledger._store.reading() as journal:
         sql = f"EXPLAIN QUERY PLAN SELECT {COLUMNS} FROM entries {_QUERIES[query]}"
-        for *_, step in journal.transaction.execute(sql, (1,) * sql.count("?")):
+        for *_, step in journal.execute(sql, (1,) * sql.count("?")):
             assert "USING" in step or query == "last"  # the last row is the first of a scan
 
 
@@ -90,7 +90,7 @@ def read_everything(path):
     with Ledger.open(path) as ledger:
         found = [ledger.datasets(), ledger.history(), ledger.history("rivals"), ledger.incomplete()]
         for dataset in ("clinic", "rivals"):
-            counts = ledger.counts(dataset)
+            counts = ledger.summary(dataset).counts
             found += [ledger.remaining(dataset), counts.charges, counts.unfinished]
         return found
 

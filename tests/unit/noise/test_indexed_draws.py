@@ -5,10 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import numbered_draws
 from matrixdp.noise import gaussian, indexed_draws
 from matrixdp.noise.envelope import CELL_BITS, PLACE_BITS, envelope
 from matrixdp.noise.gaussian import draw_gaussian
-from matrixdp.noise.indexed_draws import chacha_block, chacha_blocks, draw_exactly, draw_indexed
+from matrixdp.noise.indexed_draws import chacha_block
+from numbered_draws import chacha_blocks, draw_exactly, draw_indexed
 
 KEY = bytes(range(32))
 SPARE = np.uint64(987_654_321_012)  # a candidate in a certain cell
@@ -70,7 +72,7 @@ def test_no_block_serves_two_purposes(monkeypatch):
         used.extend((int(counter), nonce) for counter in counters)
         return chacha_blocks(key, counters, nonce)
 
-    monkeypatch.setattr(indexed_draws, "chacha_blocks", blocks)
+    monkeypatch.setattr(numbered_draws, "chacha_blocks", blocks)
     draw_indexed(KEY, 40, 0, 50_000)
     assert len(used) == len(set(used))
     extra = indexed_draws._ExtraBits(KEY, 5, 3, [1, 2])
@@ -108,6 +110,7 @@ def test_words_mean_what_they_mean_to_the_sampler(monkeypatch):
             table = replace(envelope(), error=widened, tail_bound=1.0)
             monkeypatch.setattr(gaussian, "envelope", lambda table=table: table)
             monkeypatch.setattr(indexed_draws, "envelope", lambda table=table: table)
+            monkeypatch.setattr(numbered_draws, "envelope", lambda table=table: table)
         for heights in (rng.integers(0, 2**64, asked, dtype=np.uint64), np.zeros(asked, np.uint64)):
             words = codes << np.uint64(PLACE_BITS) | rng.integers(0, 1 << PLACE_BITS, codes.size, dtype=np.uint64)
 
@@ -120,7 +123,8 @@ def test_words_mean_what_they_mean_to_the_sampler(monkeypatch):
                 return np.array([block(key, int(counter), nonce) for counter in counters], np.uint64).reshape(-1, 8)
 
             monkeypatch.setattr(indexed_draws, "chacha_block", block)
-            monkeypatch.setattr(indexed_draws, "chacha_blocks", blocks)
+            monkeypatch.setattr(numbered_draws, "chacha_block", block)
+            monkeypatch.setattr(numbered_draws, "chacha_blocks", blocks)
             found = draw_indexed(KEY, 52, 0, words.size)
             expected = draw_gaussian(Script(words, heights, 2**4096 - 1), 52, shape=words.size)
             in_tail = np.arange(words.size) // 2 == envelope().tail

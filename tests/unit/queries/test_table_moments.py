@@ -9,7 +9,7 @@ import pytest
 
 import matrixdp as mdp
 from matrixdp.queries import table_sums
-from matrixdp.queries.moment_sums import levels
+from matrixdp.queries.sums import levels
 
 PRIVACY = mdp.Privacy(1.0, 1e-6)
 N = 400
@@ -223,8 +223,7 @@ def test_sums_of_products_from_a_device_are_added_like_those_of_the_host(monkeyp
     task = table_sums.TableTask(TABLE, by, N, True, "error")
     host, total = task(0, [FRAME]), task.start()
     sums = [(group, host.value(group), one.records) for group, one in enumerate(host.dense)]
-    monkeypatch.setattr(table_sums, "device_table", lambda data, _columns: data)
-    monkeypatch.setattr(table_sums, "sums_on_device", lambda *_arguments, **_options: sums)
+    monkeypatch.setattr(table_sums, "sums_on_device", lambda *_arguments: sums)
     total.add_on_device(FRAME, task)
     assert total.records == host.records == N
     for group, _ in enumerate(sums):
