@@ -133,7 +133,7 @@ def as_schema(table: Any) -> Schema:
         ends = zip(table.names, table.lower.tolist(), table.upper.tolist(), strict=True)
         return Schema(Columns([Number(*end) for end in ends]), radius=table.radius)
     rule = "must be a Schema, Columns, Bounds with names, a dict of columns or the path of a schema"
-    raise ParameterError(f"schema {rule}, got {show(table)} instead.", parameter="schema")
+    raise ParameterError(f"schema {rule}, got {type(table).__name__} instead.", parameter="schema")
 
 
 def read_schema(path: str | Path) -> Schema:
