@@ -26,7 +26,7 @@ from matrixdp.queries import TableMoments
 from matrixdp.records import Records, as_records
 from matrixdp.records.expanded_columns import ExpandedColumns
 from matrixdp.records.people import number_of_people
-from matrixdp.records.records import CountTask
+from matrixdp.records.records import count_records
 from matrixdp.release.matrix import release
 from matrixdp.release.result import Release
 from matrixdp.types import Floats
@@ -153,7 +153,7 @@ def fit_table(
     -------
     One release of `TableMoments`. Errors in data or parameters are raised before the charge.
     """
-    found = sum(data.map(CountTask())) if isinstance(data, Records) else len(data[columns.names[0]])
+    found = sum(data.map(count_records)) if isinstance(data, Records) else len(data[columns.names[0]])
     kind, who = Neighbours.parse(neighbours), Person.parse(person)
     if who is not None:
         found = number_of_people(as_records(data), who, rows=found)
