@@ -69,7 +69,7 @@ def fit_grid(
     limit = math.ceil(largest * (1 + 1e-12) * 2.0**bits) + 1
     if rounds_entrywise(query, noise):
         steps = [2 * int(k) for k in query.row_limits(column_factors(noise, bits))]
-        squares = query.changed_rows * sum(k * k for k in steps)
+        squares = query.rows_of_person * sum(k * k for k in steps)
         distance = math.nextafter(math.sqrt(squares) * (1 + _EPS), math.inf)
         return Grid(bits, limit, max(distance, 1.0) * 2.0**-bits)  # a step even where all records round to zero
     product = _gamma(0 if is_diagonal(left) else m) + _gamma(0 if is_diagonal(right) else n)
