@@ -92,11 +92,12 @@ class Query(MatrixQuery):
             object.__setattr__(self, "gamma_bound", check_magnitude(self.gamma_bound, "gamma_bound"))
         error = check_number(self.relative_error, "relative_error", at_least=0, below=1)
         object.__setattr__(self, "relative_error", error)
-        object.__setattr__(self, "shape", tuple(n.item() if isinstance(n, np.integer) else n for n in self.shape))
+        object.__setattr__(self, "shape", tuple(self.shape))
         object.__setattr__(self, "bound", bound)
         object.__setattr__(self, "neighbours", Neighbours.parse(self.neighbours))
         object.__setattr__(self, "person", Person.parse(self.person))
         check_query(self)
+        object.__setattr__(self, "shape", tuple(map(int, self.shape)))
         if self.person is not None and self.protects == "one record":
             object.__setattr__(self, "protects", self.protected_unit.words)
 
