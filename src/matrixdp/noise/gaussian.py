@@ -21,14 +21,7 @@ from matrixdp.device import is_on_device
 from matrixdp.errors import ParameterError, show
 from matrixdp.noise import blocks
 from matrixdp.noise.blocks import BLOCK, Draw, draw_blocks
-from matrixdp.noise.envelope import (
-    FINEST,
-    PLACE_BITS,
-    Envelope,
-    envelope,
-    narrow,
-    settle,
-)
+from matrixdp.noise.envelope import FINEST, PLACE_BITS, Envelope, envelope, narrow, settle
 from matrixdp.noise.stream import Stream
 
 MAX_BITS = 52
@@ -40,11 +33,7 @@ _FEW = 6  # candidates that are compared one at a time, which takes less time th
 
 
 def draw_gaussian(
-    stream: Stream,
-    bits: int,
-    *,
-    shape: int | tuple[int, ...] | None = None,
-    out: NDArray[np.int64] | None = None,
+    stream: Stream, bits: int, *, shape: int | tuple[int, ...] | None = None, out: NDArray[np.int64] | None = None
 ) -> NDArray[np.int64]:
     """Return independent, exact draws of ``floor(G)``, ``G ~ N(0, 4^bits)``.
 
