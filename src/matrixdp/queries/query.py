@@ -14,7 +14,7 @@ from matrixdp.domain.person import Person
 from matrixdp.errors import DataError, ParameterError, show
 from matrixdp.privacy import Neighbours
 from matrixdp.queries.base import MatrixQuery, check_answer, check_query
-from matrixdp.sensitivity import FrobeniusBall, Sensitivity
+from matrixdp.sensitivity import Sensitivity
 from matrixdp.serialise import builtin_kind
 from matrixdp.types import Floats
 
@@ -130,11 +130,3 @@ class Query(MatrixQuery):
         if self.gamma_bound is not None and np.linalg.norm(answer) > self.gamma_bound * (1 + 1e-12):
             raise DataError("the norm of the query's answer must be at most gamma; widen it.")
         return answer
-
-
-def paper_query(
-    shape: tuple[int, int], *, sensitivity: float, gamma: float, side: str, neighbours: str = Neighbours.REPLACE
-) -> Query:
-    """The paper's view of a query: its L2 sensitivity and a bound on its norm, nothing else."""
-    s2, most = check_magnitude(sensitivity, "sensitivity"), check_magnitude(gamma, "gamma")
-    return Query(shape, FrobeniusBall(s2), most, side=side, neighbours=Neighbours.parse(neighbours), gamma_bound=most)
