@@ -74,6 +74,8 @@ class LedgerSummary:
         The allowance that paid; the budget is then that of the allowance.
     charged : bool
         Whether this run charged the release; a repeated request is not charged again.
+    unnoticed : tuple of str
+        What could be done to the ledger's file without being noticed.
     """
 
     path: str
@@ -86,6 +88,7 @@ class LedgerSummary:
     hash: str
     allowance: str | None = None
     charged: bool = True
+    unnoticed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -317,6 +320,10 @@ def describe_ledger(ledger: LedgerSummary | None) -> list[str]:
         f"When this page was written, the last entry of the ledger was number {ledger.entry} (hash "
         f"{ledger.hash[:16]}…). Keep the number and the full hash elsewhere (matrixdp ledger verify prints them): they "
         "show later whether an earlier entry was altered.",
+        *(
+            f"The ledger's file system does not show {what}. An anchor would: matrixdp release --anchor-to FILE."
+            for what in ledger.unnoticed
+        ),
     ]
 
 
