@@ -51,8 +51,6 @@ ABLATIONS = [
     Ablation("clip_factor", 1.5, _DIRECTIONS),
     Ablation("radius_share", 0.01),
     Ablation("bisections", 3),
-    Ablation("span", 8.0),
-    Ablation("search_precision", 0.0),
     Ablation("lost_counts", math.inf),
     Ablation("public_radius", 1.0),
     Ablation("scarce", math.inf),

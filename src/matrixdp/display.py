@@ -10,12 +10,13 @@ import csv
 import io
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import MISSING, dataclass, field, fields
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import MISSING, dataclass, fields, replace
 from html import escape
-from typing import Any, Protocol
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from matrixdp.checks import check_number
@@ -33,69 +34,41 @@ _LABEL_LENGTH = 40
 _FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")  # how a cell begins that a spreadsheet runs
 _PLAIN_NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?")
 
-CellText = Callable[[int, int], str]  # text or markup of the entry in a row and column; empty for none
-
-
-class Shown(Protocol):
-    """Numbers that can be shown; `matrixdp.answers.Estimate` is the usual one."""
-
-    @property
-    def value(self) -> Floats:
-        """The numbers, of shape (rows, columns); NaN where one is not given."""
-
-    @property
-    def std(self) -> Floats | None:
-        """Their error bars, of the same shape; None where these are unknown."""
-
-    @property
-    def rows(self) -> Sequence[str]:
-        """Names of the rows."""
-
-    @property
-    def columns(self) -> Sequence[str]:
-        """Names of the columns."""
-
-    def reason(self, row: int, column: int, /) -> str:
-        """Why a number is not given."""
+Texts = Sequence[Sequence[str]]  # text or markup of each entry, by rows; empty for none
 
 
 @dataclass(frozen=True, eq=False)
 class Numbers:
-    """Numbers with names that are not an answer, such as predicted errors or a released matrix.
+    """Numbers with names, such as predicted errors or a released matrix; the usual kind is `matrixdp.answers.Estimate`.
 
-    Attributes
-    ----------
-    value : float64 array of shape (rows, columns)
-    std : float64 array of the same shape, or None
-    rows, columns : sequences of str
-    reason : function of row and column
-        Why a number is not given.
+    `value` and `std` have shape (rows, columns); numbers that are not given are NaN, and so are their error bars. `std`
+    is None where all error bars are unknown. `reasons`, an object array of the same shape, says why a number is not
+    given; without it, `unknown` does.
     """
 
     value: Floats
     std: Floats | None
     rows: Sequence[str]
     columns: Sequence[str]
-    reason: CellText = field(default=lambda _row, _column: "–")
+    reasons: NDArray[np.object_] | None = None
+    unknown: str = "–"
 
+    def reason(self, row: int, column: int) -> str:
+        """Why a number is not given; empty where it is."""
+        if np.isfinite(self.value[row, column]):
+            return ""
+        return self.unknown if self.reasons is None else str(self.reasons[row, column])
 
-def cut_numbers(numbers: Shown, rows: int, columns: int) -> Shown:
-    """The first rows and columns of a table."""
-    std = None if numbers.std is None else np.asarray(numbers.std[:rows, :columns])
-    names = numbers.rows[:rows], numbers.columns[:columns]
-    return Numbers(np.asarray(numbers.value[:rows, :columns]), std, *names, numbers.reason)
+    def cut(self, rows: int, columns: int) -> Self:
+        """The first rows and columns."""
+        arrays = {name: getattr(self, name) for name in ("value", "std", "reasons")}
+        parts: dict[str, Any] = {name: None if one is None else one[:rows, :columns] for name, one in arrays.items()}
+        return replace(self, **parts, rows=self.rows[:rows], columns=self.columns[:columns])
 
 
 def has_equal_rows(std: Floats) -> bool:
     """Whether an array repeats one row without storing it again, so that showing the first row is enough."""
     return std.strides[0] == 0
-
-
-def fold_rows(numbers: Numbers, name: str) -> Numbers:
-    """The first row, under this name, if all rows are alike; otherwise all of them."""
-    if len(numbers.rows) < 2 or not has_equal_rows(numbers.value):
-        return numbers
-    return Numbers(numbers.value[:1], None, (name,), numbers.columns)
 
 
 # Numbers and labels
@@ -121,15 +94,9 @@ def format_number(value: float, digits: int = 3) -> str:
 
 
 def format_estimate(value: float, std: float, decimals: int | None = None, *, commas: bool = True) -> tuple[str, str]:
-    """A number and its error bar, which is empty where there is none.
+    """A number and its error bar, which is empty where there is none, with `commas` between thousands.
 
-    Parameters
-    ----------
-    value, std : float
-    decimals : int, optional
-        By default both are rounded to the second digit of the error bar.
-    commas : bool
-        Whether thousands are separated.
+    Without `decimals`, both are rounded to the second digit of the error bar.
 
     Examples
     --------
@@ -228,14 +195,10 @@ def join_words(words: Sequence[str]) -> str:
 
 def align_columns(lines: Sequence[Sequence[str]]) -> list[str]:
     """Lines of cells, padded to the width of their columns: the first flush left, the others flush right."""
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return [
-        "  ".join(
-            cell.rjust(width) if i else cell.ljust(width)
-            for i, (cell, width) in enumerate(zip(line, widths, strict=True))
-        ).rstrip()
-        for line in lines
-    ]
+    first, *others = zip(*lines, strict=True)
+    columns = [[cell.ljust(max(map(len, first))) for cell in first]]
+    columns += [[cell.rjust(max(map(len, column))) for cell in column] for column in others]
+    return ["  ".join(line).rstrip() for line in zip(*columns, strict=True)]
 
 
 def format_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -254,16 +217,10 @@ def format_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join("  " + line for line in align_columns([lines[0], rule, *lines[1:]]))
 
 
-def format_numbers(numbers: Shown, *, digits: int = 3, text: CellText | None = None) -> str:
+def format_numbers(numbers: Numbers, *, digits: int = 3, text: Texts | None = None) -> str:
     """Text of the first twelve rows and eight columns of a table, with error bars where they are known.
 
-    Parameters
-    ----------
-    numbers : Shown
-    digits : int
-        Of numbers without error bars.
-    text : function of row and column, optional
-        A string in place of the number, such as a date; an empty one is none.
+    `digits` are those of numbers without error bars; `text` has strings in place of numbers, such as dates.
 
     Examples
     --------
@@ -272,28 +229,41 @@ def format_numbers(numbers: Shown, *, digits: int = 3, text: CellText | None = N
       ─  ─  ───────────
       a  1  0.25 ± 0.10
     """
-    rows, columns = numbers.rows, numbers.columns
-    height, width = min(len(rows), 12), min(len(columns), 8)
-    more = width < len(columns)
-    body = [
-        [shorten(rows[i], 20), *(format_cell(numbers, i, j, digits, text) for j in range(width)), *(["…"] * more)]
-        for i in range(height)
-    ]
-    if height < len(rows):
-        body.append(["…", *([""] * (width + more))])
-    return format_table(["", *(shorten(name, 18) for name in columns[:width]), *([""] * more)], body)
+    part = numbers.cut(12, 8)
+    more = [""] * (len(part.columns) < len(numbers.columns))
+    cells = format_cells(part, digits, text)
+    body = [[shorten(name, 20), *line, *("…" for _ in more)] for name, line in zip(part.rows, cells, strict=True)]
+    if len(part.rows) < len(numbers.rows):
+        body.append(["…", *([""] * len(part.columns)), *more])
+    return format_table(["", *(shorten(name, 18) for name in part.columns), *more], body)
 
 
-def format_cell(numbers: Shown, i: int, j: int, digits: int = 3, text: CellText | None = None) -> str:
-    """A number with its error bar, or why it is not given."""
-    value = float(numbers.value[i, j])
-    if math.isnan(value):
-        return numbers.reason(i, j)
-    if text is not None and (words := text(i, j)):
-        return words
-    if numbers.std is None:
-        return format_number(value, digits)
-    return join_estimate(value, float(numbers.std[i, j]), commas=False)
+def format_cells(numbers: Numbers, digits: int = 3, text: Texts | None = None) -> list[list[str]]:
+    """Each number with its error bar, or the text in its place, or why it is not given."""
+
+    def cell(i: int, j: int, value: float) -> str:
+        if math.isnan(value):
+            return numbers.reason(i, j)
+        if text is not None and text[i][j]:
+            return text[i][j]
+        if numbers.std is None:
+            return format_number(value, digits)
+        return join_estimate(value, float(numbers.std[i, j]), commas=False)
+
+    return [[cell(i, j, value) for j, value in enumerate(row)] for i, row in enumerate(numbers.value.tolist())]
+
+
+def label_cells(numbers: Numbers, decimals: int | None) -> list[list[tuple[str, str]]]:
+    """Each number alone, for a small cell, and with its error bar or why it is not given, for a tooltip."""
+
+    def label(i: int, j: int, value: float) -> tuple[str, str]:
+        if not math.isfinite(value):
+            return "–", numbers.reason(i, j)
+        std = None if numbers.std is None else float(numbers.std[i, j])
+        words = format_number(value, 4) if std is None else join_estimate(value, std, decimals)
+        return format_estimate(value, std or 0.0, decimals)[0], words
+
+    return [[label(i, j, value) for j, value in enumerate(row)] for i, row in enumerate(numbers.value.tolist())]
 
 
 # HTML
@@ -370,68 +340,68 @@ def render_table(head: Sequence[str], rows: Iterable[Sequence[str]], *, texts: i
     return f'<div class="mdp-scroll">{body}</div>{_say_rest(len(found) - MOST_ROWS, 0)}'
 
 
-def render_numbers(numbers: Shown, caption: str = "") -> str:
+def render_numbers(numbers: Numbers, caption: str = "") -> str:
     """A table of numbers with error bars for a notebook; of a large one, the first rows and columns."""
-    table = write_table(cut_numbers(numbers, MOST_ROWS, MOST_COLUMNS), label=_label, caption=caption)
+    table = write_table(numbers.cut(MOST_ROWS, MOST_COLUMNS), label=_label, caption=caption)
     rest = _say_rest(len(numbers.rows) - MOST_ROWS, len(numbers.columns) - MOST_COLUMNS)
     return f'<div class="mdp-scroll">{table}</div>{rest}'
 
 
 def write_table(
-    numbers: Shown,
+    numbers: Numbers,
     *,
     kind: str = "",
     caption: str = "",
     corner: tuple[str, str] = ("", ""),
     totals: bool = False,
-    decimals: Sequence[int | None] | None = None,
+    align: str = "",
+    counts: bool = False,
     label: Callable[[str], str] = break_name,
-    text: CellText | None = None,
-    below: CellText | None = None,
-    fades: Callable[[int, int], bool] | None = None,
-    colour: CellText | None = None,
+    text: Texts | None = None,
+    below: Texts | None = None,
+    fades: NDArray[np.bool_] | None = None,
+    colour: Texts | None = None,
 ) -> str:
     """Numbers with error bars as the HTML of a table, for notebooks and pages alike.
 
     Parameters
     ----------
-    numbers : Shown
+    numbers : Numbers
     kind, caption : str
         Classes of the table, and its caption.
     corner : tuple of str
         What the rows and the columns are; empty where their names say it.
     totals : bool
         Whether the last row and column are sums of the others.
-    decimals : sequence of int or None, optional
-        Of each column, with separated thousands; by default each number has its own.
+    align : 'columns', 'table' or ''
+        What has the same decimals, and separated thousands; by default each number has its own. `counts` have none.
     label : function of a name
         The name as HTML.
-    text, below : functions of row and column, optional
+    text, below : strings for each entry, optional
         A string in place of the number, and markup below it.
-    fades : function of row and column, optional
+    fades : bool array of shape (rows, columns), optional
         Whether a number fades that is within two error bars of zero; by default it does. A mean does not: zero is one
         value among others.
-    colour : function of row and column, optional
+    colour : strings for each entry, optional
         Attributes of a coloured cell, such as ``class="positive"``; a cell without them fades.
     """
     height, width = numbers.value.shape
+    std = np.zeros((height, width)) if numbers.std is None else np.where(np.isfinite(numbers.std), numbers.std, 0.0)
+    weak = (np.abs(numbers.value) < CERTAIN * std) & (True if fades is None else fades)
+    decimals = _align_decimals(numbers, align, text, counts=counts)
 
     def cell(i: int, j: int) -> str:
-        value, bar = float(numbers.value[i, j]), _bar(numbers, i, j)
-        attributes = "" if colour is None else colour(i, j)
+        value, attributes = float(numbers.value[i, j]), "" if colour is None else colour[i][j]
         if not attributes and not math.isfinite(value):
-            return f'<td class="note">{escape_text(numbers.reason(i, j) or format_number(value))}</td>'
-        weak = abs(value) < CERTAIN * bar and (fades is None or fades(i, j))
+            return f'<td class="note">{escape_text(numbers.reason(i, j))}</td>'
         total = totals and (i == height - 1 or j == width - 1)
-        marks = " ".join(["total"] * total + ["weak"] * weak)
+        marks = " ".join(["total"] * total + ["weak"] * bool(weak[i, j]))
         attributes = attributes or (f'class="{marks}"' if marks else "")
-        number, bar_text = format_estimate(
-            value, bar, None if decimals is None else decimals[j], commas=decimals is not None
-        )
-        if text is not None and (words := text(i, j)):
-            number, _, bar_text = words.partition(" ± ")
-        error = f' <span class="bar">± {escape_text(bar_text)}</span>' if bar_text else ""
-        more = "" if below is None else below(i, j)
+        number, bar = format_estimate(value, float(std[i, j]), decimals[j], commas=bool(align))
+        if text is not None and text[i][j]:
+            number, _, bar = text[i][j].partition(" ± ")
+        error = f' <span class="bar">± {escape_text(bar)}</span>' if bar else ""
+        more = "" if below is None else below[i][j]
         return f"<td{' ' * bool(attributes)}{attributes}>{escape_text(number)}{error}{more}</td>"
 
     lines = []
@@ -439,28 +409,29 @@ def write_table(
         mark = ' class="total"' if totals and i == height - 1 else ""
         cells = "".join(cell(i, j) for j in range(width))
         lines.append(f'<tr{mark}><th scope="row">{label(name)}</th>{cells}</tr>')
-    head = f"<thead>{_write_head(numbers.columns, corner, label)}</thead>"
-    title = f"<caption>{escape_text(caption)}</caption>" if caption else ""
-    start = f'<table class="{kind}">' if kind else "<table>"
-    return f"{start}{title}{head}<tbody>{''.join(lines)}</tbody></table>"
-
-
-def _write_head(columns: Sequence[str], corner: tuple[str, str], label: Callable[[str], str]) -> str:
-    """The names of the columns, with what they are above them."""
     above, beside = "", "<td></td>"
     if corner[1]:
-        span = f'<th scope="colgroup" colspan="{len(columns)}" class="axis">{escape_text(corner[1])}</th>'
+        span = f'<th scope="colgroup" colspan="{width}" class="axis">{escape_text(corner[1])}</th>'
         above = f"<tr><td></td>{span}</tr>"
     if corner[0]:
         beside = f'<th scope="col" class="axis">{escape_text(corner[0])}</th>'
-    names = "".join(f'<th scope="col">{label(name)}</th>' for name in columns)
-    return f"{above}<tr>{beside}{names}</tr>"
+    names = "".join(f'<th scope="col">{label(name)}</th>' for name in numbers.columns)
+    title = f"<caption>{escape_text(caption)}</caption>" if caption else ""
+    start = f'<table class="{kind}">' if kind else "<table>"
+    return f"{start}{title}<thead>{above}<tr>{beside}{names}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
 
 
-def _bar(numbers: Shown, i: int, j: int) -> float:
-    """The error bar of an entry; zero where it has none."""
-    bar = 0.0 if numbers.std is None else float(numbers.std[i, j])
-    return bar if math.isfinite(bar) else 0.0
+def _align_decimals(numbers: Numbers, align: str, text: Texts | None, *, counts: bool) -> list[int | None]:
+    """Decimals of each column; entries with a text do not count."""
+    width = numbers.value.shape[1]
+    if align != "columns":
+        return [choose_decimals(numbers.value, numbers.std, counts=counts) if align else None] * width
+    found = []
+    for j in range(width):
+        kept = [i for i in range(len(numbers.rows)) if text is None or not text[i][j]]
+        std = None if numbers.std is None else numbers.std[kept, j]
+        found.append(choose_decimals(numbers.value[kept, j], std))
+    return found
 
 
 def _label(name: str) -> str:
@@ -492,16 +463,18 @@ def blank_hidden(numbers: Iterable[float]) -> list[Any]:
     return [number if math.isfinite(number) else "" for number in numbers]
 
 
-def list_entries(numbers: Shown) -> Iterator[tuple[int, list[Any]]]:
+def list_entries(numbers: Numbers) -> list[tuple[int, list[Any]]]:
     """Each number for a CSV file, with the row that it is in: row, column, value, std, note."""
-    for i, row in enumerate(numbers.rows):
-        for j, column in enumerate(numbers.columns):
-            std = math.nan if numbers.std is None else float(numbers.std[i, j])
-            shown = blank_hidden([float(numbers.value[i, j]), std])
-            yield i, [quote_formula(row), quote_formula(column), *shown, numbers.reason(i, j)]
+    rows, columns = ([quote_formula(name) for name in names] for names in (numbers.rows, numbers.columns))
+    std = np.full(numbers.value.shape, np.nan) if numbers.std is None else numbers.std
+    return [
+        (i, [row, columns[j], *blank_hidden([float(numbers.value[i, j]), float(std[i, j])]), numbers.reason(i, j)])
+        for i, row in enumerate(rows)
+        for j in range(len(columns))
+    ]
 
 
-def write_csv(numbers: Shown) -> str:
+def write_csv(numbers: Numbers) -> str:
     """One number to a line, as in the files of a release."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -525,7 +498,7 @@ def interval(value: Floats, std: Floats, level: float = 0.95) -> tuple[Floats, F
     return value - reach, value + reach
 
 
-def make_frame(numbers: Shown, *, long: bool = False, level: float = 0.95) -> Any:
+def make_frame(numbers: Numbers, *, long: bool = False, level: float = 0.95) -> Any:
     """A table as a data frame, or with a row for each number: row, column, value, std, low and high."""
     pandas, value = load_pandas(), np.asarray(numbers.value)
     if not long:

@@ -22,6 +22,7 @@ import re
 import sys
 from collections.abc import Callable
 from fractions import Fraction
+from importlib import import_module
 from typing import Any
 
 
@@ -39,6 +40,14 @@ def install_hint(extra: str) -> str:
     python = sys.executable or "python"
     quoted = f'"{python}"' if " " in python else python
     return f"Install it in a clone of the repository: {quoted} -m pip install '.[{extra}]'"
+
+
+def import_extra(module: str, purpose: str, extra: str) -> Any:
+    """A module of an extra, or a `MissingExtraError` that says what it is for and how to install it."""
+    try:
+        return import_module(module)
+    except ImportError:
+        raise MissingExtraError(f"{purpose}. {install_hint(extra)}") from None
 
 
 class MatrixDPError(Exception):

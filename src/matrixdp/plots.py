@@ -12,8 +12,7 @@ import numpy as np
 
 from matrixdp.display import (
     CERTAIN,
-    Shown,
-    cut_numbers,
+    Numbers,
     format_estimate,
     format_number,
     interval,
@@ -62,7 +61,7 @@ def certainty(value: Floats, std: Floats | None) -> Floats:
 
 
 def plot_matrix(
-    numbers: Shown,
+    numbers: Numbers,
     *,
     shade: Floats | None = None,
     limit: float | None = None,
@@ -74,7 +73,7 @@ def plot_matrix(
 
     Parameters
     ----------
-    numbers : Shown
+    numbers : Numbers
     shade : float64 array of shape (rows, columns), optional
         What the colours show, if not the values themselves.
     limit : float, optional
@@ -83,7 +82,7 @@ def plot_matrix(
         The legend says what the colours mean.
     ax : matplotlib axes, optional
     """
-    part = cut_numbers(numbers, MOST_SIDE, MOST_SIDE)
+    part = numbers.cut(MOST_SIDE, MOST_SIDE)
     value, std, rows, columns = np.asarray(part.value, np.float64), part.std, part.rows, part.columns
     shade = value if shade is None else np.asarray(shade[:MOST_SIDE, :MOST_SIDE])
     pyplot, count = load_pyplot(), max(len(rows), len(columns))
@@ -134,7 +133,7 @@ def plot_bars(
     return ax
 
 
-def plot_panels(numbers: Shown, *, level: float = 0.95, axes: Any = None) -> Any:
+def plot_panels(numbers: Numbers, *, level: float = 0.95, axes: Any = None) -> Any:
     """One panel of error bars for each column, side by side; returns the axes as an array of shape (columns,)."""
     rows, columns = numbers.rows, numbers.columns
     std = np.zeros(numbers.value.shape) if numbers.std is None else numbers.std

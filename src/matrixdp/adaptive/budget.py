@@ -43,30 +43,13 @@ class Step:
 
 @dataclass
 class FitBudget:
-    """The budget of one fit, and what its steps have spent.
-
-    Parameters
-    ----------
-    privacy : Privacy
-        The total.
-    neighbours : Neighbours
-    stream : Stream, optional
-        For simulations only.
-    simulation : bool
-    person : Person, optional
-        The column of ids, where the fit protects all rows of one person.
+    """The budget of one fit of any number of steps, and what they have spent; `stream` is for simulations only.
 
     Privacy
     -------
     Every release goes through `matrixdp.mechanisms.mechanism.measure` with a share of ``mu^2``; a share that would
     exceed the total raises before anything is drawn. Gaussian releases compose to the root of the sum of squares, also
     when each is designed after the results of earlier ones are known.
-
-    Examples
-    --------
-    >>> budget = FitBudget(Privacy(1, 1e-6), Neighbours.REPLACE)
-    >>> budget.remaining
-    1.0
     """
 
     privacy: Privacy
@@ -108,13 +91,11 @@ class FitBudget:
     @property
     def steps(self) -> tuple[Step, ...]:
         """Cost of each step, in order."""
-        names = dict.fromkeys(name for name, _, _ in self._releases)
-        return tuple(self._step(name) for name in names)
-
-    def _step(self, name: str) -> Step:
-        mus = [mu for found, _, mu in self._releases if found == name]
-        mu = compose_mu(mus)
-        return Step(name, mu, (mu / self.privacy.mu) ** 2, len(mus))
+        mus: dict[str, list[float]] = {}
+        for name, _, mu in self._releases:
+            mus.setdefault(name, []).append(mu)
+        costs = {name: compose_mu(spent) for name, spent in mus.items()}
+        return tuple(Step(name, mu, (mu / self.privacy.mu) ** 2, len(mus[name])) for name, mu in costs.items())
 
     def release(
         self, name: str, query: MatrixQuery, data: Any, *, share: float, structured: bool = False
@@ -129,14 +110,9 @@ class FitBudget:
             raise ParameterError("a fit's queries must all protect the same person.")
         if not 0 < share <= self.remaining:
             raise ParameterError(f"share must be greater than 0 and at most {self.remaining:g}, got {share!r} instead.")
-        design = self._design(query, share * (1 - _ROUNDING), structured)
+        design, part = self._latest, share * (1 - _ROUNDING)
+        if design is None or design.query is not query or design.share != part:  # counts repeat the same query
+            allocation = "uniform" if structured else isotropic()
+            design = self._latest = make_design(query, self.privacy, allocation=allocation, share=part)
         self._releases.append((name, share, design.distance))
         return measure(design, data, stream=self.stream, simulation=self.simulation)
-
-    def _design(self, query: MatrixQuery, share: float, structured: bool) -> Design:
-        """Design for a query; the latest one is kept, since counts repeat the same query."""
-        latest = self._latest
-        if latest is None or latest.query is not query or latest.share != share:
-            allocation = "uniform" if structured else isotropic()
-            latest = self._latest = make_design(query, self.privacy, allocation=allocation, share=share)
-        return latest

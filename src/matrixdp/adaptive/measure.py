@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -23,26 +24,14 @@ from matrixdp.types import Floats
 class Measurements(ABC):
     """Noisy answers about records in [-1, 1]^d, or in other public coordinates; all that a strategy of a fit sees.
 
-    Attributes
-    ----------
-    size : int
-        Number of features, d.
-    public : int
-        The public number of records.
-    mu : float
-        Gaussian differential privacy of the whole fit, for one row that counts: where k rows of a person count, the
-        noise is k times that of one record.
-    public_number : bool
-        Whether the number of records is public, not only about `public`.
-    levels : int
-        Half the number of grid steps of the records.
+    `size` is d, `public` the public number of records, which `public_number` says is their number, not only about it.
+    `mu` is that of the whole fit for one row that counts: where k rows of a person count, the noise is k times that of
+    one record. `levels` is half the number of grid steps of the records.
     """
 
-    size: int
-    public: int
-    mu: float
-    public_number: bool
-    levels: int
+    def __init__(self, size: int, public: int, mu: float, *, public_number: bool, levels: int) -> None:
+        self.size, self.public, self.mu = size, public, mu
+        self.public_number, self.levels = public_number, levels
 
     @property
     @abstractmethod
@@ -78,7 +67,6 @@ class Measurements(ABC):
         """Noisy moment of records in their box, none of them clipped, or of their `last` features; see `box_query`."""
 
 
-@dataclass(frozen=True, eq=False)
 class PrivateMeasurements(Measurements):
     """Measurements of private records.
 
@@ -88,51 +76,25 @@ class PrivateMeasurements(Measurements):
     in between is a function of earlier noisy answers.
     """
 
-    records: PrivateRecords
-    budget: FitBudget
-    public: int
-
-    @property
-    def size(self) -> int:  # type: ignore[override]
-        """Number of features."""
-        return self.records.shape[1]
-
-    @property
-    def mu(self) -> float:  # type: ignore[override]
-        """Of one row that counts."""
-        return self.budget.effective_mu
-
-    @property
-    def public_number(self) -> bool:  # type: ignore[override]
-        """Whether the number of records is public."""
-        return self.budget.public_number
-
-    @property
-    def levels(self) -> int:  # type: ignore[override]
-        """Half the number of grid steps."""
-        return self.records.levels
+    def __init__(self, records: PrivateRecords, budget: FitBudget, public: int) -> None:
+        size, mu = records.shape[1], budget.effective_mu
+        super().__init__(size, public, mu, public_number=budget.public_number, levels=records.levels)
+        self.records, self.budget = records, budget
+        self._kind = public, budget.neighbours, budget.person
 
     @property
     def remaining(self) -> float:
         """Share of the budget that is not spent yet."""
         return self.budget.remaining
 
-    @property
-    def _kind(self) -> tuple[int, Neighbours, Person | None]:
-        return self.public, self.budget.neighbours, self.budget.person
-
     def transform(self, coordinates: Coordinates) -> PrivateMeasurements:
         """The same records in public coordinates."""
-        return replace(self, records=self.records.transform(coordinates))
+        return PrivateMeasurements(self.records.transform(coordinates), self.budget, self.public)
 
     def counter(self, name: str, cuts: Sequence[float], share: float) -> Callable[[float], float]:
         """Noisy counts, from one pass over records outside of memory."""
         query, above = count_query(*self._kind), self.records.counter(cuts)
-
-        def count(cut: float) -> float:
-            return float(self.budget.release(name, query, Cut(above, cut), share=share).matrix[0, 0])
-
-        return count
+        return lambda cut: float(self.budget.release(name, query, Cut(above, cut), share=share).matrix[0, 0])
 
     def excess(self, name: str, radius: float, limit: float, share: float) -> tuple[float, float]:
         """Noisy mean excess and its standard deviation."""
@@ -183,95 +145,70 @@ class SimulatedRecords:
         return mean, self.second[1:, 1:] - np.multiply.outer(mean, mean)
 
 
-@dataclass(frozen=True, eq=False)
 class SimulatedMeasurements(Measurements):
     """Measurements of simulated records, with noise from a public generator: the same laws, in plain arrays.
 
     With fewer records than the public number, each counts as several: the noise is that of the public number.
-
-    Attributes
-    ----------
-    records : SimulatedRecords
-    public : int
-    mu : float
-    neighbours : Neighbours
-    person : Person or None
-    rng : numpy Generator
     """
 
-    records: SimulatedRecords
-    public: int
-    mu: float
-    neighbours: Neighbours
-    rng: np.random.Generator
-    person: Person | None = None
-    coordinates: Coordinates | None = None
-    lengths: Floats | None = None
-    spent: list[float] = field(default_factory=list)
-    levels: int = LEVELS
-
-    @property
-    def size(self) -> int:  # type: ignore[override]
-        """Number of features."""
-        return int(self.records.array.shape[1])
-
-    @property
-    def public_number(self) -> bool:  # type: ignore[override]
-        """Whether the number of records is public."""
-        return self.neighbours is Neighbours.REPLACE and (self.person is None or self.person.rows is None)
+    def __init__(
+        self,
+        records: SimulatedRecords,
+        public: int,
+        mu: float,
+        neighbours: Neighbours,
+        rng: np.random.Generator,
+        person: Person | None = None,
+    ) -> None:
+        known = neighbours is Neighbours.REPLACE and (person is None or person.rows is None)
+        super().__init__(records.array.shape[1], public, mu, public_number=known, levels=LEVELS)
+        self.records, self.neighbours, self.rng = records, neighbours, rng
+        self.lengths, self.coordinates = records.lengths, Coordinates.of(np.eye(self.size), np.zeros(self.size))
+        self._spent: list[float] = []
 
     @property
     def remaining(self) -> float:
         """Share of the budget that is not spent yet."""
-        return 1.0 - math.fsum(self.spent)
+        return 1.0 - math.fsum(self._spent)
 
     def _spend(self, share: float) -> float:
         """The public number of records times the mu of a share, which is spent."""
-        self.spent.append(share)
+        self._spent.append(share)
         return self.public * self.mu * math.sqrt(share)
-
-    @property
-    def _lengths(self) -> Floats:
-        return self.records.lengths if self.lengths is None else self.lengths
 
     def transform(self, coordinates: Coordinates) -> SimulatedMeasurements:
         """The same records in public coordinates."""
-        placed = (self.records.array - coordinates.centre) @ coordinates.matrix.T
-        return replace(self, coordinates=coordinates, lengths=np.sqrt(np.einsum("ij,ij->i", placed, placed)))
+        placed, moved = (self.records.array - coordinates.centre) @ coordinates.matrix.T, copy.copy(self)
+        moved.coordinates, moved.lengths = coordinates, np.sqrt(np.einsum("ij,ij->i", placed, placed))
+        return moved
 
     def counter(self, name: str, cuts: Sequence[float], share: float) -> Callable[[float], float]:
         """Noisy counts."""
-        lengths, times = self._lengths, self.public / len(self.records.array)
+        times = self.public / len(self.lengths)
 
         def count(cut: float) -> float:
             std = self.public / self._spend(share)
-            return times * float(np.count_nonzero(lengths > cut)) + std * float(self.rng.standard_normal())
+            return times * float(np.count_nonzero(self.lengths > cut)) + std * float(self.rng.standard_normal())
 
         return count
 
     def excess(self, name: str, radius: float, limit: float, share: float) -> tuple[float, float]:
         """Noisy mean excess and its standard deviation."""
         std = limit / self._spend(share)
-        long = self._lengths[self._lengths > radius]
-        exact = float(np.minimum(long**2 - radius**2, limit).sum()) / len(self.records.array)
+        exact = float(np.clip(self.lengths**2 - radius**2, 0.0, limit).mean())
         return exact + std * float(self.rng.standard_normal()), std
 
     def ball(self, name: str, radius: float, ratio: float, share: float) -> NoisyMoment:
         """Noisy moment in a ball: of all records, less what clipping takes from the long ones."""
-        second, outside, coordinates = self.records.second, self._lengths > radius, self.coordinates
-        long = self.records.array[outside]
-        if coordinates is not None:
-            turn = np.eye(self.size + 1)
-            turn[1:, 1:] = coordinates.matrix
-            turn[1:, 0] = -coordinates.matrix @ coordinates.centre
-            second, long = turn @ second @ turn.T, (long - coordinates.centre) @ coordinates.matrix.T
-        lost = 1 - radius / self._lengths[outside]
-        taken = np.zeros_like(second)
-        taken[1:, 1:] = (long * (lost * (2 - lost))[:, None]).T @ long
-        taken[0, 1:] = taken[1:, 0] = lost @ long
-        exact = second - taken / len(self.records.array)
-        reach = self._spend(share)
-        law = ball_noise(exact, radius, ratio, reach, self.neighbours, traced=self.public_number)
+        outside, matrix, centre = self.lengths > radius, self.coordinates.matrix, self.coordinates.centre
+        turn = np.eye(self.size + 1)
+        turn[1:, 1:], turn[1:, 0] = matrix, -matrix @ centre
+        long, lost = (self.records.array[outside] - centre) @ matrix.T, 1 - radius / self.lengths[outside]
+        exact = turn @ self.records.second @ turn.T
+        exact[1:, 1:] -= (long * (lost * (2 - lost))[:, None]).T @ long / len(self.lengths)
+        exact[0, 1:] -= lost @ long / len(self.lengths)
+        exact[1:, 0] = exact[0, 1:]
+        law = ball_noise(exact, radius, ratio, self._spend(share), self.neighbours, traced=self.public_number)
         return law.add_noise(self.rng, self.public, public_number=self.public_number)
 
     def box(self, name: str, ratio: float, share: float, last: int = 0) -> NoisyMoment:

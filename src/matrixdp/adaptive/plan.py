@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, replace
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,10 +28,11 @@ def find_first_radius(measure: Measurements, settings: Settings) -> float:
 
     Spends `radius_share`; nothing where the counts would be lost in their noise, and the radius is public.
     """
-    d, mu, longest = measure.size, measure.mu, math.sqrt(measure.size)
+    mu, longest = measure.mu, math.sqrt(measure.size)
     if count_std(settings.bisections, settings.radius_share, mu) > settings.lost_counts * measure.public:
         return settings.public_radius * longest
-    return find_radius("radius", measure, d / mu, (longest / settings.span, longest), settings)
+    bracket = longest / 2.0**settings.bisections, longest
+    return find_radius("radius", measure, measure.size / mu, bracket, settings)
 
 
 def find_radius(
@@ -40,12 +40,12 @@ def find_radius(
 ) -> float:
     """Radius in a bracket that about `clip_factor` times the balanced number of records exceed, at most half of them.
 
-    Where that number is too small to be counted with the noise, the search is for a larger one. Spends `radius_share`.
+    Fewer than two standard deviations of a count are not searched for: they would be lost in its noise. A bracket
+    spans a factor of two for each count. Spends `radius_share`.
     """
     share, steps = settings.radius_share, settings.bisections
-    countable = settings.search_precision * count_std(steps, share, measure.mu)
-    above = min(max(settings.clip_factor * balanced, countable), measure.public / 2)
-    return bisect_radius(name, measure, bracket, above, steps, share)
+    above = max(settings.clip_factor * balanced, 2 * count_std(steps, share, measure.mu))
+    return bisect_radius(name, measure, bracket, min(above, measure.public / 2), steps, share)
 
 
 def count_std(counts: int, share: float, mu: float) -> float:
@@ -58,64 +58,34 @@ def bisect_radius(
 ) -> float:
     """Radius that about `above` of the records exceed, by bisection of noisy counts on a log scale.
 
-    Parameters
-    ----------
-    name : str
-        Name of the step in reports.
-    measure : Measurements
-    bracket : tuple of two floats
-        Least and most.
-    above : float
-    steps : int
-        Number of counts.
-    share : float
-        Share of ``mu^2`` for all counts together.
+    The least and the most are in `bracket`; all `steps` counts together spend `share`.
 
     Privacy
     -------
     Later counts are chosen from earlier noisy ones alone.
     """
-    low, high = map(math.log, bracket)
+    cuts = np.geomspace(*bracket, 2**steps + 1).tolist()  # all that a bisection can reach
+    low, high = 0, len(cuts) - 1
     below, beyond = float(measure.public), 0.0  # counts at the ends of the bracket
-    count = measure.counter(name, bisection_cuts(low, high, steps), share / steps)
+    count = measure.counter(name, cuts[1:-1], share / steps)
     for _ in range(steps):
-        middle = (low + high) / 2
-        noisy = count(math.exp(middle))
+        middle = (low + high) // 2
+        noisy = count(cuts[middle])
         if noisy > above:
             low, below = middle, noisy
         else:
             high, beyond = middle, noisy
     part = (below - above) / (below - beyond) if below > beyond else 0.5  # linear in the counts
-    return math.exp(low + (high - low) * min(max(part, 0.0), 1.0))
+    return float(cuts[low] * (cuts[high] / cuts[low]) ** min(max(part, 0.0), 1.0))
 
 
-def bisection_cuts(low: float, high: float, steps: int) -> list[float]:
-    """All cut-offs that a bisection can reach, from the logarithms of its bracket."""
-    if not steps:
-        return []
-    middle = (low + high) / 2
-    halves = (bisection_cuts(*half, steps - 1) for half in ((low, middle), (middle, high)))
-    return [math.exp(middle), *(cut for half in halves for cut in half)]
+class FinalPlan(NamedTuple):
+    """Public coordinates ``u = A (x - m)`` of the final moment, and what error to expect there.
 
-
-@dataclass(frozen=True, eq=False)
-class FinalPlan:
-    """Public coordinates of the final moment, and what error to expect there.
-
-    Errors are sizes in the Frobenius norm. Noise has the size ``noise r^2/(N mu)`` at the clipping norm r; clipping n
-    records by t in ``|u|^2`` has the size ``clipping n t/N/mean_square``.
-
-    Attributes
-    ----------
-    coordinates : Coordinates
-        ``u = A (x - m)``.
-    ratio : float
-        Square of the constant that goes before each record, in units of r^2.
-    mean_square : float
-        Expected mean of ``|u|^2``.
-    freedom : float
-        ``|u|^2`` varies like a sum of that many squares of Gaussian numbers.
-    noise, clipping : float
+    `ratio` is the square of the constant before each record, in units of r^2 for the clipping norm r. `mean_square` is
+    the expected mean of ``|u|^2``, which varies like a sum of `freedom` squares of Gaussian numbers. Errors are sizes
+    in the Frobenius norm. Noise has the size ``noise r^2/(N mu)``; clipping n records by t in ``|u|^2`` has the size
+    ``clipping n t/N/mean_square``.
     """
 
     coordinates: Coordinates
@@ -126,17 +96,8 @@ class FinalPlan:
     clipping: float
 
 
-@dataclass(frozen=True)
-class FinalBall:
-    """The ball to which records of the final moment are clipped.
-
-    Attributes
-    ----------
-    radius : float
-        Clipping norm, in the plan's coordinates.
-    excess : float
-        Noisy mean of what clipping takes from ``|u|^2``; zero where it is not measured.
-    """
+class FinalBall(NamedTuple):
+    """Clipping norm of the final moment in its coordinates, and the noisy mean that clipping takes from ``|u|^2``."""
 
     radius: float
     excess: float
@@ -145,19 +106,10 @@ class FinalBall:
 def plan_final_moment(rough: NoisyMoment, settings: Settings, *, basis: Floats | None, levels: int) -> FinalPlan:
     """Step 3: coordinates along the rough moment's directions, and the constant with the least expected error there.
 
-    Spends nothing: a function of the rough moment and public numbers.
-
-    Parameters
-    ----------
-    rough : NoisyMoment
-    settings : Settings
-    basis : float64 array of shape (d, d), optional
-        Public orthonormal columns to use; the rough moment's eigenvectors by default.
-    levels : int
-        Grid of the records, to which the centre is rounded.
+    `basis` has public orthonormal columns to use instead of the rough eigenvectors; the centre is rounded to the grid
+    of the records. Spends nothing: a function of the rough moment and public numbers.
     """
-    coordinates, variances = new_coordinates(rough, settings, basis, levels)
-    return _expect_errors(coordinates, variances, settings)
+    return _expect_errors(*new_coordinates(rough, settings, basis, levels), settings)
 
 
 def new_coordinates(
@@ -233,7 +185,7 @@ def find_final_ball(measure: Measurements, plan: FinalPlan, settings: Settings) 
     tail = settings.tail_share
     final = measure.mu * math.sqrt(measure.remaining - settings.radius_share - tail)
     balance = plan.noise * plan.mean_square / plan.clipping
-    typical, half = math.sqrt(plan.mean_square), math.sqrt(settings.span)
+    typical, half = math.sqrt(plan.mean_square), 2.0 ** (settings.bisections / 2)
     radius = find_radius("second radius", measure, balance / final, (typical / half, typical * half), settings)
     if not tail:
         return FinalBall(radius, 0.0)
@@ -244,20 +196,12 @@ def find_final_ball(measure: Measurements, plan: FinalPlan, settings: Settings) 
 
 
 def for_targets(plan: FinalPlan, ball: FinalBall, targets: int, reach: float) -> FinalPlan:
-    """The plan with the constant before each record that has the least error of guesses.
+    """The plan with the constant before each record that has the least error of guesses of the last features.
 
     With a larger constant the means of the targets have less noise, and coefficients more. In the plan's coordinates,
     in which features have variances v, noise of covariances of size s adds ``s^2 sum 1/v`` to the square of a
     guess, but not more than `_EXPLAINED` of the target's variance: where coefficients are lost in noise, they are zero.
-
-    Parameters
-    ----------
-    plan : FinalPlan
-    ball : FinalBall
-    targets : int
-        Number of last features that are predicted.
-    reach : float
-        The public number of records times the `mu` that remains.
+    `reach` is the public number of records times the `mu` that remains.
     """
     back = plan.coordinates.inverse
     spreads, rows = (back**2).sum(axis=0), back[-targets:] ** 2  # of all coordinates, and what targets are made of
@@ -269,7 +213,7 @@ def for_targets(plan: FinalPlan, ball: FinalBall, targets: int, reach: float) ->
         noise = (1 + ratio) ** 2
         return mean * noise / ratio + _EXPLAINED * cross * noise / (_EXPLAINED + cross * noise)
 
-    return replace(plan, ratio=min((ratio for ratio in _TARGET_RATIOS if ratio >= plan.ratio), key=error))
+    return plan._replace(ratio=min((ratio for ratio in _TARGET_RATIOS if ratio >= plan.ratio), key=error))
 
 
 def box_share(
@@ -280,35 +224,10 @@ def box_share(
     Both moments are averaged by their precisions, so the share minimises the expected error of that average: the sum of
     logarithms for the second moment about the midpoint and the covariance. It is at least `settings.box` over the
     squared number of features, and at least `settings.check_share` where noise is small, so that clipping cannot remain
-    unseen.
-
-    Parameters
-    ----------
-    rough : NoisyMoment
-    plan : FinalPlan
-    ball : FinalBall
-    settings : Settings
-    reach : float
-        The public number of records times the `mu` that remains.
-    ratio : float
-        Of the moment of the box: `box_ratio`.
+    unseen. `reach` is as for `for_targets`, and `ratio` is that of the box (`box_ratio`).
     """
     if not settings.box:
         return 0.0
-    log_error = _moment_errors(rough, plan, ball, reach, ratio)
-    best = min(_BOX_SHARES, key=log_error)
-    if log_error(0.0) - log_error(best) < _GAIN:
-        best = 0.0
-    d = rough.mean.size
-    least = min(settings.box / d**2, _BOX_SHARES[-1])
-    check = settings.check_share if d < settings.check_below * reach else 0.0
-    return max(best, check, least if least > _FEWEST else 0.0)
-
-
-def _moment_errors(
-    rough: NoisyMoment, plan: FinalPlan, ball: FinalBall, reach: float, ratio: float
-) -> Callable[[float], float]:
-    """Logarithms of the mean square errors of second moment and covariance, added, as a function of the share."""
     d, mean = rough.mean.size, np.clip(rough.mean, -1.0, 1.0)
     box = box_noise(rough.second, ratio, reach)
     assert box.diagonal is not None
@@ -322,26 +241,23 @@ def _moment_errors(
         rest = 1 - share
         return -math.log(share / second + rest / about_midpoint) - math.log(share / centred + rest / learned)
 
-    return log_error
+    best = min(_BOX_SHARES, key=log_error)
+    if log_error(0.0) - log_error(best) < _GAIN:
+        best = 0.0
+    least = min(settings.box / d**2, _BOX_SHARES[-1])
+    check = settings.check_share if d < settings.check_below * reach else 0.0
+    return max(best, check, least if least > _FEWEST else 0.0)
 
 
 def box_ratio(rough: NoisyMoment, settings: Settings, *, public_number: bool) -> float:
     """Square of the constant before each record of a box moment, in units of d.
 
-    Where the number of records is private, its noise is in both the second moment and the covariance, and the ratio is
-    the best one for both together.
+    Where the number of records is private, its noise is in both the second moment and the covariance, and the ratio has
+    the least sum of both squared errors: that noise, relative to the number, moves the second moment S by S, and the
+    covariance C about the mean m by ``C - m m'``.
     """
     if public_number:
         return settings.ratio
-    return float(min(np.geomspace(*_BOX_RATIOS, 20), key=_counted_errors(rough)))
-
-
-def _counted_errors(rough: NoisyMoment) -> Callable[[float], float]:
-    """Squared errors of second moment and covariance, added, as a function of the ratio; relative to those of noise.
-
-    The noise of the number of records, relative to that number, moves the second moment S by S, and the covariance C
-    about the mean m by ``C - m m'``.
-    """
     d, mean = rough.mean.size, np.clip(rough.mean, -1.0, 1.0)
     own, second = np.multiply.outer(mean, mean), rough.second[1:, 1:]
     moved = float(np.square(second).sum() + np.square(second - 2 * own).sum())
@@ -350,4 +266,4 @@ def _counted_errors(rough: NoisyMoment) -> Callable[[float], float]:
         weight = ratio * d
         return (1 + ratio) ** 2 * (2 * d * (d + 1) + 2 * (d + 1) * float(mean @ mean) / weight + 2 * moved / weight**2)
 
-    return error
+    return float(min(np.geomspace(*_BOX_RATIOS, 20), key=error))

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from matrixdp.answers.psd import nearest_psd, shrink_psd
 from matrixdp.display import (
+    Numbers,
     align_columns,
-    format_cell,
+    format_cells,
     interval,
     make_frame,
     render_card,
@@ -30,7 +31,7 @@ NOISE_NOTE = "± one standard deviation of the privacy noise; pale: within two o
 
 
 @dataclass(frozen=True, eq=False)
-class Estimate:
+class Estimate(Numbers):
     """Numbers with names and error bars; a vector is one column.
 
     Attributes
@@ -43,22 +44,15 @@ class Estimate:
         Why a number is not given, in words; by default "too few" records.
     """
 
-    value: Floats
     std: Floats
     rows: tuple[str, ...]
     columns: tuple[str, ...]
-    reasons: NDArray[np.object_] | None = None
+    unknown: str = TOO_FEW
 
     @property
     def reliable(self) -> NDArray[np.bool_]:
         """Which numbers could be computed."""
         return np.isfinite(self.value)
-
-    def reason(self, row: int, column: int) -> str:
-        """Why a number is not given; empty where it is."""
-        if np.isfinite(self.value[row, column]):
-            return ""
-        return TOO_FEW if self.reasons is None else str(self.reasons[row, column])
 
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
         """Bounds that contain the number without noise with probability `level`."""
@@ -157,10 +151,7 @@ class Estimate:
 
     def __str__(self) -> str:
         """A table, each number with its error bar."""
-        m, n = self.value.shape
-        lines = [
-            [name, *(format_cell(self, i, j) for j in range(n))] for i, name in zip(range(m), self.rows, strict=True)
-        ]
+        lines = [[name, *cells] for name, cells in zip(self.rows, format_cells(self), strict=True)]
         return "\n".join(align_columns([["", *self.columns], *lines]))
 
 

@@ -37,14 +37,8 @@ def main() -> int:
 
 def _print_tallies(title: str, unit: str, tallies: dict[str, Tally]) -> None:
     rows = [
-        [
-            name,
-            f"{tally.audits:,}",
-            f"{tally.pairs:,}",
-            f"{tally.worst:.6f}",
-            ", ".join(map(str, tally.broken)) or "none",
-        ]
-        for name, tally in tallies.items()
+        [name, f"{one.audits:,}", f"{one.pairs:,}", f"{one.worst:.6f}", ", ".join(map(str, one.broken)) or "none"]
+        for name, one in tallies.items()
     ]
     print("\n" + format_table([title, unit, "pairs", "worst ratio", "seeds above the claim"], rows))
 

@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import count, cycle
 
 import numpy as np
 
@@ -17,19 +18,7 @@ from matrixdp.audit.replay import replay
 
 @dataclass
 class Tally:
-    """A count of what was audited of one kind.
-
-    Attributes
-    ----------
-    audits : int
-        Designs that were attacked, or fits that were replayed.
-    pairs : int
-        Pairs of neighbouring data sets that were compared.
-    worst : float
-        Largest ratio of a distance to its claim.
-    broken : list of int
-        Seeds of the audits that exceeded their claim.
-    """
+    """Designs attacked or fits replayed, their pairs of data sets, the largest ratio to a claim, and seeds above it."""
 
     audits: int = 0
     pairs: int = 0
@@ -53,7 +42,7 @@ def attack_designs(*, pairs: int, seconds: float = math.inf, seed: int = 0, star
         found = attack(design, domain=domain, starts=starts, seed=number)
         tally.add(found.pairs, found.ratio, broken=found.broken, seed=number)
 
-    return _run(tuple(QUERIES), audit, lambda tally: tally.pairs, pairs, seconds, seed)
+    return _run(tuple(QUERIES), audit, "pairs", pairs, seconds, seed)
 
 
 def replay_fits(
@@ -71,24 +60,18 @@ def replay_fits(
         found = replay(case.fit, case.data, case.neighbour, seed=number)
         tally.add(1, found.ratio, broken=found.broken, seed=number)
 
-    return _run(names, audit, lambda tally: tally.audits, replays, seconds, seed)
+    return _run(names, audit, "audits", replays, seconds, seed)
 
 
 def _run(
-    names: Sequence[str],
-    audit: Callable[[str, int, Tally], None],
-    size: Callable[[Tally], int],
-    most: int,
-    seconds: float,
-    seed: int,
+    names: Sequence[str], audit: Callable[[str, int, Tally], None], unit: str, most: int, seconds: float, seed: int
 ) -> dict[str, Tally]:
     """Audit each name in turn, at least once; the audit of number n can be repeated from its seed alone."""
     tallies, end = {name: Tally() for name in names}, time.monotonic() + seconds
-    for number in range(seed, seed + 10**9):
-        name = names[(number - seed) % len(names)]
+    for done, (number, name) in enumerate(zip(count(seed), cycle(names)), 1):
         audit(name, number, tallies[name])
-        done = number - seed + 1
-        if done >= len(names) and (sum(map(size, tallies.values())) >= most or time.monotonic() > end):
+        enough = sum(getattr(tally, unit) for tally in tallies.values()) >= most
+        if done >= len(names) and (enough or time.monotonic() > end):
             break
     return tallies
 

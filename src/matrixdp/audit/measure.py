@@ -19,23 +19,18 @@ from scipy.stats import beta, binom
 from matrixdp.checks import check_integer, check_number
 from matrixdp.errors import ParameterError
 from matrixdp.privacy import Privacy
-from matrixdp.report.svg import Area, Drawing, Scale, draw_key, make_image
+from matrixdp.report.charts import Curve, draw_curves
+from matrixdp.report.svg import Scale, make_image
 from matrixdp.types import Floats
 
 Statistic = Callable[[Floats], Floats]  # from outputs of shape (runs, entries) to scores of shape (runs,)
 _HUGE = 1e100  # outputs beyond, and NaN, are replaced by this, so that squares stay finite
 _CUTS = 64  # of a score, to choose an event from
-_SIDE = 320.0
 
 
 @dataclass(frozen=True)
 class Count:
-    """The number of times that an event happened in a number of independent runs.
-
-    Attributes
-    ----------
-    hits, runs : int
-    """
+    """The number of times that an event happened, `hits`, in a number of independent `runs`."""
 
     hits: int
     runs: int
@@ -245,7 +240,7 @@ def _choose_event(
     best: tuple[float, Statistic, _Event] | None = None
     for statistic in statistics:
         a, b = statistic(first), statistic(second)
-        for cut in np.unique(np.quantile(np.concatenate([a, b]), np.linspace(0, 1, _CUTS))):
+        for cut in _cut(a, b):
             for above, swapped in ((True, False), (False, True), (True, True), (False, False)):
                 event = _Event(float(cut), above, swapped)
                 value = bound(*event.counts(a, b))
@@ -257,10 +252,13 @@ def _choose_event(
 
 def _error_rates(first: Floats, second: Floats) -> Floats:
     """False positives and false negatives of "the first data set" at every cut, of shape (cuts, 2)."""
-    cuts = np.unique(np.quantile(np.concatenate([first, second]), np.linspace(0, 1, _CUTS)))
-    false_positive = [(second > cut).mean() for cut in [-math.inf, *cuts]]
-    false_negative = [(first <= cut).mean() for cut in [-math.inf, *cuts]]
-    return np.column_stack([false_positive, false_negative])
+    cuts = np.array([-math.inf, *_cut(first, second)])[:, None]
+    return np.column_stack([(second > cuts).mean(axis=1), (first <= cuts).mean(axis=1)])
+
+
+def _cut(first: Floats, second: Floats) -> Floats:
+    """Quantiles of the scores on both data sets together."""
+    return np.unique(np.quantile(np.concatenate([first, second]), np.linspace(0, 1, _CUTS)))
 
 
 def tradeoff(claim: Privacy | float, alpha: Floats) -> Floats:
@@ -295,16 +293,13 @@ def draw_tradeoff(measured: Measurement, *, inline: bool = False) -> str:
         For an HTML page.
     """
     alpha = np.concatenate([np.logspace(-4, -2, 40), np.linspace(0.01, 1, 100)])
-    area, ticks = Area(Scale(0.0, 1.0), Scale(0.0, 1.0), 44.0, 8.0, _SIDE, _SIDE), (0.0, 0.5, 1.0)
-    elements = [
-        *area.axes(("false positive rate", "false negative rate"), (ticks, ticks)),
-        area.line(np.array([[0.0, 1.0], [1.0, 0.0]]), "p-guide"),
-        area.line(measured.curve.T, "p-other p-line"),
-        *draw_key(area.left + 88, 48, "measured", "p-other p-line"),
-        *draw_key(area.left + 88, 66, "no information", "p-guide"),
+    curves = [
+        Curve(measured.curve.T, "measured", "p-other"),
+        Curve(np.array([[0.0, 1.0], [1.0, 0.0]]), "no information", "p-grey", dashed=True),
     ]
     if measured.claim is not None:
-        elements.append(area.line(np.stack([alpha, tradeoff(measured.claim, alpha)]), "p-mark p-line"))
-        elements += draw_key(area.left + 88, 30, "claimed: no test may be below", "p-mark p-line")
-    drawing = Drawing(tuple(elements), area.left + _SIDE, area.top + _SIDE + 40)
+        points = np.stack([alpha, tradeoff(measured.claim, alpha)])
+        curves.insert(0, Curve(points, "claimed: no test may be below", "p-mark"))
+    names, scale, ticks = ("false positive rate", "false negative rate"), Scale(0.0, 1.0), (0.0, 0.5, 1.0)
+    drawing = draw_curves(curves, scale, scale, names, size=(320.0, 320.0), ticks=(ticks, ticks))
     return make_image([drawing], "Trade-off curve, claimed and measured", str(measured), inline=inline)

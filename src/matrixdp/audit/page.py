@@ -42,23 +42,7 @@ _LIMITS = (
 
 @dataclass(frozen=True)
 class Finding:
-    """The result of one audit.
-
-    Attributes
-    ----------
-    subject : str
-        What was audited.
-    broken : bool
-        Whether its claim does not hold.
-    text : str
-        The result in one or two sentences.
-    facts : dict
-        The result as JSON.
-    picture : str
-        SVG as a file of its own, or an empty string.
-    inline : str
-        The same for a page.
-    """
+    """The result of one audit, in a sentence or two and as JSON; `picture` is SVG for a file, `inline` for a page."""
 
     subject: str
     broken: bool
@@ -109,7 +93,8 @@ def describe_measurement(subject: str, found: Measurement) -> Finding:
 def audit_facts(findings: Sequence[Finding]) -> dict[str, Any]:
     """All findings as JSON content."""
     results = [{"subject": found.subject, "broken": found.broken, **found.facts} for found in findings]
-    return {"format": "matrixdp audit 1", "version": __version__, "broken": _any_broken(findings), "results": results}
+    broken = any(found.broken for found in findings)
+    return {"format": "matrixdp audit 1", "version": __version__, "broken": broken, "results": results}
 
 
 def render_audit(findings: Sequence[Finding]) -> str:
@@ -152,10 +137,6 @@ def _show(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(map(str, value)) or "none"
     return f"{value:.6g}" if isinstance(value, float) else f"{value:,}"
-
-
-def _any_broken(findings: Sequence[Finding]) -> bool:
-    return any(found.broken for found in findings)
 
 
 def _show_data(data: Any) -> Any:

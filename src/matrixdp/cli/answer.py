@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,11 +15,11 @@ from matrixdp.errors import ParameterError
 from matrixdp.release.options import split_names
 
 if TYPE_CHECKING:
+    from matrixdp.display import Texts
     from matrixdp.domain.file_rules import DateRule
     from matrixdp.report.answers import Answer, Answerable
 
 _LARGEST_FILE = 1 << 31  # bytes
-CellText = Callable[[int, int], str]
 
 
 @click.group(cls=Group)
@@ -202,7 +202,7 @@ class _Source:
         self.group = None if group is None else _parse_group(group)
         self._csv_file, self._as_json = csv_file, as_json
 
-    def print(self, answer: Answer, text: CellText = lambda _row, _column: "") -> None:
+    def print(self, answer: Answer, text: Texts | None = None) -> None:
         """Print an answer, with notes on how its dates are counted."""
         terms = {*answer.estimate.rows, *answer.estimate.columns, answer.facts.get("target")}
         used = [rule for rule in self.dates if rule.name in terms]
@@ -239,7 +239,7 @@ def _split(names: str | None) -> tuple[str, ...] | None:
     return None if names is None else split_names(names)
 
 
-def _print(release: Any, answer: Answer, text: CellText, *, csv_file: Path | None, as_json: bool) -> None:
+def _print(release: Any, answer: Answer, text: Texts | None, *, csv_file: Path | None, as_json: bool) -> None:
     import numpy as np
 
     from matrixdp.display import Numbers, format_numbers, make_visible, write_csv
@@ -254,7 +254,7 @@ def _print(release: Any, answer: Answer, text: CellText, *, csv_file: Path | Non
         return
     click.echo(click.style(make_visible(answer.title), bold=True))
     bars = estimate.std if np.isfinite(estimate.std).any() and estimate.std.any() else None
-    shown = Numbers(estimate.value, bars, estimate.rows, estimate.columns, estimate.reason)
+    shown = Numbers(estimate.value, bars, estimate.rows, estimate.columns, estimate.reasons, estimate.unknown)
     click.echo(format_numbers(shown, text=text))
     click.echo()
     for note in list_notes(release, answer):

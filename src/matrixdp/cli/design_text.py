@@ -198,9 +198,10 @@ def _print_predictions(made: Plan) -> None:
     ranges = {data: list_predictions(made, data=data) for data in SHAPES}
     for answer in ranges["typical"][:_MOST_TABLES]:
         estimate = answer.estimate
-        columns = 1 if answer.name == "regression" else None  # the second one is the sampling error
-        shown = Numbers(estimate.std[:, :columns], None, estimate.rows, estimate.columns[:columns], estimate.reason)
-        echo_section(make_visible(f"Predicted error of: {answer.title}"), format_numbers(shown))
+        width = 1 if answer.name == "regression" else len(estimate.columns)  # the second one is the sampling error
+        errors = Numbers(estimate.std, None, estimate.rows, estimate.columns, estimate.reasons, estimate.unknown)
+        shown = format_numbers(errors.cut(len(estimate.rows), width))
+        echo_section(make_visible(f"Predicted error of: {answer.title}"), shown)
     table = _tabulate_medians(made, list(ranges), list(ranges.values()))
     echo_section("Median error, by how easy the data are where the schema has no guess", table)
     click.echo(f"  {_DESCRIBED}")

@@ -5,11 +5,9 @@ guarantee.
 """
 
 from matrixdp.estimators.base import MomentEstimator, PrivateEstimator, RepeatedFitWarning
-from matrixdp.estimators.covariance import PrivateCovariance, PrivatePCA
+from matrixdp.estimators.covariance import PrivateCovariance, PrivatePCA, PrivateScaler
 from matrixdp.estimators.discriminant import PrivateLinearDiscriminant
-from matrixdp.estimators.kernel import PrivateKernelRidge
-from matrixdp.estimators.regression import PrivateLinearRegression, PrivateRidge
-from matrixdp.estimators.scaler import PrivateScaler
+from matrixdp.estimators.regression import PrivateKernelRidge, PrivateLinearRegression, PrivateRidge
 
 __all__ = [
     "MomentEstimator",

@@ -26,6 +26,7 @@ from matrixdp.estimators.inputs import (
     NotNumbersError,
     check_array,
     check_same_length,
+    check_targets_apart,
     is_read_in_parts,
     joint_bounds,
     parse_bounds,
@@ -133,21 +134,12 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         copy._cloned = True
         return copy
 
-    def _fit_options(self) -> dict[str, Any]:
-        """Arguments that `prepare_fit` and `prepare_scales` have in common."""
-        stream = self._seeded_stream()
-        return {
-            "privacy": Privacy(self.epsilon, self.delta),
-            "records": self.records,
-            "neighbours": self.neighbours,
-            "person": self.person,
-            "stream": stream,
-            "simulation": self.simulation,
-        }
+    def _start_fit(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Arguments that all fits have in common, and what pays for one; warns about a second one.
 
-    def _account_options(self) -> dict[str, Any]:
-        """What pays for a fit; a `ParameterError` for an open ledger, and a password, which scikit-learn would show."""
-        ledger = self.ledger
+        Raises a `ParameterError` for an open ledger, and for a password, which scikit-learn would show.
+        """
+        stream, ledger = self._seeded_stream(), self.ledger
         if ledger is not None and not isinstance(ledger, str | os.PathLike):  # copies are to charge the same one
             raise ParameterError(f"ledger must be the path of a ledger, got {type(ledger).__name__} instead.")
         location = parse_location(ledger) if isinstance(ledger, str) else None
@@ -156,7 +148,18 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
                 "ledger must be a URL without a password, because scikit-learn shows the parameters of an estimator. "
                 "Put the password into ~/.pgpass or PGPASSWORD."
             )
-        return {"ledger": ledger, "dataset": self.dataset, "allowance": self.allowance}
+        again = not getattr(self, "simulation_", True)
+        if not self.simulation and (again or getattr(self, "_cloned", False)):
+            what = "is being fitted again" if again else "has a clone that is being fitted, as in a grid search"
+            warnings.warn(
+                f"{type(self).__name__} {what}. Every fit spends its whole budget again, and scores on private records "
+                "have no guarantee at all; fit once, or compare settings with simulation=True on data that need none.",
+                RepeatedFitWarning,
+                stacklevel=_level_of_caller(),
+            )
+        options = {name: getattr(self, name) for name in ("records", "neighbours", "person", "simulation")}
+        account = {"ledger": ledger, "dataset": self.dataset, "allowance": self.allowance}
+        return {"privacy": Privacy(self.epsilon, self.delta), "stream": stream, **options}, account
 
     def _seeded_stream(self) -> Stream | None:
         """The stream of a simulation with a seed; None for a stream that is keyed from the operating system."""
@@ -177,18 +180,6 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
                 "the noise. For an experiment that protects nothing, give simulation=True as well."
             )
         return Stream(seed=seed)
-
-    def _warn_if_repeated(self) -> None:
-        """Warn about a second fit, or the fit of a clone. For methods that `fit` calls."""
-        again = not getattr(self, "simulation_", True)
-        if not self.simulation and (again or getattr(self, "_cloned", False)):
-            what = "is being fitted again" if again else "has a clone that is being fitted, as in a grid search"
-            warnings.warn(
-                f"{type(self).__name__} {what}. Every fit spends its whole budget again, and scores on private records "
-                "have no guarantee at all; fit once, or compare settings with simulation=True on data that need none.",
-                RepeatedFitWarning,
-                stacklevel=_level_of_caller(),
-            )
 
     def _repr_html_inner(self) -> str:
         return str(super()._repr_html_inner()) + self._render_guarantee()
@@ -347,50 +338,55 @@ class MomentEstimator(PrivateEstimator):
         return None if columns is None else ExpandedColumns(columns, reference)
 
     def _fit_features(self, X: Any, aim: str, check: Callable[[int], Any] | None = None) -> PrivateMoment | TableFit:
-        """Spend the budget on a moment of the features, of numbers or of a table.
-
-        `check` is called with their number before anything is spent.
-        """
+        """Spend the budget on a moment of the features alone; `check` is called with their number before."""
         features, ids = self._expanded(reference=False), self._read_ids(X)
         X = self._validate_features(X) if features is None else X
         if check is not None:
             check(self.n_features_in_ if features is None else len(features.names))
-        if features is None:
-            return self._fit_moment(X, self._feature_bounds(), aim, ids=ids)
-        return self._fit_described(X, aim, features)
+        return self._fit_joint(X, aim, features, ids=ids)
 
-    def _fit_described(
+    def _fit_joint(
         self,
         X: Any,
         aim: str,
-        features: ExpandedColumns,
+        features: ExpandedColumns | None,
         last: ExpandedColumns | None = None,
-        values: Mapping[str, Any] | None = None,
+        values: Any = None,
         *,
+        ids: Any = None,
         targets: int = 0,
         **design: Any,
     ) -> PrivateMoment | TableFit:
-        """Spend the budget on a moment of a table's features, and perhaps of the columns that follow them.
+        """Spend the budget on one moment of the features, and perhaps of the columns `last` that follow them.
 
-        Records are expanded, and fitted like numbers. Where numbers may be missing, or people have several rows, it is
-        one release of `TableMoments`, with the options `design`. `values` has the columns `last`, unless the records
-        are outside of memory; a regression predicts the last `targets` of them.
+        Without `features`, X holds validated numbers; a table is expanded, and fitted like numbers. Where numbers of a
+        table may be missing, or people have several rows, it is one release of `TableMoments`, with the options
+        `design`. `values`, of shape (n, columns), has the columns `last`, unless X is outside of memory; a regression
+        predicts the last `targets` of them. `ids` say whose rows numbers in memory are.
         """
+        columns = () if last is None else tuple(last.columns)
+        names, outside = tuple(column.name for column in columns), values is None
+        table = {} if outside else dict(zip(names, values.T, strict=True))
+        if features is None:
+            box = self._feature_bounds()
+            bounds = box if last is None else joint_bounds(box, last.bounds, names if outside else None)
+            if last is not None and last.columns.categories:
+                values = last.apply(table, np.asarray, fill=None)
+            return self._fit_moment(
+                X if outside else np.column_stack([X, values]), bounds, aim, ids=ids, targets=targets
+            )
+        if outside:
+            check_targets_apart(features.columns.names, names)
         if not features.complete or self.person is not None:
-            return self._fit_table(X, features, () if last is None else tuple(last.columns), values, **design)
-        parts = [features] if last is None else [features, last]
+            return self._fit_table(X, features, columns, table, **design)
+        parts = (features,) if last is None else (features, last)
         bounds = features.bounds if last is None else joint_bounds(features.bounds, last.bounds)
-        return self._fit_moment(self._read_expanded(X, parts, values), bounds, aim, features, targets=targets)
-
-    def _read_expanded(
-        self, X: Any, parts: Sequence[ExpandedColumns], values: Mapping[str, Any] | None = None
-    ) -> Records:
-        """Records of a table, expanded block by block; `values` has targets that are in memory."""
+        records: Records
         if is_read_in_parts(X):
-            columns = Columns([column for part in parts for column in part.columns])
-            return MappedRecords(_select(X, columns), ExpandBlock(tuple(parts)))
-        records = ExpandedRecords({**read_table(X, parts[0].columns), **(values or {})}, parts)
-        return Blocks(records.blocks)
+            records = MappedRecords(_select(X, Columns((*features.columns, *columns))), ExpandBlock(parts))
+        else:
+            records = Blocks(ExpandedRecords({**read_table(X, features.columns), **table}, parts).blocks)
+        return self._fit_moment(records, bounds, aim, features, targets=targets)
 
     def _fit_moment(
         self,
@@ -401,14 +397,9 @@ class MomentEstimator(PrivateEstimator):
         ids: Any = None,
         targets: int = 1,
     ) -> PrivateMoment:
-        """Spend the budget on a private moment, and set the attributes of the guarantee.
-
-        `features` are those of a table; its records are expanded. `ids` say whose rows records in memory are. `targets`
-        is the number of last columns that a regression predicts.
-        """
+        """Spend the budget on a private moment of expanded records, and set the attributes of the guarantee."""
         records = records if ids is None else with_ids(records, ids)
-        options, account = self._fit_options(), self._account_options()
-        self._warn_if_repeated()
+        options, account = self._start_fit()
         prepared = prepare_fit(records, bounds, aim=aim, targets=targets, directions=self.directions, **options)
         prepared.warn()
         moment: PrivateMoment = release_fit(prepared, **account)
@@ -418,25 +409,19 @@ class MomentEstimator(PrivateEstimator):
         return moment
 
     def _fit_table(
-        self,
-        X: Any,
-        features: ExpandedColumns,
-        targets: Sequence[Column] = (),
-        values: Mapping[str, Any] | None = None,
-        **design: Any,
+        self, X: Any, features: ExpandedColumns, last: tuple[Column, ...], values: Mapping[str, Any], **design: Any
     ) -> TableFit:
-        """Spend the budget on the moments of a table with missing numbers, and set the attributes of the guarantee."""
-        columns = Columns((*features.columns, *targets))
-        options = self._fit_options() | self._account_options()
+        """Spend the budget on the moments of a table, and set the attributes of the guarantee."""
+        columns = Columns((*features.columns, *last))
         data: Any
         if is_read_in_parts(X):
             data = _select(X, columns, self.person)
         else:
             ids = {} if self.person is None else {self.person: self._read_ids(X)}
-            data = {**read_table(X, features.columns), **(values or {}), **ids}
-        self._warn_if_repeated()
-        release = fit_table(data, columns, **options, **design)
-        fit = TableFit(release, features, tuple(column.name for column in targets))
+            data = {**read_table(X, features.columns), **values, **ids}
+        options, account = self._start_fit()
+        release = fit_table(data, columns, **options, **account, **design)
+        fit = TableFit(release, features, tuple(column.name for column in last))
         share = (release.mu / release.privacy.mu) ** 2
         self._set_guarantee(release, (Step("moments of the table", release.mu, share, 1),))
         self._set_expanded(features, fit.mean)

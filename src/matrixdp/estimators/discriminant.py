@@ -22,14 +22,7 @@ from matrixdp.checks import check_flag
 from matrixdp.domain.columns import Category, Columns, Level
 from matrixdp.errors import DataError, ParameterError, show
 from matrixdp.estimators.base import MomentEstimator
-from matrixdp.estimators.inputs import (
-    check_same_length,
-    check_targets_apart,
-    is_read_in_parts,
-    joint_bounds,
-    parse_target_names,
-    unused_name,
-)
+from matrixdp.estimators.inputs import check_same_length, is_read_in_parts, parse_target_names, unused_name
 from matrixdp.estimators.table_fit import TableFit
 from matrixdp.records.expanded_columns import ExpandedColumns
 from matrixdp.types import Floats
@@ -89,61 +82,35 @@ class PrivateLinearDiscriminant(ClassifierMixin, MomentEstimator):  # type: igno
 
         For records outside of memory, X is their location and y the name of the column of labels; bounds are `Columns`.
         """
-        features, ids = self._expanded(reference=True), self._read_ids(X)
-        if features is None and not is_read_in_parts(X):
-            X = self._validate_features(X)
-            labels = read_labels(y)
-            check_same_length(X, labels)
-            classes = self._parse_classes(labels)
-            target = self._class_column("class", range(len(classes)))
-            indicators = target.apply({"class": encode_labels(labels, classes)}, np.asarray, fill=None)
-            box = joint_bounds(self._feature_bounds(), target.bounds)
-            moment = self._fit_moment(np.column_stack([X, indicators]), box, "regression", ids=ids, targets=0)
-            found = _solve(moment, X.shape[1])
-        else:
-            features = features or ExpandedColumns(self._require_columns(), reference=True)
-            classes, target, values = self._read_table_labels(X, y, features.columns)
-            importance = {target.columns.names[0]: max(1.0, len(features.columns.names) / 4)}
-            shares: dict[str, Any] = {"importance": importance, "mean_share": _MEAN_SHARE}
-            fit = self._fit_described(X, "regression", features, target, values, **shares)
-            found = _solve(fit, len(features.names))
-        self._set_discriminant(classes, found)
-        return self
-
-    def _parse_classes(self, labels: NDArray[Any]) -> NDArray[Any]:
-        return parse_classes(self.classes, labels, simulation=check_flag(self.simulation, "simulation"))
-
-    @staticmethod
-    def _class_column(name: str, levels: Sequence[Level]) -> ExpandedColumns:
-        """Indicators of the classes; of the second one alone if there are two."""
-        return ExpandedColumns(Columns([Category(name, levels)]), reference=len(levels) == 2)
-
-    def _require_columns(self) -> Columns:
-        if not isinstance(self.bounds, Columns):
-            raise ParameterError("bounds must be Columns([...]) for records outside of memory.")
-        return self.bounds
-
-    def _read_table_labels(
-        self, X: Any, y: Any, columns: Columns
-    ) -> tuple[NDArray[Any], ExpandedColumns, dict[str, Any] | None]:
-        """Classes, their column, and its values unless they are outside of memory."""
+        features, ids, codes = self._expanded(reference=True), self._read_ids(X), None
+        levels: Sequence[Level]
         if is_read_in_parts(X):
-            names = parse_target_names(y, one="column of labels")
-            check_targets_apart(columns.names, names)
+            if not isinstance(self.bounds, Columns):
+                raise ParameterError("bounds must be Columns([...]) for records outside of memory.")
+            features = features or ExpandedColumns(self.bounds, reference=True)
+            (name,) = parse_target_names(y, one="column of labels")
             classes = parse_classes(self.classes, None, simulation=False)
-            return classes, self._class_column(names[0], classes.tolist()), None
-        labels = read_labels(y)
-        check_same_length(X, labels)
-        classes = self._parse_classes(labels)
-        name = unused_name("class", columns.names)
-        return classes, self._class_column(name, range(len(classes))), {name: encode_labels(labels, classes)}
-
-    def _set_discriminant(self, classes: NDArray[Any], found: LinearDiscriminant) -> None:
+            levels = classes.tolist()
+        else:
+            X, labels = self._validate_features(X) if features is None else X, read_labels(y)
+            check_same_length(X, labels)
+            classes = parse_classes(self.classes, labels, simulation=check_flag(self.simulation, "simulation"))
+            name = unused_name("class", () if features is None else features.columns.names)
+            levels, codes = range(len(classes)), encode_labels(labels, classes)[:, None]
+        # Of two classes, the indicator of the second one is enough.
+        target = ExpandedColumns(Columns([Category(name, levels)]), reference=len(levels) == 2)
+        shares: dict[str, Any] = {}
+        if features is not None:
+            importance = {name: max(1.0, len(features.columns.names) / 4)}
+            shares = {"importance": importance, "mean_share": _MEAN_SHARE}
+        moment = self._fit_joint(X, "regression", features, target, codes, ids=ids, **shares)
+        found = _solve(moment, self.n_features_in_ if features is None else len(features.names))
         self.classes_, self.priors_ = classes, found.priors
         self.means_, self.covariance_ = found.means, found.covariance
         self.coef_, self.intercept_ = found.coefficients, found.intercepts
         if len(classes) == 2:
             self.coef_, self.intercept_ = np.diff(self.coef_, axis=0), np.diff(self.intercept_)
+        return self
 
     def decision_function(self, X: Any) -> Floats:
         """Scores of shape (n, classes): logarithms of probabilities up to a constant.

@@ -1,4 +1,4 @@
-"""Private linear regression from one joint moment of features and targets."""
+"""Private regression, linear or with a kernel, from one joint moment of features and targets."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from matrixdp.adaptive.moment import PrivateMoment
+from matrixdp.adaptive.fourier import FeatureMap, FourierFeatures
 from matrixdp.adaptive.regression import hidden_std, joint_moment, regression_std, solve_regression
 from matrixdp.answers.models import hide_undetermined
-from matrixdp.checks import check_number
+from matrixdp.checks import check_integer, check_number
 from matrixdp.display import interval
 from matrixdp.domain.columns import Columns, Number
+from matrixdp.errors import ParameterError
 from matrixdp.estimators.base import MomentEstimator
 from matrixdp.estimators.inputs import (
     check_same_length,
-    check_targets_apart,
     is_read_in_parts,
     joint_bounds,
     parse_bounds,
@@ -28,6 +28,7 @@ from matrixdp.estimators.inputs import (
 )
 from matrixdp.estimators.table_fit import TableFit
 from matrixdp.records.expanded_columns import ExpandedColumns
+from matrixdp.records.records import MappedRecords
 from matrixdp.types import Floats
 
 
@@ -82,49 +83,33 @@ class PrivateRidge(MultiOutputMixin, RegressorMixin, MomentEstimator):  # type: 
         """
         alpha = check_number(self.alpha, "alpha", at_least=0)
         features, ids = self._expanded(reference=True), self._read_ids(X)
-        moment: PrivateMoment | TableFit
-        if features is None:
-            if is_read_in_parts(X):
-                table, names = self._validate_features(X), parse_target_names(y)
-                count, single = len(names), len(names) == 1
-            else:
-                X, y = self._validate_features(X, y=y, multi_output=True, y_numeric=True)
-                table, names, single = np.column_stack([X, y]), None, np.ndim(y) == 1
-                count = table.shape[1] - X.shape[1]
-            feature_bounds = self._feature_bounds()
-            target_bounds = parse_bounds(self.target_bounds, count, "target_bounds")
-            bounds = joint_bounds(feature_bounds, target_bounds, names)
-            moment = self._fit_moment(table, bounds, "regression", ids=ids, targets=count)
+        values: Any = None
+        if is_read_in_parts(X):
+            X, names = self._validate_features(X) if features is None else X, parse_target_names(y)
+            single = len(names) == 1
         else:
-            targets, values, single = self._read_table_targets(X, y, features.columns)
-            last, count = ExpandedColumns(Columns(targets), reference=False), len(targets)
-            moment = self._fit_described(X, "regression", features, last, values, targets=count)
+            if features is None:
+                X, y = self._validate_features(X, y=y, multi_output=True, y_numeric=True)
+            else:
+                y = read_targets(y)
+                check_same_length(X, y)
+            single = y.ndim == 1
+            values = y[:, None] if single else y
+            used = () if features is None else features.columns.names
+            names = tuple(unused_name(f"target {k}", used) for k in range(values.shape[1]))
+        box = parse_bounds(self.target_bounds, len(names), "target_bounds")
+        ends = zip(names, box.lower.tolist(), box.upper.tolist(), strict=True)
+        last = ExpandedColumns(Columns([Number(*end) for end in ends]), reference=False)
+        moment = self._fit_joint(X, "regression", features, last, values, ids=ids, targets=len(names))
         if isinstance(moment, TableFit):
             coefficients, intercepts = moment.joint.coefficients(len(moment.features.names), alpha=alpha)
         else:
-            coefficients, intercepts = solve_regression(moment, count, alpha=alpha)
+            coefficients, intercepts = solve_regression(moment, len(names), alpha=alpha)
         self._moment = moment
         self.coef_ = coefficients[0] if single else coefficients
         self.intercept_ = float(intercepts[0]) if single else intercepts
         self._error_bars: tuple[Floats, Floats] | None = None
         return self
-
-    def _read_table_targets(self, X: Any, y: Any, columns: Columns) -> tuple[list[Number], dict[str, Any] | None, bool]:
-        """Columns of the targets, their values unless they are outside of memory, and whether there is one only."""
-        values: dict[str, Any] | None = None
-        if is_read_in_parts(X):
-            names = parse_target_names(y)
-            check_targets_apart(columns.names, names)
-            single = len(names) == 1
-        else:
-            found = read_targets(y)
-            check_same_length(X, found)
-            table, single = (found[:, None], True) if found.ndim == 1 else (found, False)
-            names = tuple(unused_name(f"target {k}", columns.names) for k in range(table.shape[1]))
-            values = dict(zip(names, table.T, strict=True))
-        box = parse_bounds(self.target_bounds, len(names), "target_bounds")
-        ends = zip(names, box.lower.tolist(), box.upper.tolist(), strict=True)
-        return [Number(name, lower, upper) for name, lower, upper in ends], values, single
 
     @property
     def coef_std_(self) -> Floats:
@@ -194,3 +179,88 @@ class PrivateLinearRegression(PrivateRidge):
     """
 
     alpha: float = field(default=0.0, init=False)
+
+
+@dataclass(eq=False, repr=False)
+class PrivateKernelRidge(RegressorMixin, MomentEstimator):  # type: ignore[misc]
+    """Private regression with a Gaussian kernel, by random Fourier features and one private moment.
+
+    Parameters that are not listed here are those of `MomentEstimator` and `PrivateEstimator`.
+
+    Parameters
+    ----------
+    alpha : float
+        Ridge penalty, as in scikit-learn's `KernelRidge`.
+    gamma : float, optional
+        Coefficient of the kernel ``exp(-gamma |x - y|^2)``, for features scaled to [-1, 1]; by default one over their
+        number.
+    n_components : int
+        Number of Fourier features. The noise grows with it.
+    feature_seed : int
+        Seed of the public random frequencies; it is no secret.
+    target_bounds : Bounds or pair (lower, upper)
+        Public range of the target. Required.
+
+    Attributes
+    ----------
+    features_ : FourierFeatures
+    coef_ : float64 array of shape (n_components,)
+    intercept_ : float
+
+    Notes
+    -----
+    **Privacy.** See `PrivateEstimator`; a record is a row of X with its number in y.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).uniform(-1, 1, (20000, 1))
+    >>> y = np.sin(3 * X[:, 0])
+    >>> seeded = {"random_state": 0, "simulation": True}
+    >>> model = PrivateKernelRidge(bounds=(-1, 1), target_bounds=(-1, 1), gamma=2.0, **seeded).fit(X, y)
+    >>> bool(model.score(X, y) > 0.8)
+    True
+    """
+
+    alpha: float = 1e-3
+    _: KW_ONLY
+    gamma: float | None = None
+    n_components: int = 20
+    feature_seed: int = 0
+    target_bounds: Any = None
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Spend the budget on features X, of shape (n, m), and a target y, of shape (n,).
+
+        For records outside of memory, X is their location and y the name of the target column.
+        """
+        in_parts, ids = is_read_in_parts(X), self._read_ids(X)
+        if in_parts and self.person is not None:
+            raise ParameterError("person must be left out for records outside of memory. Give X as a data frame.")
+        if in_parts:
+            X, names = self._validate_features(X), parse_target_names(y, one="target")
+        else:
+            X, y = self._validate_features(X, y=y, y_numeric=True)
+        alpha = check_number(self.alpha, "alpha", at_least=0)
+        features = self._fourier_features()
+        target_bounds = parse_bounds(self.target_bounds, 1, "target_bounds")
+        bounds = joint_bounds(features.box, target_bounds)
+        if in_parts:
+            columns = joint_bounds(features.bounds, target_bounds, names).names or ()
+            table: Any = MappedRecords(X.select(columns), FeatureMap(features, columns))
+        else:
+            table = np.column_stack([features(X), y])
+        moment = self._fit_moment(table, bounds, "regression", ids=ids)
+        coefficients, intercepts = solve_regression(moment, 1, alpha=alpha)
+        self.features_, self.coef_, self.intercept_ = features, coefficients[0], float(intercepts[0])
+        return self
+
+    def _fourier_features(self) -> FourierFeatures:
+        gamma = 1 / self.n_features_in_ if self.gamma is None else check_number(self.gamma, "gamma", above=0)
+        count = check_integer(self.n_components, "n_components", at_least=1)
+        seed = check_integer(self.feature_seed, "feature_seed", at_least=0)
+        return FourierFeatures(self._feature_bounds(), gamma=gamma, count=count, seed=seed)
+
+    def predict(self, X: Any) -> Floats:
+        """Targets of shape (n,) for features X of shape (n, m)."""
+        check_is_fitted(self)
+        return np.asarray(self.features_(self._validate_features(X, reset=False)) @ self.coef_ + self.intercept_)

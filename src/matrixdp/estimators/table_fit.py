@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -27,7 +26,7 @@ from matrixdp.queries import TableMoments
 from matrixdp.records import Records, as_records
 from matrixdp.records.expanded_columns import ExpandedColumns
 from matrixdp.records.people import number_of_people
-from matrixdp.records.records import CountTask
+from matrixdp.records.records import count_records
 from matrixdp.release.matrix import release
 from matrixdp.release.result import Release
 from matrixdp.types import Floats
@@ -38,18 +37,10 @@ _FEW_DRAWS = 50
 
 @dataclass(frozen=True, eq=False)
 class TableFit:
-    """The moments of a table, released once, for features and perhaps targets.
+    """The moments of a table, released once, for features and perhaps columns of targets that follow them.
 
     All that follows is post-processing: means over the records that have a value, covariances over those that have
-    both.
-
-    Attributes
-    ----------
-    release : Release
-        Of `TableMoments`.
-    features : ExpandedColumns
-    targets : tuple of str
-        Columns that follow the features: numbers, or a category with all of its levels.
+    both. A target is a number, or a category with all of its levels.
     """
 
     release: Release
@@ -148,34 +139,25 @@ def fit_table(
     *,
     records: int | None,
     neighbours: str,
-    ledger: str | os.PathLike[str] | None,
     person: str | Person | None = None,
     importance: dict[str, float] | None = None,
     mean_share: float | None = None,
     **options: Any,
 ) -> Release:
-    """Release the moments of a table with the whole budget of a fit, which is charged once.
+    """Release the moments of a mapping of columns, or of records, with the whole budget of a fit, charged once.
 
-    Parameters
-    ----------
-    data : mapping of columns, or Records
-    columns : Columns
-    privacy, records, neighbours, ledger, person
-        As for `private_moment`.
-    importance, mean_share
-        As for `TableMoments`.
-    options
-        ``dataset``, ``allowance``, ``stream`` and ``simulation`` of `release`.
+    `importance` and `mean_share` are those of `TableMoments`, `options` those of `release`, and the others as for
+    `private_moment`.
 
     Privacy
     -------
     One release of `TableMoments`. Errors in data or parameters are raised before the charge.
     """
-    found = sum(data.map(CountTask())) if isinstance(data, Records) else len(data[columns.names[0]])
+    found = sum(data.map(count_records)) if isinstance(data, Records) else len(data[columns.names[0]])
     kind, who = Neighbours.parse(neighbours), Person.parse(person)
     if who is not None:
         found = number_of_people(as_records(data), who, rows=found)
     public = public_records(records, found, kind)
     weights = tuple(({} if importance is None else importance).items())
     query = TableMoments(columns, public, neighbours=kind, mean_share=mean_share, importance=weights, person=who)
-    return release(make_design(query, privacy), data, ledger=ledger, **options)
+    return release(make_design(query, privacy), data, **options)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -63,21 +63,16 @@ def compare(smaller: Floats, larger: Floats | float, *, paired: bool, factor: fl
     True
     """
     left = factor * smaller
-    if isinstance(larger, float):
-        left, larger, paired = np.zeros_like(left), larger - left, True
-    difference = float(larger.mean() - left.mean())
-    if paired:
-        gaps = larger - left
-        error, freedom = float(gaps.std(ddof=1)) / math.sqrt(gaps.size), gaps.size - 1.0
+    if isinstance(larger, float) or paired:
+        test, difference = stats.ttest_1samp, float(np.mean(larger - left))
+        sides: Any = (larger - left, 0.0)
     else:
-        parts = [float(side.var(ddof=1)) / side.size for side in (left, larger)]
-        error = math.sqrt(sum(parts))
-        weights = [part**2 / (side.size - 1) for part, side in zip(parts, (left, larger), strict=True)]
-        freedom = sum(parts) ** 2 / max(sum(weights), 1e-300)
-    if error <= 1e-15 * max(1.0, abs(difference)):
+        test, difference = partial(stats.ttest_ind, equal_var=False), float(larger.mean() - left.mean())
+        sides = (larger, left)
+    if max(float(np.std(side)) for side in sides) <= 1e-15 * max(1.0, abs(difference)):
         return Comparison(difference, 0.0, 0.0 if difference > 0 else 1.0)
-    half = float(stats.t.ppf(0.975, freedom)) * error
-    return Comparison(difference, half, float(stats.t.sf(difference / error, freedom)))
+    low, high = test(*sides).confidence_interval(0.95)
+    return Comparison(difference, float(high - low) / 2, float(test(*sides, alternative="greater").pvalue))
 
 
 # Tests, each of the errors of the rows that a claim names
@@ -131,29 +126,14 @@ TESTS = {"less": find_less, "no gain": find_no_gain, "effect": find_effect, "lik
 
 
 class Claim(NamedTuple):
-    """One claim of the paper.
+    """One claim of the paper."""
 
-    Attributes
-    ----------
-    place, text : str
-        Its section, and what it says.
-    published : str
-        The paper's figures; those of its two rows by default.
-    rows : tuple
-        Parts and rows, or numbers, in the order that the test expects.
-    test : str
-        A key of `TESTS`, 'slower' or 'faster' for times, or 'none' where no measurement can decide.
-    factor : float
-        Of the first row.
-    remark : str
-    """
-
-    place: str
+    place: str  # its section
     text: str
-    published: str = ""
-    rows: tuple[Key | float, ...] = ()
-    test: str = "less"
-    factor: float = 1.0
+    published: str = ""  # the paper's figures; those of its two rows by default
+    rows: tuple[Key | float, ...] = ()  # parts and rows, or numbers, in the order that the test expects
+    test: str = "less"  # a key of `TESTS`, 'slower' or 'faster' for times, or 'none' where no measurement can decide
+    factor: float = 1.0  # of the first row
     remark: str = ""
 
     @property

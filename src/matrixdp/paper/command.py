@@ -13,32 +13,15 @@ from typing import TextIO
 
 from matrixdp.checks import check_integer
 from matrixdp.errors import ParameterError
+from matrixdp.paper import trials as store
 from matrixdp.paper.report import PARTS, Run, write_report
 from matrixdp.paper.tables import SIMULATED
-from matrixdp.paper.trials import PARTS as MEASURED
-from matrixdp.paper.trials import (
-    Cell,
-    CellResult,
-    is_simulated,
-    load_result,
-    part_cells,
-    part_rows,
-    run_cell,
-    store_result,
-)
+from matrixdp.paper.trials import Cell, CellResult, part_rows, run_cell
 from matrixdp.release.registered import load_plugins
 
 
 class Progress:
-    """One line with the number of finished steps and the time left; rewritten in place on a terminal.
-
-    Parameters
-    ----------
-    total : int
-        Number of steps.
-    out : text stream, optional
-        Standard error by default.
-    """
+    """One line with the number of finished steps and the time left; rewritten in place on a terminal."""
 
     def __init__(self, total: int, out: TextIO | None = None) -> None:
         self._total, self._done, self._fresh = total, 0, 0
@@ -64,12 +47,7 @@ class Progress:
 
 
 def run_cells(
-    cells: Sequence[Cell],
-    folder: Path,
-    *,
-    processes: int = 2,
-    out: TextIO | None = None,
-    plugins: Sequence[str] = (),
+    cells: Sequence[Cell], folder: Path, *, processes: int = 2, out: TextIO | None = None, plugins: Sequence[str] = ()
 ) -> list[CellResult]:
     """Results of all cells, in their order; those already in `folder` are not run again.
 
@@ -78,14 +56,14 @@ def run_cells(
     progress = Progress(len(cells), out)
     found: dict[Cell, CellResult] = {}
     for cell in cells:
-        stored = load_result(cell, folder)
+        stored = store.load_result(cell, folder)
         if stored is not None:
             found[cell] = stored
             progress.step(_name(cell), stored=True)
     missing = [cell for cell in cells if cell not in found]
     fresh = _serial(missing) if processes == 1 or len(missing) < 2 else _parallel(missing, processes, plugins)
     for result in fresh:
-        store_result(result, folder)
+        store.store_result(result, folder)
         found[result.cell] = result
         progress.step(_name(result.cell))
     return [found[cell] for cell in cells]
@@ -133,14 +111,11 @@ def _duration(seconds: float) -> str:
     return f"{minutes} min {rest} s" if minutes else f"{rest} s"
 
 
-DEFAULT_FOLDER = Path("matrixdp-paper")
-
-
 def reproduce(
     parts: Sequence[str] = (),
     trials: int = 100,
     seed: int = 0,
-    out: Path | str = DEFAULT_FOLDER,
+    out: Path | str = "matrixdp-paper",
     *,
     processes: int = 2,
     progress: TextIO | None = None,
@@ -174,32 +149,23 @@ def reproduce(
     -------
     Simulations on public data with seeded noise: they protect nothing.
     """
-    chosen = _chosen(parts)
+    unknown = [part for part in parts if part not in PARTS]
+    if unknown:
+        raise ParameterError(f"parts must be among {', '.join(PARTS)}, got {', '.join(unknown)} instead.")
+    wanted = set(parts or PARTS)
+    wanted |= {need for part in tuple(wanted) for need in PARTS[part].needs}
+    chosen = [part for part in PARTS if part in wanted]
     check_integer(trials, "trials", at_least=2, rule="an integer of at least 2, since an error bar needs two trials")
     for name, value, least in (("seed", seed, 0), ("processes", processes, 1)):
         check_integer(value, name, at_least=least, rule=f"an integer of at least {least}")
     load_plugins(plugins)
     part_rows.cache_clear()
     out = Path(out)
-    measured = [part for part in MEASURED if part in chosen]
-    cells = [cell for part in measured for cell in part_cells(part, trials=trials, seed=seed)]
-    _warn_of_simulated_data(measured, sys.stderr if progress is None else progress)
+    measured = [part for part in store.PARTS if part in chosen]
+    cells = [cell for part in measured for cell in store.part_cells(part, trials=trials, seed=seed)]
+    if store.is_simulated(*measured):  # before the run, not only in the report
+        where = sys.stderr if progress is None else progress
+        where.write(f"{SIMULATED}. Set MATRIXDP_DATA to a folder with liver.csv, movement.csv and ctg.csv.\n")
     results = run_cells(cells, out / "cache", processes=processes, out=progress, plugins=plugins)
     by_part = {part: [result for result in results if result.cell.part == part] for part in measured}
     return write_report(Run(chosen, by_part, out, trials=trials, seed=seed))
-
-
-def _chosen(parts: Sequence[str]) -> list[str]:
-    """The parts that were requested and those that they need, in the report's order."""
-    unknown = [part for part in parts if part not in PARTS]
-    if unknown:
-        raise ParameterError(f"parts must be among {', '.join(PARTS)}, got {', '.join(unknown)} instead.")
-    wanted = set(parts or PARTS)
-    wanted |= {need for part in tuple(wanted) for need in PARTS[part].needs}
-    return [part for part in PARTS if part in wanted]
-
-
-def _warn_of_simulated_data(parts: Sequence[str], out: TextIO) -> None:
-    """Warn before the run, not only in the report, that the data are not the published ones."""
-    if is_simulated(*parts):
-        out.write(f"{SIMULATED}. Set MATRIXDP_DATA to a folder with liver.csv, movement.csv and ctg.csv.\n")

@@ -73,19 +73,16 @@ def check_guarantee(row: str, column: Guarantee | None, spent: Spent | None) -> 
     if column is None and spent is None:
         return
     claimed = None if spent is None else spent.claimed
-    words = f"the row {row!r} states {_show(column)}; its mechanism"
+    stated, claims = ("no privacy" if one is None else f"({one.epsilon:g}, {one.delta:g})" for one in (column, claimed))
+    words = f"the row {row!r} states {stated}; its mechanism"
     if column is None or spent is None or not all(map(_alike, column, spent.claimed)):
-        raise GuaranteeMismatchError(f"{words} claims {_show(claimed)}.")
+        raise GuaranteeMismatchError(f"{words} claims {claims}.")
     if not spent.epsilon <= column.epsilon * (1 + _ROUNDING):
         raise GuaranteeMismatchError(f"{words} costs epsilon {spent.epsilon:g}.")
 
 
 def _alike(a: float, b: float) -> bool:
     return abs(a - b) <= _ROUNDING * max(a, b)
-
-
-def _show(what: Guarantee | None) -> str:
-    return "no privacy" if what is None else f"({what.epsilon:g}, {what.delta:g})"
 
 
 class Released(NamedTuple):
@@ -145,14 +142,9 @@ def mvg(
     allocation = isotropic() if important is None else binary(list(important), tau)
     if calibration == "exact" or not isinstance(query, SecondMoment):
         return design_noise(query, privacy, allocation=allocation, calibration=calibration, structured=False)
-    design = equimodal(
-        epsilon=privacy.epsilon,
-        delta=privacy.delta,
-        sensitivity=2 * query.gamma / query.records,
-        gamma=query.gamma,
-        theta=allocation.precisions(query),
-        calibration=calibration,
-    )
+    options: dict[str, Any] = {"sensitivity": 2 * query.gamma / query.records, "gamma": query.gamma}
+    theta = allocation.precisions(query)
+    design = equimodal(epsilon=privacy.epsilon, delta=privacy.delta, theta=theta, calibration=calibration, **options)
     release = _simulate_design(design)
     return lambda data, stream: release(query.evaluate(data, clip=True, missing="error"), stream)
 
@@ -182,7 +174,7 @@ def mvg_pca(query: MatrixQuery, privacy: Privacy, *, tau: float, calibration: st
 
 
 class Figure(NamedTuple):
-    """A published mean and half its 95% interval (0 where none is printed)."""
+    """A mean and half its 95% interval; the latter is 0 where the paper prints none."""
 
     mean: float
     half: float = 0.0
@@ -207,68 +199,30 @@ Runner = Callable[[int, Stream], Trial]
 
 @dataclass(frozen=True)
 class Row:
-    """One row of a table.
+    """One row of a table."""
 
-    Attributes
-    ----------
-    key : str
-        Unique in its part.
-    label : str
-    group : str
-        'reference', 'paper', 'calibration', 'beyond', 'registered', 'adaptive' or 'weights'.
-    column : Guarantee or None
-        What the table states for it; None where nothing is private.
-    build : callable
-        From a setting to a function of (trial, stream).
-    settings : tuple of mappings
-        Free parameters of the mechanism, swept; JSON values only.
-    variants : tuple of str
-        Names of a trial's errors: free parameters of how a release is evaluated, swept as well.
-    source : str
-        A hash of the code of a mechanism that is not part of matrixdp; stored trials are reused only if it is the same.
-    """
-
-    key: str
+    key: str  # unique in its part
     label: str
-    group: str
-    column: Guarantee | None
+    group: str  # 'reference', 'paper', 'calibration', 'beyond', 'registered', 'adaptive' or 'weights'
+    column: Guarantee | None  # None where nothing is private
     build: Callable[[Setting], Runner]
-    settings: tuple[Setting, ...] = ({},)
-    variants: tuple[str, ...] = ("",)
-    source: str = ""
+    settings: tuple[Setting, ...] = ({},)  # free parameters of the mechanism, swept; JSON values only
+    variants: tuple[str, ...] = ("",)  # names of a trial's errors: free parameters of the evaluation, swept as well
+    source: str = ""  # a hash of the code of a user's mechanism: stored trials are reused only if it is the same
 
 
 @dataclass(frozen=True, eq=False)
 class Experiment:
-    """Public records, the query that mechanisms answer on them, and the error of what they release.
-
-    Attributes
-    ----------
-    query : MatrixQuery
-    count : int
-        Number of records; delta is one over it, as in the paper.
-    records : callable
-        From a trial to the records that a mechanism is given.
-    score : callable
-        From a released matrix and a trial to its errors, one for each of `variants`.
-    important : tuple of str
-        Features on which the paper's noise is small.
-    variants : tuple of str
-        Names of the ways to evaluate a release.
-    draws : tuple of int
-        Dimensions that the Johnson-Lindenstrauss transform projects on.
-    suffix : str
-        Added to the label of every row.
-    """
+    """Public records, the query that mechanisms answer on them, and the error of what they release."""
 
     query: MatrixQuery
-    count: int
-    records: Callable[[int], Floats]
-    score: Callable[[Floats, int], list[float]]
-    important: tuple[str, ...] = ()
-    variants: tuple[str, ...] = ("",)
-    draws: tuple[int, ...] = ()
-    suffix: str = ""
+    count: int  # of records
+    records: Callable[[int], Floats]  # of a trial
+    score: Callable[[Floats, int], list[float]]  # from a released matrix and a trial to an error for each variant
+    important: tuple[str, ...] = ()  # features on which the paper's noise is small
+    variants: tuple[str, ...] = ("",)  # names of the ways to evaluate a release
+    draws: tuple[int, ...] = ()  # dimensions that the Johnson-Lindenstrauss transform projects on
+    suffix: str = ""  # of the label of every row
 
     def budget(self, epsilon: float = 1.0) -> Privacy:
         """The paper's budget: delta is one over the number of records."""
@@ -284,11 +238,7 @@ class Experiment:
         return run
 
     def reference(
-        self,
-        key: str,
-        label: str,
-        errors: Callable[[int, Stream], list[float]],
-        variants: tuple[str, ...] = ("",),
+        self, key: str, label: str, errors: Callable[[int, Stream], list[float]], variants: tuple[str, ...] = ("",)
     ) -> Row:
         """A row without privacy, from the errors of a trial."""
 
@@ -309,25 +259,12 @@ class Experiment:
         epsilon: float = 1.0,
         **options: Any,
     ) -> Row:
-        """A row of a mechanism.
+        """A row of a registered mechanism or its name, or of a function; all combinations of `sweep` are tried.
 
-        Parameters
-        ----------
-        key, label : str
-        method : str, Mechanism or callable
-            A registered mechanism or its name, or a function of a query, a privacy and settings by keyword.
-        sweep : mapping from a setting to its values, optional
-            All combinations are tried.
-        group : str
-        vary : callable, optional
-            From the settings to the experiment that is run; otherwise the settings are the method's.
-        epsilon : float
-        **options
-            Of the method.
+        They are settings of the method, or of `vary`, which gives the experiment to run; `options` are the method's.
         """
-        privacy = self.budget(epsilon)
+        privacy, sweep = self.budget(epsilon), sweep or {}
         chosen = find_mechanism(method) if isinstance(method, str) else method
-        sweep = sweep or {}
 
         def build(setting: Setting) -> Runner:
             if vary is None:

@@ -16,10 +16,10 @@ from matrixdp.design.theorem2 import VARIANTS, precision_budget
 from matrixdp.domain.bounds import Bounds
 from matrixdp.noise import Stream
 from matrixdp.paper.components import FIRST, MOVEMENT
-from matrixdp.paper.experiment import CALIBRATIONS
+from matrixdp.paper.experiment import CALIBRATIONS, Figure
 from matrixdp.paper.gains import EPSILONS, FITS, IMPORTANCES, PANELS, SHAPES, direction_key, gain_key
 from matrixdp.paper.tables import SIMULATED, Rows, list_methods, number
-from matrixdp.paper.trials import EXPERIMENTS, Best, Summary, is_simulated, write_atomically
+from matrixdp.paper.trials import EXPERIMENTS, Best, is_simulated, write_atomically
 from matrixdp.privacy import Privacy
 from matrixdp.queries import Identity
 from matrixdp.report.charts import Curve, Dot, draw_curves, draw_dots, make_area
@@ -75,7 +75,7 @@ def _fit_scale(values: Sequence[float], *, log: bool) -> Scale:
     return Scale(low / 1.15, high * 1.15, log=True) if log else Scale(0.0, high * 1.05)
 
 
-def _make_dot(label: str, found: Summary, kind: str, scale: float = 1.0, other: float | None = None) -> Dot:
+def _make_dot(label: str, found: Figure, kind: str, scale: float = 1.0, other: float | None = None) -> Dot:
     mean, half = found.mean / scale, found.half / scale
     words = f"{number(found.mean)} ± {number(found.half)}"
     return Dot(label, mean, max(mean - half, mean / 1e3), mean + half, words, kind, other)
@@ -88,7 +88,7 @@ def _stretch(dots: Sequence[Dot]) -> list[float]:
 def draw_comparison(part: str, best: Mapping[str, Best]) -> Picture:
     """Published and measured errors of every row, as fractions of the random guess."""
     order, printed = list(_GROUPS), EXPERIMENTS[part].published
-    guess = best["random guess"].summary.mean
+    guess = best["random guess"].mean
     shown = [one for key, one in best.items() if key not in ("non-private", "random guess") or part == "exp1"]
     dots = []
     for one in sorted(shown, key=lambda one: order.index(one.row.group)):
@@ -110,11 +110,10 @@ def draw_tasks(best: Rows) -> Picture:
     kinds = dict.fromkeys(("mvg", "mvg/exact"), "p-other") | dict.fromkeys(FITS, "p-mark") | {"fixed": "p-green"}
     panels = []
     for task, part in EXPERIMENTS.items():
-        listed = {name: one for name, one in list_methods(best, task).items() if one[1].summary.mean > _ZERO}
+        listed = {name: one for name, one in list_methods(best, task).items() if one[1].mean > _ZERO}
         dots = [_make_dot(label, one.summary, kinds.get(name, "p-grey")) for name, (label, one) in listed.items()]
-        panels.append(
-            draw_dots(dots, _fit_scale(_stretch(dots), log=task != "exp1"), part.error, title=part.title, **_WIDE)
-        )
+        scale = _fit_scale(_stretch(dots), log=task != "exp1")
+        panels.append(draw_dots(dots, scale, part.error, title=part.title, **_WIDE))
     title = "Adaptive fits on the paper's tasks"
     caption = "Errors with 95% intervals; smaller is better. Exp. II and III have logarithmic axes."
     return Picture("gains", title, caption, panels, is_simulated("gains"), stacked=True)
@@ -125,7 +124,7 @@ def draw_weights(gains: Mapping[str, Best]) -> Picture:
     curves = []
     for kind, (shape, label) in zip(("p-grey", "p-other", "p-mark"), SHAPES.items(), strict=True):
         found = [gains[gain_key(one, shape)].summary for one in IMPORTANCES]
-        base = [gains[gain_key(one, "i.i.d.")].summary.mean for one in IMPORTANCES]
+        base = [gains[gain_key(one, "i.i.d.")].mean for one in IMPORTANCES]
         means = [one.mean / of for one, of in zip(found, base, strict=True)]
         halves = np.array([one.half / of for one, of in zip(found, base, strict=True)])
         curves.append(Curve(np.array([IMPORTANCES, means], float), label, kind, halves=halves))
@@ -191,10 +190,8 @@ def _draw_samples(title: str, angle: float, seed: int) -> Drawing:
     reach = float(max(np.abs(one).max() for one in noise)) * 1.05
     scale = Scale(-reach, reach)
     area = make_area(scale, scale, (300.0, 300.0), title=title)
-    curves, points = [], []
-    for kind, name, design, sample in zip(
-        ("p-other", "p-mark"), ("directional", "i.i.d."), designs, noise, strict=True
-    ):
+    curves, points, kinds = [], [], {"directional": "p-other", "i.i.d.": "p-mark"}
+    for (name, kind), design, sample in zip(kinds.items(), designs, noise, strict=True):
         places = zip(area.across(sample[:, 0]).tolist(), area.up(sample[:, 1]).tolist(), strict=True)
         points += [element("circle", cx=x, cy=y, r=1.6, class_=kind, opacity=0.5) for x, y in places]
         curves.append(Curve(outline_ellipse(design.colcov.matrix()), name, kind))

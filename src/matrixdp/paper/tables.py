@@ -10,28 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from matrixdp.paper.experiment import CALIBRATIONS, RIVALS
-from matrixdp.paper.gains import (
-    EPSILONS,
-    FITS,
-    IMPORTANCES,
-    PANELS,
-    SHAPES,
-    SHOWN,
-    direction_key,
-    gain_key,
-)
-from matrixdp.paper.trials import (
-    EXPERIMENTS,
-    PARTS,
-    Best,
-    CellResult,
-    best_variant,
-    is_simulated,
-    write_atomically,
-)
+from matrixdp.paper.gains import EPSILONS, FITS, IMPORTANCES, PANELS, SHAPES, SHOWN, direction_key, gain_key
+from matrixdp.paper.trials import EXPERIMENTS, PARTS, Best, CellResult, best_variant, is_simulated, write_atomically
 
 VERDICTS = REPRODUCED, NOT, CANNOT = "reproduced", "not reproduced", "cannot be"
 SIMULATED = "SIMULATED DATA, drawn from summary statistics, not the published data sets"
@@ -48,61 +31,38 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True)
 class ReportTable:
-    """Rows under named columns.
+    """Rows under named columns."""
 
-    Attributes
-    ----------
-    name : str
-        Name of its files.
-    title : str
-    columns : mapping
-        From a column's key to its heading.
-    rows : list of mappings
-        Numbers are kept as numbers. A key ``group`` that is not a column divides the rows into groups.
-    notes : tuple of str
-    simulated : bool
-        Whether any of it comes from simulated data.
-    groups : mapping
-        From a value of ``group`` to its heading.
-    details : mapping
-        From a column to the key whose text is shown in small print under it, in HTML only.
-    """
-
-    name: str
+    name: str  # of its files
     title: str
-    columns: Mapping[str, str]
-    rows: list[dict[str, Any]]
+    columns: Mapping[str, str]  # from a column's key to its heading
+    rows: list[dict[str, Any]]  # a key `group` that is not a column divides them into groups
     notes: tuple[str, ...] = ()
-    simulated: bool = False
-    groups: Mapping[str, str] = field(default_factory=dict)
-    details: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def mark(self) -> str:
-        """What stands above a table of simulated data."""
-        return SIMULATED
+    simulated: bool = False  # whether any of it comes from simulated data
+    groups: Mapping[str, str] = field(default_factory=dict)  # from a value of `group` to its heading
+    details: Mapping[str, str] = field(default_factory=dict)  # from a column to the key of small print, in HTML only
+    mark: ClassVar[str] = SIMULATED  # what stands above a table of simulated data
 
     def to_csv(self) -> str:
         """Comma-separated values, a column for every key; the last one says whether the data are simulated."""
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
-        writer.writerow([*self._keys(), "simulated_data"])
-        for row in self.rows:
-            writer.writerow([*(_plain(row.get(key)) for key in self._keys()), str(self.simulated).lower()])
+        rows = self._list_rows(empty="")
+        writer.writerow([*(rows[0] if rows else self.columns), "simulated_data"])
+        writer.writerows([*row.values(), str(self.simulated).lower()] for row in rows)
         return out.getvalue()
 
     def to_json(self) -> str:
         """JSON, with null for NaN."""
-        rows = [{key: _plain(row.get(key), empty=None) for key in self._keys()} for row in self.rows]
-        content = {
-            "name": self.name,
-            "title": self.title,
-            "simulated_data": self.simulated,
-            "columns": dict(self.columns),
-            "rows": rows,
-            "notes": list(self.notes),
-        }
+        content = {"name": self.name, "title": self.title, "simulated_data": self.simulated}
+        content |= {"columns": dict(self.columns), "rows": self._list_rows(empty=None), "notes": list(self.notes)}
         return json.dumps(content, indent=1, allow_nan=False) + "\n"
+
+    def _list_rows(self, *, empty: str | None) -> list[dict[str, Any]]:
+        """Rows that all have the same keys, with `empty` for what is missing or not finite."""
+        keys = dict.fromkeys([*self.columns, *(key for row in self.rows for key in row)])
+        rows = [{key: row.get(key) for key in keys} for row in self.rows]
+        return [{key: empty if _missing(value) else value for key, value in row.items()} for row in rows]
 
     def list_groups(self) -> list[tuple[str, list[list[Cell]]]]:
         """Title and rows of each group, for the page; one group without a title if there are none."""
@@ -124,10 +84,6 @@ class ReportTable:
         write_atomically(folder / f"{self.name}.csv", self.to_csv())
         write_atomically(folder / f"{self.name}.json", self.to_json())
 
-    def _keys(self) -> list[str]:
-        extra = [key for row in self.rows for key in row if key not in self.columns]
-        return [*self.columns, *dict.fromkeys(extra)]
-
 
 def number(value: float | None) -> str:
     """A number with about three significant digits.
@@ -144,8 +100,8 @@ def number(value: float | None) -> str:
     return f"{value:,.0f}" if 1e3 <= abs(value) < 1e5 else f"{value:#.3g}".rstrip(".")
 
 
-def _plain(value: Any, *, empty: Any = "") -> Any:
-    return empty if value is None or (isinstance(value, float) and not math.isfinite(value)) else value
+def _missing(value: Any) -> bool:
+    return value is None or (isinstance(value, float) and not math.isfinite(value))
 
 
 GROUPS = {
@@ -185,30 +141,17 @@ def _head(*keys: str, **others: str) -> dict[str, str]:
 
 def _list_measured(best: Best) -> dict[str, Any]:
     """What every table says of a row."""
-    mean, half = best.summary
-    return {
-        "method": best.row.label,
-        "mean": mean,
-        "half": half,
-        "setting": best.setting,
-        "key": best.row.key,
-        "spent": best.epsilon,
-    }
+    facts = {"method": best.row.label, **best.summary._asdict(), "setting": best.setting}
+    return facts | {"key": best.row.key, "spent": best.epsilon}
 
 
 def tabulate_experiment(part: str, best: Mapping[str, Best]) -> ReportTable:
     """The table of an experiment, published figures beside measured ones."""
     columns = ["method", "epsilon", "delta", "spent", "mean", "half", "relative"]
     columns += ["published", "published_half", "published_relative", "setting"]
-    return ReportTable(
-        part,
-        f"{PARTS[part].title} {PARTS[part].about}",
-        _head(*columns, setting="Best setting"),
-        [_list_result(part, one, best) for group in GROUPS for one in best.values() if one.row.group == group],
-        (_SPENT, _SELECTION),
-        is_simulated(part),
-        GROUPS,
-    )
+    head, title = _head(*columns, setting="Best setting"), f"{PARTS[part].title} {PARTS[part].about}"
+    rows = [_list_result(part, one, best) for group in GROUPS for one in best.values() if one.row.group == group]
+    return ReportTable(part, title, head, rows, (_SPENT, _SELECTION), is_simulated(part), GROUPS)
 
 
 def _list_result(part: str, one: Best, best: Mapping[str, Best]) -> dict[str, Any]:
@@ -245,11 +188,8 @@ def tabulate_directions(best: Mapping[str, Best]) -> ReportTable:
                 found = {at: best[direction_key(panel, calibration, name, at)].summary for at in EPSILONS}
                 row |= {f"epsilon {at:g}": one.mean for at, one in found.items()}
                 rows.append(row | {f"half {at:g}": one.half for at, one in found.items()})
-    columns = _head(
-        *("features", "calibration", *(f"epsilon {at:g}" for at in EPSILONS)),
-        features="Important features",
-        calibration="Calibration",
-    )
+    columns = {"features": "Important features", "calibration": "Calibration"}
+    columns |= {name: name for name in (f"epsilon {at:g}" for at in EPSILONS)}
     groups = {panel: f"{part.title}, {part.error}" for panel, part in EXPERIMENTS.items()}
     notes = ("In Exp. I the kernel and its penalty are the best for each entry. Intervals are in the files.",)
     title = "Effect of noise directions"

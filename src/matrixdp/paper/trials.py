@@ -15,9 +15,9 @@ import time
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.special import stdtrit
@@ -34,27 +34,14 @@ _FORMAT = 1
 
 @dataclass(frozen=True)
 class Part:
-    """A part of the reproduction that has trials.
-
-    Attributes
-    ----------
-    name : str
-    rows : callable
-        Gives the rows of its table.
-    data : tuple of str
-        Names of its data sets.
-    title, error : str
-        Its name, and that of its error.
-    about : str
-        Follows the title at its table.
-    """
+    """A part of the reproduction that has trials."""
 
     name: str
-    rows: Callable[[], list[Row]]
-    data: tuple[str, ...] = ()
+    rows: Callable[[], list[Row]]  # of its table
+    data: tuple[str, ...] = ()  # names of its data sets
     title: str = ""
-    error: str = ""
-    about: str = ""
+    error: str = ""  # the name of its error
+    about: str = ""  # follows the title at its table
 
     @property
     def published(self) -> dict[str, Figure]:
@@ -186,14 +173,7 @@ def load_result(cell: Cell, folder: Path) -> CellResult | None:
         return None
 
 
-class Summary(NamedTuple):
-    """Mean and half the width of its 95% confidence interval."""
-
-    mean: float
-    half: float
-
-
-def summarise(values: Floats) -> Summary:
+def summarise(values: Floats) -> Figure:
     """Mean of the trials and half the width of Student's 95% interval; NaN for one trial.
 
     Examples
@@ -202,61 +182,47 @@ def summarise(values: Floats) -> Summary:
     >>> summary.mean, round(summary.half, 3)
     (2.0, 2.484)
     """
-    n = values.size
+    n, mean = values.size, float(values.mean())
     if n < 2:
-        return Summary(float(values.mean()), math.nan)
-    quantile = float(stdtrit(n - 1, 0.975))
-    return Summary(float(values.mean()), quantile * float(values.std(ddof=1)) / math.sqrt(n))
+        return Figure(mean, math.nan)
+    return Figure(mean, float(stdtrit(n - 1, 0.975)) * float(values.std(ddof=1)) / math.sqrt(n))
 
 
 @dataclass(frozen=True, eq=False)
 class Best:
-    """The best setting and variant of a row.
-
-    Attributes
-    ----------
-    row : Row
-    setting : str
-        The setting and variant as text.
-    values : float64 array of shape (trials,)
-    epsilon : float or None
-        What it cost at the column's delta.
-    """
+    """The best setting and variant of a row as text, its errors of shape (trials,), and what it cost at its delta."""
 
     row: Row
     setting: str
     values: Floats
     epsilon: float | None
 
-    @property
-    def summary(self) -> Summary:
+    @cached_property
+    def summary(self) -> Figure:
         """Mean and half its interval."""
         return summarise(self.values)
 
     @property
     def mean(self) -> float:
         """Mean of the trials."""
-        return float(self.values.mean())
+        return self.summary.mean
 
 
 def select_best(results: Sequence[CellResult]) -> dict[str, Best]:
     """The best setting and variant of each row of a part, by key."""
     found: dict[str, Best] = {}
     for best in map(best_variant, results):
-        known = found.get(best.row.key)
-        if known is None or best.mean < known.mean:
-            found[best.row.key] = best
+        key = best.row.key
+        found[key] = min(found.get(key, best), best, key=lambda one: one.mean)
     return found
 
 
 def best_variant(result: CellResult) -> Best:
     """The best variant of the trials at one setting."""
-    cell = result.cell
-    row = part_rows(cell.part)[cell.row]
+    row = part_rows(result.cell.part)[result.cell.row]
     index = int(result.values.mean(axis=0).argmin())
-    words = [f"{name} {_say_value(value)}" for name, value in row.settings[cell.setting].items()]
-    words += [row.variants[index]] if row.variants[index] else []
-    return Best(row, ", ".join(words), result.values[:, index], result.epsilon)
+    words = [f"{name} {_say_value(value)}" for name, value in row.settings[result.cell.setting].items()]
+    return Best(row, ", ".join(filter(None, [*words, row.variants[index]])), result.values[:, index], result.epsilon)
 
 
 def _say_value(value: object) -> str:

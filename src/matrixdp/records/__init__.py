@@ -3,7 +3,7 @@
 From a path to merged integers, in the order of the calls:
 
 1. `opening.open_records` finds the source that recognises the data, and the engine that `workers` stands for.
-2. `files` finds files and divides them into parts; `formats` and `untyped_formats` read them by the schema's rules
+2. `files` finds files and divides them into parts; `formats` reads them by the schema's rules
    (`file_values`).
 3. `records.StoredRecords.map` gives the parts to the engine: `opening.Threads` or `clusters.Cluster`. (`clusters` also
    has records whose parts Dask or Spark itself produces.)

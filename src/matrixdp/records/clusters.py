@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, TypeAlias, TypeVar
 
-from matrixdp.errors import EngineError, MatrixDPError, MissingExtraError, ParameterError, install_hint
+from matrixdp.errors import EngineError, MatrixDPError, ParameterError, import_extra
 from matrixdp.records.opening import OpenOptions, Threads, make_engine, register_engine, register_source
 from matrixdp.records.parts import InMemoryPart, Part, PartResult, Task, run_on_worker, unwrap_results
 from matrixdp.records.records import Records
@@ -25,28 +25,19 @@ _TIMEOUT = 10.0  # seconds to wait for the scheduler, and for its first worker
 
 
 class Cluster:
-    """A Dask cluster.
-
-    Parameters
-    ----------
-    client : str or distributed.Client
-        The scheduler's address, such as ``tcp://10.0.0.5:8786``, or a client. All workers must be able to read the
-        files under the same paths.
-    """
+    """A Dask cluster, by its scheduler's address or a client. All workers must find the files under the same paths."""
 
     def __init__(self, client: Any) -> None:
         self._client = client
 
     def run(self, task: Task[T], parts: Iterable[Part], *, whole: bool = False) -> Iterator[PartResult[T]]:
         """Yield the result of `task` on each part, in any order."""
-        listed = []
-        for part in parts:
-            if part.in_process:
-                raise ParameterError(
-                    "workers must be a number of threads for data in the memory of this process. To use a cluster, "
-                    "write the data to files that its workers can read."
-                )
-            listed.append(part)
+        listed = list(parts)
+        if any(part.in_process for part in listed):
+            raise ParameterError(
+                "workers must be a number of threads for data in the memory of this process. To use a cluster, "
+                "write the data to files that its workers can read."
+            )
 
         def submit(client: Any) -> list[Any]:
             # As a future of its own, the task is sent once, and recomputed if the worker that holds it is lost.
@@ -63,9 +54,16 @@ class Cluster:
 
     def _results(self, submit: Callable[[Any], list[Any]]) -> Iterator[Any]:
         """Yield the results of the futures that `submit` creates as they complete."""
-        distributed = _import_distributed()
+        distributed = import_extra("distributed", "a Dask cluster requires Dask", "dask")
         with self._connect(distributed) as client:
-            _require_workers(client)
+            try:
+                client.wait_for_workers(1, timeout=_TIMEOUT)
+            except TimeoutError:
+                address = client.scheduler.address
+                raise EngineError(
+                    f"workers: the scheduler at {address} has no workers. Start some: dask worker {address}. "
+                    "Nothing was released."
+                ) from None
             futures = submit(client)
             try:
                 for future in distributed.as_completed(list(futures), loop=client.loop):
@@ -99,27 +97,6 @@ def identity(value: T) -> T:
     return value
 
 
-def current_client() -> Any:
-    """Return the current `distributed.Client`, or None."""
-    try:
-        from distributed import default_client
-
-        return default_client()
-    except (ImportError, ValueError):
-        return None
-
-
-def _require_workers(client: Any) -> None:
-    try:
-        client.wait_for_workers(1, timeout=_TIMEOUT)
-    except TimeoutError:
-        address = client.scheduler.address
-        raise EngineError(
-            f"workers: the scheduler at {address} has no workers. Start some: dask worker {address}. "
-            "Nothing was released."
-        ) from None
-
-
 def _result(future: Any, distributed: Any) -> Any:
     try:
         return future.result()
@@ -132,14 +109,6 @@ def _result(future: Any, distributed: Any) -> Any:
         raise EngineError(
             "the cluster cancelled the tasks, perhaps because its scheduler stopped. Nothing was released."
         ) from None
-
-
-def _import_distributed() -> Any:
-    try:
-        import distributed
-    except ImportError:
-        raise MissingExtraError(f"a Dask cluster requires Dask. {install_hint('dask')}") from None
-    return distributed
 
 
 @register_engine(lambda workers: isinstance(workers, str) or hasattr(workers, "scheduler"))
@@ -193,9 +162,18 @@ def _compute_on_threads(workers: int, delayed: list[Any]) -> Iterator[Any]:
     return iter(dask.compute(*delayed, scheduler="threads", num_workers=workers))
 
 
+def _current_client() -> Any:
+    try:
+        from distributed import default_client
+
+        return default_client()
+    except (ImportError, ValueError):
+        return None
+
+
 @register_source(lambda data: library_of(data) == "dask")
 def _open_dask(data: Any, options: OpenOptions) -> DaskRecords:
-    engine = make_engine(current_client() if options.workers is None else options.workers)
+    engine = make_engine(_current_client() if options.workers is None else options.workers)
     compute: Compute
     if isinstance(engine, Cluster):
         compute = engine.compute

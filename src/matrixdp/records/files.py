@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import glob
 import os
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,31 +12,34 @@ from typing import Any
 from matrixdp.domain.file_rules import DEFAULT_RULES, FileRules
 from matrixdp.errors import DataError, ParameterError
 from matrixdp.records.file_values import apply_rules
-from matrixdp.records.formats import FeatherReader, ParquetReader, TableReader, pyarrow
+from matrixdp.records.formats import CsvFile, ExcelFile, FeatherFile, ParquetFile, TableFile, pyarrow
 from matrixdp.records.opening import OpenOptions, make_engine, register_source
 from matrixdp.records.parts import Part, sanitise_errors
 from matrixdp.records.records import Source, StoredRecords
-from matrixdp.records.untyped_formats import CsvReader, ExcelReader
 
 _RELEASES = ("_release.json", "release.json")  # written into the output folder of a release
+_FORMATS: dict[str, type[TableFile]] = {
+    **{name + codec: CsvFile for codec in ("", ".gz", ".zst") for name in (".csv", ".tsv", ".txt")},
+    ".parquet": ParquetFile,
+    ".pq": ParquetFile,
+    ".feather": FeatherFile,
+    ".arrow": FeatherFile,
+    ".xlsx": ExcelFile,
+    ".xls": ExcelFile,
+}
+_ENDINGS = ", ".join(_FORMATS)
+_MANY_FILES = 64  # from this number on, each file is one part, so that none has to be opened beforehand
 
 
-def find_files(place: Path, endings: Sequence[str]) -> tuple[Path, list[Path]]:
-    """Return the folder that was searched, and the files found, sorted by path.
+def _find_files(place: Path) -> tuple[Path, list[Path]]:
+    """The folder that was searched, and the files found, sorted by path.
 
     Names that begin with a dot or an underscore are skipped, as other readers of data sets do. Links are followed. If
     a pattern matches a folder, all files in it are found. A file with another ending is an error, because it might
     belong to the records; so is the output folder of a release, because it does not.
-
-    Parameters
-    ----------
-    place : Path
-        A file, a folder or a pattern.
-    endings : sequence of str
-        Endings of the file names that can be read, such as ``.csv``.
     """
     if place.is_file():
-        _check_ending(place, endings, alone=True)
+        _check_ending(place, alone=True)
         return place.parent, [place]
     root = place if place.is_dir() else _fixed_folder(place)
     matched = [place] if place.is_dir() else [Path(path) for path in glob.glob(str(place), recursive=True)]
@@ -52,38 +54,39 @@ def find_files(place: Path, endings: Sequence[str]) -> tuple[Path, list[Path]]:
             raise DataError(f"{path.parent} is the output folder of a release, not records. Move it elsewhere.")
     found = sorted({path for path in paths if not _is_skipped(path.relative_to(root), root)})
     if not found:
-        raise DataError(f"{place} contains no files that end in {', '.join(endings)}.")
+        raise DataError(f"{place} contains no files that end in {_ENDINGS}.")
     for path in found:
-        _check_ending(path, endings, alone=False)
+        _check_ending(path, alone=False)
     return root, found
 
 
 def is_npy_path(data: Any) -> bool:
-    """Return whether `data` is the path of a NPY file, which contains an array, not a table."""
+    """Whether `data` is the path of a NPY file, which contains an array, not a table."""
     return isinstance(data, str | os.PathLike) and Path(data).suffix.lower() == ".npy"
 
 
-def find_ending(path: Path) -> str:
-    """Return the ending of a file name in lower case, that of a compressed file with the one before it.
+def find_ending(path: str | Path) -> str:
+    """The ending of a file name in lower case, that of a compressed file with the one before it.
 
     Examples
     --------
-    >>> find_ending(Path("2020.CSV")), find_ending(Path("a.b.csv.gz"))
+    >>> find_ending("2020.CSV"), find_ending("a.b.csv.gz")
     ('.csv', '.csv.gz')
     """
+    path = Path(path)
     return "".join(path.suffixes[-2 if path.suffix.lower() in (".gz", ".zst") else -1 :]).lower()
 
 
-def _check_ending(path: Path, endings: Sequence[str], *, alone: bool) -> None:
+def _check_ending(path: Path, *, alone: bool) -> None:
     ending = find_ending(path)
-    if ending in endings:
+    if ending in _FORMATS:
         return
     remedy = "" if alone else " Remove it, or give a pattern that matches only the others."
     if path.suffix.lower() in (".gz", ".zip", ".bz2", ".zst", ".xz"):
         remedy = " Decompress it first."
     elif ending == ".npy":
         remedy = " A NPY file can be read from Python only, and only a single one."
-    raise DataError(f"{path} must end in {', '.join(endings)}, which determines the format.{remedy}")
+    raise DataError(f"{path} must end in {_ENDINGS}, which determines the format.{remedy}")
 
 
 def _walk(folder: Path) -> Iterator[Path]:
@@ -98,107 +101,21 @@ def _walk(folder: Path) -> Iterator[Path]:
 
 
 def _fixed_folder(pattern: Path) -> Path:
-    """Return the folder of a pattern before its first wildcard."""
+    """The folder of a pattern before its first wildcard."""
     parts = pattern.parts
     wild = next((i for i, part in enumerate(parts) if glob.has_magic(part)), len(parts) - 1)
     return Path(*parts[:wild]) if wild else Path()
 
 
 def _is_skipped(path: Path, root: Path) -> bool:
-    """Return whether a name in the path is hidden, or a link in it leads to a folder that contains the link."""
+    """Whether a name in the path is hidden, or a link in it leads to a folder that contains the link."""
     folders = [os.path.realpath(root / folder) for folder in path.parents]
     return len(set(folders)) < len(folders) or any(part.startswith((".", "_")) for part in path.parts)
 
 
-_READERS: dict[str, type[TableReader]] = {
-    **{name + codec: CsvReader for codec in ("", ".gz", ".zst") for name in (".csv", ".tsv", ".txt")},
-    ".parquet": ParquetReader,
-    ".pq": ParquetReader,
-    ".feather": FeatherReader,
-    ".arrow": FeatherReader,
-    ".xlsx": ExcelReader,
-    ".xls": ExcelReader,
-}
-_MANY_FILES = 64  # from this number on, each file is one part, so that none has to be opened beforehand
-
-
-@dataclass(frozen=True)
-class TableFile:
-    """A table in a file.
-
-    Attributes
-    ----------
-    path : str
-        Absolute path, by which workers find the file.
-    place : str
-        Path as the caller gave it, for error messages.
-    delimiter : str, optional
-        Column separator of a text file; by default the one that its first line shows.
-    keys : tuple of (name, value)
-        Columns from folders named ``key=value``, constant within the file.
-    rules : FileRules
-    """
-
-    path: str
-    place: str
-    delimiter: str | None = None
-    keys: tuple[tuple[str, str], ...] = ()
-    rules: FileRules = DEFAULT_RULES
-
-    @property
-    def reader(self) -> TableReader:
-        """Reader for the file's format, which the ending of its name determines."""
-        path = Path(self.path)
-        if path.stat().st_size == 0:
-            raise DataError(f"{self.place} is empty: it has neither columns nor records.")
-        return _READERS[find_ending(path)](path, self.place, self.delimiter, self.rules)
-
-    def column_names(self) -> tuple[str, ...]:
-        """Return the names of the columns, those from folders last."""
-        names = self.reader.column_names()
-        duplicated = min((name for name, count in Counter(names).items() if count > 1), default=None)
-        if duplicated is not None:
-            first, second, *_ = (i for i, name in enumerate(names, start=1) if name == duplicated)
-            raise DataError(
-                f"{self.place} has two columns with the same name, number {first} and {second}. "
-                "Check that its first line contains the names of the columns."
-            )
-        for key, _ in self.keys:
-            if key in names:
-                raise DataError(f"{self.place} has a column {key!r}, and so does a folder's name. Rename one of them.")
-        return (*names, *(key for key, _ in self.keys))
-
-    def count(self) -> int:
-        """Return the number of records."""
-        return self.reader.count()
-
-    def splits(self) -> list[range | None]:
-        """Return ranges of row groups that can be read independently; None is the whole file."""
-        return self.reader.splits()
-
-    def require_columns(self, columns: Sequence[str]) -> None:
-        """Raise a `DataError` unless the file has the columns."""
-        names = self.column_names()
-        known = set(names)
-        for name in columns:
-            if name not in known:
-                hint = self.reader.hint_missing_column(names, columns)
-                raise DataError(f"{self.place} has no column {name!r}. {hint}")
-
-
 @dataclass(frozen=True, eq=False)
 class FilePart(Part):
-    """Some columns of a file, or of some of its row groups.
-
-    Attributes
-    ----------
-    file : TableFile
-    columns : tuple of str
-    row_groups : range, optional
-        As `TableReader.splits` gives them; by default, the whole file.
-    texts : tuple of str
-        The columns that are read from CSV as text, not as numbers.
-    """
+    """Some columns of a file, or of those of its `row_groups`; the columns `texts` of CSV are not read as numbers."""
 
     file: TableFile
     columns: tuple[str, ...]
@@ -218,9 +135,9 @@ class FilePart(Part):
         texts = {*self.texts, *(rule.name for rule in rules.dates)}
         stored = [name for name in self.columns if name not in keys]
         if not stored:  # any column tells the number of records
-            stored = list(self.file.reader.column_names()[:1])
+            stored = self.file.stored_names()[:1]
             texts.update(stored)
-        for batch in self.file.reader.batches(stored, self.row_groups, texts=tuple(texts)):
+        for batch in self.file.batches(stored, self.row_groups, texts=tuple(texts)):
             for key, value in keys.items():
                 constant = pyarrow().repeat(value if key in texts else self._key_number(key, value), batch.num_rows)
                 batch = batch.append_column(key, constant)
@@ -238,16 +155,9 @@ class FilePart(Part):
 
 @dataclass(frozen=True, eq=False)
 class Files(Source):
-    """Tables in files that have the same columns.
+    """Tables in files that have the same columns, in the order of their paths.
 
-    Attributes
-    ----------
-    place : str
-        Paths as the caller gave them, for error messages.
-    roots : tuple of Path
-        The folders that were searched.
-    files : tuple of TableFile
-        The files, in the order of their paths.
+    `place` is the paths as the caller gave them, for messages; `roots` are the folders that were searched.
     """
 
     place: str
@@ -267,12 +177,12 @@ class Files(Source):
         return {**({"delimiter": first.delimiter} if given else {}), **first.rules.to_options()}
 
     def column_names(self) -> tuple[str, ...]:
-        """Return the names of the columns of the first file."""
+        """The names of the columns of the first file."""
         return sanitise_errors(self.files[0].place, self.files[0].column_names)
 
     def fields(self) -> dict[str, Any]:
-        """Return the Arrow fields of the first file's columns by their names, None where the type is unknown."""
-        known = sanitise_errors(self.files[0].place, lambda: self.files[0].reader.fields()) or []
+        """The Arrow fields of the first file's columns by their names, None where the type is unknown."""
+        known = sanitise_errors(self.files[0].place, self.files[0].fields) or []
         return dict.fromkeys(self.column_names()) | {field.name: field for field in known}
 
     def require(self, columns: Sequence[str]) -> None:
@@ -280,18 +190,17 @@ class Files(Source):
         sanitise_errors(self.files[0].place, self.files[0].require_columns, columns)
 
     def count(self) -> int:
-        """Return the number of records."""
+        """The number of records."""
         return sum(sanitise_errors(file.place, file.count) for file in self.files)
 
     def parts(self, columns: Sequence[str] | None, texts: Sequence[str] = ()) -> list[Part]:
         """Divide each file into ranges of row groups; if there are many files, each is one part."""
         names = self.column_names() if columns is None else tuple(columns)
-        if len(self.files) >= _MANY_FILES:
-            return [FilePart(file, names, texts=tuple(texts)) for file in self.files]
+        many = len(self.files) >= _MANY_FILES
         return [
             FilePart(file, names, row_groups, tuple(texts))
             for file in self.files
-            for row_groups in sanitise_errors(file.place, file.splits)
+            for row_groups in ([None] if many else sanitise_errors(file.place, file.splits))
         ]
 
     def read_columns(self, columns: Sequence[str], *, as_text: bool = False) -> list[list[Any]]:
@@ -320,7 +229,7 @@ class Files(Source):
 def open_files(
     places: str | Path | Sequence[str | Path], *, delimiter: str | None = None, rules: FileRules | None = None
 ) -> Files:
-    """Return the tables at one or several places: files, folders or patterns such as ``records/*.parquet``.
+    """The tables at one or several places: files, folders or patterns such as ``records/*.parquet``.
 
     The files are only listed, not opened.
     """
@@ -338,15 +247,15 @@ def open_files(
             raise DataError(
                 f"{place} cannot be read: it must be a path. Mount it as a folder, or give a Dask or Spark data frame."
             )
-        root, paths = find_files(Path(place), tuple(_READERS))
+        root, paths = _find_files(Path(place))
         if Path(place).is_dir():
             roots.append(root)
         for path in paths:
-            separator = delimiter or _default_delimiter(path)
-            keys = _keys(path.relative_to(root))
-            files.append(TableFile(str(path.absolute()), str(path), separator, keys, rules or DEFAULT_RULES))
+            separator, keys = delimiter or _default_delimiter(path), _keys(path.relative_to(root))
+            kind = _FORMATS[find_ending(path)]
+            files.append(kind(str(path.absolute()), str(path), separator, keys, rules or DEFAULT_RULES))
     _check_distinct(files)
-    endings = sorted({find_ending(Path(file.path)) for file in files})
+    endings = sorted({find_ending(file.path) for file in files})
     if len(endings) > 1:
         raise DataError(
             f"{given} contains files of several formats ({', '.join(endings)}). Give a pattern for one of them, such "
@@ -357,7 +266,7 @@ def open_files(
 
 def _default_delimiter(path: str | Path) -> str | None:
     """The separator of a file whose name tells it; None for others, whose first line shows it."""
-    return "\t" if find_ending(Path(path)).startswith(".tsv") else None
+    return "\t" if find_ending(path).startswith(".tsv") else None
 
 
 def _check_distinct(files: Sequence[TableFile]) -> None:
@@ -373,7 +282,7 @@ def _check_distinct(files: Sequence[TableFile]) -> None:
 
 
 def _keys(path: Path) -> tuple[tuple[str, str], ...]:
-    """Return the pairs from folders named ``key=value`` in a path relative to the folder that was searched."""
+    """The pairs from folders named ``key=value`` in a path relative to the folder that was searched."""
     pairs = (folder.partition("=") for folder in path.parent.parts)
     return tuple((key, value) for key, equals, value in pairs if equals and key)
 

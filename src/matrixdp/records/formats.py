@@ -1,65 +1,79 @@
-"""Readers of file formats: column names, number of records, and Arrow record batches."""
+"""Tables in files: a class for each format, which gives column names, the number of records, and Arrow record batches.
+
+Parquet and Feather files tell the types of their columns. Delimited text, plain or compressed, and Excel workbooks have
+only names; their values are read by the rules of the schema. The separator of a text file is the one that is given, or
+a tab for ``.tsv``, or else the one that the line of column names shows. The records never decide it.
+"""
 
 from __future__ import annotations
 
+import codecs
+import csv
+import datetime as dt
+import io
+import os
+import re
+import zipfile
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from matrixdp.domain.file_rules import DEFAULT_RULES, FileRules
-from matrixdp.errors import DataError, MissingExtraError, install_hint
+from matrixdp.errors import DataError, import_extra
+from matrixdp.records.file_values import not_a_number, number_words, parse_numbers
 from matrixdp.records.tables import is_text_type
 
-BATCH_ROWS = 1 << 16
+_BATCH_ROWS = 1 << 16
 _SPLIT_ROWS = 1 << 18  # row groups are combined into splits of at least this many rows
+_SPLIT_BATCHES = 4  # of a Feather file; most writers make batches of 65,536 rows
 _MAX_TEXT_BYTES = 256 << 20  # of one column in a batch
 _SUSPECT_BYTES, _SUSPECT_RATIO = 1 << 30, 1000  # a larger column chunk that was compressed more than this is refused
-_SPLIT_BATCHES = 4  # of a Feather file; most writers make batches of 65,536 rows
+_LARGEST_BYTES = 4 << 30  # of an unpacked workbook
+_BLOCK_BYTES = 4 << 20
+_CODECS = {".gz": "gzip", ".zst": "zstd"}
+_SEPARATORS = {",": "','", ";": "';'", "\t": "tab", "|": "'|'"}
+_FIELD = re.compile(r'("(?:[^"]+|"")*+"?)?[^,;\t|\r\n]*([,;\t|\r\n]|\Z)')  # and the character that ends it
 
 
 def pyarrow() -> Any:
-    """Import pyarrow; raise a `MissingExtraError` that says how to install it."""
-    try:
-        import pyarrow as pa
-    except ImportError:
-        raise MissingExtraError(f"reading files requires pyarrow. {install_hint('files')}") from None
-    return pa
+    """The module pyarrow, or a `MissingExtraError`."""
+    return import_extra("pyarrow", "reading files requires pyarrow", "files")
 
 
-class TableReader(ABC):
-    """Reader of one file.
+@dataclass(frozen=True)
+class TableFile(ABC):
+    """A table in a file.
 
-    Parameters
-    ----------
-    path : Path
-    place : str
-        Path as the caller gave it, for error messages.
-    delimiter : str, optional
-        Column separator of a text file; by default the one that its first line shows.
-    rules : FileRules, optional
+    `path` is absolute, so that workers find the file; `place` is the path as the caller gave it, for messages. `keys`
+    are columns from folders named ``key=value``, constant within the file.
     """
 
-    def __init__(self, path: Path, place: str, delimiter: str | None = None, rules: FileRules = DEFAULT_RULES) -> None:
-        self.path = path
-        self.place = place
-        self.delimiter = delimiter
-        self.rules = rules
-
-    @abstractmethod
-    def column_names(self) -> list[str]:
-        """Return the names of the columns."""
+    path: str
+    place: str
+    delimiter: str | None = None
+    keys: tuple[tuple[str, str], ...] = ()
+    rules: FileRules = DEFAULT_RULES
 
     def fields(self) -> list[Any] | None:
-        """Return the Arrow fields of the columns (names, types, nullable), or None if types are unknown."""
+        """The Arrow fields of the columns (names, types, nullable), or None if types are unknown."""
         return None
 
-    @abstractmethod
+    def stored_names(self) -> list[str]:
+        """Names of the columns as the file has them."""
+        return [field.name for field in self.fields() or ()]
+
     def count(self) -> int:
-        """Return the number of records."""
+        """The number of records, by reading one column."""
+        first = self.stored_names()[:1]
+        return sum(batch.num_rows for batch in self.batches(first, None, texts=first))
 
     def splits(self) -> list[range | None]:
-        """Return ranges of row groups that can be read independently; None is the whole file."""
+        """Ranges of row groups that can be read independently; None is the whole file."""
         return [None]
 
     @abstractmethod
@@ -69,16 +83,48 @@ class TableReader(ABC):
         Those in `texts` are read from CSV as text, not as numbers; from other files they may have dictionaries.
         """
 
-    def _decode_text(self, batch: Any, *, keep: Sequence[str] = ()) -> Any:
+    def column_names(self) -> tuple[str, ...]:
+        """Names of the columns, each once, those from folders last."""
+        names = self.stored_names()
+        duplicated = min((name for name, count in Counter(names).items() if count > 1), default=None)
+        if duplicated is not None:
+            first, second, *_ = (i for i, name in enumerate(names, start=1) if name == duplicated)
+            raise DataError(
+                f"{self.place} has two columns with the same name, number {first} and {second}. "
+                "Check that its first line contains the names of the columns."
+            )
+        for key, _ in self.keys:
+            if key in names:
+                raise DataError(f"{self.place} has a column {key!r}, and so does a folder's name. Rename one of them.")
+        return (*names, *(key for key, _ in self.keys))
+
+    def require_columns(self, columns: Sequence[str]) -> None:
+        """Raise a `DataError` unless the file has the columns."""
+        names = self.column_names()
+        known = set(names)
+        for name in columns:
+            if name not in known:
+                raise DataError(f"{self.place} has no column {name!r}. {self._hint_columns(names, columns)}")
+
+    def _hint_columns(self, names: Sequence[str], columns: Sequence[str]) -> str:
+        """The remedy where the file, which has columns `names`, lacks one of `columns`."""
+        return f"It has {', '.join(names[:20])}{', ...' if len(names) > 20 else ''}. Correct the names or the file."
+
+    def _checked_path(self) -> str:
+        """The path, if the file is not empty; every reading begins with it."""
+        if os.stat(self.path).st_size == 0:
+            raise DataError(f"{self.place} is empty: it has neither columns nor records.")
+        return self.path
+
+    def _decode_text(self, batch: Any, *, keep: Sequence[str]) -> Any:
         """Replace dictionaries of text by their values, but for the columns `keep`.
 
         Raises a `DataError` where the values would fill the memory.
         """
-        types = pyarrow().types
         from pyarrow import compute
 
         for i, (name, column) in enumerate(zip(batch.schema.names, batch.columns, strict=True)):
-            if not types.is_dictionary(column.type) or not _is_text(column.type.value_type):
+            if not pyarrow().types.is_dictionary(column.type) or not _is_text(column.type.value_type):
                 continue
             lengths = compute.binary_length(column.dictionary)
             size = (compute.max(lengths).as_py() or 0) * len(column)
@@ -93,39 +139,35 @@ class TableReader(ABC):
                 batch = batch.set_column(i, name, column.dictionary_decode())
         return batch
 
-    def hint_missing_column(self, names: Sequence[str], columns: Sequence[str]) -> str:
-        """Return the remedy to show when the file, which has columns `names`, lacks one of `columns`."""
-        return f"It has {', '.join(names[:20])}{', ...' if len(names) > 20 else ''}. Correct the names or the file."
+
+def _is_text(kind: Any) -> bool:
+    return is_text_type(kind) or bool(pyarrow().types.is_binary(kind))
 
 
-class ParquetReader(TableReader):
-    """Reader of Parquet files."""
+class ParquetFile(TableFile):
+    """A Parquet file."""
 
-    def _file(self, dictionaries: Sequence[str] = ()) -> Any:
+    def _open(self, dictionaries: Sequence[str] = ()) -> Any:
         from pyarrow import parquet
 
         # By default pyarrow buffers whole row groups ahead, which takes memory in proportion to their size.
         return parquet.ParquetFile(
-            self.path, pre_buffer=False, buffer_size=1 << 20, read_dictionary=list(dictionaries) or None
+            self._checked_path(), pre_buffer=False, buffer_size=1 << 20, read_dictionary=list(dictionaries) or None
         )
 
-    def column_names(self) -> list[str]:
-        """Return the names in the schema."""
-        return [field.name for field in self.fields()]
-
     def fields(self) -> list[Any]:
-        """Return the fields of the schema."""
-        with self._file() as file:
+        """The fields of the schema."""
+        with self._open() as file:
             return list(file.schema_arrow)
 
     def count(self) -> int:
-        """Return the number of rows in the footer."""
-        with self._file() as file:
+        """The number of rows in the footer."""
+        with self._open() as file:
             return int(file.metadata.num_rows)
 
     def splits(self) -> list[range | None]:
-        """Return ranges of row groups, with small row groups combined."""
-        with self._file() as file:
+        """Ranges of row groups, with small row groups combined."""
+        with self._open() as file:
             rows = [file.metadata.row_group(i).num_rows for i in range(file.metadata.num_row_groups)]
         found: list[range | None] = []
         start = combined = 0
@@ -138,59 +180,47 @@ class ParquetReader(TableReader):
 
     def batches(self, columns: Sequence[str], row_groups: range | None, *, texts: Sequence[str] = ()) -> Iterator[Any]:
         """Yield batches of the row groups page by page, so that a row group need not fit into memory."""
-        with self._file() as file:
+        with self._open() as file:
             groups = list(range(file.metadata.num_row_groups) if row_groups is None else row_groups)
             self._check_sizes((file.metadata.row_group(i) for i in groups), set(columns))
             encoded = [name for name in columns if _is_text(file.schema_arrow.field(name).type)]
-        with self._file(dictionaries=encoded) as file:
+        with self._open(dictionaries=encoded) as file:
             for batch in file.iter_batches(
-                batch_size=BATCH_ROWS, row_groups=groups, columns=list(columns), use_threads=row_groups is None
+                batch_size=_BATCH_ROWS, row_groups=groups, columns=list(columns), use_threads=row_groups is None
             ):
                 yield self._decode_text(batch, keep=texts)
 
     def _check_sizes(self, groups: Iterable[Any], columns: set[str]) -> None:
         """Raise a `DataError` before a column is read that takes far more memory than the file suggests."""
-        for group in groups:
-            for j in range(group.num_columns):
-                chunk = group.column(j)
-                size = chunk.total_uncompressed_size
-                wanted = chunk.path_in_schema in columns or chunk.path_in_schema.partition(".")[0] in columns
-                if wanted and size > max(_SUSPECT_BYTES, _SUSPECT_RATIO * chunk.total_compressed_size):
-                    raise DataError(
-                        f"{self.place} has a column that takes {size >> 20:,} MiB in one row group when it is "
-                        f"decompressed, more than {_SUSPECT_RATIO:,} times its size in the file. Write it with smaller "
-                        "row groups."
-                    )
+        for chunk in (group.column(j) for group in groups for j in range(group.num_columns)):
+            size = chunk.total_uncompressed_size
+            wanted = chunk.path_in_schema in columns or chunk.path_in_schema.partition(".")[0] in columns
+            if wanted and size > max(_SUSPECT_BYTES, _SUSPECT_RATIO * chunk.total_compressed_size):
+                raise DataError(
+                    f"{self.place} has a column that takes {size >> 20:,} MiB in one row group when it is "
+                    f"decompressed, more than {_SUSPECT_RATIO:,} times its size in the file. Write it with smaller "
+                    "row groups."
+                )
 
 
-class FeatherReader(TableReader):
-    """Reader of Feather version 2, the Arrow IPC file format."""
+class FeatherFile(TableFile):
+    """A file of Feather version 2, the Arrow IPC file format."""
 
     def _open(self, columns: Sequence[str] | None = None) -> Any:
-        pa = pyarrow()
+        ipc = pyarrow().ipc
         # Not memory-mapped: the pages of a mapped file would count as memory of this process.
-        reader = pa.ipc.open_file(pa.OSFile(str(self.path)))
+        reader = ipc.open_file(pyarrow().OSFile(self._checked_path()))
         if columns is None:
             return reader
         fields = [reader.schema.get_field_index(name) for name in columns]
-        options = pa.ipc.IpcReadOptions(included_fields=fields)
-        return pa.ipc.open_file(pa.OSFile(str(self.path)), options=options)
-
-    def column_names(self) -> list[str]:
-        """Return the names in the schema."""
-        return [field.name for field in self.fields()]
+        return ipc.open_file(pyarrow().OSFile(self.path), options=ipc.IpcReadOptions(included_fields=fields))
 
     def fields(self) -> list[Any]:
-        """Return the fields of the schema."""
+        """The fields of the schema."""
         return list(self._open().schema)
 
-    def count(self) -> int:
-        """Return the number of records of all batches, of which one column is read."""
-        reader = self._open(self.column_names()[:1])
-        return sum(reader.get_batch(i).num_rows for i in range(reader.num_record_batches))
-
     def splits(self) -> list[range | None]:
-        """Return ranges of record batches."""
+        """Ranges of record batches."""
         count = self._open().num_record_batches
         starts = range(0, count, _SPLIT_BATCHES)
         return [range(start, min(start + _SPLIT_BATCHES, count)) for start in starts] or [None]
@@ -202,5 +232,210 @@ class FeatherReader(TableReader):
             yield self._decode_text(reader.get_batch(i), keep=texts)
 
 
-def _is_text(kind: Any) -> bool:
-    return is_text_type(kind) or bool(pyarrow().types.is_binary(kind))
+class CsvFile(TableFile):
+    """A delimited text file whose first line contains the names of the columns."""
+
+    def read_head(self) -> tuple[str, list[str]]:
+        """The separator of the columns, and the words of the first line.
+
+        Where no separator is given, it is the character among comma, semicolon, tab and '|' that is most frequent in
+        the first line, outside of quotes; a comma if there is none, or as many commas as of another.
+        """
+        text, decoder = "", codecs.getincrementaldecoder("utf-8-sig")()
+        with self._open() as stream:
+            while len(text) < _BLOCK_BYTES:
+                more = stream.read(1 << 16)
+                text += decoder.decode(more, final=not more)
+                marks = _separators(text)
+                if not more or marks[-1:] in ("\r", "\n"):
+                    separator = self.delimiter or max(_SEPARATORS, key=marks.count)  # the first in a tie
+                    return separator, next(csv.reader(io.StringIO(text, newline=""), delimiter=separator), [])
+        raise DataError(
+            f"{self.place} has a first line of more than {_BLOCK_BYTES >> 20} MiB. Check its line ends and quotes."
+        )
+
+    def stored_names(self) -> list[str]:
+        """The names in the first line; raises a `DataError`, which does not quote it, if it has a number."""
+        _, names = self.read_head()
+        if not any(name.strip() for name in names):
+            raise DataError(f"{self.place} has no column names in its first line. Add them.")
+        if any(_is_number(part) for name in names for part in re.split(r"[,;\t|]", name)):
+            raise DataError(
+                f"{self.place} must have the names of the columns in its first line, but there is a number. Add them."
+            )
+        return names
+
+    def batches(self, columns: Sequence[str], row_groups: range | None, *, texts: Sequence[str] = ()) -> Iterator[Any]:
+        """Yield batches of a few megabytes."""
+        pa = pyarrow()
+        from pyarrow import csv as arrow_csv
+
+        separator, names = self.read_head()
+        parsed = [name for name in columns if name not in texts and self.rules.thousands]  # which Arrow cannot read
+        kinds = {name: pa.string() if name in texts or name in parsed else pa.float64() for name in columns}
+        convert = arrow_csv.ConvertOptions(
+            include_columns=list(columns),
+            column_types=kinds,
+            strings_can_be_null=False,
+            null_values=number_words(self.rules),
+            decimal_point=self.rules.decimal,
+        )
+        # In a file of one column an empty line is a missing value.
+        parse = arrow_csv.ParseOptions(delimiter=separator, newlines_in_values=True, ignore_empty_lines=len(names) != 1)
+        read = arrow_csv.ReadOptions(block_size=_BLOCK_BYTES)
+        options = {"read_options": read, "parse_options": parse, "convert_options": convert}
+        try:
+            with self._open() as stream, arrow_csv.open_csv(stream, **options) as reader:
+                for batch in reader:
+                    for name in parsed:
+                        numbers = parse_numbers(self.rules, name, batch.column(name))
+                        batch = batch.set_column(batch.schema.get_field_index(name), name, numbers)
+                    yield batch
+            return
+        except pa.ArrowInvalid as error:
+            found = self._without_values(str(error), names)
+        raise found  # not inside of `except`, where the original error, which quotes the data, would be its context
+
+    def _open(self) -> Any:
+        """The bytes of the file, decompressed as they are read."""
+        stream = pyarrow().OSFile(self._checked_path())
+        codec = _CODECS.get(Path(self.path).suffix.lower())
+        return stream if codec is None else pyarrow().CompressedInputStream(stream, codec)
+
+    def _without_values(self, message: str, names: Sequence[str]) -> DataError:
+        """The error for a message of Arrow, without the value that the message quotes."""
+        if "Empty CSV" in message:
+            return DataError(f"{self.place} is empty: it has neither columns nor records.")
+        column = re.match(r"In CSV column #(\d+):.*conversion error", message, re.DOTALL)
+        if column:
+            return DataError(f"{self.place}: {not_a_number(names[int(column[1])])}")
+        if "Expected" in message and "columns" in message:
+            return DataError(
+                f"{self.place} has a line with more or fewer values than there are column names. Check the delimiter "
+                "and the quotes."
+            )
+        return DataError(f"{self.place} cannot be read as CSV. Check the delimiter, quotes and encoding (UTF-8).")
+
+    def _hint_columns(self, names: Sequence[str], columns: Sequence[str]) -> str:
+        """The remedy; a wrong delimiter and a first line without names are the likely causes."""
+        if len(names) == 1:
+            for mark, word in _SEPARATORS.items():
+                if mark in names[0]:
+                    return f"Its columns seem to be separated by {word}: use --delimiter {word}."
+            return "It has a single column. If another character separates the columns, use --delimiter."
+        if not set(columns) & set(names):  # the first line may be a record, which must not be shown
+            return (
+                f"None of its {len(names)} columns is in the schema. "
+                "Check that its first line contains the names of the columns."
+            )
+        return super()._hint_columns(names, columns)
+
+
+def _separators(text: str) -> str:
+    """The characters that end the fields of the first line of `text`, in their order; the last may be a line end."""
+    found = ""
+    for field in _FIELD.finditer(text):
+        found += field[2]
+        if field[2] in ("", "\r", "\n"):
+            break
+    return found
+
+
+def _is_number(word: str) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
+
+
+class ExcelFile(TableFile):
+    """One sheet of a workbook, the one that the rules name or the first.
+
+    A row without any value is not a record: a workbook does not store those at its end. Cells to the right of the last
+    column name are not read.
+    """
+
+    def stored_names(self) -> list[str]:
+        """The texts in the first row; raises a `DataError`, which does not quote them, if it has a number."""
+        names = _first_row(self, os.stat(self._checked_path()).st_mtime_ns)
+        if not any(str(name).strip() for name in names):
+            raise DataError(f"{self.place} has no column names in its first row. Add them.")
+        if any(not isinstance(name, str) or _is_number(name) for name in names):
+            raise DataError(
+                f"{self.place} must have the names of the columns in its first row, but there is another value. "
+                "Add them."
+            )
+        return list(names)
+
+    def batches(self, columns: Sequence[str], row_groups: range | None, *, texts: Sequence[str] = ()) -> Iterator[Any]:
+        """Yield batches of the rows below the first that have a value in a column with a name."""
+        names = self.stored_names()
+        places = [names.index(name) for name in columns]
+        rows = (row for row in self.read_rows()[1:] if any(cell != "" for cell in row[: len(names)]))
+        while block := list(islice(rows, _BATCH_ROWS)):
+            arrays = [
+                self._convert(name, [row[i] for row in block], as_text=name in texts)
+                for name, i in zip(columns, places, strict=True)
+            ]
+            yield pyarrow().record_batch(arrays, names=list(columns))
+
+    def _convert(self, name: str, cells: list[Any], *, as_text: bool) -> Any:
+        """The cells of one column as an Arrow array of texts, dates among them, or of numbers."""
+        pa = pyarrow()
+        rule = self.rules.date(name)
+        if rule is not None or as_text:
+            written = None if rule is None else rule.format
+            return pa.array([_as_text(cell, written) for cell in cells], pa.string())
+        if any(not isinstance(cell, str | float | int) for cell in cells):  # dates
+            raise not_a_number(name)
+        words = pa.array([cell if isinstance(cell, str) else "" for cell in cells], pa.string())
+        parsed = parse_numbers(self.rules, name, words).to_pylist()
+        values = [word if isinstance(cell, str) else float(cell) for cell, word in zip(cells, parsed, strict=True)]
+        return pa.array(values, pa.float64())
+
+    def read_rows(self) -> list[list[Any]]:
+        """All cells of the sheet; empty ones are empty texts."""
+        calamine = import_extra("python_calamine", "reading Excel files requires python-calamine", "excel")
+        self._check_unpacked_size()
+        try:
+            book = calamine.CalamineWorkbook.from_path(self.path)
+            names = book.sheet_names
+            wanted = names[0] if self.rules.sheet is None and names else self.rules.sheet
+            if wanted in names:
+                return list(book.get_sheet_by_name(wanted).to_python(skip_empty_area=True))
+            problem = f"has no sheet {wanted!r}; it has {', '.join(names[:20])}. Correct sheet in the schema."
+        except calamine.PasswordError:
+            problem = "is protected by a password. Save it without one."
+        except (calamine.CalamineError, OSError, ValueError):
+            problem = "cannot be read: it is damaged, or not an Excel workbook."
+        raise DataError(f"{self.place} {problem}")
+
+    def _check_unpacked_size(self) -> None:
+        if not zipfile.is_zipfile(self.path):
+            return
+        with zipfile.ZipFile(self.path) as file:
+            size = sum(entry.file_size for entry in file.infolist())
+        if size > _LARGEST_BYTES:
+            raise DataError(
+                f"{self.place} takes {size >> 20:,} MiB when it is unpacked, more than {_LARGEST_BYTES >> 20:,} MiB. "
+                "Save it as CSV."
+            )
+
+
+@lru_cache(maxsize=64)
+def _first_row(file: ExcelFile, changed: int) -> list[Any]:  # noqa: ARG001
+    """The first row up to its last value, kept because all of a workbook is read for it; `changed` is a key."""
+    first = next(iter(file.read_rows()), [])
+    return first[: max((i for i, cell in enumerate(first, start=1) if cell != ""), default=0)]
+
+
+def _as_text(cell: Any, written: str | None) -> str:
+    """A cell as it would be in CSV, dates as they are `written`."""
+    if isinstance(cell, bool):
+        return "TRUE" if cell else "FALSE"
+    if isinstance(cell, float) and cell.is_integer() and abs(cell) < 1 << 53:
+        return str(int(cell))
+    if isinstance(cell, dt.date | dt.time):
+        return cell.strftime(written) if written else cell.isoformat()
+    return str(cell)

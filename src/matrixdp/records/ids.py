@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from matrixdp.device import is_device_block
 from matrixdp.errors import DataError, ParameterError
 from matrixdp.records.records import IdentifiedBlock
-from matrixdp.records.tables import column_names, is_columnar, is_text_type, library_of
+from matrixdp.records.tables import column_names, factorise, is_missing, is_text_type, library_of, take_column
 
 _MOST_BYTES = 1 << 12  # of a text; longer ones are digested first
 _HIGH = np.uint64(0xFFFFFFFF00000000)
@@ -41,14 +41,7 @@ def hash_texts(texts: Sequence[str], key: bytes) -> tuple[NDArray[np.uint64], ND
 def hash_bytes(
     content: NDArray[np.uint8], offsets: NDArray[np.int64], key: bytes
 ) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """Two hashes of 64 bits for each of some texts in UTF-8, of which text i is ``content[offsets[i]:offsets[i + 1]]``.
-
-    Parameters
-    ----------
-    content : uint8 array
-    offsets : int64 array of shape (texts + 1,)
-    key : bytes
-    """
+    """Two hashes of 64 bits for each text in UTF-8, of which text i is ``content[offsets[i]:offsets[i + 1]]``."""
     starts, lengths = offsets[:-1], np.diff(offsets)
     if len(lengths) and int(lengths.max()) > _MOST_BYTES:
         raw = content.tobytes()
@@ -85,11 +78,11 @@ def _factors(key: bytes, count: int) -> NDArray[np.uint64]:
 
 
 Hashes: TypeAlias = NDArray[np.uint64]
-_WHOLE = re.compile(r"(0|-?[1-9][0-9]{0,18})(\.0*)?")  # "007" is a text
+_WHOLE = re.compile(r"(-?(?:0|[1-9][0-9]*))(\.0*)?")  # "007" is a text
 _EXACT = 1 << 53  # floats of this size and above may have been rounded
 _INT64 = 1 << 63
 _DIGITS = 4000  # of a number at most; Python refuses to write a longer one as text
-_SPACES = " \t\r\n\v\f"
+_SPACES = " \t\r\n\v\f\0"  # at the ends of a text; NumPy drops zeros there
 
 
 def split_ids(block: Any, column: str) -> tuple[Any, Any]:
@@ -108,21 +101,15 @@ def split_ids(block: Any, column: str) -> tuple[Any, Any]:
         )
     if names.count(column) != 1:
         raise DataError(f"person: the data must have one column {column!r} of ids.")
-    return (block.column(column) if is_columnar(block) else block[column]), block
+    return take_column(block, column), block
 
 
 @dataclass(frozen=True, eq=False)
 class IdHash:
     """Keyed hashes of ids: 64 bits to find a person, and 64 more to notice where two people share them.
 
-    Integers that fit into 64 bits are permuted, so that no two share a hash.
-
-    Parameters
-    ----------
-    column : str
-        For messages.
-    key : bytes
-        32 bytes from the operating system; nobody who chooses ids can know which of them share a hash.
+    Integers that fit into 64 bits are permuted, so that no two share a hash. `column` is for messages. The key is 32
+    bytes from the operating system; nobody who chooses ids can know which of them share a hash.
     """
 
     column: str
@@ -136,16 +123,26 @@ class IdHash:
         DataError
             If an id is missing, or neither an integer nor a text.
         """
-        match library_of(ids):
-            case "pyarrow":
-                return self._arrow(ids)
-            case "pandas":
-                return self._pandas(ids)
-            case "polars":
-                return self._polars(ids)
-        if isinstance(ids, np.ndarray) and not isinstance(ids, np.ma.MaskedArray):
-            return self._array(ids)
-        return self._values(ids.tolist() if hasattr(ids, "tolist") else ids)
+        numbers = _plain_array(ids)
+        if numbers is not None:
+            return self._integers(self._whole(numbers)), None
+        if library_of(ids) == "pyarrow" and is_text_type(
+            ids.type.value_type if hasattr(ids.type, "index_type") else ids.type
+        ):
+            return self._arrow_texts(ids)
+        if getattr(ids, "ndim", 1) != 1:
+            raise self._wrong_type()
+        unique, places = factorise(ids)
+        if places.size and places.min() < 0:
+            raise self._missing()
+        used = np.flatnonzero(np.bincount(places))  # a dictionary may have others
+        firsts, seconds = self._values(unique[i] for i in used)
+        first, second = np.zeros((2, len(unique)), np.uint64)
+        first[used] = firsts
+        if seconds is None:
+            return first[places], None
+        second[used] = seconds
+        return first[places], second[places]
 
     def _integers(self, ids: NDArray[Any]) -> Hashes:
         """A permutation of 64-bit numbers."""
@@ -174,82 +171,50 @@ class IdHash:
             if not text:
                 raise self._missing()
             whole = _WHOLE.fullmatch(text)
-            return _fitting(int(whole[1])) if whole else text
-        if value is None or value is np.ma.masked or type(value).__name__ in ("NAType", "NaTType"):
+            if whole is None:
+                return text
+            return _fitting(int(whole[1])) if len(whole[1]) < _DIGITS else whole[1]
+        if is_missing(value):
             raise self._missing()
-        if isinstance(value, float | np.floating | decimal.Decimal):
-            number: Any = value
-            decimals = isinstance(value, decimal.Decimal)
-            if number.is_nan() if decimals else number != number:
-                raise self._missing()
-            if decimals and (number.is_infinite() or number.adjusted() > _DIGITS):
+        number: Any = value
+        match value:
+            case bool() | np.bool_():
                 raise self._wrong_type()
-            if not (decimals or abs(number) < _EXACT) or number != int(number):
-                raise self._wrong_type()
-        elif isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
+            case decimal.Decimal():
+                exact = value.is_finite() and value.adjusted() < _DIGITS and number == int(number)
+            case float() | np.floating():
+                exact = bool(abs(number) < _EXACT) and number == int(number)
+            case _:
+                exact = isinstance(value, int | np.integer) and int(number).bit_length() < 3 * _DIGITS
+        if not exact:
             raise self._wrong_type()
-        whole_number = int(value)
-        if whole_number.bit_length() > 3 * _DIGITS:
-            raise self._wrong_type()
-        return _fitting(whole_number)
+        return _fitting(int(number))
 
-    def _array(self, ids: NDArray[Any]) -> tuple[Hashes, Hashes | None]:
+    def _whole(self, ids: NDArray[Any]) -> NDArray[np.int64]:
+        """Numbers as integers of 64 bits."""
         if ids.ndim != 1:
             raise self._wrong_type()
-        if ids.dtype.kind == "i" or (ids.dtype.kind == "u" and (ids.dtype.itemsize < 8 or not ids.size)):
-            return self._integers(ids), None
         if ids.dtype.kind == "f":
-            digits = np.finfo(ids.dtype).nmant + 1
             if np.isnan(ids).any():
                 raise self._missing()
+            digits = np.finfo(ids.dtype).nmant + 1
             if not ((np.abs(ids) < 2.0 ** min(digits, 53)) & (ids == np.rint(ids))).all():
                 raise self._wrong_type()
-            return self._integers(ids.astype(np.int64)), None
-        if ids.dtype.kind in "OSVMmcb":
-            return self._values(ids.tolist())
-        unique, places = np.unique(ids, return_inverse=True)
-        return self._taken(unique.tolist(), places)
-
-    def _taken(self, unique: Iterable[Any], places: NDArray[Any]) -> tuple[Hashes, Hashes | None]:
-        first, second = self._values(unique)
-        return first[places], None if second is None else second[places]
-
-    def _arrow(self, ids: Any) -> tuple[Hashes, Hashes | None]:
-        import pyarrow as pa
-
-        if ids.null_count:
-            raise self._missing()
-        if isinstance(ids, pa.ChunkedArray):
-            ids = ids.combine_chunks() if ids.num_chunks != 1 else ids.chunk(0)
-        kind = ids.type
-        if pa.types.is_integer(kind) or pa.types.is_floating(kind):
-            return self._array(np.asarray(ids.to_numpy(zero_copy_only=False)))
-        if pa.types.is_nested(kind) or pa.types.is_temporal(kind) or pa.types.is_boolean(kind):
-            raise self._wrong_type()
-        if is_text_type(kind):
-            return self._arrow_texts(ids)
-        if not pa.types.is_dictionary(kind):
-            ids = ids.dictionary_encode()
-        used, places = np.unique(ids.indices.to_numpy(), return_inverse=True)
-        unique = ids.dictionary.take(pa.array(used))
-        if unique.null_count:
-            raise self._missing()
-        if not is_text_type(unique.type):
-            return self._taken(unique.to_pylist(), places)
-        first, second = self._arrow_texts(unique)
-        return first[places], None if second is None else second[places]
+        return ids.astype(np.int64, copy=False)
 
     def _arrow_texts(self, ids: Any) -> tuple[Hashes, Hashes | None]:
         """Hashes of texts; those that are integers are read one by one, unless all of them are."""
         import pyarrow as pa
         from pyarrow import compute
 
+        if isinstance(ids, pa.ChunkedArray):
+            ids = ids.cast(pa.large_string()).combine_chunks()
         texts = compute.utf8_trim(ids.cast(pa.large_string()), _SPACES)
-        if compute.any(compute.equal(texts, "")).as_py():
+        if texts.null_count or compute.any(compute.equal(texts, "")).as_py():
             raise self._missing()
-        integers = compute.match_substring_regex(texts, rf"^(?:{_WHOLE.pattern})$")
         if compute.all(compute.match_substring_regex(texts, r"^(?:0|-?[1-9][0-9]{0,17})$")).as_py():
             return self._integers(texts.cast(pa.int64()).to_numpy()), None
+        integers = compute.match_substring_regex(texts, rf"^(?:{_WHOLE.pattern})$")
         _, offsets, content = texts.buffers()
         places = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
         first, second = hash_bytes(np.frombuffer(content or b"", np.uint8), places, self.key)
@@ -259,28 +224,6 @@ class IdHash:
             first[some], second[some] = values, 0 if others is None else others
         return first, second
 
-    def _pandas(self, ids: Any) -> tuple[Hashes, Hashes | None]:
-        import pandas as pd
-
-        if ids.isna().any():
-            raise self._missing()
-        if ids.dtype.kind in "iuf":
-            return self._array(ids.to_numpy(np.dtype(f"{ids.dtype.kind}8") if ids.dtype.kind != "f" else None))
-        if ids.dtype.kind in "bMm":
-            raise self._wrong_type()
-        try:
-            places, unique = pd.factorize(ids)
-        except TypeError:  # a value that cannot be hashed
-            raise self._wrong_type() from None
-        return self._taken(unique.tolist(), places)
-
-    def _polars(self, ids: Any) -> tuple[Hashes, Hashes | None]:
-        if ids.null_count():
-            raise self._missing()
-        if ids.dtype.is_integer() or ids.dtype.is_float():
-            return self._array(ids.to_numpy())
-        return self._values(ids.to_list())
-
     def _missing(self) -> DataError:
         return DataError(f"column {self.column!r} must say whose row it is, and an id is missing. Drop such rows.")
 
@@ -289,6 +232,28 @@ class IdHash:
             f"column {self.column!r} must hold ids that are integers or texts. Convert dates, numbers with decimals, "
             "and floats of 2^53 and more, which are rounded."
         )
+
+
+def _plain_array(ids: Any) -> NDArray[Any] | None:
+    """Integers that fit into 64 bits with a sign, or floats, none of them missing, as an array; None for others."""
+    found: Any = None
+    match library_of(ids):
+        case "pyarrow":
+            from pyarrow import types
+
+            if not ids.null_count and (types.is_integer(ids.type) or types.is_floating(ids.type)):
+                found = ids.to_numpy(zero_copy_only=False)
+        case "polars":
+            if not ids.null_count() and (ids.dtype.is_integer() or ids.dtype.is_float()):
+                found = ids.to_numpy()
+        case "pandas":
+            kind = ids.dtype.kind
+            if kind in "iuf" and not ids.isna().any():
+                found = ids.to_numpy(None if kind == "f" else np.dtype(f"{kind}8"))
+        case _:
+            if isinstance(ids, np.ndarray) and ids.dtype.kind in "iuf" and not isinstance(ids, np.ma.MaskedArray):
+                found = ids
+    return None if found is None or (found.dtype.kind == "u" and found.dtype.itemsize == 8) else np.asarray(found)
 
 
 def _fitting(value: int) -> int | str:

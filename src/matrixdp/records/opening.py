@@ -28,7 +28,7 @@ from matrixdp.records.records import (
     StoredRecords,
     require_public_order,
 )
-from matrixdp.records.tables import arrow_numbers, is_columnar, to_array
+from matrixdp.records.tables import column_numbers, is_columnar, to_array
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,10 +48,9 @@ _ENGINES: list[tuple[Callable[[Any], bool], Callable[[Any], Engine]]] = []
 
 
 def register_source(recognises: Callable[[Any], bool]) -> Callable[[Opener], Opener]:
-    """Decorator that registers a function to open the data for which `recognises` returns true.
+    """Decorator that registers a function of data and `OpenOptions` to open what `recognises` returns true for.
 
-    The function takes the data and the `OpenOptions`. If several sources recognise the data, the one
-    that was registered last opens them.
+    If several sources recognise the data, the one that was registered last opens them.
     """
 
     def register(opener: Opener) -> Opener:
@@ -62,10 +61,7 @@ def register_source(recognises: Callable[[Any], bool]) -> Callable[[Opener], Ope
 
 
 def register_engine(recognises: Callable[[Any], bool]) -> Callable[[EngineMaker], EngineMaker]:
-    """Decorator that registers a function to make the engine from the `workers` for which `recognises` returns true.
-
-    If several engines recognise the `workers`, the one that was registered last is used.
-    """
+    """Decorator that registers a function to make the engine from the `workers` for which `recognises` returns true."""
 
     def register(make: EngineMaker) -> EngineMaker:
         _ENGINES.insert(0, (recognises, make))
@@ -152,7 +148,6 @@ def open_records(
 
 
 def _move_to(records: Records, device: str) -> Records:
-    """The same records, summed on a device."""
     if device != "cuda":
         raise ParameterError(f"device must be 'cuda' or None, got {show(device)} instead.")
     load_cupy()  # raises an error if there is none
@@ -175,15 +170,7 @@ def as_records(data: Any) -> Records:
 
 
 def read_array(data: Any, size: int, names: Sequence[str] | None = None) -> NDArray[np.generic]:
-    """Read all records into one array of shape (records, size), in their order.
-
-    With `names`, the columns of tables are selected by name.
-
-    Examples
-    --------
-    >>> read_array([[1, 2], [3, 4]], 2).shape
-    (2, 2)
-    """
+    """Read all records into one array of shape (records, size), in their order; columns of tables may have `names`."""
     if not is_out_of_core(data):
         return to_array(data, size, names)
     records = as_records(data)
@@ -234,19 +221,14 @@ def _to_device(block: Any) -> Any:
             return bool(pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind))
 
         return {
-            name: cupy.asarray(arrow_numbers(name, block.column(name))) if moves(kind) else block.column(name)
+            name: cupy.asarray(column_numbers(name, block.column(name))) if moves(kind) else block.column(name)
             for name, kind in zip(block.schema.names, block.schema.types, strict=True)
         }
     return cupy.asarray(block) if isinstance(block, np.ndarray) and block.dtype.kind in "biuf" else block
 
 
 class Threads:
-    """A pool of threads, with BLAS on one thread in each.
-
-    Parameters
-    ----------
-    workers : int, optional
-        Number of threads; by default, one per core that this process may use.
+    """A pool of threads, by default one per core that this process may use, with BLAS on one thread in each.
 
     Examples
     --------

@@ -75,19 +75,8 @@ def _sanitised(place: str, error: Exception) -> BaseException:
 
 # Packages whose code tasks run on workers; a contract test traces them. Others, such as reports, change no result.
 RUN_BY_WORKERS = frozenset(
-    {
-        "adaptive",
-        "checks",
-        "design",
-        "device",
-        "domain",
-        "mechanisms",
-        "noise",
-        "queries",
-        "records",
-        "sensitivity",
-        "types",
-    }
+    {"adaptive", "checks", "design", "device", "domain", "mechanisms"}
+    | {"noise", "queries", "records", "sensitivity", "types"}
 )
 
 
@@ -101,15 +90,6 @@ def code_fingerprint() -> str:
         if name.parts[0].removesuffix(".py") in RUN_BY_WORKERS:
             digest.update(name.as_posix().encode() + b"\0" + path.read_bytes())
     return f"{__version__} ({digest.hexdigest()[:12]})"
-
-
-def require_same_code(code: str) -> None:
-    """Raise an `EngineError` unless `code` is the fingerprint of this process."""
-    if code != code_fingerprint():
-        raise EngineError(
-            f"workers must run matrixdp {code_fingerprint()}, like this process, got {code} instead. "
-            "Install the same version on the workers."
-        )
 
 
 _lock = RLock()  # reentrant: a context may end in the garbage collector while its thread is inside
@@ -144,15 +124,9 @@ def one_blas_thread() -> Iterator[None]:
 
 
 class Part(ABC):
-    """Some of the records, read by one task. Can be pickled and sent to another process.
+    """Some of the records, read by one task. Can be pickled and sent to another process."""
 
-    Attributes
-    ----------
-    in_process : bool
-        Whether the records are in the memory of this process, so that they should not be sent to a cluster.
-    """
-
-    in_process = False
+    in_process = False  # in the memory of this process, so that they should not be sent to a cluster
 
     @property
     @abstractmethod
@@ -179,17 +153,7 @@ class InMemoryPart(Part):
 
 @dataclass(frozen=True)
 class PartResult(Generic[T]):
-    """Result of a task on one part.
-
-    Attributes
-    ----------
-    result
-        What the task returned.
-    rows : int
-        Number of records in the part.
-    code : str
-        `code_fingerprint` of the process that ran the task.
-    """
+    """What a task returned for one part, the part's number of records, and the `code_fingerprint` that ran it."""
 
     result: T
     rows: int
@@ -197,16 +161,7 @@ class PartResult(Generic[T]):
 
 
 def run_part(task: Task[T], number: int, part: Part, stop: Event | None = None) -> PartResult[T]:
-    """Run `task` on one part.
-
-    Parameters
-    ----------
-    task : callable
-        Maps the part's number and its blocks to a result.
-    number : int
-    part : Part
-    stop : Event, optional
-        Interrupts the task before its next block once it is set.
+    """Run `task` on one part; `stop` interrupts it before its next block once it is set.
 
     Privacy
     -------
@@ -236,7 +191,11 @@ def run_on_worker(task: Task[T], number: int, part: Part) -> PartResult[T]:
 def unwrap_results(results: Iterable[PartResult[T]], progress: Callable[[int], object] | None) -> Iterator[T]:
     """Yield the results of the parts as they arrive, and report the number of records of each to `progress`."""
     for part in results:
-        require_same_code(part.code)
+        if part.code != code_fingerprint():
+            raise EngineError(
+                f"workers must run matrixdp {code_fingerprint()}, like this process, got {part.code} instead. "
+                "Install the same version on the workers."
+            )
         if progress is not None:
             progress(part.rows)
         yield part.result

@@ -6,6 +6,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, Protocol, TypeVar
 
@@ -66,24 +67,12 @@ class DerivedRecords(Records):
     """Records that come from `origin`, and tell about themselves what it tells."""
 
     origin: Origin
-
-    @property
-    def once(self) -> bool:  # type: ignore[override]
-        """Whether the records can be read only once."""
-        return self.origin.once
-
-    @property
-    def ordered(self) -> bool:  # type: ignore[override]
-        """Whether the order of the records is public."""
-        return self.origin.ordered
-
-    @property
-    def read_options(self) -> Mapping[str, Any]:  # type: ignore[override]
-        """How the records are read."""
-        return self.origin.read_options
+    once = property(attrgetter("origin.once"))
+    ordered = property(attrgetter("origin.ordered"))
+    read_options = property(attrgetter("origin.read_options"))
 
     def check_output(self, out: str | os.PathLike[str]) -> None:
-        """Raise a `ParameterError` if the output folder `out` contains the records, or is inside of their folder."""
+        """As `origin` does."""
         self.origin.check_output(out)
 
 
@@ -127,13 +116,7 @@ class Blocks(Records):
 
 @dataclass(frozen=True, eq=False)
 class IdentifiedBlock:
-    """Records whose ids are not one of their columns.
-
-    Attributes
-    ----------
-    data : array or table
-    ids : sequence of the same length
-    """
+    """Records, as an array or table, whose ids are not one of their columns but a sequence of the same length."""
 
     data: Any = field(repr=False)
     ids: Any = field(repr=False)
@@ -163,15 +146,10 @@ def with_ids(data: Any, ids: Any) -> Blocks:
 
 @dataclass(frozen=True, eq=False)
 class MappedRecords(DerivedRecords):
-    """Records computed from others by a function, block by block.
+    """Records computed from others, block by block.
 
-    Parameters
-    ----------
-    origin : Records
-    function : callable
-        Maps a block to another one of as many records; can be pickled.
-    named : bool
-        Whether columns keep their names, so that they can be selected.
+    `function` maps a block to another one of as many records, and can be pickled. With `named`, columns keep their
+    names, so that they can be selected.
     """
 
     origin: Records
@@ -201,12 +179,9 @@ class MappedTask:
 
 @dataclass(frozen=True)
 class ColumnOrder:
-    """Puts the columns of a block into another order where they are known by their positions alone.
+    """Puts the columns of a block that are known by their positions alone into another order.
 
-    Parameters
-    ----------
-    order : tuple of int
-        Where each column was before.
+    `order` says where each column was before.
 
     Examples
     --------
@@ -223,17 +198,12 @@ class ColumnOrder:
             return IdentifiedBlock(self(block.data), block.ids)
         if isinstance(block, Mapping) or column_names(block) is not None:
             return block
-        if is_device_block(block):
-            return block[:, list(self.order)]
-        return to_array(block, len(self.order))[:, list(self.order)]
+        return (block if is_device_block(block) else to_array(block, len(self.order)))[:, list(self.order)]
 
 
-class CountTask:
-    """Counts the records of one part."""
-
-    def __call__(self, number: int, blocks: Iterable[Any]) -> int:
-        """The number of records."""
-        return sum(map(count_rows, blocks))
+def count_records(number: int, blocks: Iterable[Any]) -> int:  # noqa: ARG001
+    """Task that counts the records of one part."""
+    return sum(map(count_rows, blocks))
 
 
 def require_public_order(records: Records) -> None:
@@ -278,16 +248,8 @@ class Engine(Protocol):
 class StoredRecords(DerivedRecords):
     """Records of one source, processed by one engine.
 
-    Parameters
-    ----------
-    origin : Source
-    engine : Engine
-    columns : sequence of str, optional
-        The columns that are read; by default all.
-    progress : callable, optional
-        Called with the number of records of each part when the part is done.
-    texts : sequence of str
-        The columns that are read as text where a file does not say their type.
+    `columns` and `texts` are those of `select`. `progress` is called with the number of records of each part when the
+    part is done.
     """
 
     origin: Source

@@ -1,7 +1,13 @@
-"""Conversion of tables in memory to arrays: NumPy, pandas, polars, Arrow tables and record batches."""
+"""Tables in memory and their columns as arrays: NumPy, pandas, polars, Arrow tables and record batches, lists.
+
+A column is read on its own, and a value means the same whatever the others are: one record cannot change how another is
+read. Messages show no values.
+"""
 
 from __future__ import annotations
 
+import decimal
+import math
 import numbers
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -35,12 +41,13 @@ def to_array(data: Any, size: int, names: Sequence[str] | None = None) -> NDArra
     (2, 2)
     """
     columns = column_names(data)
-    if is_columnar(data):
-        array = np.column_stack(to_columns(data, size, names))
-    elif columns is not None:
-        array = _from_table(data, choose_columns(columns, size, names))
-    else:
+    if columns is None:
         array = read_numbers(data)
+    elif not is_columnar(data) and all(_is_plain(kind) for kind in data.dtypes):  # without a copy, where possible
+        chosen = choose_columns(columns, size, names)
+        array = np.asarray((data if chosen == columns else data[chosen]).to_numpy())
+    else:
+        array = np.column_stack(to_columns(data, size, names))
     if array.dtype.kind not in "biuf":
         raise DataError(f"records must be real numbers, got a table of {array.dtype} instead.")
     if array.ndim != 2 or array.shape[1] != size:
@@ -49,10 +56,19 @@ def to_array(data: Any, size: int, names: Sequence[str] | None = None) -> NDArra
     return array
 
 
+def _is_plain(kind: Any) -> bool:
+    """Whether a type of pandas or polars is one of floats, without a mark for missing values beside the numbers."""
+    return str(kind) in ("float64", "Float64") and library_of(kind) in ("numpy", "polars")
+
+
 def to_columns(data: Any, size: int, names: Sequence[str] | None = None) -> Sequence[NDArray[np.generic]]:
-    """Return the columns of an Arrow table or batch as arrays of shape (records,), without a copy where possible."""
-    chosen = choose_columns(list(data.schema.names), size, names)
-    return [arrow_numbers(name, data.column(i if names is None else name)) for i, name in enumerate(chosen)]
+    """Return the columns of a table as arrays of shape (records,), those of Arrow without a copy where possible."""
+    chosen = choose_columns(column_names(data) or [], size, names)
+    if is_columnar(data):
+        return [column_numbers(name, data.column(i if names is None else name)) for i, name in enumerate(chosen)]
+    if names is None and hasattr(data, "iloc"):  # where two columns may have one name
+        return [column_numbers(name, data.iloc[:, i]) for i, name in enumerate(chosen)]
+    return [column_numbers(name, data[name]) for name in chosen]
 
 
 def read_numbers(data: Any) -> NDArray[np.generic]:
@@ -72,7 +88,7 @@ def read_numbers(data: Any) -> NDArray[np.generic]:
     if array.dtype.kind == "f" and array.dtype.itemsize > 8:
         return _round_long_doubles(array)
     if array.dtype.kind == "O" and all(isinstance(value, numbers.Real) for value in array.flat):
-        array = np.array([number_as_float(value) for value in array.flat]).reshape(array.shape)
+        array = np.array([_number_as_float(value) for value in array.flat]).reshape(array.shape)
     return array
 
 
@@ -82,8 +98,8 @@ def _round_long_doubles(array: NDArray[np.generic]) -> NDArray[np.float64]:
     return np.asarray(np.where(np.isfinite(values), np.clip(values, -_LARGEST, _LARGEST), values), np.float64)
 
 
-def number_as_float(value: Any) -> float:
-    """Return a real number as a float; beyond the range of floats, as a large one, which any bounds clip."""
+def _number_as_float(value: Any) -> float:
+    """A real number as a float; beyond the range of floats, as a large one, which any bounds clip."""
     if isinstance(value, np.longdouble):
         return float(_round_long_doubles(np.asarray(value)))
     try:
@@ -101,6 +117,11 @@ def column_names(data: Any) -> list[Any] | None:
     if library_of(data) in ("pandas", "polars") and hasattr(data, "columns"):
         return list(data.columns)
     return list(data.schema.names) if is_columnar(data) else None
+
+
+def take_column(data: Any, name: str) -> Any:
+    """A column of a table or of a mapping, as it is stored."""
+    return data.column(name) if is_columnar(data) else data[name]
 
 
 def library_of(data: Any) -> str:
@@ -122,7 +143,7 @@ def is_text_type(kind: Any) -> bool:
     return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
 
 
-def not_numbers(name: str, kind: object = None) -> DataError:
+def _not_numbers(name: str, kind: object = None) -> DataError:
     """The error for a column that must hold numbers, and holds another `kind` of values, as its type says."""
     found = "" if kind is None else f", got {kind} instead"
     return DataError(
@@ -167,38 +188,116 @@ def require_columns(columns: Iterable[str], names: Iterable[str]) -> None:
         raise ParameterError(f"data must have a column {missing[0]!r}, which the bounds name.")
 
 
-def _from_table(data: Any, columns: list[Any]) -> NDArray[np.generic]:
-    chosen = data if columns == list(data.columns) else data[columns]
-    try:
-        if library_of(data) == "pandas":
-            _require_numbers(columns, [dtype.kind in "biuf" for dtype in chosen.dtypes])
-            return np.asarray(chosen.to_numpy(dtype=np.float64, na_value=np.nan))
-        import polars
+def column_numbers(name: str, column: Any) -> NDArray[np.generic]:
+    """Values of a column of numbers, of shape (rows,), NaN where one is missing; anything else is a `DataError`."""
+    library, kind = library_of(column), getattr(column, "dtype", None)
+    if library == "pyarrow":
+        return _arrow_numbers(name, column)
+    if library == "pandas" and kind is not None and kind.kind in "biuf":
+        return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
+    if library == "polars":
+        if not (column.dtype.is_numeric() or str(column.dtype) in ("Boolean", "Null")):
+            raise _not_numbers(name)
+        return np.asarray(column.cast(float).to_numpy())
+    if isinstance(column, np.ndarray) and column.dtype.kind in "biuf":
+        return read_numbers(column)
+    values = _listed(column)
+    if set(map(type, values)) <= {float, int, bool}:
+        try:
+            return np.array(values, np.float64)
+        except OverflowError:  # an integer beyond the range of floats
+            pass
+    plain = [math.nan if is_missing(value) else value for value in values]
+    if not all(isinstance(value, numbers.Real | np.bool_) for value in plain):
+        raise _not_numbers(name)
+    return np.array([_number_as_float(value) for value in plain], np.float64)
 
-        _require_numbers(columns, [dtype.is_numeric() or dtype == polars.Boolean for dtype in chosen.dtypes])
-        return np.asarray(chosen.cast(polars.Float64).to_numpy())
-    except DataError:
-        raise
-    except (TypeError, ValueError):
-        raise DataError("the columns of the table must be numbers. Encode text and categories first.") from None
 
-
-def _require_numbers(columns: list[Any], numbers: list[bool]) -> None:
-    """Raise a `DataError` for dates, text and other columns that NumPy might convert to numbers."""
-    for name, number in zip(columns, numbers, strict=True):
-        if not number:
-            raise not_numbers(name)
-
-
-def arrow_numbers(name: str, column: Any) -> NDArray[np.generic]:
-    """Return the values of a column as numbers, NaN where they are missing."""
+def _arrow_numbers(name: str, column: Any) -> NDArray[np.generic]:
     import pyarrow as pa
 
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
     kind = column.type
     if pa.types.is_null(kind):
         return np.full(len(column), np.nan)
     if pa.types.is_boolean(kind) or pa.types.is_decimal(kind):
         column = column.cast(pa.float64())
     elif not (pa.types.is_floating(kind) or pa.types.is_integer(kind)):
-        raise not_numbers(name, kind)
+        raise _not_numbers(name, kind)
     return np.asarray(column.to_numpy(zero_copy_only=False))
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a Python value stands for one that is missing."""
+    if value is None or value is np.ma.masked or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    if isinstance(value, float | np.floating):
+        return bool(np.isnan(value))
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        return bool(np.isnat(value))
+    return isinstance(value, decimal.Decimal) and value.is_nan()
+
+
+def _listed(column: Any) -> list[Any]:
+    """Python values of a column; dates of NumPy stay its own, whose integers would pass for numbers."""
+    dates = isinstance(column, np.ndarray) and column.dtype.kind in "Mm"
+    return column.tolist() if hasattr(column, "tolist") and not dates else list(column)
+
+
+def factorise(column: Any) -> tuple[list[Any], NDArray[np.integer[Any]]]:
+    """The different values of a column as Python values, and the place of each row's value among them.
+
+    A place is -1 where the value is missing; a value may also be None or NaN. Values that cannot be hashed are listed
+    one by one. Equal values are one, whatever their types: 1, 1.0 and True.
+    """
+    match library_of(column):
+        case "pyarrow":
+            return _factorise_arrow(column)
+        case "pandas":
+            import pandas as pd
+
+            if isinstance(column.dtype, pd.CategoricalDtype):
+                return column.cat.categories.tolist(), column.cat.codes.to_numpy()
+            try:
+                places, unique = pd.factorize(column)
+                return unique.tolist(), places
+            except (TypeError, ValueError, ArithmeticError):  # a value that cannot be hashed
+                return _factorise_list(column.tolist())
+        case "polars" if not column.dtype.is_nested() and str(column.dtype) != "Object":
+            import polars as pl
+
+            if str(column.dtype).startswith(("Categorical", "Enum")):
+                column = column.cast(pl.String)
+            known = column.drop_nulls().unique()
+            numbered = pl.Series(range(len(known)), dtype=pl.Int64)
+            found = column.replace_strict(known, numbered, default=None, return_dtype=pl.Int64)
+            return known.to_list(), np.asarray(found.fill_null(-1))
+    if isinstance(column, np.ndarray) and column.dtype.kind in "biuf" and not isinstance(column, np.ma.MaskedArray):
+        unique, places = np.unique(column, return_inverse=True)
+        return unique.tolist(), places
+    return _factorise_list(_listed(column))
+
+
+def _factorise_arrow(column: Any) -> tuple[list[Any], NDArray[np.integer[Any]]]:
+    import pyarrow as pa
+
+    if pa.types.is_nested(column.type):
+        return _factorise_list(column.to_pylist())
+    if pa.types.is_null(column.type) or not len(column):
+        return [], np.full(len(column), -1)
+    if not pa.types.is_dictionary(column.type):
+        column = column.dictionary_encode()
+    chunks = column.unify_dictionaries().chunks if isinstance(column, pa.ChunkedArray) else [column]
+    indices = [chunk.indices for chunk in chunks]
+    # An index type may be too small for another number.
+    found = [(one.cast(pa.int64()).fill_null(-1) if one.null_count else one).to_numpy() for one in indices]
+    return chunks[0].dictionary.to_pylist(), found[0] if len(found) == 1 else np.concatenate(found)
+
+
+def _factorise_list(values: list[Any]) -> tuple[list[Any], NDArray[np.intp]]:
+    try:
+        places = {value: place for place, value in enumerate(dict.fromkeys(values))}
+    except (TypeError, ValueError, ArithmeticError):  # a value that cannot be hashed
+        return values, np.arange(len(values))
+    return list(places), np.fromiter(map(places.__getitem__, values), np.intp, len(values))

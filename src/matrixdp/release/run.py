@@ -18,7 +18,7 @@ from matrixdp.records.files import Files
 from matrixdp.records.graphs import read_graph, read_pairs
 from matrixdp.records.opening import make_engine
 from matrixdp.records.people import number_of_people
-from matrixdp.records.records import ColumnOrder, CountTask, MappedRecords, StoredRecords
+from matrixdp.records.records import ColumnOrder, MappedRecords, StoredRecords, count_records
 from matrixdp.records.tables import column_names, count_rows
 from matrixdp.release.adaptive_release import AdaptiveRelease
 from matrixdp.release.charging import Account, Paid, Price, list_read_options, make_once
@@ -198,7 +198,7 @@ def count_rows_of(data: Any, request: Request) -> int:
     if not is_out_of_core(data):
         return count_rows(data)
     columns = request.choose_columns().names
-    return sum(require_rereadable(as_records(data)).select(columns[:1]).map(CountTask()))
+    return sum(require_rereadable(as_records(data)).select(columns[:1]).map(count_records))
 
 
 def _release_fit(plan: Plan, data: Any, account: Account | None, ready: Any, **noise: Any) -> Paid:

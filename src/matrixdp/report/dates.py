@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,26 +32,21 @@ def show_date(rule: DateRule, value: float, std: float) -> str:
     return f"{shown}{bar}" if shown else ""
 
 
-def show_dates(estimate: Estimate, dates: Sequence[DateRule], *, by_column: bool) -> Callable[[int, int], str]:
-    """The text of each cell of a table of means that is a date; empty for all other cells.
+def show_dates(estimate: Estimate, dates: Sequence[DateRule], *, by_column: bool) -> list[list[str]] | None:
+    """The text of each cell of a table of means that is a date, empty for all other cells; None without dates.
 
-    Parameters
-    ----------
-    estimate : Estimate
-    dates : sequence of DateRule
-    by_column : bool
-        Whether the columns of the table are columns of the data, as in means by group; otherwise its rows are, and the
-        column "mean" has their means.
+    With `by_column` the columns of the table are columns of the data, as in means by group; otherwise its rows are, and
+    the column "mean" has their means.
     """
-    rules = {rule.name: rule for rule in dates}
-
-    def show(i: int, j: int) -> str:
-        name = estimate.columns[j] if by_column else estimate.rows[i]
-        if name not in rules or not (by_column or estimate.columns[j] == "mean"):
-            return ""
-        return show_date(rules[name], float(estimate.value[i, j]), float(estimate.std[i, j]))
-
-    return show
+    if not dates:
+        return None
+    rules, found = {rule.name: rule for rule in dates}, [[""] * len(estimate.columns) for _ in estimate.rows]
+    for i, row in enumerate(estimate.rows):
+        for j, column in enumerate(estimate.columns):
+            name = column if by_column else row
+            if name in rules and (by_column or column == "mean"):
+                found[i][j] = show_date(rules[name], float(estimate.value[i, j]), float(estimate.std[i, j]))
+    return found
 
 
 def write_dates(dates: Sequence[DateRule]) -> str:

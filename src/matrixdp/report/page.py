@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from html import escape
 from pathlib import Path
 from typing import Any
 
-from matrixdp.display import Shown, choose_decimals, escape_text, make_visible, write_table
+from matrixdp.display import Numbers, format_number, make_visible, write_table
 from matrixdp.errors import MissingExtraError, install_hint
-from matrixdp.report.shading import shade_entries
+from matrixdp.report.heatmap import shade_entries
 from matrixdp.report.stylesheet import write_page_style
 from matrixdp.types import Floats
 
@@ -44,23 +45,10 @@ class Section:
 class Page:
     """A whole page.
 
-    Attributes
-    ----------
-    title, heading : str
-        In the browser's bar, and on the page.
-    kicker : str
-        A line above the heading.
-    facts : sequence of (name, words)
-        Below the heading; facts without words are left out.
-    warnings : sequence of str
-        Sentences that no reader may miss.
-    banner : str
-        A mark above everything else.
-    sections : sequence of Section
-    contents : bool
-        Whether links to the sections that have an anchor stand above them.
-    footer, style : str
-        The style is CSS after that of all pages.
+    The `title` is in the browser's bar, the `heading` on the page, with the `kicker` above it and `facts`, pairs of a
+    name and words, below it; facts without words are left out. `warnings` are sentences that no reader may miss, and
+    the `banner` is a mark above everything else. With `contents`, links to the sections that have an anchor stand above
+    them. The `style` is CSS after that of all pages.
     """
 
     title: str
@@ -105,27 +93,16 @@ def show_picture(svg: str, label: str = "") -> Block:
     return Block("figure", svg, label)
 
 
-def show_numbers(numbers: Shown, label: str, **options: Any) -> Block:
+def show_numbers(numbers: Numbers, label: str, **options: Any) -> Block:
     """A table with the same decimals in each column, in which uncertain numbers fade.
 
-    Parameters
-    ----------
-    numbers : Shown
-    label : str
-        What a screen reader calls the table.
-    **options
-        Of `matrixdp.display.write_table`.
+    A screen reader calls it `label`; options are those of `matrixdp.display.write_table`.
     """
-    text, decimals = options.get("text"), []
-    for j in range(len(numbers.columns)):
-        kept = [i for i in range(len(numbers.rows)) if text is None or not text(i, j)]
-        std = None if numbers.std is None else numbers.std[kept, j]
-        decimals.append(choose_decimals(numbers.value[kept, j], std))
-    return Block("table", write_table(numbers, kind="numbers", decimals=decimals, **options), label)
+    return Block("table", write_table(numbers, kind="numbers", align="columns", **options), label)
 
 
 def show_matrix(
-    numbers: Shown,
+    numbers: Numbers,
     label: str,
     meaning: str,
     *,
@@ -136,50 +113,44 @@ def show_matrix(
 ) -> list[Block]:
     """A legend, and a matrix with a colour for each entry and the same decimals in all of them.
 
-    Parameters
-    ----------
-    numbers : Shown
-    label, meaning : str
-        What a screen reader calls the table, and what the colours show.
-    shown : float64 array of the shape of the table, optional
-        The numbers that the colours show, as shares.
-    counts : bool
-        Whether colours are sequential.
-    plain_rows : int
-        Number of last rows without colours.
-    **options
-        Of `matrixdp.display.write_table`.
+    `meaning`, `shown` and `counts` are as for `draw_heatmap`; the last `plain_rows` have no colours. A screen reader
+    calls the table `label`; further options are those of `matrixdp.display.write_table`.
     """
-    value, std = numbers.value, numbers.std
-    inner = (slice(len(value) - plain_rows), slice(None))
-    if options.get("totals"):
-        inner = (slice(-1), slice(-1))
-    bars, shares = (None if array is None else array[inner] for array in (std, shown))
-    shading = shade_entries(value[inner], bars, shown=shares, counts=counts)
-    decimals = [choose_decimals(value, std, counts=counts)] * value.shape[1]
-    table = write_table(numbers, kind="numbers matrix", decimals=decimals, colour=shading.attributes, **options)
+    height, width = numbers.value.shape
+    totals = bool(options.get("totals"))
+    inner = slice(height - plain_rows - totals), slice(width - totals)
+    bars, shares = (None if array is None else array[inner] for array in (numbers.std, shown))
+    shading = shade_entries(numbers.value[inner], bars, shown=shares, counts=counts)
+    options |= {"kind": "numbers matrix", "align": "table", "counts": counts}
+    table = write_table(numbers, colour=shading.attributes(height, width), **options)
     return [Block("legend", shading.list_legend(meaning)), Block("table", table, label)]
 
 
 def render_page(page: Page) -> str:
     """The page as an HTML document."""
-    return str(_load_template().render(page=page, style=write_page_style() + page.style)).lstrip()
+    return str(load_template("page.html").render(page=page, style=write_page_style() + page.style)).lstrip()
 
 
-@lru_cache(maxsize=1)
-def _load_template() -> Any:
+@lru_cache
+def load_template(name: str) -> Any:
+    """A template of this package; all text is escaped in one that is HTML."""
     try:
         from jinja2 import Environment, FileSystemLoader, StrictUndefined
         from markupsafe import Markup
     except ImportError:
         raise MissingExtraError(f"reports need Jinja. {install_hint('cli')}") from None
+
+    def clean(value: Any) -> Any:
+        return make_visible(value) if type(value) is str and not value.isprintable() else value
+
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent / "templates"),
-        autoescape=True,
+        autoescape=name.endswith(".html"),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=lambda value: make_visible(value) if type(value) is str else value,
+        finalize=clean,
     )
-    environment.filters["together"] = lambda line: Markup(escape_text(line).replace(" ± ", "&nbsp;±&nbsp;"))  # noqa: S704
-    return environment.get_template("page.html")
+    environment.filters["together"] = lambda line: Markup(escape(clean(line)).replace(" ± ", "&nbsp;±&nbsp;"))  # noqa: S704
+    environment.filters |= {"form": format, "number": format_number}
+    return environment.get_template(name)

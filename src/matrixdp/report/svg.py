@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from matrixdp.display import FONT, escape_text, format_number
+from matrixdp.display import FONT, format_number, make_visible
 from matrixdp.domain.columns import Number
 from matrixdp.report.stylesheet import write_picture_style
 from matrixdp.types import Floats
@@ -46,10 +46,16 @@ def element(name: str, content: str = "", /, **attributes: object) -> str:
     return f"<{name}{written}>{content}</{name}>" if content else f"<{name}{written}/>"
 
 
+def _attribute(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:.2f}".rstrip("0").rstrip(".")
+    return escape(str(value))
+
+
 def text(x: float, y: float, words: str, *, size: float = 12, kind: str = "text", **attributes: object) -> str:
     """A line of text; `kind` is its colour, 'text' or 'soft', or both words of 'text bold'."""
     classes = " ".join(f"p-{word}" for word in kind.split())
-    return element("text", escape_text(words), x=x, y=y, font_size=size, class_=classes, **attributes)
+    return element("text", escape(words), x=x, y=y, font_size=size, class_=classes, **attributes)
 
 
 def group(elements: Sequence[str], **attributes: object) -> str:
@@ -60,17 +66,10 @@ def group(elements: Sequence[str], **attributes: object) -> str:
 def make_image(
     drawings: Sequence[Drawing], title: str, description: str = "", *, inline: bool = False, stacked: bool = False
 ) -> str:
-    """A complete SVG image of drawings side by side, or one below the other.
+    """A complete SVG image of drawings side by side or, if `stacked`, one below the other.
 
-    Parameters
-    ----------
-    drawings : sequence of Drawing
-    title, description : str
-        What a screen reader says; the description gives the content in words.
-    inline : bool
-        For an HTML page, which has the style.
-    stacked : bool
-        Whether drawings are below each other.
+    A screen reader says the title and the description, which gives the content in words. An `inline` image has no style
+    of its own: its HTML page has it. Characters that are not printable are shown as escapes.
     """
     groups, x, y = [], _MARGIN, _MARGIN
     for drawing in drawings:
@@ -78,22 +77,15 @@ def make_image(
         x, y = (x, y + drawing.height + _MARGIN) if stacked else (x + drawing.width + 2 * _MARGIN, y)
     wide, high = (max(getattr(drawing, side) for drawing in drawings) + 2 * _MARGIN for side in ("width", "height"))
     width, height = _attribute(wide if stacked else x), _attribute(y if stacked else high)
-    name, words = escape_text(title), escape_text(description)
+    name, words = escape(title), escape(description)
     label = f"{name}. {words}" if words else name
-    return (
+    start = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
         f'role="img" aria-label="{label}" font-family="{escape(FONT)}"><title>{name}</title>'
-        + (f"<desc>{words}</desc>" if words else "")
-        + ("" if inline else f"<style>{write_picture_style()}</style>")
-        + "".join(groups)
-        + "</svg>"
     )
-
-
-def _attribute(value: object) -> str:
-    if isinstance(value, float):
-        return f"{value:.2f}".rstrip("0").rstrip(".")
-    return str(value) if isinstance(value, int) else escape_text(str(value))
+    start += f"<desc>{words}</desc>" if words else ""
+    style = "" if inline else f"<style>{write_picture_style()}</style>"
+    return f"{make_visible(start)}{style}{make_visible(''.join(groups))}</svg>"
 
 
 @dataclass(frozen=True)
@@ -106,11 +98,8 @@ class Scale:
 
     def share(self, values: ArrayLike) -> Floats:
         """Places on the axis, 0 at its low end and 1 at its high one; values beyond it stay at its ends."""
-        low, high, inner = (self._bend(one) for one in (self.low, self.high, values))
-        return np.clip((inner - low) / (high - low), 0.0, 1.0)
-
-    def _bend(self, values: ArrayLike) -> Floats:
-        return np.asarray(np.log(values) if self.log else values, np.float64)
+        low, high, inner = (np.log(one) if self.log else np.asarray(one) for one in (self.low, self.high, values))
+        return np.asarray(np.clip((inner - low) / (high - low), 0.0, 1.0))
 
     def ticks(self, count: int = 5) -> list[float]:
         """At most about `count` round numbers on the axis: steps of 1, 2 or 5, or powers of ten and what is between.
@@ -197,14 +186,12 @@ def draw_strip(number: Number, value: float, std: float) -> str:
     """
     if not (math.isfinite(value) and math.isfinite(std)):
         return ""
-    width, height, reach = 96.0, 12.0, 5.0
-    area = Area(Scale(number.lower, number.upper), Scale(0.0, 1.0), reach, 0.0, width - 2 * reach, height)
-    low, middle, high = area.across([value - 2 * std, value, value + 2 * std]).tolist()
-    y = height / 2
+    scale, places = Scale(number.lower, number.upper), [value - 2 * std, value, value + 2 * std]
+    low, middle, high = (5.0 + 86.0 * scale.share(places)).tolist()
     parts = (
-        element("line", x1=reach, x2=width - reach, y1=y, y2=y, class_="p-grid"),
-        element("line", x1=low, x2=high, y1=y, y2=y, class_="p-mark", stroke_width=4, stroke_opacity=0.55),
-        element("circle", cx=middle, cy=y, r=3.5, class_="p-mark"),
+        element("line", x1=5, x2=91, y1=6, y2=6, class_="p-grid"),
+        element("line", x1=low, x2=high, y1=6, y2=6, class_="p-mark", stroke_width=4, stroke_opacity=0.55),
+        element("circle", cx=middle, cy=6, r=3.5, class_="p-mark"),
     )
-    size = {"width": width, "height": height, "viewBox": f"0 0 {width:g} {height:g}"}
+    size = {"width": 96, "height": 12, "viewBox": "0 0 96 12"}
     return element("svg", "".join(parts), class_="strip", aria_hidden="true", focusable="false", **size)

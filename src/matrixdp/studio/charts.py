@@ -10,7 +10,7 @@ import numpy as np
 
 from matrixdp.answers.estimate import relate_to_diagonal
 from matrixdp.design.noise_ellipse import describe_numbers
-from matrixdp.display import Numbers, cut_numbers, format_number, join_estimate, make_visible, shorten
+from matrixdp.display import Numbers, format_number, join_estimate, make_visible, shorten
 from matrixdp.domain.bounds import Bounds
 from matrixdp.queries import Moments, TableMoments
 from matrixdp.release.adaptive_release import AdaptiveRelease
@@ -63,7 +63,7 @@ def draw_table(table: ErrorTable) -> Chart | None:
         return _make(draw_dots(dots, Scale(0.0, 1.05 * max(dot.value for dot in dots) or 1.0), "error"), summary)
     shown = None if table.comparable else _shade_logarithms(std)  # otherwise entries have different units
     caption = f"The stronger the colour, the larger the error{'' if shown is None else ', on a logarithmic scale'}."
-    numbers = Numbers(std, None, table.rows, table.columns, lambda _row, _column: "hidden by noise")
+    numbers = Numbers(std, None, table.rows, table.columns, unknown="hidden by noise")
     return _make(draw_heatmap(numbers, title="", meaning="", shown=shown, counts=True), summary, caption, wide=True)
 
 
@@ -159,7 +159,7 @@ def draw_answer(release: Answerable, kind: str, answer: Answer) -> tuple[Chart, 
     elif kind == "covariance":
         caption = "Colours: covariances relative to the variances of their columns. Empty: hidden by noise."
         shown = relate_to_diagonal(estimate.value, estimate.std)[0]
-    part = cut_numbers(estimate, height, width)
+    part = estimate.cut(height, width)
     drawing = draw_heatmap(part, title="", meaning="", shown=shown, counts=kind == "table")
     return (_make(drawing, f"{answer.title} as a heat map; {_BESIDE}", caption, wide=True),)
 

@@ -13,7 +13,7 @@ import matrixdp as mdp
 from matrixdp.records import DateRule, FileRules, open_records
 from matrixdp.records.file_values import apply_rules, count_dates
 from matrixdp.records.files import open_files
-from matrixdp.records.untyped_formats import CsvReader
+from matrixdp.records.formats import CsvFile
 
 RECORDS = 200
 NAMES = ["pay", "birth", "start", "ward", "smoker", "score"]
@@ -139,7 +139,7 @@ def test_only_the_first_line_decides_the_separator(tmp_path, line, separator):
     path = tmp_path / "a.csv"
     for records in ("", "\n1,2,3,4,5,6\n", "\r\n1;2;3;4;5\n", "\n\t\t\t\t\n"):
         path.write_text(line + records, newline="")
-        assert CsvReader(path, "a.csv").separator == separator
+        assert CsvFile(str(path), "a.csv").read_head()[0] == separator
 
 
 def test_a_first_line_without_end_is_refused(tmp_path):
@@ -324,7 +324,7 @@ def test_errors_of_workbooks_show_no_cell(tmp_path, monkeypatch, rows, words):
 def test_a_workbook_needs_its_sheet_and_its_extra(folder, monkeypatch):
     with pytest.raises(mdp.DataError, match="has no sheet 'None such'; it has Sheet, Data"):
         integers(folder / "t.xlsx", FileRules(sheet="None such"))
-    monkeypatch.setattr("matrixdp.records.untyped_formats._LARGEST_BYTES", 1000)
+    monkeypatch.setattr("matrixdp.records.formats._LARGEST_BYTES", 1000)
     with pytest.raises(mdp.DataError, match="Save it as CSV"):
         integers(folder / "t.xlsx", PLAIN)
     monkeypatch.setitem(__import__("sys").modules, "python_calamine", None)
