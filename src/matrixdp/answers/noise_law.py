@@ -139,7 +139,7 @@ def draw_answer(noise: MatrixGaussian, structure: Any, rng: np.random.Generator)
     normals = rng.standard_normal(size * (size + 1) // 2 + more)
     if isinstance(structure, Squares):
         return structure.combine(noise, normals)
-    factor = noise.colcov.factor()
+    factor = noise.colcov.factor
     return apply_factors(factor, vector_to_triangle(normals, size), factor)
 
 

@@ -24,13 +24,7 @@ from matrixdp.errors import ParameterError, show
 from matrixdp.gdp import gdp_delta, gdp_epsilon, gdp_mu, pure_mu
 from matrixdp.ledger.composition import composed_epsilon, composed_mu
 from matrixdp.ledger.events import Approximate, Event, Gaussian, Plan, Pure
-from matrixdp.ledger.units import (
-    float_below,
-    square_above,
-    square_below,
-    units_above,
-    units_below,
-)
+from matrixdp.ledger.units import float_below, square_above, square_below, units_above, units_below
 from matrixdp.privacy import Privacy
 
 
@@ -94,14 +88,7 @@ def total_amount(privacy: Privacy, reserve: Reserve) -> Amount:
 
     Privacy
     -------
-    ``mu`` is the largest value for which `mu`-GDP implies the part of (epsilon, delta) that is not in the reserve.
-
-    Examples
-    --------
-    >>> from matrixdp.ledger.units import root_below
-    >>> privacy = Privacy(epsilon=1, delta=1e-6)
-    >>> root_below(total_amount(privacy, Reserve()).mu_squared) == privacy.mu
-    True
+    ``mu`` is the largest one for which `mu`-GDP implies the part of (epsilon, delta) beside the reserve.
     """
     if reserve.epsilon > privacy.epsilon or reserve.delta > privacy.delta:
         raise ParameterError(f"the reserve must be part of {privacy}, got {reserve} instead.")
@@ -118,14 +105,7 @@ def total_amount(privacy: Privacy, reserve: Reserve) -> Amount:
 
 
 def remaining_epsilon(mu: float, privacy: Privacy) -> float:
-    """Largest epsilon, at the delta of `privacy`, of a Gaussian release that `mu` pays for, rounded down.
-
-    Examples
-    --------
-    >>> privacy = Privacy(epsilon=1, delta=1e-6)
-    >>> remaining_epsilon(privacy.mu, privacy), round(remaining_epsilon(privacy.mu / 2, privacy), 4)
-    (1.0, 0.4752)
-    """
+    """Largest epsilon, at the delta of `privacy`, of a Gaussian release that `mu` pays for, rounded down."""
     if mu == privacy.mu:
         return privacy.epsilon
     if mu == 0.0 or gdp_delta(mu=mu, epsilon=0.0) <= privacy.delta:
@@ -139,13 +119,7 @@ def remaining_epsilon(mu: float, privacy: Privacy) -> float:
 
 @singledispatch
 def payment_options(event: Event) -> Sequence[Amount]:
-    """Alternative amounts that pay for `event`, the preferred one first; all rounded up.
-
-    Examples
-    --------
-    >>> len(payment_options(Gaussian(0.1))), len(payment_options(Pure(0.1)))
-    (1, 2)
-    """
+    """Alternative amounts that pay for `event`, the preferred one first; all rounded up."""
     raise ParameterError(f"event must be Gaussian, Pure, Approximate or Plan, got {show(event)} instead.")
 
 

@@ -105,13 +105,7 @@ def make_anchor(value: str | os.PathLike[str] | Callable[[Head], object] | None)
 
 
 def parse_anchor(text: str) -> Head:
-    """The head that ``ENTRY:HASH`` names, or a `ParameterError`.
-
-    Examples
-    --------
-    >>> parse_anchor("12:ab34")
-    Head(entry=12, hash='ab34')
-    """
+    """The head that ``ENTRY:HASH`` names, or a `ParameterError`."""
     entry, mark, digest = text.partition(":")
     if not mark or not entry.isdecimal() or len(entry) > 18 or not digest or not digest.isalnum():
         raise ParameterError(

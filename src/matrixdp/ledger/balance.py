@@ -67,14 +67,6 @@ def allowance_size(
     """The size of an allowance, rounded down, and the epsilon that it guarantees at the data set's delta.
 
     `total` and `privacy` are the data set's; the rest is as for `Ledger.allow`.
-
-    Examples
-    --------
-    >>> privacy = Privacy(epsilon=1, delta=1e-6)
-    >>> total = total_amount(privacy, Reserve())
-    >>> amount, epsilon = allowance_size(total, privacy, share=0.25)
-    >>> 4 * amount.mu_squared <= total.mu_squared, round(epsilon, 4)
-    (True, 0.4752)
     """
     if (epsilon is None) == (share is None):
         raise ParameterError("an allowance must have either epsilon or share.")
@@ -98,12 +90,6 @@ def guaranteed_epsilon(amount: Amount, delta: float) -> float:
     """An epsilon for which charges that sum to at most `amount` are together (epsilon, `delta`)-DP, rounded up.
 
     Infinite if there is none.
-
-    Examples
-    --------
-    >>> privacy = Privacy(epsilon=1, delta=1e-6)
-    >>> round(guaranteed_epsilon(total_amount(privacy, Reserve(epsilon=0.25, delta=1e-7)), 1e-6), 9)
-    1.0
     """
     rest = float_below(units_below(delta) - amount.delta)
     epsilon = float_above(amount.epsilon)
@@ -114,13 +100,7 @@ def guaranteed_epsilon(amount: Amount, delta: float) -> float:
 
 
 def parse_share(share: float | Fraction | str) -> Fraction:
-    """A share as an exact fraction, greater than 0 and at most 1.
-
-    Examples
-    --------
-    >>> parse_share(0.1), parse_share("1/3")
-    (Fraction(1, 10), Fraction(1, 3))
-    """
+    """A share such as 0.1 or "1/3" as an exact fraction, greater than 0 and at most 1."""
     if isinstance(share, str):
         if not _SHARE.fullmatch(share):
             raise ParameterError(

@@ -32,13 +32,7 @@ def sha256(text: str) -> str:
 
 
 def canonical_json(content: object, name: str = "description") -> str:
-    r"""`content` as JSON text with sorted keys, no spaces and ASCII only, or a `ParameterError` if it is not JSON.
-
-    Examples
-    --------
-    >>> canonical_json({"b": 0.1, "a": [1, "é"]})
-    '{"a":[1,"\\u00e9"],"b":0.1}'
-    """
+    """`content` as JSON text with sorted keys, no spaces and ASCII only, or a `ParameterError` if it is not JSON."""
     try:
         return json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
     except (TypeError, ValueError) as error:
@@ -46,14 +40,7 @@ def canonical_json(content: object, name: str = "description") -> str:
 
 
 def next_entry(content: Mapping[str, Any], previous: Head) -> tuple[str, Head]:
-    """Text of the entry that follows `previous`, and the new head.
-
-    Examples
-    --------
-    >>> body, head = next_entry({"kind": "note"}, ORIGIN)
-    >>> head.entry, head.hash == sha256(body)
-    (1, True)
-    """
+    """Text of the entry that follows `previous`, and the new head."""
     body = canonical_json({**content, "entry": previous.entry + 1, "previous": previous.hash})
     return body, Head(previous.entry + 1, sha256(body))
 

@@ -107,13 +107,7 @@ Event = Gaussian | Pure | Approximate | Plan
 
 
 def event_to_json(event: Event) -> dict[str, Any]:
-    """`event` as JSON content that `event_from_json` reads.
-
-    Examples
-    --------
-    >>> event_to_json(Gaussian(0.25))
-    {'kind': 'gaussian', 'mu': 0.25}
-    """
+    """`event` as JSON content that `event_from_json` reads, such as ``{"kind": "gaussian", "mu": 0.25}``."""
     if not isinstance(event, Event):
         raise ParameterError(f"event must be Gaussian, Pure, Approximate or Plan, got {show(event)} instead.")
     content = {"kind": event.kind, **vars(event)}
@@ -121,22 +115,13 @@ def event_to_json(event: Event) -> dict[str, Any]:
 
 
 def event_from_json(content: Mapping[str, Any]) -> Event:
-    """The event that `event_to_json` wrote, or a `LedgerError` if `content` is not one.
-
-    Examples
-    --------
-    >>> event_from_json({"kind": "pure", "epsilon": 0.1})
-    Pure(epsilon=0.1)
-    """
+    """The event that `event_to_json` wrote, or a `LedgerError` if `content` is not one."""
     values = {name: value for name, value in content.items() if name != "kind"}
     kinds: dict[str, type[Event]] = {kind.kind: kind for kind in get_args(Event)}
     try:
         if values.get("events") is not None:
             values["events"] = [event_from_json(part) for part in values["events"]]
-        kind = kinds.get(content["kind"])
-        found = None if kind is None else kind(**values)
+        found = kinds[content["kind"]](**values)
     except (TypeError, KeyError, AttributeError, ParameterError) as error:
         raise LedgerError(f"an entry holds an event that cannot be read: {content!r}.") from error
-    if found is None:
-        raise LedgerError(f"an entry holds an event of an unknown kind: {content!r}.")
     return found

@@ -175,6 +175,11 @@ class Ledger:
         with self._store.reading() as journal:
             return journal.head()
 
+    @property
+    def blind_spots(self) -> list[str]:
+        """What could be done to the ledger's file and would not be noticed here; nothing, if there is an anchor."""
+        return self._store.find_blind_spots() if self._anchor is None else []
+
     def register(
         self,
         dataset: str,
@@ -201,13 +206,8 @@ class Ledger:
         reserve : Reserve, optional
             The part of `privacy` that is set aside for events that are not Gaussian. Empty by default.
         """
-        wanted = Registration(
-            dataset=check_name(dataset, "dataset"),
-            privacy=privacy,
-            neighbours=Neighbours.parse(neighbours),
-            reserve=reserve or Reserve(),
-            unit=Unit.parse(unit),
-        )
+        name, kind = check_name(dataset, "dataset"), Neighbours.parse(neighbours)
+        wanted = Registration(name, privacy, kind, reserve or Reserve(), Unit.parse(unit))
         total = total_amount(wanted.privacy, wanted.reserve)
         with self._writing() as journal:
             if (row := journal.row("registration", dataset)) is not None:
@@ -234,7 +234,8 @@ class Ledger:
     ) -> Allowance:
         """Set a part of a data set's total apart, which only charges that name it can spend.
 
-        Setting it apart again with the same size changes nothing; another size raises a `LedgerError`.
+        Setting it apart again with the same size changes nothing; another size raises a `LedgerError`. More than what
+        is neither spent nor allotted raises a `BudgetExceededError`.
 
         Parameters
         ----------
@@ -249,27 +250,10 @@ class Ledger:
         reserve : Reserve, optional
             The part of `epsilon` and delta that is for events that are not Gaussian. Empty by default.
 
-        Raises
-        ------
-        BudgetExceededError
-            If the size is more than what is neither spent nor allotted.
-
         Privacy
         -------
         What charges to the allowance add to all other releases is (epsilon, delta)-DP, at the data set's delta.
         ``docs/composition.md`` has the proof.
-
-        Examples
-        --------
-        >>> import tempfile
-        >>> from matrixdp import Ledger, Privacy
-        >>> folder = tempfile.TemporaryDirectory()
-        >>> ledger = Ledger.create(folder.name + "/clinic.db")
-        >>> _ = ledger.register("clinic", Privacy(epsilon=4, delta=1e-6), neighbours="replace")
-        >>> round(ledger.allow("clinic", "ann", share=0.5).epsilon, 4), round(ledger.remaining("clinic").epsilon, 4)
-        (2.7176, 2.7176)
-        >>> ledger.close()
-        >>> folder.cleanup()
         """
         check_name(name, "name")
         with self._writing() as journal:
@@ -320,7 +304,7 @@ class Ledger:
         options: Mapping[str, Any] | None = None,
         allowance: str | None = None,
     ) -> Receipt:
-        """Charge an event, before any of its noise is drawn.
+        """Charge an event, before any of its noise is drawn; the charge is durable when this returns.
 
         Parameters
         ----------
@@ -342,18 +326,12 @@ class Ledger:
         allowance : str, optional
             The allowance that pays. Without one, what is neither spent nor allotted does.
 
-        Returns
-        -------
-        Receipt
-            The charge is durable when this returns.
-
         Raises
         ------
         BudgetExceededError
             If the charge would exceed the total, or its allowance. Nothing is charged then.
         LedgerError
-            If the data set is registered for another unit, or the request id was used for something else. Nothing is
-            charged then.
+            If the data set is registered for another unit, or the request id was used for something else.
         """
         wanted = request_content(event, check_mapping(description, "description"), options)
         payments = payment_options(event)  # before other writers have to wait
@@ -383,15 +361,9 @@ class Ledger:
         return Receipt(dataset, event, request, head.entry, head.hash)
 
     def complete(self, receipt: Receipt, payload: str) -> None:
-        """Store the finished release and mark its charge as released.
+        """Store the finished release, a public JSON text that `stored` returns, and mark its charge as released.
 
         Storing the same text again changes nothing; another text raises a `LedgerError`.
-
-        Parameters
-        ----------
-        receipt : Receipt
-        payload : str
-            The release as JSON text, which is public. `stored` returns it.
         """
         try:
             valid = b"\0" not in payload.encode()
@@ -500,9 +472,10 @@ class Ledger:
 
     def _settled_cost(self, balance: Balance, spent: float | Event) -> Amount:
         if not isinstance(spent, Event):
-            if check_number(spent, "spent", at_least=0) == 0:
+            epsilon = check_number(spent, "spent", at_least=0)
+            if epsilon == 0:
                 return NOTHING
-            spent = Gaussian(gdp_mu(epsilon=spent, delta=balance.registration.privacy.delta))
+            spent = Gaussian(gdp_mu(epsilon=epsilon, delta=balance.registration.privacy.delta))
         try:
             return balance.pay(spent, payment_options(spent), self._store.location)[0]
         except BudgetExceededError as error:
@@ -520,13 +493,9 @@ class Ledger:
         ----------
         dataset : str
         event : Event, or anything with an attribute event, such as a Design
+            If it does not fit, a `BudgetExceededError` is raised.
         allowance : str, optional
             The allowance that would pay; the result is what would be left of it.
-
-        Raises
-        ------
-        BudgetExceededError
-            If it does not fit.
         """
         with self._store.reading() as journal:
             balance, part = journal.balance(dataset), journal.find_allowance(dataset, allowance)
@@ -542,13 +511,7 @@ class Ledger:
     def schedule(self, dataset: str, releases: int, *, allowance: str | None = None) -> Schedule:
         """The budget that each of `releases` equal releases may have, if they divide what is left. Nothing is charged.
 
-        Parameters
-        ----------
-        dataset : str
-        releases : int
-            Their number; `count_releases` gives it for a period and a time.
-        allowance : str, optional
-            The allowance that would pay.
+        `count_releases` gives their number for a period and a time. An `allowance` would pay, if one is named.
         """
         with self._store.reading() as journal:
             balance = journal.balance(dataset)
@@ -596,7 +559,7 @@ class Ledger:
             return journal.unfinished_charges(dataset)
 
     def verify(self, anchor: Head | None = None, *, resume: bool = False) -> Head:
-        """Check every entry, every sum and the hash chain, and return the head.
+        """Check every entry, every sum and the hash chain, and return the head; a `LedgerError` names the first fault.
 
         Parameters
         ----------
@@ -608,11 +571,6 @@ class Ledger:
             the entries up to the anchor contain. This proves that the anchored entry and all later ones are intact and
             that the sums are right since. It does not prove that earlier entries were not altered or removed since
             they were verified; only `verify` without `resume` reads those.
-
-        Raises
-        ------
-        LedgerError
-            Names the first fault.
         """
         if resume and anchor is None:
             raise ParameterError("anchor must be given with resume: the entry after which to begin.")

@@ -29,22 +29,10 @@ _OPTIONS = {
 
 @dataclass(frozen=True)
 class PostgresURL:
-    """The URL of a ledger in a PostgreSQL database. As text, it has no password.
+    """The URL of a ledger in a PostgreSQL database. As text, it is `shown` without passwords.
 
-    Attributes
-    ----------
-    parameters : mapping
-        The parameters of the connection, with the password if the URL has one.
-    schema : str
-        The schema of the database that holds the ledger; the option `schema` of the URL.
-    shown : str
-        The URL without passwords.
-
-    Examples
-    --------
-    >>> url = parse_location("postgresql://ann:secret@db.example.org/privacy?schema=clinic")
-    >>> url, url.schema
-    (postgresql://ann@db.example.org/privacy?schema=clinic, 'clinic')
+    `parameters` are those of the connection, with the password if the URL has one; `schema` is that of the database
+    which holds the ledger, the option `schema` of the URL.
     """
 
     parameters: Mapping[str, str] = field(repr=False)
@@ -68,13 +56,7 @@ Address = str | os.PathLike[str] | PostgresURL
 
 
 def parse_location(value: Address) -> Location:
-    """The absolute path, or the URL, that `value` names; a `LedgerError` if it is a URL that cannot be read.
-
-    Examples
-    --------
-    >>> parse_location("postgres://localhost/privacy")
-    postgresql://localhost/privacy
-    """
+    """The absolute path, or the URL, that `value` names; a `LedgerError` if it is a URL that cannot be read."""
     if isinstance(value, PostgresURL):
         return value
     text = os.fspath(value)

@@ -22,28 +22,12 @@ STATES = ("charge", "allowance", "return", "settle")
 """Kinds of entries that change the balance of a data set."""
 
 _TABLES = {
-    "entries": (
-        "entry INTEGER PRIMARY KEY",
-        "kind TEXT NOT NULL",
-        "dataset TEXT",
-        "request TEXT",
-        "charge INTEGER",
-        "allowance TEXT",
-        "body TEXT NOT NULL",
-        "payload TEXT",
-        "hash TEXT NOT NULL",
-    ),
-    "head": ("one INTEGER PRIMARY KEY CHECK (one = 1)", "entry INTEGER NOT NULL", "hash TEXT NOT NULL"),
-    "counters": (
-        "dataset TEXT NOT NULL",
-        "allowance TEXT NOT NULL",
-        "charges INTEGER NOT NULL",
-        "releases INTEGER NOT NULL",
-        "last_charge INTEGER NOT NULL",
-        "last_release INTEGER NOT NULL",
-        "PRIMARY KEY (dataset, allowance)",
-    ),
-    "unfinished": ("entry INTEGER PRIMARY KEY", "dataset TEXT NOT NULL", "allowance TEXT"),
+    "entries": "entry INTEGER PRIMARY KEY, kind TEXT NOT NULL, dataset TEXT, request TEXT, charge INTEGER, "
+    "allowance TEXT, body TEXT NOT NULL, payload TEXT, hash TEXT NOT NULL",
+    "head": "one INTEGER PRIMARY KEY CHECK (one = 1), entry INTEGER NOT NULL, hash TEXT NOT NULL",
+    "counters": "dataset TEXT NOT NULL, allowance TEXT NOT NULL, charges INTEGER NOT NULL, releases INTEGER NOT NULL, "
+    "last_charge INTEGER NOT NULL, last_release INTEGER NOT NULL, PRIMARY KEY (dataset, allowance)",
+    "unfinished": "entry INTEGER PRIMARY KEY, dataset TEXT NOT NULL, allowance TEXT",
 }
 _FIRST_HEAD = f"(1, 0, '{'0' * 64}')"
 
@@ -153,18 +137,9 @@ _SQLITE_TRIGGERS = (
     WHEN NEW.entry IS NOT OLD.entry + 1 OR NEW.hash IS NOT (SELECT hash FROM entries WHERE entry = NEW.entry)
     BEGIN SELECT RAISE(ABORT, 'the head moves with the entries only'); END
     """,
-    """
-    CREATE TRIGGER entries_stay BEFORE UPDATE ON entries
-    BEGIN SELECT RAISE(ABORT, 'entries are never altered'); END
-    """,
-    """
-    CREATE TRIGGER entries_last BEFORE DELETE ON entries
-    BEGIN SELECT RAISE(ABORT, 'entries are never deleted'); END
-    """,
-    """
-    CREATE TRIGGER head_lasts BEFORE DELETE ON head
-    BEGIN SELECT RAISE(ABORT, 'the head is never deleted'); END
-    """,
+    "CREATE TRIGGER entries_stay BEFORE UPDATE ON entries BEGIN SELECT RAISE(ABORT, 'entries are never altered'); END",
+    "CREATE TRIGGER entries_last BEFORE DELETE ON entries BEGIN SELECT RAISE(ABORT, 'entries are never deleted'); END",
+    "CREATE TRIGGER head_lasts BEFORE DELETE ON head BEGIN SELECT RAISE(ABORT, 'the head is never deleted'); END",
     """
     CREATE TRIGGER registrations_count AFTER INSERT ON entries WHEN NEW.kind IN ('register', 'allowance')
     BEGIN
@@ -188,18 +163,16 @@ _SQLITE_TRIGGERS = (
     END
     """,
 )
-_PLACE_TABLE = """
-    CREATE TABLE place (
-        one INTEGER PRIMARY KEY CHECK (one = 1),
-        file TEXT NOT NULL, directory TEXT NOT NULL, name TEXT NOT NULL, path TEXT NOT NULL
-    )
-"""
+_PLACE_TABLE = (
+    "CREATE TABLE place (one INTEGER PRIMARY KEY CHECK (one = 1), "
+    "file TEXT NOT NULL, directory TEXT NOT NULL, name TEXT NOT NULL, path TEXT NOT NULL)"
+)
 
 
 def sqlite_statements() -> Iterator[str]:
     """The statements that make an empty SQLite file a ledger without entries."""
     for table, columns in _TABLES.items():
-        yield f"CREATE TABLE {table} ({', '.join(columns)})"
+        yield f"CREATE TABLE {table} ({columns})"
     yield _PLACE_TABLE
     yield f"INSERT INTO head VALUES {_FIRST_HEAD}"  # noqa: S608
     for name, index in _INDEXES.items():
@@ -326,7 +299,7 @@ def postgres_sql(schema: str) -> str:
         "(one smallint PRIMARY KEY CHECK (one = 1), format text NOT NULL, version integer NOT NULL);"
     ]
     for table, columns in _TABLES.items():
-        text = ", ".join(columns).replace("INTEGER", "bigint").replace("TEXT", 'text COLLATE "C"')
+        text = columns.replace("INTEGER", "bigint").replace("TEXT", 'text COLLATE "C"')
         statements.append(f"CREATE TABLE {schema}.{table} ({text});")
     statements += [
         f'ALTER TABLE {schema}.entries ADD COLUMN attempt text COLLATE "C" '

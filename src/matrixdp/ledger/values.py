@@ -43,13 +43,11 @@ class Remaining:
     mu : float
         The largest Gaussian event that can still be charged.
     epsilon, delta : float
-        The same as a guarantee: a Gaussian release that is (epsilon, delta)-DP, at the `delta` of the data set,
-        still fits.
+        The same as a guarantee: a Gaussian release that is (epsilon, delta)-DP, at the data set's delta, still fits.
     reserve : Reserve
         The part of the reserve that is left.
     allowance : str, optional
-        The allowance that has this left; without one, it is the part of the data set's total that is neither spent nor
-        allotted.
+        Whose rest this is; without one, it is the part of the total that is neither spent nor allotted.
     """
 
     dataset: str
@@ -88,15 +86,9 @@ class Allowance:
 
 @dataclass(frozen=True)
 class Counts:
-    """How many charges a data set or an allowance has.
+    """Charges of a data set: how many, and how many of them have no stored release (in progress, or interrupted).
 
-    Parameters
-    ----------
-    charges : int
-    unfinished : int
-        Charges without a stored release: in progress, or interrupted.
-    last_charge, oldest_unfinished : str or None
-        Times of the last charge, and of the first one without a release.
+    `last_charge` and `oldest_unfinished` are the times of the last charge and of the first one without a release.
     """
 
     charges: int
@@ -112,21 +104,16 @@ class Summary:
     Parameters
     ----------
     registration : Registration
-    total_mu : float
-        The total of Gaussian events, rounded down.
-    spent_mu : float
-        What is spent on Gaussian events, rounded up.
+    total_mu, spent_mu : float
+        The total of Gaussian events, rounded down, and what is spent of it, rounded up.
     spent_epsilon : float
         The epsilon that a total as large as what is spent would have, at the data set's delta, rounded up. It is not a
         guarantee, since a total must be fixed before releases are chosen.
-    unspent : Remaining
-        What is not spent, whether it is allotted or not.
-    left : Remaining
-        What is neither spent nor allotted: what a charge without an allowance can use.
+    unspent, left : Remaining
+        What is not spent; and what is not allotted, either: what a charge without an allowance can use.
     allowances : tuple of Allowance
         All of them, in the order of their names.
     counts : Counts
-        How many charges there are.
     restored_from : int or None
         The last entry of the backup from which the ledger was restored, until `settle` says what was spent since.
     """

@@ -26,13 +26,7 @@ from matrixdp.adaptive.regression import hidden_std, joint_moment, solve_regress
 from matrixdp.adaptive.settings import SETTINGS, settings_for
 from matrixdp.adaptive.simulation import FAMILIES, FitOptions, fit_simulated, simulate_records, simulated_number
 from matrixdp.answers.estimate import HIDDEN, Estimate
-from matrixdp.answers.models import (
-    Regression,
-    check_components,
-    choose_predictors,
-    find_components,
-    hide_undetermined,
-)
+from matrixdp.answers.models import Regression, check_components, choose_predictors, find_components, hide_undetermined
 from matrixdp.answers.moments import correlation_from_covariance, hide_uncertain
 from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.person import Person, least_sample
@@ -176,15 +170,42 @@ class AdaptiveRelease(SavedRelease, Answering):
     def components(self, count: int | None = None, group: Any = None) -> Estimate:
         """Principal components of the standardised numbers as columns; variances in the last row."""
         _refuse_groups(None, group)
-        return fit_components(self.moment, self.names, count)
+        number, m = check_components(self.names, count), len(self.names)
+
+        def error(fit: PrivateMoment, _: Floats, covariance: Floats) -> Floats:
+            exact = _components(covariance)
+            return (_components(fit.covariance, exact[:m]) - exact)[:, :number]
+
+        names = (*self.names, "variance"), tuple(f"PC{k + 1}" for k in range(number))
+        return Estimate(_components(self.moment.covariance)[:, :number], _simulate_errors(self.moment, error), *names)
 
     def regression(self, target: str, on: Sequence[str] | None = None, group: Any = None) -> Regression:
         """Regression of one number on others, by default on all, with standard errors.
 
-        Coefficients that may be noise are close to zero (`matrixdp.adaptive.solve_regression`).
+        Coefficients that may be noise are close to zero (`matrixdp.adaptive.solve_regression`). Where records were too
+        few for learned directions, all are zero and the intercept is the private mean.
         """
         _refuse_groups(None, group)
-        return fit_regression(self.moment, self.names, target, on)
+        names = self.names
+        if target not in names:
+            raise ParameterError(f"target must be one of {', '.join(names[:20])}, got {show(target)} instead.")
+        chosen = choose_predictors(names, target, on)
+        order = np.array([names.index(name) for name in (*chosen, target)])
+
+        def error(fit: PrivateMoment, mean: Floats, covariance: Floats) -> Floats:
+            own = covariance[np.ix_(order, order)]
+            slopes = np.linalg.pinv(own[:-1, :-1], rcond=1e-9, hermitian=True) @ own[:-1, -1]
+            exact = np.append(mean[order[-1]] - slopes @ mean[order[:-1]], slopes)
+            return np.asarray(_coefficients(_select(fit, order)) - exact)
+
+        part = _select(self.moment, order)
+        coefficients = _coefficients(part)
+        sampling, explained = _sampling(part, coefficients)
+        noise = np.diagonal(part.fitted.std) * part.bounds.halfwidths**2
+        stds = np.sqrt(np.maximum(np.diagonal(part.covariance), noise))
+        bars = np.maximum(_simulate_errors(self.moment, error), hidden_std(joint_moment(part), coefficients[1:]))
+        bars[1:] = hide_undetermined(bars[1:], stds[:-1], float(stds[-1]))
+        return Regression(target, ("intercept", *chosen), coefficients, bars, sampling, explained)
 
     def _sampling_std(self, kind: str) -> Floats:
         bars = sampling_bars(self.moment)
@@ -273,12 +294,6 @@ def make_sample_release(
     """A release of a few made-up records that fill their bounds evenly, as if they were `records`. Reads no data.
 
     It is marked as a simulation; to try whether a release can be shown before anything is charged.
-
-    Examples
-    --------
-    >>> sample = make_sample_release(Bounds([0], [6]), Privacy(1, 1e-6), 100, Neighbours.REPLACE)
-    >>> sample.moment.covariance.shape, sample.records, sample.simulation
-    ((1, 1), 100, True)
     """
     made_up = np.random.default_rng(0).uniform(bounds.lower, bounds.upper, (_SAMPLE, bounds.size))
     prepared = prepare_fit(
@@ -304,30 +319,24 @@ def digest_content(content: dict[str, Any]) -> str:
 def check_adaptive(release: AdaptiveRelease) -> None:
     """Raise a `ParameterError` unless the parts of a release fit together: steps, guarantee, shapes and ranges."""
     moment, fitted = release.moment, release.moment.fitted
-    d = moment.bounds.size
+    d, steps, spent = moment.bounds.size, moment.steps, moment.mu**2
     for field in fields(fitted):
         value = np.asarray(getattr(fitted, field.name))
         shape = (d,) if field.name in _VECTORS else () if field.name in _SCALARS else (d, d)
         _require(value.shape == shape, f"{field.name} must have the shape {shape}")
         _require(bool(np.isfinite(value).all()), f"{field.name} must be finite")
-    covariance = fitted.covariance
+    covariance, shares = fitted.covariance, [(step.mu / moment.privacy.mu) ** 2 for step in steps]
     _require(bool(np.allclose(covariance, covariance.T, rtol=1e-9, atol=1e-12)), "covariance must be symmetric")
     _require(float(np.linalg.eigvalsh(covariance)[0]) >= -1e-9 * d, "covariance must be positive semidefinite")
     _require(bool((np.diagonal(covariance) <= 1 + 1e-9).all()), "variances must be possible within the bounds")
     _require(bool((np.abs(fitted.mean) <= 1).all()), "means must be within the bounds")
     _require(bool((fitted.std >= 0).all() and (fitted.mean_std >= 0).all()), "error bars must not be negative")
-    _check_steps(moment)
-
-
-def _check_steps(moment: PrivateMoment) -> None:
-    """Raise unless the steps make up what was spent, and that is within the guarantee."""
-    total = sum(step.mu**2 for step in moment.steps)
-    _require(bool(moment.steps) and all(step.mu > 0 and step.releases > 0 for step in moment.steps), "steps must cost")
-    _require(abs(total - moment.mu**2) <= 1e-9 * moment.mu**2, "mu must be what the steps spent together")
+    _require(bool(steps) and all(step.mu > 0 and step.releases > 0 for step in steps), "steps must cost")
+    total = sum(step.mu**2 for step in steps)
+    _require(abs(total - spent) <= 1e-9 * spent, "mu must be what the steps spent together")
     _require(0 < moment.mu <= moment.privacy.mu, "mu must be within the guarantee")
-    for step in moment.steps:
-        share = (step.mu / moment.privacy.mu) ** 2
-        _require(abs(step.share - share) <= 1e-9 * share, "shares must be those of the steps")
+    told = zip(steps, shares, strict=True)
+    _require(all(abs(step.share - share) <= 1e-9 * share for step, share in told), "shares must be those of the steps")
 
 
 def _require(holds: bool, rule: str) -> None:
@@ -335,49 +344,13 @@ def _require(holds: bool, rule: str) -> None:
         raise ParameterError(f"{rule}; the text was altered.")
 
 
-def fit_components(moment: PrivateMoment, names: tuple[str, ...], count: int | None = None) -> Estimate:
-    """Principal components of the standardised numbers, of shape (m + 1, count); variances in the last row."""
-    number, m = check_components(names, count), len(names)
+def _components(covariance: Floats, reference: Floats | None = None) -> Floats:
+    """Components of the correlations and, in the last row, their variances, of shape (m + 1, m).
 
-    def error(fit: PrivateMoment, mean: Floats, covariance: Floats) -> Floats:  # noqa: ARG001
-        exact = _components(covariance, m)
-        return (_components(fit.covariance, m, exact[:-1]) - exact)[:, :number]
-
-    columns = tuple(f"PC{k + 1}" for k in range(number))
-    value = _components(moment.covariance, number)
-    return Estimate(value, _simulate_errors(moment, error), (*names, "variance"), columns)
-
-
-def _components(covariance: Floats, number: int, reference: Floats | None = None) -> Floats:
-    """Components of the correlations and their variances; signs are those of `reference`, or of the largest entry."""
-    correlation = correlation_from_covariance(covariance, undefined=0.0)
-    values, vectors = find_components(correlation, reference)
-    return np.vstack([vectors, np.maximum(values, 0.0)])[:, :number]
-
-
-def fit_regression(
-    moment: PrivateMoment, names: tuple[str, ...], target: str, on: Sequence[str] | None = None
-) -> Regression:
-    """Regression of one number on others, with the error of privacy and of sampling in each coefficient.
-
-    Where records were too few for learned directions, coefficients are zero and the intercept is the private mean.
+    Signs are those of `reference`, or of the largest entry.
     """
-    if target not in names:
-        raise ParameterError(f"target must be one of {', '.join(names[:20])}, got {show(target)} instead.")
-    chosen = choose_predictors(names, target, on)
-    order = np.array([names.index(name) for name in (*chosen, target)])
-
-    def error(fit: PrivateMoment, mean: Floats, covariance: Floats) -> Floats:
-        exact = _least_squares(mean[order], covariance[np.ix_(order, order)])
-        return _coefficients(_select(fit, order)) - exact
-
-    part = _select(moment, order)
-    coefficients = _coefficients(part)
-    sampling, explained = _sampling(part, coefficients)
-    stds = np.sqrt(np.maximum(np.diagonal(part.covariance), np.diagonal(part.fitted.std) * part.bounds.halfwidths**2))
-    privacy_std = np.maximum(_simulate_errors(moment, error), hidden_std(joint_moment(part), coefficients[1:]))
-    privacy_std[1:] = hide_undetermined(privacy_std[1:], stds[:-1], float(stds[-1]))
-    return Regression(target, ("intercept", *chosen), coefficients, privacy_std, sampling, explained)
+    values, vectors = find_components(correlation_from_covariance(covariance, undefined=0.0), reference)
+    return np.vstack([vectors, np.maximum(values, 0.0)])
 
 
 def _select(moment: PrivateMoment, order: NDArray[np.intp]) -> PrivateMoment:
@@ -395,12 +368,6 @@ def _coefficients(moment: PrivateMoment) -> Floats:
     """Intercept and slopes for the last column."""
     slopes, intercept = solve_regression(moment, 1)
     return np.concatenate([intercept, slopes[0]])
-
-
-def _least_squares(mean: Floats, covariance: Floats) -> Floats:
-    """Intercept and slopes of the last column, without noise."""
-    slopes = np.linalg.pinv(covariance[:-1, :-1], rcond=1e-9, hermitian=True) @ covariance[:-1, -1]
-    return np.concatenate([[mean[-1] - slopes @ mean[:-1]], slopes])
 
 
 def _sampling(moment: PrivateMoment, coefficients: Floats) -> tuple[Floats, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,6 @@ from matrixdp.checks import to_floats
 from matrixdp.display import format_number, interval, load_pandas, render_card, render_facts, render_table
 from matrixdp.errors import ParameterError, show
 from matrixdp.plots import BLUE, GREY, ORANGE, open_axes
-from matrixdp.release.released import to_host
 from matrixdp.types import Floats
 
 NOT_PRIVATE = "Not private: this table shows true values. Use it with data that need no protection."
@@ -56,14 +56,12 @@ class Comparison:
     @property
     def coverage(self) -> float:
         """Share of the entries with noise that their error bars cover; NaN if there are none."""
-        known = self.covered[np.isfinite(self.covered)]
-        return float(known.mean()) if known.size else float("nan")
+        return _mean_of_known(self.covered)
 
     @property
     def rmse(self) -> float:
         """Root mean square error over the entries that were released."""
-        known = self.error[np.isfinite(self.error)]
-        return float(np.sqrt(np.mean(known**2))) if known.size else float("nan")
+        return math.sqrt(_mean_of_known(self.error**2))
 
     def to_frame(self) -> Any:
         """A pandas data frame with row, column, true, released, error, std, low, high and covered."""
@@ -133,7 +131,13 @@ def compare(release: Any, non_private: ArrayLike, *, answer: str | None = None, 
             "release must be a simulation: beside true numbers, a release of private data protects nothing. Make it "
             "from data that need no protection, with simulation=True."
         )
-    value, std, rows, columns = _read_answer(release, answer)
+    answer = answer or ("matrix" if hasattr(release, "matrix") else "covariance")
+    if answer not in _ANSWERS or not hasattr(release, answer):
+        known = ", ".join(name for name in _ANSWERS if hasattr(release, name))
+        raise ParameterError(f"answer must be one of {known} for this release, got {show(answer)} instead.")
+    found = release._numbers() if answer == "matrix" else getattr(release, answer)()
+    value, std, rows, columns = found.value, found.std, found.rows, found.columns
+    std = np.broadcast_to(np.nan if std is None else std, value.shape)
     true = to_floats(non_private, "non_private")
     if true.shape != value.shape and true.shape != (*value.shape, 1) and (*true.shape, 1) != value.shape:
         raise ParameterError(f"non_private must have the shape {value.shape} of the answer, got {true.shape} instead.")
@@ -147,15 +151,6 @@ def compare(release: Any, non_private: ArrayLike, *, answer: str | None = None, 
     return Comparison(*names, true[i, j], value[i, j], std[i, j], level)
 
 
-def _read_answer(release: Any, answer: str | None) -> tuple[Floats, Floats, tuple[str, ...], tuple[str, ...]]:
-    """Values, error bars and names of what is compared."""
-    answer = answer or ("matrix" if hasattr(release, "matrix") else "covariance")
-    if answer not in _ANSWERS or not hasattr(release, answer):
-        known = ", ".join(name for name in _ANSWERS if hasattr(release, name))
-        raise ParameterError(f"answer must be one of {known} for this release, got {show(answer)} instead.")
-    if answer == "matrix":
-        matrix, std = to_host(release.matrix), getattr(release, "std", None)
-        bars = np.full(matrix.shape, np.nan) if std is None else np.broadcast_to(std, matrix.shape)
-        return matrix, bars, *release.entry_names
-    found = getattr(release, answer)()
-    return found.value, found.std, found.rows, found.columns
+def _mean_of_known(values: Floats) -> float:
+    known = values[np.isfinite(values)]
+    return float(known.mean()) if known.size else float("nan")

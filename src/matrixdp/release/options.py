@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from matrixdp.errors import ParameterError, show
@@ -58,34 +58,20 @@ _LARGEST_WEIGHT = 1e12
 _LEAST_SHARE = 1e-6
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Option:
-    """One option of a request.
+    """One option of a request: the field `name` of `Request`.
 
-    Attributes
-    ----------
-    name : str
-        Of the field of `Request`.
-    kind : 'number', 'integer', 'choice', 'name', 'names', 'weights', 'text' or 'file'
-        'names' are several, separated by commas; 'weights' are ``NAME=NUMBER,...``.
-    help : str
-    default : optional
-    required : bool
-    choices : tuple of str
-        Of a 'choice'.
-    flag : str
-        Its name on the command line and in JSON, where it is not `name`.
-    metavar : str
-        What stands for its value in help.
-    questions : tuple of str
-        Those that take it; by default all.
-    at_least, at_most, above, below : float
-        Limits of a number.
+    Its `kind` is 'number', 'integer', 'choice' (of `choices`), 'name', 'names' (separated by commas), 'weights'
+    (``NAME=NUMBER,...``), 'text' or 'file'. `flag` is its name on the command line and in JSON, where it is not `name`;
+    `metavar` stands for its value in help; `questions` are those that take it, by default all. The last four are limits
+    of a number.
     """
 
     name: str
     kind: str
     help: str
+    _: KW_ONLY
     default: Any = None
     required: bool = False
     choices: tuple[str, ...] = ()
@@ -158,133 +144,115 @@ class Option:
 
 
 OPTIONS = (
+    Option("question", "choice", "What to release.", flag="query", choices=tuple(QUESTIONS), required=True),
+    Option("epsilon", "number", "Privacy loss, greater than 0.", required=True, above=0),
     Option(
-        name="question", flag="query", kind="choice", choices=tuple(QUESTIONS), required=True, help="What to release."
-    ),
-    Option(name="epsilon", kind="number", required=True, above=0, help="Privacy loss, greater than 0."),
-    Option(
-        name="delta",
-        kind="number",
+        "delta",
+        "number",
+        "Probability of a larger loss; choose it well below 1/records.",
         required=True,
         above=0,
         below=1,
-        help="Probability of a larger loss; choose it well below 1/records.",
     ),
     Option(
-        name="records",
-        kind="integer",
+        "records",
+        "integer",
+        "Public number of records. [default: from the schema; release can also count the rows]",
         at_least=1,
-        help="Public number of records. [default: from the schema; release can also count the rows]",
     ),
     Option(
-        name="neighbours",
-        kind="choice",
+        "neighbours",
+        "choice",
+        "Whether one record (or person) is replaced, or comes and goes. [default: replace; add-remove for graphs]",
         choices=NEIGHBOURS,
-        help="Whether one record (or person) is replaced, or comes and goes. [default: replace; add-remove for graphs]",
     ),
     Option(
-        name="person",
-        kind="name",
+        "person",
+        "name",
+        "Protect each person with all their rows: the column that says whose a row is. [default: protect rows]",
         metavar="COLUMN",
-        help="Protect each person with all their rows: the column that says whose a row is. [default: protect rows]",
     ),
     Option(
-        name="rows",
+        "rows",
+        "integer",
+        "Let each row count, up to K rows a person. [default: each person counts once]",
         flag="rows-per-person",
-        kind="integer",
         at_least=1,
         metavar="K",
-        help="Let each row count, up to K rows a person. [default: each person counts once]",
     ),
     Option(
-        name="importance",
-        kind="weights",
+        "importance",
+        "weights",
+        "Weight of a feature's squared error, relative to its range; 1 for features that are not named.",
         metavar="NAME=NUMBER,...",
         at_least=1 / _LARGEST_WEIGHT,
         at_most=_LARGEST_WEIGHT,
-        help="Weight of a feature's squared error, relative to its range; 1 for features that are not named.",
     ),
     Option(
-        name="directions",
-        kind="file",
+        "directions",
+        "file",
+        "Axes of the noise: the features; principal directions, learned privately in the units of the data (for "
+        "features with similar ranges); or a NPY or CSV file.",
         default="standard",
         metavar="standard|learned|FILE",
-        help="Axes of the noise: the features; principal directions, learned privately in the units of the data (for "
-        "features with similar ranges); or a NPY or CSV file.",
     ),
     Option(
-        name="directions_share",
-        kind="number",
+        "directions_share",
+        "number",
+        "Share of the budget that is spent on learning directions.",
         default=0.2,
         at_least=_LEAST_SHARE,
         at_most=1 - _LEAST_SHARE,
-        help="Share of the budget that is spent on learning directions.",
     ),
     Option(
-        name="calibration",
-        kind="choice",
+        "calibration",
+        "choice",
+        "How the size of the noise is determined; all but 'exact' are the paper's.",
         choices=CALIBRATIONS,
         default="exact",
-        help="How the size of the noise is determined; all but 'exact' are the paper's.",
     ),
-    Option(name="columns", kind="names", metavar="NAME,...", help="Columns of the schema to release. [default: all]"),
+    Option("columns", "names", "Columns of the schema to release. [default: all]", metavar="NAME,..."),
     Option(
-        name="by",
-        kind="names",
+        "by",
+        "names",
+        "Categories: the same for each of their levels, for the same epsilon. For everything, means, table, "
+        "covariance and correlation.",
         metavar="NAME,...",
         questions=GROUPED,
-        help="Categories: the same for each of their levels, for the same epsilon. For everything, means, table, "
-        "covariance and correlation.",
     ),
+    Option("cells", "names", "The two columns that --query table and counts tabulate.", metavar="ROWS,COLUMNS"),
+    Option("points", "file", "Public points for --query gram: a table or a NPY file."),
+    Option("kernel", "choice", "Kernel of --query gram.", choices=KERNELS, default="gaussian"),
+    Option("bandwidth", "number", "Bandwidth of the kernel, in units of half the width of the bounds.", default=1.0),
     Option(
-        name="cells",
-        kind="names",
-        metavar="ROWS,COLUMNS",
-        help="The two columns that --query table and counts tabulate.",
-    ),
-    Option(name="points", kind="file", help="Public points for --query gram: a table or a NPY file."),
-    Option(name="kernel", kind="choice", choices=KERNELS, default="gaussian", help="Kernel of --query gram."),
-    Option(
-        name="bandwidth",
-        kind="number",
-        default=1.0,
-        help="Bandwidth of the kernel, in units of half the width of the bounds.",
-    ),
-    Option(
-        name="method",
-        kind="choice",
+        "method",
+        "choice",
+        "For means, covariance, correlation, components and regression: an adaptive fit, a plain release, or the "
+        "one that is expected to be more accurate.",
         choices=METHODS,
         default="auto",
         questions=FITTED,
-        help="For means, covariance, correlation, components and regression: an adaptive fit, a plain release, or the "
-        "one that is expected to be more accurate.",
     ),
+    Option("target", "name", "The number that --query regression explains.", metavar="NAME", questions=("regression",)),
     Option(
-        name="target",
-        kind="name",
-        metavar="NAME",
-        questions=("regression",),
-        help="The number that --query regression explains.",
-    ),
-    Option(
-        name="on",
-        kind="names",
+        "on",
+        "names",
+        "The columns that explain it. [default: all others]",
         metavar="NAME,...",
         questions=("regression",),
-        help="The columns that explain it. [default: all others]",
     ),
     Option(
-        name="missing",
-        kind="choice",
+        "missing",
+        "choice",
+        "Stop at empty, NaN and infinite entries, or replace them by the middle of their bounds.",
         choices=MISSING,
         default="error",
-        help="Stop at empty, NaN and infinite entries, or replace them by the middle of their bounds.",
     ),
     Option(
-        name="id",
+        "id",
+        "name",
+        "An id. A second run with the same id and options returns the same release at no cost.",
         flag="request",
-        kind="name",
-        help="An id. A second run with the same id and options returns the same release at no cost.",
     ),
 )
 OPTION = {option.name: option for option in OPTIONS}
@@ -308,14 +276,9 @@ def parse_options(values: Mapping[str, Any], *, allowed: Iterable[str] = tuple(O
     for option in known.values():
         if option.required and option.name not in given:
             raise option.error("must be given.")
-    require_target(given.get("question"), given.get("target"))
-    return {name: OPTION[name].parse(value) for name, value in given.items()}
-
-
-def require_target(question: Any, target: Any) -> None:
-    """Raise a `ParameterError` for a report of a regression that does not name what is explained."""
-    if question == "regression" and target is None:
+    if given.get("question") == "regression" and given.get("target") is None:
         raise ParameterError("«target» must be given for «question» regression: the number that is explained.")
+    return {name: OPTION[name].parse(value) for name, value in given.items()}
 
 
 def name_option(name: str) -> str:

@@ -208,13 +208,14 @@ def _synchronise_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def write_file(path: Path, text: str, *, option: str, overwrite: bool = True) -> None:
-    """Write a text file completely or not at all; `option` is the one that named it, for error messages."""
+def write_file(path: Path, text: str, *, option: str = "", overwrite: bool = True) -> None:
+    """Write a text file completely or not at all; `option` of the command line named it, for error messages."""
+    name = f"--{option}" if option else "path"
     if not overwrite and path.exists():
-        raise ParameterError(f"--{option}: {path} already exists. Choose another name, or add --force.")
+        raise ParameterError(f"{name}: {path} already exists. Choose another name, or add --force.")
+    temporary = path.with_name(f".{uuid.uuid4().hex}")  # short: the name itself may be as long as names can be
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(f".{uuid.uuid4().hex}")  # short: the name itself may be as long as names can be
         try:
             with temporary.open("x", encoding="utf-8") as file:
                 file.write(text)
@@ -222,4 +223,4 @@ def write_file(path: Path, text: str, *, option: str, overwrite: bool = True) ->
         finally:
             temporary.unlink(missing_ok=True)
     except OSError as error:
-        raise ParameterError(f"--{option}: {path} cannot be written: {error.strerror or error}.") from None
+        raise ParameterError(f"{name}: {path} cannot be written: {error.strerror or error}.") from None

@@ -24,14 +24,7 @@ from matrixdp.noise import Stream
 from matrixdp.privacy import Privacy, check_privacy
 from matrixdp.queries import Identity, MatrixQuery, SecondMoment
 from matrixdp.queries.base import OfQuery, check_answer, check_query
-from matrixdp.release.charging import (
-    Price,
-    check_chargeable,
-    digest,
-    list_read_options,
-    make_once,
-    open_account,
-)
+from matrixdp.release.charging import Price, check_chargeable, digest, list_read_options, make_once, open_account
 from matrixdp.release.released import MatrixRelease
 from matrixdp.release.result import Release
 from matrixdp.serialise import from_json_content, to_json_content

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,6 +27,7 @@ from matrixdp.errors import ParameterError, show
 from matrixdp.plots import MOST_SIDE, plot_matrix
 from matrixdp.privacy import Neighbours, Privacy, Unit, describe_guarantee
 from matrixdp.queries import MatrixQuery
+from matrixdp.release.output_folder import write_file
 from matrixdp.types import Floats
 
 SIMULATION = "A simulation that protects nothing: anyone who knows the seed can subtract the noise."
@@ -134,15 +134,7 @@ class SavedRelease(Released):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the release to a file as JSON, which `matrixdp.load` reads; the file appears when it is complete."""
-        place = Path(path)
-        draft = place.with_name(f".{uuid.uuid4().hex}")
-        try:
-            draft.write_text(self.to_json(), encoding="utf-8")
-            draft.replace(place)
-        except OSError as error:
-            raise ParameterError(f"path: {place} cannot be written: {error.strerror or error}.") from None
-        finally:
-            draft.unlink(missing_ok=True)
+        write_file(Path(path), self.to_json())
 
     @classmethod
     def from_json(cls, text: str) -> Self:

@@ -15,15 +15,7 @@ from matrixdp.domain.schema import Schema
 from matrixdp.domain.schema_file import as_schema
 from matrixdp.errors import ParameterError, show
 from matrixdp.privacy import Neighbours, Privacy
-from matrixdp.release.options import (
-    ANSWERED,
-    GRAPHS,
-    OPTION,
-    OPTIONS,
-    PER_RECORD,
-    Option,
-    parse_options,
-)
+from matrixdp.release.options import ANSWERED, GRAPHS, OPTION, OPTIONS, PER_RECORD, Option, parse_options
 
 _SHOWN = 6  # names in a message
 
@@ -92,13 +84,24 @@ class Request:
         if self.schema is not None:  # a stored request gets its schema later
             self._set("schema", as_schema(self.schema))
         for name in ("columns", "by", "cells", "on"):
-            self._set(name, _as_names(name, getattr(self, name)))
+            value = getattr(self, name)
+            if isinstance(value, str):
+                raise ParameterError(f"«{name}» must be a list of columns, got a text instead.")
+            self._set(name, None if value is None else tuple(value))
         if isinstance(self.importance, Mapping):
             self._set("importance", tuple(self.importance.items()))
         check_flag(self.clip, "clip")
         for option in OPTIONS:
             _check_option(option, getattr(self, option.name))
-        self._refuse_unused()
+        if self.columns is not None and (self.question in GRAPHS or self.question == "counts"):
+            raise ParameterError(f"«columns» must be left out for «question» {self.question}.")
+        for option in OPTIONS:
+            needless = option.questions and self.question not in option.questions
+            if needless and getattr(self, option.name) != option.default:
+                raise ParameterError(
+                    f"«{option.name}» must be left out for «question» {self.question}; it is for "
+                    f"{', '.join(option.questions)}."
+                )
 
     def _set(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
@@ -117,21 +120,6 @@ class Request:
             for name, value in given.items()
             if value is not defaults[name] and value != defaults[name]
         }
-
-    def _refuse_unused(self) -> None:
-        """Raise a `ParameterError` for an option that the question has no use for."""
-        if self.columns is not None and (self.question in GRAPHS or self.question == "counts"):
-            raise ParameterError(f"«columns» must be left out for «question» {self.question}.")
-        for option in OPTIONS:
-            if (
-                option.questions
-                and self.question not in option.questions
-                and getattr(self, option.name) != option.default
-            ):
-                raise ParameterError(
-                    f"«{option.name}» must be left out for «question» {self.question}; it is for "
-                    f"{', '.join(option.questions)}."
-                )
 
     @cached_property
     def privacy(self) -> Privacy:
@@ -177,24 +165,19 @@ class Request:
                     '"node" and max_degree in [graph] of the schema.'
                 )
             return None
-        schema, given, rows = self.schema, self.schema.person, self.rows
-        if self.person is not None and given is not None and self.person != given.column:
-            raise ParameterError(
-                f"«person» must be {given.column!r}, as {schema.path} says in [person], got {self.person!r} instead. "
-                "Leave it out, or change the schema."
-            )
-        column = self.person if given is None else given.column
+        schema, given = self.schema, self.schema.person
+        column, rows = (None, None) if given is None else (given.column, given.rows)
+        for name, public, asked in (("person", column, self.person), ("rows", rows, self.rows)):
+            if asked is not None and public is not None and asked != public:
+                raise ParameterError(
+                    f"«{name}» must be {public!r}, as {schema.path} says in [person], got {asked!r} instead. Leave it "
+                    "out, or change the schema."
+                )
+        column, rows = column or self.person, rows or self.rows
         if column is None:
             if rows is not None:
                 raise ParameterError("«person» must be given with «rows»: the column that says whose a row is.")
             return None
-        if given is not None and given.rows is not None:
-            if rows not in (None, given.rows):
-                raise ParameterError(
-                    f"«rows» must be {given.rows}, as {schema.path} says in [person], got {rows} instead. Leave it "
-                    "out, or change the schema."
-                )
-            rows = given.rows
         if schema.columns is not None and column in schema.columns.names:
             raise ParameterError(
                 f"{schema.path}: column {column!r} says whose each row is, and cannot be released as well. Remove it "
@@ -293,14 +276,6 @@ class Request:
                     f"must be positive, from {option.at_least:g} to {option.at_most:g}, for every feature."
                 )
         return pairs
-
-
-def _as_names(name: str, value: Any) -> tuple[str, ...] | None:
-    if value is None or isinstance(value, tuple):
-        return value
-    if isinstance(value, str):
-        raise ParameterError(f"«{name}» must be a list of columns, got a text instead.")
-    return tuple(value)
 
 
 def _check_option(option: Option, value: Any) -> None:

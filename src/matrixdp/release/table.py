@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from matrixdp.domain.bounds import Bounds
-from matrixdp.domain.columns import Columns, Number
 from matrixdp.domain.person import Person
 from matrixdp.domain.schema import Schema
-from matrixdp.domain.schema_file import read_schema
+from matrixdp.domain.schema_file import as_schema
 from matrixdp.errors import ParameterError
 from matrixdp.ledger import Ledger
 from matrixdp.noise import Stream
 from matrixdp.privacy import Privacy, check_privacy, warn_large_delta
-from matrixdp.queries import Moments
 from matrixdp.records import is_out_of_core, open_records, read_array
 from matrixdp.release.adaptive_release import AdaptiveRelease
 from matrixdp.release.charging import open_account
 from matrixdp.release.dataset import DatasetRelease
-from matrixdp.release.plan import Plan, plan
+from matrixdp.release.plan import plan
 from matrixdp.release.request import Request
 from matrixdp.release.result import Release
 from matrixdp.release.run import count_units, run
@@ -102,13 +98,19 @@ def release_table(
         options |= {"person": person.column, "rows": person.rows}
     asked = Request(schema=parsed, question=question, epsilon=budget.epsilon, delta=budget.delta, id=request, **options)
     account = open_account(ledger, dataset, request, allowance, stream=stream, simulation=simulation)
-    opened = _open(data, parsed, named, workers)
-    made = plan(asked, lambda: count_units(asked, opened))
+    if is_out_of_core(data):
+        data = open_records(data, workers=workers, rules=parsed.rules)
+    elif not named:
+        data = read_array(data, len(parsed.require_columns().names))
+    made = plan(asked, lambda: count_units(asked, data))
     if made.in_files:
         raise ParameterError("«question» identity of so many records is released as files: use release_dataset.")
     if not simulation and made.records is not None:
         warn_large_delta(budget, made.records)
-    outcome = run(made if named else _without_names(made), opened, account, stream=stream, simulation=simulation)
+    if not named and made.adaptive and not made.targets:  # a target is found by its number
+        query: Any = made.query
+        made = replace(made, query=replace(query, bounds=replace(made.bounds, names=None)))
+    outcome = run(made, data, account, stream=stream, simulation=simulation)
     assert not isinstance(outcome.release, DatasetRelease)
     return outcome.release
 
@@ -126,39 +128,8 @@ def _parse_privacy(privacy: Any, epsilon: float | None, delta: float | None) -> 
 
 def _parse_schema(schema: Any) -> tuple[Schema, bool]:
     """The schema, and whether its columns have names of their own; otherwise they are numbered."""
-    if isinstance(schema, str | os.PathLike):
-        return read_schema(Path(schema)), True
-    if isinstance(schema, Schema):
-        return schema, True
-    if isinstance(schema, Mapping):
-        return Schema(Columns.from_dict(schema), path=Path("columns")), True
-    if isinstance(schema, Columns):
-        return Schema(schema, path=Path("columns")), True
     if isinstance(schema, tuple) and len(schema) == 2:
         schema = Bounds(*schema)
-    if not isinstance(schema, Bounds):
-        raise ParameterError(
-            "schema must be Bounds, a pair (lower, upper), Columns, a dict, a Schema or the path of a schema file: "
-            f"what the values can be, never taken from the data. Got {type(schema).__name__} instead.",
-            parameter="schema",
-        )
-    names = schema.names or tuple(map(str, range(schema.size)))
-    limits = zip(names, schema.lower.tolist(), schema.upper.tolist(), strict=True)
-    columns = Columns([Number(*one) for one in limits])
-    return Schema(columns, radius=schema.radius, path=Path("bounds")), schema.names is not None
-
-
-def _open(data: Any, schema: Schema, named: bool, workers: Any) -> Any:
-    """The data: files opened as the schema says; columns without names in memory by their positions."""
-    if is_out_of_core(data):
-        return open_records(data, workers=workers, rules=schema.rules)
-    return data if named else read_array(data, len(schema.require_columns().names))
-
-
-def _without_names(made: Plan) -> Plan:
-    """The plan of a fit of columns without names; with a target they are numbered."""
-    if not made.adaptive or made.targets:
-        return made
-    query = made.query
-    assert isinstance(query, Moments)
-    return replace(made, query=replace(query, bounds=replace(query.bounds, names=None)))
+    if isinstance(schema, Bounds) and schema.names is None:
+        return as_schema(replace(schema, names=tuple(map(str, range(schema.size))))), False
+    return as_schema(schema), True

@@ -11,8 +11,7 @@ from starlette.responses import FileResponse, JSONResponse, Response
 
 from matrixdp.ledger import Allowance, Charge
 from matrixdp.ledger.events import event_to_json
-from matrixdp.privacy import Privacy
-from matrixdp.studio.datasets import Dataset
+from matrixdp.studio.datasets import Dataset, TableColumn
 from matrixdp.studio.requests import ReleaseSpec, Status, StoredRequest, describe_options
 from matrixdp.studio.roles import Viewer
 from matrixdp.studio.security import API, CurrentStudio, CurrentViewer
@@ -177,14 +176,6 @@ class RequestState(BaseModel):
         return cls(**vars(request), release=request.spec.to_mapping(), message=request.explain(viewer))
 
 
-class Column(BaseModel):
-    """A column of a table; its type is unknown for CSV."""
-
-    name: str
-    type: str | None
-    nullable: bool
-
-
 class SchemaText(BaseModel):
     """The schema of a table; null if there is none yet."""
 
@@ -292,9 +283,9 @@ def list_tables(studio: CurrentStudio) -> list[str]:
 
 
 @router.get("/tables/{table}")
-def list_columns(table: str, studio: CurrentStudio) -> list[Column]:
+def list_columns(table: str, studio: CurrentStudio) -> list[TableColumn]:
     """The columns of a table."""
-    return [Column(**vars(column)) for column in studio.tables.columns(table)]
+    return studio.tables.columns(table)
 
 
 @router.get("/tables/{table}/schema")
@@ -327,14 +318,13 @@ def forecast(body: NewForecast, studio: CurrentStudio) -> ForecastState:
     with studio.datasets.open_ledger() as ledger:
         left = preview_ledger(ledger, body.dataset, found.plan, spec.allowance)
     choice = found.plan.choice
-    tables = [vars(table) | {"std": table.std.tolist()} for table in found.tables]
     return ForecastState(
         method="plain" if choice is None else choice.method,
         reason="" if choice is None else choice.reason,
-        mu=Privacy(spec.epsilon, spec.delta).mu,
+        mu=spec.privacy.mu,
         epsilon_left=left.before,
         epsilon_left_after=left.after,
-        tables=[ForecastTable(**table) for table in tables],
+        tables=[ForecastTable(**vars(table) | {"std": table.std.tolist()}) for table in found.tables],
     )
 
 
@@ -373,16 +363,16 @@ def refuse(request_id: str, body: Refusal, viewer: CurrentViewer, studio: Curren
 @router.get("/results")
 def list_results(viewer: CurrentViewer, studio: CurrentStudio) -> list[RequestState]:
     """All requests that are released, by anybody, the latest first."""
-    return [RequestState.of(found, viewer) for found in studio.results.list_all(viewer)]
+    return [RequestState.of(found, viewer) for found in studio.results.list_all()]
 
 
 @router.get("/results/{request_id}")
-def list_files(request_id: str, viewer: CurrentViewer, studio: CurrentStudio) -> list[str]:
+def list_files(request_id: str, studio: CurrentStudio) -> list[str]:
     """The names of a release's files."""
-    return studio.results.files(viewer, request_id)
+    return studio.results.files(request_id)
 
 
 @router.get("/results/{request_id}/files/{name}", response_class=FileResponse)
-def read_file(request_id: str, name: str, viewer: CurrentViewer, studio: CurrentStudio) -> FileResponse:
+def read_file(request_id: str, name: str, studio: CurrentStudio) -> FileResponse:
     """One of a release's files, such as ``release.json``."""
-    return FileResponse(studio.results.path(viewer, request_id, name), filename=name)
+    return FileResponse(studio.results.path(request_id, name), filename=name)

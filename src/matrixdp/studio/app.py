@@ -10,7 +10,6 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 import uvicorn
 from fastapi import APIRouter, Depends, FastAPI, Request
@@ -32,29 +31,40 @@ from matrixdp.version import __version__
 
 _LOG = logging.getLogger("matrixdp.studio")
 _LEDGER_PROBLEM = "the ledger cannot be used at the moment. A curator sees why."
-EARLY = ("matrixdp.studio.security", "matrixdp.studio.dataset_page")
-LATE = (
-    "matrixdp.studio.schema_page",
-    "matrixdp.studio.design_page",
-    "matrixdp.studio.request_page",
-    "matrixdp.studio.result_page",
-    "matrixdp.studio.api",
-)
+EARLY = ("security", "dataset_page")
+LATE = ("schema_page", "design_page", "request_page", "result_page", "api")
 _EARLY_PATHS = ("/", "/enter", "/leave", "/datasets")
-_PAUSE = 0.5  # seconds
+_PAUSE = 0.5  # seconds in which the first page is answered undisturbed
 
 
 def create_app(settings: Settings, *, quick: bool = False) -> FastAPI:
     """The application for these settings; its services are ``app.state.studio``.
 
-    With `quick`, routes that are slow to import are added when it has started.
+    With `quick`, routes that are slow to import are added when it has started; a request for one waits for it.
     """
-    studio, late = Studio(settings), LateRoutes(LATE if quick else ())
+    studio, waiting, lock = Studio(settings), [LATE] if quick else [], asyncio.Lock()
+
+    async def add_late(pause: float = 0.0) -> None:
+        await asyncio.sleep(pause)
+        async with lock:
+            while waiting:
+                for router in await asyncio.to_thread(import_routers, waiting[0]):
+                    app.include_router(router)
+                waiting.pop()
+
+    def wait_for_late(inner: ASGIApp) -> ASGIApp:
+        async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+            path = scope.get("path", "")
+            if waiting and scope["type"] == "http" and path not in _EARLY_PATHS and not path.startswith("/static/"):
+                await add_late()
+            await inner(scope, receive, send)
+
+        return answer
 
     @asynccontextmanager
-    async def run(app: FastAPI) -> AsyncIterator[None]:
+    async def run(_app: FastAPI) -> AsyncIterator[None]:
         studio.runner.start()
-        loading = asyncio.create_task(late.add_soon(app))
+        loading = asyncio.create_task(add_late(_PAUSE))
         yield
         loading.cancel()
         studio.runner.stop()
@@ -67,10 +77,7 @@ def create_app(settings: Settings, *, quick: bool = False) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         dependencies=[Depends(authorise), Depends(check_form)],
-        middleware=[
-            Middleware(Guard, settings=settings, answer_error=_answer_error),
-            Middleware(late.make_middleware(_is_early)),
-        ],
+        middleware=[Middleware(Guard, settings=settings, answer_error=_answer_error), Middleware(wait_for_late)],
     )
     app.state.studio = studio
     for router in import_routers(EARLY if quick else EARLY + LATE):
@@ -81,54 +88,9 @@ def create_app(settings: Settings, *, quick: bool = False) -> FastAPI:
     return app
 
 
-def _is_early(path: str) -> bool:
-    return path in _EARLY_PATHS or path.startswith("/static/")
-
-
-class LateRoutes:
-    """Adds the routers of some modules to an app once they are imported; a request for their addresses waits for it.
-
-    Parameters
-    ----------
-    modules : sequence of str
-        Modules with a `router` each.
-    """
-
-    def __init__(self, modules: Sequence[str]) -> None:
-        self._modules = modules
-        self._lock = asyncio.Lock()
-        self._loaded = False
-
-    async def add_soon(self, app: FastAPI) -> None:
-        """Add the routers after a pause, in which the first page is answered undisturbed."""
-        await asyncio.sleep(_PAUSE)
-        await self.add_to(app)
-
-    async def add_to(self, app: FastAPI) -> None:
-        """Import the modules in another thread, and add their routers."""
-        async with self._lock:
-            if not self._loaded:
-                for router in await asyncio.to_thread(import_routers, self._modules):
-                    app.include_router(router)
-                self._loaded = True
-
-    def make_middleware(self, is_early: Callable[[str], bool]) -> Callable[[ASGIApp], ASGIApp]:
-        """Middleware that lets requests for paths that are not early wait until all routes are there."""
-
-        def wrap(inner: ASGIApp) -> ASGIApp:
-            async def answer(scope: Scope, receive: Receive, send: Send) -> None:
-                if not self._loaded and scope["type"] == "http" and not is_early(scope["path"]):
-                    await self.add_to(scope["app"])
-                await inner(scope, receive, send)
-
-            return answer
-
-        return wrap
-
-
 def import_routers(modules: Sequence[str]) -> list[APIRouter]:
-    """The routers of some modules."""
-    return [import_module(name).router for name in modules]
+    """The routers of some modules of this package."""
+    return [import_module(f"matrixdp.studio.{name}").router for name in modules]
 
 
 async def _answer_error(request: Request, error: Exception) -> Response:
@@ -144,7 +106,7 @@ async def _answer_error(request: Request, error: Exception) -> Response:
     if status == 500:
         _LOG.error("internal error (%s) at %s", type(error).__name__, request.scope["path"])
     if request.url.path.startswith(f"{API}/"):
-        return JSONResponse({"error": message}, status, headers=_add_challenge(status))
+        return JSONResponse({"error": message}, status, headers={"WWW-Authenticate": "Bearer"} if status == 401 else {})
     if isinstance(error, SignInError) and request.url.path != "/enter":
         if "hx-request" in request.headers:
             return Response(status_code=401, headers={"HX-Redirect": "/enter"})
@@ -160,17 +122,9 @@ def _describe(error: Exception) -> tuple[int, str]:
     if isinstance(error, ClientDisconnect):
         return 400, "the connection was closed before the request was complete."
     if isinstance(error, RequestValidationError):
-        return 422, "; ".join(map(_describe_field, error.errors()))
+        problems = [(".".join(map(str, one["loc"][1:])), one["msg"]) for one in error.errors()]
+        return 422, "; ".join(f"{place or 'the request'}: {message}" for place, message in problems)
     return 500, f"internal error ({type(error).__name__})."
-
-
-def _describe_field(problem: Any) -> str:
-    place = [str(part) for part in problem["loc"] if part not in ("body", "query", "path")]
-    return f"{'.'.join(place) or 'the request'}: {problem['msg']}"
-
-
-def _add_challenge(status: int) -> dict[str, str]:
-    return {"WWW-Authenticate": "Bearer"} if status == 401 else {}
 
 
 class _AnnouncedServer(uvicorn.Server):
@@ -199,16 +153,8 @@ def run_server(
 ) -> None:
     """Serve on a bound socket until the process is interrupted.
 
-    Parameters
-    ----------
-    settings : Settings
-    listening : socket
-    certificate : tuple of Path or None
-        Files of the TLS certificate and its key.
-    user : Viewer
-        The person whom the printed address signs in.
-    announce : callable
-        Called with the token of that address once the server accepts requests.
+    `certificate` are the files of a TLS certificate and its key, `user` is the person whom the printed address signs
+    in, and `announce` is called with the token of that address once the server accepts requests.
     """
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
     logging.getLogger("uvicorn.error").addFilter(_is_no_interruption)

@@ -46,30 +46,39 @@ class ServerOptions:
 
 def start_studio(options: ServerOptions) -> None:
     """Serve until Ctrl-C."""
-    _require_extra()
+    if missing := [package for module, package in _NEEDED.items() if find_spec(module) is None]:
+        raise MissingExtraError(f"the studio requires {', '.join(missing)}. {install_hint('studio')}")
     from matrixdp.studio.app import run_server
 
     if not options.folder.is_dir():
         raise ParameterError(f"FOLDER must be a folder of tables, but there is none at {options.folder}.")
     tls = _check_network(options)
-    origins = tuple(map(_check_origin, options.origin))
+    for address in options.origin:
+        if not _ORIGIN.fullmatch(address):
+            raise ParameterError(
+                "--origin must be an address without a path, such as https://studio.example.org, got "
+                f"{show(address)} instead."
+            )
     state = find_state(options.folder, options.state)
-    ledger = options.ledger or _make_ledger(state)
+    ledger = options.ledger or state / "ledger.db"
+    if options.ledger is None and not (state / "ledger.db").exists():
+        State(state / "studio.db")  # makes the folder
+        Ledger.create(state / "ledger.db").close()
     if isinstance(ledger, Path) and not ledger.exists():
         raise LedgerError(
             f"there is no ledger at {ledger}. Check the path, or create one: "
             f"matrixdp ledger new {ledger} --dataset NAME --epsilon E --delta D"
         )
     with _hold_state(state), _bind(options.host, options.port) as listening:
-        port = listening.getsockname()[1]
+        port, place = listening.getsockname()[1], f"[{options.host}]" if ":" in options.host else options.host
         settings = Settings(
             folder=options.folder,
             ledger=ledger,
             state=state,
             port=port,
-            hosts=LOCAL_HOSTS if _is_local(options.host) else (_write_host(options.host),),
+            hosts=LOCAL_HOSTS if _is_local(options.host) else (place,),
             tls=tls,
-            origins=origins,
+            origins=tuple(map(str.lower, options.origin)),
         )
         certificate = (options.tls_cert, options.tls_key) if tls else (None, None)
 
@@ -105,17 +114,11 @@ def show_tokens(folder: Path, state: Path | None) -> None:
     """Print all tokens, by their ids."""
     from matrixdp.display import format_table
 
-    rows = [
-        [
-            token.id,
-            token.name,
-            write_roles(token.roles),
-            token.created[:10],
-            "" if token.expires is None else token.expires[:10],
-            "valid" if token.is_valid else "revoked" if token.revoked else "expired",
-        ]
-        for token in list_tokens(_open_state(folder, state))
-    ]
+    rows = []
+    for token in list_tokens(_open_state(folder, state)):
+        is_now = "valid" if token.is_valid else "revoked" if token.revoked else "expired"
+        times = [token.created[:10], (token.expires or "")[:10]]
+        rows.append([token.id, token.name, write_roles(token.roles), *times, is_now])
     click.echo(format_table(["id", "name", "roles", "created", "expires", "state"], rows))
 
 
@@ -132,12 +135,6 @@ def _open_state(folder: Path, state: Path | None) -> State:
     if state is None and not folder.is_dir():
         raise ParameterError(f"FOLDER must be a folder of tables, but there is none at {folder}.")
     return State(place / "studio.db")
-
-
-def _require_extra() -> None:
-    missing = [package for module, package in _NEEDED.items() if find_spec(module) is None]
-    if missing:
-        raise MissingExtraError(f"the studio requires {', '.join(missing)}. {install_hint('studio')}")
 
 
 def _check_network(options: ServerOptions) -> bool:
@@ -172,28 +169,6 @@ def _is_wildcard(host: str) -> bool:
         return ipaddress.ip_address(host).is_unspecified
     except ValueError:
         return not host
-
-
-def _write_host(host: str) -> str:
-    return f"[{host}]" if ":" in host else host
-
-
-def _check_origin(address: str) -> str:
-    if not _ORIGIN.fullmatch(address):
-        raise ParameterError(
-            f"--origin must be an address without a path, such as https://studio.example.org, got {show(address)} "
-            "instead."
-        )
-    return address.lower()
-
-
-def _make_ledger(state: Path) -> Path:
-    """The ledger in the studio's own folder, for those who name none; created if it is missing."""
-    path = state / "ledger.db"
-    if not path.exists():
-        State(state / "studio.db")  # makes the folder
-        Ledger.create(path).close()
-    return path
 
 
 @contextmanager

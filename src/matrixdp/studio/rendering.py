@@ -31,27 +31,16 @@ def _templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    templates.filters["when"] = _show_time
+    templates.filters["when"] = lambda time: f"{time[:16].replace('T', ' ')} UTC"  # to the minute
     return templates
 
 
-def _show_time(time: str) -> str:
-    """A time in UTC, to the minute."""
-    return f"{time[:16].replace('T', ' ')} UTC"
-
-
 def render(request: Request, template: str, *, status: int = 200, **context: Any) -> HTMLResponse:
-    """A page from a template.
+    """A page from a template, which has besides `context` what `fixed` lists.
 
-    Besides `context`, the template has
-
-    - `viewer`: the `Viewer`, or None on the page where one signs in;
-    - `csrf`: the token of the session, for ``hx-headers`` (``X-CSRF-Token``);
-    - `csrf_field`: the same as a hidden field, for every form that is sent with POST;
-    - `form_id`: a new random text, for a hidden field of that name in a form that asks for a release;
-    - `static(name)`: the address of a static file, which changes with its content;
-    - `path`: the path of the page, to mark its place in the navigation;
-    - `version`: of matrixdp.
+    `csrf_field` is the token of the session for every form that is sent with POST, and `csrf` the same for
+    ``hx-headers``; `form_id` is a new random text for a form that asks for a release; `static(name)` is the address of
+    a static file, which changes with its content.
     """
     state = request.state
     session = getattr(state, "session", None)

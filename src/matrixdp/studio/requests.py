@@ -19,14 +19,14 @@ from matrixdp.release.options import OPTION, QUESTIONS, Option, name_option, par
 from matrixdp.release.request import Request
 from matrixdp.studio.datasets import DatasetBook, SchemaStore
 from matrixdp.studio.refusals import ConflictError, NotFoundError
-from matrixdp.studio.roles import Role, Viewer
+from matrixdp.studio.roles import Viewer
 from matrixdp.studio.state import State, insert, now
 
 _LONGEST_PURPOSE = 1000
 _MOST_PENDING = 1000  # of one person
 _FORM_ID = 100
 _LARGEST_RELEASE = 1 << 24  # bytes of a release that is explored
-_ANYBODY = Viewer("", frozenset({Role.CURATOR}))  # releases are public: everybody who is signed in sees all of them
+
 
 _ALLOWANCE = Option(name="allowance", kind="name", help="The allowance that pays; without one, what is not allotted.")
 _AXES = ("standard", "learned")  # no files: the server's are not the analyst's
@@ -226,7 +226,7 @@ class RequestBook:
             return _require_same(earlier, dataset, table, spec)
         self._datasets.require_table(dataset, table)
         schema = self._schemas.require(table)
-        self._require_affordable(dataset, spec, self._schemas.parse(table))
+        self._require_affordable(dataset, table, spec, schema)
         values = {"id": uuid.uuid4().hex, "asker": viewer.name, "form_id": form_id, "dataset": dataset}
         values |= {"table_name": table, "spec": spec.to_json(), "purpose": purpose, "schema": schema}
         with self._state.writing() as connection:
@@ -242,14 +242,7 @@ class RequestBook:
 
     def list_all(self, viewer: Viewer, status: Status | None = None) -> list[StoredRequest]:
         """Requests with this status, or all, the latest first: for a curator all of them, for an analyst her own."""
-        rows = self._state.select(
-            f"SELECT {_LISTED} FROM requests WHERE (? OR asker = ?) AND status = coalesce(?, status) "  # noqa: S608
-            "ORDER BY asked DESC, id",
-            viewer.is_curator,
-            viewer.name,
-            status and status.value,
-        )
-        return [_read_row(row) for row in rows]
+        return _list_rows(self._state, None if viewer.is_curator else viewer.name, status)
 
     def get(self, viewer: Viewer, request_id: str) -> StoredRequest:
         """One request, or a `NotFoundError`; an analyst sees her own, and all that are released."""
@@ -269,7 +262,7 @@ class RequestBook:
             if self._schemas.read(found.table) != found.schema:
                 advice = "Refuse the request; it" if found.status is Status.PENDING else "It"
                 raise ConflictError(f"the schema of {found.table} has changed since. {advice} has to be asked again.")
-            self._require_affordable(found.dataset, found.spec, self._schemas.parse(found.table))
+            self._require_affordable(found.dataset, found.table, found.spec, found.schema)
         with self._state.writing() as connection:
             connection.execute(
                 "UPDATE requests SET status = 'approved', decided_by = ?, decided = ?, error = NULL, "
@@ -300,13 +293,14 @@ class RequestBook:
     def _find_form(self, viewer: Viewer, form_id: str) -> StoredRequest | None:
         return _find_row(self._state, "asker = ? AND form_id = ?", viewer.name, form_id)
 
-    def _require_affordable(self, dataset: str, spec: ReleaseSpec, schema: Schema) -> None:
+    def _require_affordable(self, dataset: str, table: str, spec: ReleaseSpec, schema: str) -> None:
         """Raise unless a release can be made and the ledger covers it."""
-        from matrixdp.studio.forecasts import plan_release  # imports queries and designs, which are slow to import
+        from matrixdp.studio.forecasts import open_forecaster  # imports queries and designs, which are slow to import
 
-        plan = plan_release(spec, schema)
+        forecaster = open_forecaster(schema, f"{table}.toml")
+        plan = forecaster.plan(spec)
         if not plan.public_number:
-            _require_public_estimate(spec, schema)
+            _require_public_estimate(spec, forecaster.schema)
         with self._datasets.open_ledger() as ledger:
             ledger.whatif(dataset, plan, allowance=spec.allowance)
 
@@ -316,6 +310,17 @@ def load_request(state: State, request_id: str) -> StoredRequest:
     found = _find_row(state, "id = ?", request_id)
     assert found is not None  # requests are never removed
     return found
+
+
+def _list_rows(state: State, asker: str | None, status: Status | None) -> list[StoredRequest]:
+    """Requests of one person, or of all, the latest first."""
+    condition = "asker = coalesce(?, asker) AND status = coalesce(?, status)"
+    rows = state.select(
+        f"SELECT {_LISTED} FROM requests WHERE {condition} ORDER BY asked DESC, id",  # noqa: S608
+        asker,
+        status and status.value,
+    )
+    return [_read_row(row) for row in rows]
 
 
 def _find_row(state: State, condition: str, *values: str) -> StoredRequest | None:
@@ -356,44 +361,40 @@ def _check_line(text: str, name: str, longest: int) -> str:
 
 
 class Results:
-    """Reads the folders of finished releases, as ``matrixdp release`` writes them."""
+    """Reads the folders of finished releases, as ``matrixdp release`` writes them. Everybody who is signed in may."""
 
-    def __init__(self, folder: Path, requests: RequestBook) -> None:
-        self._folder, self._requests = folder, requests
+    def __init__(self, folder: Path, state: State) -> None:
+        self._folder, self._state = folder, state
 
-    def list_all(self, viewer: Viewer) -> list[StoredRequest]:
+    def list_all(self) -> list[StoredRequest]:
         """All requests that are released, by anybody, the latest first."""
-        return self._requests.list_all(_ANYBODY, Status.RELEASED)
+        return _list_rows(self._state, None, Status.RELEASED)
 
-    def get(self, viewer: Viewer, request_id: str) -> StoredRequest:
+    def get(self, request_id: str) -> StoredRequest:
         """The request of a finished release, or a `NotFoundError`."""
-        found = self._requests.get(viewer, request_id)
-        if found.status is not Status.RELEASED:
-            raise NotFoundError("this request is not released yet.")
+        found = _find_row(self._state, "id = ? AND status = 'released'", request_id)
+        if found is None:
+            raise NotFoundError(f"request {show(request_id)} is not released, or there is none of this id.")
         return found
 
-    def files(self, viewer: Viewer, request_id: str) -> list[str]:
+    def files(self, request_id: str) -> list[str]:
         """The names of a release's files: ``report.html``, ``release.json``, ``matrix.csv`` and others."""
-        folder = self._find_folder(viewer, request_id)
-        return sorted(path.name for path in folder.iterdir() if path.is_file() and not path.is_symlink())
-
-    def path(self, viewer: Viewer, request_id: str, name: str) -> Path:
-        """The path of one of a release's files, or a `NotFoundError`; never one outside of its folder."""
-        if name not in self.files(viewer, request_id):
-            raise NotFoundError(f"this release has no file {show(name)}.")
-        return self._find_folder(viewer, request_id) / name
-
-    def load(self, viewer: Viewer, request_id: str) -> Any:
-        """The release, for post-processing, which costs nothing; None if it is too large to be kept in memory."""
-        path = self.path(viewer, request_id, "release.json")
-        facts = path.stat()
-        return None if facts.st_size > _LARGEST_RELEASE else _read_release(path, facts.st_mtime_ns)
-
-    def _find_folder(self, viewer: Viewer, request_id: str) -> Path:
-        folder = self._folder / self.get(viewer, request_id).id
+        folder = self._folder / self.get(request_id).id
         if not folder.is_dir():
             raise NotFoundError("the folder of this release is gone. The ledger has the release: restart the studio.")
-        return folder
+        return sorted(path.name for path in folder.iterdir() if path.is_file() and not path.is_symlink())
+
+    def path(self, request_id: str, name: str) -> Path:
+        """The path of one of a release's files, or a `NotFoundError`; never one outside of its folder."""
+        if name not in self.files(request_id):
+            raise NotFoundError(f"this release has no file {show(name)}.")
+        return self._folder / request_id / name
+
+    def load(self, request_id: str) -> Any:
+        """The release, for post-processing, which costs nothing; None if it is too large to be kept in memory."""
+        path = self.path(request_id, "release.json")
+        facts = path.stat()
+        return None if facts.st_size > _LARGEST_RELEASE else _read_release(path, facts.st_mtime_ns)
 
 
 @lru_cache(maxsize=4)

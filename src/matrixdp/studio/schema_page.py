@@ -1,76 +1,248 @@
-"""The tables of the folder, and the editor of their schemas."""
+"""The tables of the folder, and the editor of their schemas: a form with the fields that `domain.schema_file` lists.
+
+Fields of the table are named as in the file (``records``, ``person.column``, ``files.decimal``), those of columns
+``column.NUMBER.FIELD``, by the place of the column in the form. Types are proposed from the Arrow type of a column
+alone, never from its values.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import json
+import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import APIRouter, Depends, Request
 from starlette.responses import RedirectResponse, Response
 
-from matrixdp.domain.fields import quote_line, unquote_line
-from matrixdp.domain.schema_file import COLUMN_FIELDS, SECTIONS, TYPES
+from matrixdp.domain.fields import Field, quote_line, unquote_line
+from matrixdp.domain.schema_file import (
+    COLUMN_FIELDS,
+    SECTIONS,
+    TYPES,
+    parse_schema,
+    parse_toml,
+    read_content,
+    write_toml,
+)
+from matrixdp.domain.schema_template import describe_type, propose_type
 from matrixdp.errors import DataError, MatrixDPError, ParameterError
 from matrixdp.studio.refusals import NotFoundError
 from matrixdp.studio.rendering import render
-from matrixdp.studio.schema_form import (
-    SchemaForm,
-    find_mistakes,
-    fold_column,
-    form_from_toml,
-    form_to_toml,
-    list_unusable,
-    propose_column,
-    propose_form,
-    read_form,
-)
 from matrixdp.studio.security import CurrentStudio, receive_form
 from matrixdp.studio.studio import Studio
 
 router = APIRouter()
 _MOST_SHOWN = 40  # columns of a form that are there in full; of a longer one, those that are opened
 _MOST_WRONG = 10  # columns that are opened because of a mistake
+_COLUMN_FIELD = re.compile(r"column\.(\d{1,6})\.([a-z_]+)")
 _CHANGED = (
     "The schema was saved from another page since this one was loaded. What you have entered is still here: compare it "
     "with the saved schema, and save again to replace that."
 )
+Texts = dict[str, str]
 
 
-async def _read_fields(request: Request) -> dict[str, str]:
+# The form
+
+
+@dataclass(frozen=True)
+class SchemaForm:
+    """The texts of a schema that are not empty: of each column, with its ``name`` and ``type``, and of other fields."""
+
+    columns: tuple[Texts, ...] = ()
+    texts: Texts = field(default_factory=dict)
+
+    def without_column(self, number: int) -> SchemaForm:
+        """The form without the column at this place."""
+        return replace(self, columns=self.columns[:number] + self.columns[number + 1 :])
+
+    def with_column(self, column: Texts) -> SchemaForm:
+        """The form with one more column, unless there is one of its name."""
+        known = {one["name"] for one in self.columns}
+        return self if column["name"] in known else replace(self, columns=(*self.columns, column))
+
+
+def propose_form(table: Mapping[str, Any]) -> SchemaForm:
+    """A form with the columns of a table, Arrow fields or None by name; bounds and levels are empty.
+
+    Privacy
+    -------
+    Only names and types are used.
+    """
+    return SchemaForm(tuple(propose_column(name, field) for name, field in table.items() if name and _usable(field)))
+
+
+def propose_column(name: str, field: Any) -> Texts:
+    """The texts of a column of this Arrow field; without a type if that is unknown, as in CSV."""
+    kind = None if field is None else propose_type(field.type)
+    return {"name": name} if kind is None else {"name": name, "type": kind}
+
+
+def list_unusable(table: Mapping[str, Any]) -> Texts:
+    """The columns of a table that a schema cannot describe, and what they hold."""
+    return {name: describe_type(field.type) for name, field in table.items() if not _usable(field)}
+
+
+def _usable(field: Any) -> bool:
+    return field is None or propose_type(field.type) is not None
+
+
+def read_form(sent: Mapping[str, str]) -> SchemaForm:
+    """The form that a browser sent; a column may come as one field, ``folded``.
+
+    Examples
+    --------
+    >>> read_form({"column.0.name": "age", "column.0.type": "number", "column.0.missing": "on"}).columns
+    ({'name': 'age', 'type': 'number', 'missing': 'on'},)
+    """
+    columns: defaultdict[int, Texts] = defaultdict(dict)
+    texts: Texts = {}
+    for key, text in sent.items():
+        if found := _COLUMN_FIELD.fullmatch(key):
+            columns[int(found[1])][found[2]] = text
+        elif text:
+            texts[key] = text
+    return SchemaForm(tuple(_read_column(columns[number]) for number in sorted(columns)), texts)
+
+
+def fold_column(column: Texts) -> str:
+    """All fields of a column as the text of one, ``folded``, for columns that a page does not show in full."""
+    return json.dumps({**column, "name": quote_line(column["name"])})
+
+
+def _read_column(sent: Texts) -> Texts:
+    try:
+        folded = json.loads(sent.pop("folded", "") or "{}")
+    except (ValueError, RecursionError):
+        folded = {}
+    found = {**(folded if isinstance(folded, dict) else {}), **sent}
+    found = {name: text for name, text in found.items() if isinstance(text, str) and text}
+    try:
+        name = unquote_line(found.get("name", ""))
+    except ParameterError:
+        name = ""
+    return {**found, "name": name}
+
+
+def form_from_toml(text: str) -> SchemaForm:
+    """The form of a schema that `matrixdp schema check` accepts."""
+    if parse_schema(text).graph is not None:
+        raise ParameterError("the schema has a [graph], which this form does not show. Edit its file.")
+    content = parse_toml(text)
+    texts: Texts = {}
+    for section, fields in SECTIONS.items():
+        entry = content.get(section, {}) if section else content
+        texts |= {f"{section}.{one.name}".strip("."): one.show(entry) for one in fields}
+    columns = tuple(_show_column(name, entry) for name, entry in content.get("columns", {}).items())
+    return SchemaForm(columns, {name: text for name, text in texts.items() if text})
+
+
+def _show_column(name: str, entry: Mapping[str, Any]) -> Texts:
+    entry = {"levels" if key == "categories" else key: value for key, value in entry.items()}
+    kind = entry.get("type", "category" if "levels" in entry else "number")
+    texts = {one.name: one.show(entry, kind) for one in COLUMN_FIELDS if kind in one.types}
+    return {"name": name, "type": kind, **{name: text for name, text in texts.items() if text}}
+
+
+def _parse_form(form: SchemaForm) -> tuple[dict[str, Any], Texts]:
+    """The content of a TOML file, in which a field that cannot be read is text, and mistakes by the names of fields.
+
+    The mistakes are texts that are not as the form wants them, and columns that are described twice.
+    """
+    mistakes: Texts = {}
+
+    def parse(texts: Texts, fields: Iterable[Field], place: str, kind: str = "") -> dict[str, Any]:
+        found = {}
+        for one in fields:
+            try:
+                found[one.name] = one.parse(texts.get(one.name, ""), kind)
+            except ParameterError as error:
+                mistakes[f"{place}{one.name}"] = str(error)
+        return {name: value for name, value in found.items() if value is not None}
+
+    content = parse(form.texts, SECTIONS[""], "")
+    for section in filter(None, SECTIONS):
+        place = f"{section}."
+        texts = {name.removeprefix(place): text for name, text in form.texts.items() if name.startswith(place)}
+        if entry := parse(texts, SECTIONS[section], place):
+            content[section] = entry
+    columns: dict[str, Any] = {}
+    for number, column in enumerate(form.columns):
+        name, kind, place = column["name"], column.get("type", ""), f"column.{number}."
+        if name in columns:
+            mistakes[f"{place}name"] = f"column {name!r} is described twice. Remove one of them."
+        entry = parse(column, [one for one in COLUMN_FIELDS if kind in one.types], place, kind)
+        columns.setdefault(name, {"type": kind, **entry})
+    return {**content, "columns": columns}, mistakes
+
+
+def find_mistakes(form: SchemaForm) -> Texts:
+    """Messages by the name of the field that they are about; those about the whole form have an empty name.
+
+    Examples
+    --------
+    >>> form = SchemaForm(({"name": "age", "type": "number", "lower": "0"},), {"records": "many"})
+    >>> for field, message in find_mistakes(form).items():
+    ...     print(f"{field}: {message}")
+    column.0.upper: Column 'age' has no upper bound yet. Fill it in from public knowledge, not from the data.
+    records: Records must be a positive integer, got 'many' instead.
+    """
+    content, mistakes = _parse_form(form)
+    places = {column["name"]: number for number, column in reversed(list(enumerate(form.columns)))}
+    found: Texts = {}
+    for place, message in read_content(content)[1].items():
+        name = f"column.{places[place[1]]}.{place[2]}" if place[0] == "columns" else ".".join(place)
+        found[name] = message
+    found |= mistakes
+    if not form.columns:
+        found[""] = "there are no columns. Add at least one."
+
+    def find_place(name: str) -> float:  # columns come first
+        column = _COLUMN_FIELD.fullmatch(name)
+        return int(column[1]) if column else math.inf
+
+    return {name: found[name][:1].upper() + found[name][1:] for name in sorted(found, key=find_place)}
+
+
+def form_to_toml(form: SchemaForm) -> str:
+    """The schema as TOML; texts that cannot be read are left out, and comments say so."""
+    content, mistakes = _parse_form(form)
+    return "".join(f"# {message}\n" for message in mistakes.values()) + write_toml(content)
+
+
+# The pages
+
+
+async def _read_fields(request: Request) -> Texts:
     return {name: value for name, value in (await receive_form(request)).items() if isinstance(value, str)}
 
 
-SentFields = Annotated[dict[str, str], Depends(_read_fields)]
+SentFields = Annotated[Texts, Depends(_read_fields)]
 
 
 @router.get("/tables")
 def list_tables(request: Request, studio: CurrentStudio) -> Response:
     """All tables of the folder, and whether they have a schema."""
-    used = defaultdict(list)
-    for dataset in studio.datasets.list_all():
-        for table in dataset.tables:
-            used[table].append(dataset.name)
-    tables = [_describe_table(studio, name, used[name]) for name in studio.tables.list_all()]
+    datasets = studio.datasets.list_all()
+    tables = []
+    for name in studio.tables.list_all():
+        try:
+            columns: int | None = len(studio.tables.columns(name))
+        except MatrixDPError:  # which could quote a value
+            columns = None
+        used = [one.name for one in datasets if name in one.tables]
+        written = studio.schemas.read(name) is not None
+        tables.append({"name": name, "columns": columns, "written": written, "datasets": used})
     return render(request, "tables.html", tables=tables)
 
 
-def _describe_table(studio: Studio, name: str, datasets: list[str]) -> dict[str, Any]:
-    """What the list shows about a table: no value of it, and no error that quotes one."""
-    try:
-        columns: int | None = len(studio.tables.columns(name))
-    except MatrixDPError:
-        columns = None
-    text = studio.schemas.read(name)
-    return {"name": name, "columns": columns, "written": text is not None, "datasets": datasets}
-
-
 @router.get("/tables/{table}/schema")
-def edit_schema(
-    request: Request, studio: CurrentStudio, table: str, saved: Annotated[str | None, Query()] = None
-) -> Response:
+def edit_schema(request: Request, studio: CurrentStudio, table: str, saved: str | None = None) -> Response:
     """The form of a table's schema; of a new one, with the types that its files declare."""
     text, problem = studio.schemas.read(table), None
     try:
@@ -85,14 +257,14 @@ def edit_schema(
 @router.post("/tables/{table}/schema")
 def change_schema(request: Request, studio: CurrentStudio, table: str, sent: SentFields) -> Response:
     """Save the form, or show it again with a column more or less, or with its mistakes."""
-    form, action = read_form(sent), sent.get("action", "check")
+    form, (action, _, place) = read_form(sent), sent.get("action", "check").partition(".")
     if action == "save":
         return _save(request, studio, table, form, sent)
-    if action.startswith("remove."):
-        number = _read_place(action.removeprefix("remove."))
+    if action == "remove":
+        number = _read_place(place)
         return _show(request, studio, table, form if number is None else form.without_column(number))
-    if action.startswith("open."):
-        return _show(request, studio, table, form, opened=_read_place(action.removeprefix("open.")))
+    if action == "open":
+        return _show(request, studio, table, form, opened=_read_place(place))
     fields, _ = _find_columns(studio, table, form)
     if action == "add" and sent.get("new"):
         name = unquote_line(sent["new"])
@@ -107,7 +279,7 @@ def change_schema(request: Request, studio: CurrentStudio, table: str, sent: Sen
     return _show(request, studio, table, form, mistakes=find_mistakes(form))
 
 
-def _save(request: Request, studio: Studio, table: str, form: SchemaForm, sent: Mapping[str, str]) -> Response:
+def _save(request: Request, studio: Studio, table: str, form: SchemaForm, sent: Texts) -> Response:
     mistakes = find_mistakes(form)
     if mistakes:
         return _show(request, studio, table, form, mistakes=mistakes, status=422)
@@ -125,7 +297,7 @@ def check_schema(request: Request, studio: CurrentStudio, table: str, sent: Sent
     """The TOML of a form and what is wrong with it, without saving anything."""
     studio.tables.path(table)
     form = read_form(sent)
-    return render(request, "schema_preview.html", form=form, **_preview(form))
+    return render(request, "schema_preview.html", toml=form_to_toml(form), mistakes=find_mistakes(form))
 
 
 @router.post("/tables/{table}/schema/column")
@@ -135,27 +307,17 @@ def open_column(request: Request, studio: CurrentStudio, table: str, sent: SentF
     form, number = read_form(sent), _read_place(sent.get("opened", ""))
     if len(form.columns) != 1 or number is None:
         raise ParameterError("opened must be the number of the column that is sent.")
-    found = {name.replace("column.0.", f"column.{number}."): text for name, text in find_mistakes(form).items()}
-    errors = {} if sent.get("checked", "") != "yes" else {name: one for name, one in found.items() if "." in name}
-    return render(
-        request,
-        "schema_opened.html",
-        column=form.columns[0],
-        address=_address(request),
-        opened=number,
-        **_describe_fields(form, errors, checked=bool(errors)),
-    )
+    found = find_mistakes(form) if sent.get("checked") == "yes" else {}
+    errors = {name.replace("column.0.", f"column.{number}."): one for name, one in found.items() if "." in name}
+    context = _describe_fields(request, form, errors, checked=bool(errors))
+    return render(request, "schema_opened.html", column=form.columns[0], opened=number, **context)
 
 
 @router.get("/tables/{table}/schema.toml")
 def download_schema(studio: CurrentStudio, table: str) -> Response:
     """The saved schema as a file."""
-    text = studio.schemas.read(table)
-    if text is None:
-        raise NotFoundError("this table has no schema yet. Save it first.")
-    return Response(
-        text, media_type="application/toml", headers={"Content-Disposition": 'attachment; filename="schema.toml"'}
-    )
+    headers = {"Content-Disposition": 'attachment; filename="schema.toml"'}
+    return Response(studio.schemas.require(table), media_type="application/toml", headers=headers)
 
 
 def _show(
@@ -173,35 +335,38 @@ def _show(
     """The page of the editor."""
     text = studio.schemas.read(table)
     fields, no_sheet = _find_columns(studio, table, form)
-    described = {column["name"] for column in form.columns}
     unusable = list_unusable(fields)
+    known = {"", *unusable, *(column["name"] for column in form.columns)}
     workbook = table.lower().endswith((".xlsx", ".xls"))
+    checked = mistakes is not None or bool(no_sheet)
     return render(
         request,
         "schema.html",
         status=status,
         table=table,
-        address=_address(request),
         problem=problem,
         saved=saved,
         opened=opened,
         exists=text is not None,
         version_field=_find_version(text),
         names=[(quote_line(name), name) for name in fields if name],
-        more=[(quote_line(name), name) for name in fields if name and name not in described and name not in unusable],
+        more=[(quote_line(name), name) for name in fields if name not in known],
         unusable=unusable,
         workbook=workbook,
+        sections=SECTIONS,
         file_fields=[one for one in SECTIONS["files"] if workbook or one.name != "sheet"],
-        **_describe_fields(form, {**(mistakes or {}), **no_sheet}, checked=mistakes is not None or bool(no_sheet)),
-        **_preview(form, mistakes),
+        toml=form_to_toml(form),
+        mistakes=find_mistakes(form) if mistakes is None else mistakes,
+        **_describe_fields(request, form, {**(mistakes or {}), **no_sheet}, checked=checked),
     )
 
 
-def _describe_fields(form: SchemaForm, errors: Mapping[str, str], *, checked: bool) -> dict[str, Any]:
+def _describe_fields(request: Request, form: SchemaForm, errors: Texts, *, checked: bool) -> dict[str, Any]:
     """What the template of a column needs: how many mistakes each column has, and which are folded."""
     wrong = Counter(int(name.split(".")[1]) for name in errors if name.startswith("column."))
     folded = range(len(form.columns)) if len(form.columns) > _MOST_SHOWN else ()
     return {
+        "address": _address(request),
         "form": form,
         "errors": defaultdict(str, errors),
         "checked": checked,
@@ -210,7 +375,6 @@ def _describe_fields(form: SchemaForm, errors: Mapping[str, str], *, checked: bo
         "fold_column": fold_column,
         "types": TYPES,
         "column_fields": COLUMN_FIELDS,
-        "sections": SECTIONS,
         "quote_line": quote_line,
     }
 
@@ -220,7 +384,7 @@ def _read_place(text: str) -> int | None:
     return int(text) if re.fullmatch(r"[0-9]{1,6}", text) else None
 
 
-def _find_columns(studio: Studio, table: str, form: SchemaForm) -> tuple[Mapping[str, Any], dict[str, str]]:
+def _find_columns(studio: Studio, table: str, form: SchemaForm) -> tuple[Mapping[str, Any], Texts]:
     """The columns of a table by name; if a workbook has no such sheet, those of the first one, and the mistake."""
     sheet = form.texts.get("files.sheet")
     try:
@@ -229,11 +393,6 @@ def _find_columns(studio: Studio, table: str, form: SchemaForm) -> tuple[Mapping
         if not sheet:
             raise
         return studio.tables.open(table).fields(), {"files.sheet": str(error)}
-
-
-def _preview(form: SchemaForm, mistakes: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """The TOML, and the mistakes, which are looked for unless they are known."""
-    return {"toml": form_to_toml(form), "mistakes": find_mistakes(form) if mistakes is None else mistakes}
 
 
 def _find_version(text: str | None) -> str:

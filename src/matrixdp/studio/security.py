@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hmac
 import re
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Form, Query, Request
@@ -54,12 +54,7 @@ ErrorAnswer = Callable[[Request, Exception], Awaitable[Response]]
 class Guard:
     """Refuses foreign hosts and origins and large bodies, and adds the security headers to every answer.
 
-    Parameters
-    ----------
-    app : ASGI application
-    settings : Settings
-    answer_error : callable
-        Makes the answer to an unforeseen error.
+    `answer_error` makes the answer to an unforeseen error.
     """
 
     def __init__(self, app: ASGIApp, settings: Settings, answer_error: ErrorAnswer) -> None:
@@ -77,17 +72,26 @@ class Guard:
         if scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1008})
             return
-        answer = _Answer(send, self._headers)
+        started = False
+
+        async def send_safely(message: Message) -> None:
+            nonlocal started
+            if message["type"] == "http.response.start":
+                started = True
+                own = {name.lower() for name, _ in message["headers"]}
+                message["headers"] = [*message["headers"], *(pair for pair in self._headers if pair[0] not in own)]
+            await send(message)
+
         if (problem := self._find_problem(scope["headers"])) is not None:
             status, text = problem
-            await PlainTextResponse(text, status)(scope, receive, answer.send)
+            await PlainTextResponse(text, status)(scope, receive, send_safely)
             return
         try:
-            await self._app(scope, self._count_bytes(receive), answer.send)
+            await self._app(scope, self._count_bytes(receive), send_safely)
         except Exception as error:  # an unforeseen one; the server would log its message
             response = await self._answer_error(Request(scope), error)
-            if not answer.started:
-                await response(scope, receive, answer.send)
+            if not started:
+                await response(scope, receive, send_safely)
 
     def _find_problem(self, headers: Sequence[tuple[bytes, bytes]]) -> tuple[int, str] | None:
         hosts = [value.decode("latin-1").lower() for name, value in headers if name == b"host"]
@@ -113,21 +117,6 @@ class Guard:
             return message
 
         return receive_some
-
-
-class _Answer:
-    """Sends an answer with the security headers that it does not set itself, and knows whether it has begun."""
-
-    def __init__(self, send: Send, headers: Iterable[tuple[bytes, bytes]]) -> None:
-        self._send, self._headers, self.started = send, headers, False
-
-    async def send(self, message: Message) -> None:
-        """Send a part of the answer."""
-        if message["type"] == "http.response.start":
-            self.started = True
-            own = {name.lower() for name, _ in message["headers"]}
-            message["headers"] = [*message["headers"], *(pair for pair in self._headers if pair[0] not in own)]
-        await self._send(message)
 
 
 def get_studio(request: Request) -> Studio:

@@ -25,17 +25,9 @@ _LINK = "link-"  # begins the ids of printed addresses
 
 @dataclass(frozen=True)
 class Token:
-    """What is known of a token: never the token itself.
+    """What is known of a token: never the token itself. Times are in UTC.
 
-    Attributes
-    ----------
-    id : str
-        Names it in `revoke_token`. That of a printed address begins with ``link-``.
-    name : str
-        The person.
-    roles : frozenset of Role
-    created, expires, revoked : str or None
-        Times in UTC.
+    The `id` names it in `revoke_token`; that of a printed address begins with ``link-``. `name` is the person.
     """
 
     id: str
@@ -74,14 +66,7 @@ def hash_secret(secret: str) -> str:
 def create_token(state: State, name: str, roles: Iterable[Role], days: float | None = None) -> tuple[str, Token]:
     """A new token for a person, and what is stored of it. The token cannot be shown again.
 
-    Parameters
-    ----------
-    state : State
-    name : str
-        The person, as the ledger and the pages will name them.
-    roles : iterable of Role
-    days : float, optional
-        When it expires; by default never.
+    The ledger and the pages will name the person as `name` says. It expires after some `days`, by default never.
     """
     name, given = check_name(name, "name"), frozenset(roles)
     if len(name) > _LONGEST_NAME:
@@ -102,21 +87,6 @@ def create_token(state: State, name: str, roles: Iterable[Role], days: float | N
             raise ParameterError(f"name: {name!r} has a token with other roles. Revoke it first, or use another name.")
         _insert(connection, token, secret)
     return secret, token
-
-
-def note_link(state: State, viewer: Viewer, hours: float) -> Token:
-    """An entry for a browser that has signed in with a printed address; no text is its token."""
-    expires = now(timedelta(hours=hours))
-    token = Token(f"{_LINK}{secrets.token_hex(4)}", viewer.name, viewer.roles, now(), expires, None)
-    with state.writing() as connection:
-        connection.execute("DELETE FROM tokens WHERE id LIKE ? AND expires <= ?", (f"{_LINK}%", now()))
-        _insert(connection, token, make_secret())
-    return token
-
-
-def forget_link(connection: Connection, token_id: str) -> None:
-    """Remove the entry of a printed address whose browser has signed out."""
-    connection.execute("DELETE FROM tokens WHERE id = ? AND id LIKE ?", (token_id, f"{_LINK}%"))
 
 
 def _insert(connection: Connection, token: Token, secret: str) -> None:
@@ -150,13 +120,7 @@ def revoke_token(state: State, token_id: str) -> tuple[Token, int]:
 
 
 def write_roles(roles: Iterable[Role]) -> str:
-    """Roles as text.
-
-    Examples
-    --------
-    >>> write_roles([Role.CURATOR, Role.ANALYST])
-    'analyst,curator'
-    """
+    """Roles as text, such as ``analyst,curator``."""
     return ",".join(sorted(role.value for role in roles))
 
 
@@ -182,25 +146,32 @@ class OneTimeLinks:
 
     def __init__(self) -> None:
         self._viewers: dict[str, Viewer] = {}
-        self._lock = Lock()
 
     def create(self, viewer: Viewer) -> str:
         """A new token for an address."""
         secret = make_secret()
-        with self._lock:
-            self._viewers[hash_secret(secret)] = viewer
+        self._viewers[hash_secret(secret)] = viewer
         return secret
 
     def take(self, secret: str) -> Viewer | None:
         """The person that the token signs in; None if it is unknown, or was taken before."""
-        with self._lock:
-            return self._viewers.pop(hash_secret(secret), None)
+        return self._viewers.pop(hash_secret(secret), None)
 
 
 def enter_by_link(state: State, links: OneTimeLinks, secret: str, hours: float) -> str | None:
-    """The text of the cookie for the token of a printed address; None if it is unknown, or was used."""
+    """The text of the cookie for the token of a printed address; None if it is unknown, or was used.
+
+    An entry among the tokens stands for the browser, so that it can be revoked; no text is its token.
+    """
     viewer = links.take(secret)
-    return None if viewer is None else _start_session(state, note_link(state, viewer, hours), hours)
+    if viewer is None:
+        return None
+    expires = now(timedelta(hours=hours))
+    token = Token(f"{_LINK}{secrets.token_hex(4)}", viewer.name, viewer.roles, now(), expires, None)
+    with state.writing() as connection:
+        connection.execute("DELETE FROM tokens WHERE id LIKE ? AND expires <= ?", (f"{_LINK}%", now()))
+        _insert(connection, token, make_secret())
+    return _start_session(state, token, hours)
 
 
 def enter_by_token(state: State, secret: str, hours: float) -> str | None:
@@ -239,9 +210,10 @@ def find_session(state: State, cookie: str) -> Session | None:
 def sign_out(state: State, cookie: str) -> None:
     """End a session, and forget the printed address that it began with."""
     with state.writing() as connection:
-        row = connection.execute("SELECT token FROM sessions WHERE hash = ?", (hash_secret(cookie),)).fetchone()
-        if row is not None:
-            forget_link(connection, row["token"])
+        connection.execute(
+            "DELETE FROM tokens WHERE id LIKE ? AND id IN (SELECT token FROM sessions WHERE hash = ?)",
+            (f"{_LINK}%", hash_secret(cookie)),
+        )
         connection.execute("DELETE FROM sessions WHERE hash = ?", (hash_secret(cookie),))
 
 
@@ -252,14 +224,8 @@ _MOST_ADDRESSES = 10_000  # that are remembered; the oldest is forgotten first
 class WrongTokens:
     """Counts wrong tokens by the address that sent them.
 
-    A right token is always accepted: it cannot be guessed, and nobody can lock others out by sending wrong ones.
-
-    Parameters
-    ----------
-    most : int
-        Wrong tokens in a minute; later ones are answered with 429.
-    clock : callable
-        Returns seconds.
+    A right token is always accepted: it cannot be guessed, and nobody can lock others out by sending wrong ones. Of
+    wrong ones, all after the first `most` in a minute are answered with 429.
     """
 
     def __init__(self, most: int, clock: Callable[[], float] = time.monotonic) -> None:

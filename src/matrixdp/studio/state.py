@@ -18,35 +18,13 @@ LOCAL_HOSTS = ("127.0.0.1", "localhost", "[::1]")
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What a studio is started with.
+    """What a studio is started with: the folder of tables, the ledger, and the folder of the studio's own files.
 
-    Attributes
-    ----------
-    folder : Path
-        The folder of tables.
-    ledger : Path or PostgresURL
-        The ledger that releases are charged to.
-    state : Path
-        The folder of the studio's own files: its database, schemas and releases.
-    port : int
-        The port that it listens on.
-    hosts : tuple of str
-        Names, without ports, under which browsers reach it; other values of the header ``Host`` are refused.
-    tls : bool
-        Whether it speaks TLS itself.
-    origins : tuple of str
-        The addresses under which browsers reach it by way of a proxy, such as ``https://studio.example.org``, in place
-        of those that `hosts`, `port` and `tls` say.
-    session_hours : float
-        How long a browser stays signed in.
-    body_limit : int
-        Largest body of a request, in bytes.
-    wrong_tokens : int
-        Wrong tokens that an address may send in a minute before it gets no other answer than 429.
-    releases_at_once : int
-        Releases that run at the same time; others wait.
-    isolated : bool
-        Whether each release runs in a process of its own, which finishes even if the server is killed.
+    `hosts` are names, without ports, under which browsers reach it; other values of the header ``Host`` are refused.
+    `origins` are the addresses by way of a proxy, such as ``https://studio.example.org``, in place of those that
+    `hosts`, `port` and `tls` say. An address that has sent more than `wrong_tokens` in a minute gets no other answer
+    than 429. Of `releases_at_once` others wait; `isolated` ones run in a process of their own each, which finishes even
+    if the server is killed.
     """
 
     folder: Path
@@ -56,8 +34,8 @@ class Settings:
     hosts: tuple[str, ...] = LOCAL_HOSTS
     tls: bool = False
     origins: tuple[str, ...] = ()
-    session_hours: float = 12.0
-    body_limit: int = 1 << 20
+    session_hours: float = 12.0  # that a browser stays signed in
+    body_limit: int = 1 << 20  # bytes of a request
     wrong_tokens: int = 10
     releases_at_once: int = 1
     isolated: bool = True
@@ -83,11 +61,6 @@ class Settings:
     def database(self) -> Path:
         """The studio's own SQLite file."""
         return self.state / "studio.db"
-
-    @property
-    def schemas(self) -> Path:
-        """The folder of schemas, one TOML file for each table."""
-        return self.state / "schemas"
 
     @property
     def releases(self) -> Path:

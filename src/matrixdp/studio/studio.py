@@ -10,27 +10,7 @@ from matrixdp.studio.worker import Runner
 
 
 class Studio:
-    """The services of a studio.
-
-    Attributes
-    ----------
-    settings : Settings
-    state : State
-        Its own SQLite file.
-    links : OneTimeLinks
-    wrong_tokens : WrongTokens
-    tables : TableFolder
-        ``list_all()``, ``columns(name)``, ``template(name)``.
-    schemas : SchemaStore
-        ``read(table)``, ``parse(table)``, ``check(table, text)``, ``write(table, text)``.
-    datasets : DatasetBook
-        ``list_all()``, ``get(name)``, ``history(name)``, ``register(...)``, ``allow(...)``, ``return_allowance(...)``.
-    requests : RequestBook
-        ``submit(...)``, ``list_all(viewer)``, ``pending(viewer)``, ``get(viewer, id)``, ``approve``, ``refuse``.
-    results : Results
-        ``list_all(viewer)``, ``get``, ``files``, ``path``, ``load``.
-    runner : Runner
-    """
+    """The services of a studio."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -38,8 +18,8 @@ class Studio:
         self.links = OneTimeLinks()
         self.wrong_tokens = WrongTokens(settings.wrong_tokens)
         self.tables = TableFolder(settings.folder)
-        self.schemas = SchemaStore(settings.schemas, self.tables)
+        self.schemas = SchemaStore(settings.state / "schemas", self.tables)
         self.datasets = DatasetBook(settings.ledger, self.state, self.tables)
         self.runner = Runner(settings, self.state)
         self.requests = RequestBook(self.state, self.datasets, self.schemas, self.runner.wake)
-        self.results = Results(settings.releases, self.requests)
+        self.results = Results(settings.releases, self.state)

@@ -97,7 +97,7 @@ def test_a_server_that_is_killed_charges_once_and_loses_nothing(site, victims):
         assert victims.run(site, "server", request)["status"] == 0
         assert load_request(site.studio.state, request.id).status is Status.RELEASED, moment
         assert [charge.released for charge in find_charges(site, request)] == [True], moment
-        assert site.studio.results.load(ANALYST, request.id).privacy.epsilon == 0.1
+        assert site.studio.results.load(request.id).privacy.epsilon == 0.1
 
 
 def test_a_killed_process_of_a_release_is_charged_once_and_says_what_was_paid(site, victims):
@@ -266,7 +266,7 @@ def test_a_restarted_studio_writes_what_was_paid(site, monkeypatch):
     shutil.rmtree(site.settings.releases / request.id)
     studio = Studio(site.settings)
     run_until_over(studio, request)
-    assert "release.json" in studio.results.files(ANALYST, request.id)
+    assert "release.json" in studio.results.files(request.id)
     assert len(find_charges(site, request)) == 1
 
 

@@ -12,7 +12,7 @@ from matrixdp.domain.columns import NO, YES
 from matrixdp.domain.fields import join_lines, quote_line, read_number, show_number, split_lines, unquote_line
 from matrixdp.domain.schema_file import COLUMN_FIELDS, SECTIONS, parse_schema, read_schema
 from matrixdp.errors import ParameterError
-from matrixdp.studio.schema_form import (
+from matrixdp.studio.schema_page import (
     SchemaForm,
     find_mistakes,
     form_from_toml,

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from matrixdp.domain.schema_file import parse_schema
 from matrixdp.errors import LedgerError, ParameterError
 from matrixdp.release.run import DIRECTIONS
 from matrixdp.studio import requests, worker
@@ -42,7 +43,7 @@ def test_texts_must_be_printable(value):
 
 
 def test_a_plan_says_what_is_charged(site):
-    schema = site.studio.schemas.parse(TABLE)
+    schema = parse_schema(site.studio.schemas.require(TABLE))
     plain = ReleaseSpec.from_mapping(SPEC)
     whole = plan_release(plain, schema)
     learned = plan_release(ReleaseSpec.from_mapping({**SPEC, "query": "second-moment", "method": "auto",
@@ -125,21 +126,21 @@ def test_results_are_for_everybody_once_they_are_released(site):
 
     asked = site.ask()
     with pytest.raises(NotFoundError, match="not released"):
-        site.studio.results.files(ANALYST, asked.id)
+        site.studio.results.files(asked.id)
     site.studio.requests.approve(CURATOR, asked.id)
     release_request(site.settings, asked.id)
     release_request(site.settings, asked.id)
     results = site.studio.results
-    assert [one.id for one in results.list_all(BOTH)] == [asked.id]
-    assert results.path(BOTH, asked.id, "report.html").is_file()
+    assert [one.id for one in results.list_all()] == [asked.id]
+    assert results.path(asked.id, "report.html").is_file()
     for name in ("missing", "../report.html", ""):
         with pytest.raises(NotFoundError):
-            results.path(BOTH, asked.id, name)
+            results.path(asked.id, name)
     (site.settings.releases / asked.id / "link").symlink_to(site.settings.database)
-    assert "link" not in results.files(BOTH, asked.id)
+    assert "link" not in results.files(asked.id)
     (site.settings.releases / asked.id).rename(site.settings.releases / "elsewhere")
     with pytest.raises(NotFoundError, match="gone"):
-        results.files(BOTH, asked.id)
+        results.files(asked.id)
 
 
 def test_a_request_that_is_refused_meanwhile_is_not_approved(site, monkeypatch):
