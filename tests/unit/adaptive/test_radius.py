@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 import matrixdp as mdp
 from matrixdp.adaptive import budget as fit_budget
-from matrixdp.adaptive import plan, queries
+from matrixdp.adaptive import fit as plan
 from matrixdp.adaptive import postprocess as tail
+from matrixdp.adaptive import queries
 from matrixdp.adaptive.measure import PrivateMeasurements
 from matrixdp.adaptive.records import EXCESS_STEPS, Grid, GridBlock, PrivateRecords
 from matrixdp.privacy import Neighbours
