@@ -21,7 +21,7 @@ from matrixdp.display import short_repr
 from matrixdp.domain.bounds import Bounds, check_bounds
 from matrixdp.domain.person import Person, find_unit
 from matrixdp.errors import DataError, ParameterError
-from matrixdp.mechanisms.interception import current_answer
+from matrixdp.mechanisms.mechanism import current_answer
 from matrixdp.noise import Stream
 from matrixdp.noise.covariance import check_orthonormal
 from matrixdp.privacy import Neighbours, Privacy, Unit, check_privacy, warn_large_delta

@@ -15,7 +15,7 @@ from matrixdp.mechanisms.mechanism import check_stream
 from matrixdp.noise import Stream, draw_normal
 from matrixdp.privacy import Neighbours, Privacy
 from matrixdp.queries import Identity, SecondMoment
-from matrixdp.release.directions import principal_directions
+from matrixdp.release.matrix import principal_directions
 from matrixdp.release.registered import MechanismRelease, check_arguments, gaussian_cost, pure_cost, register_mechanism
 from matrixdp.sensitivity import max_quadratic
 from matrixdp.types import Floats

@@ -84,13 +84,7 @@ def check_transformed(X: Any, columns: int) -> Floats:
 
 
 def parse_bounds(bounds: Any, size: int, name: str) -> Bounds:
-    """Bounds of `size` features, from `Bounds` or from a pair of numbers or vectors.
-
-    Examples
-    --------
-    >>> parse_bounds((0, 10), 2, "bounds").upper.tolist()
-    [10.0, 10.0]
-    """
+    """Bounds of `size` features, from `Bounds` or from a pair of numbers or vectors."""
     if bounds is None:
         raise ParameterError(
             f"{name} must be given, as Bounds(lower, upper) or a pair (lower, upper): "
@@ -107,21 +101,14 @@ def parse_bounds(bounds: Any, size: int, name: str) -> Bounds:
         try:
             return Bounds(lower, upper)
         except ParameterError as error:
-            message = f"{name}: {error}"
-        raise ParameterError(message)
+            raise error.within(name) from None
     if bounds.size != size:
         raise ParameterError(f"{name} must be for {size} features, as the data have, got {bounds.size} instead.")
     return bounds
 
 
 def parse_target_names(y: Any, *, one: str = "") -> tuple[str, ...]:
-    """Names of the target columns, where records are read in parts; where there must be one, `one` says of what.
-
-    Examples
-    --------
-    >>> parse_target_names("income"), parse_target_names(["income", "age"])
-    (('income',), ('income', 'age'))
-    """
+    """Names of the target columns, where records are read in parts; where there must be one, `one` says of what."""
     names = (y,) if isinstance(y, str) else tuple(y) if isinstance(y, list | tuple) else ()
     if not names or not all(isinstance(name, str) for name in names):
         raise ParameterError("y must be the name of the target's column, or a list of names, as X is not in memory.")
