@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from matrixdp.device import is_on_device, load_cupy, to_device_array
 from matrixdp.domain.bounds import Bounds
 from matrixdp.errors import DataError, ParameterError, show
 from matrixdp.records import is_out_of_core, read_numbers
@@ -117,10 +118,16 @@ def parse_target_names(y: Any, *, one: str = "") -> tuple[str, ...]:
     return names
 
 
-def read_targets(y: Any) -> Floats:
-    """Targets in memory as an array of shape (n,) or (n, targets)."""
+def read_targets(y: Any, X: Any) -> Any:
+    """Targets in memory as an array of shape (n,) or (n, targets), on the device of the features X."""
     if y is None:
         raise DataError("the estimator requires y to be passed, but the target y is None.")
+    check_same_length(X, y)
+    if is_on_device(X):
+        targets = to_device_array(y) if is_on_device(y) else load_cupy().asarray(to_numbers(y))
+        if targets.ndim not in (1, 2) or targets.dtype.kind not in "biuf":
+            raise NotNumbersError("y must be an array of real numbers of shape (records,) or (records, targets).")
+        return targets
     check_array(y)
     found = to_numbers(y.to_numpy() if hasattr(y, "to_numpy") else y)
     if found.ndim not in (1, 2) or 0 in found.shape[1:]:
