@@ -12,7 +12,7 @@ import numpy as np
 
 from matrixdp.checks import check_flag
 from matrixdp.design.design import Design, check_design
-from matrixdp.domain.clipping import check_missing
+from matrixdp.domain.bounds import check_missing
 from matrixdp.ledger import Ledger, Receipt
 from matrixdp.mechanisms.mechanism import draw_answer, prepare
 from matrixdp.noise import Stream
