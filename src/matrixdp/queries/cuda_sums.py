@@ -164,13 +164,7 @@ class DeviceGrid:
 
 
 def raise_unusable(
-    flags: int,
-    records: Any,
-    bounds: Bounds,
-    *,
-    clip: bool,
-    missing: str,
-    optional: NDArray[np.bool_] | None = None,
+    flags: int, records: Any, bounds: Bounds, *, clip: bool, missing: str, optional: NDArray[np.bool_] | None = None
 ) -> None:
     """Raise the error that the same records raise in the memory of the host, if they do.
 
