@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -189,18 +189,8 @@ def private_moment(
 class PreparedFit:
     """A fit whose data and parameters have been checked, and which has not spent anything yet. Private.
 
-    Attributes
-    ----------
-    records : PrivateRecords
-    bounds : Bounds
-    aim : str
-    budget : FitBudget
-    public : int
-        The public number of records.
-    basis : float64 array of shape (m, m), or None
-        Public directions; None if they are learned.
-    targets : int
-        Number of last features that a regression predicts.
+    `public` is the public number of records, `basis` public directions unless they are learned, and `targets` the
+    number of last features that a regression predicts.
     """
 
     records: PrivateRecords
@@ -319,12 +309,7 @@ class Components:
     __repr__ = short_repr
 
 
-class _Covariance(Protocol):
-    @property
-    def covariance(self) -> Floats: ...
-
-
-def principal_components(moment: _Covariance, count: int | float | None = None) -> Components:
+def principal_components(moment: Any, count: int | float | None = None) -> Components:
     """Principal components of a private moment, in the data's units; post-processing.
 
     Parameters

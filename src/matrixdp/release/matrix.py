@@ -14,8 +14,7 @@ from matrixdp.checks import check_flag
 from matrixdp.design import isotropic, make_design
 from matrixdp.design.design import Design, check_design
 from matrixdp.display import short_repr
-from matrixdp.domain.bounds import Bounds
-from matrixdp.domain.clipping import check_missing
+from matrixdp.domain.bounds import Bounds, check_missing
 from matrixdp.domain.person import Person
 from matrixdp.ledger import Ledger, Receipt
 from matrixdp.mechanisms.mechanism import draw_answer, prepare

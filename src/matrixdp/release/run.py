@@ -14,8 +14,7 @@ from matrixdp.ledger.request import Difference, changed_request_error
 from matrixdp.mechanisms.mechanism import check_stream
 from matrixdp.noise import Stream
 from matrixdp.records import Blocks, as_records, is_out_of_core, read_array, require_rereadable, with_ids
-from matrixdp.records.files import Files
-from matrixdp.records.graphs import read_graph, read_pairs
+from matrixdp.records.files import Files, read_graph, read_pairs
 from matrixdp.records.opening import make_engine
 from matrixdp.records.people import number_of_people
 from matrixdp.records.records import ColumnOrder, MappedRecords, StoredRecords, count_records
