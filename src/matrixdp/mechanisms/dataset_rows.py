@@ -38,7 +38,8 @@ class FoundPart:
 def read_chunks(query: Identity, blocks: Iterable[Any]) -> Iterator[NDArray[np.generic]]:
     """Copies of the records of a part, cut at the same places in every pass, however they are read."""
     columns = query.shape[1]
-    step, rest = max(1, _CHUNK // columns), np.empty((0, columns), np.bool_)
+    step = max(1, _CHUNK // columns)
+    rest: NDArray[np.generic] = np.empty((0, columns))
     for block in blocks:
         array = to_array(block, columns, query.names)
         rest = np.concatenate([rest, array]) if len(rest) else array
