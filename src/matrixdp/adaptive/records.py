@@ -262,7 +262,7 @@ class PrivateRecords:
         unit = self.grid.unit
         if isinstance(self.source, GridBlock):
             return lambda cut: self._total(_Counts((cut,)))[0] / unit
-        found = dict(zip(cuts, self._total(_Counts(tuple(cuts))).tolist(), strict=True))
+        found = dict(zip(cuts, self._total(_Counts(tuple(cuts)), len(cuts)).tolist(), strict=True))
         return lambda cut: found[cut] / unit
 
     def excess(self, radius: float, limit: float) -> float:
@@ -297,9 +297,9 @@ class PrivateRecords:
             source = replace(source, lengths=grid.lengths(source.steps))
         return PrivateRecords(source, grid, len(self))
 
-    def _total(self, task: _Task) -> NDArray[np.int64]:
-        """Sum of the results of a task."""
-        total, rows = np.zeros(1, np.int64), 0
+    def _total(self, task: _Task, size: int = 1) -> NDArray[np.int64]:
+        """Sum of the results of a task, of shape (size,); zeros where there are no records."""
+        total, rows = np.zeros(size, np.int64), 0
         for found, read in self._read(task):
             total, rows = total + found, rows + read
         self._check_rows(rows)

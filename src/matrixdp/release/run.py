@@ -22,8 +22,7 @@ from matrixdp.records.tables import column_names, count_rows
 from matrixdp.release.adaptive_release import AdaptiveRelease
 from matrixdp.release.charging import Account, Paid, Price, list_read_options, make_once
 from matrixdp.release.dataset import DatasetRelease, write_dataset
-from matrixdp.release.directions import PrincipalDirections, principal_directions
-from matrixdp.release.matrix import release_design
+from matrixdp.release.matrix import PrincipalDirections, principal_directions, release_design
 from matrixdp.release.options import GRAPHS
 from matrixdp.release.plan import Plan, make_request_design
 from matrixdp.release.request import Request
