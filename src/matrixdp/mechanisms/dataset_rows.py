@@ -20,7 +20,7 @@ from matrixdp.mechanisms.mechanism import RowMechanism, rowwise_query
 from matrixdp.noise import BlockKey
 from matrixdp.queries import Identity
 from matrixdp.records import to_array
-from matrixdp.records.formats import pyarrow
+from matrixdp.records.tables import pa
 
 _CHUNK = 1 << 20  # entries that are compared, and get their noise, at a time
 ALTERED = "the records were altered while they were read. Nothing was released."
@@ -120,13 +120,10 @@ class WriteTask:
             raise DataError(ALTERED)
 
     def _write(self, draft: Path, rows: Iterable[NDArray[np.generic]], *, first: int) -> None:
-        pa = pyarrow()
-        from pyarrow import parquet
-
         mechanism = RowMechanism(self.design, self.key)
         schema = pa.schema([(name, pa.float64()) for name in self.names])
         with writing(draft.parent):  # noise does not compress
-            writer = parquet.ParquetWriter(str(draft), schema, compression="none", use_dictionary=False)
+            writer = pa.parquet.ParquetWriter(str(draft), schema, compression="none", use_dictionary=False)
         try:
             for records in rows:
                 noisy = mechanism(first, records)
