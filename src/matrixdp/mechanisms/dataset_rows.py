@@ -20,7 +20,7 @@ from matrixdp.mechanisms.mechanism import RowMechanism, rowwise_query
 from matrixdp.noise import BlockKey
 from matrixdp.queries import Identity
 from matrixdp.records import to_array
-from matrixdp.records.formats import pyarrow
+from matrixdp.records.tables import pa
 
 ALTERED = "the records were altered while they were read. Nothing was released."
 
@@ -72,34 +72,17 @@ class CheckTask:
 
 @dataclass(frozen=True, eq=False)
 class WriteTask:
-    """Task of the second pass: writes the noisy records of one part to a file.
-
-    Attributes
-    ----------
-    design : Design
-    key : BlockKey
-        Key of the noise of the whole release.
-    parts : tuple of FoundPart
-        Results of the first pass.
-    starts : tuple of int
-        Position in the data set of the first record of each part.
-    clip, missing
-        As for `release_dataset`.
-    folder, drafts : str
-        Output folder, and the folder for unfinished files.
-    names : tuple of str
-        Names of the columns.
-    """
+    """Task of the second pass: writes the noisy records of one part to a file."""
 
     design: Design
-    key: BlockKey
-    parts: tuple[FoundPart, ...]
-    starts: tuple[int, ...]
+    key: BlockKey  # of the noise of the whole release
+    parts: tuple[FoundPart, ...]  # found in the first pass
+    starts: tuple[int, ...]  # position in the data set of the first record of each part
     clip: bool
     missing: str
     folder: str
-    drafts: str
-    names: tuple[str, ...]
+    drafts: str  # the folder for unfinished files
+    names: tuple[str, ...]  # of the columns
 
     def __call__(self, number: int, blocks: Iterable[Any]) -> tuple[int, str | None]:
         """Return the number of the part and the name of its file, or None if the part has no records."""
@@ -119,13 +102,10 @@ class WriteTask:
         return number, name
 
     def _write(self, draft: Path, rows: _Rows, *, first: int) -> None:
-        pa = pyarrow()
-        from pyarrow import parquet
-
         mechanism = RowMechanism(self.design, self.key)
         schema = pa.schema([(name, pa.float64()) for name in self.names])
         with writing(draft.parent):  # noise does not compress
-            writer = parquet.ParquetWriter(str(draft), schema, compression="none", use_dictionary=False)
+            writer = pa.parquet.ParquetWriter(str(draft), schema, compression="none", use_dictionary=False)
         try:
             for records in rows:
                 noisy = mechanism(first + rows.count, records)
