@@ -19,7 +19,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from matrixdp.domain.clipping import square_lengths
+from matrixdp.domain.bounds import square_lengths
 from matrixdp.types import Floats
 
 LEVELS = 1 << 19  # half the number of grid steps of the records

@@ -21,7 +21,7 @@ from matrixdp.display import short_repr
 from matrixdp.domain.bounds import Bounds, check_bounds
 from matrixdp.domain.person import Person, find_unit
 from matrixdp.errors import DataError, ParameterError
-from matrixdp.mechanisms.interception import current_answer
+from matrixdp.mechanisms.mechanism import current_answer
 from matrixdp.noise import Stream
 from matrixdp.noise.covariance import check_orthonormal
 from matrixdp.privacy import Neighbours, Privacy, Unit, check_privacy, warn_large_delta
@@ -274,11 +274,16 @@ def _basis(directions: Any, size: int) -> Floats | None:
 
 
 def public_records(records: Any, found: int, neighbours: Neighbours, person: Person | None = None) -> int:
-    """Validated public number of records; where it is public, it is the number in the data."""
-    if found < 1:
-        raise DataError("data must have at least one record.")
+    """Validated public number of records; where it is public, it is the number in the data.
+
+    Privacy
+    -------
+    Where the number is private, no records are as good as one: an error would tell the two apart, at no cost.
+    """
     private = person is not None and person.rows is not None
     if neighbours is Neighbours.REPLACE and not private:
+        if found < 1:
+            raise DataError("data must have at least one record.")
         if records is not None and parse_records(records) != found:
             raise ParameterError(
                 f"records must be {found}, as the data have, or be left out, for replace neighbours, got {records!r} "

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from matrixdp.adaptive.coordinates import LEVELS, Coordinates, limbs_to_digits, multiply, to_digits, to_floats
 from matrixdp.device import is_device_block, load_cupy
-from matrixdp.domain.bounds import Bounds
-from matrixdp.domain.clipping import square_lengths
+from matrixdp.domain.bounds import Bounds, square_lengths
 from matrixdp.domain.person import Person
 from matrixdp.errors import ParameterError
 from matrixdp.queries.cuda_sums import DeviceGrid, device_gram, device_records, padded, rows_at_a_time

@@ -14,7 +14,7 @@ from matrixdp.mechanisms.mechanism import check_stream
 from matrixdp.noise import Stream
 from matrixdp.privacy import Neighbours, Privacy
 from matrixdp.queries import Identity, MatrixQuery, SecondMoment
-from matrixdp.release.directions import principal_directions
+from matrixdp.release.matrix import principal_directions
 from matrixdp.release.registered import MechanismRelease, check_arguments, gaussian_cost, register_mechanism
 
 
