@@ -150,7 +150,8 @@ class KernelRowChange(Sensitivity):
         """Root of the largest eigenvalue, and what rounding of the two rows can add."""
         smallest, unit = float(colcov.variances.min()), self._unit
         norm = _round_up(self._largest_eigenvalue(colcov.whitening) * smallest) / smallest
-        rounding = 2 * float(np.linalg.norm(_absolute_product(colcov.whitening, self.errors)))
+        right = np.abs(colcov.whitening)
+        rounding = 2 * float(np.linalg.norm(right * self.errors if is_diagonal(right) else right @ self.errors))
         return (math.sqrt(norm) * unit + rounding) * (1 + 8 * (self.halfwidths.size + 4) * EPS)
 
     @cached_property
@@ -194,11 +195,6 @@ class KernelRowChange(Sensitivity):
         for i in range(len(rows) - 1):
             found = max(found, float(np.square(rows[i + 1 :] - rows[i]).sum(axis=1).max()))
         return math.sqrt(found)
-
-
-def _absolute_product(right: Factor, errors: Floats) -> Floats:
-    """``|B| errors``, of shape (p,)."""
-    return right * errors if is_diagonal(right) else np.abs(right) @ errors
 
 
 def _squared_norm(matrix: Floats) -> float:

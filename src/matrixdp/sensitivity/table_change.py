@@ -82,11 +82,8 @@ class TableChange(Sensitivity):
 
     def structured_distance(self, side: Covariance, structure: NoiseStructure) -> Distance:
         """A bound for any scales and squares; exact for those of `free_structure` with add-remove neighbours."""
-        if not isinstance(structure, TableNoise) or (structure.layout, structure.groups, structure.counted) != (
-            self.layout,
-            self.groups,
-            self.counted,
-        ):
+        own = self.layout, self.groups, self.counted
+        if not isinstance(structure, TableNoise) or (structure.layout, structure.groups, structure.counted) != own:
             raise ParameterError("structure must be the noise of a table with the same columns and groups.")
         unit = float((structure.scales * self.halfwidths**2).max())  # scale-free: the largest length is one
         found = self._distance(structure.scales / unit, structure.strengths, structure.loss)
