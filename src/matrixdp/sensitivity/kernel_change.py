@@ -9,7 +9,6 @@ from functools import cached_property
 import numpy as np
 
 from matrixdp.checks import check_integer, check_magnitude, power_of_two, sum_of_others
-from matrixdp.display import short_repr
 from matrixdp.errors import ParameterError
 from matrixdp.noise.covariance import Covariance
 from matrixdp.sensitivity.distance import (
@@ -89,7 +88,7 @@ class KernelChange(Sensitivity):
 
 
 @builtin_kind
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class KernelRowChange(Sensitivity):
     """All ``D = e_r d'`` with ``d_j = k(x, p_j) - k(y, p_j)``, for records x, y and public points p_j.
 
@@ -112,8 +111,6 @@ class KernelRowChange(Sensitivity):
     errors: Floats
     ellipsoid_error: float
     known: Floats
-
-    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         check_halfwidths(self.halfwidths, None)

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from matrixdp.checks import check_integer
-from matrixdp.display import short_repr
 from matrixdp.errors import ParameterError
 from matrixdp.noise.covariance import Covariance
 from matrixdp.noise.structure import NoiseStructure
@@ -31,7 +30,7 @@ from matrixdp.types import Floats, is_diagonal
 
 
 @builtin_kind
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class RecordChange(Sensitivity):
     """All ``D = e_r d'``: row r changes by d, the difference of two records of the domain.
 
@@ -43,8 +42,6 @@ class RecordChange(Sensitivity):
     halfwidths: Floats
     radius: float | None = None
     filled: bool = True
-
-    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         check_halfwidths(self.halfwidths, self.radius)
@@ -162,7 +159,7 @@ class _SeveralRows(Sensitivity):
 
 
 @builtin_kind
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class RowsChange(_SeveralRows):
     """All changes of an answer that sums over rows, when the rows of one person together weigh at most `rows`.
 
@@ -174,8 +171,6 @@ class RowsChange(_SeveralRows):
     one: Sensitivity
     alone: Sensitivity
     rows: int
-
-    __repr__ = short_repr
 
     @property
     def frobenius(self) -> float:
@@ -215,7 +210,7 @@ class RowsChange(_SeveralRows):
 
 
 @builtin_kind
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class OwnRowsChange(_SeveralRows):
     """All ``D = sum_{r in S} e_r d_r'`` for sets S of up to `rows` rows, where each ``e_r d_r'`` is a change of `one`.
 
@@ -225,8 +220,6 @@ class OwnRowsChange(_SeveralRows):
 
     one: Sensitivity
     rows: int
-
-    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         check_integer(self.rows, "rows", at_least=1)
