@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrixdp.device import is_on_device, load_cupy, to_device_array
-from matrixdp.domain.bounds import Bounds
-from matrixdp.domain.clipping import check_missing, round_into_ball
+from matrixdp.domain.bounds import Bounds, check_missing, round_into_ball
 from matrixdp.domain.columns import Category, Columns, YesNo
 from matrixdp.errors import DataError
 from matrixdp.records.table_columns import TableBlock
