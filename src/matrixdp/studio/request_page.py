@@ -10,7 +10,6 @@ from starlette.responses import RedirectResponse, Response
 
 from matrixdp.errors import MatrixDPError, ParameterError
 from matrixdp.studio.design_page import (
-    DesignForm,
     Source,
     describe_details,
     describe_release,
@@ -32,7 +31,11 @@ _SHOWN = 200  # requests of a list
 STATES = {
     Status.PENDING: ("Waits for a curator", "warn", "A curator approves or refuses it. Nothing is spent so far."),
     Status.REFUSED: ("Refused", "bad", "Nothing was spent. Change the design and ask again."),
-    Status.APPROVED: ("Approved", "live", "It waits for its turn and is then released by itself."),
+    Status.APPROVED: (
+        "Approved",
+        "live",
+        "It is released by itself. If that takes long, ask a curator.",
+    ),
     Status.RUNNING: ("Being released", "live", "The table is read, the ledger charged, and noise added."),
     Status.RELEASED: ("Released", "good", "The result and its report can be read."),
     Status.FAILED: ("Failed", "bad", "A curator can approve it again; it is charged at most once."),
@@ -156,7 +159,7 @@ def _forecast(studio: Studio, found: StoredRequest) -> dict[str, Any]:
     """What the release costs and publishes; the reason if it cannot be told any more."""
     try:
         source = Source(studio.datasets.get(found.dataset), found.table, found.schema)
-        context = describe_release(studio, source, found.spec, DesignForm())
+        context = describe_release(studio, source, found.spec)
         again = write_address(found.spec, source.forecaster.schema, found.dataset, found.table)
     except (ParameterError, NotFoundError) as error:
         return {"known": False, "unknown": word_error(error), "again": "/design", "spec": found.spec}
