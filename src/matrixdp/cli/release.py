@@ -1,4 +1,4 @@
-"""``matrixdp release``: a private matrix from a table. Plans, runs, writes a folder, and prints what was released."""
+"""``matrixdp design`` shows how accurate a release would be; ``matrixdp release`` makes it from a table."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ import click
 
 from matrixdp.cli import options as flags
 from matrixdp.cli.exits import DeferredInterrupts
-from matrixdp.cli.ledger import open_ledger, require_dataset
+from matrixdp.cli.ledger import open_ledger, preview_ledger, require_dataset
 from matrixdp.cli.output import Command, output_after_work, show_progress, warn_about_delta
 from matrixdp.errors import LedgerError, ParameterError
 
@@ -30,6 +30,42 @@ if TYPE_CHECKING:
     from matrixdp.release.plan import Plan
 
 _MAX_STORED = 10**6  # entries of a release that the ledger stores, so that it can be requested again
+
+
+@click.command(
+    cls=Command,
+    example="matrixdp design --schema schema.toml --query correlation --records 10000 --epsilon 1 --delta 1e-6",
+)
+@flags.design_options
+@flags.method_options
+@click.option(
+    "--plot", type=flags.PATH, help="Draw the noise ellipse of two features and all standard deviations, as SVG."
+)
+@click.option("--features", metavar="NAME,NAME", help="The two features of the ellipse. [default: the first two]")
+@flags.ledger_options("Show what would be left in this ledger.", "would pay")
+@flags.json_option
+def design(schema: Path, plot: Path | None, features: str | None, as_json: bool, **options: Any) -> None:
+    """Show how accurate a release would be and what it would cost. Reads no data."""
+    from matrixdp.cli.design_text import draw_plot, print_design, print_fit
+    from matrixdp.domain.schema_file import read_schema
+    from matrixdp.release.plan import plan, refuse_extremes
+    from matrixdp.release.request import Request
+
+    asked, payment = flags.split_request(options)
+    made = plan(Request.parse(read_schema(schema), asked))
+    if made.adaptive and (plot is not None or features is not None):
+        raise ParameterError("--plot and --features show the noise of a plain release: add --method plain.")
+    warn_about_delta(made.request.privacy, made.records)
+    left = None
+    if payment["ledger"] is not None:
+        left = preview_ledger(payment["ledger"], require_dataset(payment["dataset"]), made, payment["allowance"])
+    if made.design is None:
+        print_fit(made, left, as_json=as_json)
+        return
+    with refuse_extremes():
+        if plot is not None:
+            draw_plot(made.design, plot, features)
+        print_design(made, made.design, left, plot, as_json=as_json)
 
 
 @click.command(
