@@ -77,14 +77,14 @@ def _charge(ledger: Ledger) -> None:
 def _remove_and_copy(path: Path, _: Path, chance: random.Random) -> Callable[[], object]:
     old = path.with_name("old.db")
     _run("cp", *chance.choice(([], ["-p"], ["-a"])), path, old)
-    return lambda: (path.unlink(), _run("cp", *chance.choice(([], ["-p"], ["-a"])), old, path))
+    return lambda: (_run("rm", path), _run("cp", *chance.choice(([], ["-p"], ["-a"])), old, path))
 
 
 def _unpack(path: Path, elsewhere: Path, chance: random.Random) -> Callable[[], object]:
     archive, attributes = elsewhere / "old.tar", chance.choice(([], ["--xattrs", "--xattrs-include=*"]))
     _run("tar", "-C", path.parent, *attributes, "-cf", archive, path.name)
     return lambda: (
-        chance.random() < 0.5 and path.unlink(),
+        chance.random() < 0.5 and _run("rm", path),
         _run("tar", "-C", path.parent, *attributes, "-xf", archive),
     )
 
@@ -101,19 +101,19 @@ def _restore_backup(path: Path, elsewhere: Path, chance: random.Random) -> Calla
     backup = chance.choice((path.parent, elsewhere)) / "backup.db"
     with Ledger.open(path) as ledger:
         ledger.backup(backup)
-    return lambda: (path.unlink(), _run("cp", *chance.choice(([], ["-a"])), backup, path))
+    return lambda: (_run("rm", path), _run("cp", *chance.choice(([], ["-a"])), backup, path))
 
 
 def _rename(path: Path, _: Path, chance: random.Random) -> Callable[[], object]:
     old = path.with_name("old.db")
     _run("cp", *chance.choice(([], ["-a"])), path, old)
-    return lambda: (chance.random() < 0.5 and path.unlink(), _run("mv", old, path))
+    return lambda: (chance.random() < 0.5 and _run("rm", path), _run("mv", old, path))
 
 
 def _copy_there_and_back(path: Path, elsewhere: Path, chance: random.Random) -> Callable[[], object]:
     away = elsewhere / chance.choice((path.name, "old.db"))
     _run("cp", *chance.choice(([], ["-a"])), path, away)
-    return lambda: (chance.random() < 0.5 and path.unlink(), _run("cp", *chance.choice(([], ["-a"])), away, path))
+    return lambda: (chance.random() < 0.5 and _run("rm", path), _run("cp", *chance.choice(([], ["-a"])), away, path))
 
 
 def _copy_with_attributes(path: Path, _: Path, chance: random.Random) -> Callable[[], object]:
