@@ -8,10 +8,22 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import matrixdp as mdp
 from matrixdp.cli.main import run
+from matrixdp.estimators import (
+    PrivateCovariance,
+    PrivateKernelRidge,
+    PrivateLinearDiscriminant,
+    PrivatePCA,
+    PrivateRidge,
+    PrivateScaler,
+)
+from matrixdp.mechanisms import dataset_rows
+from matrixdp.mechanisms.dataset_rows import CheckTask, WriteTask
+from matrixdp.noise import BlockKey
 from matrixdp.release.matrix import release
 from matrixdp.studio import worker
 from matrixdp.studio.refusals import NotFoundError
@@ -52,7 +64,7 @@ def test_an_analyst_reads_no_request_of_another_before_it_is_released(site, stat
     asked = site.ask(ANALYST)
     with site.studio.state.writing() as connection:
         connection.execute("UPDATE requests SET status = ?, reason = 'no', error = 'why'", (status,))
-    assert site.studio.requests.get(ANALYST, asked.id).status.value == status
+    assert site.studio.requests.get(ANALYST, asked.id).id == asked.id
     assert site.studio.requests.get(CURATOR, asked.id).status.value == status
     with pytest.raises(NotFoundError):
         site.studio.requests.get(OTHER, asked.id)
@@ -248,3 +260,107 @@ def test_progress_never_tells_how_many_rows_people_have(tmp_path, monkeypatch):
             seen[person] = [row[0] for row in connection.execute("SELECT progress FROM seen")]
     assert seen[False][-1] == 1.0
     assert seen[True] == []
+
+
+# Whether there are any records
+
+BOX = mdp.Bounds([-5, -5], [5, 5], names=["a", "b"])
+SOURCES = {
+    "array": lambda table, _: table.to_pandas()[["a", "b"]].to_numpy(),
+    "frame": lambda table, _: table.to_pandas(),
+    "file": lambda table, folder: write_parquet(table, folder / "table.parquet"),
+    "blocks": lambda table, _: mdp.records.Blocks(lambda: iter([table] if len(table) else [])),
+}
+FITTED = {"neighbours": "add-remove", "records": 50, "simulation": True, "random_state": 0}
+ESTIMATORS = {
+    "covariance": lambda X, _: PrivateCovariance(bounds=BOX, **FITTED).fit(X),
+    "components": lambda X, _: PrivatePCA(bounds=BOX, **FITTED).fit(X),
+    "scaler": lambda X, _: PrivateScaler(bounds=BOX, **FITTED).fit(X),
+    "people": lambda X, _: PrivateScaler(bounds=BOX, person="id", **FITTED).fit(X),
+    "regression": lambda X, y: PrivateRidge(bounds=BOX, target_bounds=(-5, 5), **FITTED).fit(X, y),
+    "kernel": lambda X, y: PrivateKernelRidge(bounds=BOX, target_bounds=(-5, 5), **FITTED).fit(X, y),
+    "discriminant": lambda X, y: PrivateLinearDiscriminant(bounds=BOX, classes=[-1, 0, 1], **FITTED).fit(X, np.sign(y)),
+    "table": lambda X, _: PrivateCovariance(bounds=mdp.Columns([mdp.Category("id", ["0"])]), **FITTED).fit(X),
+    "missing": lambda X, _: PrivateCovariance(bounds=mdp.Columns([mdp.Number("a", -5, 5, missing=True)]), **FITTED).fit(
+        X
+    ),
+}
+
+
+def write_parquet(table, path):
+    pq.write_table(table, path)
+    return path
+
+
+def make_rows(rows):
+    values = np.random.default_rng(1).uniform(-1, 1, (2, rows))
+    return pa.table({"a": values[0], "b": values[1], "id": pa.array([str(k) for k in range(rows)], pa.string())})
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"question": "covariance", "neighbours": "add-remove"},
+        {"question": "regression", "target": "b", "neighbours": "add-remove"},
+        {"question": "correlation", "neighbours": "add-remove", "person": "id"},
+        {"question": "components", "person": mdp.Person("id", rows=2)},
+    ],
+    ids=["records", "regression", "people", "rows"],
+)
+def test_a_fit_of_no_records_is_released_like_one_of_one_where_their_number_is_private(source, asked, tmp_path):
+    if source == "array" and "person" in asked:
+        pytest.skip("an array has no column of ids")
+    unit = "person:id" if "person" in asked else "record"
+    with mdp.Ledger.create(tmp_path / "clinic.db") as ledger:
+        ledger.register("clinic", mdp.Privacy(9, 1e-5), neighbours=asked.get("neighbours", "replace"), unit=unit)
+        for rows in (0, 1):
+            data = SOURCES[source](make_rows(rows), tmp_path)
+            options = {"method": "adaptive", "records": 50, "ledger": ledger, "dataset": "clinic"}
+            released = mdp.release_table(data, BOX, PRIVACY, **asked, **options)
+            assert np.isfinite(released.covariance().value).all()
+        first, second = ledger.history("clinic")
+        assert first.released
+        assert second.released
+        assert first.event == second.event
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_an_estimator_fits_no_records_where_their_number_is_private(name):
+    for rows in (0, 1):
+        X = make_rows(rows).to_pandas()
+        X = X if name in ("people", "table", "missing") else X[["a", "b"]]
+        fitted = ESTIMATORS[name](X, np.linspace(-1, 1, rows))
+        assert fitted.mu_ > 0
+
+
+def test_a_fit_of_no_records_is_an_error_where_their_number_is_public():
+    with pytest.raises(mdp.DataError, match="at least one record"):
+        mdp.release_table(np.empty((0, 2)), BOX, PRIVACY, question="covariance", method="adaptive", simulation=True)
+    with pytest.raises(ValueError, match="minimum of 1"):
+        PrivateCovariance(bounds=BOX, simulation=True).fit(np.empty((0, 2)))
+
+
+# Noise that is used again
+
+
+@pytest.mark.parametrize("change", ["first", "middle", "last", "fewer", "more"])
+def test_no_file_of_a_data_set_has_the_noise_of_another_for_other_records(change, tmp_path, monkeypatch):
+    monkeypatch.setattr(dataset_rows, "_CHUNK", 20)  # ten records
+    records = np.random.default_rng(0).uniform(-1, 1, (35, 2))
+    design = mdp.make_design(mdp.Identity(mdp.Bounds([-1, -1], [1, 1]), 35), PRIVACY)
+    found = CheckTask(design.query, clip=True, missing="error")(0, [records])
+    assert found == CheckTask(design.query, clip=True, missing="error")(0, [records[:3], records[3:]])
+    places = str(tmp_path), str(tmp_path)
+    task = WriteTask(design, BlockKey(mdp.Stream()), (found,), (0, 35), True, "error", *places, ("a", "b"))
+    task(0, [records])
+    altered = records[:30] if change == "fewer" else np.vstack([records, records[:1]]) if change == "more" else +records
+    row = {"first": 0, "middle": 17, "last": 34}.get(change)
+    if row is not None:
+        altered[row] = 0.5
+    with pytest.raises(mdp.DataError, match="altered"):
+        task(0, [altered[:20], altered[20:]])
+    (finished,), (draft,) = tmp_path.glob("part-*.parquet"), tmp_path.glob("part-*.parquet.*")
+    left, right = pq.read_table(finished).to_pandas(), pq.read_table(draft).to_pandas()
+    assert len(right) == {"first": 0, "middle": 10}.get(change, 30)  # whole chunks of the same records
+    assert left[: len(right)].equals(right)

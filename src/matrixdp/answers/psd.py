@@ -15,9 +15,10 @@ simulated records; with noise as large on the diagonal as elsewhere it is 1.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
+from scipy.sparse import diags_array
+from scipy.sparse.linalg import LinearOperator, cg
 
 from matrixdp.errors import ParameterError
 from matrixdp.types import Floats
@@ -69,8 +70,7 @@ def shrink_psd(matrix: Floats, std: Floats) -> Floats:
     True
     """
     _check(matrix, std)
-    projection = _Projection(matrix, std)
-    return projection.shrunk()
+    return _Projection(matrix, std).shrunk()
 
 
 class _Projection:
@@ -118,7 +118,7 @@ class _Projection:
         goal = np.diagonal(self.matrix)
         y = self._y
         for _ in range(50):
-            gradient = self._diagonal() - goal + self._give * y
+            gradient = self._vectors**2 @ self._positive - goal + self._give * y
             if np.linalg.norm(gradient) <= 1e-8 * (1 + np.linalg.norm(goal)):
                 return
             before, slope = self._objective(), self._invert(-gradient, tolerance=0.01)
@@ -147,9 +147,6 @@ class _Projection:
         y = self._y
         return float(self._positive @ self._positive - 2 * np.diagonal(self.matrix) @ y + self._give * y @ y) / 2
 
-    def _diagonal(self) -> Floats:
-        return np.asarray(self._vectors**2 @ self._positive)
-
     def _respond(self, change: Floats) -> Floats:
         """Change of the projection for a change of the matrix."""
         vectors = self._vectors
@@ -164,31 +161,13 @@ class _Projection:
         """Solve for the y that changes ``diag P(M + diag(y)) + give y`` by `right`."""
         squares = self._vectors**2
         own = np.einsum("ki,ij,kj->k", squares, self._slopes, squares, optimize=True)
-        return _conjugate_gradients(
-            lambda y: np.diagonal(self._respond(np.diag(y))) + self._give * y,
-            right,
-            np.maximum(own, 1e-8) + self._give,
-            tolerance,
-        )
 
+        def respond(y: Floats) -> Floats:
+            return np.asarray(np.diagonal(self._respond(np.diag(y))) + self._give * y)
 
-def _conjugate_gradients(
-    product: Callable[[Floats], Floats], right: Floats, preconditioner: Floats, tolerance: float
-) -> Floats:
-    x, residual = np.zeros_like(right), right.copy()
-    goal = tolerance * float(np.linalg.norm(right))
-    direction = residual / preconditioner
-    size = float(residual @ direction)
-    for _ in range(50):
-        if np.linalg.norm(residual) <= goal:
-            break
-        image = product(direction)
-        length = size / float(direction @ image)
-        x += length * direction
-        residual -= length * image
-        scaled = residual / preconditioner
-        direction, size = scaled + float(residual @ scaled) / size * direction, float(residual @ scaled)
-    return x
+        slope = LinearOperator((len(right), len(right)), matvec=respond, dtype=np.float64)
+        found, _ = cg(slope, right, rtol=tolerance, maxiter=50, M=diags_array(1 / (np.maximum(own, 1e-8) + self._give)))
+        return np.asarray(found)
 
 
 def _weigh(size: int, std: Floats | None) -> tuple[Floats, Floats]:

@@ -6,6 +6,9 @@ The answer is whitened and rounded to integers, and exact Gaussian integers are 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +22,6 @@ from matrixdp.design.public_total import adjust_total
 from matrixdp.device import is_device_block, is_on_device
 from matrixdp.errors import ParameterError, StreamError, show
 from matrixdp.mechanisms.device_rows import noisy_device_rows, read_device_rows
-from matrixdp.mechanisms.interception import current_answer
 from matrixdp.noise import BlockKey, Stream, apply_factors, draw_gaussian
 from matrixdp.noise.blocks import BLOCK, Draw, draw_blocks
 from matrixdp.noise.gaussian import Sampler
@@ -28,19 +30,41 @@ from matrixdp.queries import Identity
 from matrixdp.queries.base import check_answer, check_count
 from matrixdp.types import Floats
 
+# From the design and what `prepare` returned to the noisy answer.
+Answer = Callable[[Design, NDArray[Any]], Floats]
+
+_ANSWER: ContextVar[Answer | None] = ContextVar("matrixdp_release_answer", default=None)
+
+
+@contextmanager
+def intercept_releases(answer: Answer) -> Iterator[None]:
+    """Context manager in which `answer` replaces the noise of every release of this thread.
+
+    Privacy
+    -------
+    Releases within the block are marked as simulations and cannot be charged. The hook ends with the block, also after
+    an error, and other threads never see it. Blocks cannot be nested.
+    """
+    if _ANSWER.get() is not None:
+        raise ParameterError("releases are intercepted already; end the other audit first.")
+    token = _ANSWER.set(answer)
+    try:
+        yield
+    finally:
+        _ANSWER.reset(token)
+
+
+def current_answer() -> Answer | None:
+    """The function that answers releases, or None outside of an audit."""
+    return _ANSWER.get()
+
 
 @dataclass(frozen=True, eq=False)
 class NoisyAnswer:
-    """A noisy matrix and the design of its noise. Nothing in it is private.
+    """A noisy matrix of the query's shape, and the design of its noise. Nothing in it is private.
 
-    Attributes
-    ----------
-    matrix : float64 array of the query's shape
-        On a GPU if it is a data set that was there.
-    design : Design
-    simulation : bool
-        Whether the noise can be repeated by whoever knows the seed, or is the answer of an audit: then nothing is
-        protected.
+    The matrix is on a GPU if it is a data set that was there. A `simulation`, whose noise can be repeated by whoever
+    knows the seed, or is the answer of an audit, protects nothing.
     """
 
     matrix: Floats
@@ -69,7 +93,7 @@ def measure(design: Design, data: Any, *, stream: Stream | None = None, simulati
 def draw_answer(
     design: Design, prepared: NDArray[Any], stream: Stream | None = None, *, simulation: bool = False
 ) -> NoisyAnswer:
-    """The noisy answer, from what `prepare` returned; an audit may answer in place of noise (`interception`).
+    """The noisy answer, from what `prepare` returned; an audit may answer in place of noise.
 
     Without a `stream`, a new one is keyed from the operating system.
     """
@@ -96,13 +120,10 @@ def check_stream(stream: Stream | None, *, simulation: bool) -> None:
 
 
 def prepare(design: Design, data: Any, *, clip: bool, missing: str) -> NDArray[Any]:
-    """All that is computed from the private data before the charge; raises every error of the data.
+    """All that is computed from the private data before the charge; raises every error of the data. Private.
 
-    Returns
-    -------
-    array
-        The answer in whole steps of the grid, or the records of a query that rounds entrywise, which are rounded block
-        by block. Private.
+    The answer in whole steps of the grid, or the records of a query that rounds entrywise, which are rounded block by
+    block.
     """
     query = design.query
     query.check_people(data)
@@ -114,19 +135,14 @@ def prepare(design: Design, data: Any, *, clip: bool, missing: str) -> NDArray[A
         check_count(len(rows), query.shape[0])
         return rows
     answer = check_answer(query, query.evaluate(data, clip=clip, missing=missing))
-    whitened = _whiten(design, answer)
+    if design.structure is not None:  # whitened: in coordinates in which the noise is independent with unit variance
+        whitened = design.structure.whiten(design.noise, answer)
+    else:
+        whitened = design.noise.whiten(answer.reshape(-1, 1) if design.flat else answer)
+        if query.symmetric and not design.flat:
+            whitened = triangle_to_vector(whitened)
     steps = np.rint(whitened * 2.0**design.grid.bits)
     return np.clip(steps, -design.grid.limit, design.grid.limit).astype(np.int64)
-
-
-def _whiten(design: Design, answer: Floats) -> Floats:
-    """The answer in the coordinates in which the noise is independent with unit variance."""
-    if design.structure is not None:
-        return design.structure.whiten(design.noise, answer)
-    if design.flat:
-        return design.noise.whiten(answer.reshape(-1, 1))
-    whitened = design.noise.whiten(answer)
-    return triangle_to_vector(whitened) if design.query.symmetric else whitened
 
 
 def round_answer(design: Design, prepared: NDArray[Any]) -> NDArray[np.int64]:
@@ -134,7 +150,7 @@ def round_answer(design: Design, prepared: NDArray[Any]) -> NDArray[np.int64]:
     if not design.entrywise:
         return prepared
     steps = np.empty(prepared.shape)
-    _EntrywiseRows(design).round(prepared, steps)
+    convert_rows(design)[0](prepared, steps)
     return steps.astype(np.int64)
 
 
@@ -154,7 +170,7 @@ def _noisy_rows(design: Design, records: NDArray[np.generic], stream: Stream) ->
     """Noisy records less the midpoint, of shape (records, features), made block by block if they are many."""
     rows, columns = design.query.shape
     out = np.empty((rows, columns))
-    grid = _EntrywiseRows(design)
+    round_rows, values = convert_rows(design)
     step = max(1, BLOCK // columns)
 
     def make_draw() -> Draw:
@@ -164,10 +180,10 @@ def _noisy_rows(design: Design, records: NDArray[np.generic], stream: Stream) ->
         def draw(block_stream: Stream, places: slice) -> None:
             block = out[places]
             noisy = integers[: len(block)]
-            grid.round(records[places], block)
+            round_rows(records[places], block)
             sampler.fill(block_stream, noisy.reshape(-1))
             noisy += block.astype(np.int64)
-            grid.values(noisy, block)
+            values(noisy, block)
 
         return draw
 
@@ -196,57 +212,43 @@ def unwhiten(design: Design, integers: NDArray[np.int64]) -> Floats:
     return (matrix + matrix.T) / 2 if symmetric else matrix
 
 
-class _EntrywiseRows:
-    """Converts records to grid steps and back entry by entry, for noise that is independent between features."""
-
-    def __init__(self, design: Design) -> None:
-        self._factors = column_factors(design.noise, design.grid.bits)
-        self.round = rowwise_query(design).row_rounding(self._factors)
-
-    def values(self, noisy: NDArray[np.int64], out: Floats) -> None:
-        """Noisy steps in the records' units."""
-        np.add(noisy, 0.5, out=out)
-        out /= self._factors
+Rounding = Callable[[NDArray[np.generic], Floats], None]  # from records to grid steps in an array
+Values = Callable[[NDArray[np.int64], Floats], None]  # from noisy grid steps to the units of the records
 
 
-class _WhitenedRows:
-    """Converts records to grid steps and back where directions mix the features, or records lie in a ball.
+def convert_rows(design: Design) -> tuple[Rounding, Values]:
+    """Functions from records to grid steps and back, which write to an array.
 
-    A row's bits may depend on its place in a block, as BLAS works on several rows at once, but on nothing else.
+    They work entry by entry where noise is independent between features. Where directions mix the features, or records
+    lie in a ball, a row's bits may depend on its place in a block, as BLAS works on several rows at once, but on no
+    other row.
     """
+    query, noise, bits, limit = rowwise_query(design), design.noise, design.grid.bits, design.grid.limit
 
-    def __init__(self, design: Design) -> None:
-        noise = design.noise
-        self._query, self._limit, self._unit = rowwise_query(design), design.grid.limit, 2.0**design.grid.bits
-        self._whitening = noise.rowcov.whitening, noise.colcov.whitening
-        self._factors = noise.factors()
+    def divide(noisy: NDArray[np.int64], out: Floats) -> None:
+        np.add(noisy, 0.5, out=out)
+        out /= factors
 
-    def round(self, records: NDArray[np.generic], out: Floats) -> None:
-        """Rows of the answer in whole steps along the directions of the noise."""
-        left, right = self._whitening
-        np.rint(apply_factors(left, self._query.centre_rows(records), right) * self._unit, out=out)
-        np.clip(out, -self._limit, self._limit, out=out)
+    def turn(records: NDArray[np.generic], out: Floats) -> None:
+        np.rint(noise.whiten(query.centre_rows(records)) * 2.0**bits, out=out)
+        np.clip(out, -limit, limit, out=out)
 
-    def values(self, noisy: NDArray[np.int64], out: Floats) -> None:
-        """Noisy steps in the records' units."""
-        left, right = self._factors
-        values = (noisy.astype(np.float64) + 0.5) / self._unit
-        out[...] = apply_factors(left, values, right)
+    def turn_back(noisy: NDArray[np.int64], out: Floats) -> None:
+        left, right = noise.factors()
+        out[...] = apply_factors(left, (noisy.astype(np.float64) + 0.5) / 2.0**bits, right)
+
+    if not design.entrywise:
+        return turn, turn_back
+    factors = column_factors(noise, bits)
+    return query.row_rounding(factors), divide
 
 
 class RowMechanism:
-    """Noisy rows of a data set that is released in parts.
+    """Noisy rows of a data set that is released in parts, by a design whose noise is the same for every record.
 
     Row i of the data set gets the noise of row i of an infinite table, which is drawn in blocks of a fixed size, each
     from a stream derived from the key of the release and the number of the block. So a part that is processed twice
     gets the same bits, and neither the number of workers nor the partition of the records can change one.
-
-    Parameters
-    ----------
-    design : Design
-        For the identity query, its noise the same for every record.
-    key : BlockKey
-        The release's own.
 
     Privacy
     -------
@@ -258,7 +260,7 @@ class RowMechanism:
         self._design, self._key = design, key
         self._columns = design.query.shape[1]
         self._size = max(1, BLOCK // self._columns)
-        self._grid = (_EntrywiseRows if design.entrywise else _WhitenedRows)(design)
+        self._round, self._values = convert_rows(design)
         self._records = np.zeros((self._size, self._columns))
         self._steps = np.empty((self._size, self._columns))
         self._noise = np.empty((self._size, self._columns), np.int64)
@@ -278,13 +280,13 @@ class RowMechanism:
     def _block(self, number: int, place: int, records: NDArray[np.generic]) -> Floats:
         rows = slice(place, place + len(records))
         self._records[rows] = records  # the other rows hold finite numbers that are not used
-        self._grid.round(self._records, self._steps)
+        self._round(self._records, self._steps)
         if self._drawn != number:
             draw_gaussian(self._key.stream(number), self._design.grid.bits, out=self._noise)
             self._drawn = number
         noisy = self._noise.copy()
         noisy[rows] += self._steps[rows].astype(np.int64)
-        self._grid.values(noisy, self._steps)
+        self._values(noisy, self._steps)
         return self._steps[rows]
 
 

@@ -11,12 +11,11 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from matrixdp.display import short_repr
 from matrixdp.domain import Rescaling
 from matrixdp.domain.person import Person
 from matrixdp.errors import DataError, ParameterError
 from matrixdp.privacy import Neighbours
-from matrixdp.queries.base import BoundedQuery, check_count, parse_person, require_replace
+from matrixdp.queries.base import BoundedQuery, check_count, parse_person
 from matrixdp.records import as_records, read_array
 from matrixdp.records.people import count_people
 from matrixdp.sensitivity import OwnRowsChange, RecordChange, Sensitivity
@@ -35,11 +34,16 @@ class OwnRowsQuery(BoundedQuery):
     raises its error for both or for neither.
     """
 
+    public_number = True
+    count_word = "records"  # whoever they belong to
+
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_replace(
-            self, f"{type(self).__name__}: the answer has a row for each record, which reveals their number."
-        )
+        if self.neighbours is not Neighbours.REPLACE:
+            raise ParameterError(
+                f"neighbours must be 'replace' for {type(self).__name__}: the answer has a row for each record, which "
+                "reveals their number."
+            )
         object.__setattr__(self, "person", parse_person(self.person, self.bounds.names))
         if self.person is not None and self.person.rows is None:
             raise ParameterError(
@@ -47,16 +51,6 @@ class OwnRowsQuery(BoundedQuery):
                 f"Person({self.person.column!r}, rows=3), or --rows-per-person 3. To count each person once, release "
                 "moments."
             )
-
-    @property
-    def public_number(self) -> bool:
-        """True."""
-        return True
-
-    @property
-    def count_word(self) -> str:
-        """Records, whoever they belong to."""
-        return "records"
 
     @property
     def rows_of_person(self) -> int:
@@ -82,7 +76,7 @@ class OwnRowsQuery(BoundedQuery):
 
 
 @builtin_kind
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Identity(OwnRowsQuery):
     """All records, of shape (records, m), each with independent noise.
 
@@ -112,7 +106,6 @@ class Identity(OwnRowsQuery):
     neighbours: Neighbours = field(default=Neighbours.REPLACE, kw_only=True)
     person: Person | None = field(default=None, kw_only=True, metadata={"omit_none": True})
 
-    __repr__ = short_repr
     side = "columns"
     title = "data set"
 
@@ -125,11 +118,6 @@ class Identity(OwnRowsQuery):
     def sensitivity(self) -> RecordChange | OwnRowsChange:
         """One row changes, or those of one person."""
         return self.rows_change(RecordChange(self.bounds.halfwidths, self.bounds.radius))
-
-    @property
-    def changed_rows(self) -> int:
-        """Number of rows that neighbours differ in, at most: one, or as many as a person has."""
-        return self.rows_of_person
 
     @cached_property
     def magnitude(self) -> Floats:
