@@ -11,8 +11,9 @@ from starlette.responses import FileResponse, JSONResponse, Response
 
 from matrixdp.ledger.events import event_to_json
 from matrixdp.studio.datasets import TableColumn
+from matrixdp.studio.rendering import CurrentVisit
 from matrixdp.studio.requests import ReleaseSpec, Status, describe_options
-from matrixdp.studio.security import API, CurrentVisit
+from matrixdp.studio.security import API
 
 Options = dict[str, StrictStr | StrictInt | StrictFloat | None]
 

@@ -14,7 +14,7 @@ from matrixdp.errors import MatrixDPError, ParameterError
 from matrixdp.ledger import Charge, Gaussian
 from matrixdp.studio.datasets import Dataset, measure_budget
 from matrixdp.studio.refusals import find_status, place_error
-from matrixdp.studio.security import CurrentVisit, Visit
+from matrixdp.studio.rendering import CurrentVisit, Visit
 
 router = APIRouter()
 _SHOWN_CHARGES = 100

@@ -31,8 +31,9 @@ from matrixdp.studio.charts import draw_curve, draw_ellipse, draw_table, write_e
 from matrixdp.studio.datasets import Dataset, measure_budget
 from matrixdp.studio.forecasts import ErrorTable, Forecast, Forecaster, Simulated
 from matrixdp.studio.refusals import NotFoundError, UnavailableError, place_error, word_error
+from matrixdp.studio.rendering import CurrentVisit, Visit
 from matrixdp.studio.requests import ReleaseSpec
-from matrixdp.studio.security import CurrentVisit, SentForm, Visit
+from matrixdp.studio.security import SentForm
 from matrixdp.studio.studio import Studio
 
 router = APIRouter()

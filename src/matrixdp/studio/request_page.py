@@ -9,18 +9,12 @@ from fastapi import APIRouter, Form
 from starlette.responses import RedirectResponse, Response
 
 from matrixdp.errors import MatrixDPError, ParameterError
-from matrixdp.studio.design_page import (
-    Source,
-    describe_details,
-    describe_release,
-    read_filled,
-    show_form,
-    write_address,
-)
+from matrixdp.studio import design_page
 from matrixdp.studio.forecasts import open_forecaster
 from matrixdp.studio.refusals import ConflictError, NotFoundError, find_status, place_error, word_error
+from matrixdp.studio.rendering import CurrentVisit, Visit
 from matrixdp.studio.requests import Status, StoredRequest
-from matrixdp.studio.security import CurrentVisit, SentForm, Visit
+from matrixdp.studio.security import SentForm
 
 router = APIRouter()
 _SHOWN = 200  # requests of a list
@@ -54,19 +48,19 @@ def list_requests(visit: CurrentVisit) -> Response:
 def ask(visit: CurrentVisit, sent: SentForm) -> Response:
     """Ask for the release that the design page shows. The same form is one request, however often it is sent."""
     form_id = str(sent.get("form_id", ""))
-    filled, errors = read_filled(visit.studio, sent)
+    filled, errors = design_page.read_filled(visit.studio, sent)
     purpose = " ".join(str(sent.get("purpose", "")).split())
     if not purpose:
         errors |= {"purpose": "purpose must say in a line what the result is for."}
     if filled is None or errors:
-        return show_form(visit, sent, errors, 422, form_id)
+        return design_page.show_form(visit, sent, errors, 422, form_id)
     try:
         names = (filled.source.dataset.name, filled.source.table)
         found = visit.studio.requests.submit(visit.viewer, *names, filled.spec, purpose, form_id)
     except MatrixDPError as error:
         if isinstance(error, ConflictError):  # the same form with other values: the next try is another request
             form_id = ""
-        return show_form(visit, sent, place_error(error, ["purpose"]), find_status(error), form_id)
+        return design_page.show_form(visit, sent, place_error(error, ["purpose"]), find_status(error), form_id)
     return RedirectResponse(f"/requests/{found.id}", 303)
 
 
@@ -104,7 +98,7 @@ def show_simulation(visit: CurrentVisit, request_id: str) -> Response:
     """The simulated range of an adaptive fit, which takes longer."""
     found = visit.studio.requests.get(visit.viewer, request_id)
     forecaster = open_forecaster(found.schema, f"{found.table}.toml")
-    return visit.render("design_details.html", **describe_details(forecaster, found.spec))
+    return visit.render("design_details.html", **design_page.describe_details(forecaster, found.spec))
 
 
 @router.post("/requests/{request_id}/approve")
@@ -145,9 +139,9 @@ def _show(visit: Visit, found: StoredRequest, error: MatrixDPError | None = None
 def _forecast(visit: Visit, found: StoredRequest) -> dict[str, Any]:
     """What the release costs and publishes; the reason if it cannot be told any more."""
     try:
-        source = Source(visit.studio.datasets.get(found.dataset), found.table, found.schema)
-        context = describe_release(visit.studio, source, found.spec)
-        again = write_address(found.spec, source.forecaster.schema, found.dataset, found.table)
+        source = design_page.Source(visit.studio.datasets.get(found.dataset), found.table, found.schema)
+        context = design_page.describe_release(visit.studio, source, found.spec)
+        again = design_page.write_address(found.spec, source.forecaster.schema, found.dataset, found.table)
     except (ParameterError, NotFoundError) as error:
         return {"known": False, "unknown": word_error(error), "again": "/design", "spec": found.spec}
     explained = "" if context["adaptive"] else context["forecast"].design.explain()

@@ -23,7 +23,7 @@ from matrixdp.report import answers
 from matrixdp.report.answers import Answer, Answerable
 from matrixdp.report.guarantee import describe_odds, name_loss, read_mechanism
 from matrixdp.studio.charts import draw_answer
-from matrixdp.studio.security import CurrentVisit, Visit
+from matrixdp.studio.rendering import CurrentVisit, Visit
 
 router = APIRouter()
 # A report is a document of its own, with styles of its own: no script runs in it, and the studio is out of its reach.

@@ -32,7 +32,8 @@ from matrixdp.domain.schema_file import (
 from matrixdp.domain.schema_template import describe_type, propose_type
 from matrixdp.errors import DataError, MatrixDPError, ParameterError
 from matrixdp.studio.refusals import NotFoundError
-from matrixdp.studio.security import CurrentVisit, Visit, receive_form
+from matrixdp.studio.rendering import CurrentVisit, Visit
+from matrixdp.studio.security import receive_form
 from matrixdp.studio.studio import Studio
 
 router = APIRouter()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hmac
 import re
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Depends, Form, Query, Request
 from starlette.datastructures import FormData
@@ -14,7 +14,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from matrixdp.studio.refusals import ForbiddenError, SignInError, TooManyError
-from matrixdp.studio.rendering import render
+from matrixdp.studio.rendering import CurrentVisit, Visit
 from matrixdp.studio.roles import ROUTES, Viewer, permits
 from matrixdp.studio.sign_in import enter_by_link, enter_by_token, find_session, find_token, sign_out
 from matrixdp.studio.state import Settings
@@ -117,29 +117,6 @@ class Guard:
             return message
 
         return receive_some
-
-
-class Visit:
-    """A request as routes take it: with the studio, the person who sent it, and pages to answer with."""
-
-    def __init__(self, request: Request) -> None:
-        self.request = request
-        self.studio: Studio = request.app.state.studio
-
-    @property
-    def viewer(self) -> Viewer:
-        """The person, on a route that is not public."""
-        viewer: Viewer | None = self.request.state.viewer
-        if viewer is None:
-            raise SignInError("sign in first.")
-        return viewer
-
-    def render(self, template: str, *, status: int = 200, **context: Any) -> Response:
-        """A page from a template."""
-        return render(self.request, template, status=status, **context)
-
-
-CurrentVisit = Annotated[Visit, Depends(Visit)]
 
 
 def authorise(request: Request) -> None:
