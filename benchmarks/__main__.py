@@ -6,10 +6,11 @@ import importlib
 import os
 import platform
 import sys
-from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_info, threadpool_limits
+
+from benchmarks.timing import show
 
 NAMES = (
     "noise",
@@ -37,19 +38,11 @@ def main(names: list[str]) -> int:
     print("Each ratio is measured side by side in this run: medians, turn by turn.\n")
     with threadpool_limits(1):  # pins what is loaded by now, SciPy's own BLAS among it
         for name, module in modules.items():
-            show(name, list(module.run()))
+            rows = list(module.run())
+            print(f"{name}\n{'':-<{len(name)}}")
+            show(rows, max(len(str(row["what"])) for row in rows))
+            print(flush=True)
     return 0
-
-
-def show(name: str, rows: list[dict[str, Any]]) -> None:
-    print(f"{name}\n{'':-<{len(name)}}")
-    width = max(len(str(row["what"])) for row in rows)
-    for row in rows:
-        ours, peer, ratio = (
-            f"{x:,.4g}" if isinstance(x, float) else str(x) for x in (row["ours"], row["peer"], row["ratio"])
-        )
-        print(f"{row['what']!s:<{width}}  {ours:>10}  {peer:>10}  {ratio:<22}  {row['note']}".rstrip())
-    print(flush=True)
 
 
 sys.exit(main(sys.argv[1:]))

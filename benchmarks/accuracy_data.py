@@ -68,7 +68,7 @@ def regression_sets() -> list[DataSet]:
 
 def ablation_moment_sets() -> list[DataSet]:
     """Data for covariances and components of the ablation: the sets of the comparison, and simulated ones."""
-    return [*moment_sets(), *(_in_box(name, records, width) for name, records, width in _families())]
+    return [*moment_sets(), *(in_box(*family) for family in _families())]
 
 
 def ablation_regression_sets() -> list[DataSet]:
@@ -80,7 +80,7 @@ def ablation_regression_sets() -> list[DataSet]:
         spread = records.std(axis=0)
         signal = (records / spread) @ (rng.standard_normal(size) * (np.arange(size) % 2 == 0))
         target = signal / signal.std() + rng.standard_t(4, len(records))
-        simulated.append(_in_box(name, np.column_stack([records, target * spread.mean()]), width))
+        simulated.append(in_box(name, np.column_stack([records, target * spread.mean()]), width))
     return [*regression_sets(), *simulated]
 
 
@@ -106,11 +106,18 @@ def _families() -> list[tuple[str, Floats, float]]:
     ]
 
 
-def _in_box(name: str, records: Floats, width: float) -> DataSet:
-    """Records in a box about a point near their mean, which clips some of them. For simulated data only."""
+def in_box(name: str, records: Floats, width: float, *, off: float = 0.1) -> DataSet:
+    """Simulated records in a box of `width` deviations about a point near their mean, which clips some of them."""
     half = width * records.std(axis=0)
-    middle = records.mean(axis=0) + 0.1 * half
+    middle = records.mean(axis=0) + off * half
     return DataSet(name, records, Bounds(middle - half, middle + half))
+
+
+def widen(data: DataSet, factor: float, mark: str = " / ") -> DataSet:
+    """The same records in a box `factor` times as wide, off centre."""
+    half = factor * data.bounds.halfwidths
+    middle = data.bounds.midpoint + 0.3 * (half - data.bounds.halfwidths)
+    return DataSet(f"{data.name}{mark}{factor:g}", data.records, Bounds(middle - half, middle + half))
 
 
 def rounded(name: str, records: Floats) -> DataSet:

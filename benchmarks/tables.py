@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
-import re
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -20,7 +16,7 @@ from threadpoolctl import threadpool_limits
 
 import matrixdp as mdp
 from benchmarks.sizes import size
-from benchmarks.timing import compare, row, seconds
+from benchmarks.timing import compare, peak_memory, row, seconds, show
 
 RECORDS = size(10**7, 2000)
 FILES = 10
@@ -51,7 +47,7 @@ def run(records: int = RECORDS, clock: Callable[[], float] = time.perf_counter) 
         ours, peer = compare(lambda: by_group(texts, records), lambda: plain(codes, records), **settings)
         what = f"moments by group of {what}, against moments of 15 coded columns"
         yield row(what, ours, peer, "at most 1.5", slower=True)
-        memory = f"{_peak(texts, records):,.0f} MiB"
+        memory = f"{peak_memory(_PEAK, texts, records):,.0f} MiB"
         yield {"what": "  peak memory", "ours": memory, "peer": "", "ratio": "", "note": "wanted: under 1 GiB"}
         ours, peer = compare(lambda: together(texts, records), lambda: plain(codes, records), **settings)
         yield row("  without groups, against 15 coded columns", ours, peer, slower=True)
@@ -114,15 +110,6 @@ def in_memory(records: int) -> list[dict[str, Any]]:
     ]
 
 
-def _peak(folder: Path, records: int) -> float:
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(mdp.__file__).parents[1]), os.getcwd()])}
-    command = [sys.executable, "-c", _PEAK, str(folder), str(records)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    found = re.search(r"\d+", done.stdout)
-    assert found is not None
-    return int(found[0]) / 1024
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--records", type=int, default=RECORDS)
@@ -130,9 +117,7 @@ def main() -> None:
     asked = parser.parse_args()
     clock = time.process_time if asked.processor_time else time.perf_counter
     with threadpool_limits(1):
-        for line in run(asked.records, clock):
-            text = f"{line['what']:<110} {line['ours']:>10} {line['peer']:>10}  {line['ratio']:<22} {line['note']}"
-            print(text.rstrip(), flush=True)
+        show(run(asked.records, clock), 110)
 
 
 if __name__ == "__main__":

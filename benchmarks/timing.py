@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import gc
+import os
+import re
 import statistics
+import subprocess
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
+import matrixdp
 from benchmarks.sizes import size
 
 
@@ -50,6 +56,24 @@ def row(what: str, ours: float, peer: float, wanted: str = "", *, slower: bool =
         "ratio": f"{ratio:,.3g}x {kind}",
         "note": f"wanted: {wanted}" if wanted else "",
     }
+
+
+def show(rows: Iterable[dict[str, Any]], width: int) -> None:
+    """Print lines of the table as they come."""
+    for one in rows:
+        ours, peer, ratio = (
+            f"{x:,.4g}" if isinstance(x, float) else str(x) for x in (one["ours"], one["peer"], one["ratio"])
+        )
+        print(f"{one['what']!s:<{width}}  {ours:>10}  {peer:>10}  {ratio:<22}  {one['note']}".rstrip(), flush=True)
+
+
+def peak_memory(program: str, *arguments: object) -> float:
+    """Megabytes that a Python program says it needed, in kilobytes, when run by itself."""
+    places = [str(Path(matrixdp.__file__).parents[1]), os.getcwd()]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(places)}
+    command = [sys.executable, "-c", program, *map(str, arguments)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    return int(re.findall(r"\d+", done.stdout)[0]) / 1024
 
 
 def duration(value: float) -> str:

@@ -1,14 +1,14 @@
 """The three public data sets of the paper's experiments, checked by SHA-256, or simulated tables marked as such.
 
 A data set is read from the folder ``MATRIXDP_DATA``, from the user's cache, or downloaded from the UCI archive.
-Simulated tables are drawn by a Gaussian copula: the quantiles of each column and the correlations of their normal
-scores are in ``summaries.json``, and records are independent draws, not measurements.
+Simulated tables are drawn by a Gaussian copula: the quantiles of each column at `LEVELS`, to six digits, and the
+correlations of their normal scores, to three decimals, are in ``summaries.json``; records are independent draws, not
+measurements.
 """
 
 from __future__ import annotations
 
 import hashlib
-import importlib
 import io
 import json
 import os
@@ -25,24 +25,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtr
 
-from matrixdp.errors import DataError, MatrixDPError, MissingExtraError, ParameterError, install_hint
+from matrixdp.errors import DataError, MatrixDPError, MissingExtraError, ParameterError, import_extra
 from matrixdp.types import Floats
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Columns of numbers.
-
-    Attributes
-    ----------
-    name : str
-    columns : tuple of str
-    values : float64 array of shape (records, columns)
-    origin : str
-        'file', 'cache', 'download' or 'simulated'.
-    """
+    """Columns of numbers, with values of shape (records, columns), from 'file', 'cache', 'download' or 'simulated'."""
 
     name: str
     columns: tuple[str, ...]
@@ -55,13 +46,7 @@ class Table:
         return self.origin == "simulated"
 
     def take(self, *columns: str) -> Floats:
-        """The named columns, of shape (records, len(columns)).
-
-        Examples
-        --------
-        >>> Table("toy", ("a", "b"), np.array([[1.0, 2.0], [3.0, 4.0]]), "file").take("b").tolist()
-        [[2.0], [4.0]]
-        """
+        """The named columns, of shape (records, len(columns))."""
         unknown = [name for name in columns if name not in self.columns]
         if unknown:
             raise ParameterError(f"columns must be among {', '.join(self.columns)}, got {', '.join(unknown)} instead.")
@@ -72,11 +57,6 @@ def scale_to_unit(values: Floats) -> Floats:
     """Each column scaled to [0, 1] by its own minimum and maximum.
 
     As in the paper's experiments. A real release must not do this: the range of private data is private.
-
-    Examples
-    --------
-    >>> scale_to_unit(np.array([[2.0], [4.0], [3.0]])).ravel().tolist()
-    [0.0, 1.0, 0.5]
     """
     low, high = values.min(axis=0), values.max(axis=0)
     return np.asarray((values - low) / (high - low))
@@ -90,17 +70,6 @@ _RSS = re.compile(r"(?:^|/)MovementAAL_RSS_(\d+)\.csv$")
 _LARGEST_MEMBER = 1 << 22
 
 
-def parse_liver(raw: bytes) -> list[list[float]]:
-    r"""Rows of ``bupa.data``.
-
-    Examples
-    --------
-    >>> parse_liver(b"85,92,45,27,31,0.0,1\n")
-    [[85.0, 92.0, 45.0, 27.0, 31.0, 0.0, 1.0]]
-    """
-    return _rows(raw)
-
-
 def parse_movement(raw: bytes) -> list[list[float]]:
     """Rows of all sequences in ``MovementAAL.zip``, in the order of their numbers, each with number, time and class."""
     try:
@@ -112,9 +81,11 @@ def parse_movement(raw: bytes) -> list[list[float]]:
         target = [name for name in archive.namelist() if name.endswith("MovementAAL_target.csv")]
         if not members or not target:
             raise DataError("MovementAAL.zip must hold MovementAAL_RSS_<n>.csv and MovementAAL_target.csv.")
-        classes = {int(n): label for n, label in _rows(_read(archive, target[0]))}
+        classes = {int(n): label for n, label in _parse_rows(_read(archive, target[0]))}
         return [
-            [n, t, *row, classes[n]] for n in sorted(members) for t, row in enumerate(_rows(_read(archive, members[n])))
+            [n, t, *row, classes[n]]
+            for n in sorted(members)
+            for t, row in enumerate(_parse_rows(_read(archive, members[n])))
         ]
 
 
@@ -140,14 +111,10 @@ def select_ctg(cells: Sequence[Sequence[Any]]) -> list[list[float]]:
 
 def read_sheet(raw: bytes, sheet: str) -> list[list[Any]]:
     """Cells of one sheet of an .xls file."""
-    try:
-        xlrd = importlib.import_module("xlrd")
-    except ImportError:
-        raise MissingExtraError(
-            "CTG.xls is read with xlrd, which is not installed; or put ctg.csv into the folder that MATRIXDP_DATA "
-            f"names. {install_hint('paper')}"
-        ) from None
-    table = xlrd.open_workbook(file_contents=raw).sheet_by_name(sheet)
+    purpose = (
+        "CTG.xls is read with xlrd, which is not installed; or put ctg.csv into the folder that MATRIXDP_DATA names"
+    )
+    table = import_extra("xlrd", purpose, "paper").open_workbook(file_contents=raw).sheet_by_name(sheet)
     return [table.row_values(i) for i in range(table.nrows)]
 
 
@@ -157,7 +124,7 @@ def _read(archive: zipfile.ZipFile, name: str) -> bytes:
     return archive.read(name)
 
 
-def _rows(raw: bytes) -> list[list[float]]:
+def _parse_rows(raw: bytes) -> list[list[float]]:
     """Numbers of a file of comma-separated values; lines that begin with # are comments."""
     lines = raw.decode("utf-8", "strict").split("\n")
     return [[float(cell) for cell in line.split(",")] for line in lines if line.strip() and not line.startswith("#")]
@@ -168,23 +135,11 @@ ARCHIVE = "https://archive.ics.uci.edu/ml/machine-learning-databases"
 
 @dataclass(frozen=True)
 class Source:
-    """One data set.
+    """One data set: where its raw file is, and its canonical table, `name`.csv.
 
-    Attributes
-    ----------
-    name : str
-        Of the canonical table, `name`.csv: UTF-8, LF line ends, a header row, values as published.
-    columns : tuple of str
-    floats : set of str
-        Columns that are written as the shortest decimal that gives the float back; the others are integers.
-    records : int
-    sha256 : str
-        Of the canonical table.
-    path : str
-        Of the raw file in the archive.
-    parse : callable
-        From the raw file's bytes to rows of numbers.
-    citation : str
+    The table is in UTF-8 with LF line ends, a header row and values as published; those of the columns `floats` are
+    written as the shortest decimal that gives the float back, others as integers. `path` is the raw file's in the
+    archive, and `parse` makes rows of numbers of its bytes.
     """
 
     name: str
@@ -198,12 +153,12 @@ class Source:
 
     def canonical(self, rows: Sequence[Sequence[float]]) -> bytes:
         """The canonical table of these rows."""
-        lines = [",".join(self.columns), *map(self._line, rows)]
-        return ("\n".join(lines) + "\n").encode()
 
-    def _line(self, row: Sequence[float]) -> str:
-        pairs = zip(self.columns, row, strict=True)
-        return ",".join(repr(float(value)) if name in self.floats else str(int(value)) for name, value in pairs)
+        def write(name: str, value: float) -> str:
+            return repr(float(value)) if name in self.floats else str(int(value))
+
+        lines = [map(write, self.columns, row) for row in rows]
+        return "".join(",".join(line) + "\n" for line in (self.columns, *lines)).encode()
 
 
 _ANCHORS = ("rss_anchor1", "rss_anchor2", "rss_anchor3", "rss_anchor4")
@@ -216,7 +171,7 @@ CATALOGUE = {
         records=345,
         sha256="ab7c9f801a6fc0568605bda3796a3962d0b940a19ced4060fb1e2ff98438b5cc",
         path="liver-disorders/bupa.data",
-        parse=parse_liver,
+        parse=_parse_rows,
         citation="Liver Disorders. BUPA Medical Research Ltd.; R. S. Forsyth, 1990. UCI Machine Learning Repository.",
     ),
     "movement": Source(
@@ -256,21 +211,14 @@ class DatasetError(MatrixDPError, OSError):
     """A data set cannot be obtained, or is not the one that was published."""
 
 
-def archive_url() -> str:
+def _archive_url() -> str:
     """Address of the raw files: ``MATRIXDP_DATA_URL`` if it is set, else the UCI archive; empty for no downloads."""
-    return os.environ.get("MATRIXDP_DATA_URL", ARCHIVE).rstrip("/")
+    return os.environ.get("MATRIXDP_DATA_URL", ARCHIVE)
 
 
 def download(source: Source, *, base: str | None = None) -> bytes:
-    """The canonical table of a data set, from the archive.
-
-    Parameters
-    ----------
-    source : Source
-    base : str, optional
-        Address under which the archive's paths are; `archive_url()` by default.
-    """
-    base = archive_url() if base is None else base.rstrip("/")
+    """The canonical table of a data set, from the archive at the address `base`."""
+    base = (_archive_url() if base is None else base).rstrip("/")
     if not base.startswith(("https://", "http://")):
         raise DatasetError(f"MATRIXDP_DATA_URL must be an http address to download from, got {base!r} instead.")
     url = f"{base}/{source.path}"
@@ -285,10 +233,10 @@ def download(source: Source, *, base: str | None = None) -> bytes:
         table = source.canonical(source.parse(raw))
     except (ValueError, KeyError) as error:
         raise DatasetError(f"{url} is not the file that was published: {error}") from None
-    return check(source, table, url)
+    return _check(source, table, url)
 
 
-def check(source: Source, table: bytes, where: str) -> bytes:
+def _check(source: Source, table: bytes, where: str) -> bytes:
     """`table`, if its SHA-256 is the one in the catalogue."""
     found = hashlib.sha256(table).hexdigest()
     if found != source.sha256:
@@ -306,19 +254,8 @@ def simulate_table(name: str) -> Table:
     """A table with about the same marginal distributions and correlations as a data set, marked as simulated.
 
     For 'movement' it has the 2,021 records of the paper's experiment, as one sequence.
-
-    Parameters
-    ----------
-    name : 'liver', 'movement' or 'ctg'
-
-    Examples
-    --------
-    >>> simulate_table("ctg").simulated
-    True
     """
-    if name not in CATALOGUE:
-        raise ParameterError(f"name must be one of {', '.join(CATALOGUE)}, got {name!r} instead.")
-    source, summary = CATALOGUE[name], _summaries()[name]
+    source, summary = _find_source(name), _summaries()[name]
     columns = tuple(summary["columns"])
     scores = _scores(np.array(summary["correlations"]), int(summary["records"]))
     drawn = {}
@@ -331,24 +268,6 @@ def simulate_table(name: str) -> Table:
         count = np.arange(int(summary["records"]))
         drawn |= {"sequence_id": np.ones(count.size), "t": count, "target": np.ones(count.size)}
     return Table(name, source.columns, np.column_stack([drawn[c] for c in source.columns]).astype(float), "simulated")
-
-
-def summarise(columns: tuple[str, ...], values: Floats) -> dict[str, Any]:
-    """Summary statistics of a table, in the format of ``summaries.json``.
-
-    Examples
-    --------
-    >>> summarise(("a",), np.arange(11.0)[:, None])["quantiles"][0][5]
-    5.0
-    """
-    ranks = values.argsort(axis=0, kind="stable").argsort(axis=0) + 0.5
-    correlations = np.atleast_2d(np.corrcoef(ndtri(ranks / len(values)).T))
-    return {
-        "columns": list(columns),
-        "records": len(values),
-        "quantiles": [[float(f"{q:.6g}") for q in np.quantile(column, LEVELS)] for column in values.T],
-        "correlations": [[round(float(c), 3) for c in row] for row in correlations],
-    }
 
 
 def _scores(correlations: Floats, records: int) -> Floats:
@@ -370,30 +289,23 @@ def load_table(name: str, *, fetch: bool = True, simulate: bool = False) -> Tabl
     """A data set by name: 'liver', 'movement' or 'ctg'.
 
     It is read from the folder ``MATRIXDP_DATA``, else from the user's cache, else from the UCI archive or the address
-    ``MATRIXDP_DATA_URL`` (empty for no downloads). Its SHA-256 must be that of the published table.
-
-    Parameters
-    ----------
-    name : str
-    fetch : bool
-        Whether to download.
-    simulate : bool
-        Whether to return a simulated table, marked as such, if the data set cannot be obtained.
+    ``MATRIXDP_DATA_URL`` (empty for no downloads; nor are there any without `fetch`). Its SHA-256 must be that of the
+    published table. With `simulate`, a simulated table, marked as such, is returned if it cannot be obtained.
 
     Examples
     --------
     >>> load_table("liver", fetch=False, simulate=True).take("drinks").shape
     (345, 1)
     """
-    if name not in CATALOGUE:
-        raise ParameterError(f"name must be one of {', '.join(CATALOGUE)}, got {name!r} instead.")
-    source = CATALOGUE[name]
+    source = _find_source(name)
     for folder, origin in ((os.environ.get("MATRIXDP_DATA"), "file"), (cache_folder(), "cache")):
         path = Path(folder) / f"{name}.csv" if folder else None
         if path is not None and path.is_file():
-            return _table(source, check(source, path.read_bytes(), str(path)), origin)
+            return _table(source, _check(source, path.read_bytes(), str(path)), origin)
     try:
-        return _downloaded(source, fetch=fetch)
+        if not fetch or not _archive_url():
+            raise DatasetError("downloads are switched off.")
+        content = download(source)
     except (DatasetError, MissingExtraError) as error:
         if simulate:
             return simulate_table(name)
@@ -401,23 +313,20 @@ def load_table(name: str, *, fetch: bool = True, simulate: bool = False) -> Tabl
             f"{name}.csv is neither in MATRIXDP_DATA nor in the cache, and it was not downloaded: {error} "
             "Set MATRIXDP_DATA to a folder that has it, or use simulate=True."
         ) from None
+    _store(source, content)
+    return _table(source, content, "download")
+
+
+def _find_source(name: str) -> Source:
+    if name not in CATALOGUE:
+        raise ParameterError(f"name must be one of {', '.join(CATALOGUE)}, got {name!r} instead.")
+    return CATALOGUE[name]
 
 
 def cache_folder() -> Path:
     """The user's cache of data sets."""
-    if sys.platform == "win32":
-        home = os.environ.get("LOCALAPPDATA")
-    else:
-        home = os.environ.get("XDG_CACHE_HOME")
+    home = os.environ.get("LOCALAPPDATA" if sys.platform == "win32" else "XDG_CACHE_HOME")
     return (Path(home) if home else Path.home() / ".cache") / "matrixdp" / "datasets"
-
-
-def _downloaded(source: Source, *, fetch: bool) -> Table:
-    if not fetch or not archive_url():
-        raise DatasetError("downloads are switched off.")
-    content = download(source)
-    _store(source, content)
-    return _table(source, content, "download")
 
 
 def _store(source: Source, content: bytes) -> None:

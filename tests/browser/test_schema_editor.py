@@ -7,6 +7,7 @@ from playwright.sync_api import expect
 
 from browser.checks import check_page
 from browser.conftest import RunningSite
+from matrixdp.domain.schema_file import parse_schema
 from studio_site import CURATOR, SCHEMA, TABLE
 
 EDITOR = f"/tables/{TABLE}/schema"
@@ -52,7 +53,7 @@ def test_a_schema_is_written_from_the_columns_of_a_table(open_page, site):
     page.locator("#column-0").get_by_label("Upper bound").fill("100")
     page.get_by_role("button", name="Save schema").click()
     expect(page.get_by_text("Saved.")).to_be_visible()
-    assert site.studio.schemas.parse(TABLE).columns.names == ("age", "ward")
+    assert parse_schema(site.studio.schemas.require(TABLE)).columns.names == ("age", "ward")
     with page.expect_download() as download:
         page.get_by_role("link", name="Download TOML").click()
     assert download.value.path().read_text() == site.studio.schemas.read(TABLE)
@@ -97,7 +98,7 @@ def test_the_editor_works_with_the_keyboard_alone(open_page, site):
     save.focus()
     page.keyboard.press("Enter")
     expect(page.get_by_text("Saved.")).to_be_visible()
-    assert site.studio.schemas.parse(TABLE).columns["age"].upper == 105
+    assert parse_schema(site.studio.schemas.require(TABLE)).columns["age"].upper == 105
 
 
 def test_two_tabs_do_not_overwrite_each_other_unseen(open_page, site):
@@ -110,11 +111,11 @@ def test_two_tabs_do_not_overwrite_each_other_unseen(open_page, site):
         page.get_by_label("Number of records").fill(number)
         page.get_by_role("button", name="Save schema").click()
         expect(page.get_by_text(answer)).to_be_visible()
-    assert site.studio.schemas.parse(TABLE).records == 210
+    assert parse_schema(site.studio.schemas.require(TABLE)).records == 210
     expect(second.get_by_label("Number of records")).to_have_value("220")
     second.get_by_role("button", name="Save schema").click()
     expect(second.get_by_text("Saved.")).to_be_visible()
-    assert site.studio.schemas.parse(TABLE).records == 220
+    assert parse_schema(site.studio.schemas.require(TABLE)).records == 220
 
 
 def test_hostile_names_are_texts(open_page, site):
@@ -127,7 +128,7 @@ def test_hostile_names_are_texts(open_page, site):
         column.get_by_label("Upper bound").fill("9")
     page.get_by_role("button", name="Save schema").click()
     expect(page.get_by_text("Saved.")).to_be_visible()
-    assert site.studio.schemas.parse("hostile.parquet").columns.names == tuple(HOSTILE)
+    assert parse_schema(site.studio.schemas.require("hostile.parquet")).columns.names == tuple(HOSTILE)
     expect(page.locator("#column-0 > summary .name")).to_have_text(HOSTILE[0])
     assert "49" not in page.locator("#column-3 > summary").inner_text()
     check_page(page)

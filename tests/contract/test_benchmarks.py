@@ -50,7 +50,7 @@ PARTS = {"ledger_postgres", "picture"}  # of another benchmark, and of the READM
 # What the others import.
 SHARED = {
     "ablation", "accuracy_data", "accuracy_methods", "coverage_data", "generalisation_data", "random_tables",
-    "rdatasets_data", "sizes", "table_forecast", "timing", "unseen_data",
+    "sizes", "table_forecast", "timing", "unseen_data",
 }  # fmt: skip
 CASES = [(name, arguments) for name, (several, _) in PROGRAMS.items() for arguments in several]
 

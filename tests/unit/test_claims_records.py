@@ -108,9 +108,9 @@ def test_lengths_of_records_do_not_depend_on_their_layout(monkeypatch):
     data = rng.standard_normal((400, 30))
     bounds = mdp.Bounds([-3.0] * 30, [3.0] * 30, radius=5.0)
     seen = []
-    factor = clipping._ball_factor
+    factor = clipping.ball_factor
     monkeypatch.setattr(
-        clipping, "_ball_factor", lambda bounds, lengths: (seen.append(lengths.tobytes()), factor(bounds, lengths))[1]
+        clipping, "ball_factor", lambda bounds, lengths: (seen.append(lengths.tobytes()), factor(bounds, lengths))[1]
     )
     table = pa.table({f"x{i}": column for i, column in enumerate(data.T)})
     answers = [mdp.Moments(bounds, 400).evaluate(source, clip=True, missing="error") for source in (data, table)]

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 
 from matrixdp.cli.output import echo_json, wrap_text
 from matrixdp.display import Numbers, format_numbers, make_visible
@@ -20,7 +19,7 @@ from matrixdp.report.dates import show_dates
 from matrixdp.report.guarantee import LedgerSummary, describe_odds, name_loss
 from matrixdp.report.release_folder import ReleaseFolder
 from matrixdp.report.release_page import DATASET_PAGE
-from matrixdp.report.words import DASH
+from matrixdp.report.words import write_words
 
 _MOST_TABLES = 12
 
@@ -32,7 +31,7 @@ def print_release(folder: ReleaseFolder, out: Path, *, as_json: bool) -> None:
     release = content.release
     assert not isinstance(release, MechanismRelease)
     if as_json:
-        facts = _collect_facts(folder, out) | {"notes": list(content.remarks)}
+        facts = _collect_facts(folder, out) | {"notes": list(content.caveats + content.units)}
         if choice is not None:
             facts |= choice._asdict()
         if content.answers:
@@ -42,10 +41,10 @@ def print_release(folder: ReleaseFolder, out: Path, *, as_json: bool) -> None:
     click.echo(click.style(f"Private {content.title} ± error bars", bold=True))
     if not content.summary:
         click.echo(format_numbers(Numbers(content.matrix, content.std, content.rows, content.columns)))
-        if content.kind == "correlation" and np.isnan(content.matrix).any():
-            click.echo(f"\n{DASH}")
+        if content.has_dashes:
+            click.echo("\n" + "\n".join(write_words("dash")))
     _print_answers(content)
-    for remark in content.remarks:
+    for remark in content.caveats + content.units:
         click.echo(f"\n{click.style('Note:', bold=True)} {remark}")
     if choice is not None:
         what = "an adaptive fit" if choice.method == "adaptive" else "a plain release"

@@ -17,8 +17,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from matrixdp.checks import LARGEST, check_magnitude, check_magnitudes, to_floats
 from matrixdp.display import format_number, render_card, render_note, render_table, short_repr
-from matrixdp.domain.clipping import centre_records, check_records, quantise_records
-from matrixdp.errors import ParameterError, show
+from matrixdp.domain.clipping import (
+    all_finite,
+    as_table,
+    ball_factor,
+    length_slack,
+    round_into_ball,
+    square_lengths,
+    to_grid,
+)
+from matrixdp.errors import DataError, ParameterError, show
 from matrixdp.serialise import builtin_kind
 from matrixdp.types import Floats
 
@@ -167,11 +175,30 @@ class Bounds:
         Raises a `DataError` for entries that are not finite if `missing` is 'error' (otherwise they become the
         midpoint), and for records outside of the box unless `clip`.
         """
-        return check_records(self, records, clip=clip, missing=missing)
+        array = as_table(self, records, missing)
+        if not all_finite(array):
+            if missing == "error":
+                i = int(np.flatnonzero(~np.isfinite(array).all(axis=0))[0])
+                name = f"column {self.names[i]!r}" if self.names else self.label(i)
+                raise DataError(
+                    f"records must be finite, but {name} has an empty, NaN or infinite entry. Drop such records, fill "
+                    "them in, or declare that values may be missing: Number(..., missing=True) in Columns, missing = "
+                    "true in a schema. (The release of a design can also put the midpoint of the bounds in their "
+                    "place: missing='midpoint', or --missing midpoint.)"
+                )
+            array = np.where(np.isfinite(array), array, self.midpoint)
+        if not clip and not np.array_equal(np.clip(array, self.lower, self.upper), array):
+            raise DataError("records must be within their bounds when clip=False; use clip=True to clip them.")
+        return array
 
     def centre(self, records: ArrayLike, *, clip: bool = True, missing: str = "error") -> NDArray[np.float64]:
         """Return the records clipped to the domain, minus the midpoint, of shape (n, m)."""
-        return centre_records(self, records, clip=clip, missing=missing)
+        array = self.checked(records, clip=clip, missing=missing)
+        out: Floats = np.subtract(np.clip(array, self.lower, self.upper), self.midpoint)
+        if self.radius is None:
+            return out
+        lengths = np.sqrt(square_lengths(out)) * (1 + length_slack(self))
+        return np.multiply(out, ball_factor(self, lengths)[:, None])
 
     def move_last(self, name: str) -> Bounds:
         """The same bounds with the feature of this name as the last one.
@@ -224,7 +251,17 @@ class Bounds:
         Each record is mapped independently of the others, and the result times `steps(levels)` is in the box and in
         the ball.
         """
-        return quantise_records(self, records, levels, out=out, clip=clip, missing=missing)
+        array = as_table(self, records, missing)
+        out = np.empty(array.shape) if out is None else out
+        assert not np.may_share_memory(array, out)  # the records are read again below
+        to_grid(self, levels)(array, out)
+        inside = clip and out.size and -levels <= out.min() and out.max() <= levels  # false if there is a NaN
+        if not inside:
+            finite = self.checked(array, clip=clip, missing=missing)
+            if finite is not array:
+                to_grid(self, levels)(finite, out)
+            np.clip(out, -levels, levels, out=out)
+        return np.rint(out, out=out) if self.radius is None else round_into_ball(self, out, levels)
 
 
 def check_bounds(bounds: Any) -> None:

@@ -1,7 +1,6 @@
-"""Clipping and quantisation of records: the arithmetic behind `Bounds.checked`, `Bounds.centre` and `Bounds.quantise`.
+"""Arithmetic of `Bounds.checked`, `Bounds.centre` and `Bounds.quantise`.
 
-Each record is mapped independently of the others, and no rounding leaves the domain. Arithmetic is vectorised so that
-the bits of each row's result depend on that row alone.
+It is vectorised so that the bits of each row's result depend on that row alone, and no rounding leaves the domain.
 """
 
 from __future__ import annotations
@@ -21,60 +20,13 @@ if TYPE_CHECKING:
 _COLUMNS = 4096  # summed at a time
 _INNER = 8192  # preferred length of an inner loop
 _SHORTEST = 512  # arrays with fewer entries are not reshaped
-MISSING = ("error", "midpoint")
 _EPS = float(np.finfo(float).eps)
 
 
 def check_missing(missing: str) -> None:
     """Raise a `ParameterError` unless `missing` is 'error' or 'midpoint'."""
-    if not isinstance(missing, str) or missing not in MISSING:
+    if not isinstance(missing, str) or missing not in ("error", "midpoint"):
         raise ParameterError(f"missing must be 'error' or 'midpoint', got {show(missing)} instead.")
-
-
-def check_records(bounds: Bounds, records: ArrayLike, *, clip: bool, missing: str) -> NDArray[np.generic]:
-    """Return the records as a finite array of shape (n, m); see `Bounds.checked`."""
-    array = _as_table(bounds, records, missing)
-    if not _all_finite(array):
-        if missing == "error":
-            i = int(np.flatnonzero(~np.isfinite(array).all(axis=0))[0])
-            name = f"column {bounds.names[i]!r}" if bounds.names else bounds.label(i)
-            raise DataError(
-                f"records must be finite, but {name} has an empty, NaN or infinite entry. Drop such records, fill "
-                "them in, or declare that values may be missing: Number(..., missing=True) in Columns, missing = true "
-                "in a schema. (The release of a design can also put the midpoint of the bounds in their place: "
-                "missing='midpoint', or --missing midpoint.)"
-            )
-        array = np.where(np.isfinite(array), array, bounds.midpoint)
-    if not clip and not np.array_equal(np.clip(array, bounds.lower, bounds.upper), array):
-        raise DataError("records must be within their bounds when clip=False; use clip=True to clip them.")
-    return array
-
-
-def centre_records(bounds: Bounds, records: ArrayLike, *, clip: bool, missing: str) -> Floats:
-    """Clip the records to the domain and subtract the midpoint; see `Bounds.centre`."""
-    array = check_records(bounds, records, clip=clip, missing=missing)
-    out: Floats = np.subtract(np.clip(array, bounds.lower, bounds.upper), bounds.midpoint)
-    if bounds.radius is None:
-        return out
-    lengths = np.sqrt(square_lengths(out)) * (1 + _slack(bounds))
-    return np.multiply(out, _ball_factor(bounds, lengths)[:, None])
-
-
-def quantise_records(
-    bounds: Bounds, records: ArrayLike, levels: int, *, out: Floats | None, clip: bool, missing: str
-) -> Floats:
-    """Clip the records to the domain and round them to a grid; see `Bounds.quantise`."""
-    array = _as_table(bounds, records, missing)
-    out = np.empty(array.shape) if out is None else out
-    assert not np.may_share_memory(array, out)  # the records are read again below
-    _to_grid(bounds, levels)(array, out)
-    inside = clip and out.size and -levels <= out.min() and out.max() <= levels  # false if there is a NaN
-    if not inside:
-        finite = check_records(bounds, array, clip=clip, missing=missing)
-        if finite is not array:
-            _to_grid(bounds, levels)(finite, out)
-        np.clip(out, -levels, levels, out=out)
-    return np.rint(out, out=out) if bounds.radius is None else round_into_ball(bounds, out, levels)
 
 
 def round_into_ball(bounds: Bounds, out: Floats, levels: int) -> Floats:
@@ -83,36 +35,35 @@ def round_into_ball(bounds: Bounds, out: Floats, levels: int) -> Floats:
     lengths = _grid_lengths(bounds, out, levels)
     near = np.flatnonzero(lengths + float(np.linalg.norm(bounds.steps(levels))) > bounds.radius)
     # Rounding to nearest may leave the ball and rounding towards zero cannot; well inside, both stay in it.
-    factor = np.minimum(_ball_factor(bounds, lengths[near]), 1 - 4 * _EPS)
+    factor = np.minimum(ball_factor(bounds, lengths[near]), 1 - 4 * _EPS)
     near_sphere = np.trunc(out[near] * factor[:, None])
     np.rint(out, out=out)
     out[near] = near_sphere
     return out
 
 
-def _slack(bounds: Bounds) -> float:
-    return (bounds.size + 16) * _EPS  # bounds the relative error of a norm
+def length_slack(bounds: Bounds) -> float:
+    """Bound on the relative error of the length of a record."""
+    return (bounds.size + 16) * _EPS
 
 
 def _grid_lengths(bounds: Bounds, grid: Floats, levels: int) -> Floats:
-    """Return the length of each row in the units of the data, of shape (n,), rounded up."""
+    """The length of each row in the units of the data, of shape (n,), rounded up."""
     steps = bounds.steps(levels)
-    if (steps == steps[0]).all():
-        lengths = steps[0] * np.sqrt(square_lengths(grid))
-    else:
-        lengths = np.sqrt(square_lengths(grid, steps**2))
-    return np.asarray(lengths * (1 + _slack(bounds)))
+    equal = bool((steps == steps[0]).all())
+    lengths = steps[0] * np.sqrt(square_lengths(grid)) if equal else np.sqrt(square_lengths(grid, steps**2))
+    return np.asarray(lengths * (1 + length_slack(bounds)))
 
 
-def _ball_factor(bounds: Bounds, lengths: Floats) -> Floats:
-    """Return the factor that scales a row of each length into the ball, rounded down; `lengths` are rounded up."""
+def ball_factor(bounds: Bounds, lengths: Floats) -> Floats:
+    """The factor that scales a row of each length into the ball, rounded down; `lengths` are rounded up."""
     assert bounds.radius is not None
-    factor = bounds.radius / np.maximum(lengths, bounds.radius) * (1 - _slack(bounds))
+    factor = bounds.radius / np.maximum(lengths, bounds.radius) * (1 - length_slack(bounds))
     return np.where(lengths > bounds.radius, factor, 1.0)
 
 
-def _as_table(bounds: Bounds, records: ArrayLike, missing: str) -> NDArray[np.generic]:
-    """Return the records as an array of real numbers of shape (n, m)."""
+def as_table(bounds: Bounds, records: ArrayLike, missing: str) -> NDArray[np.generic]:
+    """The records as an array of real numbers of shape (n, m)."""
     check_missing(missing)
     array = np.asarray(records)
     if array.dtype.kind not in "biuf":
@@ -125,12 +76,13 @@ def _as_table(bounds: Bounds, records: ArrayLike, missing: str) -> NDArray[np.ge
 
 
 @lru_cache(maxsize=16)
-def _to_grid(bounds: Bounds, levels: int) -> Rescaling:
+def to_grid(bounds: Bounds, levels: int) -> Rescaling:
+    """The map of records to the grid, where each bound is a whole number."""
     return Rescaling(bounds.midpoint, levels / bounds.halfwidths)
 
 
-def _all_finite(array: NDArray[np.generic]) -> bool:
-    """Return whether all entries are finite.
+def all_finite(array: NDArray[np.generic]) -> bool:
+    """Whether all entries are finite.
 
     A finite sum of squares, which BLAS computes fast, shows that they are; only if it overflows is each one checked.
     """
@@ -144,9 +96,7 @@ def _all_finite(array: NDArray[np.generic]) -> bool:
     return bool(np.isfinite(array).all())
 
 
-def square_lengths(
-    rows: NDArray[np.float64], weights: NDArray[np.float64] | None = None, out: NDArray[np.float64] | None = None
-) -> NDArray[np.float64]:
+def square_lengths(rows: Floats, weights: Floats | None = None, out: Floats | None = None) -> Floats:
     """Return the sum of the squares of each row, of shape (n,), optionally with a weight for each column.
 
     Columns are summed in pieces: beyond 8,192 columns, NumPy adds up a single row in another order than several rows,
@@ -154,13 +104,11 @@ def square_lengths(
     """
     out = np.empty(len(rows)) if out is None else out
     for start in range(0, rows.shape[1], _COLUMNS):
-        piece = rows[:, start : start + _COLUMNS]
+        piece, target = rows[:, start : start + _COLUMNS], out if start == 0 else None
         if weights is None:
-            squares = np.einsum("ij,ij->i", piece, piece, out=out if start == 0 else None)
+            squares = np.einsum("ij,ij->i", piece, piece, out=target)
         else:
-            squares = np.einsum(
-                "ij,ij,j->i", piece, piece, weights[start : start + _COLUMNS], out=out if start == 0 else None
-            )
+            squares = np.einsum("ij,ij,j->i", piece, piece, weights[start : start + _COLUMNS], out=target)
         if start:
             out += squares
     return out
@@ -172,13 +120,13 @@ class Rescaling:
     Short rows are joined into longer ones, since NumPy's inner loop runs along a row.
     """
 
-    def __init__(self, shift: NDArray[np.float64], factor: NDArray[np.float64]) -> None:
+    def __init__(self, shift: Floats, factor: Floats) -> None:
         self._tiles = 1 << max(0, (_INNER // shift.size).bit_length() - 1)
         self._shift, self._factor = shift, factor
         self._wide = np.tile(shift, self._tiles), np.tile(factor, self._tiles)
         self._shifts = bool(shift.any())
 
-    def __call__(self, array: NDArray[np.generic], out: NDArray[np.float64]) -> None:
+    def __call__(self, array: NDArray[np.generic], out: Floats) -> None:
         """Fill `out`; values that overflow become infinite, and the caller must clip them."""
         rows, size = array.shape
         contiguous, start = array.flags.c_contiguous and out.flags.c_contiguous, 0
@@ -193,13 +141,7 @@ class Rescaling:
             if start < rows:
                 self._fill(array[start:], self._shift, self._factor, out[start:])
 
-    def _fill(
-        self,
-        array: NDArray[np.generic],
-        shift: NDArray[np.float64],
-        factor: NDArray[np.float64],
-        out: NDArray[np.float64],
-    ) -> None:
+    def _fill(self, array: NDArray[np.generic], shift: Floats, factor: Floats, out: Floats) -> None:
         if self._shifts:
             array = np.subtract(array, shift, out=out)
         np.multiply(array, factor, out=out)

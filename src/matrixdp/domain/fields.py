@@ -27,23 +27,13 @@ def _check_text(value: Any, name: str) -> Any:
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of values.
+    """A kind of values, with the widget of a form that shows it.
 
-    Parameters
-    ----------
-    widget : {"text", "number", "choice", "column", "lines", "flag"}
-        The element of a form that shows it.
-    check : callable
-        The checked value of an entry and the name of its field, or a `ParameterError`.
-    show : callable
-        The text of an entry.
-    parse : callable
-        The entry in a text, which is the text itself where that cannot be read; or a `ParameterError` whose message
-        continues the name of the field.
-    example : str
-        How a file has it, where that is not obvious.
-    options : sequence of pairs of str
-        Texts that may be chosen, and what a form calls them. The first is the default, which is not written.
+    `check` gives the checked value of an entry and the name of its field, or raises a `ParameterError`; `show` gives
+    the text of an entry; `parse` gives the entry in a text, which is the text itself where that cannot be read, or
+    raises a `ParameterError` whose message continues the name of the field. `example` is how a file has it, where that
+    is not obvious. `options` are texts that may be chosen, and what a form calls them; the first is the default, which
+    is not written.
     """
 
     widget: str = "text"
@@ -56,20 +46,12 @@ class Kind:
 
 @dataclass(frozen=True)
 class Field:
-    """One field of a schema.
+    """One field of a schema, with the name of its entry in a file.
 
-    Parameters
-    ----------
-    name : str
-        Of the entry in a file.
-    kind : Kind, or mapping of types of columns to Kind
-        A mapping if it depends on the type of a column; columns of other types do not have the field.
-    label, hint : str
-        What a form calls it, and what it says besides.
-    required : str
-        What is missing where there is no entry; empty for a field that may be left out.
-    group : str
-        The heading under which a form folds it away with others; empty for those that are always shown.
+    `kind` is a mapping of types of columns to kinds if it depends on the type of a column; columns of other types do
+    not have the field. `label` and `hint` are what a form calls it and says besides. `required` names what is missing
+    where there is no entry; it is empty for a field that may be left out. `group` is the heading under which a form
+    folds it away with others.
     """
 
     name: str
@@ -172,13 +154,7 @@ def _read_when(what: str, text: str) -> dt.date | dt.time | str:
 
 
 def read_number(text: str) -> int | float | str:
-    """The number in a text, or the text if there is none that TOML can hold.
-
-    Examples
-    --------
-    >>> read_number(" 120 "), read_number("0.5"), read_number("1,5"), read_number("")
-    (120, 0.5, '1,5', '')
-    """
+    """The number in a text, or the text if there is none that TOML can hold."""
     text = text.strip()
     for parse in (int, float):
         try:
@@ -191,43 +167,38 @@ def read_number(text: str) -> int | float | str:
 
 
 def show_number(value: float | str) -> str:
-    """A number as a text, exactly.
-
-    Examples
-    --------
-    >>> show_number(120.0), show_number(0.1)
-    ('120', '0.1')
-    """
+    """A number as a text, exactly; whole ones without a point."""
     whole = isinstance(value, float) and value.is_integer() and abs(value) < 1e15
     return str(int(value)) if whole else str(value)
 
 
-def join_lines(values: Iterable[str]) -> str:
-    r"""Texts as the lines of a text area.
+def join_lines(values: Iterable[str | int]) -> str:
+    r"""Texts and integers as the lines of a text area.
 
     A text that a line cannot show as it is (empty, with spaces at its ends, beginning with a quotation mark, or with
     characters that are not printable) is written in quotation marks, as in JSON. So is one that looks like an integer.
 
     Examples
     --------
-    >>> print(join_lines(["north", " south", "a\nb", "7"]))
-    north
-    " south"
-    "a\nb"
-    "7"
+    >>> join_lines(["north", " south", "7", 7]).split("\n")
+    ['north', '" south"', '"7"', '7']
     """
-    return "\n".join(json.dumps(one) if _INTEGER.fullmatch(one) else quote_line(one) for one in values)
+
+    def line(value: str | int) -> str:
+        if isinstance(value, int):
+            return str(value)
+        return json.dumps(value) if _INTEGER.fullmatch(value) else quote_line(value)
+
+    return "\n".join(map(line, values))
 
 
 def split_lines(text: str) -> list[str]:
-    r"""The texts in the lines of a text area; empty lines are left out.
+    """The texts in the lines of a text area; empty lines are left out."""
+    return [unquote_line(line) for line in _lines(text)]
 
-    Examples
-    --------
-    >>> split_lines('north\r\n\r\n" south"')
-    ['north', ' south']
-    """
-    return [unquote_line(line) for line in re.split(r"\r\n|\r|\n", text) if line.strip()]
+
+def _lines(text: str) -> list[str]:
+    return [line for line in re.split(r"\r\n|\r|\n", text) if line.strip()]
 
 
 def quote_line(value: str) -> str:
@@ -252,10 +223,6 @@ def unquote_line(line: str) -> str:
     return value
 
 
-def _show_levels(levels: Sequence[str | int]) -> str:
-    return "\n".join(str(level) if isinstance(level, int) else join_lines([level]) for level in levels)
-
-
 def _read_levels(text: str) -> list[str] | list[int]:
     """Integers if all lines are, and otherwise texts."""
     lines = text.split()
@@ -268,7 +235,7 @@ def _show_shares(shares: Mapping[str, float]) -> str:
 
 def _read_shares(text: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    for line in filter(str.strip, re.split(r"\r\n|\r|\n", text)):
+    for line in _lines(text):
         share, *rest = line.split(maxsplit=1)
         level = unquote_line("".join(rest))
         if not level or level in found:
@@ -285,7 +252,7 @@ COUNT = Kind("number", partial(check_integer, at_least=1), show_number, read_num
 FLAG = Kind("flag", _check_flag, lambda value: "on" if value else "", bool)
 COLUMN = Kind("column", _check_column, quote_line, unquote_line)
 WORDS = Kind("lines", _check_words, lambda words: join_lines(words or [""]), split_lines)
-LEVELS = Kind("lines", _check_levels, _show_levels, _read_levels)
+LEVELS = Kind("lines", _check_levels, join_lines, _read_levels)
 SHARES = Kind("lines", _check_shares, _show_shares, _read_shares)
 DATE, TIME = (
     Kind("text", partial(_check_when, what, example), _show_when, partial(_read_when, what), example)

@@ -51,7 +51,7 @@ class DateRule:
             rule = f"must be one of {', '.join(UNITS)}, got {show(self.unit)} instead."
             raise ParameterError(f"unit of column {self.name!r} {rule}", parameter="unit")
         if self.origin is not None:
-            _check_zone(self.name, self.origin)
+            _count_microseconds(self.name, self.origin)  # which checks it
 
     def to_options(self) -> dict[str, Any]:
         """How the column is read, as JSON content."""
@@ -168,7 +168,9 @@ DEFAULT_RULES = FileRules()
 
 
 def _count_microseconds(name: str, when: dt.date | dt.time) -> int:
-    _check_zone(name, when)
+    """Microseconds since 1970, or since midnight for a time."""
+    if getattr(when, "tzinfo", None) is not None:
+        raise ParameterError(f"dates and times of column {name!r} in the schema must have no zone; they are in UTC.")
     if isinstance(when, dt.time):
         since = dt.datetime.combine(EPOCH.date(), when) - EPOCH
     elif isinstance(when, dt.datetime):
@@ -176,8 +178,3 @@ def _count_microseconds(name: str, when: dt.date | dt.time) -> int:
     else:
         since = dt.datetime.combine(when, dt.time()) - EPOCH
     return since // dt.timedelta(microseconds=1)
-
-
-def _check_zone(name: str, when: dt.date | dt.time) -> None:
-    if getattr(when, "tzinfo", None) is not None:
-        raise ParameterError(f"dates and times of column {name!r} in the schema must have no zone; they are in UTC.")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from matrixdp.checks import check_integer, check_magnitude
 from matrixdp.display import render_card, render_facts
@@ -27,15 +27,22 @@ Place: TypeAlias = tuple[str, ...]  # of an entry: ("columns", "age", "lower")
 
 @dataclass(frozen=True)
 class Graph:
-    """The public nodes of a graph, the largest weight of an edge, and what is protected: an edge or a node."""
+    """The public nodes of a graph, the largest weight of an edge, and what is protected: an edge or a node.
 
-    nodes: tuple[str, ...]
+    Nodes are given by their names, or by their number.
+    """
+
+    nodes: tuple[str, ...] = ()
     weight: float = 1.0
     unit: str = "edge"
     max_degree: float | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "nodes", tuple(map(str, self.nodes)))
+        nodes: Any = self.nodes
+        if isinstance(nodes, int) and not isinstance(nodes, bool):
+            nodes = range(min(nodes, MAX_SIDE + 1))
+        nodes = tuple(map(str, nodes)) if isinstance(nodes, list | tuple | range) else ()
+        object.__setattr__(self, "nodes", nodes)
         if len(self.nodes) > MAX_SIDE:
             raise ParameterError(
                 f"nodes must be at most {MAX_SIDE:,}; their matrix is held in memory.", parameter="nodes"
@@ -138,8 +145,9 @@ class Schema:
 
     def bounds(self, columns: Columns) -> Bounds:
         """Bounds of `columns`, all of which hold numbers, with the radius of the schema."""
-        lower, upper = [one.lower for one in columns.numbers], [one.upper for one in columns.numbers]
-        return Bounds(lower, upper, names=list(columns.names), radius=self.radius)
+        bounds = columns.bounds
+        assert bounds is not None
+        return Bounds(bounds.lower, bounds.upper, bounds.names, self.radius)
 
     def number_bounds(self) -> Bounds:
         """Bounds of all columns, or a `ParameterError` if one of them is a category."""
@@ -238,10 +246,5 @@ def quote_key(name: str) -> str:
 
 def quote_text(text: str) -> str:
     """A text as a TOML string."""
-    return '"' + "".join(map(_quote_character, text)) + '"'
-
-
-def _quote_character(char: str) -> str:
-    if char in '"\\':
-        return "\\" + char
-    return char if char.isprintable() else f"\\U{ord(char):08x}"
+    quoted = text.replace("\\", "\\\\").replace('"', '\\"')
+    return '"' + "".join(char if char.isprintable() else f"\\U{ord(char):08x}" for char in quoted) + '"'

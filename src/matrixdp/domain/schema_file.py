@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from matrixdp.checks import check_number
 from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.columns import Category, Column, Columns, Number, YesNo
 from matrixdp.domain.description import TableDescription
@@ -30,12 +30,13 @@ from matrixdp.domain.fields import (
     TIME,
     WORDS,
     Field,
+    Kind,
     choice,
 )
 from matrixdp.domain.file_rules import DEFAULT_RULES, THOUSANDS, UNITS, DateRule, FileRules
 from matrixdp.domain.person import Person
-from matrixdp.domain.schema import GUESSES, MAX_SIDE, Graph, Place, Schema, list_conflicts, name_place
-from matrixdp.errors import MissingExtraError, ParameterError, install_hint, show
+from matrixdp.domain.schema import GUESSES, Graph, Place, Schema, list_conflicts, name_place
+from matrixdp.errors import ParameterError, import_extra, show
 
 # The types of columns, and what the editor says about each.
 TYPES = {
@@ -100,6 +101,12 @@ SECTIONS = {
         Field("sheet", TEXT, "Sheet of the workbook", "Empty: the first."),
     ),
 }
+_GRAPH = (
+    Field("nodes", Kind(check=lambda value, _: value)),
+    Field("weight", NUMBER),
+    Field("unit", TEXT),
+    Field("max_degree", NUMBER),
+)
 
 
 def as_schema(table: Any) -> Schema:
@@ -186,37 +193,45 @@ class _Reader:
 
     def read(self, content: Mapping[str, Any]) -> Schema:
         """The schema; an empty one if there are mistakes."""
-        known = {"columns", "graph", *SECTIONS, *_names(SECTIONS[""])} - {""}
-        self._require_known(content, known, ())
-        entries = self._table(content, "columns")
+        self._require_known(content, {"columns", "graph", *SECTIONS, *_names(SECTIONS[""])} - {""}, ())
+        entries = self._table(content.get("columns", {}), "columns")
         columns = [one for name, entry in entries.items() for one in self._column(name, entry)]
-        top = self._section({name: content.get(name) for name in _names(SECTIONS[""])}, "")
+        top = self._values(content, SECTIONS[""], ())
+        rules = partial(FileRules, dates=[rule for _, _, rule in columns if rule is not None])
         found: dict[str, Any] = {
             "columns": Columns(tuple(one for one, _, _ in columns)) if columns else None,
             "radius": top.get("radius"),
-            "person": self._person(self._table(content, "person")) if "person" in content else None,
+            "person": self._section("person", content.get("person"), SECTIONS["person"], Person),
             "guesses": _collect_guesses({one.name: values for one, values, _ in columns}, top),
-            "rules": self._rules(self._table(content, "files"), [rule for _, _, rule in columns if rule is not None]),
+            "rules": self._section("files", content.get("files", {}), SECTIONS["files"], rules) or DEFAULT_RULES,
         }
-        graph = self._graph(self._table(content, "graph")) if "graph" in content else None
+        graph = self._section("graph", content.get("graph"), _GRAPH, Graph)
         complete = len(columns) == len(entries)  # otherwise a number that needs the radius may be left out
         for place, message in list_conflicts(**found):
             if complete or place != ("radius",):
                 self.note(place, message)
         return Schema() if self.mistakes else Schema(**found, records=top.get("records"), graph=graph)
 
-    def _table(self, content: Mapping[str, Any], name: str) -> dict[str, Any]:
-        value = content.get(name, {})
-        if not isinstance(value, dict):
-            self.note((name,), f"{name} must be a table, [{name}].")
-            return {}
-        return value
+    def _table(self, value: Any, name: str) -> dict[str, Any]:
+        if isinstance(value, dict):
+            return value
+        self.note((name,), f"{name} must be a table, [{name}].")
+        return {}
 
-    def _section(self, entry: Mapping[str, Any], name: str) -> dict[str, Any]:
-        place = (name,) if name else ()
-        if name:
-            self._require_known(entry, _names(SECTIONS[name]), place)
-        return self._values(entry, SECTIONS[name], place)
+    def _section(self, name: str, entry: Any, fields: Iterable[Field], make: Callable[..., Any]) -> Any:
+        """What `make` returns for the checked values of a section; None without one, or if it cannot be made."""
+        if entry is None:
+            return None
+        entry = self._table(entry, name)
+        self._require_known(entry, _names(fields), (name,))
+        values = self._values(entry, fields, (name,))
+        if any(one.required and one.name not in values for one in fields):
+            return None
+        try:
+            return make(**values)
+        except ParameterError as error:
+            self.note((name, error.parameter), str(error))
+        return None
 
     def _values(
         self, entry: Mapping[str, Any], fields: Iterable[Field], place: Place, owner: str = "", kind: str = ""
@@ -238,11 +253,8 @@ class _Reader:
     def _require_known(self, entry: Mapping[str, Any], names: set[str], place: Place, owner: str = "") -> None:
         unknown = sorted(set(entry) - names)
         if unknown:
-            listed = ", ".join(sorted(names))
-            self.note(
-                (*place, unknown[0]),
-                f"{owner}{': ' * bool(owner)}unknown entry {unknown[0]!r}; it must be one of {listed}.",
-            )
+            message = f"unknown entry {unknown[0]!r}; it must be one of {', '.join(sorted(names))}."
+            self.note((*place, unknown[0]), f"{owner}: {message}" if owner else message)
 
     def _column(self, name: str, entry: Any) -> Iterator[tuple[Column, dict[str, Any], DateRule | None]]:
         """A column with its checked values and, if it holds dates, their rule; nothing if there is a mistake."""
@@ -282,38 +294,6 @@ class _Reader:
             return "", {}
         entry = {"levels" if key == "categories" else key: value for key, value in entry.items()}
         return entry.get("type") or ("category" if {"levels", "other"} & set(entry) else "number"), entry
-
-    def _person(self, entry: dict[str, Any]) -> Person | None:
-        values = self._section(entry, "person")
-        try:
-            return Person(**values) if "column" in values else None
-        except ParameterError as error:
-            self.note(("person", error.parameter), str(error))
-        return None
-
-    def _rules(self, entry: dict[str, Any], dates: Sequence[DateRule]) -> FileRules:
-        try:
-            return FileRules(**self._section(entry, "files"), dates=dates)
-        except ParameterError as error:
-            self.note(("files", error.parameter), str(error))
-        return DEFAULT_RULES
-
-    def _graph(self, entry: dict[str, Any]) -> Graph | None:
-        self._require_known(entry, {"nodes", "weight", "unit", "max_degree"}, ("graph",))
-        nodes: Any = entry.get("nodes")
-        given = {name: entry[name] for name in ("weight", "max_degree") if name in entry}
-        if isinstance(nodes, int) and not isinstance(nodes, bool):
-            nodes = range(min(nodes, MAX_SIDE + 1))
-        try:
-            numbers = {name: check_number(value, name) for name, value in given.items()}
-            return Graph(
-                tuple(map(str, nodes)) if isinstance(nodes, list | range) else (),
-                unit=entry.get("unit", "edge"),
-                **numbers,
-            )
-        except ParameterError as error:
-            self.note(("graph", error.parameter), str(error))
-        return None
 
 
 def _demand(missing: Field, owner: str, kind: str) -> str:
@@ -360,8 +340,5 @@ def _drop_empty(content: Mapping[str, Any]) -> dict[str, Any]:
 
 def write_toml(content: Mapping[str, Any]) -> str:
     """The content of a schema as TOML, without entries that are None and without empty sections."""
-    try:
-        import tomli_w
-    except ImportError:
-        raise MissingExtraError(f"writing a schema requires tomli-w. {install_hint('cli')}") from None
-    return tomli_w.dumps(_drop_empty(content))
+    tomli_w = import_extra("tomli_w", "writing a schema requires tomli-w", "cli")
+    return str(tomli_w.dumps(_drop_empty(content)))

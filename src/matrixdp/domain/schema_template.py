@@ -35,14 +35,7 @@ _HEADER = """\
 def make_template(fields: Mapping[str, Any], source: str, sheet: str | None = None) -> str:
     """Text of a schema for the columns of the file `source`, with empty bounds and levels.
 
-    Parameters
-    ----------
-    fields : mapping of str to Arrow field or None
-        The columns; None where the type is unknown, as in CSV.
-    source : str
-        Name of the file.
-    sheet : str, optional
-        The sheet of a workbook; by default the first.
+    `fields` are the Arrow fields of the columns by name, None where the type is unknown, as in CSV.
 
     Privacy
     -------
@@ -74,8 +67,7 @@ def propose_type(kind: Any) -> str | None:
 
     types = pa.types
     if types.is_dictionary(kind):
-        kind = kind.value_type
-        return "category" if _is_text(kind) or types.is_integer(kind) else None
+        return "category" if _is_text(kind.value_type) or types.is_integer(kind.value_type) else None
     if types.is_boolean(kind):
         return "yes/no"
     if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):

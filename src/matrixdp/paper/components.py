@@ -38,7 +38,7 @@ class Spectrum(NamedTuple):
 
 
 def find_spectrum(records: Floats) -> Spectrum:
-    """What the error of components is measured against."""
+    """The second moment and eigenvalues that the error of components is measured against."""
     moment = records.T @ records / len(records)
     return Spectrum(records, moment, np.asarray(np.linalg.eigvalsh(moment)[::-1], np.float64))
 
@@ -68,11 +68,15 @@ def measure_variance(direction: Floats) -> float:
     return max(0.0, float(known.values[0]) - float(direction @ known.moment @ direction))
 
 
+def _score_first(released: Floats, _trial: int = 0) -> list[float]:
+    return [measure_variance(find_components(released)[:, 0])]
+
+
 FIRST = Experiment(
     MOVEMENT,
     MOVEMENT.records,
     records=lambda _trial: load_movement().records,
-    score=lambda released, _trial: [measure_variance(find_components(released)[:, 0])],
+    score=_score_first,
     important=("rss_anchor1", "rss_anchor4"),
     draws=(100, 500, MOVEMENT.records),
 )
@@ -88,11 +92,7 @@ def first_rows() -> list[Row]:
     best: dict[str, Any] = {"allocation": optimal()}
     radii = {"radius": (1.75, 1.5, 1.25, 1.0)}
     return [
-        FIRST.reference(
-            "non-private",
-            "Non-private",
-            lambda _trial, _stream: [measure_variance(find_components(load_movement().moment)[:, 0])],
-        ),
+        FIRST.reference("non-private", "Non-private", lambda *_: _score_first(load_movement().moment)),
         FIRST.reference(
             "random guess",
             "Random guess (uniform direction)",
@@ -138,17 +138,21 @@ def measure_residual(directions: Floats, against: Spectrum | None = None) -> flo
     return float(np.square(against.values - captured).sum())
 
 
+def _score_all(moment: Floats, _trial: int = 0) -> list[float]:
+    return [measure_residual(find_components(moment))]
+
+
 ALL = Experiment(
     Identity(BOUNDS, records=RECORDS),
     RECORDS,
     records=lambda _trial: load_ctg().records,
-    score=lambda released, _trial: [measure_residual(find_components(released.T @ released / RECORDS))],
+    score=lambda released, _trial: _score_all(released.T @ released / RECORDS),
     important=("LB", "ASTV", "ALTV"),
 )
 ALL_BY_MOMENT = replace(
     ALL,
     query=SecondMoment(BOUNDS, RECORDS, centre=np.zeros(21)),
-    score=lambda released, _trial: [measure_residual(find_components(released))],
+    score=_score_all,
     draws=(100, 500, RECORDS),
 )
 
@@ -156,11 +160,7 @@ ALL_BY_MOMENT = replace(
 def all_rows() -> list[Row]:
     """References, the paper's rows, MVG in the other calibrations, and second moments in place of the records."""
     return [
-        ALL.reference(
-            "non-private",
-            "Non-private",
-            lambda _trial, _stream: [measure_residual(find_components(load_ctg().moment))],
-        ),
+        ALL.reference("non-private", "Non-private", lambda *_: _score_all(load_ctg().moment)),
         ALL.reference(
             "random guess",
             "Random guess (uniform basis)",
@@ -190,5 +190,5 @@ def _measure_moments(radius: float | None) -> Experiment:
     return replace(
         ALL_BY_MOMENT,
         query=Moments(Bounds(BOUNDS.lower, BOUNDS.upper, radius=radius), RECORDS),
-        score=lambda released, _trial: [measure_residual(find_components(shift @ released @ shift.T))],
+        score=lambda released, _trial: _score_all(shift @ released @ shift.T),
     )

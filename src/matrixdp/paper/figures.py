@@ -112,9 +112,8 @@ def draw_tasks(best: Rows) -> Picture:
     for task, part in EXPERIMENTS.items():
         listed = {name: one for name, one in list_methods(best, task).items() if one[1].mean > _ZERO}
         dots = [_make_dot(label, one.summary, kinds.get(name, "p-grey")) for name, (label, one) in listed.items()]
-        panels.append(
-            draw_dots(dots, _fit_scale(_stretch(dots), log=task != "exp1"), part.error, title=part.title, **_WIDE)
-        )
+        scale = _fit_scale(_stretch(dots), log=task != "exp1")
+        panels.append(draw_dots(dots, scale, part.error, title=part.title, **_WIDE))
     title = "Adaptive fits on the paper's tasks"
     caption = "Errors with 95% intervals; smaller is better. Exp. II and III have logarithmic axes."
     return Picture("gains", title, caption, panels, is_simulated("gains"), stacked=True)
@@ -191,10 +190,8 @@ def _draw_samples(title: str, angle: float, seed: int) -> Drawing:
     reach = float(max(np.abs(one).max() for one in noise)) * 1.05
     scale = Scale(-reach, reach)
     area = make_area(scale, scale, (300.0, 300.0), title=title)
-    curves, points = [], []
-    for kind, name, design, sample in zip(
-        ("p-other", "p-mark"), ("directional", "i.i.d."), designs, noise, strict=True
-    ):
+    curves, points, kinds = [], [], {"directional": "p-other", "i.i.d.": "p-mark"}
+    for (name, kind), design, sample in zip(kinds.items(), designs, noise, strict=True):
         places = zip(area.across(sample[:, 0]).tolist(), area.up(sample[:, 1]).tolist(), strict=True)
         points += [element("circle", cx=x, cy=y, r=1.6, class_=kind, opacity=0.5) for x, y in places]
         curves.append(Curve(outline_ellipse(design.colcov.matrix()), name, kind))

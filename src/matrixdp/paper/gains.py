@@ -43,10 +43,7 @@ from matrixdp.queries import Identity, SecondMoment
 from matrixdp.types import Floats
 
 IMPORTANCES = (1, 10, 100, 1000)
-FITS = {
-    "standard": "Adaptive fit, standard directions",
-    "learned": "Adaptive fit, learned directions",
-}
+FITS = {name: f"Adaptive fit, {name} directions" for name in ("standard", "learned")}
 SHAPES = {
     "i.i.d.": "I.i.d. noise",
     "binary": "The paper's two groups of features",
@@ -62,24 +59,11 @@ def gain_key(task: str | int, row: str) -> str:
 def gain_rows() -> list[Row]:
     """Adaptive rows of the three tasks, and three shapes of noise for each importance."""
     fits = [
-        experiment.row(
-            gain_key(task, directions),
-            label,
-            fit_adaptively,
-            group="adaptive",
-            aim=aim,
-            read=read,
-            directions=directions,
-        )
-        for task, (experiment, aim, read) in TASKS.items()
-        for directions, label in FITS.items()
+        experiment.row(gain_key(task, name), label, fit_adaptively, group="adaptive", directions=name, **how)
+        for task, (experiment, how) in TASKS.items()
+        for name, label in FITS.items()
     ]
     return [*fits, *(row for importance in IMPORTANCES for row in _weighted_rows(importance))]
-
-
-def _second_moment(moment: PrivateMoment) -> Floats:
-    """About the origin, of shape (m, m)."""
-    return np.asarray(moment.covariance + np.multiply.outer(moment.mean, moment.mean))
 
 
 def _coefficients(moment: PrivateMoment) -> Floats:
@@ -95,30 +79,27 @@ def _regression_error(found: Floats, trial: int) -> list[float]:
     return [regression.rmse(guess, test[:, -1])]
 
 
-TASKS: dict[str, tuple[Experiment, str, Callable[[PrivateMoment], Floats]]] = {
+# Each task of the paper: its experiment, the aim of a fit, and what is read off it.
+TASKS: dict[str, tuple[Experiment, dict[str, Any]]] = {
     "exp1": (
         replace(regression.EXPERIMENT, score=_regression_error, variants=("",)),
-        "regression",
-        _coefficients,
+        {"aim": "regression", "read": _coefficients},
     ),
-    "exp2": (components.FIRST, "components", lambda moment: moment.second_moment),
-    "exp3": (components.ALL_BY_MOMENT, "covariance", _second_moment),
+    "exp2": (components.FIRST, {"aim": "components", "read": lambda moment: moment.second_moment}),
+    "exp3": (
+        components.ALL_BY_MOMENT,  # about the origin
+        {"aim": "covariance", "read": lambda moment: moment.covariance + np.multiply.outer(moment.mean, moment.mean)},
+    ),
 }
 
 
 def fit_adaptively(
-    query: Identity | SecondMoment,
-    privacy: Privacy,
-    *,
-    aim: str,
-    read: Callable[[PrivateMoment], Floats],
-    directions: str,
+    query: Identity | SecondMoment, privacy: Privacy, *, read: Callable[[PrivateMoment], Floats], **options: Any
 ) -> Simulation:
     """What is read off adaptive fits within the bounds of a query, and what each fit cost."""
 
     def release(data: Floats, stream: Stream) -> Released:
-        options: dict[str, Any] = {"aim": aim, "directions": directions, "stream": stream, "simulation": True}
-        moment = private_moment(data, query.bounds, privacy, **options)
+        moment = private_moment(data, query.bounds, privacy, stream=stream, simulation=True, **options)
         spent = min(gdp_epsilon(mu=moment.mu, delta=privacy.delta), privacy.epsilon)
         return Released(read(moment), Spent(Guarantee(privacy.epsilon, privacy.delta), spent))
 

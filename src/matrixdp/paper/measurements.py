@@ -24,7 +24,6 @@ from matrixdp.paper.gains import EXPERIMENTS as _TASKS
 from matrixdp.paper.tables import ReportTable
 from matrixdp.paper.trials import PARTS, is_simulated, write_atomically
 from matrixdp.queries import SecondMoment
-from matrixdp.types import Floats
 
 EXPERIMENTS = dict(zip(("I", "II", "III"), _TASKS.values(), strict=True))
 Timings = dict[str, dict[str, list[float]]]
@@ -61,26 +60,17 @@ def load_timings(folder: Path, repeats: int) -> Timings:
 
 def tabulate_runtime(timings: Timings) -> ReportTable:
     """Milliseconds, and ratios to MVG, measured and published."""
-    published, rows = read_published()["runtime"], []
-    for key, label in {"mvg": "MVG (exact)", **RIVALS}.items():
-        row: dict[str, Any] = {"method": label, "key": key}
-        for i, name in enumerate(EXPERIMENTS):
-            own, mvg = (float(np.median(timings[name][one])) for one in (key, "mvg"))
-            row |= {
-                f"ms_{name}": own * 1e3,
-                f"ratio_{name}": own / mvg,
-                f"published_ms_{name}": published[key][i],
-                f"published_ratio_{name}": published[key][i] / published["mvg"][i],
-            }
-        rows.append(row)
-    columns = {"method": "Method"}
-    for name in EXPERIMENTS:
-        columns |= {
-            f"ms_{name}": f"{name}: ms",
-            f"ratio_{name}": "to MVG",
-            f"published_ms_{name}": "published ms",
-            f"published_ratio_{name}": "to MVG",
-        }
+    published, columns = read_published()["runtime"], {"method": "Method"}
+    rows: list[dict[str, Any]] = [
+        {"method": label, "key": key} for key, label in {"mvg": "MVG (exact)", **RIVALS}.items()
+    ]
+    for i, name in enumerate(EXPERIMENTS):
+        keys = [f"ms_{name}", f"ratio_{name}", f"published_ms_{name}", f"published_ratio_{name}"]
+        columns |= dict(zip(keys, (f"{name}: ms", "to MVG", "published ms", "to MVG"), strict=True))
+        for row in rows:
+            own, mvg = (float(np.median(timings[name][key])) for key in (row["key"], "mvg"))
+            printed, of = published[row["key"]][i], published["mvg"][i]
+            row |= dict(zip(keys, (own * 1e3, own / mvg, printed, printed / of), strict=True))
     notes = (
         "Medians of one release with its calibration, measured in turns in one process; published on other hardware.",
         "The rivals here draw from their laws directly: no projection matrix, no singular values, no Markov chain "
@@ -118,21 +108,16 @@ _TRIALS = 200
 
 def tabulate_readings(non_private: float) -> ReportTable:
     """Reference figures under each reading; `non_private` is that of Exp. I."""
-    names = ("experiment", "reading", "what", "measured", "published")
-    rows = [
-        dict(zip((*names, "ratio"), (*row, row[3] / row[4]), strict=True))
-        for row in (*_read_regression(non_private), *_read_first(), *_read_all())
-    ]
+    found = (*_read_regression(non_private), *_read_first(), *_read_all())
+    rows = [dict(zip(_COLUMNS, (*row, row[3] / row[4]), strict=True)) for row in found]
     notes = (
         "Exp. I: both references are 12 times the published ones, which fits no scaling that was tried; their ratio "
         "fits. Exp. II: the first 44 sequences by file name fit. Exp. III: none of the readings fits.",
         "Exp. II about the mean: a random direction has the error that the published rows of all mechanisms have "
         "(0.238 to 0.263); whether that is why is not known.",
     )
-    simulated = is_simulated("exp1", "exp2", "exp3")
-    return ReportTable(
-        "readings", "Readings of the setup, by figures that need no mechanism", _COLUMNS, rows, notes, simulated
-    )
+    title = "Readings of the setup, by figures that need no mechanism"
+    return ReportTable("readings", title, _COLUMNS, rows, notes, is_simulated("exp1", "exp2", "exp3"))
 
 
 _Line = tuple[str, str, str, float, float]
@@ -154,13 +139,8 @@ def _read_regression(non_private: float) -> Iterable[_Line]:
     yield from read("mean square error", random**2, non_private**2)
     constants = (("0, what kernel ridge makes of noise", 0.0), ("1/2", 0.5), ("the mean", float(target.mean())))
     for name, value in constants:
-        yield (
-            "I",
-            f"RMSE of the constant {name}",
-            "Gaussian row",
-            regression.rmse(value, target),
-            figures["gaussian"].mean,
-        )
+        error, gaussian = regression.rmse(value, target), figures["gaussian"].mean
+        yield "I", f"RMSE of the constant {name}", "Gaussian row", error, gaussian
 
 
 def _read_first() -> Iterable[_Line]:
@@ -183,11 +163,7 @@ def _read_all() -> Iterable[_Line]:
     }
     published = PARTS["exp3"].published["random guess"].mean
     for name, records in readings.items():
-        yield "III", name, "random guess (uniform basis)", _guess_basis(records), published
-
-
-def _guess_basis(records: Floats) -> float:
-    """Mean error of random bases, one after the other from the same generator."""
-    known, rng = components.find_spectrum(records), np.random.default_rng(0)
-    bases = (np.linalg.qr(rng.standard_normal(known.moment.shape))[0] for _ in range(_TRIALS))
-    return float(np.mean([components.measure_residual(basis, known) for basis in bases]))
+        known, rng = components.find_spectrum(records), np.random.default_rng(0)
+        bases = (np.linalg.qr(rng.standard_normal(known.moment.shape))[0] for _ in range(_TRIALS))
+        error = float(np.mean([components.measure_residual(basis, known) for basis in bases]))
+        yield "III", name, "random guess (uniform basis)", error, published

@@ -80,15 +80,12 @@ def score(train: Floats, test: Floats) -> list[float]:
 
 def _linear(x: Floats, targets: Floats, points: Floats) -> list[Floats]:
     """Ridge regression about each centre, which is stable under noise of any size; guesses for each penalty."""
-    found = []
-    for alpha in _ALPHAS:
-        guesses = []
-        for i, centre in enumerate(_CENTRES):
-            moved, penalty = x - centre, alpha * np.eye(x.shape[1])
-            slopes = np.linalg.solve(moved.T @ moved + penalty, moved.T @ targets[:, i])
-            guesses.append((points - centre) @ slopes)
-        found.append(np.column_stack(guesses))
-    return found
+
+    def guess(alpha: float, i: int, centre: float) -> Floats:
+        moved, penalty = x - centre, alpha * np.eye(x.shape[1])
+        return np.asarray((points - centre) @ np.linalg.solve(moved.T @ moved + penalty, moved.T @ targets[:, i]))
+
+    return [np.column_stack([guess(alpha, i, c) for i, c in enumerate(_CENTRES)]) for alpha in _ALPHAS]
 
 
 def _gaussian(gamma: float, x: Floats, targets: Floats, points: Floats) -> list[Floats]:

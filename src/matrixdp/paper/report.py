@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -81,7 +81,7 @@ class Run:
 def write_report(run: Run) -> Path:
     """Write all files and return the path of the report."""
     sections = [
-        Section(part.title, [_write(one, run.out) for one in part.show(run)], anchor=name)
+        Section(part.title, [_write(one, run.out) for one in _show_part(name, run)], anchor=name)
         for name, part in PARTS.items()
         if name in run.chosen
     ]
@@ -125,52 +125,47 @@ def make_page(facts: Sequence[str], results: Sequence[str], sections: Sequence[S
 Shown = ReportTable | figures.Picture | Block
 
 
-def _show_experiment(part: str, run: Run) -> list[Shown]:
-    best = run.best[part]
-    return [tables.tabulate_experiment(part, best), figures.draw_comparison(part, best)]
-
-
-def _show_gains(run: Run) -> list[Shown]:
-    best = run.best
-    drawn = figures.draw_tasks(best), figures.draw_weights(best["gains"])
-    return [list_items(describe_gains(best)), *drawn, tables.tabulate_gains(best)]
-
-
-def _show_directions(run: Run) -> list[Shown]:
-    best = run.best["directions"]
-    return [figures.draw_directions(best), tables.tabulate_directions(best)]
-
-
-def _show_projection(run: Run) -> list[Shown]:
-    own = {key: run.best["exp1"][key] for key in ("random guess", "mvg-1", "mvg-1/exact")}
-    return [tables.tabulate_experiment("subspace", {**run.best["subspace"], **own})]
-
-
 class ReportPart(NamedTuple):
-    """A section of the report: its title, what it shows, and the parts that it needs."""
+    """A section of the report: its title, and the parts that it needs."""
 
     title: str
-    show: Callable[[Run], Sequence[Shown]]
     needs: tuple[str, ...] = ()
 
 
 _THREE = tuple(EXPERIMENTS)
 PARTS = {
-    **{name: ReportPart(part.title, partial(_show_experiment, name)) for name, part in EXPERIMENTS.items()},
-    "gains": ReportPart(tables.GAINS, _show_gains, _THREE),
-    "directions": ReportPart("Noise directions", _show_directions),
-    "subspace": ReportPart("Projection", _show_projection, ("exp1",)),
-    "runtime": ReportPart("Runtime", lambda run: [tabulate_runtime(run.timings)]),
-    "claims": ReportPart("Claims", lambda run: [run.claims], (*_THREE, "directions", "runtime", "subspace")),
-    "readings": ReportPart(
-        "What the published figures fit",
-        lambda run: [tabulate_readings(run.best["exp1"]["non-private"].mean)],
-        ("exp1",),
-    ),
-    "pictures": ReportPart(
-        "Noise and design space", lambda run: [figures.draw_noise(run.seed), figures.draw_design_space()]
-    ),
+    **{name: ReportPart(part.title) for name, part in EXPERIMENTS.items()},
+    "gains": ReportPart(tables.GAINS, _THREE),
+    "directions": ReportPart("Noise directions"),
+    "subspace": ReportPart("Projection", ("exp1",)),
+    "runtime": ReportPart("Runtime"),
+    "claims": ReportPart("Claims", (*_THREE, "directions", "runtime", "subspace")),
+    "readings": ReportPart("What the published figures fit", ("exp1",)),
+    "pictures": ReportPart("Noise and design space"),
 }
+
+
+def _show_part(part: str, run: Run) -> list[Shown]:
+    """The tables and figures of a section."""
+    best = run.best
+    match part:
+        case "gains":
+            drawn = figures.draw_tasks(best), figures.draw_weights(best[part])
+            return [list_items(describe_gains(best)), *drawn, tables.tabulate_gains(best)]
+        case "directions":
+            return [figures.draw_directions(best[part]), tables.tabulate_directions(best[part])]
+        case "subspace":
+            own = {key: best["exp1"][key] for key in ("random guess", "mvg-1", "mvg-1/exact")}
+            return [tables.tabulate_experiment(part, {**best[part], **own})]
+        case "runtime":
+            return [tabulate_runtime(run.timings)]
+        case "claims":
+            return [run.claims]
+        case "readings":
+            return [tabulate_readings(best["exp1"]["non-private"].mean)]
+        case "pictures":
+            return [figures.draw_noise(run.seed), figures.draw_design_space()]
+    return [tables.tabulate_experiment(part, best[part]), figures.draw_comparison(part, best[part])]
 
 
 # What was found, in words
@@ -218,7 +213,7 @@ def _list_results(run: Run) -> list[str]:
 
 
 def describe_gains(best: Rows) -> list[str]:
-    """What was measured, in words; a difference is called one only where a test finds it at `LEVEL`."""
+    """The gains in words; a difference is called one only where a test finds it at `LEVEL`."""
     tasks = [_describe_task(best, task) for task in EXPERIMENTS]
     return tasks + [_describe_weights(best["gains"], importance) for importance in IMPORTANCES]
 
@@ -226,8 +221,10 @@ def describe_gains(best: Rows) -> list[str]:
 def _describe_task(best: Rows, task: str) -> str:
     listed = list_methods(best, task)
     adaptive = listed["learned"][1]
-    published = _least(listed, ("mvg", *RIVALS))
-    exact = _least(listed, ("mvg/exact", *EXACT))
+    published, exact = (
+        min((listed[name] for name in names), key=lambda one: one[1].mean)
+        for names in (("mvg", *RIVALS), ("mvg/exact", *EXACT))
+    )
     others = {
         f"the best of the paper's methods as published ({published[0].removesuffix(', as published')})": published[1],
         f"the best of them exactly calibrated ({exact[0].removesuffix(', exact')})": exact[1],
@@ -238,10 +235,6 @@ def _describe_task(best: Rows, task: str) -> str:
     parts = [f"{_compare(adaptive, other, paired=paired)} that of {name}" for name, other in others.items()]
     title, error = EXPERIMENTS[task].title.replace(": ", ", "), number(adaptive.mean)
     return f"{title}: the error of an adaptive fit, {error}, is {'; '.join(parts)}."
-
-
-def _least(listed: Mapping[str, tuple[str, Best]], names: Sequence[str]) -> tuple[str, Best]:
-    return min((listed[name] for name in names), key=lambda one: one[1].mean)
 
 
 def _describe_weights(gains: Mapping[str, Best], importance: int) -> str:
@@ -257,12 +250,8 @@ def _describe_weights(gains: Mapping[str, Best], importance: int) -> str:
 def _compare(one: Best, other: Best, *, paired: bool) -> str:
     """How many times an error is smaller or larger, or that the trials do not show a difference."""
     ratio = other.mean / one.mean
-    if compare(one.values, other.values, paired=paired).p < LEVEL:
-        return f"{_times(ratio)} times smaller than"
-    if compare(other.values, one.values, paired=paired).p < LEVEL:
-        return f"{_times(1 / ratio)} times larger than"
+    for low, high, times, word in ((one, other, ratio, "smaller"), (other, one, 1 / ratio, "larger")):
+        if compare(low.values, high.values, paired=paired).p < LEVEL:
+            words = f"{times:.2f}" if times < 10 else f"{float(f'{times:.2g}'):,.0f}"
+            return f"{words} times {word} than"
     return "not distinguishable in these trials from"
-
-
-def _times(ratio: float) -> str:
-    return f"{ratio:.2f}" if ratio < 10 else f"{float(f'{ratio:.2g}'):,.0f}"

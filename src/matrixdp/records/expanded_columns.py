@@ -24,11 +24,7 @@ _BLOCK = 1 << 20  # numbers of expanded records that are in memory at a time
 class ExpandedColumns:
     """The features of a model on a table: each number as it is, each category as indicators of its levels.
 
-    Parameters
-    ----------
-    columns : Columns
-    reference : bool
-        Whether the first level of each category is left out, as the one that others are compared with.
+    With `reference`, the first level of each category is left out, as the one that others are compared with.
     """
 
     columns: Columns
@@ -61,16 +57,14 @@ class ExpandedColumns:
     @cached_property
     def bounds(self) -> Bounds:
         """Bounds of the features, about which the indicators of a category have together at most the length 1."""
-        lower: list[float] = []
-        upper: list[float] = []
+        ends: list[tuple[float, float]] = []
         for column in self.columns:
             width = self.width(column)
-            ends = (0.0 if width == 1 else -1.0, 1.0)
             if isinstance(column, Number):
-                ends = (column.lower, column.upper)
-            lower += [ends[0]] * width
-            upper += [ends[1]] * width
-        return Bounds(lower, upper)
+                ends.append((column.lower, column.upper))
+            else:
+                ends += [(0.0 if width == 1 else -1.0, 1.0)] * width
+        return Bounds(*np.transpose(ends))
 
     def apply(self, X: Any, function: Callable[[Floats], Floats], *, fill: Floats | None) -> Floats:
         """Result of a function on the expanded records of X, block by block; `fill` replaces missing numbers."""
@@ -81,13 +75,9 @@ class ExpandedColumns:
 
 
 class ExpandedRecords:
-    """Records of a table in memory, read once and expanded block by block.
+    """Records of a table in memory, or of a mapping of columns, read once and expanded block by block.
 
-    Parameters
-    ----------
-    data : table, or mapping of columns
-    parts : sequence of ExpandedColumns
-        Features, and perhaps targets.
+    `parts` are the features, and perhaps targets.
     """
 
     def __init__(self, data: Any, parts: Sequence[ExpandedColumns]) -> None:
@@ -153,8 +143,7 @@ def read_table(X: Any, columns: Columns) -> dict[str, Any]:
 def _read_one_hot(X: Any, columns: Columns) -> dict[str, Any]:
     """Columns of a sparse matrix that has one column for each number and one for each level, as described.
 
-    A row without any level of a category is one in which it is missing. The matrix is not made dense: there is one
-    number for each record and column of the description.
+    A row without any level of a category is one in which it is missing. The matrix is not made dense.
     """
     widths = [1 if isinstance(column, Number) else len(column.level_names) for column in columns]
     if X.ndim != 2 or X.shape[1] != sum(widths):

@@ -170,15 +170,7 @@ def as_records(data: Any) -> Records:
 
 
 def read_array(data: Any, size: int, names: Sequence[str] | None = None) -> NDArray[np.generic]:
-    """Read all records into one array of shape (records, size), in their order.
-
-    With `names`, the columns of tables are selected by name.
-
-    Examples
-    --------
-    >>> read_array([[1, 2], [3, 4]], 2).shape
-    (2, 2)
-    """
+    """Read all records into one array of shape (records, size), in their order; columns of tables may have `names`."""
     if not is_out_of_core(data):
         return to_array(data, size, names)
     records = as_records(data)

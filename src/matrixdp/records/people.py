@@ -6,7 +6,7 @@ their hashes into shards of a bounded size, which are counted and summed one aft
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -24,13 +24,7 @@ _PENDING_IN_PART, _PENDING = 1 << 20, 1 << 24  # hashes of rows that are kept be
 
 
 class IdCounts:
-    """Running numbers of rows by id.
-
-    Parameters
-    ----------
-    pending : int
-        Number of rows whose hashes are kept before they are counted.
-    """
+    """Running numbers of rows by id; the hashes of up to `pending` rows are kept before they are counted."""
 
     def __init__(self, pending: int = _PENDING_IN_PART) -> None:
         self.hashes = np.empty(0, np.uint64)  # each once, in increasing order
@@ -56,41 +50,32 @@ class IdCounts:
 
     def count(self) -> None:
         """Bring `hashes` and `rows` up to date."""
-        if not self._pending:
-            return
         pending, self._pending, self._waiting = self._pending, [], 0
+        if not pending:
+            return
         firsts = np.concatenate([first for first, _ in pending])
         if all(second is None for _, second in pending):
             firsts.sort()  # several times faster than finding the order
             starts = _starts(firsts)
             self._join(firsts[starts], np.diff(starts, append=len(firsts)), None)
-            return
-        seconds = np.concatenate([_or_zeros(second, len(first)) for first, second in pending])
-        counts = IdCounts()
-        counts._sort(firsts, np.ones(len(firsts), np.int64), seconds)
-        self.collided |= counts.collided
-        self._join(counts.hashes, counts.rows, counts._seconds)
+        else:
+            seconds = np.concatenate([_or_zeros(second, len(first)) for first, second in pending])
+            self._join(firsts, np.ones(len(firsts), np.int64), seconds)
 
     def _join(self, hashes: Hashes, rows: NDArray[np.int64], seconds: Hashes | None) -> None:
-        """Add numbers of rows that were counted before."""
+        """Add numbers of rows, by hashes in any order."""
         if not len(hashes):
             return
-        if not len(self.hashes):
-            self.hashes, self.rows, self._seconds = hashes, rows, seconds
-            return
-        both = None
         if seconds is not None or self._seconds is not None:
-            both = np.concatenate([_or_zeros(self._seconds, len(self.hashes)), _or_zeros(seconds, len(hashes))])
-        self._sort(np.concatenate([self.hashes, hashes]), np.concatenate([self.rows, rows]), both)
-
-    def _sort(self, firsts: Hashes, rows: NDArray[np.int64], seconds: Hashes | None) -> None:
-        order = np.argsort(firsts, kind="stable")  # in linear time for two sorted pieces
-        firsts = firsts[order]
-        starts = _starts(firsts)
-        self.hashes, self.rows = firsts[starts], np.add.reduceat(rows[order], starts)
+            seconds = np.concatenate([_or_zeros(self._seconds, len(self.hashes)), _or_zeros(seconds, len(hashes))])
+        hashes, rows = np.concatenate([self.hashes, hashes]), np.concatenate([self.rows, rows])
+        order = np.argsort(hashes, kind="stable")  # in linear time for two sorted pieces
+        hashes = hashes[order]
+        starts = _starts(hashes)
+        self.hashes, self.rows = hashes[starts], np.add.reduceat(rows[order], starts)
         if seconds is not None:
             seconds = seconds[order]
-            same = firsts[1:] == firsts[:-1]
+            same = hashes[1:] == hashes[:-1]
             self.collided |= bool((same & (seconds[1:] != seconds[:-1])).any())
             self._seconds = seconds[starts]
 
@@ -128,15 +113,9 @@ class _CountTask:
 
 @dataclass(frozen=True, eq=False)
 class People:
-    """The people of one shard, and how many rows each of them has. Can be pickled and sent to another process.
+    """The people of one shard, by their hashes in increasing order, and how many rows each of them has.
 
-    Attributes
-    ----------
-    hash : IdHash
-    shard, shards : int
-    hashes : uint64 array of shape (people,)
-        In increasing order.
-    rows : int64 array of shape (people,)
+    Can be pickled and sent to another process.
     """
 
     hash: IdHash
@@ -148,10 +127,7 @@ class People:
     def split(self, block: Any) -> tuple[Any, NDArray[np.int64]]:
         """The records of a block, and how many rows their person has; 0 for people of other shards.
 
-        Raises
-        ------
-        DataError
-            For a person who was not there when the ids were counted.
+        Raises a `DataError` for a person who was not there when the ids were counted.
         """
         ids, data = split_ids(block, self.hash.column)
         found = self._table.find(self.hash(ids)[0])
@@ -208,28 +184,21 @@ def changed() -> DataError:
 def count_people(records: Records, person: Person, people: int) -> Iterator[People]:
     """Yield the shards of all people; each takes one pass over the ids.
 
-    Parameters
-    ----------
-    records : Records
-    person : Person
-    people : int
-        A public number near that of the people, which determines the number of shards.
+    `people` is a public number near that of the people, which determines the number of shards.
     """
     require_rereadable(records)
     ids = records.select([person.column], texts=[person.column])
     shards = -(-people // _SHARD)
     key = IdHash(person.column)
     for shard in range(shards):
-        counts = _count(ids, _CountTask(key, shard, shards))
-        while counts.collided:  # about once in 10^5 times for 10^7 people with texts as ids
+        while (counts := _count(ids, _CountTask(key, shard, shards))).collided:  # once in 10^5 for 10^7 people
             if shard:
                 raise DataError("two ids share a hash. Repeat the release; nothing was charged.")
             key = IdHash(person.column)
-            counts = _count(ids, _CountTask(key, shard, shards))
         yield People(key, shard, shards, counts.hashes, counts.rows)
 
 
-def _count(ids: Records, task: Callable[[int, Iterable[Any]], IdCounts]) -> IdCounts:
+def _count(ids: Records, task: _CountTask) -> IdCounts:
     total = IdCounts(_PENDING)
     for counts in ids.map(task):
         total.merge(counts)
@@ -238,13 +207,5 @@ def _count(ids: Records, task: Callable[[int, Iterable[Any]], IdCounts]) -> IdCo
 
 
 def number_of_people(records: Records, person: Person, *, rows: int) -> int:
-    """How many people there are, for releases where their number is public.
-
-    Parameters
-    ----------
-    records : Records
-    person : Person
-    rows : int
-        The number of rows, or a bound on it.
-    """
+    """How many people there are, for releases where their number is public; `rows` bounds the number of rows."""
     return sum(len(people.rows) for people in count_people(records, person, max(rows, 1)))

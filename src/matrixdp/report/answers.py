@@ -52,20 +52,8 @@ Group = Mapping[str, str] | tuple[str, ...] | None
 class Answer:
     """The answer to one question: numbers with error bars, and the words that go with them.
 
-    Attributes
-    ----------
-    title : str
-    label : str
-        What the rows are.
-    estimate : Estimate
-    notes : tuple of str
-        How to read the numbers.
-    facts : dict
-        Further entries of the answer as JSON.
-    name : str
-        Of the file that it is written to, without the ending.
-    group : tuple of str
-        Levels of the group that it is of, in a report; empty for all records.
+    `label` says what the rows are, and the notes how to read the numbers; `facts` are further entries of the answer as
+    JSON. In a report, `name` is that of the file it is written to, and `group` has the levels of the group it is of.
     """
 
     title: str
@@ -93,7 +81,7 @@ def answer_means(release: Asked, by: str | None = None, group: Group = None, *, 
     """Means, by level if `by` is given."""
     if by is not None:
         found = _require_table(release).means(by, group, **_shrink(shrunk))
-        notes = (_explain_bars("the means of all records", shrunk=shrunk),)
+        notes = (_SHRUNK.format("the means of all records") if shrunk else _BARS,)
         return Answer(f"Means by {by}", by, found, notes, name="means_by_level")
     _refuse_groups(release, group)
     if shrunk:
@@ -106,8 +94,8 @@ def answer_table(release: Asked, rows: str, columns: str, group: Group = None, *
     table = _require_table(release)
     shares, query = table.table(rows, columns, group, **_shrink(shrunk)), table.design.query
     counts = replace(shares, value=shares.value * query.records, std=shares.std * query.records)
+    notes = (_SHRUNK.format("independence") if shrunk else _BARS,)
     title = f"{query.count_word.capitalize()} by {rows} and {columns}"
-    notes = (_explain_bars("independence", shrunk=shrunk),)
     return Answer(title, f"{rows} \\ {columns}", counts, notes, name="table")
 
 
@@ -117,11 +105,11 @@ def answer_matrix(release: Asked, kind: str, group: Group = None, *, shrunk: boo
     if shrunk and isinstance(release, AdaptiveRelease):
         raise ParameterError("shrunk (--shrunk) must be left out: an adaptive fit shrinks its correlations itself.")
     found = release.correlation(group, **_shrink(shrunk)) if kind == "correlation" else release.covariance(group)
-    note = _explain_bars("zero and a possible matrix", shrunk=True) if shrunk else _name_bars(release)
+    note = _SHRUNK.format("zero and a possible matrix") if shrunk else _name_bars(release)
     return Answer(kind.capitalize(), "column", found, (note,), name=kind)
 
 
-def answer_sampling(release: AdaptiveRelease | Release, kind: str) -> Answer:
+def answer_sampling(release: Answerable, kind: str) -> Answer:
     """The error that privacy adds and the sampling error, for 'means', 'covariance' or 'correlation'."""
     notes = (
         "privacy std: the error against the same records without privacy. sampling std: the error that these records "
@@ -141,35 +129,27 @@ def answer_components(release: Asked, count: int | None = None, group: Group = N
 
 
 def answer_regression(release: Answerable, target: str, on: Sequence[str] | None = None, group: Group = None) -> Answer:
-    """The coefficients of a linear regression."""
+    """The coefficients of a linear regression; those of a category are compared with its first level."""
     _refuse_groups(release, group)
     found = _require_table(release, or_fit=True).regression(target, on, group)
-    notes: tuple[str, ...] = (
-        f"R^2 {found.r_squared:.3f}. The intervals cover the privacy noise and the sampling error.",
-    )
+    notes = [f"R^2 {found.r_squared:.3f}. The intervals cover the privacy noise and the sampling error."]
     if not isinstance(release, AdaptiveRelease):
-        notes += tuple(_name_references(release, found.names))
+        query: Any = release.design.query
+        for column in query.used.categories:
+            first, *others = column.level_names
+            if any(f"{column.name}={level}" in found.names for level in others):
+                notes.append(f"Coefficients of {column.name} are differences from its level {first}.")
     if np.isnan(found.noise_std).any():
-        notes += ("Noise hides which of several features matters where they are nearly collinear.",)
+        notes.append("Noise hides which of several features matters where they are nearly collinear.")
     facts = {"target": target, "r_squared": found.r_squared}
-    return Answer(f"Regression of {target}", "term", found.named, notes, facts, name="regression")
-
-
-def _name_references(release: Release, terms: Sequence[str]) -> Iterator[str]:
-    """The level with which each category among the terms of a model is compared."""
-    query: Any = release.design.query
-    for column in query.used.categories:
-        first, *others = column.level_names
-        if any(f"{column.name}={level}" in terms for level in others):
-            yield f"Coefficients of {column.name} are differences from its level {first}."
+    return Answer(f"Regression of {target}", "term", found.named, tuple(notes), facts, name="regression")
 
 
 def answer_discriminant(
     release: Answerable, target: str, on: Sequence[str] | None = None, group: Group = None
 ) -> Answer:
     """The scores of a linear discriminant analysis."""
-    found = _require_table(release).discriminant(target, on, group)
-    named = found.named
+    named = _require_table(release).discriminant(target, on, group).named
     estimate = replace(named, value=named.value - named.value.mean(axis=1, keepdims=True))
     notes = (
         "The score of a level is its intercept plus the sum of coefficients times values (1 for a level that a record "
@@ -182,10 +162,6 @@ def answer_discriminant(
 
 def _name_bars(release: Asked) -> str:
     return _FIT_BARS if isinstance(release, AdaptiveRelease) else _BARS
-
-
-def _explain_bars(towards: str, *, shrunk: bool) -> str:
-    return _SHRUNK.format(towards) if shrunk else _BARS
 
 
 def _shrink(shrunk: bool) -> dict[str, bool]:
@@ -213,7 +189,7 @@ def _require_table(release: Asked, *, or_fit: bool = False) -> Any:
     )
 
 
-def list_notes(release: Answerable | AdaptiveRelease, answer: Answer) -> tuple[str, ...]:
+def list_notes(release: Answerable, answer: Answer) -> tuple[str, ...]:
     """All sentences that go with an answer."""
     caveats = [REPLACED] if getattr(release, "missing", "error") == "midpoint" else []
     if release.simulation:
@@ -221,7 +197,7 @@ def list_notes(release: Answerable | AdaptiveRelease, answer: Answer) -> tuple[s
     return (*answer.notes, NO_COST, *caveats)
 
 
-def to_facts(release: Answerable | AdaptiveRelease, answer: Answer) -> dict[str, Any]:
+def to_facts(release: Answerable, answer: Answer) -> dict[str, Any]:
     """The answer as the content of a JSON document."""
     notes = list(list_notes(release, answer))
     return {"title": answer.title, **answer.facts, **answer.estimate.to_dict(), "notes": notes}
@@ -253,19 +229,32 @@ def align_rows(estimate: Estimate, spreads: Sequence[int]) -> list[list[str]]:
 # All questions of a report
 
 
-def make_answers(release: Release | TableForecast, kind: str, *, groups: bool = True) -> tuple[Answer, ...]:
+def make_answers(
+    release: Asked, kind: str, target: str | None = None, on: Sequence[str] | None = None, *, groups: bool = True
+) -> tuple[Answer, ...]:
     """The tables that a report of this kind shows; post-processing.
 
     Parameters
     ----------
-    release : Release or TableForecast
-        Of `TableMoments`. The error bars of a forecast are a prediction for the data that it describes.
-    kind : 'means', 'table', 'everything', 'covariance' or 'correlation'
+    release : Release, AdaptiveRelease or TableForecast
+        Of moments. The error bars of a forecast are a prediction for the data that it describes.
+    kind : 'means', 'table', 'everything', 'covariance', 'correlation', 'components' or 'regression'
+        Reports on 'table' and 'everything' are of the moments of a table.
+    target, on
+        The number that a regression explains, and the columns that explain it.
     groups : bool
         Whether to include the tables of single groups; the one that describes all groups is always there.
     """
+    if kind == "components":
+        title = "Principal components of the standardised numbers"
+        return (Answer(title, "column", release.components(), name=kind),)
+    if kind == "regression":
+        if target is None:
+            raise ParameterError("target must be given for a regression: the number that is explained.")
+        return tabulate_regression(release.regression(target, on))
+    if isinstance(release, AdaptiveRelease) or not isinstance(release.design.query, TableMoments):
+        return (answer_means(release) if kind == "means" else answer_matrix(release, kind),)
     query = release.design.query
-    assert isinstance(query, TableMoments)
     with np.errstate(all="ignore"):
         found = list(_answer_group(release, query, kind, ()))
         if query.by:
@@ -278,32 +267,25 @@ def make_answers(release: Release | TableForecast, kind: str, *, groups: bool = 
 def _answer_group(
     release: Release | TableForecast, query: TableMoments, kind: str, group: tuple[str, ...]
 ) -> Iterator[Answer]:
-    """The tables of all records together, or of one group."""
-    chosen, numbers, categories = group or None, query.used.numbers, query.used.categories
+    """The tables of all records together, or of one group; pairs with a column of groups are for all records."""
+    chosen, numbers, categories = group or None, query.used.numbers, [one.name for one in query.used.categories]
     if numbers and kind != "table":
         yield answer_means(release, group=chosen)
-    by_level = [answer_means(release, one.name, chosen) for one in categories if kind in ("means", "everything")]
+    by_level = [answer_means(release, name, chosen) for name in categories if kind in ("means", "everything")]
     for answer in by_level:
-        shares = answer.estimate
-        first = Estimate(shares.value[:, :1], shares.std[:, :1], shares.rows, shares.columns[:1])
-        yield replace(answer, name="levels", title=f"Levels of {answer.label}", estimate=first)
+        shares = answer.estimate.cut(len(answer.estimate.rows), 1)
+        yield replace(answer, name="levels", title=f"Levels of {answer.label}", estimate=shares)
     if kind == "everything" and numbers:
         yield from by_level
     if kind in ("table", "everything"):
-        for pair in _list_pairs(query, split=not group):
+        split = [] if group else [*product(query.by, categories), *combinations(query.by, 2)]
+        for pair in [*combinations(categories, 2), *split]:
             yield answer_table(release, *pair, chosen)
     if len(numbers) ** 2 * (query.groups + 1) > _MOST_PAIRS and group:
         return
     for matrix in ("covariance", "correlation"):
         if matrix == kind or (kind == "everything" and len(numbers) > 1):
             yield answer_matrix(release, matrix, chosen)
-
-
-def _list_pairs(query: TableMoments, *, split: bool) -> list[tuple[str, str]]:
-    """Pairs of categories; with `split` also those with a column of groups."""
-    names = [column.name for column in query.used.categories]
-    pairs = list(combinations(names, 2))
-    return [*pairs, *product(query.by, names), *combinations(query.by, 2)] if split else pairs
 
 
 def _describe_groups(release: Release | TableForecast, query: TableMoments) -> Answer:
@@ -319,18 +301,6 @@ def _describe_groups(release: Release | TableForecast, query: TableMoments) -> A
     return Answer(f"Groups by {' and '.join(query.by)}", ", ".join(query.by), estimate, name="groups")
 
 
-def make_model(
-    release: Asked, kind: str, target: str | None = None, on: Sequence[str] | None = None
-) -> tuple[Answer, ...]:
-    """The tables of a model that follows from a release: 'components', or the 'regression' of `target`."""
-    if kind == "components":
-        title = "Principal components of the standardised numbers"
-        return (Answer(title, "column", release.components(), name=kind),)
-    if target is None:
-        raise ParameterError("target must be given for a regression: the number that is explained.")
-    return tabulate_regression(release.regression(target, on))
-
-
 def tabulate_regression(found: Regression) -> tuple[Answer, ...]:
     """A regression as tables: coefficients with error bars and sampling errors, and the share explained.
 
@@ -339,7 +309,7 @@ def tabulate_regression(found: Regression) -> tuple[Answer, ...]:
     known = ~np.isnan(found.noise_std)
     value = np.column_stack([np.where(known, found.coefficients, np.nan), found.sampling_std])
     std = np.column_stack([found.noise_std, np.zeros_like(found.noise_std)])
-    terms = Estimate(value, std, found.names, ("coefficient", "sampling std"), np.full(value.shape, HIDDEN, object))
+    terms = Estimate(value, std, found.names, ("coefficient", "sampling std"), unknown=HIDDEN)
     share = Estimate(np.array([[found.r_squared]]), np.full((1, 1), np.nan), (found.target,), ("share explained",))
     return (
         Answer(f"Regression of {found.target}", "term", terms, name="regression"),
@@ -377,7 +347,7 @@ def add_totals(release: Release) -> Estimate | None:
 
 def _total_stds(noise: MatrixGaussian, *, public: bool) -> tuple[Floats, Floats, float]:
     """Standard deviations of the totals of the rows, of the columns and of all."""
-    left, right = _row_sums(noise.rowcov), _row_sums(noise.colcov)
+    left, right = (_row_sums(one) for one in (noise.rowcov, noise.colcov))
     r, c = float(left.sum()), float(right.sum())
     by_row, by_column, whole = noise.rowcov.marginal() * c, noise.colcov.marginal() * r, r * c
     if public:

@@ -20,18 +20,9 @@ _LETTER = 6.6  # mean width of a letter
 
 @dataclass(frozen=True)
 class Dot:
-    """A number with its error bar.
+    """A number with its error bar; `words` are those of a tooltip, and `kind`, a class of ``picture.css``, its colour.
 
-    Attributes
-    ----------
-    label : str
-    value, low, high : float
-    words : str
-        What a tooltip says.
-    kind : str
-        Its colour, a class of ``picture.css``.
-    other : float, optional
-        A number to compare with, drawn as a hollow diamond.
+    A number to compare with, `other`, is drawn as a hollow diamond.
     """
 
     label: str
@@ -65,23 +56,10 @@ def draw_dots(
     width: float = 320.0,
     longest: int = 34,
 ) -> Drawing:
-    """Numbers as dots with error bars, one to a line, on one axis.
+    """Numbers as dots with error bars, one to a line, on an axis of `width` pixels, at whose ends bars are cut.
 
-    Parameters
-    ----------
-    dots : sequence of Dot
-    scale : Scale
-        The axis; error bars are cut at its ends.
-    name, title : str
-        Of the axis, and of the drawing.
-    guide : float, optional
-        Where a line marks a special value, such as zero.
-    keys : sequence of (words, kind)
-        The legend; a kind that ends with "hollow" is a diamond.
-    width : float
-        Of the axis, in pixels.
-    longest : int
-        Characters of a label.
+    `name` is that of the axis, and `guide` where a line marks a special value, such as zero. `keys` are the words and
+    kinds of the legend; the kind "hollow" is a diamond. Labels are cut after the `longest` number of characters.
     """
     left = 14 + _LETTER * min(longest, max(len(dot.label) for dot in dots))
     top = 30.0 if title else 6.0
@@ -97,7 +75,9 @@ def draw_dots(
         elements += _draw_dot(area, dot, y)
     base = top + area.height + 56
     for words, kind in keys:
-        elements += _draw_mark_key(left, base, words, kind)
+        circle = element("circle", cx=left + 5, cy=base - 4, r=4.5, class_=kind)
+        elements.append(_draw_diamond(left + 5, base - 4) if kind == "hollow" else circle)
+        elements.append(text(left + 16, base, words, size=11.5))
         base += 18
     return Drawing(tuple(elements), left + width + 24, base - 8)
 
@@ -118,13 +98,6 @@ def _draw_diamond(x: float, y: float) -> str:
     return element("polygon", points=points, class_="p-other p-line")
 
 
-def _draw_mark_key(x: float, y: float, words: str, kind: str) -> list[str]:
-    mark = (
-        _draw_diamond(x + 5, y - 4) if kind == "hollow" else element("circle", cx=x + 5, cy=y - 4, r=4.5, class_=kind)
-    )
-    return [mark, text(x + 16, y, words, size=11.5)]
-
-
 def draw_curves(
     curves: Sequence[Curve],
     x: Scale,
@@ -138,19 +111,7 @@ def draw_curves(
 ) -> Drawing:
     """Lines over two axes, with a legend of those that have a label below them.
 
-    Parameters
-    ----------
-    curves : sequence of Curve
-    x, y : Scale
-    names : (str, str)
-        Of the axes.
-    title : str
-    size : (width, height)
-        Of the area between the axes, in pixels.
-    extra : sequence of str
-        Further elements, drawn first.
-    ticks : (sequence of float, sequence of float), optional
-        Of the axes.
+    `names` are those of the axes, and `size` that of the area between them in pixels; `extra` elements are drawn first.
     """
     area = make_area(x, y, size, title=title)
     elements = [text(0, 14, title, size=14, kind="text bold")] if title else []

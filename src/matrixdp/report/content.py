@@ -14,30 +14,16 @@ from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.columns import Number
 from matrixdp.domain.file_rules import DateRule
 from matrixdp.errors import ParameterError, show
-from matrixdp.queries import ContingencyTable, MatrixQuery, Moments, TableMoments
+from matrixdp.queries import ContingencyTable, Moments, TableMoments
 from matrixdp.release.adaptive_release import AdaptiveRelease
 from matrixdp.release.result import Release
-from matrixdp.report.answers import (
-    MODELS,
-    REPLACED,
-    SUMMARIES,
-    Answer,
-    answer_matrix,
-    answer_means,
-    make_answers,
-    make_model,
-)
+from matrixdp.report.answers import MODELS, REPLACED, SUMMARIES, Answer, make_answers
 from matrixdp.report.guarantee import AnyRelease, LedgerSummary, MechanismFacts, read_mechanism
 from matrixdp.types import Floats
 
 KINDS = ("matrix", "covariance", "correlation", *SUMMARIES)
 _FITTED = ("means", "covariance", "correlation", *MODELS)  # kinds of an adaptive release
-_TITLES = {
-    "means": "means",
-    "everything": "summary of a table",
-    "components": "principal components",
-    "regression": "regression",
-}
+_TITLES = {"everything": "summary of a table", "components": "principal components"}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -48,11 +34,9 @@ class ReportContent:
     ----------
     title : str
         What is shown, such as "covariance".
-    matrix : float64 array of shape (rows, columns)
-    std : float64 array of the same shape, or None
-        Standard deviation of the noise in each entry; None if it is unknown.
+    matrix, std : float64 arrays of shape (rows, columns)
+        The standard deviation of the noise in each entry is None if it is unknown.
     rows, columns : tuples of str
-        Names of the rows and columns.
     scale : float64 array, broadcastable to the shape
         Largest absolute value that each entry can have; pictures show entries relative to it.
     release : Release, MechanismRelease or AdaptiveRelease
@@ -61,18 +45,14 @@ class ReportContent:
     mean : Estimate, optional
         Means of the features, where they follow from the release.
     ledger : LedgerSummary, optional
-    notes : tuple of str
-        Further sentences on how the noise was generated.
-    units : tuple of str
-        Sentences on what the numbers of a column count.
+    notes, units : tuples of str
+        Sentences on how the noise was generated, and on what the numbers of a column count.
     dates : tuple of DateRule
         Columns whose means are shown as dates or times.
     answers : tuple of Answer
         What else follows from the release. For most kinds they are shown in place of the matrix.
-    table : str
-        What the table is called that was asked; empty if that is unknown.
-    written : str
-        When the report was written; empty if that is unknown.
+    table, written : str
+        What the table is called that was asked, and when the report was written; empty if that is unknown.
     variables : tuple of str
         What the rows and the columns of a table of counts are; empty if that is unknown.
     """
@@ -109,11 +89,6 @@ class ReportContent:
         return (REPLACED,) if getattr(self.release, "missing", "error") == "midpoint" and replaceable else ()
 
     @property
-    def remarks(self) -> tuple[str, ...]:
-        """The caveats, and what the numbers count."""
-        return self.caveats + self.units
-
-    @property
     def counts(self) -> bool:
         """Whether the matrix is a table of counts."""
         return isinstance(self.mechanism.query, ContingencyTable) and self.matrix.shape == self.mechanism.query.shape
@@ -124,9 +99,7 @@ class ReportContent:
         query = self.mechanism.query
         if isinstance(query, TableMoments):
             return query.used.numbers
-        if not isinstance(query, Moments):
-            return ()
-        return list_numbers(query.bounds)
+        return list_numbers(query.bounds) if isinstance(query, Moments) else ()
 
     @property
     def entries(self) -> Numbers:
@@ -137,6 +110,11 @@ class ReportContent:
     def relative(self) -> bool:
         """Whether colours show entries relative to the largest value that each can have."""
         return not (self.counts or self.kind == "correlation")
+
+    @property
+    def has_dashes(self) -> bool:
+        """Whether noise hides a correlation."""
+        return self.kind == "correlation" and bool(np.isnan(self.matrix).any())
 
     @property
     def square(self) -> bool:
@@ -185,29 +163,40 @@ def make_content(
     Post-processing: uses no privacy budget.
     """
     mechanism = read_mechanism(release)
+    query = mechanism.query
     _check_kind(release, mechanism, kind)
+    if isinstance(release, AdaptiveRelease):
+        shown = _show_square(release.covariance(), "covariance", release.moment.bounds)
+    else:
+        own, (rows, columns) = release.matrix.shape == query.shape, release.entry_names
+        scale = query.scale if own else np.full((1, 1), np.abs(release.matrix).max() or 1.0)
+        shown = {"matrix": release.matrix, "std": release.std, "rows": rows, "columns": columns, "scale": scale}
+    means = isinstance(release, AdaptiveRelease) or (isinstance(release, Release) and isinstance(query, Moments))
     content = ReportContent(
         title=_TITLES.get(kind, kind),
-        **_show_matrix(release, mechanism),
+        **shown,
         release=release,
         mechanism=mechanism,
         kind=kind,
-        mean=_find_mean(release),
+        mean=release.means().column("mean") if means else None,  # type: ignore[union-attr]
         ledger=ledger,
         notes=notes,
     )
     if kind == "matrix":
-        own = content.matrix.shape == mechanism.query.shape
-        return replace(content, title=mechanism.query.title if own else f"output of {mechanism.name}")
+        return replace(content, title=query.title if own else f"output of {mechanism.name}")
     assert isinstance(release, Release | AdaptiveRelease)
-    answers = make_model(release, kind, target, on) if kind in MODELS else _answer(release, kind)
-    if kind in SUMMARIES:
-        categories = mechanism.query.used.categories if isinstance(mechanism.query, TableMoments) else ()
-        title = _TITLES.get(kind) or f"table of {' and '.join(column.name for column in categories)}"
+    answers = make_answers(release, kind, target, on)
+    if kind == "table":
+        assert isinstance(query, TableMoments)
+        title = f"table of {' and '.join(column.name for column in query.used.categories)}"
         return replace(content, title=title, answers=answers)
+    if kind in SUMMARIES:
+        return replace(content, answers=answers)
     main = next(answer for answer in answers if answer.name == kind).estimate
+    assert isinstance(query, Moments | TableMoments)  # otherwise there is no covariance
+    bounds = release.moment.bounds if isinstance(release, AdaptiveRelease) else query.number_bounds
     others = tuple(answer for answer in answers if answer.estimate is not main)
-    return replace(content, **_show_square(main, kind, release), answers=others)
+    return replace(content, **_show_square(main, kind, bounds), answers=others)
 
 
 def _check_kind(release: AnyRelease, mechanism: MechanismFacts, kind: str) -> None:
@@ -226,56 +215,11 @@ def _check_kind(release: AnyRelease, mechanism: MechanismFacts, kind: str) -> No
         raise ParameterError(f"kind {show(kind)} is for the moments of a table, got {mechanism.query.title}.")
 
 
-def _show_matrix(release: AnyRelease, mechanism: MechanismFacts) -> dict[str, Any]:
-    """The released matrix; the covariance of an adaptive fit, which has none."""
-    query = mechanism.query
-    if isinstance(release, AdaptiveRelease):
-        return _show_square(release.covariance(), "covariance", release)
-    own = release.matrix.shape == query.shape
-    rows, columns = query.entry_names if own else _name_entries(release.matrix, query)
-    scale = query.scale if own else np.full((1, 1), np.abs(release.matrix).max() or 1.0)
-    return {"matrix": release.matrix, "std": release.std, "rows": rows, "columns": columns, "scale": scale}
-
-
-def _show_square(estimate: Estimate, kind: str, release: Release | AdaptiveRelease) -> dict[str, Any]:
+def _show_square(estimate: Estimate, kind: str, bounds: Bounds | None) -> dict[str, Any]:
     """A covariance or correlation in place of the released moments."""
-    scale = np.ones((1, 1))
-    if kind == "covariance":
-        half = _find_bounds(release).halfwidths
-        scale = np.multiply.outer(half, half)
+    half = np.ones(1) if kind == "correlation" or bounds is None else bounds.halfwidths
     names = {"rows": estimate.rows, "columns": estimate.columns}
-    return {"matrix": estimate.value, "std": estimate.std, **names, "scale": scale}
-
-
-def _find_bounds(release: Release | AdaptiveRelease) -> Bounds:
-    if isinstance(release, AdaptiveRelease):
-        return release.moment.bounds
-    query = release.design.query
-    assert isinstance(query, Moments | TableMoments)  # otherwise there is no covariance
-    assert query.number_bounds is not None
-    return query.number_bounds
-
-
-def _find_mean(release: AnyRelease) -> Estimate | None:
-    """Means of the features, in one column; those of a table are among its answers."""
-    plain = isinstance(release, Release) and isinstance(release.design.query, Moments)
-    return release.means().column("mean") if plain or isinstance(release, AdaptiveRelease) else None  # type: ignore[union-attr]
-
-
-def _answer(release: Release | AdaptiveRelease, kind: str) -> tuple[Answer, ...]:
-    """The answers of a kind that is no model; those of a covariance or correlation have it among them."""
-    if isinstance(release, Release) and isinstance(release.design.query, TableMoments):
-        return make_answers(release, kind)
-    return (answer_means(release),) if kind == "means" else (answer_matrix(release, kind),)
-
-
-def _name_entries(matrix: Floats, query: MatrixQuery) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Names for a matrix of another shape than the query's: those of the features where they fit, or numbers."""
-    rows, columns = (
-        query.names if query.names is not None and len(query.names) == size else tuple(map(str, range(size)))
-        for size in matrix.shape
-    )
-    return rows, columns
+    return {"matrix": estimate.value, "std": estimate.std, **names, "scale": np.multiply.outer(half, half)}
 
 
 def list_numbers(bounds: Bounds) -> tuple[Number, ...]:

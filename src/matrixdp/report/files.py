@@ -21,16 +21,8 @@ from matrixdp.types import Floats
 
 
 def write_folder(content: ReportContent, folder: str | os.PathLike[str]) -> list[str]:
-    """Write the release, the matrix, its error bars, pictures and the report; returns the names of the files.
+    """Write the release, the matrix, its error bars, pictures and the report into a folder; returns the files.
 
-    Parameters
-    ----------
-    content : ReportContent
-    folder : path
-        An existing folder.
-
-    Notes
-    -----
     Answers from the moments of a table are written as one CSV file for each kind, with one number to a line.
     A name in a CSV file that begins as a formula of a spreadsheet does (with ``= + - @``, a tab or a line end) has a
     single quote before it; the other files have the names as they are. The Parquet file is left out if `pyarrow` is not
@@ -40,8 +32,8 @@ def write_folder(content: ReportContent, folder: str | os.PathLike[str]) -> list
     (place / "release.json").write_text(content.release.to_json(), encoding="utf-8")
     if content.answers:
         _write_answers(place, content)
-    if content.remarks:
-        (place / "notes.txt").write_text("\n".join(content.remarks) + "\n", encoding="utf-8")
+    if remarks := content.caveats + content.units:
+        (place / "notes.txt").write_text("\n".join(remarks) + "\n", encoding="utf-8")
     if content.dates:
         (place / DATES).write_text(write_dates(content.dates), encoding="utf-8")
     if not content.summary:
@@ -57,7 +49,9 @@ def _write_matrix(place: Path, content: ReportContent) -> None:
     _write_parquet(place / "matrix.parquet", content)
     (place / "matrix.svg").write_text(draw_matrix(content), encoding="utf-8")
     if content.std is not None:
-        _write_std(place / "std.csv", content, content.std)
+        same = has_equal_rows(content.std)
+        rows, std = (None, content.std[:1]) if same else (content.row_names, content.std)
+        _write_csv(place / "std.csv", content.columns, rows, std)
         (place / "std.svg").write_text(draw_std(content), encoding="utf-8")
     if content.mean is not None:
         table = np.concatenate([content.mean.value, content.mean.std], axis=1)
@@ -88,23 +82,9 @@ def _list_lines(answers: Sequence[Answer], query: Any) -> Iterator[list[Any]]:
 
 
 def rehearse_folder(content: ReportContent, folder: str | os.PathLike[str]) -> None:
-    """Write the files of a made-up release and remove them again; raises what writing a release would raise.
-
-    Parameters
-    ----------
-    content : ReportContent
-    folder : path
-        An existing folder, which is left as it was.
-    """
+    """Write the files of a made-up release and remove them again; raises what writing a release would raise."""
     with tempfile.TemporaryDirectory(dir=folder) as place:
         write_folder(content, place)
-
-
-def _write_std(path: Path, content: ReportContent, std: Floats) -> None:
-    if has_equal_rows(std):
-        _write_csv(path, content.columns, None, std[:1])
-    else:
-        _write_csv(path, content.columns, content.row_names, std)
 
 
 def _write_csv(path: Path, columns: Sequence[str], rows: Sequence[str] | None, values: Floats) -> None:

@@ -14,7 +14,7 @@ from matrixdp.domain.schema import Schema
 from matrixdp.errors import ParameterError
 from matrixdp.queries import Moments, TableMoments
 from matrixdp.release.plan import Plan, refuse_extremes
-from matrixdp.report.answers import MODELS, SUMMARIES, Answer, make_answers, make_model
+from matrixdp.report.answers import MODELS, SUMMARIES, Answer, make_answers
 from matrixdp.types import Floats
 
 KINDS = {
@@ -66,10 +66,8 @@ def list_predictions(plan: Plan, *, data: str = "typical") -> list[Answer]:
     request = plan.request
     assert plan.design is not None  # of the moments of a table
     found = TableForecast(plan.design, request.schema.guesses, data)
-    if request.kind in MODELS:
-        on = None if request.on is None else list(request.on)
-        return [make_model(found, request.kind, request.target, on)[0]]  # how much a regression explains has no error
-    return list(make_answers(found, request.kind, groups=False))
+    answers = make_answers(found, request.kind, request.target, request.on, groups=False)
+    return list(answers[:1] if request.kind in MODELS else answers)  # how much a regression explains has no error
 
 
 def predict_std(plan: Plan) -> tuple[Floats, Sequence[str], Sequence[str]]:

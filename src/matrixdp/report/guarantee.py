@@ -3,77 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from matrixdp.design import Design
 from matrixdp.design.explain import compare_to_limit
 from matrixdp.display import format_number
 from matrixdp.domain.bounds import Bounds
-from matrixdp.privacy import Neighbours, describe_large_delta
-from matrixdp.queries import GramMatrix, Identity, MatrixQuery, Moments
+from matrixdp.queries import MatrixQuery, Moments
 from matrixdp.release.adaptive_release import AdaptiveRelease
-from matrixdp.release.dataset import DatasetRelease
 from matrixdp.release.registered import MechanismRelease
 from matrixdp.release.result import Release
 
 AnyRelease = Release | MechanismRelease | AdaptiveRelease
 SMALL_LOSS, MODERATE_LOSS = 1.0, 3.0  # largest epsilons of each: an even chance becomes at most 73% and 95%
 
-_LEARNED = {
-    "small privacy loss": "learns little about",
-    "moderate privacy loss": "can learn something about",
-    "large privacy loss, weak protection": "may find out",
-}
-
-_SAME_ROWS = (
-    "tables of the same rows that differ in the values of all rows of one person (replace-one); the number of rows is "
-    "public, and which of them belong to the same person is not protected"
-)
-# By unit, and whether neighbours are 'replace': completes "can hardly tell whether ...".
-_UNCERTAINTY = {
-    ("record", True): "any one record is as it is or completely different",
-    ("record", False): "any one record is in the data or not",
-    ("person", True): "all rows of any one person are as they are or completely different",
-    ("person", False): "any one person is in the data, with all their rows, or not",
-    ("edge", True): "any one edge is in the graph or not",
-    ("edge", False): "any one edge is in the graph or not",
-    ("node", True): "any one node has the edges that it has or completely different ones",
-    ("node", False): "any one node has all its edges or none",
-}
-_ADJACENCY = {
-    ("record", True): "data sets of the same size that differ in one record (replace-one); the number of records is "
-    "public",
-    ("record", False): "data sets of which one has one record more (add-remove); the number of records is private, too",
-    ("person", True): "data sets of equally many people that differ in all rows of one (replace-one); {public}",
-    ("person", False): "data sets of which one has one person more (add-remove); the number of people is private, too",
-    ("edge", True): "graphs on the same nodes that differ in one edge (it comes, goes or changes its weight)",
-    ("edge", False): "graphs on the same nodes that differ in one edge (it comes, goes or changes its weight)",
-    ("node", True): "graphs on the same nodes, which are public, that differ in the edges of one node (they are "
-    "replaced by others)",
-    ("node", False): "graphs on the same nodes, which are public, that differ in the edges of one node (they all come "
-    "or go)",
-}
-
 
 @dataclass(frozen=True)
 class LedgerSummary:
-    """Budget of a data set, or of its allowance, before and after a release, and the ledger's last entry.
+    """Budget of a data set, or of the allowance that paid, before and after a release, and the ledger's last entry.
 
-    Attributes
-    ----------
-    path, dataset : str
-    epsilon, delta : float
-        The total budget of the data set.
-    left_before, left_after : float
-        Epsilon left at the total's delta.
-    entry : int
-    hash : str
-        Number and hash of the last entry.
-    allowance : str, optional
-        The allowance that paid; the budget is then that of the allowance.
-    charged : bool
-        Whether this run charged the release; a repeated request is not charged again.
+    `epsilon` and `delta` are the total budget, of which `left_before` and `left_after` are left at the total's delta.
+    A repeated request is not `charged` again.
     """
 
     path: str
@@ -92,22 +42,9 @@ class LedgerSummary:
 class MechanismFacts:
     """The public facts about a mechanism that a report shows.
 
-    Attributes
-    ----------
-    name : str
-    query : MatrixQuery
-    epsilon, delta : float
-        The guarantee; `delta` is 0 for pure differential privacy.
-    cost : str
-        What the release spent, in words.
-    noise : str
-        How the noise was generated, in a sentence or two.
-    clips : bool
-        Whether values outside the bounds are known to have been moved to the bounds.
-    warnings : tuple of str
-        Reasons not to rely on the guarantee.
-    adaptive : bool
-        Whether the result is from a fit that learned where the data lie.
+    `delta` is 0 for pure differential privacy; `cost` says what the release spent, and `noise` how noise was generated.
+    `clips` is true if values outside the bounds are known to have been moved to them; `warnings` are reasons not to
+    rely on the guarantee; an `adaptive` fit learned where the data lie.
     """
 
     name: str
@@ -119,12 +56,6 @@ class MechanismFacts:
     clips: bool = False
     warnings: tuple[str, ...] = ()
     adaptive: bool = False
-
-    @property
-    def guarantee(self) -> str:
-        """The guarantee in the usual notation."""
-        numbers = f"({self.epsilon:g}, {self.delta:.3g})" if self.delta else f"{self.epsilon:g}"
-        return f"{numbers}-differential privacy"
 
 
 def read_mechanism(release: AnyRelease) -> MechanismFacts:
@@ -147,7 +78,8 @@ def read_design(design: Design) -> MechanismFacts:
         f"at δ = {design.privacy.delta:.3g}",
         noise=f"Gaussian noise from exact integer arithmetic, with the calibration “{design.calibration}”. Directions: "
         f"{basis}; allocation: {design.allocation.rule}. Relative to the range of each entry, the error is "
-        f"{_compare(design.gain)} with the same noise for all features. {_limit(design)}",
+        f"{_compare(design.gain)} with the same noise for all features. The total squared error of this noise, in "
+        f"these units, is {compare_to_limit(design)}.",
         clips=True,
     )
 
@@ -167,10 +99,6 @@ def _read_adaptive(release: AdaptiveRelease) -> MechanismFacts:
         clips=True,
         adaptive=True,
     )
-
-
-def _limit(design: Design) -> str:
-    return f"The total squared error of this noise, in these units, is {compare_to_limit(design)}."
 
 
 def _compare(gain: float) -> str:
@@ -236,116 +164,3 @@ def _round_up(epsilon: float) -> str:
     factor = math.exp(epsilon)
     digits = 2 - math.floor(math.log10(factor))
     return f"{math.ceil(factor * 10.0**digits) / 10.0**digits:,.{max(digits, 0)}f}"
-
-
-def describe_guarantee(mechanism: MechanismFacts) -> str:
-    """How much the release may reveal, by the strength of its guarantee."""
-    loss = name_loss(mechanism.epsilon)
-    return (
-        f"{loss[0].upper()}{loss[1:]}: someone who sees this release {_LEARNED[loss]} whether "
-        f"{describe_uncertainty(mechanism.query)}, whatever else they know. "
-        f"{describe_odds(mechanism.epsilon, mechanism.delta, mechanism.query.protects)}"
-    )
-
-
-def describe_formally(mechanism: MechanismFacts) -> list[tuple[str, str]]:
-    """The guarantee in symbols: facts with their names, and formulas without."""
-    slack = " + δ" if mechanism.delta else ""
-    value = f"with ε = {mechanism.epsilon:g}" + (f" and δ = {mechanism.delta:.3g}" if mechanism.delta else "")
-    facts = [
-        ("Guarantee", f"{mechanism.guarantee}: for all neighbours D and D′ and every set S of results,"),
-        ("", f"Pr[M(D) ∈ S] ≤ exp(ε) Pr[M(D′) ∈ S]{slack}, {value}"),
-        ("Neighbours", describe_adjacency(mechanism.query)),
-        ("Spent", mechanism.cost),
-    ]
-    if "μ" in mechanism.cost:
-        facts.append(("", "δ(ε) = Φ(−ε/μ + μ/2) − exp(ε) Φ(−ε/μ − μ/2), with the normal distribution function Φ"))
-    return facts
-
-
-def describe_protection(mechanism: MechanismFacts) -> list[str]:
-    """What is protected and what is not."""
-    query, unit = mechanism.query, mechanism.query.protects
-    values = ", with all its values together" if query.unit in ("record", "edge") else ""
-    return [
-        f"Protected: {unit}{values}, even against someone who knows all the others.",
-        f"Not protected: what many people have in common. A pattern that is in the data with or without {unit} can be "
-        "learned from this release; that is its purpose.",
-        _describe_repetition(query),
-        "Public, and therefore not protected: the names of rows and columns, the bounds, the number of "
-        f"{query.count_word} where it is declared public, and how the noise was generated. The bounds must not have "
-        "been taken from the data.",
-        "Every further release from the same data adds to the privacy loss. A ledger keeps the total.",
-    ]
-
-
-def _describe_repetition(query: MatrixQuery) -> str:
-    """What the guarantee says about somebody who is in the data several times."""
-    match query.unit:
-        case "person":
-            return (
-                "Protected as well: people who appear in the data more than once, however often. A person who has "
-                "several ids is protected as several people."
-            )
-        case "node":
-            return "Protected as well: nodes with many edges. Public, however: which nodes there are."
-        case "edge":
-            return (
-                "Not protected either: several edges at once. The guarantee is for one edge; for k of them, such as "
-                "all those of one node, it is about k times weaker."
-            )
-    return (
-        f"Not protected either: people who appear in the data more than once. The guarantee is for {query.protects}; "
-        "for k of them at once it is about k times weaker."
-    )
-
-
-def describe_ledger(ledger: LedgerSummary | None) -> list[str]:
-    """What the ledger recorded, or that there is none."""
-    if ledger is None:
-        return [
-            "No ledger was used. The guarantee above is for this release alone; nothing keeps the total of this and "
-            "other releases from the same data."
-        ]
-    target = (
-        f"“{ledger.dataset}”" if ledger.allowance is None else f"“{ledger.allowance}”, a part of “{ledger.dataset}”,"
-    )
-    return [
-        f"Charged to {target} before any noise was drawn. Of its total budget (ε = {ledger.epsilon:g} at "
-        f"δ = {ledger.delta:.3g}), ε = {ledger.left_before:.4g} was left before this release and "
-        f"ε = {ledger.left_after:.4g} is left after it.",
-        f"When this page was written, the last entry of the ledger was number {ledger.entry} (hash "
-        f"{ledger.hash[:16]}…). Keep the number and the full hash elsewhere (matrixdp ledger verify prints them): they "
-        "show later whether an earlier entry was altered.",
-    ]
-
-
-def describe_uncertainty(query: MatrixQuery) -> str:
-    """Return what an adversary cannot tell, to complete "can hardly tell whether ..."."""
-    return _UNCERTAINTY[query.unit, query.neighbours is Neighbours.REPLACE]
-
-
-def describe_adjacency(query: MatrixQuery) -> str:
-    """Return the pairs of data sets that the guarantee compares, in words."""
-    if query.person is not None and isinstance(query, Identity | GramMatrix):
-        return _SAME_ROWS
-    public = "the number of people is public" if query.public_number else "the number of rows is private"
-    return _ADJACENCY[query.unit, query.neighbours is Neighbours.REPLACE].format(public=public)
-
-
-def list_warnings(
-    mechanism: MechanismFacts,
-    release: AnyRelease | DatasetRelease,
-    ledger: LedgerSummary | None,
-    caveats: Sequence[str] = (),
-) -> list[str]:
-    """Sentences that no reader of a release may miss."""
-    warnings = [*mechanism.warnings, *caveats]
-    if release.simulation:
-        warnings.append("Simulation. Anyone who knows the seed can repeat the noise, so this release protects nobody.")
-    records = getattr(mechanism.query, "records", None)
-    if mechanism.delta and records is not None and (delta := describe_large_delta(release.privacy, records)):
-        warnings.append(delta[0].upper() + delta[1:])
-    if ledger is None:
-        warnings.append("No ledger was used: nothing keeps the total of the privacy loss from these data.")
-    return warnings

@@ -14,7 +14,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from matrixdp.display import Numbers, make_visible, write_table
+from matrixdp.display import Numbers, format_number, make_visible, write_table
 from matrixdp.errors import MissingExtraError, install_hint
 from matrixdp.report.heatmap import shade_entries
 from matrixdp.report.stylesheet import write_page_style
@@ -128,11 +128,12 @@ def show_matrix(
 
 def render_page(page: Page) -> str:
     """The page as an HTML document."""
-    return str(_load_template().render(page=page, style=write_page_style() + page.style)).lstrip()
+    return str(load_template("page.html").render(page=page, style=write_page_style() + page.style)).lstrip()
 
 
-@lru_cache(maxsize=1)
-def _load_template() -> Any:
+@lru_cache
+def load_template(name: str) -> Any:
+    """A template of this package; all text is escaped in one that is HTML."""
     try:
         from jinja2 import Environment, FileSystemLoader, StrictUndefined
         from markupsafe import Markup
@@ -144,11 +145,12 @@ def _load_template() -> Any:
 
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent / "templates"),
-        autoescape=True,
+        autoescape=name.endswith(".html"),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         finalize=clean,
     )
     environment.filters["together"] = lambda line: Markup(escape(clean(line)).replace(" ± ", "&nbsp;±&nbsp;"))  # noqa: S704
-    return environment.get_template("page.html")
+    environment.filters |= {"form": format, "number": format_number}
+    return environment.get_template(name)

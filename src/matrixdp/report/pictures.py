@@ -29,13 +29,7 @@ def name_colours(content: ReportContent) -> str:
 def draw_matrix(content: ReportContent, description: str = "", *, inline: bool = False) -> str:
     """Heat map of the matrix; colours show each entry relative to the largest value that it can have.
 
-    Parameters
-    ----------
-    content : ReportContent
-    description : str
-        What a screen reader says about it besides its title.
-    inline : bool
-        For an HTML page.
+    A screen reader says the description besides its title; `inline` is for an HTML page.
     """
     drawing = draw_heatmap(
         content.entries,
@@ -65,14 +59,7 @@ def draw_std(content: ReportContent, *, inline: bool = False) -> str:
 
 
 def draw_design(design: Design, pair: tuple[int, int] | None = None) -> str:
-    """Heat map of the standard deviations that a design predicts, beside the noise ellipse of a pair of features.
-
-    Parameters
-    ----------
-    design : Design
-    pair : tuple of two int, optional
-        Numbers of the features of the ellipse.
-    """
+    """Heat map of the standard deviations that a design predicts, beside the noise ellipse of a `pair` of features."""
     drawings = [] if pair is None else [_draw_ellipse(design, *pair)]
     bars = Numbers(design.std, None, *design.query.entry_names)
     drawings.append(_draw_bars(bars, np.asarray(design.query.magnitude), "Predicted standard deviations"))

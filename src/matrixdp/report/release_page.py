@@ -12,6 +12,7 @@ from matrixdp.answers.estimate import TOO_FEW, Estimate
 from matrixdp.answers.moments import ALL
 from matrixdp.display import Numbers, Texts, format_number, join_words
 from matrixdp.domain.columns import Number
+from matrixdp.privacy import describe_large_delta
 from matrixdp.queries import Identity, TableMoments
 from matrixdp.queries.base import BoundedQuery
 from matrixdp.release.dataset import DatasetRelease
@@ -20,17 +21,7 @@ from matrixdp.report.answers import BY_COLUMN, REPLACED, Answer, add_totals
 from matrixdp.report.content import ReportContent
 from matrixdp.report.dates import show_dates
 from matrixdp.report.findings import EXPLANATION, average_columns, compare_pairs, list_findings
-from matrixdp.report.guarantee import (
-    LedgerSummary,
-    MechanismFacts,
-    describe_formally,
-    describe_guarantee,
-    describe_ledger,
-    describe_protection,
-    list_warnings,
-    name_loss,
-    read_design,
-)
+from matrixdp.report.guarantee import AnyRelease, LedgerSummary, MechanismFacts, describe_odds, name_loss, read_design
 from matrixdp.report.page import (
     Block,
     Page,
@@ -46,13 +37,7 @@ from matrixdp.report.page import (
 )
 from matrixdp.report.pictures import describe_part, draw_correlation, draw_matrix, draw_std, name_colours, relate
 from matrixdp.report.svg import STRIP, draw_strip
-from matrixdp.report.words import (
-    REFUSED,
-    describe_clipping,
-    describe_subject,
-    describe_treatment,
-    explain_error_bars,
-)
+from matrixdp.report.words import describe_clipping, describe_treatment, explain_error_bars, name_kind, write_words
 
 DATASET_PAGE = "_report.html"  # readers of data sets skip names that begin with an underscore
 _TABLE_ROWS, _TABLE_COLUMNS = 24, 12  # of a matrix; a wider one is shown as a picture
@@ -68,13 +53,7 @@ _SECTIONS = {
 
 
 def render_release(content: ReportContent, *, files: Sequence[str] = ()) -> str:
-    """The report on a release as an HTML document.
-
-    Parameters
-    ----------
-    content : ReportContent
-    files : sequence of str
-        Names of the files in the folder of the report, for links.
+    """The report on a release as an HTML document, with links to files of its folder.
 
     Privacy
     -------
@@ -85,7 +64,7 @@ def render_release(content: ReportContent, *, files: Sequence[str] = ()) -> str:
     if findings and content.std is not None:
         explained.append(EXPLANATION)
     facts = [
-        ("Asked", describe_subject(content)),
+        ("Asked", " ".join(write_words("subject", content, name_kind(mechanism.query)))),
         ("Columns", _list_columns(content)),
         ("Table", content.table),
         ("Method", "adaptive fit" if mechanism.adaptive else ""),
@@ -101,7 +80,8 @@ def render_release(content: ReportContent, *, files: Sequence[str] = ()) -> str:
         content.ledger,
         (content.table, content.written, content.release.version),
         facts=facts,
-        warnings=list_warnings(mechanism, content.release, content.ledger, content.caveats),
+        release=content.release,
+        caveats=content.caveats,
         results=results,
         noise=[mechanism.noise, *content.notes],
         links=[Block("files", files)] if files else [],
@@ -112,14 +92,6 @@ def render_dataset(
     release: DatasetRelease, *, ledger: LedgerSummary | None = None, table: str = "", written: str = ""
 ) -> str:
     """The report on a noisy data set as an HTML document: what its noise allows, and what it protects.
-
-    Parameters
-    ----------
-    release : DatasetRelease
-    ledger : LedgerSummary, optional
-        If the release was charged to a ledger.
-    table, written : str, optional
-        What the table is called that was asked, and when the report was written.
 
     Privacy
     -------
@@ -134,7 +106,7 @@ def render_dataset(
         f"A single row says little: its noise is up to {row} times the largest value that a column can have.",
         f"The noise of an average over all {rows:,} rows is at most {average} times that value.",
     )
-    treatment = note([*describe_clipping(mechanism), *(replaced or [REFUSED])])
+    treatment = note([*describe_clipping(mechanism), *(replaced or write_words("refused"))])
     more = len(release.files) - _MOST_FILES
     return _render(
         "Noisy data set",
@@ -146,7 +118,8 @@ def render_dataset(
             ("Columns", ", ".join(mechanism.query.names or ())),
             ("Table", table),
         ],
-        warnings=list_warnings(mechanism, release, ledger, replaced),
+        release=release,
+        caveats=replaced,
         results=[
             Section("Findings", [findings], "findings"),
             Section("The noise of each column", [show_numbers(noise, "Noise"), treatment]),
@@ -165,8 +138,9 @@ def _render(
     ledger: LedgerSummary | None,
     origin: tuple[str, str, str],
     *,
+    release: AnyRelease | DatasetRelease,
     facts: Sequence[tuple[str, str]],
-    warnings: Sequence[str],
+    caveats: Sequence[str],
     results: Sequence[Section],
     noise: Sequence[str],
     links: Sequence[Block],
@@ -176,22 +150,32 @@ def _render(
     `origin` is the name of the table, the time of writing, and the version that made the release.
     """
     table, written, version = origin
-    formal = fold("The same in symbols", Block("symbols", describe_formally(mechanism)))
-    guarantee = [say(describe_guarantee(mechanism)), list_items(describe_protection(mechanism)), formal]
+    query, loss = mechanism.query, name_loss(mechanism.epsilon)
+    records = getattr(query, "records", None)
+    delta = describe_large_delta(release.privacy, records) if mechanism.delta and records is not None else ""
+    warned = (mechanism, release.simulation, delta[:1].upper() + delta[1:], ledger, caveats)
+    symbols = [line.split(": ", 1) for line in write_words("symbols", mechanism, name_kind(query))]
+    formal = Block("symbols", [pair if len(pair) == 2 else ("", *pair) for pair in symbols])
+    odds = describe_odds(mechanism.epsilon, mechanism.delta, query.protects)
+    guarantee = [
+        say(*write_words("guarantee", mechanism, loss, odds)),
+        list_items(write_words("protection", query)),
+        fold("The same in symbols", formal),
+    ]
     page = Page(
         title=f"{heading} – {table}" if table else heading,
         heading=heading,
         kicker=" · ".join(filter(None, ["Differentially private release", written])),
         facts=[
             *facts,
-            ("Privacy", f"{name_loss(mechanism.epsilon)}; protects {mechanism.query.protects}"),
+            ("Privacy", f"{loss}; protects {query.protects}"),
             ("Ledger", "none used" if ledger is None else f"charged to {ledger.allowance or ledger.dataset}"),
         ],
-        warnings=warnings,
+        warnings=write_words("warnings", *warned),
         sections=[
             *results,
             Section("The guarantee", guarantee),
-            Section("The ledger", [say(*describe_ledger(ledger))]),
+            Section("The ledger", [say(*write_words("ledger", ledger))]),
             Section("How the noise was generated", [say(*noise)], fold=True),
             *([Section("Files in this folder", links)] if links else []),
         ],
@@ -235,8 +219,12 @@ def _show_results(content: ReportContent) -> list[Section]:
         return answers
     wide = content.matrix.shape[1] > _TABLE_COLUMNS
     title = content.title[:1].upper() + content.title[1:] + (describe_part(content) if wide else "")
-    means = [] if content.answers or content.mean is None or not content.numbers else [_show_means(content)]
-    return [Section(title, _show_main(content, wide=wide)), *means, *answers]
+    sections = [Section(title, _show_main(content, wide=wide))]
+    if content.mean is not None and content.numbers and not content.answers:
+        numbers: list[list[Number | None]] = [[one] for one in content.numbers]
+        table = _add_strips(replace(content.mean, rows=content.feature_names), numbers, "Means", "column")
+        sections.append(Section("Means", [table, note([STRIP])]))
+    return [*sections, *answers]
 
 
 def _show_main(content: ReportContent, *, wide: bool) -> list[Block]:
@@ -289,14 +277,6 @@ def _show_bars(content: ReportContent) -> list[Block]:
     return [say(f"The error bars are from {low} to {high}."), fold("The error bars as a picture", image)]
 
 
-def _show_means(content: ReportContent) -> Section:
-    mean = content.mean
-    assert mean is not None
-    shown = replace(mean, rows=content.feature_names)
-    table = _add_strips(shown, [[one] for one in content.numbers], "Means", "column")
-    return Section("Means", [table, note([STRIP])])
-
-
 def _add_strips(
     part: Estimate, numbers: list[list[Number | None]], title: str, label: str, text: Texts | None = None
 ) -> Block:
@@ -334,7 +314,10 @@ def _show_answers(content: ReportContent) -> list[Section]:
     by: tuple[str, ...] = getattr(content.mechanism.query, "by", ())
     for group, tables in list(groups.items())[:_MOST_GROUPS]:
         title = ", ".join(f"{name}: {level}" for name, level in zip(by, group, strict=True))
-        sections.append(Section(title, _show_group(content, tables), fold=True))
+        means = [table.estimate.reliable[:, 0] for table in tables if table.name == "means"]
+        hidden = means and not np.concatenate(means).any()
+        few = say(f"{TOO_FEW.capitalize()} records: noise hides how many there are.")
+        sections.append(Section(title, [few] if hidden else _show_tables(content, tables, ""), fold=True))
     if len(groups) > _MOST_GROUPS:
         rest = say(f"{len(groups) - _MOST_GROUPS:,} more groups are in the CSV files.")
         sections.append(Section("Other groups", [rest]))
@@ -351,38 +334,31 @@ def _show_tables(content: ReportContent, tables: Sequence[Answer], name: str) ->
     return [*blocks, Block("rest", f"{more:,} more are in", f"{name}.csv")] if more > 0 and name else blocks
 
 
-def _show_group(content: ReportContent, tables: Sequence[Answer]) -> list[Block]:
-    means = [table.estimate.reliable[:, 0] for table in tables if table.name == "means"]
-    if means and not np.concatenate(means).any():
-        return [say(f"{TOO_FEW.capitalize()} records: noise hides how many there are.")]
-    return _show_tables(content, tables, "")
-
-
 def _show_answer(content: ReportContent, answer: Answer) -> list[Block]:
-    estimate, label = answer.estimate, answer.title
-    if answer.name == "correlation" and len(estimate.rows) > _TABLE_COLUMNS:
+    estimate, label, name = answer.estimate, answer.title, answer.name
+    if name == "correlation" and len(estimate.rows) > _TABLE_COLUMNS:
         words = " ".join(compare_pairs(estimate.value, estimate.std, estimate.rows, "correlation"))
         return [show_picture(draw_correlation(estimate, words, inline=True), label)]
-    cut = len(estimate.rows) > _ROWS or len(estimate.columns) > _COLUMNS
     part = estimate.cut(_ROWS, _COLUMNS)
-    rest = [Block("rest", "The rest is in", f"{answer.name}.csv")] if cut else []
-    if answer.name == "correlation":
-        return show_matrix(part, label, "correlation") + rest
-    if answer.name == "components":
-        return show_matrix(part, label, "loading", plain_rows=0 if cut else 1) + rest
-    if answer.name == "table":
+    cut = part.value.shape != estimate.value.shape
+    if name == "correlation":
+        shown = show_matrix(part, label, "correlation")
+    elif name == "components":
+        shown = show_matrix(part, label, "loading", plain_rows=0 if cut else 1)
+    elif name == "table":
         rows, _, columns = answer.label.partition(" \\ ")
         totals = not cut and estimate.rows[-1] == ALL == estimate.columns[-1]
         meaning = f"number of {content.mechanism.query.count_word}"
-        return show_matrix(part, label, meaning, counts=True, corner=(rows, columns), totals=totals) + rest
-    return [_show_plain(content, answer, part), *rest]
+        shown = show_matrix(part, label, meaning, counts=True, corner=(rows, columns), totals=totals)
+    elif name == "means" or name in BY_COLUMN:
+        shown = [_show_means(content, answer, part, by_column=name != "means")]
+    else:
+        shown = [show_numbers(part, label, corner=(answer.label, ""))]
+    return [*shown, Block("rest", "The rest is in", f"{name}.csv")] if cut else shown
 
 
-def _show_plain(content: ReportContent, answer: Answer, part: Estimate) -> Block:
-    """A table of different quantities."""
-    by_column = answer.name in BY_COLUMN
-    if not by_column and answer.name != "means":
-        return show_numbers(part, answer.title, corner=(answer.label, ""))
+def _show_means(content: ReportContent, answer: Answer, part: Estimate, *, by_column: bool) -> Block:
+    """Means of columns of the data, which are the columns of the table or its rows."""
     known = {one.name: one for one in content.numbers}
     numbers = [
         [known.get(column if by_column else row) if by_column or column == "mean" else None for column in part.columns]

@@ -11,40 +11,25 @@ from importlib.resources import files
 
 from matrixdp.display import FONT
 
-LIGHT: Mapping[str, str] = {
-    "page": "#f5f6f8",
-    "card": "#ffffff",
-    "ink": "#18202c",
-    "soft": "#525c6a",
-    "line": "#d5dae1",
-    "link": "#0a58a8",
-    "alert": "#a83a00",
-    "good": "#12703a",
-    "mark": "#1b6cb0",
-    "other": "#b3500a",
-    "third": "#8a4fa8",
-    "positive": "#f09a56",
-    "negative": "#79b4e8",
-    "count": "#6cc4ae",
-    "fixed": "#e6e9ed",
+_COLOURS = {  # light and dark
+    "page": ("#f5f6f8", "#0f1318"),
+    "card": ("#ffffff", "#181d25"),
+    "ink": ("#18202c", "#eceff3"),
+    "soft": ("#525c6a", "#a9b3c0"),
+    "line": ("#d5dae1", "#39424e"),
+    "link": ("#0a58a8", "#82bcff"),
+    "alert": ("#a83a00", "#ff9c66"),
+    "good": ("#12703a", "#5fd08b"),
+    "mark": ("#1b6cb0", "#6db3f2"),
+    "other": ("#b3500a", "#f2995a"),
+    "third": ("#8a4fa8", "#c79be8"),
+    "positive": ("#f09a56", "#96490f"),
+    "negative": ("#79b4e8", "#1d62a0"),
+    "count": ("#6cc4ae", "#1a6f5e"),
+    "fixed": ("#e6e9ed", "#2b323c"),
 }
-DARK: Mapping[str, str] = {
-    "page": "#0f1318",
-    "card": "#181d25",
-    "ink": "#eceff3",
-    "soft": "#a9b3c0",
-    "line": "#39424e",
-    "link": "#82bcff",
-    "alert": "#ff9c66",
-    "good": "#5fd08b",
-    "mark": "#6db3f2",
-    "other": "#f2995a",
-    "third": "#c79be8",
-    "positive": "#96490f",
-    "negative": "#1d62a0",
-    "count": "#1a6f5e",
-    "fixed": "#2b323c",
-}
+LIGHT: Mapping[str, str] = {name: light for name, (light, _) in _COLOURS.items()}
+DARK: Mapping[str, str] = {name: dark for name, (_, dark) in _COLOURS.items()}
 WEAKEST = 0.14  # share of its hue that the palest certain entry has
 DOUBTFUL = 0.30  # the most that an entry has that may be chance among so many
 FADED = 0.08  # and the most that an entry has that may be noise alone

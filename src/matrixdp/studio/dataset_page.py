@@ -12,7 +12,7 @@ from starlette.responses import RedirectResponse, Response
 
 from matrixdp.errors import MatrixDPError, ParameterError
 from matrixdp.ledger import Charge, Gaussian
-from matrixdp.studio.datasets import Dataset, measure_allowance, measure_dataset
+from matrixdp.studio.datasets import Dataset, measure_budget
 from matrixdp.studio.refusals import find_status, place_error
 from matrixdp.studio.rendering import render
 from matrixdp.studio.roles import Viewer
@@ -73,7 +73,7 @@ def register(
         )
     except MatrixDPError as error:
         return _show_list(request, studio, viewer, form, error)
-    return RedirectResponse(_address(form.dataset), 303)
+    return _go_to(form.dataset)
 
 
 @router.get("/datasets/{dataset}")
@@ -97,7 +97,7 @@ def allow(
         studio.datasets.allow(viewer, dataset, form.allowance, epsilon=size, share=form.share.strip() or None)
     except MatrixDPError as error:
         return _show_one(request, studio, studio.datasets.get(dataset), form, error)
-    return RedirectResponse(_address(dataset), 303)
+    return _go_to(dataset)
 
 
 @router.post("/datasets/{dataset}/allowances/{allowance}/return")
@@ -106,13 +106,13 @@ def return_allowance(studio: CurrentStudio, viewer: CurrentViewer, dataset: str,
     found = {one.name: one for one in studio.datasets.get(dataset).summary.allowances}
     if allowance not in found or not found[allowance].returned:  # a second time changes nothing
         studio.datasets.return_allowance(viewer, dataset, allowance)
-    return RedirectResponse(_address(dataset), 303)
+    return _go_to(dataset)
 
 
 def _show_list(
     request: Request, studio: Studio, viewer: Viewer, form: DatasetForm, error: MatrixDPError | None = None
 ) -> Response:
-    datasets = [(one, measure_dataset(one.summary)) for one in studio.datasets.list_all()]
+    datasets = [(one, measure_budget(one.summary)) for one in studio.datasets.list_all()]
     return render(
         request,
         "datasets.html",
@@ -129,7 +129,7 @@ def _show_one(
     request: Request, studio: Studio, found: Dataset, form: AllowanceForm, error: MatrixDPError | None = None
 ) -> Response:
     charges = studio.datasets.history(found.name)[::-1]
-    present = [table for table in found.tables if studio.tables.has(table)]
+    present = [table for table in found.tables if studio.tables.find(table)]
     others = [one for one in studio.datasets.list_all() if one.name != found.name]
     history = [(charge, _name_charge(charge), _name_cost(charge)) for charge in charges[:_SHOWN_CHARGES]]
     return render(
@@ -137,8 +137,8 @@ def _show_one(
         "dataset.html",
         status=200 if error is None else find_status(error),
         found=found,
-        gauge_shares=measure_dataset(found.summary),
-        allowances=[(one, measure_allowance(one)) for one in found.summary.allowances],
+        gauge_shares=measure_budget(found.summary),
+        allowances=[(one, measure_budget(one)) for one in found.summary.allowances],
         history=history,
         more=len(charges) - len(history),
         schemas={table: studio.schemas.read(table) is not None for table in present},
@@ -179,5 +179,5 @@ def _check_name(name: str, field: str) -> None:
         raise ParameterError(message, parameter=field)
 
 
-def _address(dataset: str) -> str:
-    return f"/datasets/{quote(dataset, safe='')}"
+def _go_to(dataset: str) -> Response:
+    return RedirectResponse(f"/datasets/{quote(dataset, safe='')}", 303)

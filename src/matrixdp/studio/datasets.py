@@ -59,15 +59,11 @@ class TableFolder:
             names = sorted(entry.name for entry in self.folder.iterdir())
         except OSError as error:
             raise DataError(f"the folder of tables cannot be read: {error.strerror}.") from None
-        return [name for name in names if self._find(name) is not None]
-
-    def has(self, name: str) -> bool:
-        """Whether there is a table of this name."""
-        return self._find(name) is not None
+        return [name for name in names if self.find(name) is not None]
 
     def path(self, name: str) -> Path:
         """The path of a table, or a `NotFoundError`."""
-        found = self._find(name)
+        found = self.find(name)
         if found is None:
             raise NotFoundError(f"there is no table {show(name)}.")
         return found
@@ -92,7 +88,8 @@ class TableFolder:
                 raise NotFoundError(f"{name} has a link that leads out of the folder of tables.")
         return files
 
-    def _find(self, name: str) -> Path | None:
+    def find(self, name: str) -> Path | None:
+        """The path of a table; None if there is none of this name."""
         if not name or not name.isprintable() or name.startswith((".", "_")) or "/" in name or os.sep in name:
             return None
         path = self.folder / name
@@ -133,10 +130,6 @@ class SchemaStore:
         if text is None:
             raise NotFoundError(f"{table} has no schema yet. A curator writes it first.")
         return text
-
-    def parse(self, table: str) -> Schema:
-        """The schema of a table, or a `NotFoundError` if there is none yet."""
-        return parse_schema(self.require(table), self.path(table).name)
 
     def check(self, table: str, text: str) -> Schema:
         """The schema that `text` describes, or a `ParameterError` that names the first mistake."""
@@ -186,10 +179,10 @@ class DatasetBook:
 
     def get(self, name: str) -> Dataset:
         """One data set, or a `NotFoundError`."""
-        for dataset in self.list_all():
-            if dataset.name == name:
-                return dataset
-        raise NotFoundError(f"there is no data set {show(name)} in the ledger.")
+        found = {dataset.name: dataset for dataset in self.list_all()}
+        if name not in found:
+            raise NotFoundError(f"there is no data set {show(name)} in the ledger.")
+        return found[name]
 
     def history(self, name: str) -> list[Charge]:
         """The charges to a data set, in order: what was released, when, by whom and what for."""
@@ -270,22 +263,12 @@ class Gauge(NamedTuple):
         return max(0.0, 1.0 - sum(self))
 
 
-def measure_dataset(summary: Summary, event: Event | None = None) -> Gauge:
-    """The gauge of a data set, with a release that would be charged to what is not allotted."""
-    unspent, free, wanted = _share(summary.total_mu, summary.unspent.mu, summary.left.mu, _find_mu(event))
-    return Gauge(1 - unspent, unspent - free, min(free, wanted))
+def measure_budget(payer: Summary | Allowance, event: Event | None = None) -> Gauge:
+    """The gauge of a data set or of an allowance, with a release that would be charged to what is not allotted of it.
 
-
-def measure_allowance(allowance: Allowance, event: Event | None = None) -> Gauge:
-    """The gauge of an allowance, with a release that would be charged to it."""
-    left, wanted = _share(allowance.mu, allowance.left.mu, _find_mu(event))
-    return Gauge(1 - left, 0.0, min(left, wanted))
-
-
-def _find_mu(event: Event | None) -> float:
-    return event.mu if isinstance(event, Gaussian) else 0.0
-
-
-def _share(total: float, *parts: float) -> list[float]:
-    """Shares of a total in mu squared, in which releases add up."""
-    return [min(1.0, (mu / total) ** 2) if total > 0 else 0.0 for mu in parts]
+    Shares are of mu squared, in which releases add up.
+    """
+    total, unspent = (payer.total_mu, payer.unspent) if isinstance(payer, Summary) else (payer.mu, payer.left)
+    wanted = event.mu if isinstance(event, Gaussian) else 0.0
+    parts = [min(1.0, (mu / total) ** 2) if total > 0 else 0.0 for mu in (unspent.mu, payer.left.mu, wanted)]
+    return Gauge(1 - parts[0], parts[0] - parts[1], min(parts[1], parts[2]))

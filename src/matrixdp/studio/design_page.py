@@ -29,7 +29,7 @@ from matrixdp.report.forecast import KINDS, list_predictions
 from matrixdp.report.guarantee import describe_odds, name_loss
 from matrixdp.studio import forecasts
 from matrixdp.studio.charts import draw_curve, draw_ellipse, draw_table, write_error
-from matrixdp.studio.datasets import Dataset, measure_allowance, measure_dataset
+from matrixdp.studio.datasets import Dataset, measure_budget
 from matrixdp.studio.forecasts import ErrorTable, Forecast, Forecaster, Simulated
 from matrixdp.studio.refusals import NotFoundError, UnavailableError, place_error, word_error
 from matrixdp.studio.rendering import render
@@ -254,8 +254,15 @@ def show_design(request: Request, studio: CurrentStudio) -> Response:
 @_answers("/design/forecast", FIELDS)
 def show_forecast(request: Request, filled: Filled) -> Response:
     """What can be said at once."""
-    context = describe_release(filled.studio, filled.source, filled.spec, filled.form)
-    return render(request, "design_forecast.html", errors={}, fields=FIELDS, **context)
+    form, forecaster = filled.form, filled.source.forecaster
+    context = describe_release(filled.studio, filled.source, filled.spec, form.entry)
+    forecast = context["forecast"]
+    context |= _describe_curve(forecaster, forecast, context["entry"], form.wanted)
+    context |= {"pair": _read_pair((form.first, form.second), len(forecast.features)), "errors": {}, "fields": FIELDS}
+    context["ellipse"] = draw_ellipse(forecast, context["pair"])
+    context["others"] = [_show_table(one) for one in forecast.tables[1:7]]
+    command = filled.spec.write_command(forecaster.schema.path.name)
+    return render(request, "design_forecast.html", command=command, **context)
 
 
 @_answers("/design/details")
@@ -342,7 +349,7 @@ def read_filled(studio: Studio, sent: FormData) -> tuple[Filled | None, dict[str
 
 def _list_sources(studio: Studio) -> list[tuple[Dataset, str]]:
     found = [(dataset, table) for dataset in studio.datasets.list_all() for table in dataset.tables]
-    return [(dataset, table) for dataset, table in found if studio.tables.has(table)]
+    return [(dataset, table) for dataset, table in found if studio.tables.find(table)]
 
 
 def _find_source(
@@ -365,41 +372,36 @@ def _list_absent(dataset: Dataset, columns: Columns | None) -> list[str]:
     return absent if columns.categories else [*absent, "by"]
 
 
-def describe_release(studio: Studio, source: Source, spec: ReleaseSpec, form: DesignForm) -> dict[str, Any]:
-    """The context of the templates that show what a release costs and publishes: all that is known at once."""
+def describe_release(studio: Studio, source: Source, spec: ReleaseSpec, entry: str = "") -> dict[str, Any]:
+    """The context of the templates that show what a release costs and publishes: what is known at once."""
     forecaster, dataset = source.forecaster, source.dataset
     forecast = forecaster.predict(spec)
     plan, first_table = forecast.plan, forecast.tables[0]
-    entry, entries = first_table.choose(form.entry), list_entries(first_table)
+    entry, entries = first_table.choose(entry), list_entries(first_table)
     simulated = forecaster.recall(spec) if plan.adaptive else None
-    pair = _read_pair((form.first, form.second), len(forecast.features))
     with studio.datasets.open_ledger() as ledger:
         left = forecasts.preview_ledger(ledger, dataset.name, plan, spec.allowance)
     payer = next((one for one in dataset.summary.allowances if one.name == spec.allowance), None)
-    shares = measure_dataset(dataset.summary, plan.event) if payer is None else measure_allowance(payer, plan.event)
     schema = forecaster.schema.path.name
     return {
         "spec": spec,
         "forecast": forecast,
         "plan": plan,
+        "adaptive": plan.adaptive,
         "method_reason": "" if plan.choice is None else plan.choice.reason,
-        "tables": [_show_table(one) for one in forecast.tables],
+        "table": _show_table(first_table),
         "entry": entry,
         "entries": entries,
         "entry_name": dict(entries).get(entry, entry),
         "error": write_error(forecaster.read(forecast, entry), "± "),
         "range": None if simulated is None else _show_range(simulated, entry),
-        "ellipse": draw_ellipse(forecast, pair),
-        "pair": pair,
         "loss": name_loss(spec.epsilon),
         "odds": describe_odds(spec.epsilon, spec.delta, plan.unit.words),
         "delta_warning": "" if plan.records is None else describe_large_delta(spec.privacy, plan.records),
         "left": left,
-        "shares": shares,
+        "shares": measure_budget(payer or dataset.summary, plan.event),
         "python": spec.write_python(schema, source.table, dataset.name, adaptive=plan.adaptive),
-        "command": spec.write_command(schema),
         "release_command": spec.write_release_command(schema, source.table, dataset.name),
-        **_describe_curve(forecaster, forecast, entry, form.wanted),
     }
 
 

@@ -188,7 +188,7 @@ class Forecaster:
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
-        self.plan: Callable[[ReleaseSpec], Plan] = lru_cache(maxsize=16)(lambda spec: plan_release(spec, schema))
+        self.plan: Callable[[ReleaseSpec], Plan] = lru_cache(maxsize=64)(lambda spec: plan_release(spec, schema))
         self._curve = lru_cache(maxsize=32)(self._make_curve)
         self._simulated: OrderedDict[ReleaseSpec, Simulated] = OrderedDict()
 

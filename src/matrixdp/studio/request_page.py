@@ -10,7 +10,6 @@ from starlette.responses import RedirectResponse, Response
 
 from matrixdp.errors import MatrixDPError, ParameterError
 from matrixdp.studio.design_page import (
-    DesignForm,
     Source,
     describe_details,
     describe_release,
@@ -156,7 +155,7 @@ def _forecast(studio: Studio, found: StoredRequest) -> dict[str, Any]:
     """What the release costs and publishes; the reason if it cannot be told any more."""
     try:
         source = Source(studio.datasets.get(found.dataset), found.table, found.schema)
-        context = describe_release(studio, source, found.spec, DesignForm())
+        context = describe_release(studio, source, found.spec)
         again = write_address(found.spec, source.forecaster.schema, found.dataset, found.table)
     except (ParameterError, NotFoundError) as error:
         return {"known": False, "unknown": word_error(error), "again": "/design", "spec": found.spec}

@@ -226,7 +226,7 @@ class RequestBook:
             return _require_same(earlier, dataset, table, spec)
         self._datasets.require_table(dataset, table)
         schema = self._schemas.require(table)
-        self._require_affordable(dataset, spec, self._schemas.parse(table))
+        self._require_affordable(dataset, table, spec, schema)
         values = {"id": uuid.uuid4().hex, "asker": viewer.name, "form_id": form_id, "dataset": dataset}
         values |= {"table_name": table, "spec": spec.to_json(), "purpose": purpose, "schema": schema}
         with self._state.writing() as connection:
@@ -262,7 +262,7 @@ class RequestBook:
             if self._schemas.read(found.table) != found.schema:
                 advice = "Refuse the request; it" if found.status is Status.PENDING else "It"
                 raise ConflictError(f"the schema of {found.table} has changed since. {advice} has to be asked again.")
-            self._require_affordable(found.dataset, found.spec, self._schemas.parse(found.table))
+            self._require_affordable(found.dataset, found.table, found.spec, found.schema)
         with self._state.writing() as connection:
             connection.execute(
                 "UPDATE requests SET status = 'approved', decided_by = ?, decided = ?, error = NULL, "
@@ -293,13 +293,14 @@ class RequestBook:
     def _find_form(self, viewer: Viewer, form_id: str) -> StoredRequest | None:
         return _find_row(self._state, "asker = ? AND form_id = ?", viewer.name, form_id)
 
-    def _require_affordable(self, dataset: str, spec: ReleaseSpec, schema: Schema) -> None:
+    def _require_affordable(self, dataset: str, table: str, spec: ReleaseSpec, schema: str) -> None:
         """Raise unless a release can be made and the ledger covers it."""
-        from matrixdp.studio.forecasts import plan_release  # imports queries and designs, which are slow to import
+        from matrixdp.studio.forecasts import open_forecaster  # imports queries and designs, which are slow to import
 
-        plan = plan_release(spec, schema)
+        forecaster = open_forecaster(schema, f"{table}.toml")
+        plan = forecaster.plan(spec)
         if not plan.public_number:
-            _require_public_estimate(spec, schema)
+            _require_public_estimate(spec, forecaster.schema)
         with self._datasets.open_ledger() as ledger:
             ledger.whatif(dataset, plan, allowance=spec.allowance)
 

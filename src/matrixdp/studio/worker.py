@@ -13,7 +13,7 @@ import pickle
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from enum import Enum
@@ -96,7 +96,7 @@ def _write_folder(settings: Settings, state: State, request: StoredRequest) -> N
     # No wait: this process holds the request's lock, so that nobody else is releasing it.
     with Ledger.open(settings.ledger, timeout=LEDGER_TIMEOUT, wait=0.0, **author) as ledger:
         account = Account(ledger, request.dataset, allowance=request.spec.allowance)
-        progress = _ProgressWriter(state, request.id, made.records or 1) if made.public_progress else None
+        progress = _note_progress(state, request.id, made.records or 1) if made.public_progress else None
         write_release(made, source, out, account, progress=progress)
 
 
@@ -104,10 +104,17 @@ def note_failure(settings: Settings, state: State, request: StoredRequest, error
     """Record why a request failed: the message of a declared error, or the class of any other, and what was paid."""
     if isinstance(error, ChargedError):
         error = error.error
-    payment = _find_payment(settings, request)
-    text = f"{_describe_failure(error)} {payment.value}"
-    kind, paid = type(error).__name__, _STORED if request.payment == _STORED else payment.name.lower()
-    update_request(state, request.id, status="failed", finished=now(), error=text, error_kind=kind, payment=paid)
+    payment, kind = _find_payment(settings, request), type(error).__name__
+    text = f"internal error ({kind})."
+    if isinstance(error, MatrixDPError):
+        text = str(error)
+    elif isinstance(error, MemoryError):
+        text = "there is not enough memory. Use fewer columns or records, or a machine with more memory."
+    elif isinstance(error, OSError):
+        text = f"{error.strerror or kind}."
+    paid = _STORED if request.payment == _STORED else payment.name.lower()
+    outcome = {"status": "failed", "finished": now(), "error": f"{text} {payment.value}", "error_kind": kind}
+    update_request(state, request.id, **outcome, payment=paid)
 
 
 def update_request(state: State, request_id: str, **values: str | float | None) -> None:
@@ -142,29 +149,19 @@ def _require_stored(settings: Settings, request: StoredRequest) -> None:
             )
 
 
-def _describe_failure(error: BaseException) -> str:
-    if isinstance(error, MatrixDPError):
-        return str(error)
-    if isinstance(error, MemoryError):
-        return "there is not enough memory. Use fewer columns or records, or a machine with more memory."
-    if isinstance(error, OSError):
-        return f"{error.strerror or type(error).__name__}."
-    return f"internal error ({type(error).__name__})."
+def _note_progress(state: State, request_id: str, records: int) -> Callable[[int], None]:
+    """A function that writes the share of the records that were read to the studio's file, twice a second."""
+    done, later = 0, time.monotonic() + _PROGRESS_STEP
 
-
-class _ProgressWriter:
-    """Writes the share of the records that were read to the studio's file, twice a second."""
-
-    def __init__(self, state: State, request_id: str, records: int) -> None:
-        self._state, self._request_id, self._records = state, request_id, records
-        self._done, self._next = 0, time.monotonic() + _PROGRESS_STEP
-
-    def __call__(self, records: int) -> None:
-        self._done += records
-        if time.monotonic() >= self._next:
-            self._next = time.monotonic() + _PROGRESS_STEP
+    def add(read: int) -> None:
+        nonlocal done, later
+        done += read
+        if time.monotonic() >= later:
+            later = time.monotonic() + _PROGRESS_STEP
             with suppress(UnavailableError):
-                update_request(self._state, self._request_id, progress=min(1.0, self._done / self._records))
+                update_request(state, request_id, progress=min(1.0, done / records))
+
+    return add
 
 
 @contextmanager
@@ -247,10 +244,11 @@ class Runner:
 
     def _take(self) -> str | None:
         """The next approved request; waits for one. None if the studio is stopping."""
+        query = "SELECT id FROM requests WHERE status = 'approved' ORDER BY decided, id"
         with self._changed:
             while not self._stopping:
                 try:
-                    waiting = self._list_approved()
+                    waiting = [str(row["id"]) for row in self._state.select(query)]
                 except UnavailableError as error:
                     _LOG.error("%s", error)
                     waiting = []
@@ -260,10 +258,6 @@ class Runner:
                         return request_id
                 self._changed.wait(_LOOK)
             return None
-
-    def _list_approved(self) -> list[str]:
-        rows = self._state.select("SELECT id FROM requests WHERE status = 'approved' ORDER BY decided, id")
-        return [row["id"] for row in rows]
 
     def _release(self, request_id: str) -> None:
         if not self._settings.isolated:
@@ -275,8 +269,8 @@ class Runner:
         request = load_request(self._state, request_id)
         if request.status in (Status.APPROVED, Status.RUNNING):
             _LOG.error("the process that released request %s ended with code %d", request_id, code)
-            ended = InterruptedReleaseError("the process that released it ended before it had finished.")
-            note_failure(self._settings, self._state, request, ended)
+            ended = "the process that released it ended before it had finished."
+            note_failure(self._settings, self._state, request, InterruptedReleaseError(ended))
 
     def _run_process(self, request_id: str) -> int | None:
         """The exit code of the process that released a request; None if the studio stopped before it had finished."""

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import sys
 import threading
 import zipfile
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -119,10 +120,7 @@ def test_only_http():
 
 
 def test_without_xlrd_the_error_names_the_extra(monkeypatch):
-    def missing(name):
-        raise ImportError(name)
-
-    monkeypatch.setattr(datasets.importlib, "import_module", missing)
+    monkeypatch.setitem(sys.modules, "xlrd", None)
     with pytest.raises(MissingExtraError, match=r"\.\[paper\]"):
         datasets.parse_ctg(b"")
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from matrixdp.domain.schema_file import COLUMN_FIELDS, SECTIONS
+from matrixdp.domain.schema_file import COLUMN_FIELDS, SECTIONS, parse_schema
 from studio_site import ANALYST, CURATOR, SCHEMA, TABLE, Site
 
 EDITOR = f"/tables/{TABLE}/schema"
@@ -83,7 +83,7 @@ def test_a_new_schema_begins_with_the_types_of_the_files(curator):
 def test_saving_writes_what_the_form_says(curator, site):
     answer = curator.post(EDITOR, data={**SENT, "action": "save", "version": version(curator)}, follow_redirects=False)
     assert (answer.status_code, answer.headers["location"]) == (303, f"{EDITOR}?saved=yes")
-    assert site.studio.schemas.parse(TABLE).columns.names == ("age", "ward")
+    assert parse_schema(site.studio.schemas.require(TABLE)).columns.names == ("age", "ward")
     assert "Saved." in curator.get(answer.headers["location"]).text
     text = curator.get(f"/tables/{TABLE}/schema.toml")
     assert text.headers["content-disposition"] == 'attachment; filename="schema.toml"'
@@ -116,10 +116,10 @@ def test_a_second_tab_does_not_overwrite_the_first_unseen(curator, site):
     assert second.status_code == 409
     assert "saved from another page" in second.text
     assert 'value="150"' in second.text
-    assert site.studio.schemas.parse(TABLE).records == 100
+    assert parse_schema(site.studio.schemas.require(TABLE)).records == 100
     again = re.search(r'name="version" value="(\w*)"', second.text)[1]
     assert curator.post(EDITOR, data={**first, "records": "150", "version": again}, follow_redirects=False).is_redirect
-    assert site.studio.schemas.parse(TABLE).records == 150
+    assert parse_schema(site.studio.schemas.require(TABLE)).records == 150
 
 
 def test_columns_are_added_and_removed_without_saving(curator, site):
@@ -166,7 +166,7 @@ def test_a_schema_of_another_sheet_of_a_workbook(curator, site):
     assert 'name="column.0.name" value="age"' in added
     saved = curator.post(address, data={**column, "files.sheet": "second", "action": "save"}, follow_redirects=False)
     assert saved.is_redirect
-    assert site.studio.schemas.parse("book.xlsx").rules.sheet == "second"
+    assert parse_schema(site.studio.schemas.require("book.xlsx")).rules.sheet == "second"
 
 
 def test_what_is_not_there_is_not_found(curator):

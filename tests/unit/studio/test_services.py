@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from matrixdp.domain.schema_file import parse_schema
 from matrixdp.errors import LedgerError, ParameterError
 from matrixdp.release.run import DIRECTIONS
 from matrixdp.studio import requests, worker
@@ -42,7 +43,7 @@ def test_texts_must_be_printable(value):
 
 
 def test_a_plan_says_what_is_charged(site):
-    schema = site.studio.schemas.parse(TABLE)
+    schema = parse_schema(site.studio.schemas.require(TABLE))
     plain = ReleaseSpec.from_mapping(SPEC)
     whole = plan_release(plain, schema)
     learned = plan_release(ReleaseSpec.from_mapping({**SPEC, "query": "second-moment", "method": "auto",

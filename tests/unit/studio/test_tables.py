@@ -6,6 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from matrixdp.domain.schema_file import parse_schema
 from matrixdp.errors import DataError, ParameterError
 from matrixdp.studio.datasets import TableFolder
 from matrixdp.studio.refusals import NotFoundError
@@ -117,10 +118,10 @@ def test_schemas_are_checked_and_kept_whole(site):
     with pytest.raises(ParameterError, match="characters"):
         schemas.write(TABLE, "#" * 600_000)
     assert schemas.read(TABLE) == SCHEMA
-    assert schemas.parse(TABLE).records == 200
+    assert parse_schema(schemas.require(TABLE)).records == 200
     os.remove(schemas.path(TABLE))
     with pytest.raises(NotFoundError, match="no schema"):
-        schemas.parse(TABLE)
+        parse_schema(schemas.require(TABLE))
     with pytest.raises(NotFoundError, match="no schema"):
         site.ask()
 
