@@ -203,6 +203,7 @@ class Chains:
         self.measured, self.columns, self.rng = measured, measured.columns, rng
         self.count, self.size = count, measured.scales.shape[1]
         self.every = np.arange(count)
+        self.keep, self.kept = False, None
         strata = np.array(STRATA)[self.every % len(STRATA)]
         power, self.near_zero = strata[:, :1], strata[:, 3]
         self.limits = np.log(strata[:, 1:3])
@@ -355,7 +356,12 @@ class Chains:
         support, value = self._find_support(rows, one)[:, None], rows[:, -1:]
         good &= (np.abs(value @ events) <= support @ events).all(axis=(1, 2))
         good &= np.abs(value[:, 0, 0]) <= support[:, 0, 0]
-        left = self.squares[chosen, one.number] - self._find_explained(rows, one)
+        explained = self._find_explained(rows, one)
+        if self.kept is not None:
+            apart = explained + self.kept[chosen] - self.measured.products[chosen, one.rows.stop, one.rows.stop]
+            good &= explained + self.kept[chosen] <= support[:, 0, 0]
+            return np.where(good, -0.5 * self.measured.squares[chosen, one.number] * apart**2, -np.inf)
+        left = self.squares[chosen, one.number] - explained
         return np.where(good & (left > 0), self._log_left(chosen, one, np.maximum(left, 1e-300)), -np.inf)
 
     def _find_explained(self, rows: Floats, one: Column) -> Floats:
@@ -378,9 +384,16 @@ class Chains:
 
     def sweep(self) -> None:
         """Draw the rows of all columns, the second moments of numbers, and the scales of both a priori."""
+        self.keep = not self.keep
         for number, one in enumerate(self.columns):
+            before = self.rows[:, one.rows]
+            if self.keep and one.number >= 0:
+                self.kept = self.squares[:, one.number] - self._find_explained(before, one)
             self._draw_rows(number, one)
             self._stretch(number, one)
+            if self.kept is not None:
+                self.squares[:, one.number] = self.kept + self._find_explained(self.rows[:, one.rows], one)
+                self.kept = None
             if one.number >= 0:
                 self._draw_square(one)
             for _ in range(3):
