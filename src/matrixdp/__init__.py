@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from matrixdp.release.adaptive_release import AdaptiveRelease
     from matrixdp.release.comparison import compare
     from matrixdp.release.dataset import DatasetRelease, release_dataset
-    from matrixdp.release.directions import principal_directions
+    from matrixdp.release.matrix import principal_directions
     from matrixdp.release.reading import from_json, load
     from matrixdp.release.result import Release
     from matrixdp.release.table import release_table
@@ -153,7 +153,7 @@ _HOMES = {
         "DatasetRelease",
         "release_dataset",
     ),
-    "matrixdp.release.directions": ("principal_directions",),
+    "matrixdp.release.matrix": ("principal_directions",),
     "matrixdp.release.reading": (
         "from_json",
         "load",

@@ -123,12 +123,7 @@ def _mills(x: float | np.ndarray) -> float | np.ndarray:
 
 
 def _root(
-    delta_at: Callable[[float], float],
-    delta: float,
-    safe: float,
-    *,
-    toward: float,
-    other: float | None = None,
+    delta_at: Callable[[float], float], delta: float, safe: float, *, toward: float, other: float | None = None
 ) -> float:
     """The x at which `delta_at` crosses `delta`, moved towards `toward` until ``delta_at(x) <= delta`` holds.
 

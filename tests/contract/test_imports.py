@@ -89,7 +89,6 @@ DRAWS = {
     "mechanisms/device_rows.py": "adds noise to a data set on a GPU",
     "release/dataset.py": "makes the key of a data set's noise",
     "mechanisms/dataset_rows.py": "sends that key to the workers",
-    "baselines/components.py": "a mechanism for comparison",
     "baselines/exponential.py": "a mechanism for comparison",
     "baselines/johnson_lindenstrauss.py": "a mechanism for comparison",
     "baselines/laplace.py": "a mechanism for comparison",

@@ -8,10 +8,19 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import matrixdp as mdp
 from matrixdp.cli.main import run
+from matrixdp.estimators import (
+    PrivateCovariance,
+    PrivateKernelRidge,
+    PrivateLinearDiscriminant,
+    PrivatePCA,
+    PrivateRidge,
+    PrivateScaler,
+)
 from matrixdp.release.matrix import release
 from matrixdp.studio import worker
 from matrixdp.studio.refusals import NotFoundError
@@ -248,3 +257,82 @@ def test_progress_never_tells_how_many_rows_people_have(tmp_path, monkeypatch):
             seen[person] = [row[0] for row in connection.execute("SELECT progress FROM seen")]
     assert seen[False][-1] == 1.0
     assert seen[True] == []
+
+
+# Whether there are any records
+
+BOX = mdp.Bounds([-5, -5], [5, 5], names=["a", "b"])
+SOURCES = {
+    "array": lambda table, _: table.to_pandas()[["a", "b"]].to_numpy(),
+    "frame": lambda table, _: table.to_pandas(),
+    "file": lambda table, folder: write_parquet(table, folder / "table.parquet"),
+    "blocks": lambda table, _: mdp.records.Blocks(lambda: iter([table] if len(table) else [])),
+}
+FITTED = {"neighbours": "add-remove", "records": 50, "simulation": True, "random_state": 0}
+ESTIMATORS = {
+    "covariance": lambda X, _: PrivateCovariance(bounds=BOX, **FITTED).fit(X),
+    "components": lambda X, _: PrivatePCA(bounds=BOX, **FITTED).fit(X),
+    "scaler": lambda X, _: PrivateScaler(bounds=BOX, **FITTED).fit(X),
+    "people": lambda X, _: PrivateScaler(bounds=BOX, person="id", **FITTED).fit(X),
+    "regression": lambda X, y: PrivateRidge(bounds=BOX, target_bounds=(-5, 5), **FITTED).fit(X, y),
+    "kernel": lambda X, y: PrivateKernelRidge(bounds=BOX, target_bounds=(-5, 5), **FITTED).fit(X, y),
+    "discriminant": lambda X, y: PrivateLinearDiscriminant(bounds=BOX, classes=[-1, 0, 1], **FITTED).fit(X, np.sign(y)),
+    "table": lambda X, _: PrivateCovariance(bounds=mdp.Columns([mdp.Category("id", ["0"])]), **FITTED).fit(X),
+    "missing": lambda X, _: PrivateCovariance(bounds=mdp.Columns([mdp.Number("a", -5, 5, missing=True)]), **FITTED).fit(
+        X
+    ),
+}
+
+
+def write_parquet(table, path):
+    pq.write_table(table, path)
+    return path
+
+
+def make_rows(rows):
+    values = np.random.default_rng(1).uniform(-1, 1, (2, rows))
+    return pa.table({"a": values[0], "b": values[1], "id": pa.array([str(k) for k in range(rows)], pa.string())})
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"question": "covariance", "neighbours": "add-remove"},
+        {"question": "regression", "target": "b", "neighbours": "add-remove"},
+        {"question": "correlation", "neighbours": "add-remove", "person": "id"},
+        {"question": "components", "person": mdp.Person("id", rows=2)},
+    ],
+    ids=["records", "regression", "people", "rows"],
+)
+def test_a_fit_of_no_records_is_released_like_one_of_one_where_their_number_is_private(source, asked, tmp_path):
+    if source == "array" and "person" in asked:
+        pytest.skip("an array has no column of ids")
+    unit = "person:id" if "person" in asked else "record"
+    with mdp.Ledger.create(tmp_path / "clinic.db") as ledger:
+        ledger.register("clinic", mdp.Privacy(9, 1e-5), neighbours=asked.get("neighbours", "replace"), unit=unit)
+        for rows in (0, 1):
+            data = SOURCES[source](make_rows(rows), tmp_path)
+            options = {"method": "adaptive", "records": 50, "ledger": ledger, "dataset": "clinic"}
+            released = mdp.release_table(data, BOX, PRIVACY, **asked, **options)
+            assert np.isfinite(released.covariance().value).all()
+        first, second = ledger.history("clinic")
+        assert first.released
+        assert second.released
+        assert first.event == second.event
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_an_estimator_fits_no_records_where_their_number_is_private(name):
+    for rows in (0, 1):
+        X = make_rows(rows).to_pandas()
+        X = X if name in ("people", "table", "missing") else X[["a", "b"]]
+        fitted = ESTIMATORS[name](X, np.linspace(-1, 1, rows))
+        assert fitted.mu_ > 0
+
+
+def test_a_fit_of_no_records_is_an_error_where_their_number_is_public():
+    with pytest.raises(mdp.DataError, match="at least one record"):
+        mdp.release_table(np.empty((0, 2)), BOX, PRIVACY, question="covariance", method="adaptive", simulation=True)
+    with pytest.raises(ValueError, match="minimum of 1"):
+        PrivateCovariance(bounds=BOX, simulation=True).fit(np.empty((0, 2)))

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import matrixdp as mdp
-from matrixdp.domain import clipping
+from matrixdp.domain import bounds as bounds_module
 from matrixdp.records import formats
 from matrixdp.records.parts import InMemoryPart, run_part, unwrap_results
 
@@ -108,9 +108,11 @@ def test_lengths_of_records_do_not_depend_on_their_layout(monkeypatch):
     data = rng.standard_normal((400, 30))
     bounds = mdp.Bounds([-3.0] * 30, [3.0] * 30, radius=5.0)
     seen = []
-    factor = clipping.ball_factor
+    factor = bounds_module._ball_factor
     monkeypatch.setattr(
-        clipping, "ball_factor", lambda bounds, lengths: (seen.append(lengths.tobytes()), factor(bounds, lengths))[1]
+        bounds_module,
+        "_ball_factor",
+        lambda bounds, lengths: (seen.append(lengths.tobytes()), factor(bounds, lengths))[1],
     )
     table = pa.table({f"x{i}": column for i, column in enumerate(data.T)})
     answers = [mdp.Moments(bounds, 400).evaluate(source, clip=True, missing="error") for source in (data, table)]

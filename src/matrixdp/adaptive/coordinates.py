@@ -19,7 +19,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from matrixdp.domain.clipping import square_lengths
+from matrixdp.domain.bounds import square_lengths
 from matrixdp.types import Floats
 
 LEVELS = 1 << 19  # half the number of grid steps of the records
@@ -32,17 +32,10 @@ _ONE_THREAD = 1 << 18  # multiplications below which BLAS uses one thread, and d
 
 @dataclass(frozen=True, eq=False)
 class Coordinates:
-    """``u = A (x - m)`` for records x in [-1, 1]^d, given as integer multiples of 1/levels.
+    """``u = A (x - m)`` for records x in [-1, 1]^d, given as integer multiples of 1/levels, a power of two.
 
-    Attributes
-    ----------
-    numbers : float64 array of shape (k, d)
-        Integers; row i of A is ``numbers[i] * 2^exponents[i]``.
-    exponents : int64 array of shape (k,)
-    origin : int64 array of shape (d,)
-        m, in steps of the grid.
-    levels : int
-        A power of two, at most LEVELS.
+    Row i of A is ``numbers[i] * 2^exponents[i]``, with integers `numbers` of shape (k, d); `origin` is m in steps of
+    the grid.
 
     Privacy
     -------

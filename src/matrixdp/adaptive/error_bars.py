@@ -22,6 +22,7 @@ from matrixdp.adaptive.simulation import (
     FitOptions,
     SimulatedErrors,
     Statistics,
+    find_eigenvalues,
     fit_simulated,
     likeliest,
     public_seed,
@@ -110,7 +111,9 @@ def error_bars(moment: PrivateMoment, *, sampling: bool = False) -> MomentErrors
     True
     """
     half = moment.bounds.halfwidths
-    found, noise, known = _found(moment), noise_bars(moment), _overlooked_errors(moment)
+    fitted = moment.fitted
+    found = read_off(fitted.mean, fitted.covariance, half, fitted.second)
+    noise, known = noise_bars(moment), _overlooked_errors(moment)
     simulated = _simulate(moment)
     most = {"eigenvalue": float(half @ half)}  # no true value lies further from zero than this, or one
     bars = {}
@@ -140,16 +143,6 @@ def sampling_bars(moment: PrivateMoment) -> MomentErrors:
 
     That of records like the simulated ones, on average over their families. `error_bars` are the other part; both add
     in squares.
-
-    Examples
-    --------
-    >>> from matrixdp import Bounds, Privacy
-    >>> from matrixdp.adaptive import private_moment
-    >>> from matrixdp.noise import Stream
-    >>> records = np.random.default_rng(0).normal(size=(10_000, 1))
-    >>> moment = private_moment(records, Bounds([-5], [5]), Privacy(3, 1e-6), stream=Stream(0), simulation=True)
-    >>> sampling_bars(moment).mean_std.round(3).tolist()  # the standard deviation over 100
-    [0.01]
     """
     bars = _sampling(moment)
     np.fill_diagonal(bars["correlation"], 0.0)
@@ -166,7 +159,7 @@ def _sampling(moment: PrivateMoment) -> Statistics:
         records = simulate_records(family, fitted.mean, likeliest(fitted), number, rng)
         sample = least_sample(moment.records, moment.person)
         found.append(sampling_errors(records, sample, moment.bounds.halfwidths))
-    return {name: _root_mean_square(np.array([one[name] for one in found])) for name in found[0]}
+    return {name: np.sqrt(np.mean(np.square([one[name] for one in found]), axis=0)) for name in found[0]}
 
 
 def _size_bars(moment: PrivateMoment, found: Statistics, bars: Statistics, known: Statistics) -> Floats:
@@ -185,19 +178,10 @@ def _size_bars(moment: PrivateMoment, found: Statistics, bars: Statistics, known
     return np.asarray(np.minimum(size, (1 + np.abs(found["covariance"])) / NORMAL))
 
 
-def _found(moment: PrivateMoment) -> Statistics:
-    fitted = moment.fitted
-    return read_off(fitted.mean, fitted.covariance, moment.bounds.halfwidths, fitted.second)
-
-
 def _largest_families(errors: Floats) -> Floats:
     """Root mean square over the families with the largest errors, number by number, from one row a simulation."""
     squares = np.square(errors).reshape(len(FAMILIES), 1 + _RAISED, *errors.shape[1:]).mean(axis=1)
     return np.asarray(np.sqrt(np.sort(squares, axis=0)[-_LARGEST:].mean(axis=0)))
-
-
-def _root_mean_square(errors: Floats) -> Floats:
-    return np.asarray(np.sqrt(np.mean(np.square(errors), axis=0)))
 
 
 def _simulate(moment: PrivateMoment) -> list[SimulatedErrors]:
@@ -272,12 +256,13 @@ def _overlooked_errors(moment: PrivateMoment) -> Statistics:
     np.fill_diagonal(record, np.minimum(unseen * np.diagonal(record), 1.0))
     taken = likeliest(fitted) - fitted.covariance
     length, spread = _short_of_corners(moment)
+    pairs = np.where(np.eye(len(spread), dtype=bool), 1.0, _TOGETHER)  # covariances of moderate correlation follow
     return {
         "mean": np.minimum(unseen * most / moment.records, 1.0) * reach + length,
         "second_moment": record,
-        "covariance": np.hypot(record, taken) + _spread_pairs(spread),
+        "covariance": np.hypot(record, taken) + np.sqrt(np.multiply.outer(spread, spread)) * pairs,
         "correlation": turned,
-        "eigenvalue": np.hypot(float(np.max(half**2 * np.diagonal(record))), _eigenvalues(taken, half)),
+        "eigenvalue": np.hypot(float(np.max(half**2 * np.diagonal(record))), find_eigenvalues(taken, half)),
     }
 
 
@@ -293,11 +278,6 @@ def _turned_correlations(covariance: Floats, record: Floats) -> Floats:
     added = np.sqrt(np.multiply.outer(record, record))
     correlation = np.abs(np.divide(covariance, before, out=np.zeros_like(covariance), where=before > 0))
     return np.asarray(correlation + (added - correlation * before) / after) / NORMAL
-
-
-def _spread_pairs(own: Floats) -> Floats:
-    """Error bars of variances on the diagonal, and beside it what follows for covariances of moderate correlation."""
-    return np.sqrt(np.multiply.outer(own, own)) * np.where(np.eye(len(own), dtype=bool), 1.0, _TOGETHER)
 
 
 def _short_of_corners(moment: PrivateMoment) -> tuple[Floats, Floats]:
@@ -322,8 +302,3 @@ def _short_of_corners(moment: PrivateMoment) -> tuple[Floats, Floats]:
     if float(np.trace(likeliest(fitted))) + noise >= variances:
         spread = np.maximum(1 - np.diagonal(fitted.covariance), 0.0)
     return np.asarray(length / NORMAL), np.asarray(spread / NORMAL)
-
-
-def _eigenvalues(matrix: Floats, half: Floats) -> Floats:
-    """Eigenvalues in the data's units, the largest first."""
-    return np.asarray(np.linalg.eigvalsh(matrix * np.multiply.outer(half, half))[::-1], np.float64)

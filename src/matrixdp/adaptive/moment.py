@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,7 +21,7 @@ from matrixdp.display import short_repr
 from matrixdp.domain.bounds import Bounds, check_bounds
 from matrixdp.domain.person import Person, find_unit
 from matrixdp.errors import DataError, ParameterError
-from matrixdp.mechanisms.interception import current_answer
+from matrixdp.mechanisms.mechanism import current_answer
 from matrixdp.noise import Stream
 from matrixdp.noise.covariance import check_orthonormal
 from matrixdp.privacy import Neighbours, Privacy, Unit, check_privacy, warn_large_delta
@@ -189,18 +189,8 @@ def private_moment(
 class PreparedFit:
     """A fit whose data and parameters have been checked, and which has not spent anything yet. Private.
 
-    Attributes
-    ----------
-    records : PrivateRecords
-    bounds : Bounds
-    aim : str
-    budget : FitBudget
-    public : int
-        The public number of records.
-    basis : float64 array of shape (m, m), or None
-        Public directions; None if they are learned.
-    targets : int
-        Number of last features that a regression predicts.
+    `public` is the public number of records, `basis` public directions unless they are learned, and `targets` the
+    number of last features that a regression predicts.
     """
 
     records: PrivateRecords
@@ -284,11 +274,16 @@ def _basis(directions: Any, size: int) -> Floats | None:
 
 
 def public_records(records: Any, found: int, neighbours: Neighbours, person: Person | None = None) -> int:
-    """Validated public number of records; where it is public, it is the number in the data."""
-    if found < 1:
-        raise DataError("data must have at least one record.")
+    """Validated public number of records; where it is public, it is the number in the data.
+
+    Privacy
+    -------
+    Where the number is private, no records are as good as one: an error would tell the two apart, at no cost.
+    """
     private = person is not None and person.rows is not None
     if neighbours is Neighbours.REPLACE and not private:
+        if found < 1:
+            raise DataError("data must have at least one record.")
         if records is not None and parse_records(records) != found:
             raise ParameterError(
                 f"records must be {found}, as the data have, or be left out, for replace neighbours, got {records!r} "
@@ -314,12 +309,7 @@ class Components:
     __repr__ = short_repr
 
 
-class _Covariance(Protocol):
-    @property
-    def covariance(self) -> Floats: ...
-
-
-def principal_components(moment: _Covariance, count: int | float | None = None) -> Components:
+def principal_components(moment: Any, count: int | float | None = None) -> Components:
     """Principal components of a private moment, in the data's units; post-processing.
 
     Parameters

@@ -23,22 +23,11 @@ _TINY = float(np.finfo(float).tiny)
 class NoisyMoment:
     """Noisy ``(1/N) sum (1, u)(1, u)'`` of records u, and the size of its noise.
 
-    For ``(c, u)`` in place of ``(1, u)``, c being `constant`, the noise is isotropic but for the diagonal.
-
-    Attributes
-    ----------
-    second : float64 array of shape (d + 1, d + 1)
-        The entry (0, 0) is one.
-    constant : float
-    std : float
-        Standard deviation of the isotropic noise off the diagonal.
-    trace_std : float
-        Standard deviation of the noise in the trace of ``sum u u'/N``.
-    count : float
-        Number of records as a fraction of the public number; noisy where the number is private.
-    diagonal : float64 array of shape (d,), optional
-        Variance of the noise on the diagonal of ``sum u u'/N``, for moments of the whole box; twice that off the
-        diagonal by default.
+    For ``(c, u)`` in place of ``(1, u)``, c being `constant`, the noise is isotropic but for the diagonal, with
+    standard deviation `std` off it, and `trace_std` in the trace of ``sum u u'/N``. `second`, of shape (d + 1, d + 1),
+    has one at (0, 0). `count` is the number of records as a fraction of the public number; noisy where the number is
+    private. `diagonal`, of shape (d,), is the variance of the noise on the diagonal of ``sum u u'/N`` for moments of
+    the whole box; by default twice that off the diagonal.
     """
 
     second: Floats
@@ -140,18 +129,10 @@ def read_box(released: NoisyAnswer, public: int) -> NoisyMoment:
 def ball_noise(
     second: Floats, radius: float, ratio: float, reach: float, neighbours: Neighbours, *, traced: bool
 ) -> NoisyMoment:
-    """An exact moment with the law of the noise that `ball_query` has.
+    """An exact moment, of shape (d + 1, d + 1), with the law of the noise that `ball_query` has.
 
-    Parameters
-    ----------
-    second : float64 array of shape (d + 1, d + 1)
-    radius, ratio : float
-        As for `ball_query`.
-    reach : float
-        The public number of records times mu.
-    neighbours : Neighbours
-    traced : bool
-        Whether the trace is measured as well, as where the number of records is public.
+    `reach` is the public number of records times mu, and `traced` says whether the trace is measured as well, as where
+    the number of records is public.
     """
     d = len(second) - 1
     std = (1 + ratio) * radius**2 / reach * (math.sqrt(2) if neighbours is Neighbours.REPLACE else 1.0)
@@ -208,15 +189,8 @@ def denoise(
 
     The whole matrix is shrunk, so that a mean far from the origin, which dominates the leading eigenvector, is kept.
     The mean is the first column of the result over the square root of its first entry; the covariance is then a Schur
-    complement, hence positive semidefinite.
-
-    Parameters
-    ----------
-    second : float64 array of shape (d + 1, d + 1)
-    constant, std : float
-        As for `NoisyMoment`.
-    spectrum : callable
-        Non-negative eigenvalues without noise, from noisy ones and the noise's standard deviation.
+    complement, hence positive semidefinite. `spectrum` gives non-negative eigenvalues without noise, from noisy ones
+    and the noise's standard deviation.
     """
     scale = np.ones(len(second))
     scale[0] = constant

@@ -27,26 +27,13 @@ _EVIDENCE = 2.5  # standard deviations of a trace below which the covariance is 
 class Fitted:
     """Mean and covariance of records in [-1, 1]^d, and the noise in them.
 
-    Attributes
-    ----------
-    mean, covariance : float64 arrays of shape (d,) and (d, d)
-        The covariance is positive semidefinite, and zero where nothing tells it from zero.
-    evident : float
-        The factor from 0 to 1 by which the covariance was multiplied, since noise may be all there is.
-    second : float64 array of shape (d, d)
-        Second moment about the midpoint of the box.
-    mean_std, std : float64 arrays of shape (d,) and (d, d)
-        Standard deviation of the noise in each entry of mean and covariance before shrinkage, to first order.
-    unshrunk : float64 array of shape (d, d)
-        The covariance before shrinkage; may have negative eigenvalues.
-    noise_shape : float64 array of shape (d, d)
-        The matrix B B' for which the final noise is ``B G B'``, G symmetric with independent entries.
-    noise_std : float
-        Standard deviation of the entries of G off the diagonal.
-    radius : float
-        Clipping norm of the final moment, in its coordinates.
-    learned : bool
-        Whether there were enough records to learn coordinates.
+    Vectors have the shape (d,), matrices (d, d). The covariance is positive semidefinite, and zero where nothing tells
+    it from zero: it was multiplied by `evident`, from 0 to 1, since noise may be all there is. `second` is the second
+    moment about the midpoint of the box. `mean_std` and `std` are standard deviations of the noise in mean and
+    covariance before shrinkage, to first order, and `unshrunk` the covariance before it, which may have negative
+    eigenvalues. `noise_shape` is the matrix B B' for which the final noise is ``B G B'``, G symmetric with independent
+    entries, of standard deviation `noise_std` off the diagonal. `radius` is the clipping norm of the final moment in
+    its coordinates; `learned` says whether there were enough records to learn them.
     """
 
     READ: ClassVar = ("mean", "covariance", "second")

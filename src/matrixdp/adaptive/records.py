@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from matrixdp.adaptive.coordinates import LEVELS, Coordinates, limbs_to_digits, multiply, to_digits, to_floats
 from matrixdp.device import is_device_block, load_cupy
-from matrixdp.domain.bounds import Bounds
-from matrixdp.domain.clipping import square_lengths
+from matrixdp.domain.bounds import Bounds, square_lengths
 from matrixdp.domain.person import Person
 from matrixdp.errors import ParameterError
 from matrixdp.queries.cuda_sums import DeviceGrid, device_gram, device_records, padded, rows_at_a_time
@@ -114,18 +113,9 @@ class GridBlock:
 class Grid:
     """Rounding of records to a grid, their public coordinates, and the weights of their rows.
 
-    Attributes
-    ----------
-    bounds : Bounds
-        Box that is mapped to [-1, 1]^d; values outside are clipped to it.
-    levels : int
-        Half the number of grid steps.
-    coordinates : Coordinates or None
-        None for [-1, 1]^d.
-    person, people : Person and People, or None
-        How rows count, and how many rows each person has.
-    unit : int
-        What a record that counts once weighs in counts and excesses.
+    `bounds` is the box that is mapped to [-1, 1]^d, to which values outside are clipped, and `levels` half the number
+    of grid steps. `people` says how many rows each `person` has, and `unit` what a record that counts once weighs in
+    counts and excesses. Without `coordinates` they are [-1, 1]^d.
 
     Privacy
     -------
@@ -247,12 +237,8 @@ def _with_count(count: float, total: Floats, gram: Floats) -> Floats:
 class PrivateRecords:
     """Private records u of shape (n, d): exact counts by length, and exact moments after clipping to a ball.
 
-    Parameters
-    ----------
-    source : GridBlock, or Records that can be read more than once
-    grid : Grid
-    count : int
-        Number of records, of people, or of rows that count.
+    `source` are Records that can be read more than once, or all of them on the grid; `count` is the number of records,
+    of people, or of rows that count.
 
     Privacy
     -------
@@ -276,7 +262,7 @@ class PrivateRecords:
         unit = self.grid.unit
         if isinstance(self.source, GridBlock):
             return lambda cut: self._total(_Counts((cut,)))[0] / unit
-        found = dict(zip(cuts, self._total(_Counts(tuple(cuts))).tolist(), strict=True))
+        found = dict(zip(cuts, self._total(_Counts(tuple(cuts)), len(cuts)).tolist(), strict=True))
         return lambda cut: found[cut] / unit
 
     def excess(self, radius: float, limit: float) -> float:
@@ -311,9 +297,9 @@ class PrivateRecords:
             source = replace(source, lengths=grid.lengths(source.steps))
         return PrivateRecords(source, grid, len(self))
 
-    def _total(self, task: _Task) -> NDArray[np.int64]:
-        """Sum of the results of a task."""
-        total, rows = np.zeros(1, np.int64), 0
+    def _total(self, task: _Task, size: int = 1) -> NDArray[np.int64]:
+        """Sum of the results of a task, of shape (size,); zeros where there are no records."""
+        total, rows = np.zeros(size, np.int64), 0
         for found, read in self._read(task):
             total, rows = total + found, rows + read
         self._check_rows(rows)

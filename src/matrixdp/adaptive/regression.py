@@ -24,13 +24,9 @@ _MOST_PENALTY = 1e60  # for features in [-1, 1]; makes all coefficients zero
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """Posterior mean of coefficients, and what shrinkage may have taken from them.
+    """Posterior mean of coefficients, of shape (m,), and the mean square of what shrinkage takes from them, (m, m).
 
-    Attributes
-    ----------
-    coefficients : float64 array of shape (m,)
-    shrinkage : float64 array of shape (m, m)
-        Mean square of what shrinkage takes from the coefficients, for coefficients from the prior.
+    The latter is for coefficients from the prior.
     """
 
     coefficients: Floats
@@ -55,29 +51,10 @@ def posterior_coefficients(
     to the variance ``s^2 l`` of `cross`, for a and l given in `target`, and sampling adds the residual variance over
     the number of records. So the coefficients are close to zero where `cross` may be noise alone.
 
-    Parameters
-    ----------
-    gram, cross : float64 arrays of shape (m, m) and (m,)
-        Positive semidefinite covariance of the features, and their noisy covariances with the target.
-    shape : float64 array of shape (m, m)
-        Shape of the noise among the features (`Fitted.noise_shape`).
-    target : float64 array of shape (m,) and float
-        Shape of the noise between features and target, and of the target alone.
-    variance : float
-        Variance of the target.
-    std : float
-        Standard deviation of the noise off the diagonal, in coordinates in which it is isotropic.
-    records : float
-        Infinite where coefficients of these records are wanted, not of the population that they are a sample of.
-
-    Examples
-    --------
-    >>> options = {"target": (np.zeros(2), 1.0), "variance": 1.0, "records": 10**6}
-    >>> cross = np.array([0.5, 0.0])
-    >>> posterior_coefficients(np.eye(2), cross, np.eye(2), std=1e-3, **options).coefficients.round(3).tolist()
-    [0.5, 0.0]
-    >>> bool(posterior_coefficients(np.eye(2), cross, np.eye(2), std=1.0, **options).coefficients[0] < 0.2)
-    True
+    `gram` is the positive semidefinite covariance of the features, and `shape` that of its noise, of shape (m, m)
+    (`Fitted.noise_shape`); `target` has the shapes of the noise between features and target, of shape (m,), and of the
+    target alone. `std` is the standard deviation of the noise off the diagonal, where it is isotropic. `records` is
+    infinite where coefficients of these records are wanted, not of the population that they are a sample of.
     """
     values, turn = _isotropic_directions(gram, shape)
     values = np.maximum(values, _TINY)
@@ -101,20 +78,9 @@ def posterior_coefficients(
 class JointMoment:
     """Noisy mean and covariance of features, followed by targets, all scaled to about [-1, 1]; public.
 
-    Attributes
-    ----------
-    mean, covariance : float64 arrays of shape (d,) and (d, d)
-        Before shrinkage; the covariance may have negative eigenvalues.
-    noise_shape : float64 array of shape (d, d)
-        The matrix B B' for which the noise of the covariance is ``B G B'``, G symmetric with independent entries.
-    noise_std : float
-        Standard deviation of the entries of G off the diagonal.
-    middle, half : float64 arrays of shape (d,)
-        A feature in its own units is ``middle + half * scaled``.
-    records : int
-        Their public number.
-    sample_size : float
-        As `records` of `posterior_coefficients`.
+    The covariance is that before shrinkage, and may have negative eigenvalues; noise is as for `Fitted`. A feature in
+    its own units is ``middle + half * scaled``. `records` is their public number, `sample_size` as for
+    `posterior_coefficients`.
     """
 
     mean: Floats
@@ -164,16 +130,8 @@ class JointMoment:
     ) -> tuple[Floats, Floats]:
         """Standard deviations of the errors of what `coefficients` returns, of the same shapes.
 
-        Parameters
-        ----------
-        features : int
-        draws : iterable of (mean, covariance)
-            The moment with noise drawn again: public. Each is fitted anew, and the results vary as the coefficients do.
-        alpha : float
-
-        Notes
-        -----
-        What shrinkage takes from the coefficients is added, for coefficients from their prior.
+        The draws are means and covariances with noise drawn again: public. Each is fitted anew, and the results vary as
+        the coefficients do. What shrinkage takes from the coefficients is added, for coefficients from their prior.
         """
         m, targets = features, len(self.half) - features
         found = []
@@ -255,17 +213,7 @@ def hidden_std(joint: JointMoment, slopes: Floats, target: int = 0, *, alpha: fl
     variance of the target allows. Along each direction in which the noise is isotropic, with variance v and noise n in
     the covariance with the target, this is ``1/(v^2/n + 1/p)``, where the prior variance p of the slope would let it
     explain the target alone. A hidden variance, which may be anything from zero to ``2 s sqrt(m)`` for noise of
-    standard deviation s, counts as `_HIDDEN` s.
-
-    Parameters
-    ----------
-    joint : JointMoment
-    slopes : float64 array of shape (m,)
-        In the data's units.
-    target : int
-        Which of the targets they are for.
-    alpha : float
-        Ridge penalty, as for `solve_regression`.
+    standard deviation s, counts as `_HIDDEN` s. The slopes, of shape (m,), are in the data's units.
     """
     m = slopes.size
     own, half, shape = m + target, joint.half, joint.noise_shape

@@ -142,7 +142,7 @@ def _sum_rows(data: Any, bounds: Bounds, person: Person | None) -> _Totals:
     parts, people = (
         (as_records(data).select(bounds.names), None) if person is None else read_people(data, bounds, person)
     )
-    found: dict[int, _Totals] = {}
+    found = {1: _Totals(0, np.zeros(bounds.size, np.int64), np.zeros(bounds.size, np.int64))}
     for partial in parts.map(_TotalTask(bounds, people)):
         for count, totals in partial.items():
             found[count] = totals if count not in found else found[count] + totals
@@ -150,7 +150,7 @@ def _sum_rows(data: Any, bounds: Bounds, person: Person | None) -> _Totals:
     if rows > _MOST_RECORDS:
         raise DataError(f"data must have at most {_MOST_RECORDS:,} records, whose sums of squares fit into 64 bits.")
     if people is None:
-        return found.get(1, _Totals(0, np.zeros(bounds.size), np.zeros(bounds.size)))
+        return found[1]
     people.check_rows(rows)
 
     def mean(name: str) -> Floats:

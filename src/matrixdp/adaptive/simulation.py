@@ -16,6 +16,7 @@ import hashlib
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,6 +26,7 @@ from matrixdp.adaptive.measure import SimulatedMeasurements, SimulatedRecords
 from matrixdp.adaptive.postprocess import Fitted
 from matrixdp.adaptive.settings import settings_for
 from matrixdp.adaptive.shrinkage import nearest_of_same_trace
+from matrixdp.answers.moments import correlation_from_covariance
 from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.person import Person, most_rows
 from matrixdp.privacy import Neighbours, Privacy
@@ -51,20 +53,7 @@ def simulated_number(public: int, features: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class FitOptions:
-    """Public options of a fit that is repeated on simulated records.
-
-    Attributes
-    ----------
-    bounds : Bounds
-    privacy : Privacy
-    neighbours : Neighbours
-    records : int
-        The public number of records.
-    aim : str
-    basis : float64 array of shape (d, d) or None
-    person : Person or None
-        Where k rows of a person count, the noise is k times that of one record.
-    """
+    """Public options of a fit that is repeated on simulated records, of which `records` is the public number."""
 
     bounds: Bounds
     privacy: Privacy
@@ -83,14 +72,9 @@ class FitOptions:
 
 @dataclass(frozen=True, eq=False)
 class SimulatedErrors:
-    """Root mean square errors of a fit of simulated records, in units of the halfwidths of the bounds.
+    """Root mean square errors of the statistics of `read_off`, in units of the halfwidths of the bounds.
 
-    Attributes
-    ----------
-    errors : dict of float64 arrays
-        One for each of the statistics of `read_off`.
-    mean, variances : float64 arrays of shape (d,)
-        The fitted ones, on average.
+    With the means and variances that were fitted, on average, of shape (d,).
     """
 
     errors: Statistics
@@ -101,19 +85,9 @@ class SimulatedErrors:
 def simulate_errors(
     family: str, mean: Floats, covariance: Floats, options: FitOptions, seed: int, times: int
 ) -> SimulatedErrors:
-    """Errors of a fit of simulated records, from several repetitions with the same records.
+    """Errors of a fit of simulated records of a family, from several repetitions with the same records.
 
-    Parameters
-    ----------
-    family : str
-        A key of `FAMILIES`.
-    mean, covariance : float64 arrays of shape (d,) and (d, d)
-        Of the records, scaled to [-1, 1].
-    options : FitOptions
-    seed : int
-        Public.
-    times : int
-        Number of repetitions.
+    Mean and covariance, of shape (d,) and (d, d), are those of records scaled to [-1, 1]. The seed is public.
     """
     units, rng = options.bounds.halfwidths, np.random.default_rng(seed)
     number = simulated_number(options.records, mean.size)
@@ -147,15 +121,10 @@ def public_seed(fitted: Fitted) -> int:
 
 
 def read_off(mean: Floats, covariance: Floats, units: Floats, second: Floats | None = None) -> Statistics:
-    """Everything that is read off a mean and a covariance of records in [-1, 1]^d.
+    """Everything that is read off means and covariances of records in [-1, 1]^d, of shape (..., d) and (..., d, d).
 
-    Parameters
-    ----------
-    mean, covariance : float64 arrays of shape (..., d) and (..., d, d)
-    units : float64 array of shape (d,)
-        Units of the features, for eigenvalues: the other statistics are in units of the halfwidths of the bounds.
-    second : float64 array of shape (..., d, d), optional
-        Second moment about the midpoint, where it does not follow from mean and covariance.
+    Eigenvalues are for features in these units, of shape (d,); other statistics are in units of the halfwidths of the
+    bounds. `second` is the second moment about the midpoint, where it does not follow from mean and covariance.
 
     Examples
     --------
@@ -166,21 +135,14 @@ def read_off(mean: Floats, covariance: Floats, units: Floats, second: Floats | N
         "mean": mean,
         "second_moment": covariance + mean[..., :, None] * mean[..., None, :] if second is None else second,
         "covariance": covariance,
-        "correlation": np.clip(_correlations(covariance), -1.0, 1.0),
-        "eigenvalue": np.asarray(
-            np.linalg.eigvalsh(covariance * np.multiply.outer(units, units))[..., ::-1], np.float64
-        ),
+        "correlation": np.clip(correlation_from_covariance(covariance, undefined=0.0), -1.0, 1.0),
+        "eigenvalue": find_eigenvalues(covariance, units),
     }
 
 
-def _correlations(covariance: Floats) -> Floats:
-    """Correlations of covariances of shape (..., d, d), zero for features without variance."""
-    variances = np.diagonal(covariance, axis1=-2, axis2=-1)
-    inverse = np.where(variances > 0, 1 / np.sqrt(np.where(variances > 0, variances, 1.0)), 0.0)
-    found = covariance * inverse[..., :, None] * inverse[..., None, :]
-    places = np.arange(found.shape[-1])
-    found[..., places, places] = 1.0
-    return np.asarray(found)
+def find_eigenvalues(matrix: Floats, units: Floats) -> Floats:
+    """Eigenvalues in units of the features, the largest first, of shape (..., d)."""
+    return np.asarray(np.linalg.eigvalsh(matrix * np.multiply.outer(units, units))[..., ::-1], np.float64)
 
 
 def moments_of(records: Floats) -> tuple[Floats, Floats]:
@@ -191,15 +153,9 @@ def moments_of(records: Floats) -> tuple[Floats, Floats]:
 
 
 def sampling_errors(records: Floats, count: float, units: Floats) -> Statistics:
-    """Standard deviation of each statistic for samples of `count` records from a population like `records`.
+    """Standard deviation of each statistic for samples of `count` records from a population like `records`, (n, d).
 
     To first order, from the influence of each record.
-
-    Parameters
-    ----------
-    records : float64 array of shape (n, d)
-    count : float
-    units : float64 array of shape (d,)
     """
     mean, covariance = moments_of(records)
     centred = records - mean
@@ -207,10 +163,8 @@ def sampling_errors(records: Floats, count: float, units: Floats) -> Statistics:
     white = centred / np.where(std > 0, std, np.inf)
     correlation = read_off(mean, covariance, units)["correlation"]
     fourth, third = _mean_product(white**2, white**2), _mean_product(white**3, white)
-    own = np.diagonal(fourth)
-    relative = (
-        fourth - correlation * (third + third.T) + correlation**2 * (own[:, None] + own[None, :] + 2 * fourth) / 4
-    )
+    both = np.add.outer(np.diagonal(fourth), np.diagonal(fourth))
+    relative = fourth - correlation * (third + third.T) + correlation**2 * (both + 2 * fourth) / 4
     values, vectors = np.linalg.eigh(covariance * np.multiply.outer(units, units))
     scores = (centred * units) @ vectors
     variances = {
@@ -239,14 +193,17 @@ def long_records(mean: Floats, covariance: Floats, count: int, rng: np.random.Ge
     return mean + rng.standard_normal((count, mean.size)) * lengths @ _root(covariance)
 
 
-def skewed_records(mean: Floats, covariance: Floats, count: int, rng: np.random.Generator) -> Floats:
-    """Log-normal features, with their tail on the side where the bounds are further away."""
-    return _lognormal(mean, covariance, _far_side(mean), count, rng)
-
-
-def opposed_records(mean: Floats, covariance: Floats, count: int, rng: np.random.Generator) -> Floats:
-    """Log-normal features, with their tail on the side where the bounds are closer."""
-    return _lognormal(mean, covariance, -_far_side(mean), count, rng)
+def lognormal_records(
+    mean: Floats, covariance: Floats, count: int, rng: np.random.Generator, *, towards: float
+) -> Floats:
+    """Log-normal features, with their tail on the side where the bounds are further away, or closer with -1."""
+    std, correlation = _split(covariance)
+    side, most = towards * _far_side(mean), math.exp(_LOG_STD**2)
+    wanted = np.multiply.outer(side, side) * correlation
+    latent = np.log(np.maximum(1 + wanted * (most - 1), 1 / most)) / _LOG_STD**2
+    normal = _correlated(latent, count, rng)
+    values = (np.exp(_LOG_STD * normal) - math.sqrt(most)) / math.sqrt(most * (most - 1))
+    return np.asarray(mean + side * std * values)
 
 
 def rare_records(mean: Floats, covariance: Floats, count: int, rng: np.random.Generator) -> Floats:
@@ -264,8 +221,10 @@ def rare_records(mean: Floats, covariance: Floats, count: int, rng: np.random.Ge
 
 def grouped_records(mean: Floats, covariance: Floats, count: int, rng: np.random.Generator) -> Floats:
     """Four groups of unequal size, apart along the leading directions."""
-    leading = min(mean.size, len(_GROUPS) - 1)
-    scores = _group_scores()[:, :leading]
+    leading, shares = min(mean.size, len(_GROUPS) - 1), _GROUPS[:-1]
+    values, vectors = np.linalg.eigh(np.diag(shares) - np.multiply.outer(shares, shares))
+    centred = np.eye(len(_GROUPS))[:, :-1] - shares
+    scores = (centred @ (vectors / np.sqrt(values)))[:, :leading]  # mean zero, identity covariance over the groups
     white = rng.standard_normal((count, mean.size))
     groups = rng.choice(len(_GROUPS), count, p=_GROUPS)
     white[:, -leading:] *= math.sqrt(_WITHIN)
@@ -277,8 +236,8 @@ Family = Callable[[Floats, Floats, int, np.random.Generator], Floats]
 FAMILIES: dict[str, Family] = {
     "Gaussian": gaussian_records,
     "long": long_records,
-    "skewed": skewed_records,
-    "opposed": opposed_records,
+    "skewed": partial(lognormal_records, towards=1.0),
+    "opposed": partial(lognormal_records, towards=-1.0),
     "rare": rare_records,
     "grouped": grouped_records,
 }
@@ -288,20 +247,6 @@ def simulate_records(family: str, mean: Floats, covariance: Floats, count: int, 
     """Records of one family within [-1, 1]^d, of shape (count, d), with the given means and variances.
 
     Variances beyond what is possible in the box at these means are lowered to it.
-
-    Parameters
-    ----------
-    family : str
-        A key of `FAMILIES`.
-    mean, covariance : float64 arrays of shape (d,) and (d, d)
-    count : int
-    rng : numpy Generator
-
-    Examples
-    --------
-    >>> records = simulate_records("rare", np.zeros(1), np.full((1, 1), 0.01), 10_000, np.random.default_rng(0))
-    >>> bool((records == 1).any()), len(np.unique(records))
-    (True, 2)
     """
     records = FAMILIES[family](mean, covariance, count, rng)
     return fit_into_box(records, mean, np.sqrt(np.maximum(np.diagonal(covariance), 0.0)), rng)
@@ -311,14 +256,8 @@ def fit_into_box(records: Floats, mean: Floats, std: Floats, rng: np.random.Gene
     """Records within [-1, 1]^d with this mean and standard deviation of each feature.
 
     Values are clipped. What that takes from a variance is restored by moving some values to the bounds, those above a
-    threshold to the upper one and the others to the lower one.
-
-    Parameters
-    ----------
-    records : float64 array of shape (n, d)
-    mean, std : float64 arrays of shape (d,)
-        At most ``sqrt(1 - mean^2)`` is possible for the standard deviation.
-    rng : numpy Generator
+    threshold to the upper one and the others to the lower one. At most ``sqrt(1 - mean^2)`` is possible for the
+    standard deviation.
 
     Examples
     --------
@@ -339,17 +278,6 @@ def fit_into_box(records: Floats, mean: Floats, std: Floats, rng: np.random.Gene
         if above.size:
             result[chosen, k] = np.where(above > np.quantile(above, np.clip(1 - upper, 0.0, 1.0)), 1.0, -1.0)
     return np.asarray(result)
-
-
-def _lognormal(mean: Floats, covariance: Floats, side: Floats, count: int, rng: np.random.Generator) -> Floats:
-    """Features with the tail of a log-normal law on the side given by a sign."""
-    std, correlation = _split(covariance)
-    most = math.exp(_LOG_STD**2)
-    wanted = np.multiply.outer(side, side) * correlation
-    latent = np.log(np.maximum(1 + wanted * (most - 1), 1 / most)) / _LOG_STD**2
-    normal = _correlated(latent, count, rng)
-    values = (np.exp(_LOG_STD * normal) - math.sqrt(most)) / math.sqrt(most * (most - 1))
-    return np.asarray(mean + side * std * values)
 
 
 def _root(covariance: Floats) -> Floats:
@@ -377,12 +305,3 @@ def _correlated(correlation: Floats, count: int, rng: np.random.Generator) -> Fl
     possible = nearest_of_same_trace(correlation)
     size = np.sqrt(np.maximum(np.diagonal(possible), np.finfo(float).tiny))
     return np.asarray(rng.standard_normal((count, len(size))) @ _root(possible) / size)
-
-
-def _group_scores() -> Floats:
-    """One row a group: mean zero and identity covariance over the groups."""
-    shares = _GROUPS
-    centred = np.eye(len(shares))[:, :-1] - shares[:-1]
-    covariance = np.diag(shares[:-1]) - np.multiply.outer(shares[:-1], shares[:-1])
-    values, vectors = np.linalg.eigh(covariance)
-    return np.asarray(centred @ (vectors / np.sqrt(values)))

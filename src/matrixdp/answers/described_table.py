@@ -26,16 +26,9 @@ _ASSOCIATION = 0.7  # of categories, relative to the correlations of numbers: in
 class TableShape(NamedTuple):
     """What is assumed where a `TableDescription` has no guess.
 
-    Attributes
-    ----------
-    spread, position : float
-        Standard deviation and mean of a number, as shares of the width of its bounds; the mean is above the lower one.
-    correlation : float
-        Root mean square of the correlations of the numbers.
-    level : float
-        Size of the level or group that is judged, relative to equal ones.
-    missing : float
-        Share of the values that are missing, in a column of numbers that allows it.
+    Standard deviation and mean of a number are shares of the width of its bounds, the mean above the lower one;
+    `correlation` is the root mean square of those of the numbers, `level` the size of the level or group that is
+    judged, relative to equal ones, and `missing` the share of missing values in a column of numbers that allows it.
     """
 
     spread: float
@@ -53,16 +46,9 @@ SHAPES = {"friendly": FRIENDLY, "typical": TYPICAL, "hostile": HOSTILE}
 
 
 def describe_moments(query: Any, description: TableDescription, shape: TableShape, *, rare: bool = False) -> Floats:
-    """Moments of a described table, of the shape of the query's answer.
+    """Moments of a described table, of the shape of the answer of `query`, a TableMoments.
 
-    Parameters
-    ----------
-    query : TableMoments
-    description : TableDescription
-    shape : TableShape
-    rare : bool
-        Whether each level without a guess, but the first one of a category, has the size that `shape` judges. By
-        default such levels are of equal size.
+    Levels without a guess are of equal size; if `rare`, all but the first have the size that `shape` judges.
     """
     description.check(query.columns)
     correlation = shape.correlation if description.correlation is None else description.correlation

@@ -164,14 +164,9 @@ class Discriminant:
 
 
 def hide_undetermined(slope_std: Floats, feature_std: Floats, target_std: Any) -> Floats:
-    """Standard deviations of slopes, NaN where a 95% interval reaches further than a feature can matter.
+    """Standard deviations of slopes, of shape (..., m), NaN where a 95% interval reaches further than they can matter.
 
     That is the slope with which a feature would explain the target alone, times `_REACH`.
-
-    Parameters
-    ----------
-    slope_std, feature_std : float64 arrays of shape (..., m)
-    target_std : float or float64 array of shape (..., 1)
     """
     return np.where(_NORMAL * slope_std * feature_std >= _REACH * target_std, np.nan, slope_std)
 
@@ -180,14 +175,9 @@ def hide_undetermined(slope_std: Floats, feature_std: Floats, target_std: Any) -
 
 
 class Variables(NamedTuple):
-    """Coordinates of z that a model uses: numbers and levels of categories.
+    """Coordinates of z that a model uses: numbers and levels of categories, named "column=level".
 
-    Attributes
-    ----------
-    columns, names : tuple of str
-        The column of each, and its name: "column=level" for a level.
-    values, observed : int arrays of shape (n,)
-        As for `Place`.
+    `columns` has the column of each; `values` and `observed`, of shape (n,), are as for `Place`.
     """
 
     columns: tuple[str, ...]
@@ -197,7 +187,8 @@ class Variables(NamedTuple):
 
     def middles(self, view: MomentView) -> Floats:
         """Middles of the bounds, 0 for levels, of shape (n,)."""
-        return np.array([view.middle(name) for name in self.columns])
+        known = dict(zip(view.numbers, view.middles.tolist(), strict=True))
+        return np.array([known.get(name, 0.0) for name in self.columns])
 
 
 def list_variables(view: MomentView, columns: Iterable[str], *, reference: Iterable[str] = ()) -> Variables:
@@ -330,19 +321,11 @@ def regression(
 
 
 class RegressionFit:
-    """A linear regression as a function of moments.
-
-    Parameters
-    ----------
-    view : MomentView
-        Says where the columns are.
-    target : str
-    on : sequence of str, optional
-        By default all other columns.
-    """
+    """A linear regression on some columns, by default all others, as a function of moments."""
 
     def __init__(self, view: MomentView, target: str, on: Sequence[str] | None = None) -> None:
-        view.number(target)
+        if view.place(target).levels:
+            raise ParameterError(f"column {target!r} must hold numbers, and it is a category.")
         columns, predictors = _list_predictors(view, target, on)
         self._target, self._names = target, ("intercept", *predictors.names)
         self._variables = list_variables(view, (*columns, target), reference=columns)

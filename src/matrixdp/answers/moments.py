@@ -36,13 +36,9 @@ class Numbers(NamedTuple):
 
 
 class Statistic(NamedTuple):
-    """Values of statistics, NaN where too few records are known, with their derivatives by entries of the moments.
+    """Values of statistics, of shape (..., *statistics), NaN where too few records are known.
 
-    Attributes
-    ----------
-    value : float64 array of shape (..., *statistics)
-    terms : list of (rows, columns, derivatives)
-        As for `NoiseLaw.std`.
+    With their derivatives by entries of the moments: rows, columns and derivatives, as for `NoiseLaw.std`.
     """
 
     value: Floats
@@ -72,10 +68,7 @@ def divide(view: MomentView, top: tuple[Places, Places], bottom: tuple[Places, P
 def covary(view: MomentView, x: Places, r: Places, y: Places, s: Places) -> Statistic:
     """``E[xy] - E[x] E[y]`` over the records in which x and y are there, less the bias of noise in a product of means.
 
-    Parameters
-    ----------
-    x, r, y, s : int arrays of one shape
-        Coordinates of values and of the indicators of whether they are there.
+    Coordinates r and s are those of the indicators of whether x and y are there; all are int arrays of one shape.
     """
     size = view.read(r, s)
     first, second, product = view.read(x, s) / size, view.read(r, y) / size, view.read(x, y) / size
@@ -172,15 +165,11 @@ def hide_uncertain(correlation: Floats, std: Floats) -> tuple[Floats, Floats]:
 
 
 def correlation_from_covariance(covariance: Floats, *, undefined: float = np.nan) -> Floats:
-    """Correlations of shape (m, m) from covariances of shape (m, m).
+    """Correlations from covariances, both of shape (..., m, m).
 
-    Parameters
-    ----------
-    covariance : float64 array of shape (m, m)
-        Symmetric. With noise it need not be positive semidefinite, and correlations may then lie outside of [-1, 1].
-    undefined : float
-        The correlation of a feature whose variance is zero or negative with any other feature. With NaN, its
-        correlation with itself is NaN as well; otherwise that is 1, as for all features.
+    With noise, covariances need not be positive semidefinite, and correlations may lie outside of [-1, 1]. `undefined`
+    is the correlation of a feature whose variance is not positive with any other feature. With NaN, its correlation
+    with itself is NaN as well; otherwise that is 1, as for all features.
 
     Examples
     --------
@@ -191,12 +180,12 @@ def correlation_from_covariance(covariance: Floats, *, undefined: float = np.nan
     >>> correlation_from_covariance(np.diag([1.0, 0.0]), undefined=0.0).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
-    variances = np.diagonal(covariance)
-    defined = variances > 0
-    inverse_std = 1 / np.sqrt(np.where(defined, variances, np.inf))
-    result = covariance * np.multiply.outer(inverse_std, inverse_std)
-    result[~defined] = result[:, ~defined] = undefined
-    np.fill_diagonal(result, np.where(defined | ~np.isnan(undefined), 1.0, np.nan))
+    variances = np.diagonal(covariance, axis1=-2, axis2=-1)
+    defined, rows = variances > 0, np.arange(variances.shape[-1])
+    std = np.sqrt(np.where(defined, variances, 1.0))
+    both = defined[..., :, None] & defined[..., None, :]
+    result = np.where(both, covariance / (std[..., :, None] * std[..., None, :]), undefined)
+    result[..., rows, rows] = np.where(defined | ~np.isnan(undefined), 1.0, np.nan)
     return result
 
 

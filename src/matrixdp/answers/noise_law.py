@@ -36,14 +36,8 @@ _FAR = 5.0  # standard deviations at which a draw is cut off, where a fit has po
 class NoiseLaw(ABC):
     """Law of the noise in moments of shape (p, p), which is Gaussian with mean zero.
 
-    Attributes
-    ----------
-    size : int
-        The p.
-    released : float64 array of shape (p, p)
-        Variance of the noise in each entry as it was released, before it is adjusted.
-    scales : float64 array of shape (p,)
-        The precision of a product of coordinates i and j of two columns is ``2 scales_i scales_j``.
+    `size` is p, and `released` has the variance of each entry as it was released, before it is adjusted. The precision
+    of a product of coordinates i and j of two columns is ``2 scales_i scales_j``.
     """
 
     size: int
@@ -57,11 +51,8 @@ class NoiseLaw(ABC):
     def std(self, terms: Terms) -> Floats:
         """Standard deviation of the noise in answers, to first order.
 
-        Parameters
-        ----------
-        terms : sequence of (rows, columns, derivatives)
-            Entries that the answers depend on: int arrays of the shape of the answers. Derivatives may have more axes
-            in front, for a stack of matrices.
+        The terms are entries that the answers depend on, int arrays of the shape of the answers, and derivatives, which
+        may have more axes in front, for a stack of matrices.
         """
         total: Floats = np.zeros(())
         for number, (i, j, slope) in enumerate(terms):
@@ -151,7 +142,7 @@ def draw_answer(noise: MatrixGaussian, structure: Any, rng: np.random.Generator)
     normals = rng.standard_normal(size * (size + 1) // 2 + more)
     if isinstance(structure, Squares):
         return structure.combine(noise, normals)
-    factor = noise.colcov.factor()
+    factor = noise.colcov.factor
     return apply_factors(factor, vector_to_triangle(normals, size), factor)
 
 
@@ -168,16 +159,9 @@ class TableLaw(NoiseLaw):
     each category; E 1 by the first entry and by all sums of sums. Each is the mean of its measurements, weighted by
     their precisions (`docs/mathematics.md`, "Levels that add up").
 
-    Parameters
-    ----------
-    noise : TableNoise
-    sides : MatrixGaussian
-        Of the design.
-    merged : int
-        Number of groups that were added up: each has the same noise.
-    size_kept : float
-        What is left of the variance of the noise in the share of the records, entry (0, 0), where the shares of all
-        groups sum to a public number.
+    `merged` is the number of groups that were added up, each with the same noise, and `size_kept` what is left of the
+    variance of the noise in the share of the records, entry (0, 0), where the shares of all groups sum to a public
+    number.
     """
 
     def __init__(self, noise: TableNoise, sides: MatrixGaussian, merged: int = 1, size_kept: float = 1.0) -> None:
@@ -197,6 +181,19 @@ class TableLaw(NoiseLaw):
         self.own = self.layout.of_kind(OBSERVED, VALUE)  # coordinates whose squares are measured once more
         self._observed = self.layout.of_kind(OBSERVED)
         self._observed_squares = np.isin(self.own, self._observed)
+        self._level_scales = self.noise.scales @ self._member / self._widths  # of shape (categories,)
+        # Precision of the sum over the levels of each category, for each coordinate, of shape (categories, p).
+        precisions = 2 * np.multiply.outer(self._level_scales / self._widths, self.noise.scales)
+        precisions[:, 0] = 0.0
+        self._sum_precisions = np.where(self._member.T > 0, 0.0, precisions)
+        # Of the first row alone, of shape (p,); the indicators of values are among the squares.
+        self._first_precisions = self.noise.precisions[self.layout.number_of[0]]
+        self._first_precisions[self._observed] = 0.0
+        together = self._first_precisions + self._sum_precisions.sum(axis=0)
+        self._first_row_precisions = np.where(together > 0, together, 1.0)  # of an indicator, where it is not used
+        # Precision with which sums over levels measure each square again, of shape (q,).
+        again = self._sum_precisions.sum(axis=0)[self.own]
+        self._again = np.where(self._observed_squares, again, 0.0)
 
     @cached_property
     def released(self) -> Floats:  # type: ignore[override]
@@ -244,41 +241,11 @@ class TableLaw(NoiseLaw):
         parts = np.concatenate([np.eye(self.size, 1), self._member], axis=1)
         return np.asarray(parts @ (self._size_precisions * self.size_variance) @ parts.T)
 
-    @cached_property
-    def _level_scales(self) -> Floats:
-        """Scale of the levels of each category, of shape (categories,)."""
-        return np.asarray(self.noise.scales @ self._member / self._widths)
-
-    @cached_property
-    def _sum_precisions(self) -> Floats:
-        """Precision of the sum over the levels of each category, for each coordinate, of shape (categories, p)."""
-        precisions = 2 * np.multiply.outer(self._level_scales / self._widths, self.noise.scales)
-        precisions[:, 0] = 0.0
-        return np.where(self._member.T > 0, 0.0, precisions)
-
-    @cached_property
-    def _first_precisions(self) -> Floats:
-        """Precision of the first row alone, of shape (p,); the indicators of values are among the squares."""
-        precisions = self.noise.precisions[self.layout.number_of[0]]
-        precisions[self._observed] = 0.0
-        return np.asarray(precisions)
-
-    @cached_property
-    def _first_row_precisions(self) -> Floats:
-        """Precision of each entry of the first row with all sums, of shape (p,)."""
-        precisions = self._first_precisions + self._sum_precisions.sum(axis=0)
-        return np.where(precisions > 0, precisions, 1.0)  # of an indicator, where it is not used
-
     def _adjust_squares(self, matrix: Floats, sums: Floats) -> Floats:
         """Squares of indicators and values, of shape (..., q); weighted `sums` over levels measure indicators again."""
         squares = matrix[..., self.own, self.own]
         pull = np.where(self._observed_squares, sums[..., self.own], 0.0) - self._again * squares
         return np.asarray(squares + pull @ self.square_covariance)
-
-    @cached_property
-    def _again(self) -> Floats:
-        """Precision with which sums over levels measure each square again, of shape (q,)."""
-        return np.where(self._observed_squares, self._sum_precisions.sum(axis=0)[self.own], 0.0)
 
     @cached_property
     def square_covariance(self) -> Floats:

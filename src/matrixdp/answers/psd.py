@@ -69,8 +69,7 @@ def shrink_psd(matrix: Floats, std: Floats) -> Floats:
     True
     """
     _check(matrix, std)
-    projection = _Projection(matrix, std)
-    return projection.shrunk()
+    return _Projection(matrix, std).shrunk()
 
 
 class _Projection:
@@ -118,7 +117,7 @@ class _Projection:
         goal = np.diagonal(self.matrix)
         y = self._y
         for _ in range(50):
-            gradient = self._diagonal() - goal + self._give * y
+            gradient = self._vectors**2 @ self._positive - goal + self._give * y
             if np.linalg.norm(gradient) <= 1e-8 * (1 + np.linalg.norm(goal)):
                 return
             before, slope = self._objective(), self._invert(-gradient, tolerance=0.01)
@@ -147,9 +146,6 @@ class _Projection:
         y = self._y
         return float(self._positive @ self._positive - 2 * np.diagonal(self.matrix) @ y + self._give * y @ y) / 2
 
-    def _diagonal(self) -> Floats:
-        return np.asarray(self._vectors**2 @ self._positive)
-
     def _respond(self, change: Floats) -> Floats:
         """Change of the projection for a change of the matrix."""
         vectors = self._vectors
@@ -164,12 +160,11 @@ class _Projection:
         """Solve for the y that changes ``diag P(M + diag(y)) + give y`` by `right`."""
         squares = self._vectors**2
         own = np.einsum("ki,ij,kj->k", squares, self._slopes, squares, optimize=True)
-        return _conjugate_gradients(
-            lambda y: np.diagonal(self._respond(np.diag(y))) + self._give * y,
-            right,
-            np.maximum(own, 1e-8) + self._give,
-            tolerance,
-        )
+
+        def respond(y: Floats) -> Floats:
+            return np.asarray(np.diagonal(self._respond(np.diag(y))) + self._give * y)
+
+        return _conjugate_gradients(respond, right, np.maximum(own, 1e-8) + self._give, tolerance)
 
 
 def _conjugate_gradients(

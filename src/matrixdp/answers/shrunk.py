@@ -28,14 +28,9 @@ _TINY = 1e-12
 
 
 def shrink(measured: Floats, weight: Floats, noise: Floats, *, together: bool = False) -> Floats:
-    """Posterior mean of theta, given ``measured = weight * theta + noise``.
+    """Posterior mean of theta, given ``measured = weight * theta + noise``, for arrays of one shape.
 
-    Parameters
-    ----------
-    measured, weight, noise : float64 arrays of one shape
-        `noise` is the standard deviation of the noise.
-    together : bool
-        Whether all theta have the same variance a priori. By default each has one of its own.
+    `noise` is its standard deviation. Each theta has a variance of its own a priori, or `together` all have the same.
 
     Examples
     --------
@@ -56,16 +51,8 @@ def shrink(measured: Floats, weight: Floats, noise: Floats, *, together: bool = 
 def shrink_cells(cells: Floats, rows: Floats, columns: Floats, noise: Floats) -> Floats:
     """Shares of records for two levels, shrunk towards independence, with the given totals.
 
-    What is shrunk is the correlation of the indicators of the two levels. Cells are not negative, and fitted to their
-    totals by multiplying rows and columns.
-
-    Parameters
-    ----------
-    cells : float64 array of shape (k, m)
-    rows, columns : float64 arrays of shapes (k,) and (m,)
-        Totals; not negative, with the same sum.
-    noise : float64 array of shape (k, m)
-        Standard deviation of the noise in each cell.
+    What is shrunk is the correlation of the indicators of the two levels. Cells, of shape (k, m) like the standard
+    deviations of their noise, are not negative, and fitted to their totals by multiplying rows and columns.
     """
     size = max(float(rows.sum()), _TINY)
     expected = np.multiply.outer(rows, columns) / size
@@ -81,12 +68,8 @@ def shrink_cells(cells: Floats, rows: Floats, columns: Floats, noise: Floats) ->
 def shrink_correlations(covariance: Floats, std: Floats) -> tuple[Floats, Floats]:
     """Correlations from a noisy covariance, as a possible matrix, shrunk towards zero (`shrink_psd`), and error bars.
 
-    A variance counts as at least the standard deviation of its noise.
-
-    Parameters
-    ----------
-    covariance, std : float64 arrays of shape (m, m)
-        NaN where noise hides a number.
+    A variance counts as at least the standard deviation of its noise. Arrays have the shape (m, m); NaN where noise
+    hides a number.
     """
     known = np.isfinite(covariance) & np.isfinite(std)
     own = np.diagonal(known)

@@ -232,11 +232,7 @@ def _find_shares(view: MomentView, by: str) -> Numbers:
 def judge_errors(released: Floats, truth: Floats) -> Numbers:
     """Value and root mean square error of answers; both are NaN where noise hides an answer in most releases.
 
-    Parameters
-    ----------
-    released : float64 array of shape (count, ...)
-        Answers of simulated releases, NaN where noise hides one.
-    truth : float64 array of shape (...)
+    `released` are answers of simulated releases, of shape (count, ...), NaN where noise hides one.
     """
     shown = np.isfinite(released)
     squares = np.where(shown, (released - truth) ** 2, 0.0).sum(axis=0)
@@ -251,15 +247,7 @@ def _count_draws(numbers: int) -> int:
 
 
 class SingleQuestion(NamedTuple):
-    """A question, and the noise of its answer relative to asking it alone.
-
-    Attributes
-    ----------
-    title : str
-    ratio : float
-        Standard deviation of the noise in the release of all answers over that in a release for this question alone,
-        with the same guarantee.
-    """
+    """A question, and the noise of its answer in a release of all answers over that in a release for it alone."""
 
     title: str
     ratio: float

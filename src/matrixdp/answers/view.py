@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from matrixdp.answers.noise_law import NoiseLaw, NoNoise, Places, SidesLaw, TableLaw
 from matrixdp.design.design import Design
-from matrixdp.domain.bounds import Bounds
 from matrixdp.errors import ParameterError, show
 from matrixdp.noise.table_noise import Place, TableNoise
 from matrixdp.queries import Moments, TableMoments
@@ -27,18 +26,10 @@ LEAST_SIZE = 4.0  # a share of records below so many standard deviations of its 
 
 @dataclass(frozen=True, eq=False)
 class MomentView:
-    """Moments of the vectors ``z = (1, columns)`` of records, with the law of their noise.
+    """Moments of the vectors ``z = (1, columns)`` of records, of shape (..., p, p), with the law of their noise.
 
-    Attributes
-    ----------
-    matrix : float64 array of shape (..., p, p)
-        Or only some rows and columns of the moments, as `rows` and `columns` say.
-    query : Moments or TableMoments
-    law : NoiseLaw
-    places : mapping of str to Place
-        Where each column is in z.
-    rows, columns : int arrays of shape (p,), optional
-        Where each coordinate is in the matrix, if not in its own place.
+    `places` says where each column is in z. If the matrix has only some rows and columns of the moments, `rows` and
+    `columns`, int arrays of shape (p,), say where each coordinate is in it.
     """
 
     matrix: Floats
@@ -70,12 +61,6 @@ class MomentView:
             found.append(positions)
         return replace(self, matrix=matrix, rows=found[0], columns=found[1])
 
-    @property
-    def bounds(self) -> Bounds | None:
-        """Of the numbers."""
-        bounds: Bounds | None = self.query.number_bounds
-        return bounds
-
     @cached_property
     def numbers(self) -> tuple[str, ...]:
         """Names of the numbers."""
@@ -91,34 +76,18 @@ class MomentView:
     @cached_property
     def middles(self) -> Floats:
         """Middles of the bounds of the numbers, of shape (n,)."""
-        return np.zeros(0) if self.bounds is None else self.bounds.midpoint
+        return np.zeros(0) if self.query.number_bounds is None else np.asarray(self.query.number_bounds.midpoint)
 
     @cached_property
     def halfwidths(self) -> Floats:
         """Half the widths of the bounds of the numbers, of shape (n,)."""
-        return np.zeros(0) if self.bounds is None else self.bounds.halfwidths
-
-    def middle(self, column: str) -> float:
-        """Middle of the bounds of a number; 0 for a category."""
-        return 0.0 if self.place(column).levels else float(self.middles[self.numbers.index(column)])
-
-    def number(self, name: str) -> Place:
-        """Place of a number, or a `ParameterError`."""
-        place = self.place(name)
-        if place.levels:
-            raise ParameterError(f"column {name!r} must hold numbers, and it is a category.")
-        return place
-
-    def category(self, name: str) -> Place:
-        """Place of a category, or a `ParameterError`."""
-        place = self.place(name)
-        if not place.levels:
-            raise ParameterError(f"column {name!r} must be a category, and it holds numbers.")
-        return place
+        return np.zeros(0) if self.query.number_bounds is None else np.asarray(self.query.number_bounds.halfwidths)
 
     def levels(self, name: str) -> NDArray[np.intp]:
         """Coordinates of the levels of a category."""
-        place = self.category(name)
+        place = self.place(name)
+        if not place.levels:
+            raise ParameterError(f"column {name!r} must be a category, and it holds numbers.")
         return place.value + np.arange(len(place.levels))
 
     def place(self, name: str) -> Place:
@@ -142,16 +111,9 @@ def view_moments(matrix: Floats, design: Design, group: Any = None, by: Sequence
     shares have independent noise of the same variance, so each loses the same, and m of G groups together keep ``1 -
     m/G`` of their variance.
 
-    Parameters
-    ----------
-    matrix : float64 array of the shape of the answer
-    design : Design
-        Of `Moments` or `TableMoments`.
-    group : str, sequence of str, or dict, optional
-        The levels of the columns of `TableMoments.by`, or those of some of them as ``{column: level}``. By default all
-        groups.
-    by : sequence of str
-        Columns by which the release is grouped, to have one matrix for each of their levels: the first axes.
+    The matrix has the shape of the answer. `group` has the levels of the columns of `TableMoments.by`, or those of some
+    of them as ``{column: level}``. `by` are columns by which the release is grouped, to have one matrix for each of
+    their levels: the first axes.
     """
     query = design.query
     if isinstance(query, TableMoments):

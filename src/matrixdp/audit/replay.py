@@ -16,8 +16,7 @@ from matrixdp.checks import check_number
 from matrixdp.design import Design
 from matrixdp.errors import MatrixDPError, ParameterError
 from matrixdp.gdp import compose_mu
-from matrixdp.mechanisms.interception import intercept_releases
-from matrixdp.mechanisms.mechanism import add_noise, draw_noise, round_answer, unwhiten
+from matrixdp.mechanisms.mechanism import add_noise, draw_noise, intercept_releases, round_answer, unwhiten
 from matrixdp.noise import Stream
 from matrixdp.privacy import Privacy
 from matrixdp.release.result import Guaranteed

@@ -7,10 +7,9 @@ The functions that register, find and release mechanisms by name are exported he
 here finds the names of the built-in mechanisms registered.
 """
 
-from matrixdp.baselines.components import ppca, sulq
 from matrixdp.baselines.covariances import adaptive_cov, adassp, coinpress, separate_cov
-from matrixdp.baselines.exponential import exponential
-from matrixdp.baselines.gaussian import analytic_gaussian, analyze_gauss, classical_gaussian
+from matrixdp.baselines.exponential import exponential, ppca
+from matrixdp.baselines.gaussian import analytic_gaussian, analyze_gauss, classical_gaussian, sulq
 from matrixdp.baselines.johnson_lindenstrauss import johnson_lindenstrauss
 from matrixdp.baselines.laplace import laplace
 from matrixdp.release.registered import Mechanism as Mechanism

@@ -62,30 +62,18 @@ class SharedBudget:
         return matrix[0], std
 
 
-def moment_release(
-    mechanism: str, query: SecondMoment, budget: SharedBudget, moment: Floats, **parameters: float
-) -> MechanismRelease:
-    """A release of the second moment of scaled records, of shape (m, m), in the data's units."""
-    half = query.bounds.halfwidths
-    return peer_release(mechanism, query, budget, np.asarray(moment * np.multiply.outer(half, half)), **parameters)
-
-
 def peer_release(
     mechanism: str, query: SecondMoment, budget: SharedBudget, matrix: Floats, **parameters: float
 ) -> MechanismRelease:
-    """The release of a mechanism that spends a whole budget. For comparison only: intermediate steps are in floats."""
-    return MechanismRelease(
-        query=query,
-        matrix=matrix,
-        mechanism=mechanism,
-        privacy=budget.privacy,
-        epsilon=budget.privacy.epsilon,
-        delta=budget.privacy.delta,
-        comparison_only=True,
-        simulation=budget.simulation,
-        mu=budget.privacy.mu,
-        parameters=parameters,
-    )
+    """The release of a mechanism that spends a whole budget. For comparison only: intermediate steps are in floats.
+
+    A second moment of scaled records, of shape (m, m), is given in the data's units.
+    """
+    privacy = budget.privacy
+    if matrix.shape == query.shape:
+        matrix = matrix * np.multiply.outer(query.bounds.halfwidths, query.bounds.halfwidths)
+    known: dict[str, Any] = {"comparison_only": True, "simulation": budget.simulation, "parameters": parameters}
+    return MechanismRelease(query, matrix, mechanism, privacy, privacy.epsilon, privacy.delta, mu=privacy.mu, **known)
 
 
 def clip_rows(records: Floats, radius: float) -> Floats:
@@ -100,12 +88,8 @@ def separate_cov(
 ) -> MechanismRelease:
     """Eigenvectors of a noisy second moment with noisy eigenvalues of the true one.
 
-    Parameters
-    ----------
-    query : SecondMoment
-        About the midpoint of its bounds, which are scaled to [-1, 1].
-    privacy, data, stream, simulation
-        As for `matrixdp.release.matrix.release`.
+    Parameters are those of `matrixdp.release.matrix.release`; the query is a SecondMoment about the midpoint of its
+    bounds, which are scaled to [-1, 1].
 
     Privacy
     -------
@@ -114,15 +98,14 @@ def separate_cov(
 
     Examples
     --------
-    >>> from matrixdp.domain.bounds import Bounds
-    >>> from matrixdp.queries import SecondMoment
+    >>> from matrixdp import Bounds, SecondMoment
     >>> separate_cov(SecondMoment(Bounds([-1, -1], [1, 1]), 2), Privacy(1, 1e-5), [[0.1, 0.2], [0.3, 0.4]]).matrix.shape
     (2, 2)
     """
     moment, records = unit_records(query, privacy, data, "SeparateCov")
     budget = SharedBudget(privacy, stream, simulation)
     radius = math.sqrt(records.shape[1])
-    return moment_release("SeparateCov", moment, budget, separate(records, radius, budget, 1.0))
+    return peer_release("SeparateCov", moment, budget, separate(records, radius, budget, 1.0))
 
 
 def separate(records: Floats, radius: float, budget: SharedBudget, share: float) -> Floats:
@@ -173,7 +156,7 @@ def adaptive_cov(
         matrix = nearest_psd(budget.second_moment(records, radius, share)[0])
     else:
         matrix = separate(records, radius, budget, share)
-    return moment_release("AdaptiveCov", moment, budget, matrix, radius=radius)
+    return peer_release("AdaptiveCov", moment, budget, matrix, radius=radius)
 
 
 def _radius(records: Floats, budget: SharedBudget, *, above: float) -> float:
@@ -243,7 +226,7 @@ def coinpress(
     back = np.linalg.inv(last)
     values, vectors = np.linalg.eigh(noisy)
     root = back @ (vectors * np.sqrt(np.maximum(values, 0.0)))
-    return moment_release("CoinPress", moment, budget, root @ root.T, radius=radius)
+    return peer_release("CoinPress", moment, budget, root @ root.T, radius=radius)
 
 
 @register_mechanism("AdaSSP", cost=gaussian_cost, tasks=("regression",), comparison_only=True)
@@ -252,12 +235,7 @@ def adassp(
 ) -> MechanismRelease:
     """Intercept and coefficients, of shape (m, 1), for the last of m features, with all scaled to [-1, 1].
 
-    Parameters
-    ----------
-    query : SecondMoment
-        About the midpoint of its bounds. The last feature is the target.
-    privacy, data, stream, simulation
-        As for `matrixdp.release.matrix.release`.
+    Parameters are those of `separate_cov`. The last feature is the target.
 
     Privacy
     -------
@@ -266,8 +244,7 @@ def adassp(
 
     Examples
     --------
-    >>> from matrixdp.domain.bounds import Bounds
-    >>> from matrixdp.queries import SecondMoment
+    >>> from matrixdp import Bounds, SecondMoment
     >>> adassp(SecondMoment(Bounds([-1, -1], [1, 1]), 2), Privacy(1, 1e-5), [[0.1, 0.2], [0.3, 0.4]]).matrix.shape
     (2, 1)
     """

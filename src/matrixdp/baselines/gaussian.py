@@ -1,17 +1,20 @@
-"""Gaussian noise of one size in every entry: the classical and the exact calibration, and Analyze Gauss."""
+"""Gaussian noise of one size in every entry: the classical and the exact calibration, Analyze Gauss, and SuLQ."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
+from matrixdp.checks import check_integer
 from matrixdp.design import Design, isotropic, make_design
 from matrixdp.errors import ParameterError, show
 from matrixdp.gdp import share_mu
 from matrixdp.ledger import Gaussian
+from matrixdp.mechanisms.mechanism import check_stream
 from matrixdp.noise import Stream
-from matrixdp.privacy import Privacy
-from matrixdp.queries import MatrixQuery
+from matrixdp.privacy import Neighbours, Privacy
+from matrixdp.queries import Identity, MatrixQuery, SecondMoment
+from matrixdp.release.matrix import principal_directions
 from matrixdp.release.registered import MechanismRelease, check_arguments, gaussian_cost, register_mechanism
 
 
@@ -43,14 +46,7 @@ def classical_gaussian(
 ) -> MechanismRelease:
     """The answer with noise of standard deviation ``s2 sqrt(2 ln(1.25/delta))/epsilon`` (Dwork & Roth 2014, App. A).
 
-    Parameters
-    ----------
-    query : MatrixQuery
-        Any.
-    privacy : Privacy
-        Epsilon at most 1, where the formula holds.
-    data, stream, simulation
-        As for `matrixdp.release.matrix.release`.
+    Parameters are those of `matrixdp.release.matrix.release`, with epsilon at most 1, where the formula holds.
 
     Privacy
     -------
@@ -59,8 +55,7 @@ def classical_gaussian(
 
     Examples
     --------
-    >>> from matrixdp.domain.bounds import Bounds
-    >>> from matrixdp.queries import Identity
+    >>> from matrixdp import Bounds
     >>> query = Identity(Bounds([0] * 6, [1] * 6), records=248)
     >>> round(classical_design(query, Privacy(1, 1 / 248)).rmse, 2)
     8.3
@@ -75,7 +70,7 @@ def analytic_gaussian(
 ) -> MechanismRelease:
     """The answer with as little isotropic noise as (epsilon, delta) allows (Balle & Wang 2018).
 
-    Parameters are those of `classical_gaussian`, for any epsilon.
+    Parameters are those of `matrixdp.release.matrix.release`.
 
     Privacy
     -------
@@ -83,17 +78,14 @@ def analytic_gaussian(
 
     Examples
     --------
-    >>> from matrixdp.domain.bounds import Bounds
-    >>> from matrixdp.queries import Identity
+    >>> from matrixdp import Bounds
     >>> result = analytic_gaussian(Identity(Bounds([0], [1]), records=2), Privacy(1, 1e-5), [[0.3], [0.6]])
     >>> round(result.parameters["std"], 4)
     3.7306
     """
     check_arguments(query, privacy)
-    design = make_design(query, privacy, allocation=isotropic())
-    return MechanismRelease.from_release(
-        "analytic Gaussian", design.release(data, stream=stream, simulation=simulation)
-    )
+    released = make_design(query, privacy, allocation=isotropic()).release(data, stream=stream, simulation=simulation)
+    return MechanismRelease.from_release("analytic Gaussian", released)
 
 
 def _design(query: MatrixQuery, privacy: Privacy, calibration: str = "exact") -> Design:
@@ -119,17 +111,14 @@ def analyze_gauss(
     simulation: bool = False,
     calibration: str = "exact",
 ) -> MechanismRelease:
-    """A symmetric answer with symmetric Gaussian noise, drawn for one triangle.
+    """A symmetric answer, such as a SecondMoment, with symmetric Gaussian noise, drawn for one triangle.
 
     The paper gives all entries of the triangle the same noise. An entry off the diagonal counts twice in the Frobenius
     norm, so a standard deviation smaller by sqrt(2) costs the same there; it is used here.
 
     Parameters
     ----------
-    query : MatrixQuery
-        A symmetric one, such as SecondMoment; it holds the bounds.
-    privacy : Privacy
-    data, stream, simulation
+    query, privacy, data, stream, simulation
         As for `matrixdp.release.matrix.release`.
     calibration : 'exact' or 'classical'
         As small as possible, or the published ``sqrt(2 ln(1.25/delta))/epsilon``, for epsilon up to 1.
@@ -140,11 +129,79 @@ def analyze_gauss(
 
     Examples
     --------
-    >>> from matrixdp.domain.bounds import Bounds
-    >>> from matrixdp.queries import SecondMoment
+    >>> from matrixdp import Bounds
     >>> query = SecondMoment(Bounds([-1] * 2, [1] * 2), records=2)
     >>> analyze_gauss(query, Privacy(1, 1e-5), [[0.1, 0.2], [0.3, -0.4]]).matrix.shape
     (2, 2)
     """
     released = _design(query, privacy, calibration).release(data, stream=stream, simulation=simulation)
     return MechanismRelease.from_release("Analyze Gauss", released)
+
+
+def _check(query: Any, privacy: Any, components: int | None = None, share: float = 1.0, split: str = "mu") -> int:
+    """The number of components, after a check of all arguments."""
+    check_arguments(query, privacy)
+    if not isinstance(query, Identity | SecondMoment) or getattr(query, "centre", None) is not None:
+        raise ParameterError("query must be Identity or SecondMoment, about the midpoint of its bounds, for SuLQ.")
+    if query.neighbours is not Neighbours.REPLACE:
+        raise ParameterError(f"neighbours must be 'replace' for SuLQ, got {str(query.neighbours)!r} instead.")
+    if split not in ("mu", "epsilon"):
+        raise ParameterError(f"split must be 'mu' or 'epsilon', got {show(split)} instead.")
+    if not 0 < share <= 1:
+        raise ParameterError(f"share must be greater than 0 and at most 1, got {show(share)} instead.")
+    m = query.bounds.size
+    return check_integer(m if components is None else components, "components", at_least=1, at_most=m)
+
+
+@register_mechanism("SuLQ", cost=gaussian_cost, tasks=("components",), check=_check)
+def sulq(
+    query: Identity | SecondMoment,
+    privacy: Privacy,
+    data: Any,
+    *,
+    stream: Stream | None = None,
+    simulation: bool = False,
+    components: int | None = None,
+    share: float = 1.0,
+    split: str = "mu",
+) -> MechanismRelease:
+    """The first principal directions of the records about their bounds' midpoint, as columns, of shape (m, components).
+
+    They are those of a noisy second moment (Blum, Dwork, McSherry, Nissim 2005).
+
+    Parameters
+    ----------
+    query, privacy, data, stream, simulation
+        As for `matrixdp.release.matrix.release`; the query holds the bounds and the number of records.
+    components : int, optional
+        Number of directions; all m by default, at the same cost.
+    share : float
+        Part of the budget to spend; the paper's MVG-2 uses 0.2.
+    split : 'mu' or 'epsilon'
+        Spend a share of ``mu^2``, which leaves ``share=1 - share`` for a design; or, as in the paper, a share of
+        epsilon and of delta, which leaves ``Privacy((1 - share) epsilon, (1 - share) delta)``.
+
+    Privacy
+    -------
+    Replace-one neighbours. The result's (epsilon, delta) is what the directions cost, `mu` the same as Gaussian
+    differential privacy. Exact noise.
+
+    Examples
+    --------
+    >>> from matrixdp import Bounds
+    >>> query = Identity(Bounds([0, 0], [1, 1]), records=3)
+    >>> result = sulq(query, Privacy(1, 1e-5), [[0, 1], [1, 1], [0.5, 0]], share=0.2, split="epsilon")
+    >>> result.matrix.shape, round(result.epsilon, 9)
+    ((2, 2), 0.2)
+    """
+    columns = _check(query, privacy, components, share, split)
+    check_stream(stream, simulation=simulation)
+    if split == "epsilon" and share < 1:
+        privacy, share = Privacy(share * privacy.epsilon, share * privacy.delta), 1.0
+    options: dict[str, Any] = {"records": query.records, "share": share, "stream": stream, "simulation": simulation}
+    found = principal_directions(data, query.bounds, privacy, **options)
+    design, matrix = found.release.design, found.directions[:, :columns].copy()
+    known: dict[str, Any] = {"comparison_only": False, "simulation": simulation, "mu": found.mu}
+    known["parameters"] = {"components": columns, "std": design.rmse}
+    epsilon = min(design.epsilon, privacy.epsilon)
+    return MechanismRelease(query, matrix, "SuLQ", privacy, epsilon, privacy.delta, **known)

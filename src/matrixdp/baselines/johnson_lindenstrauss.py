@@ -57,8 +57,7 @@ def johnson_lindenstrauss(
         bounds, each with the law ``N(0, (X'X + w^2 I)/N)``. Their second moment estimates that of the records plus
         ``parameters["ridge"] = w^2/N`` on the diagonal. For SecondMoment it is the estimate of the moment, the ridge
         taken off.
-    privacy : Privacy
-    data, stream, simulation
+    privacy, data, stream, simulation
         As for `matrixdp.release.matrix.release`.
     draws : int, optional
         The dimension r that is projected on; the number of records by default. With the exact calibration more is
@@ -82,25 +81,17 @@ def johnson_lindenstrauss(
     draws = query.records if draws is None else draws
     w2 = threshold(query, privacy, draws, calibration) ** 2
     check_stream(stream, simulation=simulation)
-    stream = Stream() if stream is None else stream
-    sums = _sum_of_squares(query, data)
-    sketch = draw_sketch(stream, sums, w2, draws)
-    n = query.records
+    answer, n = query.evaluate(data, clip=True, missing="error"), query.records
+    sums = answer.T @ answer if isinstance(query, Identity) else answer * n  # X'X
+    sketch = draw_sketch(stream or Stream(), sums, w2, draws)
     if isinstance(query, Identity):
         matrix = query.finish(sketch / math.sqrt(n))
     else:
         matrix = query.finish((sketch.T @ sketch / draws - w2 * np.eye(len(sums))) / n)
-    return MechanismRelease(
-        query=query,
-        matrix=matrix,
-        mechanism="Johnson-Lindenstrauss",
-        privacy=privacy,
-        epsilon=min(privacy.epsilon, sketch_epsilon(_largest_norm(query) / w2, draws, privacy.delta)),
-        delta=privacy.delta,
-        comparison_only=True,
-        simulation=simulation,
-        parameters={"draws": draws, "threshold": math.sqrt(w2), "ridge": w2 / n},
-    )
+    epsilon = min(privacy.epsilon, sketch_epsilon(_largest_norm(query) / w2, draws, privacy.delta))
+    known: dict[str, Any] = {"comparison_only": True, "simulation": simulation}
+    known["parameters"] = {"draws": draws, "threshold": math.sqrt(w2), "ridge": w2 / n}
+    return MechanismRelease(query, matrix, "Johnson-Lindenstrauss", privacy, epsilon, privacy.delta, **known)
 
 
 def threshold(query: Identity | SecondMoment, privacy: Privacy, draws: int, calibration: str = "exact") -> float:
@@ -133,12 +124,6 @@ def _largest_norm(query: Identity | SecondMoment) -> float:
     return max_quadratic(1.0, change.halfwidths, change.radius).value
 
 
-def _sum_of_squares(query: Identity | SecondMoment, data: Any) -> Floats:
-    """``X'X``, of shape (m, m)."""
-    answer = query.evaluate(data, clip=True, missing="error")
-    return answer.T @ answer if isinstance(query, Identity) else answer * query.records
-
-
 def largest_leverage(privacy: Privacy, draws: int, calibration: str = "exact") -> float:
     """Largest leverage ``q/w^2`` at which a sketch of `draws` vectors of ``N(0, X'X + w^2 I)`` meets `privacy`.
 
@@ -152,14 +137,8 @@ def largest_leverage(privacy: Privacy, draws: int, calibration: str = "exact") -
     (`docs/rivals.md` has the proof). So their divergence is the privacy of the sketch, and not only a bound. With
     independent Gamma variables U and V of shape ``draws/2`` the loss is ``leverage U - leverage/(1 + leverage) V``.
 
-    Parameters
-    ----------
-    privacy : Privacy
-    draws : int
-        Number of vectors drawn.
-    calibration : 'exact', 'renyi' or 'published'
-        By the exact divergence; by Renyi divergences; or ``w = 16 sqrt(draws ln(2/delta)) ln(16 draws/delta)/epsilon``
-        for records that change by at most one in norm (Blocki, Blum, Datta, Sheffet 2012).
+    It is chosen by the exact divergence; by Renyi divergences; or as the published ``w = 16 sqrt(draws ln(2/delta))
+    ln(16 draws/delta)/epsilon`` for records that change by at most one in norm (Blocki, Blum, Datta, Sheffet 2012).
 
     Privacy
     -------
@@ -197,11 +176,6 @@ def sketch_delta(leverage: float, draws: int, epsilon: float) -> float:
     """Smallest delta at which the sketch is (epsilon, delta)-DP, rounded up.
 
     ``E (1 - exp(epsilon - loss))_+``, in closed form over U, by quadrature over ``V = s^2``.
-
-    Examples
-    --------
-    >>> sketch_delta(0.02, 100, 1.0) < sketch_delta(0.03, 100, 1.0)
-    True
     """
     k = draws / 2
     low, high = math.sqrt(gammaincinv(k, _TAIL)), math.sqrt(gammainccinv(k, _TAIL))
@@ -218,14 +192,7 @@ def sketch_delta(leverage: float, draws: int, epsilon: float) -> float:
 
 
 def sketch_epsilon(leverage: float, draws: int, delta: float) -> float:
-    """Smallest epsilon at which the sketch is (epsilon, delta)-DP, rounded up; may be 0.
-
-    Examples
-    --------
-    >>> leverage = largest_leverage(Privacy(1, 1e-5), 100)
-    >>> round(sketch_epsilon(leverage, 100, 1e-5), 6)
-    1.0
-    """
+    """Smallest epsilon at which the sketch is (epsilon, delta)-DP, rounded up; may be 0."""
     if sketch_delta(leverage, draws, 0.0) <= delta:
         return 0.0
     high = 1.0
@@ -240,11 +207,6 @@ def renyi_divergence(order: float, leverage: float, draws: int) -> float:
     """Largest Renyi divergence of an order above 1 between neighbours; infinite from order ``1 + 1/leverage`` on.
 
     ``draws/(2 (order - 1)) ln[(1 + t)/((1 - (order - 1) t)(1 + order t))]`` with ``t = leverage``.
-
-    Examples
-    --------
-    >>> round(renyi_divergence(2.0, 0.1, 1), 6)
-    0.009175
     """
     t = leverage
     if (order - 1) * t >= 1:
@@ -253,13 +215,7 @@ def renyi_divergence(order: float, leverage: float, draws: int) -> float:
 
 
 def renyi_epsilon(leverage: float, draws: int, delta: float) -> float:
-    """Epsilon that the best Renyi divergence gives at `delta` (Canonne, Kamath, Steinke 2020, Prop. 12).
-
-    Examples
-    --------
-    >>> renyi_epsilon(0.02, 100, 1e-5) > sketch_epsilon(0.02, 100, 1e-5)
-    True
-    """
+    """Epsilon that the best Renyi divergence gives at `delta` (Canonne, Kamath, Steinke 2020, Prop. 12)."""
 
     def epsilon(share: float) -> float:
         order = 1 + share / leverage

@@ -73,13 +73,8 @@ def laplace(
 
     Parameters
     ----------
-    query : Identity or SecondMoment
-        Holds the bounds.
-    privacy : Privacy
-        Its delta is not used.
-    data : array or table of shape (records, m)
-    stream, simulation
-        As for `matrixdp.release.matrix.release`.
+    query, privacy, data, stream, simulation
+        As for `matrixdp.release.matrix.release`; delta is not used.
     weight : float
         For a second moment, of which one triangle is drawn: the ratio of the noise on the diagonal to that off it,
         above 0 and at most 2. The default minimises the mean square error over the whole matrix if all features have
@@ -101,22 +96,14 @@ def laplace(
     """
     sensitivity, bound, bits, factor = _grid(query, privacy, weight)
     check_stream(stream, simulation=simulation)
-    stream = Stream() if stream is None else stream
     answer = answer_to_vector(query, query.evaluate(data, clip=True, missing="error"), weight=weight)
     steps = np.rint(np.clip(answer, -bound, bound) * factor).astype(np.int64)
-    noisy = ((steps + draw_laplace(stream, bits, steps.shape)).astype(np.float64) + 0.5) / factor
-    return MechanismRelease(
-        query=query,
-        matrix=query.finish(vector_to_answer(query, noisy, weight=weight)),
-        mechanism="Laplace",
-        privacy=privacy,
-        epsilon=privacy.epsilon,
-        delta=0.0,
-        comparison_only=False,
-        simulation=simulation,
-        std=vector_to_answer(query, np.full(steps.size, math.sqrt(2) * 2.0**bits / factor), weight=weight),
-        parameters={"scale": 2.0**bits / factor, "sensitivity": sensitivity, "weight": weight},
-    )
+    noisy = ((steps + draw_laplace(stream or Stream(), bits, steps.shape)).astype(np.float64) + 0.5) / factor
+    matrix = query.finish(vector_to_answer(query, noisy, weight=weight))
+    known: dict[str, Any] = {"comparison_only": False, "simulation": simulation}
+    known["std"] = vector_to_answer(query, np.full(steps.size, math.sqrt(2) * 2.0**bits / factor), weight=weight)
+    known["parameters"] = {"scale": 2.0**bits / factor, "sensitivity": sensitivity, "weight": weight}
+    return MechanismRelease(query, matrix, "Laplace", privacy, privacy.epsilon, 0.0, **known)
 
 
 def l1_sensitivity(query: Identity | SecondMoment, *, weight: float = BEST_WEIGHT) -> float:
@@ -179,19 +166,7 @@ def draw_laplace(stream: Stream, bits: int, shape: int | tuple[int, ...]) -> NDA
     ``0..t-1`` and kept with probability ``exp(-place/t)``, and whole counts the successes of coins of probability
     ``1/e`` before the first failure (Canonne, Kamath, Steinke 2020). A coin compares a uniform number with the
     exponential in float64, whose error is bounded; where the bound is not enough, in integer interval arithmetic with
-    as many more bits as needed. The sign is one more bit: ``floor(-E)`` is ``~floor(E)``.
-
-    Parameters
-    ----------
-    stream : Stream
-    bits : int
-        Logarithm of the scale, from 0 to 52.
-    shape : int or tuple of int
-
-    Examples
-    --------
-    >>> draw_laplace(Stream(seed=1), 40, (2, 3)).dtype
-    dtype('int64')
+    as many more bits as needed. The sign is one more bit: ``floor(-E)`` is ``~floor(E)``. `bits` is from 0 to 52.
     """
     bits = check_integer(bits, "bits", at_least=0, at_most=MAX_BITS)
     out = np.empty(shape, np.int64)

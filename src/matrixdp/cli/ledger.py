@@ -170,9 +170,12 @@ def _print_ledger(path: Location, *, as_json: bool) -> None:
     """Print the total of every data set and what is left of it."""
     with open_ledger(path) as ledger:
         facts = [_collect_facts(summary) for summary in ledger.summaries()]
-        head = ledger.head
+        head, unnoticed = ledger.head, ledger.blind_spots
     if as_json:
-        echo_json({"ledger": str(path), "datasets": facts, "head": {"entry": head.entry, "hash": head.hash}})
+        last = {"entry": head.entry, "hash": head.hash}
+        echo_json(
+            {"ledger": str(path), "datasets": facts, "head": last, **({"unnoticed": unnoticed} if unnoticed else {})}
+        )
         return
     rows = [
         [
@@ -205,6 +208,11 @@ def _print_ledger(path: Location, *, as_json: bool) -> None:
                 f"{fact['dataset']} was restored from a backup that ends at entry {fact['restored_from']}. Say what "
                 f"was spent since: matrixdp ledger settle {path} --dataset {fact['dataset']} --spent EPSILON (or --all)"
             )
+    for what in unnoticed:
+        click.echo(
+            f"This file system does not show {what}, so a total could be spent again. Keep an anchor where others "
+            "cannot change it: matrixdp release --anchor-to FILE"
+        )
 
 
 def _collect_facts(summary: Summary) -> dict[str, Any]:

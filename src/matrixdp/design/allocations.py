@@ -69,7 +69,8 @@ class BuiltInAllocation(Allocation):
 
     def to_fields(self) -> Mapping[str, Any]:
         """Rule, values and share, as JSON has them."""
-        return {"rule": self.rule, "values": getattr(self, "values", None), "share": 1.0}
+        values = getattr(self, "values", getattr(self, "important", None))
+        return {"rule": self.rule, "values": values, "share": getattr(self, "share", 1.0)}
 
 
 def noise_sides(query: MatrixQuery, variances: Floats, directions: Floats | None) -> tuple[Covariance, Covariance]:
@@ -92,6 +93,15 @@ class Optimal(BuiltInAllocation):
     values: Floats | None = None
 
     __repr__ = short_repr
+
+    def __post_init__(self) -> None:
+        if self.values is None:
+            return
+        array = to_floats(self.values, "weights")
+        if not array.size:
+            raise ParameterError("weights must be at least one number.")
+        check_magnitudes(array, "weights", largest=1e120)  # squares of magnitudes
+        object.__setattr__(self, "values", array)
 
     def weights(self, query: MatrixQuery) -> Floats:
         """Weight of each feature's variance, of shape (features,)."""
@@ -137,13 +147,7 @@ def optimal(weights: ArrayLike | None = None) -> Allocation:
         Positive, in the inverse squared units of the features. By default one over the squared range of each, so that
         noise counts relative to it (for vertices, ones).
     """
-    if weights is None:
-        return Optimal()
-    array = to_floats(weights, "weights")
-    if not array.size:
-        raise ParameterError("weights must be at least one number.")
-    check_magnitudes(array, "weights", largest=1e120)  # squares of magnitudes
-    return Optimal(array)
+    return Optimal(weights)  # type: ignore[arg-type]  # which makes them an array
 
 
 def _cost(query: MatrixQuery, directions: Floats, variances: Floats, weights: Floats) -> float:
@@ -241,10 +245,6 @@ class Binary(_SharesOfLoss):
     important: tuple[str | int, ...] | int
     share: float
 
-    def to_fields(self) -> Mapping[str, Any]:
-        """Rule, values and share, as JSON has them."""
-        return {"rule": self.rule, "values": self.important, "share": self.share}
-
     @property
     def named(self) -> bool:
         """True if features are given by name."""
@@ -252,8 +252,7 @@ class Binary(_SharesOfLoss):
 
     def theta(self, query: MatrixQuery) -> Floats:
         """Equal shares within either group."""
-        m = query.features
-        count = self.important
+        m, count = query.features, self.important
         chosen = range(count) if isinstance(count, int) else [_find(query, item) for item in count]
         marked = np.zeros(m, bool)
         for i in chosen:
@@ -276,6 +275,16 @@ class Shares(_SharesOfLoss):
     values: Floats
 
     __repr__ = short_repr
+
+    def __post_init__(self) -> None:
+        array = to_floats(self.values, "theta")
+        if array.ndim != 1 or not array.size or not (np.isfinite(array) & (array > 0)).all():
+            raise ParameterError("theta must be a vector of positive shares: noise must be added in every direction.")
+        check_magnitudes(array, "theta", remedy="give shares that are closer to each other")
+        if abs(array.sum() - 1) > 1e-9:
+            total = f"{array.sum():.12g}"
+            raise ParameterError(f"theta must sum to 1, got {total} instead; divide the shares by their sum.")
+        object.__setattr__(self, "values", array)
 
     def theta(self, query: MatrixQuery) -> Floats:
         """The shares."""
@@ -319,7 +328,7 @@ def binary(important: Sequence[str | int] | int, share: float) -> Binary:
     return Binary(important if isinstance(important, int) else tuple(important), share)
 
 
-def shares(theta: ArrayLike) -> Allocation:
+def shares(theta: ArrayLike) -> Shares:
     """Shares as given: positive, summing to one.
 
     Examples
@@ -327,7 +336,7 @@ def shares(theta: ArrayLike) -> Allocation:
     >>> shares([0.5, 0.25, 0.25]).rule
     'shares'
     """
-    return Shares(check_theta(theta))
+    return Shares(theta)  # type: ignore[arg-type]  # which makes them an array
 
 
 def parse_allocation(allocation: Any) -> Allocation:
@@ -339,17 +348,6 @@ def parse_allocation(allocation: Any) -> Allocation:
             "allocation must be uniform(), isotropic(), binary(...), shares(...), optimal(...) or 'kernel'."
         )
     return allocation
-
-
-def check_theta(theta: ArrayLike) -> Floats:
-    """Shares as floats, after a check of their signs and their sum."""
-    array = to_floats(theta, "theta")
-    if array.ndim != 1 or not array.size or not (np.isfinite(array) & (array > 0)).all():
-        raise ParameterError("theta must be a vector of positive shares: noise must be added in every direction.")
-    check_magnitudes(array, "theta", remedy="give shares that are closer to each other")
-    if abs(array.sum() - 1) > 1e-9:
-        raise ParameterError(f"theta must sum to 1, got {array.sum():.12g} instead; divide the shares by their sum.")
-    return array
 
 
 def _from_fields(rule: str, values: Any = None, share: float = 1.0) -> Allocation:

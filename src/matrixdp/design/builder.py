@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from matrixdp.checks import check_integer, check_magnitude, power_of_two
-from matrixdp.design.allocations import Allocation, Kernel, Shares, check_theta, noise_sides, parse_allocation
+from matrixdp.design.allocations import Allocation, Kernel, noise_sides, parse_allocation, shares
 from matrixdp.design.design import Design
 from matrixdp.design.grid import Grid, fit_grid
 from matrixdp.design.theorem2 import CALIBRATIONS, precision_budget
@@ -17,8 +17,9 @@ from matrixdp.errors import ParameterError, show
 from matrixdp.gdp import gdp_epsilon, share_mu
 from matrixdp.noise.covariance import Covariance, check_orthonormal
 from matrixdp.privacy import Neighbours, Privacy, check_privacy
-from matrixdp.queries import paper_query
+from matrixdp.queries import Query
 from matrixdp.queries.base import MatrixQuery, check_query
+from matrixdp.sensitivity import FrobeniusBall
 from matrixdp.sensitivity.quadratic import ENUMERATE
 from matrixdp.types import Floats
 
@@ -251,12 +252,17 @@ def unimodal(
     >>> [f"{std:.2e}" for std in design.std[1:3, 0]]
     ['2.99e+05', '7.43e+05']
     """
-    columns = check_integer(columns, "columns", at_least=1)
-    allocation = Shares(check_theta(theta))
-    shape = allocation.values.size, columns
-    query = paper_query(shape, sensitivity=sensitivity, gamma=gamma, side="rows", neighbours=neighbours)
+    allocation = shares(theta)
+    shape = len(allocation.values), check_integer(columns, "columns", at_least=1)
+    query = _paper_query(shape, sensitivity, gamma, "rows", neighbours)
     privacy = Privacy(epsilon, delta)
     return make_design(query, privacy, allocation=allocation, directions=directions, calibration=calibration)
+
+
+def _paper_query(shape: tuple[int, int], sensitivity: float, gamma: float, side: str, neighbours: str) -> Query:
+    """The paper's view of a query: its L2 sensitivity and a bound on its norm, nothing else."""
+    s2, most = check_magnitude(sensitivity, "sensitivity"), check_magnitude(gamma, "gamma")
+    return Query(shape, FrobeniusBall(s2), most, side=side, neighbours=Neighbours.parse(neighbours), gamma_bound=most)
 
 
 def equimodal(
@@ -281,9 +287,9 @@ def equimodal(
     >>> [round(float(std), 2) for std in design.noise.std[0]]
     [9.72, 20.29, 20.29, 9.72]
     """
-    allocation = Shares(check_theta(theta))
-    shape = allocation.values.size, allocation.values.size
-    query = paper_query(shape, sensitivity=sensitivity, gamma=gamma, side="both", neighbours=neighbours)
+    allocation = shares(theta)
+    m = len(allocation.values)
+    query = _paper_query((m, m), sensitivity, gamma, "both", neighbours)
     privacy = Privacy(epsilon, delta)
     return make_design(query, privacy, allocation=allocation, directions=directions, calibration=calibration)
 

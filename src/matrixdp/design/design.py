@@ -13,6 +13,7 @@ import numpy as np
 
 from matrixdp.checks import root_mean_square
 from matrixdp.design.allocations import Allocation, isotropic
+from matrixdp.design.explain import describe_in_a_line, explain, plot_design, render_design, summarise
 from matrixdp.design.grid import Grid, fit_grid, rounds_entrywise
 from matrixdp.design.public_total import adjusted_std
 from matrixdp.design.theorem2 import CALIBRATIONS
@@ -90,6 +91,11 @@ class Design(OfQuery):
         """Set the fields only: what follows from them is computed again, and must be checked again."""
         self.__dict__.update({item.name: state[item.name] for item in fields(self)})
 
+    @property
+    def _state(self) -> tuple[Any, ...]:
+        """The values of all fields."""
+        return tuple(getattr(self, item.name) for item in fields(self))
+
     @cached_property
     def entrywise(self) -> bool:
         """True if the records are rounded entry by entry, so that a release can do so block by block."""
@@ -114,16 +120,29 @@ class Design(OfQuery):
 
         The stored distance must be the one that query and noise imply, and the budget must cover it.
         """
-        _check_integrity(self)
+        if not _fits_together(self):
+            raise ParameterError("the parts of the design do not fit together; it was altered.")
+        with np.errstate(all="ignore"):
+            ideal = self.ideal_distance()
+            grid = fit_grid(self.query, self.noise, ideal.value, flat=self.flat, structure=self.structure)
+        stored = self.grid
+        # Eigenvalues differ a little between machines, and so may certified bounds for rotated noise.
+        certain = self.rowcov.directions is None and self.colcov.directions is None
+        loose = 1e-6 if certain else 1e-4
+        if (grid.bits, grid.limit) != (stored.bits, stored.limit) or not (
+            stored.distance * (1 - loose) <= grid.distance <= stored.distance * (1 + 1e-12)
+            and stored.distance <= self.mu
+            and 0 <= self.attained <= (ideal.attained if certain else ideal.value) * (1 + 1e-6)
+        ):
+            raise ParameterError("the design's guarantee does not follow from its query and its noise; it was altered.")
 
     def check_once(self) -> None:
         """`check`, unless this object, with these very fields, was checked before or comes from `make_design`.
 
         Copies made by `dataclasses.replace` or `pickle` are checked again.
         """
-        state = tuple(getattr(self, item.name) for item in fields(self))
         checked = self.__dict__.get("_checked", ())
-        if len(checked) == len(state) and all(map(operator.is_, checked, state)):
+        if checked and all(map(operator.is_, checked, self._state)):
             return
         for name in set(self.__dict__) - {item.name for item in fields(self)}:
             del self.__dict__[name]  # computed from other fields
@@ -132,7 +151,7 @@ class Design(OfQuery):
 
     def mark_checked(self) -> None:
         """Note that the design needs no check as long as its fields stay as they are."""
-        self.__dict__["_checked"] = tuple(getattr(self, item.name) for item in fields(self))
+        self.__dict__["_checked"] = self._state
 
     @cached_property
     def mu(self) -> float:
@@ -290,51 +309,14 @@ class Design(OfQuery):
         records = getattr(self.query, "records", None)
         if records is not None and not simulation:
             warn_large_delta(self.privacy, records)
-        account: dict[str, Any] = {
-            "ledger": ledger,
-            "dataset": dataset,
-            "request": request,
-            "allowance": allowance,
-        }
+        account: dict[str, Any] = {"ledger": ledger, "dataset": dataset, "request": request, "allowance": allowance}
         return release(self, data, clip=clip, missing=missing, stream=stream, simulation=simulation, **account)
 
-    def explain(self) -> str:
-        """The design in words, compared with isotropic noise and with the other calibrations.
-
-        The comparisons make further designs; `str(design)` is the same text without them.
-        """
-        from matrixdp.design.explain import explain
-
-        return explain(self)
-
-    def plot(self, pair: tuple[str | int, str | int] | None = None, *, ax: Any = None) -> Any:
-        """Heat map of the predicted standard deviations; returns matplotlib axes.
-
-        Parameters
-        ----------
-        pair : two names or numbers of features, optional
-            Draw ellipses in their place that contain 95 % of the noise in these features, for this design and for
-            i.i.d. noise with the same guarantee.
-        ax : matplotlib axes, optional
-        """
-        from matrixdp.design.explain import plot_design
-
-        return plot_design(self, pair, ax=ax)
-
-    def _repr_html_(self) -> str:
-        from matrixdp.design.explain import render_design
-
-        return render_design(self)
-
-    def __repr__(self) -> str:
-        from matrixdp.design.explain import describe_in_a_line
-
-        return describe_in_a_line(self)
-
-    def __str__(self) -> str:
-        from matrixdp.design.explain import summarise
-
-        return summarise(self)
+    explain = explain
+    plot = plot_design
+    _repr_html_ = render_design
+    __repr__ = describe_in_a_line
+    __str__ = summarise
 
 
 def check_design(design: Any) -> None:
@@ -353,43 +335,11 @@ def _flat_std(query: MatrixQuery, noise: MatrixGaussian) -> Floats:
     return np.asarray(np.sqrt((own + own.T + 2 * np.einsum("ijji->ij", covariance)) / 4))
 
 
-def _check_integrity(design: Design) -> None:
-    """Raise a `ParameterError` unless the stored distance follows from query and noise, and the budget covers it."""
-    if not _fits_together(design):
-        raise ParameterError("the parts of the design do not fit together; it was altered.")
-    with np.errstate(all="ignore"):
-        ideal = design.ideal_distance()
-        grid = fit_grid(design.query, design.noise, ideal.value, flat=design.flat, structure=design.structure)
-    stored = design.grid
-    # Eigenvalues differ a little between machines, and so may certified bounds for rotated noise.
-    certain = design.rowcov.directions is None and design.colcov.directions is None
-    loose = 1e-6 if certain else 1e-4
-    if (grid.bits, grid.limit) != (stored.bits, stored.limit) or not (
-        stored.distance * (1 - loose) <= grid.distance <= stored.distance * (1 + 1e-12)
-        and stored.distance <= design.mu
-        and 0 <= design.attained <= (ideal.attained if certain else ideal.value) * (1 + 1e-6)
-    ):
-        raise ParameterError("the design's guarantee does not follow from its query and its noise; it was altered.")
-
-
 def _fits_together(design: Design) -> bool:
     """True if all fields have their types, and the covariances have the size of the answer."""
-    number = int | float
-    kinds: tuple[Any, ...] = (
-        MatrixQuery,
-        Privacy,
-        number,
-        str,
-        Allocation,
-        Covariance,
-        Covariance,
-        Grid,
-        number,
-        bool,
-        NoiseStructure | None,
-    )
-    values = [getattr(design, item.name) for item in fields(design)]
-    matching = all(isinstance(value, kind) for value, kind in zip(values, kinds, strict=True))
+    first: tuple[Any, ...] = (MatrixQuery, Privacy, int | float, str, Allocation, Covariance, Covariance)
+    kinds = (*first, Grid, int | float, bool, NoiseStructure | None)
+    matching = all(isinstance(value, kind) for value, kind in zip(design._state, kinds, strict=True))
     if not matching or design.calibration not in CALIBRATIONS:
         return False
     height, width = design.query.shape

@@ -68,9 +68,8 @@ class ErrorCurve:
         columns = zip(self.epsilons, self.rmse, self.median_std, self.relative_error, strict=True)
         rows = [[format_number(x, 4) for x in row] for row in columns]
         head = ("epsilon", "root mean square", "median std", "share of the largest value possible")
-        note = render_note(
-            f"standard deviations of the noise, at delta {self.design.privacy.delta:.3g}; no data were used"
-        )
+        delta = self.design.privacy.delta
+        note = render_note(f"standard deviations of the noise, at delta {delta:.3g}; no data were used")
         return render_card("Predicted error against epsilon", render_table(head, rows), note)
 
 
@@ -101,24 +100,12 @@ def error_curve(design: Design, epsilons: ArrayLike | None = None) -> ErrorCurve
     if given.ndim != 1 or not given.size:
         raise ParameterError(f"epsilons must be a vector of at least one number, got shape {given.shape} instead.")
     points = np.unique(given)
-    found = [_change_epsilon(design, float(epsilon)) for epsilon in points]
-    return ErrorCurve(
-        design,
-        points,
-        np.array([one.rmse for one in found]),
-        np.array([_median_std(one) for one in found]),
-        np.array([one.relative_error for one in found]),
-    )
+    others = [Privacy(float(epsilon), design.privacy.delta) for epsilon in points]
+    found = [design if privacy == design.privacy else design.remade(privacy=privacy) for privacy in others]
+    errors = np.array([(one.rmse, _median_std(one), one.relative_error) for one in found])
+    return ErrorCurve(design, points, *errors.T)
 
 
 def _median_std(design: Design) -> float:
     std = design.std[:1] if design.std.strides[0] == 0 else design.std  # rows that are alike are taken once
     return float(np.median(std[std > 0]))
-
-
-def _change_epsilon(design: Design, epsilon: float) -> Design:
-    """The same design at another epsilon."""
-    privacy = Privacy(epsilon, design.privacy.delta)
-    if privacy == design.privacy:
-        return design
-    return design.remade(privacy=privacy)

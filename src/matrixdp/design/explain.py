@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from matrixdp.design.design import Design
 from matrixdp.design.noise_ellipse import describe_numbers, feature_names, outline_ellipse, pair_covariance
 from matrixdp.display import Numbers, render_card, render_facts, render_numbers
 from matrixdp.errors import ParameterError, show
@@ -15,6 +14,9 @@ from matrixdp.noise.edges import EdgeNoise
 from matrixdp.noise.structure import Squares
 from matrixdp.plots import MOST_SIDE, plot_matrix, plot_outlines
 from matrixdp.types import Floats
+
+if TYPE_CHECKING:
+    from matrixdp.design.design import Design
 
 _ROWS = 8
 _MOST_ENTRIES = 1_000_000  # of an answer whose noise is computed for one line
@@ -26,7 +28,10 @@ def summarise(design: Design) -> str:
 
 
 def explain(design: Design) -> str:
-    """The same, compared with isotropic noise and with the other calibrations, for which further designs are made."""
+    """The design in words, compared with isotropic noise and with the other calibrations.
+
+    The comparisons make further designs; `str(design)` is the same text without them.
+    """
     facts = {**dict(list_facts(design)), "calibration": design.calibration + _others(design)}
     last = [("gain", _gain(design)), ("limit", compare_to_limit(design))]
     return "\n".join([describe_subject(design), *_lines(facts.items()), *_table(design, compare=True), *_lines(last)])
@@ -59,7 +64,7 @@ def describe_in_a_line(design: Design) -> str:
 
 def list_facts(design: Design) -> list[tuple[str, str]]:
     """Facts about a design, each with its name."""
-    query, privacy = design.query, design.privacy
+    query, privacy, total = design.query, design.privacy, design.query.total
     return [
         (
             "guarantee",
@@ -76,14 +81,9 @@ def list_facts(design: Design) -> list[tuple[str, str]]:
             f"std {_range(design.std[design.std > 0])}, root mean square {design.rmse:.4g}; "
             f"{design.relative_error:.2g} of the largest value possible",
         ),
-        *_total(design),
+        *([] if total is None else [("total", f"public: noisy entries are adjusted to sum to {total:,.12g}")]),
         ("directions", f"{_directions(design)}, allocation {design.allocation.rule}"),
     ]
-
-
-def _total(design: Design) -> list[tuple[str, str]]:
-    total = design.query.total
-    return [] if total is None else [("total", f"public: noisy entries are adjusted to sum to {total:,.12g}")]
 
 
 def _lines(facts: Iterable[tuple[str, str]]) -> list[str]:
@@ -173,14 +173,24 @@ def render_design(design: Design) -> str:
 
 
 def plot_design(design: Design, pair: tuple[str | int, str | int] | None = None, *, ax: Any = None) -> Any:
-    """Heat map of the predicted standard deviations, or the noise ellipses of two features; `Design.plot` has more."""
+    """Heat map of the predicted standard deviations; returns matplotlib axes.
+
+    Parameters
+    ----------
+    pair : two names or numbers of features, optional
+        Draw ellipses in their place that contain 95 % of the noise in these features, for this design and for i.i.d.
+        noise with the same guarantee.
+    ax : matplotlib axes, optional
+    """
     if pair is None:
         shown = _named_std(design)
         scale = np.broadcast_to(design.query.magnitude, design.query.shape)[: len(shown.rows)]
         shade = shown.value[:MOST_SIDE, :MOST_SIDE] / scale[:MOST_SIDE, :MOST_SIDE]
         return plot_matrix(shown, shade=shade, legend="share of the largest value possible", title="noise std", ax=ax)
     names = feature_names(design.query)
-    first, second = (_index(names, feature) for feature in _check_pair(pair))
+    if not isinstance(pair, tuple | list) or len(pair) != 2 or pair[0] == pair[1]:
+        raise ParameterError("pair must be two different features, by name or number.")
+    first, second = (_index(names, feature) for feature in pair)
     outlines = {
         "this design": outline_ellipse(pair_covariance(design, first, second)),
         "i.i.d. noise, same guarantee": outline_ellipse(pair_covariance(design.isotropic, first, second)),
@@ -195,12 +205,6 @@ def _named_std(design: Design) -> Numbers:
     if len(rows) > 1 and design.std.strides[0] == 0:
         return Numbers(design.std[:1], None, ("each row",), columns)
     return Numbers(design.std, None, rows, columns)
-
-
-def _check_pair(pair: Any) -> tuple[Any, Any]:
-    if not isinstance(pair, tuple | list) or len(pair) != 2 or pair[0] == pair[1]:
-        raise ParameterError("pair must be two different features, by name or number.")
-    return pair[0], pair[1]
 
 
 def _index(names: tuple[str, ...], feature: Any) -> int:

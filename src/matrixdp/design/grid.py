@@ -14,7 +14,7 @@ from typing import TypeGuard
 import numpy as np
 
 from matrixdp.errors import ParameterError
-from matrixdp.noise.matrix import MatrixGaussian
+from matrixdp.noise.matrix import MatrixGaussian, apply_factors
 from matrixdp.noise.structure import NoiseStructure
 from matrixdp.queries import Identity, MatrixQuery
 from matrixdp.serialise import builtin_kind
@@ -69,7 +69,7 @@ def fit_grid(
     limit = math.ceil(largest * (1 + 1e-12) * 2.0**bits) + 1
     if rounds_entrywise(query, noise):
         steps = [2 * int(k) for k in query.row_limits(column_factors(noise, bits))]
-        squares = query.changed_rows * sum(k * k for k in steps)
+        squares = query.rows_of_person * sum(k * k for k in steps)
         distance = math.nextafter(math.sqrt(squares) * (1 + _EPS), math.inf)
         return Grid(bits, limit, max(distance, 1.0) * 2.0**-bits)  # a step even where all records round to zero
     product = _gamma(0 if is_diagonal(left) else m) + _gamma(0 if is_diagonal(right) else n)
@@ -101,16 +101,9 @@ def _whitened_magnitude(query: MatrixQuery, left: Factor, right: Factor, shape: 
         bound = np.broadcast_to(bound, query.shape).reshape(shape)
     rows_alike = bound.shape[0] == 1 and not isinstance(left, np.ndarray)
     bound = np.broadcast_to(bound, (1 if rows_alike else shape[0], shape[1]))
-    values = bound * right if is_diagonal(right) else bound @ np.abs(right).T
-    values = _from_left(np.abs(left), values)
+    values = apply_factors(np.abs(left), bound, np.abs(right))
     norm = math.sqrt(float(np.square(values).sum()) * (shape[0] if rows_alike else 1))
     return float(values.max()) * math.sqrt(2), norm * (1 + 1e-9)
-
-
-def _from_left(left: Factor, values: Floats) -> Floats:
-    if not isinstance(left, np.ndarray):
-        return values * left
-    return left @ values if left.ndim == 2 else values * left[:, None]
 
 
 def _gamma(k: int) -> float:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from matrixdp.design.design import Design
 from matrixdp.design.public_total import adjusted_covariance
 from matrixdp.errors import ParameterError
 from matrixdp.noise.edges import EdgeNoise
 from matrixdp.noise.structure import Squares
 from matrixdp.queries import MatrixQuery, Moments
 from matrixdp.types import Floats
+
+if TYPE_CHECKING:
+    from matrixdp.design.design import Design
 
 REACH = math.sqrt(-2 * math.log(0.05))  # radius of the disc that holds 95 % of a standard normal pair
 

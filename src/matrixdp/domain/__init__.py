@@ -1,7 +1,6 @@
 """The public domain of a record: bounds of numbers, levels of categories, clipping, and rounding to a grid."""
 
-from matrixdp.domain.bounds import Bounds, check_bounds
-from matrixdp.domain.clipping import Rescaling, check_missing, square_lengths
+from matrixdp.domain.bounds import Bounds, Rescaling, check_bounds, check_missing, square_lengths
 from matrixdp.domain.columns import Category, Columns, Number, YesNo
 from matrixdp.domain.person import Person
 

@@ -25,7 +25,6 @@ from matrixdp.estimators.inputs import (
     SPARSE,
     NotNumbersError,
     check_array,
-    check_same_length,
     check_targets_apart,
     is_read_in_parts,
     joint_bounds,
@@ -35,7 +34,7 @@ from matrixdp.estimators.inputs import (
 from matrixdp.estimators.table_fit import TableFit, fit_table
 from matrixdp.ledger.location import PostgresURL, parse_location
 from matrixdp.noise import Stream
-from matrixdp.privacy import Privacy, describe_guarantee
+from matrixdp.privacy import Neighbours, Privacy, describe_guarantee
 from matrixdp.records import Blocks, Records, as_records, choose_columns, require_rereadable, with_ids
 from matrixdp.records.expanded_columns import ExpandBlock, ExpandedColumns, ExpandedRecords, read_table
 from matrixdp.records.records import MappedRecords
@@ -203,18 +202,18 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         self.privacy_, self.neighbours_, self.mu_ = spent.privacy, spent.neighbours, spent.mu
         self.unit_, self.steps_, self.simulation_ = spent.unit, steps, spent.simulation
 
-    def _validate_features(self, X: Any, **options: Any) -> Any:
+    def _validate_features(self, X: Any, *, reset: bool = True) -> Any:
         """Validated features; sparse input, text, NaN and infinities are errors, which show no private value.
 
         A fit does not look for NaN and infinities here: they are found when the records are rounded to their grid.
         """
         box = self._box()
         if is_on_device(X):
-            if options.get("reset", True):
-                return self._validate_on_device(X, options)
+            if reset:
+                return self._validate_on_device(X)
             X = load_cupy().asnumpy(to_device_array(X))
         if is_read_in_parts(X):
-            return self._validate_parts(X, reset=options.get("reset", True))
+            return self._validate_parts(X, reset=reset)
         if hasattr(X, "toarray"):
             raise NotNumbersError(SPARSE)
         if self.person is not None and self.person in getattr(X, "columns", ()):
@@ -222,15 +221,13 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         if isinstance(box, Bounds) and box.names is not None and hasattr(X, "columns"):
             X = X[choose_columns(list(X.columns), box.size, box.names)]
         check_array(X, dimensions=2)
-        check_array(options.get("y"))
-        check_same_length(X, options.get("y"))
         X = to_numbers(np.asarray(X) if isinstance(X, np.memmap) else X)
-        if "y" in options:
-            options["y"] = to_numbers(options["y"])
-        finite = not options.get("reset", True)
+        # Where the number of records is private, there may be none: an error would reveal it at no cost.
+        least = 0 if reset and Neighbours.parse(self.neighbours) is Neighbours.ADD_REMOVE else 1
+        options = {"reset": reset, "ensure_all_finite": not reset, "ensure_min_samples": least}
         try:
             with np.errstate(all="ignore"):  # a warning would reveal something about private data
-                return validate_data(self, X, dtype=np.float64, ensure_all_finite=finite, **options)
+                return validate_data(self, X, dtype=np.float64, **options)
         except ValueError as error:
             quotes = any(mark in str(error) for mark in ("could not convert", "array=", "["))
             if "feature names" in str(error) or not quotes:  # all others may quote the data
@@ -239,20 +236,13 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
             pass
         raise NotNumbersError(NOT_NUMBERS)
 
-    def _validate_on_device(self, X: Any, options: dict[str, Any]) -> Any:
-        """Features, and targets if there are any, on a GPU, where a fit sums them."""
+    def _validate_on_device(self, X: Any) -> Any:
+        """Features on a GPU, where a fit sums them."""
         array = to_device_array(X)
         if array.ndim != 2 or array.dtype.kind not in "biuf":
             raise NotNumbersError("X must be an array of real numbers of shape (records, features).")
         self._set_features(array.shape[1], None)
-        if "y" not in options:
-            return array
-        y = options["y"]
-        targets = to_device_array(y) if is_on_device(y) else load_cupy().asarray(to_numbers(y))
-        if targets.ndim not in (1, 2) or targets.dtype.kind not in "biuf":
-            raise NotNumbersError("y must be an array of real numbers of shape (records,) or (records, targets).")
-        check_same_length(array, targets)
-        return array, targets
+        return array
 
     def _read_ids(self, X: Any) -> Any:
         """The ids of the rows of X in memory; None without a person, and where X is read in parts."""
@@ -371,7 +361,7 @@ class MomentEstimator(PrivateEstimator):
             box = self._feature_bounds()
             bounds = box if last is None else joint_bounds(box, last.bounds, names if outside else None)
             if last is not None and last.columns.categories:
-                values = last.apply(table, np.asarray, fill=None)
+                values = ExpandBlock((last,))(table)
             return self._fit_moment(
                 X if outside else np.column_stack([X, values]), bounds, aim, ids=ids, targets=targets
             )

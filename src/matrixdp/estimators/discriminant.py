@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -149,25 +149,14 @@ def _solve(moment: PrivateMoment | TableFit, features: int) -> LinearDiscriminan
     return solve_discriminant(joint, features, fitted.mean_std[features:], learned=fitted.learned)
 
 
-@dataclass(frozen=True, eq=False)
-class LinearDiscriminant:
-    """Scores ``coefficients @ x + intercepts`` of the classes, and what they follow from; all in the data's units.
+class LinearDiscriminant(NamedTuple):
+    """Scores ``coefficients @ x + intercepts`` of the classes, and what they follow from; all in the data's units."""
 
-    Attributes
-    ----------
-    coefficients : float64 array of shape (classes, m)
-    intercepts : float64 array of shape (classes,)
-    means : float64 array of shape (classes, m)
-    covariance : float64 array of shape (m, m)
-        Within the classes; positive semidefinite.
-    priors : float64 array of shape (classes,)
-    """
-
-    coefficients: Floats
-    intercepts: Floats
-    means: Floats
-    covariance: Floats
-    priors: Floats
+    coefficients: Floats  # of shape (classes, m)
+    intercepts: Floats  # of shape (classes,)
+    means: Floats  # of shape (classes, m)
+    covariance: Floats  # of shape (m, m), within the classes; positive semidefinite
+    priors: Floats  # of shape (classes,)
 
 
 def solve_discriminant(
@@ -180,15 +169,9 @@ def solve_discriminant(
     (I - P M' S^-1 M)^-1``. B is a posterior mean, so that directions that noise hides get no weight, and where it hides
     all of them the largest class is predicted. Without noise this is the usual discriminant analysis.
 
-    Parameters
-    ----------
-    joint : JointMoment
-        Its last columns are the indicators of all classes, or of the second class where there are two.
-    features : int
-    share_std : float64 array
-        Standard deviation of the noise in the mean of each indicator, scaled as `joint`.
-    learned : bool
-        Whether the covariance can be used; without it all coefficients are zero.
+    The last columns of `joint` are the indicators of all classes, or of the second class where there are two;
+    `share_std` are standard deviations of the noise in their means, scaled as `joint`. Where the covariance was not
+    `learned`, all coefficients are zero.
     """
     m, half = features, joint.half[:features]
     slopes = np.array([one.coefficients for one in joint.regress(m)]) if learned else np.zeros((share_std.size, m))
@@ -218,13 +201,8 @@ def solve_discriminant(
     covariance = nearest_of_same_trace(total - (apart.T * priors) @ apart)
     coefficients = coefficients / half
     intercepts = np.log(priors) - lengths / 2 - coefficients @ joint.location[:m]
-    return LinearDiscriminant(
-        coefficients,
-        intercepts,
-        joint.middle[:m] + half * means,
-        covariance * np.multiply.outer(half, half),
-        priors,
-    )
+    units = np.multiply.outer(half, half)
+    return LinearDiscriminant(coefficients, intercepts, joint.middle[:m] + half * means, covariance * units, priors)
 
 
 def parse_classes(classes: Any, y: Any, *, simulation: bool) -> NDArray[Any]:

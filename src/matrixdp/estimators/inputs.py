@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from matrixdp.device import is_on_device, load_cupy, to_device_array
 from matrixdp.domain.bounds import Bounds
 from matrixdp.errors import DataError, ParameterError, show
 from matrixdp.records import is_out_of_core, read_numbers
@@ -84,13 +85,7 @@ def check_transformed(X: Any, columns: int) -> Floats:
 
 
 def parse_bounds(bounds: Any, size: int, name: str) -> Bounds:
-    """Bounds of `size` features, from `Bounds` or from a pair of numbers or vectors.
-
-    Examples
-    --------
-    >>> parse_bounds((0, 10), 2, "bounds").upper.tolist()
-    [10.0, 10.0]
-    """
+    """Bounds of `size` features, from `Bounds` or from a pair of numbers or vectors."""
     if bounds is None:
         raise ParameterError(
             f"{name} must be given, as Bounds(lower, upper) or a pair (lower, upper): "
@@ -107,21 +102,14 @@ def parse_bounds(bounds: Any, size: int, name: str) -> Bounds:
         try:
             return Bounds(lower, upper)
         except ParameterError as error:
-            message = f"{name}: {error}"
-        raise ParameterError(message)
+            raise error.within(name) from None
     if bounds.size != size:
         raise ParameterError(f"{name} must be for {size} features, as the data have, got {bounds.size} instead.")
     return bounds
 
 
 def parse_target_names(y: Any, *, one: str = "") -> tuple[str, ...]:
-    """Names of the target columns, where records are read in parts; where there must be one, `one` says of what.
-
-    Examples
-    --------
-    >>> parse_target_names("income"), parse_target_names(["income", "age"])
-    (('income',), ('income', 'age'))
-    """
+    """Names of the target columns, where records are read in parts; where there must be one, `one` says of what."""
     names = (y,) if isinstance(y, str) else tuple(y) if isinstance(y, list | tuple) else ()
     if not names or not all(isinstance(name, str) for name in names):
         raise ParameterError("y must be the name of the target's column, or a list of names, as X is not in memory.")
@@ -130,10 +118,16 @@ def parse_target_names(y: Any, *, one: str = "") -> tuple[str, ...]:
     return names
 
 
-def read_targets(y: Any) -> Floats:
-    """Targets in memory as an array of shape (n,) or (n, targets)."""
+def read_targets(y: Any, X: Any) -> Any:
+    """Targets in memory as an array of shape (n,) or (n, targets), on the device of the features X."""
     if y is None:
         raise DataError("the estimator requires y to be passed, but the target y is None.")
+    check_same_length(X, y)
+    if is_on_device(X):
+        targets = to_device_array(y) if is_on_device(y) else load_cupy().asarray(to_numbers(y))
+        if targets.ndim not in (1, 2) or targets.dtype.kind not in "biuf":
+            raise NotNumbersError("y must be an array of real numbers of shape (records,) or (records, targets).")
+        return targets
     check_array(y)
     found = to_numbers(y.to_numpy() if hasattr(y, "to_numpy") else y)
     if found.ndim not in (1, 2) or 0 in found.shape[1:]:

@@ -7,18 +7,18 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from matrixdp.adaptive.fourier import FeatureMap, FourierFeatures
 from matrixdp.adaptive.regression import hidden_std, joint_moment, regression_std, solve_regression
 from matrixdp.answers.models import hide_undetermined
 from matrixdp.checks import check_integer, check_number
+from matrixdp.device import is_on_device
 from matrixdp.display import interval
 from matrixdp.domain.columns import Columns, Number
 from matrixdp.errors import ParameterError
 from matrixdp.estimators.base import MomentEstimator
 from matrixdp.estimators.inputs import (
-    check_same_length,
     is_read_in_parts,
     joint_bounds,
     parse_bounds,
@@ -84,15 +84,13 @@ class PrivateRidge(MultiOutputMixin, RegressorMixin, MomentEstimator):  # type: 
         alpha = check_number(self.alpha, "alpha", at_least=0)
         features, ids = self._expanded(reference=True), self._read_ids(X)
         values: Any = None
-        if is_read_in_parts(X):
-            X, names = self._validate_features(X) if features is None else X, parse_target_names(y)
+        in_parts = is_read_in_parts(X)
+        X = self._validate_features(X) if features is None else X
+        if in_parts:
+            names = parse_target_names(y)
             single = len(names) == 1
         else:
-            if features is None:
-                X, y = self._validate_features(X, y=y, multi_output=True, y_numeric=True)
-            else:
-                y = read_targets(y)
-                check_same_length(X, y)
+            y = read_targets(y, X)
             single = y.ndim == 1
             values = y[:, None] if single else y
             used = () if features is None else features.columns.names
@@ -236,10 +234,12 @@ class PrivateKernelRidge(RegressorMixin, MomentEstimator):  # type: ignore[misc]
         in_parts, ids = is_read_in_parts(X), self._read_ids(X)
         if in_parts and self.person is not None:
             raise ParameterError("person must be left out for records outside of memory. Give X as a data frame.")
+        X = self._validate_features(X)
         if in_parts:
-            X, names = self._validate_features(X), parse_target_names(y, one="target")
+            names = parse_target_names(y, one="target")
         else:
-            X, y = self._validate_features(X, y=y, y_numeric=True)
+            y = read_targets(y, X)
+            y = y if is_on_device(y) else column_or_1d(y, warn=True)
         alpha = check_number(self.alpha, "alpha", at_least=0)
         features = self._fourier_features()
         target_bounds = parse_bounds(self.target_bounds, 1, "target_bounds")

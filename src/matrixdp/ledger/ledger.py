@@ -175,6 +175,11 @@ class Ledger:
         with self._store.reading() as journal:
             return journal.head()
 
+    @property
+    def blind_spots(self) -> list[str]:
+        """What could be done to the ledger's file and would not be noticed here; nothing, if there is an anchor."""
+        return self._store.find_blind_spots() if self._anchor is None else []
+
     def register(
         self,
         dataset: str,

@@ -1,76 +1,172 @@
-"""The place of a ledger's file: the file itself, its directory and its name.
+"""The place of a ledger's file, and what shows that an old copy took its place.
 
 SQLite finds the journal of an interrupted transaction by the name of the file. If a file were written under two names,
 or moved without its journal, a journal could be missed, or undo entries that were written since. So a ledger records
-the one place at which it is written, and other places only read it.
+the one place at which it is written, and other places only read it. Its records are
 
-A second record, the mark, is not in the file but on it: an extended attribute with the number and hash of the last
-entry. A copy of the file has none, and an old copy that is written over the file leaves it in place.
+- the identity of the file: its inode, when the inode was made, and its file system. The numbers of inodes are used
+  again as soon as a file is removed, and on other disks; the times are not;
+- the inode of its directory, and its name there;
+- its marks. They are not in the file but on it and on its directory: extended attributes with the number and hash of
+  the last entry. An old copy that is written over the file leaves the mark on the file, or, if it brings attributes of
+  its own (``cp -a``), the one on the directory. A mark that the ledger has recorded must be there.
+
+The file is never opened here: closing it would release all locks that SQLite holds on it in this process.
 """
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
+import json
 import os
 import sqlite3
-from dataclasses import dataclass
+import struct
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from matrixdp.errors import LedgerError
+from matrixdp.ledger.entries import sha256
 from matrixdp.ledger.values import Head
 
-_MARK = "user.matrixdp.head"
+try:
+    import fcntl
+except ImportError:  # Windows, where there are no extended attributes, either
+    fcntl = None  # type: ignore[assignment]
+
+_LOCK_WAIT = 1.0  # seconds for the lock of a directory, which is held for a few system calls
+_BIRTH_TIME, _BIRTH_PLACE = 0x800, 80  # STATX_BTIME, and where it is in the structure of statx
+_CURRENT_FOLDER = -100  # AT_FDCWD
+# Numbers of file systems, as statfs gives them.
+_NETWORK = {
+    0x6969: "NFS",
+    0x517B: "SMB",
+    0xFF534D42: "SMB (CIFS)",
+    0xFE534D42: "SMB",
+    0x5346414F: "AFS",
+    0x73757245: "Coda",
+    0x564C: "NCP",
+}
+_STABLE = {0xEF53: "ext4", 0x9123683E: "btrfs"}  # their ids are stored on the disk, and stay when it is mounted again
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a file is: inodes of the file and its directory, and its name there. `path` is for messages only.
+    """Where a file is: its identity, the inode of its directory, its name there, and its marks. `path` is for messages.
 
     Devices are left out, since their numbers may change when a computer is started again.
     """
 
-    file: str
+    identity: Mapping[str, str]
     directory: str
     name: str
     path: str
+    marks: frozenset[str] = field(default=frozenset())
+
+    def holds(self, other: Place) -> bool:
+        """Whether `other` is the same file, as far as it was recorded here."""
+        return all(other.identity.get(name) == value for name, value in self.identity.items())
 
     def matches(self, other: Place) -> bool:
-        """Whether both are the same place."""
-        return (self.file, self.directory, self.name) == (other.file, other.directory, other.name)
+        """Whether `other` is the same file at the same place."""
+        return self.holds(other) and (self.directory, self.name) == (other.directory, other.name)
 
 
-def find_place(path: Path, file: Path | None = None) -> Place:
-    """The place of the file at `path`, or of the file at `file` once it is moved to `path`. Links are followed."""
+def find_place(path: Path, file: Path | None = None, first: str | None = None) -> Place:
+    """The place of the file at `path`, or of the file at `file` once it is moved to `path`. Links are followed.
+
+    With the hash of the ledger's `first` entry, the place has the marks of this ledger.
+    """
     real = Path(os.path.realpath(path))
     try:
-        inode, directory = (real if file is None else file).stat().st_ino, real.parent.stat().st_ino
+        identity, directory = find_identity(real if file is None else file), real.parent.stat().st_ino
     except OSError as error:
         raise LedgerError(f"{path} cannot be found: {error.strerror}. Nothing was charged.") from None
-    return Place(str(inode), str(directory), _as_text(real.name), _as_text(str(real)))
+    marks = frozenset() if first is None else frozenset(read_marks(path, first))
+    return Place(identity, str(directory), _as_text(real.name), _as_text(str(real)), marks)
+
+
+def find_identity(path: Path) -> dict[str, str]:
+    """What tells the file from those that had or will have the number of its inode."""
+    found = {"inode": str(path.stat().st_ino)}
+    born = find_birth_time(path)
+    if born is not None:
+        found["born"] = str(born)
+    if (born is None or find_file_system(path) in _STABLE) and hasattr(os, "statvfs"):
+        found["system"] = f"{os.statvfs(path).f_fsid:x}"
+    return found
+
+
+def find_birth_time(path: Path) -> int | None:
+    """When the file's inode was made, in nanoseconds; None if the system does not say."""
+    found = path.stat()
+    for name, unit in (("st_birthtime_ns", 1), ("st_birthtime", 10**9)):  # outside of Linux
+        if hasattr(found, name):
+            return int(getattr(found, name) * unit)
+    buffer = _ask_libc("statx", _CURRENT_FOLDER, os.fsencode(path), 0, _BIRTH_TIME)
+    if buffer is None or not struct.unpack_from("I", buffer)[0] & _BIRTH_TIME:
+        return None
+    seconds, nanoseconds = struct.unpack_from("qI", buffer, _BIRTH_PLACE)
+    return int(10**9 * seconds + nanoseconds)
+
+
+def find_file_system(path: Path) -> int | None:
+    """The number of the kind of the file system, as statfs gives it; None if the system does not say."""
+    buffer = _ask_libc("statfs", os.fsencode(path))
+    return None if buffer is None else int(struct.unpack_from("l", buffer)[0] & 0xFFFFFFFF)
+
+
+def _ask_libc(name: str, *arguments: int | bytes) -> bytes | None:
+    """The structure that a function of the C library fills; None if there is no such function, or it fails."""
+    if not sys.platform.startswith("linux"):
+        return None
+    buffer = ctypes.create_string_buffer(512)
+    with contextlib.suppress(OSError, AttributeError):
+        if getattr(ctypes.CDLL(None), name)(*arguments, buffer) == 0:
+            return buffer.raw
+    return None
+
+
+def require_local(path: Path) -> None:
+    """Raise a `LedgerError` if the file would be on a network file system, whose locks may not exclude writers."""
+    kind = _NETWORK.get(find_file_system(path.parent) or 0)
+    if kind is not None:
+        raise LedgerError(
+            f"{path} is on a network file system ({kind}), where two writers may not exclude each other, and charges "
+            "would be lost. Nothing was charged. Use a ledger in PostgreSQL: postgresql://USER@HOST/DATABASE. A file "
+            "that is there already: move it to a local disk, confirm that with matrixdp ledger moved, and copy it to "
+            "PostgreSQL with matrixdp ledger copy."
+        )
 
 
 def read_place(connection: sqlite3.Connection) -> Place:
-    """The place that the ledger recorded."""
-    return Place(*map(str, connection.execute("SELECT file, directory, name, path FROM place").fetchone()))
+    """The place that the ledger recorded; earlier versions recorded of the file only its inode."""
+    row = connection.execute("SELECT file, directory, name, path FROM place").fetchone()
+    file, directory, name, path = map(str, row)
+    identity = {"inode": file} if file.isdecimal() else json.loads(file)
+    marks = frozenset(identity.pop("marks", "").split())
+    return Place(identity, directory, name, path, marks)
 
 
 def write_place(connection: sqlite3.Connection, place: Place) -> None:
     """Record the place at which the ledger is written from now on."""
-    values = (place.file, place.directory, place.name, place.path)
+    file = json.dumps({**place.identity, "marks": " ".join(sorted(place.marks))})
+    values = (file, place.directory, place.name, place.path)
     connection.execute("INSERT OR REPLACE INTO place VALUES (1, ?, ?, ?, ?)", values)
 
 
 def peek_place(path: Path) -> Place | None:
     """The place that the ledger recorded, read without using a journal; None if it cannot be read or has none."""
-    with contextlib.suppress(sqlite3.Error, TypeError), contextlib.closing(connect_immutable(path)) as connection:
-        return read_place(connection)
+    with contextlib.suppress(sqlite3.Error, TypeError, ValueError):
+        # The file alone is read: no journal, no log, no locks.
+        uri = f"{path.as_uri()}?mode=ro&immutable=1"
+        connected = sqlite3.connect(uri, isolation_level=None, check_same_thread=False, uri=True)
+        with contextlib.closing(connected) as connection:
+            return read_place(connection)
     return None
-
-
-def connect_immutable(path: Path) -> sqlite3.Connection:
-    """A connection that reads the file alone: no journal, no log, no locks."""
-    uri = f"{path.as_uri()}?mode=ro&immutable=1"
-    return sqlite3.connect(uri, isolation_level=None, check_same_thread=False, uri=True)
 
 
 def find_leftovers(path: Path) -> list[Path]:
@@ -87,30 +183,40 @@ def require_own_journal(path: Path) -> None:
     """
     journal = Path(f"{os.path.realpath(path)}-journal")
     with contextlib.suppress(FileNotFoundError):
-        if journal.stat().st_size > 0 and (recorded := peek_place(path)) is not None:
-            here = find_place(path)
-            if not recorded.matches(here):
-                raise LedgerError(
-                    f"{journal} was left by an interrupted write, but {path} has been written as {recorded.path} "
-                    "since. Nothing was read or charged. Remove that journal."
-                )
+        recorded = peek_place(path) if journal.stat().st_size > 0 else None
+        if recorded is not None and not recorded.matches(find_place(path)):
+            raise LedgerError(
+                f"{journal} was left by an interrupted write, but {path} has been written as {recorded.path} since. "
+                "Nothing was read or charged. Remove that journal."
+            )
 
 
 def require_place(connection: sqlite3.Connection, path: Path) -> None:
-    """Raise a `LedgerError` unless the file is where it was recorded to be."""
-    recorded, here = read_place(connection), find_place(path)
-    if recorded.matches(here):
-        return
-    if recorded.file == here.file:
+    """Raise a `LedgerError` unless this is the file that the ledger recorded, at its place and with its marks.
+
+    What can be known of the place now, and was not recorded before, is recorded: within the transaction of a writer.
+    """
+    recorded, here = read_place(connection), find_place(path, first=first_hash(connection))
+    if not recorded.matches(here):
+        if recorded.holds(here):
+            raise LedgerError(
+                f"{path} is another name of the ledger {recorded.path}, or it was moved. A ledger is written under one "
+                f"name only. Nothing was charged. Use {recorded.path}, or confirm the move: matrixdp ledger moved "
+                f"{path}"
+            )
         raise LedgerError(
-            f"{path} is another name of the ledger {recorded.path}, or it was moved. A ledger is written under one "
-            f"name only. Nothing was charged. Use {recorded.path}, or confirm the move: matrixdp ledger moved {path}"
+            f"{path} is a copy of the ledger {recorded.path}, or it was moved to another disk. A copy would spend the "
+            f"total twice. Nothing was charged. Use the original. If the original is lost and this is a backup: "
+            f"matrixdp ledger restore {path} NEW. If the original was moved here: matrixdp ledger moved {path}"
         )
-    raise LedgerError(
-        f"{path} is a copy of the ledger {recorded.path}, or it was moved to another disk. A copy would spend the "
-        f"total twice. Nothing was charged. Use the original. If the original is lost and this is a backup: "
-        f"matrixdp ledger restore {path} NEW. If the original was moved here: matrixdp ledger moved {path}"
-    )
+    if missing := recorded.marks - here.marks:
+        raise LedgerError(
+            f"the mark of the last entry on the {' and the '.join(sorted(missing))} of {path} is gone, so an old copy "
+            "may have replaced it. Nothing was charged. Put the latest file back. If this is the latest: matrixdp "
+            f"ledger moved {path}. If it is lost: matrixdp ledger restore {path} NEW"
+        )
+    if recorded != here:
+        write_place(connection, here)
 
 
 def require_original_gone(recorded: Place | None, path: Path) -> None:
@@ -118,13 +224,12 @@ def require_original_gone(recorded: Place | None, path: Path) -> None:
     if recorded is None or os.path.realpath(recorded.path) == os.path.realpath(path):
         return
     original = Path(recorded.path)
-    found = file_id(original)
-    if found is not None and str(found[1]) == recorded.file:
+    if original.exists() and recorded.holds(find_place(original)):
         raise LedgerError(
             f"{path} is a copy or another name of the ledger {original}, which is still there: both would spend the "
             "total twice. Nothing was changed. Use the original, or move it away first."
         )
-    if found is None and find_leftovers(original):
+    if not original.exists() and find_leftovers(original):
         raise LedgerError(
             f"{path} was moved from {original} after an interrupted write, whose journal is still there. Nothing was "
             f"changed. Move the file back, run `matrixdp ledger show {original}`, which undoes that write, and move it "
@@ -132,32 +237,59 @@ def require_original_gone(recorded: Place | None, path: Path) -> None:
         )
 
 
-def read_mark(path: Path) -> Head | None:
-    """The entry that is marked on the file as its last, or None if there is no mark."""
-    with contextlib.suppress(OSError, AttributeError, ValueError):
-        entry, _, digest = os.getxattr(path, _MARK).decode().partition(":")
-        return Head(int(entry), digest)
-    return None
+def require_marked_entries(connection: sqlite3.Connection, path: Path, marked: Path) -> None:
+    """Raise a `LedgerError` if an entry that is marked at `marked` is not in the ledger at `path`, an old copy then."""
+    for mark in read_marks(marked, first_hash(connection)).values():
+        found = connection.execute("SELECT hash FROM entries WHERE entry = ?", (mark.entry,)).fetchone()
+        if found != (mark.hash,):
+            raise LedgerError(
+                f"{path} was replaced by an earlier copy of itself, or by another ledger: entry {mark.entry}, which "
+                f"was written to {marked}, is not in it. Nothing was charged. Put the latest file back; if it is lost: "
+                f"matrixdp ledger restore {path} NEW"
+            )
 
 
-def require_mark(connection: sqlite3.Connection, path: Path) -> None:
-    """Raise a `LedgerError` if the entry that is marked on the file is not in it: an old copy replaced it."""
-    mark = read_mark(path)
-    if mark is None:
-        return
-    found = connection.execute("SELECT hash FROM entries WHERE entry = ?", (mark.entry,)).fetchone()
-    if found != (mark.hash,):
-        raise LedgerError(
-            f"{path} was replaced by an earlier copy of itself, or by another ledger: entry {mark.entry}, which was "
-            "written to this file, is not in it. Nothing was charged. Put the latest file back; if it is lost: "
-            f"matrixdp ledger restore {path} NEW"
-        )
+def read_marks(path: Path, first: str) -> dict[str, Head]:
+    """The entries that are marked as the last ones of the ledger with this `first` hash, on its file and directory."""
+    found = {}
+    for name, (target, attribute) in _mark_places(path).items():
+        with contextlib.suppress(OSError, AttributeError, ValueError):
+            entry, digest, *ledger = os.getxattr(target, attribute).decode().split(":")
+            if ledger in ([], [first]):  # earlier versions wrote no first hash, and only to the file
+                found[name] = Head(int(entry), digest)
+    return found
 
 
-def write_mark(path: Path, head: Head) -> None:
-    """Mark the last entry on the file, where the file system has extended attributes."""
-    with contextlib.suppress(OSError, AttributeError):
-        os.setxattr(path, _MARK, f"{head.entry}:{head.hash}".encode())
+def write_marks(path: Path, head: Head, first: str, *, anew: bool = False) -> None:
+    """Mark the last entry on the file and its directory, where the file system has extended attributes.
+
+    An older mark never replaces a newer one, unless the ledger was made `anew`: processes write theirs in any order.
+    """
+    with _locked_directory(path):
+        present = {} if anew else read_marks(path, first)
+        for name, (target, attribute) in _mark_places(path).items():
+            if name not in present or present[name].entry < head.entry:
+                with contextlib.suppress(OSError, AttributeError):
+                    os.setxattr(target, attribute, f"{head.entry}:{head.hash}:{first}".encode())
+
+
+def find_blind_spots(path: Path, first: str) -> list[str]:
+    """What could be done to the file and would not be noticed, because the file system does not show it."""
+    place = find_place(path, first=first)
+    spots = []
+    if "born" not in place.identity and "directory" not in place.marks:
+        spots.append("that the file was removed and an old copy put in its place")
+    if not place.marks:
+        spots.append("that an old copy was written over the file")
+    elif "directory" not in place.marks:
+        spots.append("that an old copy was written over the file together with its extended attributes (cp -a)")
+    return spots
+
+
+def first_hash(connection: sqlite3.Connection) -> str:
+    """The hash of the ledger's first entry, which no other ledger has; empty if there is none."""
+    (found,) = connection.execute("SELECT hash FROM entries WHERE entry = 1").fetchone() or ("",)
+    return str(found)
 
 
 def file_id(path: Path) -> tuple[int, int] | None:
@@ -167,6 +299,36 @@ def file_id(path: Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return found.st_dev, found.st_ino
+
+
+def _mark_places(path: Path) -> dict[str, tuple[str, str]]:
+    """Where the marks are, and the names of their attributes; that of a directory tells its ledgers apart."""
+    real = os.path.realpath(path)
+    folder, name = os.path.split(real)
+    return {
+        "file": (real, "user.matrixdp.head"),
+        "directory": (folder, f"user.matrixdp.{sha256(_as_text(name))[:16]}"),
+    }
+
+
+@contextlib.contextmanager
+def _locked_directory(path: Path) -> Iterator[None]:
+    """Exclude others that write marks beside `path`, where this is possible."""
+    try:
+        folder = os.open(os.path.dirname(os.path.realpath(path)), os.O_RDONLY)
+    except OSError:
+        yield
+        return
+    try:
+        deadline = time.monotonic() + _LOCK_WAIT
+        while fcntl is not None and time.monotonic() < deadline:
+            with contextlib.suppress(OSError):
+                fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            time.sleep(0.001)
+        yield
+    finally:
+        os.close(folder)
 
 
 def _as_text(name: str) -> str:

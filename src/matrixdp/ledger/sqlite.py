@@ -82,6 +82,7 @@ class SQLiteStore(Store):
 
     def create(self, author: Author, fill: Callable[[Journal], object] = append_first) -> None:
         """Create a new file, which only its owner may read, with the entries that `fill` appends."""
+        place.require_local(self.path)
         try:
             os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         except FileExistsError:
@@ -99,13 +100,16 @@ class SQLiteStore(Store):
                 for statement in sqlite_statements():
                     connection.execute(statement)
                 place.write_place(connection, place.find_place(self.path))
-                fill(SQLiteJournal(connection, self.location, author))
+                journal = SQLiteJournal(connection, self.location, author)
+                fill(journal)
+                head, first = journal.head(), place.first_hash(connection)
                 connection.execute("COMMIT")
         except BaseException as error:
             self.path.unlink()
             if isinstance(error, sqlite3.Error):
                 raise self._translate(error) from error
             raise
+        place.write_marks(self.path, head, first, anew=True)
         with contextlib.suppress(OSError):  # not every system can open a directory
             _sync(self.path.parent)
 
@@ -130,6 +134,7 @@ class SQLiteStore(Store):
         if not isinstance(backup, SQLiteStore):
             raise backup.not_a_file()
         try:
+            place.require_local(self.path)
             with self._new_file() as draft:
                 with backup.reading() as journal, contextlib.closing(connect(draft, self.timeout)) as copy:
                     head = audit(journal)
@@ -138,10 +143,11 @@ class SQLiteStore(Store):
                     copy.execute("BEGIN IMMEDIATE")
                     new = SQLiteJournal(copy, self.location, author).append("restore", {"backup": vars(head)})
                     place.write_place(copy, place.find_place(self.path, draft))
+                    first = place.first_hash(copy)
                     copy.execute("COMMIT")
-                place.write_mark(draft, new)
                 for leftover in place.find_leftovers(self.path):
                     leftover.rename(f"{leftover}.{secrets.token_hex(4)}.old")
+            place.write_marks(self.path, new, first, anew=True)
             return head
         finally:
             backup.close()
@@ -154,16 +160,24 @@ class SQLiteStore(Store):
             self._moving = True
             try:
                 with self.writing(author) as journal:
-                    here = place.find_place(self.path)
-                    if recorded is None or recorded.matches(here):
+                    connection = self._open()
+                    here = place.find_place(self.path, first=place.first_hash(connection))
+                    if recorded is None or (recorded.matches(here) and recorded.marks <= here.marks):
                         return journal.head()
+                    place.require_marked_entries(connection, self.path, Path(recorded.path))
                     audit(journal)
                     head = journal.append("move", {"from": recorded.path, "to": here.path})
-                    place.write_place(self._open(), here)
+                    place.write_place(connection, here)
                 return head
             finally:
                 self._moving = False
                 self.close()
+
+    def find_blind_spots(self) -> list[str]:
+        """What could be done to the file and would not be noticed."""
+        with self.reading() as journal:
+            first = journal.row("entry", 1)
+        return [] if first is None else place.find_blind_spots(self.path, first.hash)
 
     def _begin(self, author: Author | None) -> SQLiteJournal:
         place.require_own_journal(self.path)  # before SQLite uses it
@@ -177,18 +191,19 @@ class SQLiteStore(Store):
                 connection.execute("ROLLBACK")
                 self._leave_log(connection)
                 return self._begin(author)
+            place.require_local(self.path)
+            place.require_marked_entries(connection, self.path, self.path)
             if not self._moving:
                 place.require_place(connection, self.path)
-            place.require_mark(connection, self.path)
         return journal
 
     def _commit(self, *, writing: bool) -> None:
         connection = self._open()
-        head = SQLiteJournal(connection, self.location).head()
+        head, first = SQLiteJournal(connection, self.location).head(), place.first_hash(connection)
         connection.execute("COMMIT")
         self._require_same_file("What was just charged may be in the other file only, so nothing was released")
         if writing:
-            place.write_mark(self.path, head)
+            place.write_marks(self.path, head, first)
 
     def _roll_back(self) -> None:
         try:

@@ -82,6 +82,10 @@ class Store(ABC):
         """Record that the file was moved here, after a check of the whole ledger; the new head."""
         raise self.not_a_file()
 
+    def find_blind_spots(self) -> list[str]:
+        """What could be done to the ledger's file and would not be noticed."""
+        return []
+
     def not_a_file(self) -> LedgerError:
         """The error for a ledger in a database server where a file is needed."""
         return LedgerError(f"{self.location} is not a file. Use the tools of its database, or matrixdp ledger copy.")

@@ -72,34 +72,17 @@ class CheckTask:
 
 @dataclass(frozen=True, eq=False)
 class WriteTask:
-    """Task of the second pass: writes the noisy records of one part to a file.
-
-    Attributes
-    ----------
-    design : Design
-    key : BlockKey
-        Key of the noise of the whole release.
-    parts : tuple of FoundPart
-        Results of the first pass.
-    starts : tuple of int
-        Position in the data set of the first record of each part.
-    clip, missing
-        As for `release_dataset`.
-    folder, drafts : str
-        Output folder, and the folder for unfinished files.
-    names : tuple of str
-        Names of the columns.
-    """
+    """Task of the second pass: writes the noisy records of one part to a file."""
 
     design: Design
-    key: BlockKey
-    parts: tuple[FoundPart, ...]
-    starts: tuple[int, ...]
+    key: BlockKey  # of the noise of the whole release
+    parts: tuple[FoundPart, ...]  # found in the first pass
+    starts: tuple[int, ...]  # position in the data set of the first record of each part
     clip: bool
     missing: str
     folder: str
-    drafts: str
-    names: tuple[str, ...]
+    drafts: str  # the folder for unfinished files
+    names: tuple[str, ...]  # of the columns
 
     def __call__(self, number: int, blocks: Iterable[Any]) -> tuple[int, str | None]:
         """Return the number of the part and the name of its file, or None if the part has no records."""

@@ -6,6 +6,9 @@ The answer is whitened and rounded to integers, and exact Gaussian integers are 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +22,6 @@ from matrixdp.design.public_total import adjust_total
 from matrixdp.device import is_device_block, is_on_device
 from matrixdp.errors import ParameterError, StreamError, show
 from matrixdp.mechanisms.device_rows import noisy_device_rows, read_device_rows
-from matrixdp.mechanisms.interception import current_answer
 from matrixdp.noise import BlockKey, Stream, apply_factors, draw_gaussian
 from matrixdp.noise.blocks import BLOCK, Draw, draw_blocks
 from matrixdp.noise.gaussian import Sampler
@@ -28,19 +30,41 @@ from matrixdp.queries import Identity
 from matrixdp.queries.base import check_answer, check_count
 from matrixdp.types import Floats
 
+# From the design and what `prepare` returned to the noisy answer.
+Answer = Callable[[Design, NDArray[Any]], Floats]
+
+_ANSWER: ContextVar[Answer | None] = ContextVar("matrixdp_release_answer", default=None)
+
+
+@contextmanager
+def intercept_releases(answer: Answer) -> Iterator[None]:
+    """Context manager in which `answer` replaces the noise of every release of this thread.
+
+    Privacy
+    -------
+    Releases within the block are marked as simulations and cannot be charged. The hook ends with the block, also after
+    an error, and other threads never see it. Blocks cannot be nested.
+    """
+    if _ANSWER.get() is not None:
+        raise ParameterError("releases are intercepted already; end the other audit first.")
+    token = _ANSWER.set(answer)
+    try:
+        yield
+    finally:
+        _ANSWER.reset(token)
+
+
+def current_answer() -> Answer | None:
+    """The function that answers releases, or None outside of an audit."""
+    return _ANSWER.get()
+
 
 @dataclass(frozen=True, eq=False)
 class NoisyAnswer:
-    """A noisy matrix and the design of its noise. Nothing in it is private.
+    """A noisy matrix of the query's shape, and the design of its noise. Nothing in it is private.
 
-    Attributes
-    ----------
-    matrix : float64 array of the query's shape
-        On a GPU if it is a data set that was there.
-    design : Design
-    simulation : bool
-        Whether the noise can be repeated by whoever knows the seed, or is the answer of an audit: then nothing is
-        protected.
+    The matrix is on a GPU if it is a data set that was there. A `simulation`, whose noise can be repeated by whoever
+    knows the seed, or is the answer of an audit, protects nothing.
     """
 
     matrix: Floats
@@ -69,7 +93,7 @@ def measure(design: Design, data: Any, *, stream: Stream | None = None, simulati
 def draw_answer(
     design: Design, prepared: NDArray[Any], stream: Stream | None = None, *, simulation: bool = False
 ) -> NoisyAnswer:
-    """The noisy answer, from what `prepare` returned; an audit may answer in place of noise (`interception`).
+    """The noisy answer, from what `prepare` returned; an audit may answer in place of noise.
 
     Without a `stream`, a new one is keyed from the operating system.
     """
@@ -96,13 +120,10 @@ def check_stream(stream: Stream | None, *, simulation: bool) -> None:
 
 
 def prepare(design: Design, data: Any, *, clip: bool, missing: str) -> NDArray[Any]:
-    """All that is computed from the private data before the charge; raises every error of the data.
+    """All that is computed from the private data before the charge; raises every error of the data. Private.
 
-    Returns
-    -------
-    array
-        The answer in whole steps of the grid, or the records of a query that rounds entrywise, which are rounded block
-        by block. Private.
+    The answer in whole steps of the grid, or the records of a query that rounds entrywise, which are rounded block by
+    block.
     """
     query = design.query
     query.check_people(data)
@@ -114,19 +135,14 @@ def prepare(design: Design, data: Any, *, clip: bool, missing: str) -> NDArray[A
         check_count(len(rows), query.shape[0])
         return rows
     answer = check_answer(query, query.evaluate(data, clip=clip, missing=missing))
-    whitened = _whiten(design, answer)
+    if design.structure is not None:  # whitened: in coordinates in which the noise is independent with unit variance
+        whitened = design.structure.whiten(design.noise, answer)
+    else:
+        whitened = design.noise.whiten(answer.reshape(-1, 1) if design.flat else answer)
+        if query.symmetric and not design.flat:
+            whitened = triangle_to_vector(whitened)
     steps = np.rint(whitened * 2.0**design.grid.bits)
     return np.clip(steps, -design.grid.limit, design.grid.limit).astype(np.int64)
-
-
-def _whiten(design: Design, answer: Floats) -> Floats:
-    """The answer in the coordinates in which the noise is independent with unit variance."""
-    if design.structure is not None:
-        return design.structure.whiten(design.noise, answer)
-    if design.flat:
-        return design.noise.whiten(answer.reshape(-1, 1))
-    whitened = design.noise.whiten(answer)
-    return triangle_to_vector(whitened) if design.query.symmetric else whitened
 
 
 def round_answer(design: Design, prepared: NDArray[Any]) -> NDArray[np.int64]:
@@ -235,18 +251,11 @@ class _WhitenedRows:
 
 
 class RowMechanism:
-    """Noisy rows of a data set that is released in parts.
+    """Noisy rows of a data set that is released in parts, by a design whose noise is the same for every record.
 
     Row i of the data set gets the noise of row i of an infinite table, which is drawn in blocks of a fixed size, each
     from a stream derived from the key of the release and the number of the block. So a part that is processed twice
     gets the same bits, and neither the number of workers nor the partition of the records can change one.
-
-    Parameters
-    ----------
-    design : Design
-        For the identity query, its noise the same for every record.
-    key : BlockKey
-        The release's own.
 
     Privacy
     -------

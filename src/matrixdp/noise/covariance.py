@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from matrixdp.checks import check_integer, check_magnitudes, power_of_two, to_floats
 from matrixdp.display import short_repr
-from matrixdp.errors import ParameterError, show
+from matrixdp.errors import ParameterError
 from matrixdp.serialise import builtin_kind
 from matrixdp.types import Factor, Floats
 
@@ -131,21 +131,12 @@ class Covariance:
         inverse = 1 / np.sqrt(self.variances)
         return inverse if self.directions is None else np.ascontiguousarray(inverse[:, None] * self.directions.T)
 
-    def factor(self, method: str = "eigen") -> Factor:
-        """Return B with ``B B' = C``, by eigenvectors or by Cholesky (the same for a diagonal)."""
-        if method not in ("eigen", "cholesky"):
-            raise ParameterError(f"method must be 'eigen' or 'cholesky', got {show(method)} instead.")
+    @cached_property
+    def factor(self) -> Factor:
+        """Matrix B with ``B B' = C``, by eigenvectors."""
         if self.scalar and self.directions is None:
             return math.sqrt(self.variances[0])
-        if self.directions is None:
-            return np.sqrt(self.variances)
-        if method == "cholesky":
-            return np.asarray(np.linalg.cholesky(self.matrix()), np.float64)
-        return self._eigen_factor
-
-    @cached_property
-    def _eigen_factor(self) -> Floats:
-        return np.asarray(self.directions) * np.sqrt(self.variances)
+        return np.sqrt(self.variances) if self.directions is None else self.directions * np.sqrt(self.variances)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle a multiple of the identity as one number."""

@@ -135,14 +135,6 @@ class Envelope:
         above -= uniform
         return above
 
-    def compare_one(self, word: int, uniform: float) -> float:
-        """The same for one word, in less time."""
-        index = (word >> PLACE_BITS) - 2 * self.certain
-        place = (word & ((1 << PLACE_BITS) - 1)) - 2.0 ** (PLACE_BITS - 1)
-        a, b, c, d, e = self.polynomials
-        above = e.item(index) * place + d.item(index)
-        return ((above * place + c.item(index)) * place + b.item(index)) * place + a.item(index) - uniform
-
 
 @cache
 def envelope() -> Envelope:

@@ -11,8 +11,6 @@ The floor of a finer draw, shifted right, is the floor of the coarser one, so on
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,14 +19,7 @@ from matrixdp.device import is_on_device
 from matrixdp.errors import ParameterError, show
 from matrixdp.noise import blocks
 from matrixdp.noise.blocks import BLOCK, Draw, draw_blocks
-from matrixdp.noise.envelope import (
-    FINEST,
-    PLACE_BITS,
-    Envelope,
-    envelope,
-    narrow,
-    settle,
-)
+from matrixdp.noise.envelope import FINEST, PLACE_BITS, envelope, narrow, settle
 from matrixdp.noise.stream import Stream
 
 MAX_BITS = 52
@@ -36,15 +27,10 @@ _PIECE = 1 << 15  # words that are handled at a time, so that they stay in the p
 _PIECE_OF_MANY = 1 << 17  # the same on several threads, which take turns with Python's lock after each operation
 _PLACE_SHIFT, _CELL_SHIFT = np.array(PLACE_BITS, np.uint64), np.array(PLACE_BITS + 1, np.uint64)
 _HEIGHT_STEP = np.array(2.0**-64)
-_FEW = 6  # candidates that are compared one at a time, which takes less time than operations on short arrays
 
 
 def draw_gaussian(
-    stream: Stream,
-    bits: int,
-    *,
-    shape: int | tuple[int, ...] | None = None,
-    out: NDArray[np.int64] | None = None,
+    stream: Stream, bits: int, *, shape: int | tuple[int, ...] | None = None, out: NDArray[np.int64] | None = None
 ) -> NDArray[np.int64]:
     """Return independent, exact draws of ``floor(G)``, ``G ~ N(0, 4^bits)``.
 
@@ -171,12 +157,12 @@ class Sampler:
         if not rough.size:
             return rough
         heights = stream.words(rough.size)
-        unsure: Iterable[int]
-        if rough.size <= _FEW:
-            rejected, unsure = _compare_few(table, candidates, heights)
-        else:
-            rejected, unsure = _compare(table, candidates, heights)
-        for i in unsure:
+        uniform = heights.astype(np.float64) * _HEIGHT_STEP
+        above = table.compare(candidates, uniform)
+        rejected = above <= table.error
+        in_tail = candidates >> _CELL_SHIFT == table.tail
+        unsure = (np.abs(above) <= table.error) | (in_tail & (uniform < table.tail_bound))
+        for i in unsure.nonzero()[0]:  # for which floats cannot decide
             value = settle(stream, int(candidates[i]), int(heights[i]))
             rejected[i] = value is None
             if value is not None:
@@ -198,29 +184,3 @@ class Sampler:
         np.right_shift(out, self._shift, out=out)
         rough = (words >= table.first_rough).nonzero()[0]
         return rough, words.take(rough)
-
-
-def _compare(
-    table: Envelope, candidates: NDArray[np.uint64], heights: NDArray[np.uint64]
-) -> tuple[NDArray[np.bool_], NDArray[np.intp]]:
-    """A flag for each candidate that is rejected, and the positions of those for which floats cannot decide."""
-    uniform = heights.astype(np.float64) * _HEIGHT_STEP
-    above = table.compare(candidates, uniform)
-    rejected = above <= table.error
-    in_tail = candidates >> _CELL_SHIFT == table.tail
-    unsure = (np.abs(above) <= table.error) | (in_tail & (uniform < table.tail_bound))
-    return rejected, unsure.nonzero()[0]
-
-
-def _compare_few(
-    table: Envelope, candidates: NDArray[np.uint64], heights: NDArray[np.uint64]
-) -> tuple[NDArray[np.bool_], list[int]]:
-    """The same, one candidate at a time."""
-    rejected, unsure = np.empty(candidates.size, np.bool_), []
-    for i, (word, height) in enumerate(zip(candidates.tolist(), heights.tolist(), strict=True)):
-        uniform = height * 2.0**-64
-        above = table.compare_one(word, uniform)
-        rejected[i] = above <= table.error
-        if abs(above) <= table.error or (word >> (PLACE_BITS + 1) == table.tail and uniform < table.tail_bound):
-            unsure.append(i)
-    return rejected, unsure

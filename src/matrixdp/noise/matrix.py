@@ -101,9 +101,9 @@ class MatrixGaussian:
         correlation = self.rowcov.matrix() / std / std[:, None]
         return np.multiply.outer(std, std) * np.sqrt((1 + correlation**2) / 2)
 
-    def factors(self, method: str = "eigen") -> tuple[Factor, Factor]:
+    def factors(self) -> tuple[Factor, Factor]:
         """Return B and C with ``B B' = rowcov``, ``C C' = colcov``, each a number, a diagonal or a matrix."""
-        return self.rowcov.factor(method), self.colcov.factor(method)
+        return self.rowcov.factor, self.colcov.factor
 
     def whiten(self, values: Floats) -> Floats:
         """Return values in the coordinates in which the noise is i.i.d. standard normal."""
@@ -118,20 +118,18 @@ class MatrixGaussian:
         determinants = n * self.rowcov.log_determinant() + m * self.colcov.log_determinant()
         return -0.5 * (m * n * math.log(2 * math.pi) + determinants + float(np.square(self.whiten(array)).sum()))
 
-    def sample(self, stream: Stream | None = None, *, method: str = "eigen", symmetric: bool = False) -> Floats:
+    def sample(self, stream: Stream | None = None, *, symmetric: bool = False) -> Floats:
         """Return one draw, of shape (m, n).
 
         Parameters
         ----------
         stream : Stream, optional
             By default a new one, keyed from the operating system.
-        method : 'eigen' or 'cholesky'
-            How a covariance is factored.
         symmetric : bool
             Draw ``(Z + Z')/2`` instead, from one triangle; both sides must be the same.
         """
         stream = Stream() if stream is None else stream
-        rows, columns = self.factors(method)
+        rows, columns = self.factors()
         if symmetric:
             self._require_same_sides()
             return apply_factors(rows, _symmetric_normals(stream, self.shape[0]), rows)

@@ -133,7 +133,7 @@ class Squares(SquaresTwice):
     def combine(self, sides: MatrixGaussian, coordinates: Floats) -> Floats:
         """Generalised least squares: ``S + C diag(t) C``, C the covariance of a side and S what the sides tell."""
         m, side = self.weights.size, sides.colcov
-        factor = side.factor()
+        factor = side.factor
         matrix = apply_factors(factor, vector_to_triangle(coordinates[:-m], side.size), factor)
         matrix = (matrix + matrix.T) / 2
         residual = coordinates[-m:] - self._measure(self.weights * np.diagonal(matrix)[-m:])

@@ -6,7 +6,7 @@ from matrixdp.queries.gram import GramMatrix
 from matrixdp.queries.graphs import Adjacency, Laplacian
 from matrixdp.queries.identity import Identity
 from matrixdp.queries.moments import Moments, SecondMoment
-from matrixdp.queries.query import Query, paper_query
+from matrixdp.queries.query import Query
 from matrixdp.queries.table_moments import TableMoments
 
 __all__ = [
@@ -20,5 +20,4 @@ __all__ = [
     "Query",
     "SecondMoment",
     "TableMoments",
-    "paper_query",
 ]

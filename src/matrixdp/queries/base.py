@@ -24,7 +24,6 @@ from matrixdp.types import Floats
 
 _MOST_RECORDS = 1 << 50
 _BLOCK = 1 << 18  # entries of an answer that are checked at a time
-SIDES = ("rows", "columns", "both")
 
 
 class MatrixQuery(ABC):
@@ -269,7 +268,7 @@ def check_query(query: Any) -> None:
     sized = isinstance(shape, tuple) and len(shape) == 2 and all(isinstance(n, int | np.integer) for n in shape)
     if not sized or min(shape) < 1:
         raise ParameterError(f"{name}.shape must be two positive integers, got {show(shape)} instead.")
-    if side not in SIDES or (side == "both" and shape[0] != shape[1]):
+    if side not in ("rows", "columns", "both") or (side == "both" and shape[0] != shape[1]):
         raise ParameterError(
             f"{name}.side must be 'rows', 'columns', or 'both' for a symmetric answer, got {show(side)} instead."
         )
@@ -281,17 +280,13 @@ def check_query(query: Any) -> None:
             f"{name}.sensitivity must be a sensitivity set such as FrobeniusBall(0.1), got {show(sensitivity)} instead."
         )
     sensitivity.check_shape(shape)
-    magnitude = query.magnitude
-    if not isinstance(magnitude, np.ndarray) or magnitude.ndim != 2 or not _broadcasts(magnitude.shape, shape):
+    sizes = getattr(query.magnitude, "shape", ())
+    if len(sizes) != 2 or any(size not in (1, full) for size, full in zip(sizes, shape, strict=True)):
         raise ParameterError(f"{name}.magnitude must be an array that broadcasts to {shape}, such as shape (1, 1).")
 
 
-def _broadcasts(given: tuple[int, ...], shape: tuple[int, int]) -> bool:
-    return all(size in (1, full) for size, full in zip(given, shape, strict=True))
-
-
-def check_answer(query: MatrixQuery, answer: Any) -> Floats:
-    """The answer of a query as floats, or a `DataError` if it is not what the query declares.
+def check_answer(query: MatrixQuery, answer: Any, *, rounding: float = 1e-9) -> Floats:
+    """The answer of a query as floats, or a `DataError` if it is not what the query declares, up to rounding.
 
     Privacy
     -------
@@ -310,9 +305,9 @@ def check_answer(query: MatrixQuery, answer: Any) -> Floats:
         block, largest = array[rows], query.magnitude if len(query.magnitude) == 1 else query.magnitude[rows]
         if not np.isfinite(block).all():
             raise DataError(f"the answer of {type(query).__name__} must be finite, got NaN or infinity instead.")
-        if not (np.abs(block) <= largest * (1 + 1e-9)).all():
-            raise DataError(f"the answer of {type(query).__name__} must not exceed its public magnitude; widen it.")
-        if query.symmetric and not (np.abs(block - array[:, rows].T) <= 1e-9 * largest).all():  # up to rounding
+        if not (np.abs(block) <= largest * (1 + rounding)).all():
+            raise DataError(f"the answer of {type(query).__name__} must lie within its public bound; widen it.")
+        if query.symmetric and not (np.abs(block - array[:, rows].T) <= rounding * largest).all():
             raise DataError(f"the answer of {type(query).__name__} must be symmetric, as its side is 'both'.")
     return array.astype(np.float64, copy=False)
 
@@ -346,12 +341,6 @@ def check_domain(rows: int, records: int, neighbours: Neighbours) -> None:
         check_count(rows, records)
     elif rows > 2 * records:
         raise DataError(f"a data set must have at most 2 x {records} records; give a larger public number of records.")
-
-
-def require_replace(query: MatrixQuery, why: str) -> None:
-    """Raise a `ParameterError` unless the neighbours are 'replace'; `why` completes the sentence."""
-    if query.neighbours is not Neighbours.REPLACE:
-        raise ParameterError(f"neighbours must be 'replace' for {why}")
 
 
 def person_change(query: MatrixQuery, change: Callable[[Neighbours], Sensitivity]) -> Sensitivity:

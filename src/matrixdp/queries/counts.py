@@ -194,7 +194,10 @@ class _CountTask:
                 pairs, counts = self.people.split(block)
                 pairs = _without(pairs, self.person.column)
                 weights = np.where(counts > 0, self.person.weights(counts, self.unit), 0)
-            row, column = map(_codes, _two_columns(pairs), (self.rows, self.columns))
+            columns = _columns(pairs)
+            if len(columns) != 2:
+                raise DataError("pairs must be a table of two columns.")
+            row, column = map(_codes, columns, (self.rows, self.columns))
             found = np.bincount(row * len(self.columns) + column, weights, minlength=len(cells))
             cells += found.astype(np.int64)  # exact in floats, since weights of all people are below 2^53
         return cells.reshape(len(self.rows), len(self.columns))
@@ -218,18 +221,11 @@ def _categories(values: Sequence[Any], name: str) -> tuple[Any, ...]:
     return categories
 
 
-def _two_columns(data: Any) -> list[tuple[list[Any], str]]:
-    """Both columns of a table of pairs as Python values, each with the name of its type, if it has one.
+def _columns(data: Any) -> list[tuple[list[Any], str]]:
+    """The columns of a table of pairs as Python values, each with the name of its type, if it has one.
 
     Each value is read on its own: one array for several columns or records would let one record recode the others.
     """
-    columns = _columns(data)
-    if len(columns) != 2:
-        raise DataError("pairs must be a table of two columns.")
-    return columns
-
-
-def _columns(data: Any) -> list[tuple[list[Any], str]]:
     if is_columnar(data):  # an Arrow table
         return [(column.to_pylist(), str(column.type)) for column in data.columns]
     if library_of(data) == "pandas" and hasattr(data, "iloc"):

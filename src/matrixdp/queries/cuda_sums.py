@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrixdp.device import is_on_device, load_cupy, to_device_array
-from matrixdp.domain.bounds import Bounds
-from matrixdp.domain.clipping import check_missing, round_into_ball
+from matrixdp.domain.bounds import Bounds, check_missing, round_into_ball
 from matrixdp.domain.columns import Category, Columns, YesNo
 from matrixdp.errors import DataError
 from matrixdp.records.table_columns import TableBlock
@@ -165,13 +164,7 @@ class DeviceGrid:
 
 
 def raise_unusable(
-    flags: int,
-    records: Any,
-    bounds: Bounds,
-    *,
-    clip: bool,
-    missing: str,
-    optional: NDArray[np.bool_] | None = None,
+    flags: int, records: Any, bounds: Bounds, *, clip: bool, missing: str, optional: NDArray[np.bool_] | None = None
 ) -> None:
     """Raise the error that the same records raise in the memory of the host, if they do.
 

@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ _GRID = 1 << 20  # steps from no edge to one of full weight, as weights are read
 FINE = 1 << 40  # the same for graphs of bounded degrees
 MOST_NODES = 10_000  # so that rounding the multipliers to steps stays within the tolerance
 _HALVINGS = 6
+T = TypeVar("T", np.int64, np.float64)
 
 
 def tolerance(nodes: int) -> int:
@@ -58,15 +59,9 @@ def bound_degrees(weights: NDArray[np.int64], limit: int) -> NDArray[np.int64]:
         _sweep(shares, bound, multipliers)
         _newton_step(shares, bound, multipliers)
         steps = np.rint(multipliers * FINE).astype(np.int64)
-        found = _subtract(weights, steps)
+        found = _positive_part(weights, steps)
         if _certified(found, steps, limit):
             return found
-
-
-def _subtract(weights: NDArray[np.int64], steps: NDArray[np.int64]) -> NDArray[np.int64]:
-    found = np.maximum(weights - steps[:, None] - steps[None, :], 0)
-    np.fill_diagonal(found, 0)
-    return np.asarray(found)
 
 
 def _certified(found: NDArray[np.int64], steps: NDArray[np.int64], limit: int) -> bool:
@@ -108,9 +103,10 @@ def _newton_step(shares: Floats, bound: float, multipliers: Floats) -> None:
         factor /= 2
 
 
-def _positive_part(shares: Floats, multipliers: Floats) -> Floats:
-    found = np.maximum(shares - multipliers[:, None] - multipliers[None, :], 0.0)
-    np.fill_diagonal(found, 0.0)
+def _positive_part(weights: NDArray[T], multipliers: NDArray[T]) -> NDArray[T]:
+    """``max(0, A_ij - lambda_i - lambda_j)`` off the diagonal, in floats or in whole steps."""
+    found = np.maximum(weights - multipliers[:, None] - multipliers[None, :], 0)
+    np.fill_diagonal(found, 0)
     return np.asarray(found)
 
 

@@ -16,7 +16,7 @@ from matrixdp.domain import Rescaling
 from matrixdp.domain.person import Person
 from matrixdp.errors import DataError, ParameterError
 from matrixdp.privacy import Neighbours
-from matrixdp.queries.base import BoundedQuery, check_count, parse_person, require_replace
+from matrixdp.queries.base import BoundedQuery, check_count, parse_person
 from matrixdp.records import as_records, read_array
 from matrixdp.records.people import count_people
 from matrixdp.sensitivity import OwnRowsChange, RecordChange, Sensitivity
@@ -37,9 +37,11 @@ class OwnRowsQuery(BoundedQuery):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_replace(
-            self, f"{type(self).__name__}: the answer has a row for each record, which reveals their number."
-        )
+        if self.neighbours is not Neighbours.REPLACE:
+            raise ParameterError(
+                f"neighbours must be 'replace' for {type(self).__name__}: the answer has a row for each record, which "
+                "reveals their number."
+            )
         object.__setattr__(self, "person", parse_person(self.person, self.bounds.names))
         if self.person is not None and self.person.rows is None:
             raise ParameterError(
@@ -125,11 +127,6 @@ class Identity(OwnRowsQuery):
     def sensitivity(self) -> RecordChange | OwnRowsChange:
         """One row changes, or those of one person."""
         return self.rows_change(RecordChange(self.bounds.halfwidths, self.bounds.radius))
-
-    @property
-    def changed_rows(self) -> int:
-        """Number of rows that neighbours differ in, at most: one, or as many as a person has."""
-        return self.rows_of_person
 
     @cached_property
     def magnitude(self) -> Floats:

@@ -146,22 +146,25 @@ class LevelSums:
             join_codes(rows.groups, code, groups, one.size) for one, code in zip(self.combinations, codes, strict=True)
         ]
         for number, (one, key) in enumerate(zip(self.combinations, keys, strict=True)):
-            pending = self._sums_of(number).reshape(groups * one.size, -1)
+            found = np.zeros((len(vectors), groups * one.size))
             if number == 0:  # all rows with one key are together
                 cells = np.flatnonzero(rows.sizes)
                 starts = (np.cumsum(rows.sizes) - rows.sizes)[cells]
-                pending[cells] += np.add.reduceat(vectors, starts, axis=1).T.astype(np.int64)
-                continue
-            assert rows.order is not None
-            where = key.take(rows.order).astype(np.intp)
-            found = [np.bincount(where, row, minlength=groups * one.size) for row in vectors]
-            pending += np.array(found, np.int64).reshape(-1, len(pending)).T
+                found[:, cells] = np.add.reduceat(vectors, starts, axis=1)
+            else:
+                assert rows.order is not None
+                where = key.take(rows.order).astype(np.intp)
+                for row, sums in zip(vectors, found, strict=True):
+                    sums[:] = np.bincount(where, row, minlength=len(sums))
+            new = found.T.astype(np.int64).reshape(groups, one.size, -1)
+            self._pending_sums[number] = self._pending_sums.get(number, 0) + new
         for a, b in self._pairs:
             both, size = keys[a], self.combinations[a].size
             if b != a:
                 more = self.combinations[b].size
                 both, size = join_codes(both, codes[b], groups * size, more), size * more
-            self._counts_of(a, b)[...] += np.bincount(both, minlength=groups * size).reshape(groups, -1)
+            counts = np.bincount(both, minlength=groups * size).reshape(groups, -1)
+            self._pending_counts[a, b] = self._pending_counts.get((a, b), 0) + counts
 
     def collect(self) -> None:
         """Write the totals of combinations to `counts` and `sums`."""
@@ -200,18 +203,6 @@ class LevelSums:
         """Combinations that are counted together: each with each other one, or one alone if there is no other."""
         count = len(self.combinations)
         return [(0, 0)] if count == 1 else list(combinations(range(count), 2))
-
-    def _sums_of(self, number: int) -> Integers:
-        if number not in self._pending_sums:
-            groups, _, coordinates = self.sums.shape
-            self._pending_sums[number] = np.zeros((groups, self.combinations[number].size, coordinates), np.int64)
-        return self._pending_sums[number]
-
-    def _counts_of(self, a: int, b: int) -> Integers:
-        if (a, b) not in self._pending_counts:
-            size = math.prod(self.combinations[number].size for number in dict.fromkeys((a, b)))
-            self._pending_counts[a, b] = np.zeros((len(self.counts), size), np.int64)
-        return self._pending_counts[a, b]
 
 
 def _sum_others(cells: Integers, *kept: int) -> Integers:

@@ -14,8 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from matrixdp.checks import check_number
 from matrixdp.display import short_repr
-from matrixdp.domain.bounds import Bounds, check_centre
-from matrixdp.domain.clipping import check_missing
+from matrixdp.domain.bounds import Bounds, check_centre, check_missing
 from matrixdp.domain.person import Person
 from matrixdp.errors import ParameterError
 from matrixdp.noise.covariance import Covariance

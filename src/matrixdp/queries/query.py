@@ -13,8 +13,8 @@ from matrixdp.display import short_repr
 from matrixdp.domain.person import Person
 from matrixdp.errors import DataError, ParameterError, show
 from matrixdp.privacy import Neighbours
-from matrixdp.queries.base import SIDES, MatrixQuery
-from matrixdp.sensitivity import FrobeniusBall, Sensitivity
+from matrixdp.queries.base import MatrixQuery, check_answer, check_query
+from matrixdp.sensitivity import Sensitivity
 from matrixdp.serialise import builtin_kind
 from matrixdp.types import Floats
 
@@ -81,23 +81,9 @@ class Query(MatrixQuery):
     __repr__ = short_repr
 
     def __post_init__(self) -> None:
-        shape = tuple(self.shape)
-        if len(shape) != 2 or not all(isinstance(n, int | np.integer) and n > 0 for n in shape):
-            raise ParameterError(f"shape must be two positive integers, got {show(self.shape)} instead.")
-        if self.side not in SIDES:
-            raise ParameterError(f"side must be 'rows', 'columns' or 'both', got {show(self.side)} instead.")
-        if self.side == "both" and shape[0] != shape[1]:
-            raise ParameterError(
-                f"side must be 'rows' or 'columns' for an answer of shape {shape}; 'both' is for symmetric ones."
-            )
-        if not isinstance(self.sensitivity, Sensitivity):
-            raise ParameterError(
-                "sensitivity must be a sensitivity set, such as FrobeniusBall(0.1) or Vertices(changes)."
-            )
-        self.sensitivity.check_shape((int(shape[0]), int(shape[1])))
         bound = to_floats(self.bound, "bound")
-        if not (np.isfinite(bound) & (bound > 0)).all() or bound.shape not in ((), shape):
-            raise ParameterError(f"bound must be positive, finite, and one number or an array of shape {shape}.")
+        if not (np.isfinite(bound) & (bound > 0)).all() or bound.shape not in ((), tuple(self.shape)):
+            raise ParameterError(f"bound must be positive, finite, and one number or an array of shape {self.shape}.")
         check_magnitudes(bound, "bound")
         for label in (self.name, self.version):
             if label is not None and not (isinstance(label, str) and label):
@@ -106,10 +92,12 @@ class Query(MatrixQuery):
             object.__setattr__(self, "gamma_bound", check_magnitude(self.gamma_bound, "gamma_bound"))
         error = check_number(self.relative_error, "relative_error", at_least=0, below=1)
         object.__setattr__(self, "relative_error", error)
-        object.__setattr__(self, "shape", (int(shape[0]), int(shape[1])))
+        object.__setattr__(self, "shape", tuple(self.shape))
         object.__setattr__(self, "bound", bound)
         object.__setattr__(self, "neighbours", Neighbours.parse(self.neighbours))
         object.__setattr__(self, "person", Person.parse(self.person))
+        check_query(self)
+        object.__setattr__(self, "shape", tuple(map(int, self.shape)))
         if self.person is not None and self.protects == "one record":
             object.__setattr__(self, "protects", self.protected_unit.words)
 
@@ -138,26 +126,7 @@ class Query(MatrixQuery):
             raise ParameterError(
                 f"this query was read from JSON, without its function {self.function!r}; create it again to release."
             )
-        answer = np.asarray(self.function(data) if self.function else data)
-        if answer.dtype.kind not in "biuf" or answer.shape != self.shape:
-            raise DataError(
-                f"the query's answer must be real numbers of shape {self.shape}, "
-                f"got {answer.dtype} of {answer.shape} instead."
-            )
-        if not np.isfinite(answer).all():
-            raise DataError("the query's answer must be finite, got NaN or infinity instead.")
-        if not (np.abs(answer) <= self.bound).all():
-            raise DataError("the query's answer must lie within its public bound (or gamma); widen it.")
+        answer = np.array(check_answer(self, self.function(data) if self.function else data, rounding=0.0))
         if self.gamma_bound is not None and np.linalg.norm(answer) > self.gamma_bound * (1 + 1e-12):
             raise DataError("the norm of the query's answer must be at most gamma; widen it.")
-        if self.symmetric and not np.array_equal(answer, answer.T):
-            raise DataError("the query's answer must be symmetric when side='both'.")
-        return answer.astype(np.float64)
-
-
-def paper_query(
-    shape: tuple[int, int], *, sensitivity: float, gamma: float, side: str, neighbours: str = Neighbours.REPLACE
-) -> Query:
-    """The paper's view of a query: its L2 sensitivity and a bound on its norm, nothing else."""
-    s2, most = check_magnitude(sensitivity, "sensitivity"), check_magnitude(gamma, "gamma")
-    return Query(shape, FrobeniusBall(s2), most, side=side, neighbours=Neighbours.parse(neighbours), gamma_bound=most)
+        return answer

@@ -128,31 +128,34 @@ class TableMoments(MomentQuery):
         return self.used.bounds
 
     @cached_property
+    def _coordinates(self) -> list[tuple[str, int, str]]:
+        """Kind, number of the column and name of each coordinate of z."""
+        found = [(CONSTANT, 0, "1")]
+        for number, column in enumerate(self.used, start=1):
+            if not isinstance(column, Number):
+                found += [(LEVEL, number, f"{column.name}={level}") for level in column.level_names]
+                continue
+            if column.missing:
+                found.append((OBSERVED, number, f"{column.name} observed"))
+            found.append((VALUE, number, column.name))
+        return found
+
+    @cached_property
     def layout(self) -> TableLayout:
         """The kind and the column of each coordinate of z."""
-        kinds, owners = [CONSTANT], [0]
-        for number, column in enumerate(self.used, start=1):
-            if isinstance(column, Number):
-                new = [OBSERVED, VALUE] if column.missing else [VALUE]
-            else:
-                new = [LEVEL] * len(column.level_names)
-            kinds += new
-            owners += [number] * len(new)
-        return TableLayout(tuple(kinds), tuple(owners))
+        kinds, owners, _ = zip(*self._coordinates, strict=True)
+        return TableLayout(kinds, owners)
 
     @cached_property
     def places(self) -> dict[str, Place]:
         """Place of each column in z."""
         found: dict[str, Place] = {}
-        place = 1
-        for column in self.used:
+        for number, column in enumerate(self.used, start=1):
+            first = self.layout.columns.index(number)
             if isinstance(column, Number):
-                place += column.missing
-                found[column.name] = Place(place, place - 1 if column.missing else 0)
-                place += 1
+                found[column.name] = Place(first + column.missing, first if column.missing else 0)
             else:
-                found[column.name] = Place(place, 0, column.level_names)
-                place += len(column.level_names)
+                found[column.name] = Place(first, 0, column.level_names)
         return found
 
     @cached_property
@@ -172,20 +175,9 @@ class TableMoments(MomentQuery):
         return True
 
     @cached_property
-    def coordinate_names(self) -> tuple[str, ...]:
-        """Of z: "1", the names of numbers, "name observed" and "name=level"."""
-        names = ["1"]
-        for column in self.used:
-            if isinstance(column, Number):
-                names += [f"{column.name} observed", column.name] if column.missing else [column.name]
-            else:
-                names += [f"{column.name}={level}" for level in column.level_names]
-        return tuple(names)
-
-    @property
     def names(self) -> tuple[str, ...]:
-        """Names of the coordinates."""
-        return self.coordinate_names
+        """Of the coordinates of z: "1", the names of numbers, "name observed" and "name=level"."""
+        return tuple(name for _, _, name in self._coordinates)
 
     @property
     def read_names(self) -> tuple[str, ...]:
@@ -196,8 +188,8 @@ class TableMoments(MomentQuery):
     def entry_names(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Names of the coordinates, in each group after its levels."""
         prefixes = [", ".join(f"{n}={v}" for n, v in zip(self.by, group, strict=True)) for group in self.group_levels]
-        rows = tuple(f"{prefix}: {name}" if prefix else name for prefix in prefixes for name in self.coordinate_names)
-        return rows, self.coordinate_names
+        rows = tuple(f"{prefix}: {name}" if prefix else name for prefix in prefixes for name in self.names)
+        return rows, self.names
 
     @cached_property
     def largest(self) -> Floats:

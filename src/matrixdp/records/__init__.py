@@ -15,7 +15,7 @@ own library only when it is used.
 """
 
 from matrixdp.domain.file_rules import DateRule, FileRules
-from matrixdp.records import arrays, clusters, files  # noqa: F401
+from matrixdp.records import clusters, files  # noqa: F401
 from matrixdp.records.opening import (
     OpenOptions,
     as_records,
@@ -39,33 +39,8 @@ from matrixdp.records.records import (
 )
 from matrixdp.records.tables import choose_columns, is_columnar, read_numbers, to_array, to_columns
 
-__all__ = [
-    "Blocks",
-    "DateRule",
-    "Engine",
-    "FileRules",
-    "InMemoryPart",
-    "OpenOptions",
-    "Part",
-    "PartResult",
-    "Records",
-    "Source",
-    "StoredRecords",
-    "Task",
-    "as_records",
-    "choose_columns",
-    "is_columnar",
-    "is_out_of_core",
-    "make_engine",
-    "open_records",
-    "read_array",
-    "read_numbers",
-    "register_engine",
-    "register_source",
-    "require_public_order",
-    "require_rereadable",
-    "run_part",
-    "to_array",
-    "to_columns",
-    "with_ids",
-]
+__all__ = ["Blocks", "DateRule", "Engine", "FileRules", "InMemoryPart", "OpenOptions", "Part", "PartResult"]
+__all__ += ["Records", "Source", "StoredRecords", "Task", "as_records", "choose_columns", "is_columnar"]
+__all__ += ["is_out_of_core", "make_engine", "open_records", "read_array", "read_numbers", "register_engine"]
+__all__ += ["register_source", "require_public_order", "require_rereadable", "run_part", "to_array", "to_columns"]
+__all__ += ["with_ids"]

@@ -15,8 +15,7 @@ import numpy as np
 from matrixdp.design.design import Design
 from matrixdp.errors import ParameterError, RequestPendingError
 from matrixdp.ledger import Event, Gaussian, Ledger, Receipt
-from matrixdp.mechanisms.interception import current_answer
-from matrixdp.mechanisms.mechanism import check_stream
+from matrixdp.mechanisms.mechanism import check_stream, current_answer
 from matrixdp.noise import Stream
 from matrixdp.privacy import Neighbours, Unit
 from matrixdp.queries import MatrixQuery

@@ -19,8 +19,7 @@ from matrixdp.display import format_number, render_note, render_table
 from matrixdp.errors import DataError, ParameterError, RequestPendingError, show
 from matrixdp.ledger import Ledger, Receipt
 from matrixdp.mechanisms.dataset_rows import ALTERED, CheckTask, FoundPart, WriteTask, writing
-from matrixdp.mechanisms.interception import current_answer
-from matrixdp.mechanisms.mechanism import check_rowwise
+from matrixdp.mechanisms.mechanism import check_rowwise, current_answer
 from matrixdp.noise import BlockKey, Stream
 from matrixdp.queries import MatrixQuery
 from matrixdp.queries.base import check_count

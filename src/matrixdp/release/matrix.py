@@ -1,23 +1,29 @@
-"""`release`: the noisy answer of a single design, charged once."""
+"""`release`: the noisy answer of a single design, charged once; and directions that are learned by one."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from matrixdp.checks import check_flag
+from matrixdp.design import isotropic, make_design
 from matrixdp.design.design import Design, check_design
-from matrixdp.domain.clipping import check_missing
+from matrixdp.display import short_repr
+from matrixdp.domain.bounds import Bounds, check_missing
+from matrixdp.domain.person import Person
 from matrixdp.ledger import Ledger, Receipt
 from matrixdp.mechanisms.mechanism import draw_answer, prepare
 from matrixdp.noise import Stream
+from matrixdp.privacy import Privacy
+from matrixdp.queries import SecondMoment
 from matrixdp.release.charging import Account, Paid, Price, design_price, make_once, open_account
 from matrixdp.release.result import Release, require_same_release
+from matrixdp.types import Floats
 
 
 def release(
@@ -115,3 +121,74 @@ def release_design(
             make=make,
             ready=ready,
         )
+
+
+@dataclass(frozen=True, eq=False)
+class PrincipalDirections:
+    """Directions learned from private data, and their privacy cost.
+
+    Attributes
+    ----------
+    directions : float64 array of shape (m, m)
+        Orthonormal columns, the largest second moment first.
+    moments : float64 array of shape (m,)
+        Noisy second moment along each.
+    release : Release
+        The noisy second moment that they are eigenvectors of.
+    """
+
+    directions: Floats
+    moments: Floats
+    release: Release
+
+    __repr__ = short_repr
+
+    @property
+    def mu(self) -> float:
+        """Gaussian differential privacy of the directions."""
+        return self.release.mu
+
+
+def principal_directions(
+    data: Any,
+    bounds: Bounds,
+    privacy: Privacy,
+    *,
+    records: int,
+    share: float = 0.2,
+    person: Person | str | None = None,
+    **options: Any,
+) -> PrincipalDirections:
+    """Eigenvectors of a private second moment about the bounds' midpoint.
+
+    Parameters
+    ----------
+    data : array, pandas, polars or Arrow table of shape (records, m)
+    bounds : Bounds
+    privacy : Privacy
+        The whole budget.
+    records : int
+        The public number of records.
+    share : float
+        Share of ``privacy.mu^2`` to spend here; give ``share=1 - share`` to the design that uses the directions.
+    person : str or Person, optional
+        The column that says whose row it is, if people may have several rows.
+    **options
+        As for `matrixdp.release.matrix.release`.
+
+    Privacy
+    -------
+    Replace-one neighbours. `mu` is spent; the directions are public afterwards.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> data = rng.uniform(-1, 1, (1000, 1)) * [1.0, 1.0] + rng.uniform(-0.1, 0.1, (1000, 2))
+    >>> learned = principal_directions(data, Bounds([-2, -2], [2, 2]), Privacy(1, 1e-5), records=1000)
+    >>> learned.directions.shape
+    (2, 2)
+    """
+    query = SecondMoment(bounds, records, person=Person.parse(person))
+    released = release(make_design(query, privacy, allocation=isotropic(), share=share), data, **options)
+    moments, directions = np.linalg.eigh(released.matrix)
+    return PrincipalDirections(directions[:, ::-1].copy(), moments[::-1].copy(), released)

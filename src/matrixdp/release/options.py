@@ -89,13 +89,7 @@ class Option:
         return self.flag or self.name
 
     def parse(self, value: Any) -> Any:
-        """The value of a field of `Request`, from a text or from JSON; a `ParameterError` names the option.
-
-        Examples
-        --------
-        >>> OPTION["columns"].parse("age, bmi"), OPTION["records"].parse("120"), OPTION["importance"].parse("bmi=2")
-        (('age', 'bmi'), 120, (('bmi', 2.0),))
-        """
+        """The value of a field of `Request`, from a text or from JSON; a `ParameterError` names the option."""
         if self.kind in ("number", "integer"):
             return self._parse_number(value)
         if not isinstance(value, str) or not value.isprintable() or len(value) > _LONGEST:
@@ -262,11 +256,6 @@ def parse_options(values: Mapping[str, Any], *, allowed: Iterable[str] = tuple(O
     """Fields of a `Request`, from texts or JSON content by the names of the command line; empty texts are left out.
 
     Raises a `ParameterError` for the first mistake; `allowed` are the fields that may be given.
-
-    Examples
-    --------
-    >>> parse_options({"query": "means", "epsilon": "1", "delta": 1e-6, "columns": "age,bmi", "by": ""})
-    {'question': 'means', 'epsilon': 1.0, 'delta': 1e-06, 'columns': ('age', 'bmi')}
     """
     known = {name_option(option.name): option for option in OPTIONS if option.name in set(allowed)}
     for name in values:
@@ -282,13 +271,7 @@ def parse_options(values: Mapping[str, Any], *, allowed: Iterable[str] = tuple(O
 
 
 def name_option(name: str) -> str:
-    """The name of an option in JSON, by its name in a `Request`.
-
-    Examples
-    --------
-    >>> name_option("question"), name_option("rows"), name_option("columns")
-    ('query', 'rows_per_person', 'columns')
-    """
+    """The name of an option in JSON, by its name in a `Request`: 'query' for 'question'."""
     return OPTION[name].public_name.replace("-", "_") if name in OPTION else name
 
 

@@ -34,13 +34,8 @@ class OutputFolder:
     final place. On exit the workspace is removed. If the process is killed, the next one that claims the place removes
     what it left; an old folder is in its place, or is put back there.
 
-    Parameters
-    ----------
-    place : path
-        The final path. Raises a `ParameterError` if it exists, unless it is an empty folder or `force` is given, and if
-        another process is writing to it.
-    force : bool
-        Replace an existing folder, which is kept until `finish`.
+    A `ParameterError` is raised if `place` exists, unless it is an empty folder or `force` is given, and if another
+    process is writing to it. The old folder is kept until `finish`.
     """
 
     def __init__(self, place: str | os.PathLike[str], *, force: bool = False) -> None:

@@ -25,9 +25,8 @@ from matrixdp.queries import ContingencyTable, GramMatrix, Identity, MatrixQuery
 from matrixdp.queries.base import OfQuery, parse_records
 from matrixdp.queries.graphs import Adjacency, Laplacian
 from matrixdp.records import read_array
-from matrixdp.records.arrays import load_npy
 from matrixdp.records.files import open_files
-from matrixdp.records.opening import make_engine
+from matrixdp.records.opening import load_npy, make_engine
 from matrixdp.records.records import StoredRecords
 from matrixdp.release.adaptive_release import AdaptiveRelease, find_recipe, make_sample_release
 from matrixdp.release.charging import describe_design, digest

@@ -18,7 +18,7 @@ from matrixdp.answers.shrunk import shrink_table, shrunk_correlation, shrunk_mea
 from matrixdp.design.design import Design
 from matrixdp.device import is_on_device
 from matrixdp.display import matrix_text
-from matrixdp.domain.clipping import check_missing
+from matrixdp.domain.bounds import check_missing
 from matrixdp.domain.person import least_sample
 from matrixdp.errors import ParameterError
 from matrixdp.ledger.request import changed_request_error, find_differences

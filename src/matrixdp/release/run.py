@@ -14,8 +14,7 @@ from matrixdp.ledger.request import Difference, changed_request_error
 from matrixdp.mechanisms.mechanism import check_stream
 from matrixdp.noise import Stream
 from matrixdp.records import Blocks, as_records, is_out_of_core, read_array, require_rereadable, with_ids
-from matrixdp.records.files import Files
-from matrixdp.records.graphs import read_graph, read_pairs
+from matrixdp.records.files import Files, read_graph, read_pairs
 from matrixdp.records.opening import make_engine
 from matrixdp.records.people import number_of_people
 from matrixdp.records.records import ColumnOrder, MappedRecords, StoredRecords, count_records
@@ -23,8 +22,7 @@ from matrixdp.records.tables import column_names, count_rows
 from matrixdp.release.adaptive_release import AdaptiveRelease
 from matrixdp.release.charging import Account, Paid, Price, list_read_options, make_once
 from matrixdp.release.dataset import DatasetRelease, write_dataset
-from matrixdp.release.directions import PrincipalDirections, principal_directions
-from matrixdp.release.matrix import release_design
+from matrixdp.release.matrix import PrincipalDirections, principal_directions, release_design
 from matrixdp.release.options import GRAPHS
 from matrixdp.release.plan import Plan, make_request_design
 from matrixdp.release.request import Request

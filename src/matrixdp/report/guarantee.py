@@ -23,7 +23,7 @@ class LedgerSummary:
     """Budget of a data set, or of the allowance that paid, before and after a release, and the ledger's last entry.
 
     `epsilon` and `delta` are the total budget, of which `left_before` and `left_after` are left at the total's delta.
-    A repeated request is not `charged` again.
+    A repeated request is not `charged` again. `unnoticed` is what could be done to the ledger's file without notice.
     """
 
     path: str
@@ -36,6 +36,7 @@ class LedgerSummary:
     hash: str
     allowance: str | None = None
     charged: bool = True
+    unnoticed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

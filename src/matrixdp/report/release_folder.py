@@ -222,6 +222,7 @@ def _summarise(account: Account | None, left: float, *, charged: bool) -> Ledger
         hash=head.hash,
         allowance=allowance,
         charged=charged,
+        unnoticed=tuple(ledger.blind_spots),
     )
 
 

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from matrixdp.adaptive.coordinates import LEVELS, Coordinates
-from matrixdp.domain.clipping import square_lengths
+from matrixdp.domain.bounds import square_lengths
 
 
 def row_lengths(records):

@@ -14,7 +14,7 @@ from matrixdp.adaptive.moment import private_moment
 from matrixdp.adaptive.queries import BoxMoments, ExcessMean, TracedMoments
 from matrixdp.adaptive.records import grid_records
 from matrixdp.adaptive.settings import SETTINGS
-from matrixdp.domain.clipping import square_lengths
+from matrixdp.domain.bounds import square_lengths
 from matrixdp.privacy import Neighbours
 from matrixdp.queries.sums import levels
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import matrixdp as mdp
 from matrixdp.adaptive.queries import TracedMoments
-from matrixdp.domain.clipping import square_lengths
+from matrixdp.domain.bounds import square_lengths
 
 
 def row_lengths(records):

@@ -9,7 +9,7 @@ import pytest
 import matrixdp as mdp
 from matrixdp.adaptive import private_moment
 from matrixdp.audit import replay
-from matrixdp.mechanisms.interception import current_answer, intercept_releases
+from matrixdp.mechanisms.mechanism import current_answer, intercept_releases
 
 PRIVACY = mdp.Privacy(1, 1e-6)
 BOX = mdp.Bounds([-1, -1], [1, 1])

@@ -54,6 +54,20 @@ def test_a_copy_is_refused_and_a_move_confirmed(clinic, matrixdp):
     assert matrixdp("ledger", "moved", "nowhere.db").code == 4
 
 
+def test_a_file_system_that_hides_old_copies_is_named_when_a_ledger_is_made(tmp_path, matrixdp, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    new = ("ledger", "new", "--dataset", "clinic", "--epsilon", "4", "--delta", "1e-6")
+    assert "does not show" not in matrixdp(*new, "good.db").out
+    assert "unnoticed" not in matrixdp("ledger", "show", "good.db", "--json").json()
+    monkeypatch.delattr("os.getxattr")
+    shown = matrixdp(*new, "bad.db").out
+    assert "does not show that an old copy was written over the file" in shown
+    assert "matrixdp release --anchor-to FILE" in shown
+    assert matrixdp("ledger", "show", "bad.db", "--json").json()["unnoticed"] == [
+        "that an old copy was written over the file"
+    ]
+
+
 def test_a_verified_anchor_is_resumed(clinic, matrixdp):
     verified = matrixdp("ledger", "verify", "clinic.db", "--json").json()
     assert matrixdp(*argv()).code == 0

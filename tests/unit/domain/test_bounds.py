@@ -175,7 +175,7 @@ def test_features_are_found_by_name_or_number():
 
 @pytest.mark.parametrize("size", [3, 4096, 4097, 9000, 20000])
 def test_a_row_s_length_does_not_depend_on_its_company(size):
-    from matrixdp.domain.clipping import square_lengths
+    from matrixdp.domain.bounds import square_lengths
 
     rows = np.random.default_rng(0).normal(size=(9, size))
     weights = np.random.default_rng(1).random(size)

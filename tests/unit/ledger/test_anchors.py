@@ -12,7 +12,7 @@ from ledger_tampering import edit, tampering
 from ledger_worker import TOTAL
 from matrixdp.errors import LedgerError, ParameterError
 from matrixdp.ledger import Gaussian, Head, Ledger
-from matrixdp.ledger.place import write_mark
+from matrixdp.ledger.place import write_marks
 
 
 def spend(ledger, mu=0.01):
@@ -44,7 +44,9 @@ def test_a_roll_back_shows_at_the_next_charge(anchored, path, anchors):
     old, mark = path.read_bytes(), anchored.head
     receipt = spend(anchored)
     path.write_bytes(old)
-    write_mark(path, mark)  # as on a file system without extended attributes, or one that was rolled back
+    with anchored._store.reading() as journal:
+        first = journal.row("entry", 1).hash
+    write_marks(path, mark, first, anew=True)  # as if the file system had no attributes, or was rolled back as a whole
     for handle in (anchored, Ledger.open(path, anchor=anchors)):
         with pytest.raises(LedgerError, match=r"the anchored entry 4 is not in it\. Nothing was charged"):
             spend(handle)

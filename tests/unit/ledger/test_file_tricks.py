@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import shutil
 import sqlite3
@@ -13,8 +14,7 @@ import pytest
 from ledger_worker import TOTAL, run_worker
 from matrixdp.errors import BudgetExceededError, LedgerError
 from matrixdp.gdp import share_mu
-from matrixdp.ledger import Gaussian, Ledger
-from matrixdp.ledger.place import read_mark, write_mark
+from matrixdp.ledger import Gaussian, Ledger, place
 
 HALF = Gaussian(share_mu(TOTAL.mu, 0.5))
 
@@ -117,22 +117,244 @@ def test_a_copy_in_the_place_of_its_original_is_not_charged(half):
     with pytest.raises(LedgerError, match="was removed or replaced while it was open"):
         spend(ledger)
     for handle in (ledger, Ledger.open(half)):
-        with pytest.raises(LedgerError, match="is a copy of the ledger"):
+        with pytest.raises(LedgerError, match=r"was replaced by an earlier copy of itself|is a copy of"):
             spend(handle)
 
 
+def first_of(path):
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        return place.first_hash(connection)
+
+
+def marks_of(path):
+    return place.read_marks(path, first_of(path))
+
+
+def drop(target, attribute):
+    os.removexattr(target, attribute)
+
+
+def without_marks(monkeypatch):
+    """A file system without extended attributes."""
+    monkeypatch.delattr("os.getxattr")
+    monkeypatch.delattr("os.setxattr")
+
+
+def without_birth_times(monkeypatch):
+    """A file system that does not know when a file was made."""
+    monkeypatch.setattr(place, "find_birth_time", lambda path: None)
+
+
+HAS_MARKS = pytest.mark.skipif(
+    not hasattr(os, "getxattr"), reason="extended attributes are those of Linux; find_blind_spots names what is missed"
+)
+
+
+@HAS_MARKS
+def test_a_charge_marks_the_last_entry_on_the_file_and_its_directory(ledger, path):
+    assert set(marks_of(path)) == {"file", "directory"}
+    spend(ledger)
+    assert set(marks_of(path).values()) == {ledger.head}
+
+
+@HAS_MARKS
 def test_an_old_copy_that_is_written_over_the_file_is_not_charged(half):
-    """The file keeps its inode, but also the mark of its last entry, on file systems with extended attributes."""
+    """The file keeps its inode, but also the mark of its last entry."""
     old = half.read_bytes()
     ledger = Ledger.open(half)
     spend(ledger)
-    mark = read_mark(half)
     half.write_bytes(old)
-    if mark is None:
-        pytest.skip("this file system has no extended attributes, so such a copy cannot be noticed on it")
+    drop(half.parent, place._mark_places(half)["directory"][1])
     for handle in (ledger, Ledger.open(half)):
         with pytest.raises(LedgerError, match=r"was replaced by an earlier copy of itself.*entry 4"):
             spend(handle)
+
+
+@HAS_MARKS
+def test_an_old_copy_that_brings_its_own_mark_is_not_charged(half):
+    """As ``cp -a`` and ``rsync -X --inplace`` do; the mark on the directory stays."""
+    old, mark = half.read_bytes(), os.getxattr(half, "user.matrixdp.head")
+    spend(Ledger.open(half))
+    half.write_bytes(old)
+    os.setxattr(half, "user.matrixdp.head", mark)
+    with pytest.raises(LedgerError, match=r"was replaced by an earlier copy of itself.*entry 4"):
+        spend(Ledger.open(half))
+    with pytest.raises(LedgerError, match="was replaced by an earlier copy of itself"):
+        Ledger.moved(half)
+
+
+@HAS_MARKS
+@pytest.mark.parametrize("gone", ["file", "directory"])
+def test_a_mark_that_is_gone_is_a_refusal_until_somebody_confirms_it(half, gone):
+    drop(*place._mark_places(half)[gone])
+    with pytest.raises(LedgerError, match=rf"the mark of the last entry on the {gone} of .* is gone.*ledger moved"):
+        spend(Ledger.open(half))
+    spend(Ledger.moved(half, actor="ann"))
+    assert set(marks_of(half)) == {"file", "directory"}
+
+
+def put_back(path, old):
+    """Remove the file and write an old copy; on many file systems it gets the same inode."""
+    path.unlink()
+    path.write_bytes(old)
+
+
+def test_an_old_copy_under_the_same_inode_is_not_charged_without_marks(half, monkeypatch):
+    """Numbers of inodes are used again; the time at which the inode was made is another."""
+    old = half.read_bytes()
+    spend(Ledger.open(half))
+    put_back(half, old)
+    without_marks(monkeypatch)
+    with pytest.raises(LedgerError, match="is a copy of the ledger"):
+        spend(Ledger.open(half))
+
+
+def test_an_inode_that_was_made_at_another_time_is_another_file(tmp_path, monkeypatch):
+    without_marks(monkeypatch)
+    monkeypatch.setattr(place, "find_birth_time", lambda path: 10**18)
+    with Ledger.create(tmp_path / "clinic.db") as ledger:
+        ledger.register("clinic", TOTAL, neighbours="replace")
+        spend(ledger)
+        monkeypatch.setattr(place, "find_birth_time", lambda path: 10**18 + 1)
+        with pytest.raises(LedgerError, match="is a copy of the ledger"):
+            spend(ledger)
+
+
+@HAS_MARKS
+def test_an_old_copy_under_the_same_inode_is_not_charged_without_birth_times(tmp_path, monkeypatch):
+    without_birth_times(monkeypatch)
+    path = tmp_path / "clinic.db"
+    with Ledger.create(path) as ledger:
+        ledger.register("clinic", TOTAL, neighbours="replace")
+        old = path.read_bytes()
+        spend(ledger)
+    put_back(path, old)
+    with pytest.raises(LedgerError, match="was replaced by an earlier copy of itself"):
+        spend(Ledger.open(path))
+
+
+def test_the_file_system_tells_files_apart_where_it_does_not_say_when_they_were_made(tmp_path, monkeypatch):
+    """Inodes of fresh volumes have the same numbers."""
+    without_birth_times(monkeypatch)
+    without_marks(monkeypatch)
+    with Ledger.create(tmp_path / "clinic.db") as ledger:
+        ledger.register("clinic", TOTAL, neighbours="replace")
+        spend(ledger)
+        found = os.statvfs(tmp_path)
+        monkeypatch.setattr("os.statvfs", lambda path: type("Found", (), {"f_fsid": found.f_fsid + 1}))
+        with pytest.raises(LedgerError, match="is a copy of the ledger"):
+            spend(ledger)
+
+
+@HAS_MARKS
+def test_an_older_mark_never_replaces_a_newer_one(half):
+    """Two processes may write their marks in any order."""
+    ledger = Ledger.open(half)
+    first = ledger.head
+    spend(ledger, Gaussian(0.01))
+    place.write_marks(half, first, first_of(half))
+    assert set(marks_of(half).values()) == {ledger.head}
+
+
+@HAS_MARKS
+def test_marks_are_compared_and_written_by_one_process_at_a_time(half, monkeypatch):
+    """Between the comparison and the new mark nobody else writes one: the directory is locked."""
+    locked = []
+
+    def read(path, first):
+        folder = os.open(half.parent, os.O_RDONLY)  # as another process would
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            locked.append(False)
+        except BlockingIOError:
+            locked.append(True)
+        finally:
+            os.close(folder)
+        return {}
+
+    monkeypatch.setattr(place, "read_marks", read)
+    place.write_marks(half, Ledger.open(half).head, first_of(half))
+    assert locked == [True]
+
+
+@HAS_MARKS
+def test_a_ledger_of_an_earlier_version_learns_its_place_and_its_marks(half):
+    """Earlier versions recorded the inode alone, and marked the file alone, without the first hash."""
+    head = Ledger.open(half).head
+    drop(half.parent, place._mark_places(half)["directory"][1])
+    os.setxattr(half, "user.matrixdp.head", f"{head.entry}:{head.hash}".encode())
+    with contextlib.closing(sqlite3.connect(half)) as connection, connection:
+        connection.execute("UPDATE place SET file = ?", (str(half.stat().st_ino),))
+    with Ledger.open(half) as ledger:
+        spend(ledger, Gaussian(0.01))
+        assert set(marks_of(half).values()) == {ledger.head}
+        spend(ledger, Gaussian(0.01))
+    with contextlib.closing(sqlite3.connect(half)) as connection:
+        recorded = place.read_place(connection)
+    assert recorded.marks == {"file", "directory"}
+    assert recorded.identity == place.find_identity(half)
+
+
+@HAS_MARKS
+def test_the_marks_of_a_removed_ledger_do_not_concern_a_new_one_of_its_name(half):
+    half.unlink()
+    with Ledger.create(half) as ledger:
+        ledger.register("clinic", TOTAL, neighbours="replace")
+        spend(ledger)
+
+
+@HAS_MARKS
+def test_an_old_copy_is_not_moved_to_another_folder(half, tmp_path):
+    """The directory of the original still has the mark of what was spent since."""
+    other = tmp_path / "elsewhere" / "clinic.db"
+    other.parent.mkdir()
+    shutil.copyfile(half, other)
+    spend(Ledger.open(half))
+    half.unlink()
+    with pytest.raises(LedgerError, match=r"entry 4, which was written to .*clinic\.db, is not in it"):
+        Ledger.moved(other)
+
+
+def test_a_file_system_that_shows_nothing_is_named(tmp_path, monkeypatch):
+    with Ledger.create(tmp_path / "clinic.db") as ledger:
+        assert ledger.blind_spots == [] or not hasattr(os, "getxattr")
+        without_marks(monkeypatch)
+        assert ledger.blind_spots == ["that an old copy was written over the file"]
+        without_birth_times(monkeypatch)
+        assert ledger.blind_spots == [
+            "that the file was removed and an old copy put in its place",
+            "that an old copy was written over the file",
+        ]
+    assert Ledger.open(tmp_path / "clinic.db", anchor=tmp_path / "anchors.txt").blind_spots == []
+
+
+@HAS_MARKS
+def test_a_directory_that_cannot_be_marked_is_named(half):
+    """One in which only owners may set attributes, such as /tmp."""
+    drop(*place._mark_places(half)["directory"])
+    (found,) = Ledger.open(half).blind_spots
+    assert found == "that an old copy was written over the file together with its extended attributes (cp -a)"
+
+
+@pytest.mark.parametrize("number", [0x6969, 0x517B, 0xFF534D42, 0xFE534D42])
+def test_a_network_file_system_is_refused(half, tmp_path, number, monkeypatch):
+    monkeypatch.setattr(place, "find_file_system", lambda path: number)
+    remote = r"is on a network file system \((NFS|SMB)[ (CIFS)]*\).*Nothing was charged.*PostgreSQL"
+    with pytest.raises(LedgerError, match=remote):
+        Ledger.create(tmp_path / "new.db")
+    assert not (tmp_path / "new.db").exists()
+    with Ledger.open(half) as ledger:
+        assert ledger.remaining("clinic").mu > 0  # it can be read
+        ledger.backup(tmp_path / "backup.db")
+        with pytest.raises(LedgerError, match=remote):
+            spend(ledger)
+    half.unlink()
+    with pytest.raises(LedgerError, match=remote):
+        Ledger.restore(tmp_path / "backup.db", half)
+
+
+def test_a_local_file_system_is_recognised(tmp_path):
+    assert place.find_file_system(tmp_path) in (0xEF53, 0x01021994, 0x9123683E, 0x58465342, 0x794C7630, None)
 
 
 def test_a_file_that_is_replaced_during_a_charge_releases_nothing(half):
@@ -146,15 +368,6 @@ def test_a_file_that_is_replaced_during_a_charge_releases_nothing(half):
 
     with pytest.raises(LedgerError, match=r"was just charged may be in the other file only, so nothing was released"):
         charge()
-
-
-def test_a_mark_of_an_earlier_entry_is_enough(half):
-    """Two processes may write their marks in any order."""
-    ledger = Ledger.open(half)
-    first = ledger.head
-    spend(ledger, Gaussian(0.01))
-    write_mark(half, first)
-    spend(ledger, Gaussian(0.01))
 
 
 def test_a_file_that_was_moved_is_charged_once_the_move_is_confirmed(half):

@@ -117,7 +117,6 @@ def test_float_comparison_keeps_its_error_bound():
             for share in (0, 1)
         )
         assert worst <= 0.62 * TABLE.error
-        assert [TABLE.compare_one(int(w), float(u)) for w, u in zip(words, uniform, strict=True)] == measured.tolist()
 
 
 def test_a_comparison_of_lower_order_breaks_the_bound():

@@ -9,7 +9,6 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from matrixdp.noise import gaussian
 from matrixdp.noise.envelope import BLOCKS, BLOCKS_PER_SUPERBLOCK, BLOCKS_PER_UNIT, CELL_BITS, FINEST, PLACE_BITS
 from matrixdp.noise.gaussian import draw_gaussian, draw_normal
 
@@ -83,16 +82,8 @@ def curve(y):
     return float(mp.exp(-(mp.mpf(y) ** 2) / 2))
 
 
-@pytest.fixture(scope="module", autouse=True, params=["as arrays", "one at a time"])
-def comparison(request):
-    """How candidates are compared, whatever their number."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(gaussian, "_FEW", 1 << 20 if request.param == "one at a time" else 0)
-        yield
-
-
 @pytest.fixture(scope="module")
-def cells_at_zero(comparison):
+def cells_at_zero():
     """Mass of the place where the curve is one, from which all others follow."""
     return block_masses(0)[BLOCKS]
 

@@ -70,7 +70,7 @@ def test_the_moments_are_those_of_pandas(by):
         ward = FRAME["ward"].where(FRAME["ward"].isin(list("abc")), "other")
         part = FRAME[ward == group[0]] if by else FRAME
         known = coordinates(part)
-        z = np.array([known[name] for name in query.coordinate_names])
+        z = np.array([known[name] for name in query.names])
         np.testing.assert_allclose(matrix, z @ z.T / N, rtol=1e-12, atol=1e-14)
         i, o = query.places["x"].value, query.places["x"].observed
         both = part[part["x"].notna() & part["z"].notna()]

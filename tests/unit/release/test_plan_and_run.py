@@ -96,6 +96,15 @@ def test_an_outcome_says_whether_it_was_charged_now(ledger, question):
     assert not run(plan(asked), DATA).charged  # without an account nothing is
 
 
+def test_a_run_that_another_one_forestalls_is_not_charged(ledger):
+    """The other one charges the request and stores its release between the first one's check and its charge."""
+    made, account, others = plan(ask(columns=["age"], id="week 7")), Account(ledger, "clinic"), []
+    outcome = run(made, DATA, account, ready=lambda: others.append(run(made, DATA, account)))
+    assert (outcome.charged, others[0].charged) == (False, True)
+    assert outcome.release.to_json() == others[0].release.to_json()
+    assert len(ledger.history("clinic")) == 1
+
+
 def test_of_simultaneous_runs_with_one_id_exactly_one_is_charged(ledger):
     made, start = plan(ask(columns=["age"], id="week 7")), Barrier(4)
 

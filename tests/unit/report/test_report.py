@@ -93,6 +93,10 @@ def test_the_state_of_the_ledger_is_shown():
     assert "No ledger was used" not in page
     assert "ε = 3.5 was left" in page
     assert "ε = 2.25 is left" in page
+    assert "does not show" not in page
+    blind = replace(state, unnoticed=("that an old copy was written over the file",))
+    page = render_release(make_content(moments(), ledger=blind))
+    assert "file system does not show that an old copy was written over the file. An anchor would" in page
 
 
 @pytest.mark.parametrize("features", [1, 2, 12, 30, 70])
