@@ -28,19 +28,25 @@ def main() -> int:
     _print_tallies("replayed", "fits", replays)
     above = sum(len(tally.broken) for tally in [*attacks.values(), *replays.values()])
     missed = sum(not found for _, found in caught)
+    skipped = sum(tally.skipped for tally in replays.values())
     print(
         f"\n{sum(tally.pairs for tally in attacks.values()):,} pairs, {sum(t.audits for t in replays.values()):,} "
-        f"replays: {above} above their claim. {len(caught)} broken variants: {missed} not caught."
+        f"replays: {above} above their claim, {skipped} parts of results not compared. "
+        f"{len(caught)} broken variants: {missed} not caught."
     )
     return int(bool(above or missed))
 
 
+def _list(seeds: list[int]) -> str:
+    return ", ".join(map(str, seeds)) or "none"
+
+
 def _print_tallies(title: str, unit: str, tallies: dict[str, Tally]) -> None:
     rows = [
-        [name, f"{one.audits:,}", f"{one.pairs:,}", f"{one.worst:.6f}", ", ".join(map(str, one.broken)) or "none"]
+        [name, *(f"{count:,}" for count in (one.audits, one.pairs, one.skipped)), f"{one.worst:.6f}", _list(one.broken)]
         for name, one in tallies.items()
     ]
-    print("\n" + format_table([title, unit, "pairs", "worst ratio", "seeds above the claim"], rows))
+    print("\n" + format_table([title, unit, "pairs", "not compared", "worst ratio", "seeds above the claim"], rows))
 
 
 if __name__ == "__main__":

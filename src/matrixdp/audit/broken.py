@@ -11,7 +11,7 @@ from unittest.mock import patch
 
 import numpy as np
 
-from matrixdp.adaptive import private_moment, queries
+from matrixdp.adaptive import private_moment, private_scales, queries
 from matrixdp.adaptive.budget import FitBudget
 from matrixdp.audit.attack import attack
 from matrixdp.audit.measure import measure
@@ -331,4 +331,13 @@ BROKEN: dict[str, Callable[[], bool]] = {
     "bounds taken from the data": lambda: _replay(_learn_bounds),
     "a number of iterations that depends on the data": lambda: _replay(_depend_on_data, claim=PRIVACY),
     "a private value in the result": lambda: _replay(lambda data: (_fit(data).mean, data.max()), claim=PRIVACY),
+    "a private value in a function that cannot be pickled": lambda: _replay(
+        lambda data: partial(lambda largest: largest, data.max()), claim=PRIVACY
+    ),
+    "private scales that are not": lambda: _replay(
+        lambda data: replace(scales := private_scales(data, BOX, PRIVACY), mean=scales.mean + data.max())
+    ),
+    "noise whose structure depends on the data": lambda: _replay(
+        lambda data: release(make_design(SecondMoment(BOX, 400), PRIVACY, structured=bool(data[0, 0] > 0.5)), data)
+    ),
 }

@@ -24,11 +24,13 @@ class Tally:
     pairs: int = 0
     worst: float = 0.0
     broken: list[int] = field(default_factory=list)
+    skipped: int = 0  # parts of results and designs that could not be compared
 
-    def add(self, pairs: int, ratio: float, *, broken: bool, seed: int) -> None:
+    def add(self, pairs: int, ratio: float, *, broken: bool, seed: int, skipped: int = 0) -> None:
         """Count one audit."""
         self.audits += 1
         self.pairs += pairs
+        self.skipped += skipped
         self.worst = max(self.worst, ratio)
         if broken:
             self.broken.append(seed)
@@ -58,7 +60,7 @@ def replay_fits(
     def audit(name: str, number: int, tally: Tally) -> None:
         case = choose(name, np.random.default_rng(number))
         found = replay(case.fit, case.data, case.neighbour, seed=number)
-        tally.add(1, found.ratio, broken=found.broken, seed=number)
+        tally.add(1, found.ratio, broken=found.broken, seed=number, skipped=len(found.skipped))
 
     return _run(names, audit, "audits", replays, seconds, seed)
 

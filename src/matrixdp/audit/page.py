@@ -25,6 +25,7 @@ _NAMES = {  # of facts, for readers
     "refused": "Pairs refused by the query",
     "replays": "Fits replayed",
     "seeds": "Seeds of broken fits",
+    "skipped": "Parts of results that could not be compared",
     "epsilon_at_least": "Epsilon is at least",
     "mu_at_least": "Mu is at least",
     "delta": "Delta",
@@ -70,8 +71,10 @@ def describe_attack(subject: str, found: Attack) -> Finding:
 def describe_replays(subject: str, tally: Tally) -> Finding:
     """Replays of one kind of fit."""
     verdict = f"BROKEN in {len(tally.broken)} of them" if tally.broken else "none above its claim"
-    text = f"{tally.audits:,} fits replayed on neighbours: {verdict}; worst ratio {tally.worst:.6f}."
+    skipped = f" {tally.skipped:,} parts of results could NOT be compared." if tally.skipped else ""
+    text = f"{tally.audits:,} fits replayed on neighbours: {verdict}; worst ratio {tally.worst:.6f}.{skipped}"
     facts = {"kind": "replay", "replays": tally.audits, "ratio": tally.worst, "seeds": tally.broken}
+    facts["skipped"] = tally.skipped
     return Finding(subject, bool(tally.broken), text, facts)
 
 

@@ -238,7 +238,6 @@ def random_fit(name: str, rng: Rng) -> FitCase:
     size, count, people = int(rng.integers(1, 5)), _draw_count(rng, public), bool(rng.random() < 0.5)
     bounds, privacy = Bounds([-1] * size, [1] * size), Privacy(epsilon, delta)
     pair = _draw_pair(rng, bounds, neighbours, count, people=people)
-    function: Any = {"private_moment": private_moment, "private_scales": private_scales}.get(name, _directions)
     if name == "private_moment":
         options["aim"] = str(rng.choice(["covariance", "correlation", "components", "regression"]))
         options["targets"] = min(1, size - 1)
@@ -250,16 +249,8 @@ def random_fit(name: str, rng: Rng) -> FitCase:
         if rows:
             most = 2 * count + rows  # that count
             options["records"] = int(rng.integers(most // 2 + 1, 2 * most))
-    return FitCase(lambda data: _spent(function(data, bounds, privacy, **options)), *pair)
-
-
-def _directions(*arguments: Any, **options: Any) -> Any:
-    return principal_directions(*arguments, **options).release
-
-
-def _spent(result: Any) -> Any:
-    """The object that names the guarantee of a fit: its result, or its budget."""
-    return getattr(result, "spending", result)
+    fit: Any = {"private_moment": private_moment, "private_scales": private_scales}.get(name, principal_directions)
+    return FitCase(lambda data: fit(data, bounds, privacy, **options), *pair)
 
 
 def _draw_count(rng: Rng, public: int | None) -> int:

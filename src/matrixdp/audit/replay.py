@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-import pickle
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrixdp.audit.attack import SLACK
+from matrixdp.audit.snapshot import Snapshot, compare_snapshots, take_snapshot
 from matrixdp.checks import check_number
 from matrixdp.design import Design
 from matrixdp.errors import MatrixDPError, ParameterError
@@ -58,13 +59,16 @@ class Replay:
         The `mu` that the whole fit is charged with.
     difference : str
         What differs between the fits although their transcripts are the same, or an empty string: private data then
-        reach the result, or decide what is released, other than through noisy answers. Results that cannot be pickled
-        are not compared.
+        reach the result, a warning or an error, or decide what is released, other than through noisy answers.
+    skipped : tuple of str
+        Parts of the result or of a design that could not be compared, such as open files and generators. A leak there
+        is not noticed: a fit should return nothing of the kind.
     """
 
     steps: tuple[ReplayStep, ...]
     claim: float
     difference: str = ""
+    skipped: tuple[str, ...] = ()
 
     @property
     def distance(self) -> float:
@@ -99,6 +103,8 @@ class Replay:
     def __str__(self) -> str:
         verdict = "BROKEN" if self.broken else "within its claim"
         more = f" Different: {self.difference}." if self.difference else ""
+        if self.skipped:
+            more += f" NOT compared: {', '.join(self.skipped[:5])}{', ...' if len(self.skipped) > 5 else ''}."
         return (
             f"{verdict}: {len(self.steps)} releases, together {self.distance:.6g} apart; their designs claim "
             f"{self.spent:.6g}, the fit claims {self.claim:.6g}, ratio {self.ratio:.6f}.{more}"
@@ -122,8 +128,8 @@ def replay(
     data, neighbour
         Two data sets that the guarantee calls neighbours: made up, since nothing here is protected.
     claim : float or Privacy, optional
-        `mu`, or the guarantee, of the whole fit; by default that of what `fit` returns: `mu` of a
-        release, `privacy` or `privacy_` of anything else.
+        `mu`, or the guarantee, of the whole fit; by default that of what `fit` returns: `mu` of a release, `privacy` or
+        `privacy_` of anything else, or of its `release` or `spending`.
     seed : int
         Of the simulated noise.
 
@@ -148,18 +154,23 @@ def replay(
     False
     """
     transcript = _Transcript(Stream(seed=seed))
-    with intercept_releases(transcript.record):
+    with intercept_releases(transcript.record), warnings.catch_warnings(record=True) as first_warnings:
+        warnings.simplefilter("always")
         first = fit(data)
+    expected = take_snapshot((first, [(one.category, str(one.message)) for one in first_warnings]))
     again = _Replayed(transcript.releases)
-    difference = ""
     try:
-        with intercept_releases(again.answer):
+        with intercept_releases(again.answer), warnings.catch_warnings(record=True) as second_warnings:
+            warnings.simplefilter("always")
             second = fit(neighbour)
-    except _DivergedError as error:
-        difference = str(error)
+    except Exception as error:
+        difference = again.difference or f"the fit of the neighbour raises {type(error).__name__}"
     else:
-        difference = _compare(len(again.steps), len(transcript.releases), first, second)
-    return Replay(tuple(again.steps), _parse_claim(claim, first), difference)
+        found = take_snapshot((second, [(one.category, str(one.message)) for one in second_warnings]))
+        difference = again.difference or again.compare(expected, found)
+    for one in first_warnings:
+        warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+    return Replay(tuple(again.steps), _parse_claim(claim, first), difference, tuple(again.skipped))
 
 
 class _DivergedError(MatrixDPError):
@@ -168,9 +179,10 @@ class _DivergedError(MatrixDPError):
 
 @dataclass
 class _Release:
-    """A design, its integers before noise, its noisy answer, and the integers drawn for it, if they are known."""
+    """A design as it was, its integers before noise, its noisy answer, and the integers drawn for it, if known."""
 
     design: Design
+    plan: Snapshot
     integers: NDArray[np.int64]
     noisy: Floats
     drawn: NDArray[np.int64] | None = None
@@ -191,13 +203,14 @@ class _Transcript:
         self.releases: list[_Release] = []
 
     def record(self, design: Design, prepared: NDArray[Any]) -> Floats:
+        plan = take_snapshot(design)
         integers = round_answer(design, prepared).copy()
         if design.entrywise:
             noisy, drawn = add_noise(design, prepared, self._stream), None
         else:
             drawn = draw_noise(design, integers.shape, self._stream)
             noisy = unwhiten(design, integers + drawn)
-        self.releases.append(_Release(design, integers, noisy.copy(), drawn))
+        self.releases.append(_Release(design, plan, integers, noisy.copy(), drawn))
         return noisy
 
 
@@ -207,50 +220,45 @@ class _Replayed:
     def __init__(self, releases: list[_Release]) -> None:
         self._releases = releases
         self.steps: list[ReplayStep] = []
+        self.skipped: list[str] = []
+        self.difference = ""  # stays, also if the fit ignores the error
 
     def answer(self, design: Design, prepared: NDArray[Any]) -> Floats:
         number = len(self.steps)
         if number == len(self._releases):
-            raise _DivergedError(f"there are more than {number} releases")
+            self.diverge(f"there are more than {number} releases")
         recorded = self._releases[number]
-        if not _same_design(design, recorded.design):
-            raise _DivergedError(f"release {number + 1} has another design")
+        place, skipped = compare_snapshots(recorded.plan, take_snapshot(design))
+        self.skipped += [f"{one} of the design of release {number + 1}" for one in skipped]
+        if place:
+            self.diverge(f"release {number + 1} has another design, in {place}")
         change = ((round_answer(design, prepared) - recorded.integers) * 2.0**-design.grid.bits).ravel()
         distance = float(np.linalg.norm(change))
         loss = distance**2 / 2 - float(change @ recorded.noise())
         self.steps.append(ReplayStep(type(design.query).__name__, design.query.shape, distance, design.distance, loss))
         return recorded.noisy.copy()
 
+    def diverge(self, difference: str) -> None:
+        self.difference = self.difference or difference
+        raise _DivergedError(difference)
 
-def _same_design(one: Design, other: Design) -> bool:
-    return (
-        type(one.query) is type(other.query)
-        and one.query.shape == other.query.shape
-        and one.grid == other.grid
-        and one.flat == other.flat
-        and all(
-            np.array_equal(mine.variances, theirs.variances)
-            for mine, theirs in ((one.rowcov, other.rowcov), (one.colcov, other.colcov))
-        )
-    )
-
-
-def _compare(found: int, expected: int, first: Any, second: Any) -> str:
-    """The difference between two fits with the same noisy answers, in words."""
-    if found != expected:
-        return f"there are {found} releases instead of {expected}"
-    try:
-        same = pickle.dumps(first) == pickle.dumps(second)
-    except Exception:  # what cannot be pickled cannot be compared
-        return ""
-    return "" if same else "the result, given the same noisy answers"
+    def compare(self, expected: Snapshot, found: Snapshot) -> str:
+        """The difference between two fits with the same noisy answers, in words."""
+        if len(self.steps) != len(self._releases):
+            return f"there are {len(self.steps)} releases instead of {len(self._releases)}"
+        place, skipped = compare_snapshots(expected, found)
+        self.skipped += [f"{one[3:]} of the result" for one in skipped]
+        if not place:
+            return ""
+        what = f"the result{f', in {place[3:]},' * bool(place[3:])}" if place.startswith("[0]") else "the warnings"
+        return f"{what} given the same noisy answers"
 
 
 def _parse_claim(claim: float | Privacy | None, result: Any) -> float:
-    if claim is None and isinstance(result, Guaranteed):
-        claim = result.mu
-    if claim is None:
-        claim = getattr(result, "privacy_", None) or getattr(result, "privacy", None)
+    for holder in (result, getattr(result, "release", None), getattr(result, "spending", None)):
+        names = ("mu",) if isinstance(holder, Guaranteed) else ("privacy_", "privacy")
+        known = [getattr(holder, name) for name in names if getattr(holder, name, None) is not None]
+        claim = next(iter(known), None) if claim is None else claim
     if isinstance(claim, Privacy):
         return claim.mu
     if claim is None:

@@ -183,7 +183,7 @@ def sqlite_statements() -> Iterator[str]:
 
 
 POSTGRES_FORMAT = "matrixdp ledger"
-POSTGRES_VERSION = 2  # earlier ones were never published
+POSTGRES_VERSION = 3  # version 2 is upgraded, and earlier ones were never published
 
 _POSTGRES_FUNCTIONS = {
     # Called by every writer first; whoever holds the lock is the only one that can append.
@@ -193,51 +193,276 @@ BEGIN
         FROM {schema}.head h CROSS JOIN {schema}.ledger l FOR UPDATE OF h;
 END
 """,
-    # An array of amounts in the body of an entry. Escapes that PostgreSQL cannot decode, in other fields, are masked.
-    "amounts(body text, field text) RETURNS numeric[]": r"""
+    # The content of an entry. PostgreSQL cannot decode all escapes, so a character that no entry contains masks them.
+    "parse(body text) RETURNS json": r"""
 BEGIN
-    RETURN ARRAY(SELECT a.value::numeric FROM json_array_elements_text(
-        regexp_replace(replace(body, E'\\\\', '//'), E'\\\\u[0-9a-f]{4}', '?', 'g')::json -> field
-    ) WITH ORDINALITY a (value, place) ORDER BY a.place);
+    RETURN replace(replace(body, E'\\\\', chr(127) || 'b'), E'\\u', chr(127) || 'u')::json;
+END
+""",
+    "unmask(value text) RETURNS text": r"""
+DECLARE
+    part text;
+    plain text := '';
+    high integer;
+    code integer;
+BEGIN
+    IF (strpos(value, chr(127)) > 0) IS NOT TRUE THEN
+        RETURN value;
+    END IF;
+    FOR part IN SELECT m.found[1] FROM regexp_matches(value, E'\x7f(?:u[0-9a-f]{4}|b)|.', 'g') m (found) LOOP
+        IF length(part) = 6 THEN
+            code := ('x' || substr(part, 3))::bit(16)::integer;
+            IF code BETWEEN 55296 AND 56319 THEN
+                high := code;
+                CONTINUE;
+            ELSIF code BETWEEN 56320 AND 57343 AND high IS NOT NULL THEN
+                code := 65536 + (high - 55296) * 1024 + code - 56320;
+            END IF;
+            part := chr(CASE WHEN code = 0 OR code BETWEEN 55296 AND 57343 THEN 65533 ELSE code END);
+        ELSIF length(part) = 2 THEN
+            part := E'\\';
+        END IF;
+        high := NULL;
+        plain := plain || part;
+    END LOOP;
+    RETURN plain;
+END
+""",
+    # Whether a number is written as Python writes it.
+    "is_number(token text) RETURNS boolean": r"""
+DECLARE
+    value float8;
+    digits text := ltrim(rtrim(replace(split_part(ltrim(token, '-'), 'e', 1), '.', ''), '0'), '0');
+    shortest text;
+BEGIN
+    IF token ~ '^(0|-?[1-9][0-9]*)$' THEN
+        RETURN length(token) <= 1000;
+    ELSIF token !~ ('^-?((0|[1-9][0-9]{0,15})[.]([0-9]*[1-9]|0)|'
+        '[1-9]([.][0-9]*[1-9])?e[-+](0[1-9]|[1-9][0-9]{1,2}))$') THEN
+        RETURN false;
+    END IF;
+    value := abs(token::float8);
+    shortest := ltrim(rtrim(replace(split_part(value::text, 'e', 1), '.', ''), '0'), '0');
+    RETURN (strpos(token, 'e') > 0) = (value <> 0 AND (value < 1e-4 OR value >= 1e16))
+        AND (digits = shortest OR length(digits) < length(shortest));
+END
+""",
+    # Whether a text is what Python writes: ASCII, no spaces, sorted keys, and no escapes where none are needed.
+    "is_canonical(body text) RETURNS boolean": r"""
+DECLARE
+    masked text;
+    bare text;
+BEGIN
+    masked := {schema}.parse(body)::text;
+    bare := regexp_replace(masked, E'"(?:[^"\\\\]|\\\\.)*"', '""', 'g');
+    RETURN body ~ E'^[\x20-\x7e]*$'
+        AND masked !~ E'\x7fu(?![0-9a-f]{4})'
+        AND masked !~ E'\x7fu(?:00[2-6]|007[0-9a-e]|000[89acd])'
+        AND masked !~ E'\\\\(?!["nrtfb])'
+        AND strpos(bare, ' ') = 0
+        AND json_typeof(masked::json) = 'object'
+        AND NOT EXISTS (
+            SELECT FROM regexp_matches(bare, '-?[0-9][-+.0-9a-zA-Z]*', 'g') m (token)
+            WHERE m.token[1] !~ '^[1-9]?[0-9]$' AND NOT {schema}.is_number(m.token[1])
+        )
+        AND NOT EXISTS (
+            WITH RECURSIVE nodes (value, depth) AS (
+                SELECT masked::json, 1
+                UNION ALL
+                SELECT c.value, n.depth + 1 FROM nodes n CROSS JOIN LATERAL (
+                    SELECT e.value FROM json_each(CASE json_typeof(n.value) WHEN 'object' THEN n.value ELSE '{}' END) e
+                    UNION ALL
+                    SELECT a.value FROM json_array_elements(
+                        CASE json_typeof(n.value) WHEN 'array' THEN n.value ELSE '[]' END
+                    ) a (value)
+                ) c WHERE json_typeof(c.value) IN ('object', 'array') AND n.depth < 60
+            )
+            SELECT FROM nodes n WHERE n.depth = 60 OR CASE json_typeof(n.value) WHEN 'object' THEN
+                ARRAY(
+                    SELECT k.name FROM json_object_keys(n.value) WITH ORDINALITY k (name, place) ORDER BY k.place
+                ) <> ARRAY(
+                    SELECT k.name FROM (SELECT DISTINCT j.name FROM json_object_keys(n.value) j (name)) k
+                    ORDER BY CASE strpos(k.name, chr(127)) WHEN 0 THEN k.name ELSE {schema}.unmask(k.name) END
+                    COLLATE "C"
+                )
+            ELSE false END
+        );
+EXCEPTION WHEN data_exception OR program_limit_exceeded THEN
+    RETURN false;
+END
+""",
+    # Whether the content of an entry has a text in a field, or, for NULL, no such field.
+    "holds(content json, field text, value text) RETURNS boolean": """
+BEGIN
+    IF value IS NULL THEN
+        RETURN content -> field IS NULL;
+    END IF;
+    RETURN coalesce(json_typeof(content -> field) = 'string' AND {schema}.unmask(content ->> field) = value, false);
+END
+""",
+    "amounts(content json, field text) RETURNS numeric[]": """
+DECLARE
+    found numeric[];
+BEGIN
+    IF json_typeof(content -> field) = 'array' THEN
+        SELECT array_agg(
+            CASE WHEN a.value::text ~ '^"(0|-?[1-9][0-9]*)"$' THEN (a.value #>> '{}')::numeric END ORDER BY a.place
+        ) INTO found FROM json_array_elements(content -> field) WITH ORDINALITY a (value, place);
+    END IF;
+    RETURN CASE WHEN cardinality(found) = 3 THEN found END;
+END
+""",
+    "is_event(event json, nested boolean) RETURNS boolean": """
+DECLARE
+    kind text := event ->> 'kind';
+    names text;
+BEGIN
+    SELECT string_agg(k.name, ' ') INTO names FROM json_object_keys(event) k (name);
+    RETURN coalesce(
+        CASE kind
+            WHEN 'gaussian' THEN names = 'kind mu'
+            WHEN 'pure' THEN names = 'epsilon kind'
+            WHEN 'approximate' THEN names = 'delta epsilon kind'
+            WHEN 'plan' THEN NOT nested AND names = 'delta events kind'
+                AND json_array_length(event -> 'events') > 0
+                AND NOT EXISTS (
+                    SELECT FROM json_array_elements(event -> 'events') e (part)
+                    WHERE NOT {schema}.is_event(e.part, true)
+                )
+        END AND NOT EXISTS (
+            SELECT FROM json_each(event) e WHERE e.key IN ('mu', 'epsilon', 'delta') AND NOT CASE
+                WHEN json_typeof(e.value) <> 'number' THEN false
+                WHEN kind = 'plan' THEN (e.value #>> '{}')::float8 >= 0 AND (e.value #>> '{}')::float8 < 1
+                ELSE (e.value #>> '{}')::float8 > 0 AND (e.key <> 'delta' OR (e.value #>> '{}')::float8 < 1)
+            END
+        ),
+        false
+    );
+EXCEPTION WHEN data_exception THEN
+    RETURN false;
 END
 """,
     "follow() RETURNS trigger": """
 DECLARE
-    last text;
-    spent numeric[];
-    total numeric[];
+    content json;
+    registered json;
+    state json;
+    share json;
+    paid json;
+    counted {schema}.counters;
+    cost numeric[];
+    part numeric[];
+    size numeric[];
+    none CONSTANT numeric[] := '{0,0,0}';
 BEGIN
+    IF NOT EXISTS (SELECT FROM {schema}.head h WHERE h.entry = NEW.entry - 1) THEN
+        RAISE EXCEPTION 'an entry must follow the last one';
+    END IF;
+    IF NOT {schema}.is_canonical(NEW.body) THEN
+        RAISE EXCEPTION 'an entry must be canonical JSON';
+    END IF;
+    content := {schema}.parse(NEW.body);
     UPDATE {schema}.head h SET entry = NEW.entry, hash = NEW.hash
-        WHERE h.entry = NEW.entry - 1 AND strpos(NEW.body, '"previous":"' || h.hash || '"') > 0;
+        WHERE h.entry = NEW.entry - 1 AND h.hash = content ->> 'previous';
     IF NOT FOUND THEN
         RAISE EXCEPTION 'an entry must follow the last one';
     END IF;
     IF NEW.hash IS DISTINCT FROM encode(sha256(convert_to(NEW.body, 'UTF8')), 'hex') THEN
         RAISE EXCEPTION 'the hash of an entry must be that of its body';
     END IF;
+    IF (content -> 'entry')::text IS DISTINCT FROM NEW.entry::text
+        OR (content -> 'charge')::text IS DISTINCT FROM NEW.charge::text
+        OR NOT {schema}.holds(content, 'kind', NEW.kind)
+        OR NOT {schema}.holds(content, 'dataset', NEW.dataset)
+        OR NOT {schema}.holds(content, 'request', NEW.request)
+        OR NOT {schema}.holds(content, 'allowance', NEW.allowance)
+        OR NOT {schema}.holds(content, 'payload', encode(sha256(convert_to(NEW.payload, 'UTF8')), 'hex')) THEN
+        RAISE EXCEPTION 'the columns of an entry must be those of its body';
+    END IF;
+    IF NEW.role IS DISTINCT FROM session_user::text THEN
+        RAISE EXCEPTION 'an entry must name the role that writes it';
+    END IF;
+    IF coalesce(content ->> 'time', '') !~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]{8,15}[+]00:00$' THEN
+        RAISE EXCEPTION 'an entry must have the time at which it was written';
+    END IF;
     IF NEW.kind IN ('charge', 'settle', 'allowance', 'return') THEN
-        SELECT {schema}.amounts(e.body, 'total') INTO STRICT total FROM {schema}.entries e
+        SELECT {schema}.parse(e.body) INTO STRICT registered FROM {schema}.entries e
             WHERE e.kind = 'register' AND e.dataset = NEW.dataset;
-        SELECT {schema}.amounts(e.body, 'spent') INTO spent FROM {schema}.entries e
+        SELECT {schema}.parse(e.body) INTO state FROM {schema}.entries e
             WHERE e.kind IN ('charge', 'allowance', 'return', 'settle') AND e.dataset = NEW.dataset
                 AND e.entry < NEW.entry
             ORDER BY e.entry DESC LIMIT 1;
+        cost := CASE WHEN NEW.kind IN ('charge', 'settle') THEN {schema}.amounts(content, 'cost') ELSE none END;
+        part := CASE WHEN NEW.kind = 'charge' AND NEW.allowance IS NOT NULL THEN cost
+            WHEN NEW.kind = 'return' THEN {schema}.amounts(content, 'returned') ELSE none END;
+        size := CASE WHEN NEW.kind = 'allowance' THEN {schema}.amounts(content, 'size') ELSE none END;
         IF NOT {schema}.adds_up(
-            coalesce(spent, '{0,0,0}'),
-            CASE WHEN NEW.kind IN ('charge', 'settle') THEN {schema}.amounts(NEW.body, 'cost') ELSE '{0,0,0}' END,
-            {schema}.amounts(NEW.body, 'spent'),
-            total
+            coalesce({schema}.amounts(state, 'spent'), none),
+            cost,
+            {schema}.amounts(content, 'spent'),
+            {schema}.amounts(registered, 'total')
         ) THEN
             RAISE EXCEPTION 'a charge must add its cost to what is spent, and must not exceed the total';
         END IF;
+        IF NOT {schema}.allots(
+            coalesce({schema}.amounts(state, 'allotted'), none),
+            part,
+            size,
+            {schema}.amounts(content, 'allotted'),
+            CASE WHEN NEW.kind = 'charge' AND NEW.allowance IS NULL THEN cost ELSE size END,
+            {schema}.amounts(content, 'spent'),
+            {schema}.amounts(registered, 'total')
+        ) THEN
+            RAISE EXCEPTION 'an entry must keep what is allotted to others';
+        END IF;
     END IF;
+    SELECT * INTO counted FROM {schema}.counters c WHERE c.dataset = NEW.dataset AND c.allowance = '';
     IF NEW.kind IN ('register', 'allowance') THEN
         INSERT INTO {schema}.counters VALUES (NEW.dataset, coalesce(NEW.allowance, ''), 0, 0, 0, 0);
     ELSIF NEW.kind = 'charge' THEN
+        IF NOT {schema}.is_event(content -> 'event', false)
+            OR json_typeof(content -> 'description') IS DISTINCT FROM 'object'
+            OR json_typeof(content -> 'actor') IS DISTINCT FROM 'string'
+            OR json_typeof(content -> 'version') IS DISTINCT FROM 'string'
+            OR content ->> 'neighbours' IS DISTINCT FROM registered ->> 'neighbours'
+            OR content ->> 'unit' IS DISTINCT FROM registered ->> 'unit'
+            OR (content -> 'charges')::text IS DISTINCT FROM (counted.charges + 1)::text THEN
+            RAISE EXCEPTION 'a charge must have an event, a description, an author, its number, and the neighbours and '
+                'the unit of its data set';
+        END IF;
+        IF NEW.allowance IS NOT NULL THEN
+            SELECT {schema}.parse(e.body) INTO STRICT share FROM {schema}.entries e
+                WHERE e.kind = 'allowance' AND e.dataset = NEW.dataset AND e.allowance = NEW.allowance;
+            SELECT {schema}.parse(e.body) INTO paid FROM {schema}.entries e
+                WHERE e.kind = 'charge' AND e.dataset = NEW.dataset AND e.allowance = NEW.allowance
+                    AND e.entry < NEW.entry
+                ORDER BY e.entry DESC LIMIT 1;
+            IF NOT {schema}.adds_up(
+                coalesce({schema}.amounts(paid, 'allowance_spent'), none),
+                cost,
+                {schema}.amounts(content, 'allowance_spent'),
+                {schema}.amounts(share, 'size')
+            ) OR EXISTS (
+                SELECT FROM {schema}.entries e
+                WHERE e.kind = 'return' AND e.dataset = NEW.dataset AND e.allowance = NEW.allowance
+            ) THEN
+                RAISE EXCEPTION 'a charge to an allowance must stay within it';
+            END IF;
+        END IF;
         INSERT INTO {schema}.unfinished VALUES (NEW.entry, NEW.dataset, NEW.allowance);
         UPDATE {schema}.counters c SET charges = c.charges + 1, last_charge = NEW.entry
             WHERE c.dataset = NEW.dataset AND c.allowance IN ('', coalesce(NEW.allowance, ''));
     ELSIF NEW.kind = 'release' THEN
+        IF NEW.payload IS NULL OR (content -> 'releases')::text IS DISTINCT FROM (counted.releases + 1)::text
+            OR NOT EXISTS (
+                SELECT FROM {schema}.entries e WHERE e.entry = NEW.charge AND e.kind = 'charge'
+                    AND e.dataset = NEW.dataset AND e.allowance IS NOT DISTINCT FROM NEW.allowance
+            ) THEN
+            RAISE EXCEPTION 'a release must belong to a charge, and have its number';
+        END IF;
+        IF (SELECT e.role <> NEW.role FROM {schema}.entries e WHERE e.entry = NEW.charge) THEN
+            RAISE EXCEPTION 'a release must be stored by the role that was charged';
+        END IF;
         DELETE FROM {schema}.unfinished u WHERE u.entry = NEW.charge;
         UPDATE {schema}.counters c SET releases = c.releases + 1, last_release = NEW.entry
             WHERE c.dataset = NEW.dataset AND c.allowance IN ('', coalesce(NEW.allowance, ''));
@@ -249,6 +474,19 @@ END
 BEGIN
     FOR i IN 1..3 LOOP
         IF (cost[i] >= 0 AND after[i] = spent[i] + cost[i] AND after[i] <= total[i]) IS NOT TRUE THEN
+            RETURN false;
+        END IF;
+    END LOOP;
+    RETURN true;
+END
+""",
+    # Whether `part` was taken from what is allotted and `size` added, and what is `taken` was not allotted to others.
+    "allots(allotted numeric[], part numeric[], size numeric[], after numeric[], taken numeric[], spent numeric[], "
+    "total numeric[]) RETURNS boolean": """
+BEGIN
+    FOR i IN 1..3 LOOP
+        IF (part[i] >= 0 AND size[i] >= 0 AND after[i] = allotted[i] - part[i] + size[i]
+            AND (taken[i] = 0 OR spent[i] + after[i] <= total[i])) IS NOT TRUE THEN
             RETURN false;
         END IF;
     END LOOP;
@@ -292,7 +530,7 @@ def postgres_sql(schema: str) -> str:
     """The statements that create the tables, functions and triggers of a ledger in an existing, empty schema.
 
     Texts are compared byte by byte, whatever the language of the database. The column `attempt` identifies the
-    transaction that appended an entry; it is not part of the chain.
+    transaction that appended an entry, and `role` who was logged in; they are not part of the chain.
     """
     statements = [
         f"CREATE TABLE {schema}.ledger "
@@ -304,19 +542,14 @@ def postgres_sql(schema: str) -> str:
     statements += [
         f'ALTER TABLE {schema}.entries ADD COLUMN attempt text COLLATE "C" '
         "DEFAULT current_setting('matrixdp.attempt', true);",
+        _add_role(schema),
         f"INSERT INTO {schema}.ledger VALUES (1, '{POSTGRES_FORMAT}', {POSTGRES_VERSION});",  # noqa: S608
         f"INSERT INTO {schema}.head VALUES {_FIRST_HEAD};",  # noqa: S608
         f"ALTER TABLE {schema}.entries ENABLE ROW LEVEL SECURITY;",
         f"CREATE POLICY all_may_read ON {schema}.entries FOR SELECT USING (true);",
     ]
     statements += [f"{index.create_in(schema, name)};" for name, index in _INDEXES.items()]
-    for signature, source in _POSTGRES_FUNCTIONS.items():
-        arguments = signature.partition(" RETURNS")[0]
-        statements.append(
-            f"CREATE FUNCTION {schema}.{signature} LANGUAGE plpgsql SECURITY DEFINER "
-            f"SET search_path = pg_catalog, pg_temp AS $body${_fill(source, schema)}$body$;\n"
-            f"REVOKE ALL ON FUNCTION {schema}.{arguments} FROM PUBLIC;"
-        )
+    statements += _create_functions(schema)
     for name, definition in _POSTGRES_TRIGGERS.items():
         table = definition.partition(" ON ")[2].split()[0].format(schema=schema)
         # ALWAYS: also for sessions that replay a replication stream.
@@ -325,6 +558,35 @@ def postgres_sql(schema: str) -> str:
             f"ALTER TABLE {table} ENABLE ALWAYS TRIGGER {name};"
         )
     return "\n".join(statements)
+
+
+def postgres_upgrade(schema: str) -> str:
+    """The statements that make a ledger of version 2 one of today. Who wrote its entries is not known."""
+    statements = [
+        f"DROP FUNCTION {schema}.amounts(text, text);",
+        _add_role(schema),
+        *_create_functions(schema),
+        f"UPDATE {schema}.ledger SET version = {POSTGRES_VERSION};",  # noqa: S608
+    ]
+    return "\n".join(statements)
+
+
+def _add_role(schema: str) -> str:
+    """Two statements, so that the entries that are there have no role."""
+    return (
+        f'ALTER TABLE {schema}.entries ADD COLUMN role text COLLATE "C";\n'
+        f"ALTER TABLE {schema}.entries ALTER COLUMN role SET DEFAULT session_user;"
+    )
+
+
+def _create_functions(schema: str) -> Iterator[str]:
+    for signature, source in _POSTGRES_FUNCTIONS.items():
+        yield (
+            f"CREATE OR REPLACE FUNCTION {schema}.{signature} LANGUAGE plpgsql SECURITY DEFINER "
+            f"SET search_path = pg_catalog, pg_temp SET extra_float_digits = 1 "
+            f"AS $body${_fill(source, schema)}$body$;\n"
+            f"REVOKE ALL ON FUNCTION {schema}.{signature.partition(' RETURNS')[0]} FROM PUBLIC;"
+        )
 
 
 def postgres_guards(schema: str) -> Iterator[tuple[str, dict[str, str]]]:
@@ -343,7 +605,9 @@ def postgres_guards(schema: str) -> Iterator[tuple[str, dict[str, str]]]:
         "SELECT p.proname, p.prosrc || p.prosecdef::text || array_to_string(p.proconfig, ' ') FROM pg_proc p "
         "JOIN pg_namespace n ON n.oid = p.pronamespace WHERE n.nspname = %s",
         {
-            signature.partition("(")[0]: f"{_fill(source, schema)}truesearch_path=pg_catalog, pg_temp"
+            signature.partition("(")[
+                0
+            ]: f"{_fill(source, schema)}truesearch_path=pg_catalog, pg_temp extra_float_digits=1"
             for signature, source in _POSTGRES_FUNCTIONS.items()
         },
     )

@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from matrixdp.display import short_repr
 from matrixdp.domain import Rescaling
 from matrixdp.domain.person import Person
 from matrixdp.errors import DataError, ParameterError
@@ -35,6 +34,9 @@ class OwnRowsQuery(BoundedQuery):
     raises its error for both or for neither.
     """
 
+    public_number = True
+    count_word = "records"  # whoever they belong to
+
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.neighbours is not Neighbours.REPLACE:
@@ -49,16 +51,6 @@ class OwnRowsQuery(BoundedQuery):
                 f"Person({self.person.column!r}, rows=3), or --rows-per-person 3. To count each person once, release "
                 "moments."
             )
-
-    @property
-    def public_number(self) -> bool:
-        """True."""
-        return True
-
-    @property
-    def count_word(self) -> str:
-        """Records, whoever they belong to."""
-        return "records"
 
     @property
     def rows_of_person(self) -> int:
@@ -84,7 +76,7 @@ class OwnRowsQuery(BoundedQuery):
 
 
 @builtin_kind
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Identity(OwnRowsQuery):
     """All records, of shape (records, m), each with independent noise.
 
@@ -114,7 +106,6 @@ class Identity(OwnRowsQuery):
     neighbours: Neighbours = field(default=Neighbours.REPLACE, kw_only=True)
     person: Person | None = field(default=None, kw_only=True, metadata={"omit_none": True})
 
-    __repr__ = short_repr
     side = "columns"
     title = "data set"
 

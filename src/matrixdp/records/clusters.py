@@ -17,7 +17,7 @@ from matrixdp.errors import EngineError, MatrixDPError, ParameterError, import_e
 from matrixdp.records.opening import OpenOptions, Threads, make_engine, register_engine, register_source
 from matrixdp.records.parts import InMemoryPart, Part, PartResult, Task, run_on_worker, unwrap_results
 from matrixdp.records.records import Records
-from matrixdp.records.tables import library_of, require_columns
+from matrixdp.records.tables import library_of, pa, require_columns
 
 T = TypeVar("T")
 _SCHEMES = ("tcp", "tls", "ws", "wss", "ucx", "inproc")
@@ -231,8 +231,6 @@ class PartitionTask(Generic[T]):
 
     def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
         """Yield the pickled `PartResult`, or the pickled error."""
-        import pyarrow as pa
-
         number = _partition_number()
         result: PartResult[T] | MatrixDPError
         try:

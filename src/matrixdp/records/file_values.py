@@ -10,17 +10,17 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from matrixdp.domain.file_rules import EPOCH, MICROSECONDS, DateRule, FileRules
 from matrixdp.errors import DataError
-from matrixdp.records.tables import is_text_type
+from matrixdp.records.tables import is_text_type, pa
 
 _LARGEST = 1 << 61  # microseconds, some 70,000 years
 
 
 def apply_rules(rules: FileRules, batch: Any) -> Any:
     """A record batch with null in place of the words for missing values, and numbers in place of dates."""
-    import pyarrow as pa
-
     for i, name in enumerate(batch.schema.names):
         column = batch.column(i)
         if pa.types.is_string_view(column.type):  # as polars writes them; few functions of Arrow take them
@@ -37,19 +37,16 @@ def apply_rules(rules: FileRules, batch: Any) -> Any:
 
 def parse_numbers(rules: FileRules, name: str, texts: Any) -> Any:
     """An Arrow array of texts as floats, null where one is missing."""
-    import pyarrow as pa
-    from pyarrow import compute
-
-    missing = compute.is_in(texts, pa.array(number_words(rules)))
-    texts = compute.utf8_trim_whitespace(compute.if_else(missing, pa.scalar(None, pa.string()), texts))
+    missing = pa.compute.is_in(texts, pa.array(number_words(rules)))
+    texts = pa.compute.utf8_trim_whitespace(pa.compute.if_else(missing, pa.scalar(None, pa.string()), texts))
     if rules.thousands:
         mark, point = re.escape(rules.thousands), re.escape(rules.decimal)
-        grouped = compute.match_substring_regex(texts, rf"^[+-]?\d{{1,3}}({mark}\d{{3}})+({point}\d*)?$")
-        plain = compute.replace_substring(texts, rules.thousands, "")
-        texts = compute.if_else(grouped, plain, texts)
+        grouped = pa.compute.match_substring_regex(texts, rf"^[+-]?\d{{1,3}}({mark}\d{{3}})+({point}\d*)?$")
+        plain = pa.compute.replace_substring(texts, rules.thousands, "")
+        texts = pa.compute.if_else(grouped, plain, texts)
     if rules.decimal != ".":
         # A point is no digit here: "1.5" must not be read as 1.5.
-        texts = compute.replace_substring(compute.replace_substring(texts, ".", "?"), rules.decimal, ".")
+        texts = pa.compute.replace_substring(pa.compute.replace_substring(texts, ".", "?"), rules.decimal, ".")
     try:
         return texts.cast(pa.float64())
     except pa.ArrowInvalid:
@@ -59,9 +56,7 @@ def parse_numbers(rules: FileRules, name: str, texts: Any) -> Any:
 
 def number_words(rules: FileRules) -> list[str]:
     """The words for missing values in columns of numbers."""
-    from pyarrow import csv
-
-    return csv.ConvertOptions().null_values if rules.missing_words is None else ["", *rules.missing_words]
+    return pa.csv.ConvertOptions().null_values if rules.missing_words is None else ["", *rules.missing_words]
 
 
 def not_a_number(name: str) -> DataError:
@@ -76,32 +71,24 @@ def not_a_number(name: str) -> DataError:
 
 def _without_words(column: Any, words: Sequence[str]) -> Any:
     """Null in place of the words, in a column of texts, which may have a dictionary."""
-    import pyarrow as pa
-    from pyarrow import compute
-
     encoded = pa.types.is_dictionary(column.type)
     kind = column.type.value_type if encoded else column.type
     if not is_text_type(kind) or not words:
         return column
     values = column.dictionary if encoded else column
-    missing = compute.is_in(values, pa.array(words, kind))
+    missing = pa.compute.is_in(values, pa.array(words, kind))
     if not encoded:
-        return compute.if_else(missing, pa.scalar(None, kind), column)
-    indices = compute.if_else(missing.take(column.indices), pa.scalar(None, column.type.index_type), column.indices)
+        return pa.compute.if_else(missing, pa.scalar(None, kind), column)
+    indices = pa.compute.if_else(missing.take(column.indices), pa.scalar(None, column.type.index_type), column.indices)
     return pa.DictionaryArray.from_arrays(indices, column.dictionary)
 
 
 def _is_date(kind: Any) -> bool:
-    import pyarrow as pa
-
     return bool(pa.types.is_date(kind) or pa.types.is_timestamp(kind))
 
 
 def count_dates(rule: DateRule, column: Any) -> Any:
     """An Arrow array of dates, timestamps, times or texts as an array of floats; null where a value is missing."""
-    import numpy as np
-    import pyarrow as pa
-
     try:
         counted = _microseconds(rule, column)
     except (pa.ArrowException, ValueError, OverflowError):
@@ -118,8 +105,6 @@ def count_dates(rule: DateRule, column: Any) -> Any:
 
 def _microseconds(rule: DateRule, column: Any) -> Any:
     """Microseconds since 1970 or midnight, as an Arrow array of integers."""
-    import pyarrow as pa
-
     if pa.types.is_null(column.type):
         return pa.nulls(len(column), pa.int64())
     if pa.types.is_dictionary(column.type):
@@ -138,15 +123,12 @@ def _microseconds(rule: DateRule, column: Any) -> Any:
 
 def _parse_dates(rule: DateRule, column: Any) -> Any:
     """Texts as timestamps, times as those of the first day, with empty ones missing."""
-    import pyarrow as pa
-    from pyarrow import compute
-
-    column = compute.utf8_trim_whitespace(column)
-    column = compute.if_else(compute.equal(column, ""), pa.scalar(None, column.type), column)
+    column = pa.compute.utf8_trim_whitespace(column)
+    column = pa.compute.if_else(pa.compute.equal(column, ""), pa.scalar(None, column.type), column)
     kind = pa.timestamp("us")
     if rule.format is None:
         if rule.origin is None:
-            column = compute.binary_join_element_wise(pa.scalar("1970-01-01", column.type), column, " ")
+            column = pa.compute.binary_join_element_wise(pa.scalar("1970-01-01", column.type), column, " ")
         return column.cast(kind)
     unique = column.dictionary_encode()
     parsed = [dt.datetime.strptime(text, rule.format) for text in unique.dictionary.to_pylist()]

@@ -14,10 +14,11 @@ import numpy as np
 from matrixdp.domain.file_rules import DEFAULT_RULES, FileRules
 from matrixdp.errors import DataError, ParameterError
 from matrixdp.records.file_values import apply_rules
-from matrixdp.records.formats import CsvFile, ExcelFile, FeatherFile, ParquetFile, TableFile, pyarrow
+from matrixdp.records.formats import CsvFile, ExcelFile, FeatherFile, ParquetFile, TableFile
 from matrixdp.records.opening import OpenOptions, Threads, is_npy_path, make_engine, read_array, register_source
 from matrixdp.records.parts import Part, sanitise_errors
 from matrixdp.records.records import Source, StoredRecords
+from matrixdp.records.tables import pa
 from matrixdp.types import Floats
 
 _RELEASES = ("_release.json", "release.json")  # written into the output folder of a release
@@ -137,7 +138,7 @@ class FilePart(Part):
             texts.update(stored)
         for batch in self.file.batches(stored, self.row_groups, texts=tuple(texts)):
             for key, value in keys.items():
-                constant = pyarrow().repeat(value if key in texts else self._key_number(key, value), batch.num_rows)
+                constant = pa.repeat(value if key in texts else self._key_number(key, value), batch.num_rows)
                 batch = batch.append_column(key, constant)
             batch = apply_rules(rules, batch)
             yield batch if batch.schema.names == list(self.columns) else batch.select(list(self.columns))

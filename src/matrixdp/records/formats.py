@@ -26,7 +26,7 @@ from typing import Any
 from matrixdp.domain.file_rules import DEFAULT_RULES, FileRules
 from matrixdp.errors import DataError, import_extra
 from matrixdp.records.file_values import not_a_number, number_words, parse_numbers
-from matrixdp.records.tables import is_text_type
+from matrixdp.records.tables import is_text_type, pa
 
 _BATCH_ROWS = 1 << 16
 _SPLIT_ROWS = 1 << 18  # row groups are combined into splits of at least this many rows
@@ -38,11 +38,6 @@ _BLOCK_BYTES = 4 << 20
 _CODECS = {".gz": "gzip", ".zst": "zstd"}
 _SEPARATORS = {",": "','", ";": "';'", "\t": "tab", "|": "'|'"}
 _FIELD = re.compile(r'("(?:[^"]+|"")*+"?)?[^,;\t|\r\n]*([,;\t|\r\n]|\Z)')  # and the character that ends it
-
-
-def pyarrow() -> Any:
-    """The module pyarrow, or a `MissingExtraError`."""
-    return import_extra("pyarrow", "reading files requires pyarrow", "files")
 
 
 @dataclass(frozen=True)
@@ -121,15 +116,13 @@ class TableFile(ABC):
 
         Raises a `DataError` where the values would fill the memory.
         """
-        from pyarrow import compute
-
         for i, (name, column) in enumerate(zip(batch.schema.names, batch.columns, strict=True)):
-            if not pyarrow().types.is_dictionary(column.type) or not _is_text(column.type.value_type):
+            if not pa.types.is_dictionary(column.type) or not _is_text(column.type.value_type):
                 continue
-            lengths = compute.binary_length(column.dictionary)
-            size = (compute.max(lengths).as_py() or 0) * len(column)
+            lengths = pa.compute.binary_length(column.dictionary)
+            size = (pa.compute.max(lengths).as_py() or 0) * len(column)
             if size > _MAX_TEXT_BYTES:  # all might be as long as the longest: count
-                size = compute.sum(lengths.take(column.indices)).as_py() or 0
+                size = pa.compute.sum(lengths.take(column.indices)).as_py() or 0
             if size > _MAX_TEXT_BYTES:
                 raise DataError(
                     f"{self.place}: column {name!r} must have at most {_MAX_TEXT_BYTES >> 20} MiB of text in "
@@ -141,17 +134,15 @@ class TableFile(ABC):
 
 
 def _is_text(kind: Any) -> bool:
-    return is_text_type(kind) or bool(pyarrow().types.is_binary(kind))
+    return is_text_type(kind) or bool(pa.types.is_binary(kind))
 
 
 class ParquetFile(TableFile):
     """A Parquet file."""
 
     def _open(self, dictionaries: Sequence[str] = ()) -> Any:
-        from pyarrow import parquet
-
         # By default pyarrow buffers whole row groups ahead, which takes memory in proportion to their size.
-        return parquet.ParquetFile(
+        return pa.parquet.ParquetFile(
             self._checked_path(), pre_buffer=False, buffer_size=1 << 20, read_dictionary=list(dictionaries) or None
         )
 
@@ -207,13 +198,13 @@ class FeatherFile(TableFile):
     """A file of Feather version 2, the Arrow IPC file format."""
 
     def _open(self, columns: Sequence[str] | None = None) -> Any:
-        ipc = pyarrow().ipc
+        ipc = pa.ipc
         # Not memory-mapped: the pages of a mapped file would count as memory of this process.
-        reader = ipc.open_file(pyarrow().OSFile(self._checked_path()))
+        reader = ipc.open_file(pa.OSFile(self._checked_path()))
         if columns is None:
             return reader
         fields = [reader.schema.get_field_index(name) for name in columns]
-        return ipc.open_file(pyarrow().OSFile(self.path), options=ipc.IpcReadOptions(included_fields=fields))
+        return ipc.open_file(pa.OSFile(self.path), options=ipc.IpcReadOptions(included_fields=fields))
 
     def fields(self) -> list[Any]:
         """The fields of the schema."""
@@ -267,13 +258,10 @@ class CsvFile(TableFile):
 
     def batches(self, columns: Sequence[str], row_groups: range | None, *, texts: Sequence[str] = ()) -> Iterator[Any]:
         """Yield batches of a few megabytes."""
-        pa = pyarrow()
-        from pyarrow import csv as arrow_csv
-
         separator, names = self.read_head()
         parsed = [name for name in columns if name not in texts and self.rules.thousands]  # which Arrow cannot read
         kinds = {name: pa.string() if name in texts or name in parsed else pa.float64() for name in columns}
-        convert = arrow_csv.ConvertOptions(
+        convert = pa.csv.ConvertOptions(
             include_columns=list(columns),
             column_types=kinds,
             strings_can_be_null=False,
@@ -281,11 +269,11 @@ class CsvFile(TableFile):
             decimal_point=self.rules.decimal,
         )
         # In a file of one column an empty line is a missing value.
-        parse = arrow_csv.ParseOptions(delimiter=separator, newlines_in_values=True, ignore_empty_lines=len(names) != 1)
-        read = arrow_csv.ReadOptions(block_size=_BLOCK_BYTES)
+        parse = pa.csv.ParseOptions(delimiter=separator, newlines_in_values=True, ignore_empty_lines=len(names) != 1)
+        read = pa.csv.ReadOptions(block_size=_BLOCK_BYTES)
         options = {"read_options": read, "parse_options": parse, "convert_options": convert}
         try:
-            with self._open() as stream, arrow_csv.open_csv(stream, **options) as reader:
+            with self._open() as stream, pa.csv.open_csv(stream, **options) as reader:
                 for batch in reader:
                     for name in parsed:
                         numbers = parse_numbers(self.rules, name, batch.column(name))
@@ -298,9 +286,9 @@ class CsvFile(TableFile):
 
     def _open(self) -> Any:
         """The bytes of the file, decompressed as they are read."""
-        stream = pyarrow().OSFile(self._checked_path())
+        stream = pa.OSFile(self._checked_path())
         codec = _CODECS.get(Path(self.path).suffix.lower())
-        return stream if codec is None else pyarrow().CompressedInputStream(stream, codec)
+        return stream if codec is None else pa.CompressedInputStream(stream, codec)
 
     def _without_values(self, message: str, names: Sequence[str]) -> DataError:
         """The error for a message of Arrow, without the value that the message quotes."""
@@ -378,11 +366,10 @@ class ExcelFile(TableFile):
                 self._convert(name, [row[i] for row in block], as_text=name in texts)
                 for name, i in zip(columns, places, strict=True)
             ]
-            yield pyarrow().record_batch(arrays, names=list(columns))
+            yield pa.record_batch(arrays, names=list(columns))
 
     def _convert(self, name: str, cells: list[Any], *, as_text: bool) -> Any:
         """The cells of one column as an Arrow array of texts, dates among them, or of numbers."""
-        pa = pyarrow()
         rule = self.rules.date(name)
         if rule is not None or as_text:
             written = None if rule is None else rule.format

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from matrixdp.device import is_device_block
 from matrixdp.errors import DataError, ParameterError
 from matrixdp.records.records import IdentifiedBlock
-from matrixdp.records.tables import column_names, factorise, is_missing, is_text_type, library_of, take_column
+from matrixdp.records.tables import column_names, factorise, is_missing, is_text_type, library_of, pa, take_column
 
 _MOST_BYTES = 1 << 12  # of a text; longer ones are digested first
 _HIGH = np.uint64(0xFFFFFFFF00000000)
@@ -204,17 +204,14 @@ class IdHash:
 
     def _arrow_texts(self, ids: Any) -> tuple[Hashes, Hashes | None]:
         """Hashes of texts; those that are integers are read one by one, unless all of them are."""
-        import pyarrow as pa
-        from pyarrow import compute
-
         if isinstance(ids, pa.ChunkedArray):
             ids = ids.cast(pa.large_string()).combine_chunks()
-        texts = compute.utf8_trim(ids.cast(pa.large_string()), _SPACES)
-        if texts.null_count or compute.any(compute.equal(texts, "")).as_py():
+        texts = pa.compute.utf8_trim(ids.cast(pa.large_string()), _SPACES)
+        if texts.null_count or pa.compute.any(pa.compute.equal(texts, "")).as_py():
             raise self._missing()
-        if compute.all(compute.match_substring_regex(texts, r"^(?:0|-?[1-9][0-9]{0,17})$")).as_py():
+        if pa.compute.all(pa.compute.match_substring_regex(texts, r"^(?:0|-?[1-9][0-9]{0,17})$")).as_py():
             return self._integers(texts.cast(pa.int64()).to_numpy()), None
-        integers = compute.match_substring_regex(texts, rf"^(?:{_WHOLE.pattern})$")
+        integers = pa.compute.match_substring_regex(texts, rf"^(?:{_WHOLE.pattern})$")
         _, offsets, content = texts.buffers()
         places = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
         first, second = hash_bytes(np.frombuffer(content or b"", np.uint8), places, self.key)
@@ -239,9 +236,7 @@ def _plain_array(ids: Any) -> NDArray[Any] | None:
     found: Any = None
     match library_of(ids):
         case "pyarrow":
-            from pyarrow import types
-
-            if not ids.null_count and (types.is_integer(ids.type) or types.is_floating(ids.type)):
+            if not ids.null_count and (pa.types.is_integer(ids.type) or pa.types.is_floating(ids.type)):
                 found = ids.to_numpy(zero_copy_only=False)
         case "polars":
             if not ids.null_count() and (ids.dtype.is_integer() or ids.dtype.is_float()):

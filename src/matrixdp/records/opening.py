@@ -31,7 +31,7 @@ from matrixdp.records.records import (
     StoredRecords,
     require_public_order,
 )
-from matrixdp.records.tables import check_same_columns, column_numbers, is_columnar, to_array
+from matrixdp.records.tables import check_same_columns, column_numbers, is_columnar, pa, to_array
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -220,7 +220,6 @@ def _to_device(block: Any) -> Any:
     """Numbers of a block on the device; columns of texts stay in the memory of the host."""
     cupy = load_cupy()
     if is_columnar(block):
-        import pyarrow as pa
 
         def moves(kind: Any) -> bool:
             return bool(pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind))

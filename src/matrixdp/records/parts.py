@@ -75,7 +75,7 @@ def _sanitised(place: str, error: Exception) -> BaseException:
 
 # Packages whose code tasks run on workers; a contract test traces them. Others, such as reports, change no result.
 RUN_BY_WORKERS = frozenset(
-    {"adaptive", "checks", "design", "device", "domain", "mechanisms"}
+    {"adaptive", "checks", "design", "device", "domain", "errors", "mechanisms"}
     | {"noise", "queries", "records", "sensitivity", "types"}
 )
 

@@ -11,14 +11,26 @@ import math
 import numbers
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from matrixdp.errors import DataError, ParameterError
+from matrixdp.errors import DataError, ParameterError, import_extra
 
 _LARGEST = 1e308
+
+
+class _Pyarrow:
+    """The package pyarrow, imported where it is used, since it is optional and slow to import."""
+
+    def __getattr__(self, name: str) -> Any:
+        module = import_extra("pyarrow", "reading files requires pyarrow", "files")
+        return import_module(f"pyarrow.{name}") if name in ("compute", "csv", "parquet") else getattr(module, name)
+
+
+pa: Any = _Pyarrow()
 
 
 def check_same_columns(blocks: Iterable[Any]) -> Iterator[Any]:
@@ -138,9 +150,7 @@ def count_rows(block: Any) -> int:
 
 def is_text_type(kind: Any) -> bool:
     """Return whether an Arrow type is one of texts."""
-    from pyarrow import types
-
-    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
 def _not_numbers(name: str, kind: object = None) -> DataError:
@@ -214,8 +224,6 @@ def column_numbers(name: str, column: Any) -> NDArray[np.generic]:
 
 
 def _arrow_numbers(name: str, column: Any) -> NDArray[np.generic]:
-    import pyarrow as pa
-
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     kind = column.type
@@ -280,8 +288,6 @@ def factorise(column: Any) -> tuple[list[Any], NDArray[np.integer[Any]]]:
 
 
 def _factorise_arrow(column: Any) -> tuple[list[Any], NDArray[np.integer[Any]]]:
-    import pyarrow as pa
-
     if pa.types.is_nested(column.type):
         return _factorise_list(column.to_pylist())
     if pa.types.is_null(column.type) or not len(column):

@@ -31,7 +31,11 @@ _SHOWN = 200  # requests of a list
 STATES = {
     Status.PENDING: ("Waits for a curator", "warn", "A curator approves or refuses it. Nothing is spent so far."),
     Status.REFUSED: ("Refused", "bad", "Nothing was spent. Change the design and ask again."),
-    Status.APPROVED: ("Approved", "live", "It waits for its turn and is then released by itself."),
+    Status.APPROVED: (
+        "Approved",
+        "live",
+        "It is released by itself. If that takes long, ask a curator.",
+    ),
     Status.RUNNING: ("Being released", "live", "The table is read, the ledger charged, and noise added."),
     Status.RELEASED: ("Released", "good", "The result and its report can be read."),
     Status.FAILED: ("Failed", "bad", "A curator can approve it again; it is charged at most once."),
@@ -88,12 +92,11 @@ def show_progress(
         return Response(status_code=204)
     if found.is_over or seen == Status.PENDING.value:
         return Response(headers={"HX-Refresh": "true"})
-    return render(request, "request_state.html", **_describe_state(request, found))
+    return render(request, "request_state.html", **_describe_state(found))
 
 
-def _describe_state(request: Request, found: StoredRequest) -> dict[str, Any]:
-    explained = found.explain(request.state.viewer)
-    return {"found": found, "states": STATES, "explained": explained, "seen": _name_step(found)}
+def _describe_state(found: StoredRequest) -> dict[str, Any]:
+    return {"found": found, "states": STATES, "seen": _name_step(found)}
 
 
 def _name_step(found: StoredRequest) -> str:
@@ -146,7 +149,7 @@ def _show(
         status=200 if error is None else find_status(error),
         reason=reason,
         errors=errors,
-        **_describe_state(request, found),
+        **_describe_state(found),
         **_forecast(studio, found),
     )
 
