@@ -18,17 +18,19 @@ moment of a number is free; it exceeds that which mean and loadings explain by t
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import helmert
 from scipy.stats import truncnorm
 
 from matrixdp.answers.noise_law import NoNoise
 from matrixdp.answers.view import MomentView
+from matrixdp.errors import ParameterError
 from matrixdp.types import Floats
 
 
@@ -67,6 +69,7 @@ _LEAST = 1e-9  # of shares and variances, in units of the bounds
 _TRIALS = 40  # of an elliptical slice, before a column stays as it is
 _STEPS = (0.4, 0.8)  # of the logarithms of scales in Metropolis steps
 _GRID = 48
+_CENTRAL = 0.98
 _LOADINGS = 16  # beside those that stand out from noise
 _CHAINS, _FEWEST, _WIDE = 60, 20, 20  # number of chains for at most `_WIDE` coordinates, and for many
 _BURN, _KEEP, _EVERY = 40, 5, 4  # sweeps before the first draw, draws of each chain, sweeps between two
@@ -102,6 +105,44 @@ class Column(NamedTuple):
     def optional(self) -> bool:
         """Whether it is a number that may be missing: its rows are the indicator and the value."""
         return self.number >= 0 and self.places.size == 2
+
+
+class Range(NamedTuple):
+    """What is plausible of answers: their median over draws, and the bounds of the central 98%."""
+
+    median: Floats
+    low: Floats
+    high: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Draws:
+    """Possible moments of a table, given a release of them (`Release.draws`).
+
+    Attributes
+    ----------
+    matrices : float64 array of shape (draws, p, p)
+        Each a possible ``(1/N) sum z z'``, in the coordinates of the release.
+    names : tuple of str
+        Of the coordinates.
+    """
+
+    matrices: Floats
+    names: tuple[str, ...]
+
+    def of(self, function: Callable[[Floats], ArrayLike]) -> Range:
+        """The plausible range of any function of the matrix.
+
+        Parameters
+        ----------
+        function : callable
+            From matrices of shape (draws, p, p) to answers of shape (draws, ...).
+        """
+        found = np.asarray(function(self.matrices), float)
+        if found.shape[:1] != self.matrices.shape[:1]:
+            raise ParameterError(f"function must return one answer for each of {len(self.matrices)} matrices.")
+        low, median, high = np.quantile(found, [(1 - _CENTRAL) / 2, 0.5, (1 + _CENTRAL) / 2], axis=0)
+        return Range(median, low, high)
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,8 +213,10 @@ def measure(view: MomentView) -> Measured:
     to_w[0, 0] = 1.0
     for one in columns:
         to_w[1 + one.rows.start : 1 + one.rows.stop, one.places] = np.linalg.pinv(one.from_w)
-    joined = [np.concatenate([*parts, np.zeros(0)])[None] for parts in (scales, means)]
-    return Measured(columns, (to_w @ view.matrix @ to_w.T)[None], *joined, np.array(squares).reshape(1, -1))
+    products = (to_w @ view.matrix @ to_w.T)[None]
+    return Measured(
+        columns, products, np.concatenate(scales)[None], np.concatenate(means)[None], np.array(squares).reshape(1, -1)
+    )
 
 
 def _contrast(shares: Floats) -> Floats:
@@ -203,7 +246,7 @@ class Chains:
         self.measured, self.columns, self.rng = measured, measured.columns, rng
         self.count, self.size = count, measured.scales.shape[1]
         self.every = np.arange(count)
-        self.keep, self.kept = False, None
+        self.keep, self.kept = False, cast("Floats | None", None)
         strata = np.array(STRATA)[self.every % len(STRATA)]
         power, self.near_zero = strata[:, :1], strata[:, 3]
         self.limits = np.log(strata[:, 1:3])
@@ -229,9 +272,10 @@ class Chains:
                 variances = np.diagonal(inner[:, rows, rows], axis1=1, axis2=2) - means[:, rows] ** 2
                 self.unit[:, rows] = np.minimum(variances, 2 * variances**2)  # means of rare levels differ no more
                 continue
-            share, last = np.ones(self.count), rows.stop - 1
+            share: Floats = np.ones(self.count)
+            last = rows.stop - 1
             if one.optional:
-                share = means[:, rows.start] = np.clip(means[:, rows.start], 0.02, 0.98)
+                share = means[:, rows.start] = np.minimum(np.maximum(means[:, rows.start], 0.02), 0.98)
                 self.unit[:, rows.start] = share * (1 - share) * np.minimum(1, 2 * share * (1 - share))
                 inner[:, rows.start, rows.start] = share
             mean = means[:, last] = np.clip(means[:, last], -0.9 * share, 0.9 * share)
@@ -382,6 +426,7 @@ class Chains:
 
     # A sweep
 
+    @np.errstate(invalid="ignore", over="ignore")  # where a step is impossible
     def sweep(self) -> None:
         """Draw the rows of all columns, the second moments of numbers, and the scales of both a priori."""
         self.keep = not self.keep

@@ -147,3 +147,15 @@ def test_answers_of_draws():
         assert -1 <= low <= correlate_all(exact.without_noise()).value[1, 0] <= high <= 1
         widths.append(high - low)
     assert widths[1] < 0.5 * widths[0]
+
+
+def test_range_of_a_function(short):
+    view, _ = make_view(["number", "flag"], 1.0)
+    design = mdp.make_design(view.query, mdp.Privacy(1.0, 1e-6))
+    found = mdp.Release(view.matrix, design).draws()
+    assert found.names == view.query.names
+    low, high = np.quantile(found.matrices[:, 0, 1], [0.01, 0.99])
+    answer = found.of(lambda matrices: matrices[:, 0, 1:])
+    assert answer.low[0] == low < answer.median[0] < high == answer.high[0]
+    with pytest.raises(mdp.ParameterError, match="function must return one answer for each of 40 matrices"):
+        found.of(lambda matrices: matrices.mean())
