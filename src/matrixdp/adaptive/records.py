@@ -8,7 +8,7 @@ the same bits in any order, partition and place.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from matrixdp.queries.cuda_sums import DeviceGrid, device_gram, device_records, 
 from matrixdp.queries.sums import UNIT, GramSum, MomentTask, PeopleSum, levels
 from matrixdp.records import Records, as_records, is_out_of_core, require_rereadable, to_array
 from matrixdp.records.people import People, count_people
+from matrixdp.records.readings import SameRecords, split_rows
 from matrixdp.types import Floats
 
 EXCESS_STEPS = 1 << 12  # grid of one record's excess; sums over 2^50 records stay below 2^63
@@ -114,8 +115,8 @@ class Grid:
     """Rounding of records to a grid, their public coordinates, and the weights of their rows.
 
     `bounds` is the box that is mapped to [-1, 1]^d, to which values outside are clipped, and `levels` half the number
-    of grid steps. `people` says how many rows each `person` has, and `unit` what a record that counts once weighs in
-    counts and excesses. Without `coordinates` they are [-1, 1]^d.
+    of grid steps. Where a `person` counts, `unit` is what a record that counts once weighs in counts and excesses.
+    Without `coordinates` they are [-1, 1]^d.
 
     Privacy
     -------
@@ -126,13 +127,12 @@ class Grid:
     levels: int
     coordinates: Coordinates | None = None
     person: Person | None = None
-    people: People | None = None
     unit: int = 1
 
     def blocks(self, blocks: Iterable[Any]) -> Iterator[GridBlock]:
         """Blocks of data on the grid."""
         for block in blocks:
-            data, counts = (block, None) if self.people is None else self.people.split(block)
+            data, counts = split_rows(block)
             yield self.block(to_array(data, self.bounds.size, self.bounds.names), counts)
 
     def block(self, array: NDArray[np.generic], counts: NDArray[np.int64] | None = None) -> GridBlock:
@@ -277,12 +277,9 @@ class PrivateRecords:
         """
         task = _Moments(ball, public)
         inside, clipped = self.grid.empty_sums(), task.clipping(self.grid).start()
-        rows = 0
-        for (within, others), read in self._read(task):
+        for within, others in self._read(task):
             inside.merge(within)
             clipped.merge(others)
-            rows += read
-        self._check_rows(rows)
         moment = self.grid.moment(inside)
         if self.grid.person is not None:
             # What rounding takes from the weights is given to a record at the origin, which adds to this entry alone.
@@ -299,21 +296,13 @@ class PrivateRecords:
 
     def _total(self, task: _Task, size: int = 1) -> NDArray[np.int64]:
         """Sum of the results of a task, of shape (size,); zeros where there are no records."""
-        total, rows = np.zeros(size, np.int64), 0
-        for found, read in self._read(task):
-            total, rows = total + found, rows + read
-        self._check_rows(rows)
-        return total
+        return sum(self._read(task), np.zeros(size, np.int64))
 
-    def _read(self, task: _Task) -> Iterator[tuple[Any, int]]:
-        """Result and number of rows of each part."""
+    def _read(self, task: _Task) -> Iterator[Any]:
+        """Result of each part."""
         if isinstance(self.source, GridBlock):
-            return iter([(task(self.grid, [self.source]), len(self.source.steps))])
+            return iter([task(self.grid, [self.source])])
         return self.source.map(_GridTask(self.grid, task))
-
-    def _check_rows(self, rows: int) -> None:
-        if self.grid.people is not None:
-            self.grid.people.check_rows(rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -375,27 +364,13 @@ _Task = Callable[[Grid, Iterable[GridBlock]], Any]
 
 @dataclass(frozen=True, eq=False)
 class _GridTask:
-    """A task on blocks of data, which are put on the grid; also counts their rows."""
+    """A task on blocks of data, which are put on the grid."""
 
     grid: Grid
     task: _Task
 
-    def __call__(self, number: int, blocks: Iterable[Any]) -> tuple[Any, int]:
-        counted = _Counted(self.grid.blocks(blocks))
-        return self.task(self.grid, counted), counted.rows
-
-
-@dataclass(eq=False)
-class _Counted:
-    """Blocks, and how many rows they had so far."""
-
-    blocks: Iterator[GridBlock]
-    rows: int = field(default=0, init=False)
-
-    def __iter__(self) -> Iterator[GridBlock]:
-        for block in self.blocks:
-            self.rows += len(block.steps)
-            yield block
+    def __call__(self, number: int, blocks: Iterable[Any]) -> Any:
+        return self.task(self.grid, self.grid.blocks(blocks))
 
 
 @dataclass(frozen=True, eq=False)
@@ -403,13 +378,11 @@ class _CheckTask:
     """Counts the rows of one part, and raises for unsuitable ones."""
 
     bounds: Bounds
-    people: People | None
 
     def __call__(self, number: int, blocks: Iterable[Any]) -> int:
         rows = 0
         for block in blocks:
-            data = block if self.people is None else self.people.split(block)[0]
-            array = to_array(data, self.bounds.size, self.bounds.names)
+            array = to_array(split_rows(block)[0], self.bounds.size, self.bounds.names)
             rows += len(self.bounds.checked(array, clip=True, missing="error"))
         return rows
 
@@ -429,8 +402,8 @@ def validate_records(
     if not is_out_of_core(data):
         array = to_array(data, bounds.size, bounds.names)
         return len(array), lambda public: grid_records(bounds, array, grid_levels(public))
-    parts = require_rereadable(as_records(data)).select(bounds.names)
-    count = sum(parts.map(_CheckTask(bounds, None)))
+    parts = SameRecords(require_rereadable(as_records(data)).select(bounds.names))
+    count = sum(parts.map(_CheckTask(bounds)))
     return count, lambda public: PrivateRecords(parts, Grid(bounds, grid_levels(public)), count)
 
 
@@ -449,23 +422,26 @@ def _kept(place: Callable[[Grid, Any], GridBlock], bounds: Bounds, array: Any, p
 
 def _validate_people(data: Any, bounds: Bounds, person: Person) -> tuple[int, Callable[[int], PrivateRecords]]:
     parts, people = read_people(data, bounds, person)
-    people.check_rows(sum(parts.map(_CheckTask(bounds, people))))
+    sum(parts.map(_CheckTask(bounds)))
     count = int(np.minimum(people.rows, person.most).sum())
 
     def on_grid(public: int) -> PrivateRecords:
         # Sums of weights times `EXCESS_STEPS` stay below 2^53; there are at most twice the public number. A unit that
         # depended on the private number of people would let one of them change the weights of all others.
         unit = 1 << max(0, 52 - EXCESS_STEPS.bit_length() - (2 * public).bit_length())
-        return PrivateRecords(parts, Grid(bounds, grid_levels(public), None, person, people, unit), count)
+        return PrivateRecords(parts, Grid(bounds, grid_levels(public), None, person, unit), count)
 
     return count, on_grid
 
 
-def read_people(data: Any, bounds: Bounds, person: Person) -> tuple[Records, People]:
-    """Records with the columns of the bounds and that of the ids, and how many rows each person has."""
+def read_people(data: Any, bounds: Bounds, person: Person, *, whole: bool = True) -> tuple[SameRecords, People]:
+    """Records with the columns of the bounds and that of the ids, and how many rows each person has.
+
+    With `whole`, all that rows hold is the same at each reading, not only the ids.
+    """
     if bounds.names is not None and person.column in bounds.names:
         raise ParameterError(f"person must name a column of ids, and {person.column!r} is among the features.")
     records = require_rereadable(as_records(data))
     (people,) = count_people(records, person, 1)
     names = None if bounds.names is None else (*bounds.names, person.column)
-    return records.select(names, texts=[person.column]), people
+    return SameRecords(records.select(names, texts=[person.column])).of(people, whole=whole), people

@@ -126,7 +126,7 @@ def prepare(design: Design, data: Any, *, clip: bool, missing: str) -> NDArray[A
     block.
     """
     query = design.query
-    query.check_people(data)
+    data = query.check_people(data)
     if isinstance(query, Identity) and is_device_block(data):
         on_device: NDArray[Any] = read_device_rows(design, data, clip=clip, missing=missing)
         return on_device

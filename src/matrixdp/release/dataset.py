@@ -219,13 +219,12 @@ def write_dataset(
 
     def prepare() -> tuple[OutputFolder, Records, list[FoundPart]]:
         everything = require_rereadable(open_records(data, workers=workers))
-        records = everything.select(query.names)
-        require_public_order(records)
-        records.check_output(out)
+        require_public_order(everything)
+        everything.check_output(out)
         folder = claimed.enter_context(OutputFolder(out, force=force))
+        records = query.check_people(everything).select(query.names)
         checked = sorted(records.map(CheckTask(query, clip, missing), whole=True))
         check_count(sum(part.rows for part in checked), query.shape[0])
-        query.check_people(everything)
         return folder, records, checked
 
     def make(prepared: tuple[OutputFolder, Records, list[FoundPart]], receipt: Receipt | None) -> DatasetRelease:
