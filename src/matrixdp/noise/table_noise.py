@@ -98,7 +98,7 @@ class Place:
 
 
 @builtin_kind
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class TableNoise(SquaresTwice):
     """Independent noise on each distinct number of one moment matrix per group, one below the other.
 
@@ -114,8 +114,6 @@ class TableNoise(SquaresTwice):
     scales: Floats
     strengths: Floats
     shift: float
-
-    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         for values, size in ((self.scales, self.layout.size), (self.strengths, self.layout.squares.size)):

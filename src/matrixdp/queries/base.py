@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrixdp.checks import check_integer
+from matrixdp.display import short_repr
 from matrixdp.domain.bounds import Bounds, check_bounds
 from matrixdp.domain.person import Person
 from matrixdp.errors import DataError, ParameterError, show
@@ -51,6 +52,7 @@ class MatrixQuery(ABC):
     title: str = "matrix"
     person: Person | None = None
     public_value: float = 0.0
+    __repr__ = short_repr
 
     if TYPE_CHECKING:  # properties of most queries, fields of `Query`
 

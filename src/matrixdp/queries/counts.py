@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrixdp.checks import check_flag
-from matrixdp.display import short_repr
 from matrixdp.domain.person import Person
 from matrixdp.errors import DataError, ParameterError
 from matrixdp.privacy import Neighbours
@@ -26,7 +25,7 @@ from matrixdp.types import Floats
 
 
 @builtin_kind
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ContingencyTable(MatrixQuery):
     """Counts of pairs of categories, of shape (rows, columns).
 
@@ -65,7 +64,6 @@ class ContingencyTable(MatrixQuery):
     person: Person | None = field(default=None, kw_only=True, metadata={"omit_none": True})
     public_total: bool | None = field(default=None, kw_only=True, metadata={"absent": False})
 
-    __repr__ = short_repr
     side = "columns"
     title = "table of counts"
 

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrixdp.checks import LARGEST, check_magnitude, check_magnitudes
-from matrixdp.display import short_repr
 from matrixdp.domain.person import Person
 from matrixdp.errors import ParameterError, show
 from matrixdp.noise.covariance import Covariance
@@ -35,7 +34,7 @@ _METRICS = {"gaussian": "sqeuclidean", "laplacian": "cityblock"}
 
 
 @builtin_kind
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class GramMatrix(OwnRowsQuery):
     """Values of a kernel between 0 and 1: ``exp(-|x - y|^2/(2 bandwidth^2))`` or ``exp(-|x - y|_1/bandwidth)``.
 
@@ -82,9 +81,9 @@ class GramMatrix(OwnRowsQuery):
     person: Person | None = field(default=None, kw_only=True, metadata={"omit_none": True})
     row_change: str = field(default="kernel", kw_only=True, metadata={"absent": "box"})
 
-    __repr__ = short_repr
     title = "Gram matrix"
     public_value = 1.0
+    names = None  # columns are points or records
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -118,10 +117,6 @@ class GramMatrix(OwnRowsQuery):
     def side(self) -> str:
         """Columns with public points; both without."""
         return "both" if self.points is None else "columns"
-
-    @property
-    def names(self) -> None:
-        """Columns are points or records, which have no names."""
 
     def extent(self, directions: Floats | None) -> Floats:
         """Ones, since columns have like ranges; along other directions, how far the ellipsoid of changes reaches."""

@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from matrixdp.display import short_repr
 from matrixdp.domain import Rescaling
 from matrixdp.domain.person import Person
 from matrixdp.errors import DataError, ParameterError
@@ -36,6 +35,9 @@ class OwnRowsQuery(BoundedQuery):
     raises its error for both or for neither.
     """
 
+    public_number = True
+    count_word = "records"  # whoever they belong to
+
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.neighbours is not Neighbours.REPLACE:
@@ -50,16 +52,6 @@ class OwnRowsQuery(BoundedQuery):
                 f"Person({self.person.column!r}, rows=3), or --rows-per-person 3. To count each person once, release "
                 "moments."
             )
-
-    @property
-    def public_number(self) -> bool:
-        """True."""
-        return True
-
-    @property
-    def count_word(self) -> str:
-        """Records, whoever they belong to."""
-        return "records"
 
     @property
     def rows_of_person(self) -> int:
@@ -92,7 +84,7 @@ class OwnRowsQuery(BoundedQuery):
 
 
 @builtin_kind
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Identity(OwnRowsQuery):
     """All records, of shape (records, m), each with independent noise.
 
@@ -122,7 +114,6 @@ class Identity(OwnRowsQuery):
     neighbours: Neighbours = field(default=Neighbours.REPLACE, kw_only=True)
     person: Person | None = field(default=None, kw_only=True, metadata={"omit_none": True})
 
-    __repr__ = short_repr
     side = "columns"
     title = "data set"
 

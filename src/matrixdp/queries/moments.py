@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from matrixdp.checks import check_number
-from matrixdp.display import short_repr
 from matrixdp.domain.bounds import Bounds, check_centre, check_missing
 from matrixdp.domain.person import Person
 from matrixdp.errors import ParameterError
@@ -147,7 +146,7 @@ class _BoundedMoments(BoundedQuery, MomentQuery):
 
 
 @builtin_kind
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SecondMoment(_BoundedMoments):
     """``(1/N) sum (x - centre)(x - centre)'``, of shape (m, m).
 
@@ -179,7 +178,6 @@ class SecondMoment(_BoundedMoments):
 
     centre: NDArray[np.float64] | None = field(default=None, kw_only=True)
 
-    __repr__ = short_repr
     title = "second moment"
 
     def __post_init__(self) -> None:
@@ -228,7 +226,7 @@ class SecondMoment(_BoundedMoments):
 
 
 @builtin_kind
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Moments(_BoundedMoments):
     """Mean and second moment in one matrix, of shape (m + 1, m + 1): ``(1/N) sum (1, x)(1, x)'``.
 
@@ -258,7 +256,6 @@ class Moments(_BoundedMoments):
 
     mean_share: float = field(default=0.2, kw_only=True)
 
-    __repr__ = short_repr
     title = "mean and second moment"
     public_value = 1.0  # the constant's own moment
 

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from matrixdp.checks import check_magnitude, check_magnitudes, check_number, to_floats
-from matrixdp.display import short_repr
 from matrixdp.domain.person import Person
 from matrixdp.errors import DataError, ParameterError, show
 from matrixdp.privacy import Neighbours
@@ -25,7 +24,7 @@ def _function_name(function: Any) -> str | None:
 
 
 @builtin_kind
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Query(MatrixQuery):
     """A function of your own, with the changes that one record can make to its value.
 
@@ -77,8 +76,6 @@ class Query(MatrixQuery):
     person: Person | None = field(default=None, kw_only=True, metadata={"omit_none": True})
     name: str | None = field(default=None, kw_only=True, metadata={"omit_none": True})
     version: str | None = field(default=None, kw_only=True, metadata={"omit_none": True})
-
-    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         bound = to_floats(self.bound, "bound")

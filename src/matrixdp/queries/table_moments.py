@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrixdp.checks import check_number
-from matrixdp.display import short_repr
 from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.columns import Columns, Number
 from matrixdp.domain.person import Person
@@ -34,7 +33,7 @@ _MOST_WEIGHT = 1e6
 
 
 @builtin_kind
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class TableMoments(MomentQuery):
     """Moments of a table with numbers, categories and missing values: one matrix for each group.
 
@@ -84,9 +83,9 @@ class TableMoments(MomentQuery):
     mean_share: float | None = field(default=None, kw_only=True)
     importance: tuple[tuple[str, float], ...] = field(default=(), kw_only=True)
 
-    __repr__ = short_repr
     side = "columns"
     title = "moments of a table"
+    structured = True  # each distinct number is drawn once
 
     def __post_init__(self) -> None:
         if not isinstance(self.columns, Columns):
@@ -168,11 +167,6 @@ class TableMoments(MomentQuery):
     def groups(self) -> int:
         """Number of groups; 1 if there are none."""
         return math.prod(len(self.columns.category(name).level_names) for name in self.by)
-
-    @property
-    def structured(self) -> bool:
-        """Each distinct number is drawn once."""
-        return True
 
     @cached_property
     def names(self) -> tuple[str, ...]:

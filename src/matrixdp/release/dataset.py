@@ -177,10 +177,10 @@ def release_dataset(
     Privacy
     -------
     `design.distance`-GDP for replace-one neighbours. The noise of a record depends on its position only, so a part that
-    is processed again gets the same noise. This is safe only if its records are the same, which their SHA-256 ensures:
-    a file that was altered between the passes raises a `DataError`. The key of the noise is sent to the workers, so
-    their connections must be as secure as those that carry the data. After an error the folder does not exist; if the
-    release was charged already, the ledger shows the charge as not released.
+    is processed again gets the same noise. This is safe only if its records are the same, which their SHA-256 ensures
+    before anything is written: a file that was altered between the passes raises a `DataError`. The key of the noise is
+    sent to the workers, so their connections must be as secure as those that carry the data. After an error the folder
+    does not exist; if the release was charged already, the ledger shows the charge as not released.
     """
     check_design(design)
     check_flag(clip, "clip")

@@ -5,8 +5,7 @@ from matrixdp.sensitivity.graph_change import EdgeChange, NodeChange
 from matrixdp.sensitivity.kernel_change import KernelChange, KernelRowChange
 from matrixdp.sensitivity.moment_change import MomentsChange, RankOneChange
 from matrixdp.sensitivity.quadratic import max_quadratic
-from matrixdp.sensitivity.record_change import CellChange, RecordChange
-from matrixdp.sensitivity.rows_change import OwnRowsChange, RowsChange
+from matrixdp.sensitivity.record_change import CellChange, OwnRowsChange, RecordChange, RowsChange
 from matrixdp.sensitivity.table_change import TableChange
 from matrixdp.sensitivity.vertices import Vertices
 

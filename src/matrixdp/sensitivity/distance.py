@@ -14,6 +14,7 @@ from typing import TypeVar
 import numpy as np
 
 from matrixdp.checks import LARGEST, check_magnitude, check_magnitudes
+from matrixdp.display import short_repr
 from matrixdp.errors import ParameterError
 from matrixdp.noise.covariance import Covariance
 from matrixdp.noise.structure import NoiseStructure
@@ -63,6 +64,8 @@ class Sensitivity(ABC):
     Noise with covariances `rowcov` and `colcov` makes a release `distance(rowcov, colcov)`-GDP, if the set holds
     every D.
     """
+
+    __repr__ = short_repr
 
     @property
     @abstractmethod
@@ -186,6 +189,7 @@ class FrobeniusBall(Sensitivity):
     """
 
     radius: float
+    ball = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "radius", check_magnitude(self.radius, "radius (the L2 sensitivity)"))
@@ -194,11 +198,6 @@ class FrobeniusBall(Sensitivity):
     def frobenius(self) -> float:
         """The radius."""
         return self.radius
-
-    @property
-    def ball(self) -> bool:
-        """True."""
-        return True
 
     def least_error(self, scale: Floats, *, symmetric: bool) -> float:
         """``radius^2 sum scale^-2``: weights on changes of single entries, in proportion to ``scale^-2``, prove it."""

@@ -9,7 +9,6 @@ from functools import cached_property
 import numpy as np
 
 from matrixdp.checks import check_integer, check_magnitude, power_of_two, sum_of_others
-from matrixdp.display import short_repr
 from matrixdp.errors import ParameterError
 from matrixdp.noise.covariance import Covariance
 from matrixdp.sensitivity.distance import (
@@ -89,7 +88,7 @@ class KernelChange(Sensitivity):
 
 
 @builtin_kind
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class KernelRowChange(Sensitivity):
     """All ``D = e_r d'`` with ``d_j = k(x, p_j) - k(y, p_j)``, for records x, y and public points p_j.
 
@@ -112,8 +111,6 @@ class KernelRowChange(Sensitivity):
     errors: Floats
     ellipsoid_error: float
     known: Floats
-
-    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         check_halfwidths(self.halfwidths, None)
@@ -150,7 +147,8 @@ class KernelRowChange(Sensitivity):
         """Root of the largest eigenvalue, and what rounding of the two rows can add."""
         smallest, unit = float(colcov.variances.min()), self._unit
         norm = _round_up(self._largest_eigenvalue(colcov.whitening) * smallest) / smallest
-        rounding = 2 * float(np.linalg.norm(_absolute_product(colcov.whitening, self.errors)))
+        right = np.abs(colcov.whitening)
+        rounding = 2 * float(np.linalg.norm(right * self.errors if is_diagonal(right) else right @ self.errors))
         return (math.sqrt(norm) * unit + rounding) * (1 + 8 * (self.halfwidths.size + 4) * EPS)
 
     @cached_property
@@ -194,11 +192,6 @@ class KernelRowChange(Sensitivity):
         for i in range(len(rows) - 1):
             found = max(found, float(np.square(rows[i + 1 :] - rows[i]).sum(axis=1).max()))
         return math.sqrt(found)
-
-
-def _absolute_product(right: Factor, errors: Floats) -> Floats:
-    """``|B| errors``, of shape (p,)."""
-    return right * errors if is_diagonal(right) else np.abs(right) @ errors
 
 
 def _squared_norm(matrix: Floats) -> float:

@@ -10,7 +10,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from matrixdp.display import short_repr
 from matrixdp.errors import ParameterError
 from matrixdp.noise.covariance import Covariance
 from matrixdp.noise.structure import NoiseStructure, Squares
@@ -90,7 +89,7 @@ class _OuterProductChange(Sensitivity):
 
 
 @builtin_kind
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class RankOneChange(_OuterProductChange):
     """All ``D = (x x' - y y')/N`` (replace) or ``+-x x'/N`` (add or remove) for records x, y of the domain.
 
@@ -111,7 +110,6 @@ class RankOneChange(_OuterProductChange):
     one_signed: bool = False
     filled: bool = True
 
-    __repr__ = short_repr
     constant = 0
     answer = "a second moment"
 
@@ -155,7 +153,7 @@ class RankOneChange(_OuterProductChange):
 
 
 @builtin_kind
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class MomentsChange(_OuterProductChange):
     """Like `RankOneChange`, for records with a constant 1 put before them.
 
@@ -169,7 +167,6 @@ class MomentsChange(_OuterProductChange):
     radius: float | None = None
     neighbours: Neighbours = Neighbours.REPLACE
 
-    __repr__ = short_repr
     constant = 1
     answer = "moments"
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from matrixdp.display import short_repr
 from matrixdp.errors import ParameterError
 from matrixdp.noise.covariance import Covariance
 from matrixdp.noise.structure import NoiseStructure
@@ -20,7 +19,7 @@ from matrixdp.types import Floats
 
 
 @builtin_kind
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class TableChange(Sensitivity):
     """All changes of ``(1/N) sum z z'``, one matrix per group, when one record is replaced, added or removed.
 
@@ -39,8 +38,6 @@ class TableChange(Sensitivity):
     records: int
     groups: int = 1
     neighbours: Neighbours = Neighbours.REPLACE
-
-    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "neighbours", Neighbours.parse(self.neighbours))
@@ -82,11 +79,8 @@ class TableChange(Sensitivity):
 
     def structured_distance(self, side: Covariance, structure: NoiseStructure) -> Distance:
         """A bound for any scales and squares; exact for those of `free_structure` with add-remove neighbours."""
-        if not isinstance(structure, TableNoise) or (structure.layout, structure.groups, structure.counted) != (
-            self.layout,
-            self.groups,
-            self.counted,
-        ):
+        own = self.layout, self.groups, self.counted
+        if not isinstance(structure, TableNoise) or (structure.layout, structure.groups, structure.counted) != own:
             raise ParameterError("structure must be the noise of a table with the same columns and groups.")
         unit = float((structure.scales * self.halfwidths**2).max())  # scale-free: the largest length is one
         found = self._distance(structure.scales / unit, structure.strengths, structure.loss)

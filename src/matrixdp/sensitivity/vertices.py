@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from matrixdp.checks import check_magnitude, power_of_two, to_floats
-from matrixdp.display import short_repr
 from matrixdp.errors import ParameterError
 from matrixdp.noise.covariance import Covariance
 from matrixdp.noise.matrix import apply_factors, triangle_to_vector
@@ -22,7 +21,7 @@ _LARGEST_PROBLEM = 20_000  # changes times entries for which a lower bound on th
 
 
 @builtin_kind
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Vertices(Sensitivity):
     """The changes ``changes[k]``, each with its negative, and all mixtures of them.
 
@@ -39,8 +38,6 @@ class Vertices(Sensitivity):
     """
 
     changes: Floats
-
-    __repr__ = short_repr
 
     def __init__(self, changes: ArrayLike) -> None:
         array = to_floats(changes, "changes")
