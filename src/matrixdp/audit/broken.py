@@ -119,13 +119,12 @@ class _InEachPart(SecondMoment):
 
 
 def _changed_rows() -> bool:
-    """Two people change their numbers of rows after these were counted, in both of two neighbouring histories."""
-    first, later = [0] + 9 * [1], 9 * [0] + [1]
-    design = make_design(SecondMoment(BOX, 2, person=Person("id")), PRIVACY)
+    """Of 40 people two exchange their numbers of rows after these were counted, in two neighbouring histories."""
+    first, later = (np.repeat(np.arange(40), [*rows, *[1] * 38]) for rows in ([1, 9], [9, 1]))
+    design = make_design(SecondMoment(BOX, 40, person=Person("id")), PRIVACY)
 
     def history(value: float) -> Blocks:
-        readings = iter([first, later])
-        rows = np.full((10, 2), value) * (np.array(later) == 0)[:, None]
+        readings, rows = iter([first, later]), np.where(later[:, None] == 0, value, np.zeros((1, 2)))
         return Blocks(lambda: with_ids(rows, next(readings)))
 
     def audit() -> bool:

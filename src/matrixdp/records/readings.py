@@ -108,16 +108,16 @@ class _ReadingTask:
 
     def _read(self, blocks: Iterable[Any], reading: Reading) -> Iterator[Any]:
         for block in blocks:
-            ids, data = (None, block) if self.hash is None else split_ids(block, self.hash.column)
-            hashes = None if self.hash is None else self.hash(ids)[0]
-            if hashes is not None and self.hash is not None:
+            data, hashes = split_rows(block)[0], np.zeros(1, np.uint64)
+            if self.hash is not None:
+                ids, data = split_ids(block, self.hash.column)
+                hashes, _ = self.hash(ids)
                 mine = hashes if self.people is None else hashes[self.people.has(hashes)]
                 reading[:3] += measure_ids(mine, self.hash.key)
             if self.key is not None:
-                words = hash_rows(data, self.key)
-                words = words if hashes is None else words + hashes
+                words = hash_rows(data, self.key) + hashes
                 reading[3:] += [mix_words(words, self.key + part).sum() for part in (b"1", b"2")]
-            yield data if self.people is None or hashes is None else CountedBlock(data, self.people.find(hashes))
+            yield data if self.people is None else CountedBlock(data, self.people.find(hashes))
 
 
 def hash_rows(data: Any, key: bytes) -> Hashes:
