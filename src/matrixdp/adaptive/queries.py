@@ -121,12 +121,7 @@ class TracedMoments(MatrixQuery):
     The entries are ``sqrt(2) c0 E x_i``, ``sqrt(2) E x_i x_j`` (i < j), ``E x_i^2`` and ``sqrt(k) E |x|^2``, with
     ``y = c0^2/r^2`` at most 1 and ``k = 1 + 2 y``.
 
-    Parameters
-    ----------
-    moments : Moments
-        In a ball of radius r, for replaced records.
-    ratio : float
-        y in the formula above.
+    The `moments` are in a ball of radius r, for replaced records; `ratio` is y.
 
     Privacy
     -------
@@ -134,12 +129,6 @@ class TracedMoments(MatrixQuery):
     - 2 w^2 + k (a - b)^2``, at most ``2 c0^2 (a + b) + 2 c0^4 + a^2 + b^2 + k (a - b)^2`` for any w. That is convex in
     (a, b), so largest at a corner of [0, r^2]^2: ``2 (c0^2 + r^2)^2`` at (r^2, r^2), and no more at (r^2, 0) as long as
     ``k <= 1 + 2 y``. So the trace is free: the bound is that of (5) in docs/mathematics.md.
-
-    Examples
-    --------
-    >>> query = TracedMoments(Moments(Bounds([-1, -1], [1, 1], radius=1.0), 10), 0.25)
-    >>> query.shape, round(query.sensitivity.frobenius * 10 / math.sqrt(2), 6)
-    ((1, 6), 1.25)
     """
 
     moments: Moments
