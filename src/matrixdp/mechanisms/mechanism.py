@@ -87,10 +87,12 @@ def measure(design: Design, data: Any, *, stream: Stream | None = None, simulati
     check_stream(stream, simulation=simulation)
     check_design(design)
     with np.errstate(all="ignore"):  # a warning could reveal private data
-        return draw_answer(design, prepare(design, data, clip=True, missing="error"), stream, simulation=simulation)
+        return draw_noisy_answer(
+            design, prepare(design, data, clip=True, missing="error"), stream, simulation=simulation
+        )
 
 
-def draw_answer(
+def draw_noisy_answer(
     design: Design, prepared: NDArray[Any], stream: Stream | None = None, *, simulation: bool = False
 ) -> NoisyAnswer:
     """The noisy answer, from what `prepare` returned; an audit may answer in place of noise.

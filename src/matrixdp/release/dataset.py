@@ -95,12 +95,10 @@ class DatasetRelease(Guaranteed):
         title = f"Noisy data set, {' × '.join(f'{size:,}' for size in query.shape)}"
         return title, [("folder", str(self.path)), ("files", files)], [table, note]
 
-    def to_json(self) -> str:
-        """Return the contents of ``_release.json``."""
-        content = {**self.facts(), "std": self.std.tolist(), "files": list(self.files)}
-        names = {"request": self.request, "charge": self.charge}
-        content.update({name: value for name, value in names.items() if value is not None})
-        return json.dumps(content, allow_nan=False)
+    def _content(self) -> dict[str, Any]:
+        paid = {"request": self.request, "charge": self.charge}
+        paid = {name: value for name, value in paid.items() if value is not None}
+        return {**super()._content(), "std": self.std.tolist(), "files": list(self.files), **paid}
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> DatasetRelease:
