@@ -14,7 +14,7 @@ CLAIMS := $(wildcard tests/golden tests/unit/test_claims_*.py) $(addprefix tests
 # Tests that repeat more at night.
 NIGHTLY := tests/property tests/statistical tests/contract/test_benchmarks.py $(addprefix tests/unit/,ledger/test_handles.py ledger/test_reading.py ledger/test_postgres_stops.py release/test_output_folder.py cli/test_hostile.py)
 
-.PHONY: demo install check test coverage docs nightly spark gpu bench accuracy audit mutants studio-faults clean
+.PHONY: demo install check test coverage docs nightly oldest spark gpu bench accuracy audit mutants studio-faults clean
 
 demo: .venv/demo          ## design and release private correlations; shows a table, writes a picture and a report
 	$(BIN)/python -m matrixdp demo
@@ -49,6 +49,9 @@ docs: .venv/docs          ## the documentation site in build/site, with pictures
 nightly: .venv/dev        ## new examples, new seeds, and many kills and races; repeat with SEED=...
 	MATRIXDP_NIGHTLY=$(SEED) $(BIN)/python -m pytest -n auto --hypothesis-seed=$(SEED) $(NIGHTLY)
 
+oldest: build/oldest/ready  ## the unit tests with the oldest versions that pyproject.toml allows
+	build/oldest/bin/python -m pytest -n auto --quiet tests/unit
+
 spark: .venv/dev .venv/spark  ## the tests that need Spark, and Java
 	$(BIN)/python -m pytest --quiet tests/unit/records/test_spark.py
 
@@ -79,6 +82,11 @@ studio-faults: .venv/dev  ## kill the studio at 50 moments; 50 analysts with 20 
 
 .venv/%: .venv/python pyproject.toml constraints.txt
 	$(INSTALL) --editable '.[$*]'
+	touch $@
+
+build/oldest/ready: pyproject.toml constraints-oldest.txt
+	$(PYTHON) -m venv --clear build/oldest
+	build/oldest/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints-oldest.txt --editable '.[test]' httpx
 	touch $@
 
 clean:

@@ -14,7 +14,7 @@ import matrixdp.queries.graphs as graph_queries
 import matrixdp.sensitivity.graph_change as graph_changes
 from matrixdp.checks import check_number
 from matrixdp.design import builder
-from matrixdp.mechanisms.mechanism import _EntrywiseRows, prepare
+from matrixdp.mechanisms.mechanism import convert_rows, prepare
 from matrixdp.privacy import LargeDeltaWarning
 from matrixdp.sensitivity import Distance, EdgeChange
 from matrixdp.sensitivity.distance import column_norms
@@ -31,7 +31,7 @@ def integers(design, data):
         if not design.entrywise:
             return [int(k) for k in prepared.ravel()]
         steps = np.empty(prepared.shape)
-        _EntrywiseRows(design).round(prepared, steps)
+        convert_rows(design)[0](prepared, steps)
         return [int(k) for k in steps.ravel()]
 
 

@@ -11,7 +11,7 @@ from matrixdp.adaptive import private_moment, private_scales
 from matrixdp.adaptive.budget import FitBudget
 from matrixdp.adaptive.measure import PrivateMeasurements
 from matrixdp.adaptive.moment import prepare_fit
-from matrixdp.adaptive.queries import Cut, ball_query, count_query
+from matrixdp.adaptive.queries import ball_query, count_query
 from matrixdp.adaptive.records import EXCESS_STEPS, grid_levels, grid_records, may_be_outside, validate_records
 from matrixdp.adaptive.scales import _query as scales_query
 from matrixdp.adaptive.scales import _TotalTask
@@ -38,7 +38,7 @@ def test_a_count_moves_by_no_more_than_its_design_says(kind):
     design = mdp.make_design(count_query(50, kind), PRIVACY, allocation="isotropic")
     data = np.vstack([[[1.0, 1.0]], np.random.default_rng(0).normal(0, 0.1, (49, 2))])
     other = neighbours_of(data, kind, [0.0, 0.0])
-    counts = [Cut(on_grid(rows).counter([0.5]), 0.5) for rows in (data, other)]
+    counts = [on_grid(rows).counter([0.5])(0.5) for rows in (data, other)]
     assert 0 < distance_between(design, *counts) <= design.distance
 
 

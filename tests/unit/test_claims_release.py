@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import matrixdp as mdp
-from matrixdp.mechanisms import mechanism
+from matrixdp.mechanisms import dataset_rows, mechanism
 from matrixdp.noise import BlockKey
 from matrixdp.release.charging import describe_design
 from matrixdp.release.matrix import release
@@ -45,13 +45,15 @@ class TestNoiseIsNeverUsedAgain:
     def test_in_a_matrix(self, design):
         assert_independent(release(design, self.DATA).matrix)
 
-    def test_in_a_data_set(self, design, tmp_path):
+    def test_in_a_data_set(self, design, tmp_path, monkeypatch):
+        monkeypatch.setattr(dataset_rows, "_CHUNK", 6)  # three records
         blocks = [self.DATA[:7], self.DATA[7:12], self.DATA[12:]]
         mdp.release_dataset(design, mdp.records.Blocks(lambda: blocks), tmp_path / "out", workers=1)
         table = pq.read_table(tmp_path / "out").to_pandas()
         assert_independent(table.to_numpy())
 
-    def test_in_files_of_several_parts(self, design, tmp_path):
+    def test_in_files_of_several_parts(self, design, tmp_path, monkeypatch):
+        monkeypatch.setattr(dataset_rows, "_CHUNK", 6)  # three records
         (tmp_path / "data").mkdir()
         for i in range(4):
             table = pa.table({"a": self.DATA[10 * i : 10 * i + 10, 0], "b": self.DATA[10 * i : 10 * i + 10, 1]})

@@ -8,10 +8,10 @@ from matrixdp.adaptive.budget import Step
 from matrixdp.adaptive.error_bars import MomentErrors, error_bars
 from matrixdp.adaptive.forecast import Description, Forecast, forecast
 from matrixdp.adaptive.fourier import FourierFeatures
-from matrixdp.adaptive.method import MethodChoice, choose_method
 from matrixdp.adaptive.moment import Components, PrivateMoment, principal_components, private_moment
 from matrixdp.adaptive.regression import solve_regression
 from matrixdp.adaptive.scales import Scales, private_scales
+from matrixdp.adaptive.settings import MethodChoice, choose_method
 
 __all__ = [
     "Components",

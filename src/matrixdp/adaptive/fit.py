@@ -1,4 +1,4 @@
-"""Strategies of a private moment: how a fit spends its budget on measurements.
+"""Strategies of a private moment: how a fit spends its budget, and what it measures next.
 
 A strategy is chosen by public numbers. It takes noisy measurements one after another, each chosen by what the earlier
 ones say, and post-processes them into a mean and a covariance. It sees records through `Measurements` alone, so the
@@ -7,35 +7,43 @@ same functions fit private records and, for error bars and forecasts, simulated 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
+import numpy as np
+
+from matrixdp.adaptive.coordinates import Coordinates
 from matrixdp.adaptive.measure import Measurements
-from matrixdp.adaptive.plan import (
-    box_ratio,
-    box_share,
-    find_final_ball,
-    find_first_radius,
-    for_targets,
-    plan_final_moment,
+from matrixdp.adaptive.noisy_moment import NoisyMoment, box_noise, denoise
+from matrixdp.adaptive.postprocess import (
+    FinalBall,
+    FinalPlan,
+    Fitted,
+    finish_box,
+    finish_learned,
+    finish_single,
+    finish_targets,
 )
-from matrixdp.adaptive.postprocess import Fitted, finish_box, finish_learned, finish_single, finish_targets
 from matrixdp.adaptive.settings import Settings
+from matrixdp.adaptive.shrinkage import shrink_spectrum
 from matrixdp.types import Floats
+
+_BOX_SHARES = (0.0, 0.2, 0.4, 0.6, 0.8)
+_FEWEST = 0.05  # smallest share that is worth a release
+_GAIN = 0.05  # smallest gain, in the sum of two logarithms of squared errors, for which a share is spent
+_BOX_RATIOS = 1 / 32, 0.9  # limits of `box_ratio`
+_TARGET_RATIOS = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0)
+_EXPLAINED = 0.5  # share of a target's variance that features may explain
 
 
 @dataclass(frozen=True, eq=False)
 class Purpose:
-    """What a fit is for.
+    """What a fit is for: the settings of its aim.
 
-    Attributes
-    ----------
-    settings : Settings
-        Those of the aim.
-    basis : float64 array of shape (d, d), optional
-        Public orthonormal columns to use; learned by default.
-    targets : int
-        Number of last features that a regression predicts; zero for other aims.
+    `basis` has public orthonormal columns to use, of shape (d, d); they are learned by default. `targets` is the number
+    of last features that a regression predicts.
     """
 
     settings: Settings
@@ -103,3 +111,225 @@ STRATEGIES: dict[str, Strategy] = {
     "ball": fit_ball,
     "learned": fit_learned,
 }
+
+
+def find_first_radius(measure: Measurements, settings: Settings) -> float:
+    """Step 1: clipping norm about the midpoint that balances clipping error and noise.
+
+    Spends `radius_share`; nothing where the counts would be lost in their noise, and the radius is public.
+    """
+    mu, longest = measure.mu, math.sqrt(measure.size)
+    if count_std(settings.bisections, settings.radius_share, mu) > settings.lost_counts * measure.public:
+        return settings.public_radius * longest
+    bracket = longest / 2.0**settings.bisections, longest
+    return find_radius("radius", measure, measure.size / mu, bracket, settings)
+
+
+def find_radius(
+    name: str, measure: Measurements, balanced: float, bracket: tuple[float, float], settings: Settings
+) -> float:
+    """Radius in a bracket that about `clip_factor` times the balanced number of records exceed, at most half of them.
+
+    Fewer than two standard deviations of a count are not searched for: they would be lost in its noise. A bracket
+    spans a factor of two for each count. Spends `radius_share`.
+    """
+    share, steps = settings.radius_share, settings.bisections
+    above = max(settings.clip_factor * balanced, 2 * count_std(steps, share, measure.mu))
+    return bisect_radius(name, measure, bracket, min(above, measure.public / 2), steps, share)
+
+
+def count_std(counts: int, share: float, mu: float) -> float:
+    """Standard deviation of the noise in each of some counts that together spend `share` of ``mu^2``."""
+    return math.sqrt(counts / share) / mu
+
+
+def bisect_radius(
+    name: str, measure: Measurements, bracket: tuple[float, float], above: float, steps: int, share: float
+) -> float:
+    """Radius that about `above` of the records exceed, by bisection of noisy counts on a log scale.
+
+    The least and the most are in `bracket`; all `steps` counts together spend `share`.
+
+    Privacy
+    -------
+    Later counts are chosen from earlier noisy ones alone.
+    """
+    cuts = np.geomspace(*bracket, 2**steps + 1).tolist()  # all that a bisection can reach
+    low, high = 0, len(cuts) - 1
+    below, beyond = float(measure.public), 0.0  # counts at the ends of the bracket
+    count = measure.counter(name, cuts[1:-1], share / steps)
+    for _ in range(steps):
+        middle = (low + high) // 2
+        noisy = count(cuts[middle])
+        if noisy > above:
+            low, below = middle, noisy
+        else:
+            high, beyond = middle, noisy
+    part = (below - above) / (below - beyond) if below > beyond else 0.5  # linear in the counts
+    return float(cuts[low] * (cuts[high] / cuts[low]) ** min(max(part, 0.0), 1.0))
+
+
+def plan_final_moment(rough: NoisyMoment, settings: Settings, *, basis: Floats | None, levels: int) -> FinalPlan:
+    """Step 3: coordinates along the rough moment's directions, and the constant with the least expected error there.
+
+    `basis` has public orthonormal columns to use instead of the rough eigenvectors; the centre is rounded to the grid
+    of the records. Spends nothing: a function of the rough moment and public numbers.
+    """
+    return _expect_errors(*new_coordinates(rough, settings, basis, levels), settings)
+
+
+def new_coordinates(
+    rough: NoisyMoment, settings: Settings, basis: Floats | None, levels: int
+) -> tuple[Coordinates, Floats]:
+    """Coordinates along the rough moment's directions, and its variances along them, raised by some of their noise.
+
+    Each coordinate is divided by the fourth root of its variance: of all powers, 1/4 has the least noise in the
+    Frobenius norm for a given clipping error. For correlations, features are first divided by their rough standard
+    deviations, and variances are those of scaled features.
+    """
+    spectrum = partial(shrink_spectrum, level=settings.level)
+    mean, covariance = denoise(rough.second, rough.constant, rough.std, spectrum)
+    noise = math.sqrt(2) * rough.std
+    scales = np.ones(len(mean))
+    if settings.scaled:
+        scales = np.sqrt(np.maximum(np.diagonal(covariance), 0.0) + noise)
+        covariance = covariance / np.multiply.outer(scales, scales)
+        noise = noise * float(np.mean(scales**-2))
+    if basis is None:
+        values, basis = np.linalg.eigh(covariance)
+    else:
+        values = np.einsum("ji,jk,ki->i", basis, covariance, basis)
+    values = np.maximum(values, 0.0)
+    variances = values + settings.floor * noise
+    matrix = (basis / variances**0.25).T / scales
+    centre = pull_to_midpoint(np.clip(mean, -1.0, 1.0), basis, variances, settings.pull)
+    return Coordinates.of(matrix, centre, levels), variances
+
+
+def pull_to_midpoint(mean: Floats, basis: Floats, variances: Floats, pull: float) -> Floats:
+    """The mean, `pull` standard deviations nearer to the midpoint, or the midpoint itself if that is nearer.
+
+    If the mean is far from the midpoint, the box extends further on the midpoint's side, where most long records lie;
+    if it is close, it may be noise. The standard deviation is that along the line to the midpoint, where noise of the
+    mean adds to it; so it is limited to the root of the mean variance.
+    """
+    far = float(np.linalg.norm(mean))
+    if not far:
+        return mean
+    variance = min(float(variances @ (mean @ basis / far) ** 2), float(variances.mean()))
+    return mean * max(0.0, 1 - pull * math.sqrt(variance) / far)
+
+
+def _expect_errors(coordinates: Coordinates, variances: Floats, settings: Settings) -> FinalPlan:
+    """Plan with the ratio y that has the least expected error, and the sizes of noise and clipping error.
+
+    All noise is proportional to ``1 + y``, and that of the mean to ``(1 + y)/sqrt(y)``. The mean's error changes the
+    second moment about the midpoint by its product with the centre; the covariance hardly depends on it. Where the
+    records that are clipped lie on one side, so does clipping: a record of length ``sqrt(2 |u|^2)`` that loses t in its
+    square moves the mean by about ``t/sqrt(8 mean_square)`` in u.
+    """
+    total, trace = float(np.sqrt(variances).sum()), float(variances.sum())
+    freedom, clipping = total**2 / trace, float(np.linalg.norm(variances))
+    if settings.about_mean:
+        ratio = settings.ratio
+        return FinalPlan(coordinates, ratio, total, freedom, (1 + ratio) * total, clipping)
+    far = float(coordinates.centre @ coordinates.centre)
+    own = total**2 + trace
+    best = 2 / (1 + math.sqrt(1 + 4 * own / far)) if far else 0.0  # least (1 + y)^2 (own + 2 far/y), at most 1
+    ratio = max(best, settings.ratio)
+    noise = (1 + ratio) * math.sqrt(own + 2 * far / ratio)
+    shift = settings.one_sided * math.sqrt(far * trace / 2)
+    clipping = math.hypot(clipping, shift)
+    return FinalPlan(coordinates, ratio, total, freedom, noise, clipping)
+
+
+def find_final_ball(measure: Measurements, plan: FinalPlan, settings: Settings) -> FinalBall:
+    """Step 4: clipping norm in the plan's coordinates, and the trace of what clipping takes.
+
+    Spends `settings.radius_share` on counts and `settings.tail_share` on the trace, which is shrunk by its noise.
+    """
+    tail = settings.tail_share
+    final = measure.mu * math.sqrt(measure.remaining - settings.radius_share - tail)
+    balance = plan.noise * plan.mean_square / plan.clipping
+    typical, half = math.sqrt(plan.mean_square), 2.0 ** (settings.bisections / 2)
+    radius = find_radius("second radius", measure, balance / final, (typical / half, typical * half), settings)
+    if not tail:
+        return FinalBall(radius, 0.0)
+    precision = math.sqrt(tail / (measure.remaining - tail))  # relative to that of the final moment
+    limit = settings.tail_noise * precision * balance * radius**2
+    noisy, std = measure.excess("tail", radius, limit, tail)
+    return FinalBall(radius, noisy * max(0.0, 1 - (std / noisy) ** 2) if noisy > 0 else 0.0)
+
+
+def for_targets(plan: FinalPlan, ball: FinalBall, targets: int, reach: float) -> FinalPlan:
+    """The plan with the constant before each record that has the least error of guesses of the last features.
+
+    With a larger constant the means of the targets have less noise, and coefficients more. In the plan's coordinates,
+    in which features have variances v, noise of covariances of size s adds ``s^2 sum 1/v`` to the square of a
+    guess, but not more than `_EXPLAINED` of the target's variance: where coefficients are lost in noise, they are zero.
+    `reach` is the public number of records times the `mu` that remains.
+    """
+    back = plan.coordinates.inverse
+    spreads, rows = (back**2).sum(axis=0), back[-targets:] ** 2  # of all coordinates, and what targets are made of
+    share = float(np.mean(rows.sum(axis=1) / (rows @ spreads)))  # squared length over variance
+    mean = share * (ball.radius / reach) ** 2
+    cross = share * (ball.radius**2 / reach) ** 2 * float((1 / spreads).sum())
+
+    def error(ratio: float) -> float:
+        noise = (1 + ratio) ** 2
+        return mean * noise / ratio + _EXPLAINED * cross * noise / (_EXPLAINED + cross * noise)
+
+    return plan._replace(ratio=min((ratio for ratio in _TARGET_RATIOS if ratio >= plan.ratio), key=error))
+
+
+def box_share(
+    rough: NoisyMoment, plan: FinalPlan, ball: FinalBall, settings: Settings, reach: float, ratio: float
+) -> float:
+    """Share, of what remains of the budget, for a moment of the whole box; a function of noisy answers.
+
+    Both moments are averaged by their precisions, so the share minimises the expected error of that average: the sum of
+    logarithms for the second moment about the midpoint and the covariance. It is at least `settings.box` over the
+    squared number of features, and at least `settings.check_share` where noise is small, so that clipping cannot remain
+    unseen. `reach` is as for `for_targets`, and `ratio` is that of the box (`box_ratio`).
+    """
+    if not settings.box:
+        return 0.0
+    d, mean = rough.mean.size, np.clip(rough.mean, -1.0, 1.0)
+    box = box_noise(rough.second, ratio, reach)
+    assert box.diagonal is not None
+    second = d * (d - 1) * box.std**2 + float(box.diagonal.sum())
+    centred = second + 2 * (d + 1) * float(mean @ mean) * (box.std / box.constant) ** 2
+    size = (ball.radius**2 / reach) ** 2
+    learned = size * ((1 + plan.ratio) * plan.mean_square) ** 2 * (1 + 1 / plan.freedom)
+    about_midpoint = size * plan.noise**2
+
+    def log_error(share: float) -> float:
+        rest = 1 - share
+        return -math.log(share / second + rest / about_midpoint) - math.log(share / centred + rest / learned)
+
+    best = min(_BOX_SHARES, key=log_error)
+    if log_error(0.0) - log_error(best) < _GAIN:
+        best = 0.0
+    least = min(settings.box / d**2, _BOX_SHARES[-1])
+    check = settings.check_share if d < settings.check_below * reach else 0.0
+    return max(best, check, least if least > _FEWEST else 0.0)
+
+
+def box_ratio(rough: NoisyMoment, settings: Settings, *, public_number: bool) -> float:
+    """Square of the constant before each record of a box moment, in units of d.
+
+    Where the number of records is private, its noise is in both the second moment and the covariance, and the ratio has
+    the least sum of both squared errors: that noise, relative to the number, moves the second moment S by S, and the
+    covariance C about the mean m by ``C - m m'``.
+    """
+    if public_number:
+        return settings.ratio
+    d, mean = rough.mean.size, np.clip(rough.mean, -1.0, 1.0)
+    own, second = np.multiply.outer(mean, mean), rough.second[1:, 1:]
+    moved = float(np.square(second).sum() + np.square(second - 2 * own).sum())
+
+    def error(ratio: float) -> float:
+        weight = ratio * d
+        return (1 + ratio) ** 2 * (2 * d * (d + 1) + 2 * (d + 1) * float(mean @ mean) / weight + 2 * moved / weight**2)
+
+    return float(min(np.geomspace(*_BOX_RATIOS, 20), key=error))

@@ -13,7 +13,7 @@ import numpy as np
 from matrixdp.adaptive.budget import FitBudget
 from matrixdp.adaptive.coordinates import LEVELS, Coordinates
 from matrixdp.adaptive.noisy_moment import NoisyMoment, ball_noise, box_noise, read_ball, read_box
-from matrixdp.adaptive.queries import Cut, ball_query, box_query, count_query, excess_query
+from matrixdp.adaptive.queries import ball_query, box_query, count_query, excess_query
 from matrixdp.adaptive.records import PrivateRecords
 from matrixdp.design import isotropic, make_design
 from matrixdp.domain.person import Person
@@ -94,7 +94,7 @@ class PrivateMeasurements(Measurements):
     def counter(self, name: str, cuts: Sequence[float], share: float) -> Callable[[float], float]:
         """Noisy counts, from one pass over records outside of memory."""
         query, above = count_query(*self._kind), self.records.counter(cuts)
-        return lambda cut: float(self.budget.release(name, query, Cut(above, cut), share=share).matrix[0, 0])
+        return lambda cut: float(self.budget.release(name, query, above(cut), share=share).matrix[0, 0])
 
     def excess(self, name: str, radius: float, limit: float, share: float) -> tuple[float, float]:
         """Noisy mean excess and its standard deviation."""

@@ -218,19 +218,8 @@ class PreparedFit:
         with np.errstate(all="ignore"):  # a warning would reveal something about private data
             measure = PrivateMeasurements(self.records, budget, self.public)
             fitted = fit_moment(measure, Purpose(settings_for(self.aim), self.basis, self.targets))
-        return PrivateMoment(
-            fitted=fitted,
-            bounds=self.bounds,
-            privacy=budget.privacy,
-            neighbours=budget.neighbours,
-            mu=budget.mu,
-            steps=budget.steps,
-            simulation=budget.simulation,
-            records=self.public,
-            aim=self.aim,
-            basis=self.basis,
-            person=budget.person,
-        )
+        spent = budget.privacy, budget.neighbours, budget.mu, budget.steps, budget.simulation
+        return PrivateMoment(fitted, self.bounds, *spent, self.public, self.aim, self.basis, budget.person)
 
 
 def prepare_fit(

@@ -17,6 +17,7 @@ from matrixdp.privacy import Neighbours, Privacy
 from matrixdp.types import Floats
 
 _TINY = float(np.finfo(float).tiny)
+Spectrum = Callable[[Floats, float], Floats]  # eigenvalues without noise, from noisy ones and the size of the noise
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,9 +183,7 @@ def share_count(*moments: NoisyMoment) -> tuple[NoisyMoment, ...]:
     return tuple(moment.over(count) for moment in moments)
 
 
-def denoise(
-    second: Floats, constant: float, std: float, spectrum: Callable[[Floats, float], Floats] = clean_spectrum
-) -> tuple[Floats, Floats]:
+def denoise(second: Floats, constant: float, std: float, spectrum: Spectrum = clean_spectrum) -> tuple[Floats, Floats]:
     """Mean and covariance from a noisy moment of ``(1, u)``, after shrinking its eigenvalues.
 
     The whole matrix is shrunk, so that a mean far from the origin, which dominates the leading eigenvector, is kept.

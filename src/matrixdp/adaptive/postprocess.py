@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from matrixdp.adaptive.coordinates import Coordinates
-from matrixdp.adaptive.noisy_moment import NoisyMoment, denoise, share_count
-from matrixdp.adaptive.plan import FinalBall, FinalPlan
+from matrixdp.adaptive.noisy_moment import NoisyMoment, Spectrum, denoise, share_count
 from matrixdp.adaptive.settings import Settings
 from matrixdp.adaptive.shrinkage import keep_spikes, nearest_of_same_trace, shrink_spectrum
 from matrixdp.serialise import builtin_kind
@@ -20,6 +19,30 @@ from matrixdp.types import Floats
 _SURE = 1.5  # least excess of squared differences, in standard deviations, that is taken for clipping
 _TINY = float(np.finfo(float).tiny) ** 0.5
 _EVIDENCE = 2.5  # standard deviations of a trace below which the covariance is zero
+
+
+class FinalPlan(NamedTuple):
+    """Public coordinates ``u = A (x - m)`` of the final moment, and what error to expect there.
+
+    `ratio` is the square of the constant before each record, in units of r^2 for the clipping norm r. `mean_square` is
+    the expected mean of ``|u|^2``, which varies like a sum of `freedom` squares of Gaussian numbers. Errors are sizes
+    in the Frobenius norm. Noise has the size ``noise r^2/(N mu)``; clipping n records by t in ``|u|^2`` has the size
+    ``clipping n t/N/mean_square``.
+    """
+
+    coordinates: Coordinates
+    ratio: float
+    mean_square: float
+    freedom: float
+    noise: float
+    clipping: float
+
+
+class FinalBall(NamedTuple):
+    """Clipping norm of the final moment in its coordinates, and the noisy mean that clipping takes from ``|u|^2``."""
+
+    radius: float
+    excess: float
 
 
 @builtin_kind
@@ -59,14 +82,11 @@ def finish_single(moment: NoisyMoment, radius: float, settings: Settings) -> Fit
     d = moment.mean.size
     second, variances = moment.transform(np.eye(d), np.zeros(d))
     second[0, 0] = 1.0
-    if not settings.shrink:
-        mean, covariance = about_mean(second, variances)
-    else:
-        mean, covariance = denoise(second, moment.constant, moment.std, keep_spikes)
+    mean, covariance, evident = _estimate(second, variances, moment, settings, keep_spikes)
+    if settings.shrink:
         kept = _evident(float(np.trace(second)) - 1.0, moment.trace_std)
         mean, covariance = math.sqrt(kept) * mean, kept * covariance
     identity = Coordinates.of(np.eye(d), np.zeros(d))
-    evident = evident_share(second, variances, moment.trace_std) if settings.shrink else 1.0
     return _fitted(second, variances, mean, covariance, identity, moment.std, radius, evident, learned=False)
 
 
@@ -78,21 +98,11 @@ def finish_learned(
     ball: FinalBall,
     settings: Settings,
 ) -> Fitted:
-    """Mean and covariance from moments about the midpoint and in the plan's coordinates, and perhaps one of the box."""
-    if box is None:
-        rough, final = share_count(rough, final)
-        return _finish_combined(rough, final, plan, ball, settings)
-    rough, final, box = share_count(rough, final, box)
-    return _mix_box(_finish_combined(rough, final, plan, ball, settings), final, plan, box)
+    """Mean and covariance from moments about the midpoint and in the plan's coordinates, and perhaps one of the box.
 
-
-def _finish_combined(
-    rough: NoisyMoment, final: NoisyMoment, plan: FinalPlan, ball: FinalBall, settings: Settings
-) -> Fitted:
-    """Mean and covariance from both moments, combined by their precisions in the plan's coordinates.
-
-    What clipping took is added back.
+    The first two are combined by their precisions in the plan's coordinates, and what clipping took is added back.
     """
+    rough, final, *boxes = share_count(rough, final, *([] if box is None else [box]))
     d = final.mean.size
     second, variances = final.transform(np.eye(d), np.zeros(d))
     other, others = rough.transform(plan.coordinates.matrix, plan.coordinates.centre)
@@ -100,14 +110,23 @@ def _finish_combined(
     second = weights * second + (1 - weights) * other
     variances = weights * variances
     second[0, 0] = 1.0
-    evident = 1.0
-    if not settings.shrink:
-        mean, covariance = about_mean(second, variances)
-    else:
-        mean, covariance = denoise(second, final.constant, final.std, partial(shrink_spectrum, level=settings.level))
+    spectrum = partial(shrink_spectrum, level=settings.level)
+    mean, covariance, evident = _estimate(second, variances, final, settings, spectrum)
+    if settings.shrink:
         covariance = restore_excess(covariance, ball.excess / final.count)
-        evident = evident_share(second, variances, final.trace_std)
-    return _fitted(second, variances, mean, covariance, plan.coordinates, final.std, ball.radius, evident, learned=True)
+    parts = second, variances, mean, covariance, plan.coordinates, final.std, ball.radius, evident
+    fitted = _fitted(*parts, learned=True)
+    return _mix_box(fitted, final, plan, boxes[0]) if boxes else fitted
+
+
+def _estimate(
+    second: Floats, variances: Floats, moment: NoisyMoment, settings: Settings, spectrum: Spectrum
+) -> tuple[Floats, Floats, float]:
+    """Mean, covariance and how much of it is evident; shrunk by `spectrum` where the aim needs variances."""
+    if not settings.shrink:
+        return *about_mean(second, variances), 1.0
+    mean, covariance = denoise(second, moment.constant, moment.std, spectrum)
+    return mean, covariance, evident_share(second, variances, moment.trace_std)
 
 
 def about_mean(second: Floats, variances: Floats) -> tuple[Floats, Floats]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -25,16 +24,8 @@ _AROUND = 8.0  # halfwidth of the box about a ball, in radii: a tight one would 
 _BEYOND = 1.01  # radius of a ball that contains the box, in units of its corners' length
 
 
-@dataclass(frozen=True, eq=False)
-class Cut:
-    """A private function that counts longer records, and the public cut-off to count at."""
-
-    above: Callable[[float], float]
-    at: float
-
-
 def count_query(records: int, neighbours: Neighbours, person: Person | None = None) -> Query:
-    """Query for the number of records that are longer than a cut-off; `data` is a `Cut`.
+    """Query for the number of records that are longer than a cut-off; `data` is that number.
 
     Privacy
     -------
@@ -45,9 +36,9 @@ def count_query(records: int, neighbours: Neighbours, person: Person | None = No
     return Query((1, 1), most, bound=2.0 * records, function=_count, neighbours=neighbours, person=person)
 
 
-def _count(cut: Cut) -> Floats:
-    """Number of records longer than the cut-off, of shape (1, 1)."""
-    return np.array([[float(cut.above(cut.at))]])
+def _count(longer: Any) -> Floats:
+    """The number, of shape (1, 1)."""
+    return np.array([[float(longer)]])
 
 
 def excess_query(limit: float, records: int, neighbours: Neighbours, person: Person | None = None) -> Query:
@@ -130,12 +121,7 @@ class TracedMoments(MatrixQuery):
     The entries are ``sqrt(2) c0 E x_i``, ``sqrt(2) E x_i x_j`` (i < j), ``E x_i^2`` and ``sqrt(k) E |x|^2``, with
     ``y = c0^2/r^2`` at most 1 and ``k = 1 + 2 y``.
 
-    Parameters
-    ----------
-    moments : Moments
-        In a ball of radius r, for replaced records.
-    ratio : float
-        y in the formula above.
+    The `moments` are in a ball of radius r, for replaced records; `ratio` is y.
 
     Privacy
     -------
@@ -143,12 +129,6 @@ class TracedMoments(MatrixQuery):
     - 2 w^2 + k (a - b)^2``, at most ``2 c0^2 (a + b) + 2 c0^4 + a^2 + b^2 + k (a - b)^2`` for any w. That is convex in
     (a, b), so largest at a corner of [0, r^2]^2: ``2 (c0^2 + r^2)^2`` at (r^2, r^2), and no more at (r^2, 0) as long as
     ``k <= 1 + 2 y``. So the trace is free: the bound is that of (5) in docs/mathematics.md.
-
-    Examples
-    --------
-    >>> query = TracedMoments(Moments(Bounds([-1, -1], [1, 1], radius=1.0), 10), 0.25)
-    >>> query.shape, round(query.sensitivity.frobenius * 10 / math.sqrt(2), 6)
-    ((1, 6), 1.25)
     """
 
     moments: Moments

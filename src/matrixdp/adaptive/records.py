@@ -8,7 +8,8 @@ the same bits in any order, partition and place.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from matrixdp.records import Records, as_records, is_out_of_core, require_reread
 from matrixdp.records.people import People, count_people
 from matrixdp.types import Floats
 
+Integers = NDArray[np.int64]
 EXCESS_STEPS = 1 << 12  # grid of one record's excess; sums over 2^50 records stay below 2^63
 _BLOCK = 1 << 17  # numbers per block, so that a block stays in the cache
 _MOST_FEATURES = 1 << 15  # squared lengths on the grid stay below 2^53
@@ -45,7 +47,7 @@ def grid_levels(public: int) -> int:
     return min(LEVELS, levels(4 * public))
 
 
-def excess_steps(lengths: Floats, radius: float, limit: float) -> NDArray[np.int64]:
+def excess_steps(lengths: Floats, radius: float, limit: float) -> Integers:
     """Excess of squared lengths over a squared radius, up to a limit, in whole steps of ``limit/EXCESS_STEPS``."""
     beyond = np.square(lengths) - radius**2
     return np.asarray(np.rint(np.clip(beyond / limit, 0.0, 1.0) * EXCESS_STEPS).astype(np.int64))
@@ -57,38 +59,18 @@ def may_be_outside(lengths: Floats, ball: Bounds) -> NDArray[np.bool_]:
     return np.asarray(lengths > ball.radius * (1 - 2 * (ball.size + 16) * _EPS))
 
 
-class Sums:
-    """Running number of records, ``sum q`` and ``sum q q'`` of integer records q: int64 arrays (d,) and (d, d)."""
-
-    def __init__(self, size: int) -> None:
-        self.count = 0
-        self.total: NDArray[np.int64] = np.zeros(size, np.int64)
-        self.gram: NDArray[np.int64] = np.zeros((size, size), np.int64)
-
-    def add(self, steps: NDArray[np.floating], limit: int) -> Sums:
-        """Add records of shape (n, d), integers of at most `limit`, and return the sums."""
-        gram, rows = GramSum(steps.shape[1], limit=limit), max(1, _BLOCK // steps.shape[1])
-        for start in range(0, len(steps), rows):
-            block = np.asarray(steps[start : start + rows], np.float64)
-            self.total += (np.ones(len(block)) @ block).astype(np.int64)  # below 2^53: exact in any order
-            gram.add(block)
-        self.count += len(steps)
-        if len(steps):
-            self.gram += gram.value()
-        return self
-
-    def merge(self, other: Sums, sign: int = 1) -> Sums:
-        """Add other sums, or subtract them with the sign -1, and return these."""
-        self.count += sign * other.count
-        self.total += sign * other.total
-        self.gram += sign * other.gram
-        return self
-
-    def shifted(self, origin: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """``sum q`` and ``sum q q'`` for ``q - origin`` in place of q, origin of shape (d,)."""
-        cross = np.multiply.outer(self.total, origin)
-        gram = self.gram - cross - cross.T + self.count * np.multiply.outer(origin, origin)
-        return self.total - self.count * origin, gram
+def sum_steps(steps: NDArray[np.floating], limit: int) -> Integers:
+    """``sum (1, q)(1, q)'`` of integer records q of at most `limit`, shape (n, d); int64 of shape (d + 1, d + 1)."""
+    n, d = steps.shape
+    gram, rows, total = GramSum(d, limit=limit), max(1, _BLOCK // d), np.zeros((d + 1, d + 1), np.int64)
+    for start in range(0, n, rows):
+        block = np.asarray(steps[start : start + rows], np.float64)
+        total[0, 1:] += (np.ones(len(block)) @ block).astype(np.int64)  # below 2^53: exact in any order
+        gram.add(block)
+    total[0, 0], total[1:, 0] = n, total[0, 1:]
+    if n:
+        total[1:, 1:] = gram.value()
+    return total
 
 
 @dataclass(eq=False)
@@ -96,17 +78,13 @@ class GridBlock:
     """Some records on the grid, of shape (n, d), and their lengths, of shape (n,).
 
     `counts` says how many rows the person of each has, where there are people. `sums` are those of all records of a
-    block that is kept.
+    block that is kept (`sum_steps`).
     """
 
     steps: NDArray[np.float32]
     lengths: Floats
-    counts: NDArray[np.int64] | None = None
-    sums: Sums | None = None
-
-    def counts_of(self, rows: NDArray[np.bool_]) -> NDArray[np.int64] | None:
-        """Numbers of rows of the people of some rows."""
-        return None if self.counts is None else self.counts[rows]
+    counts: Integers | None = None
+    sums: Integers | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +113,7 @@ class Grid:
             data, counts = (block, None) if self.people is None else self.people.split(block)
             yield self.block(to_array(data, self.bounds.size, self.bounds.names), counts)
 
-    def block(self, array: NDArray[np.generic], counts: NDArray[np.int64] | None = None) -> GridBlock:
+    def block(self, array: NDArray[np.generic], counts: Integers | None = None) -> GridBlock:
         """Records of shape (n, d) on the grid."""
         n, d = len(array), self.bounds.size
         steps, rows = np.empty((n, d), np.float32), max(1, _BLOCK // d)  # exact for integers up to 2^24
@@ -161,9 +139,9 @@ class Grid:
                 total += device_gram(block, self.levels)
                 steps[start : start + rows] = block[:, 1 : 1 + d].astype(np.float32).get()
             grid.check(array)
-            gram = total.get()[: 1 + d, : 1 + d]
-        sums = Sums(d)
-        sums.count, sums.total, sums.gram = n, gram[0, 1:] // self.levels, gram[1:, 1:]  # the constant is `levels`
+            sums = total.get()[: 1 + d, : 1 + d]
+        sums[0] //= self.levels  # the constant is `levels`
+        sums[0, 0], sums[1:, 0] = n, sums[0, 1:]
         return GridBlock(steps, self.lengths(steps), sums=sums)
 
     def lengths(self, steps: NDArray[np.float32]) -> Floats:
@@ -180,58 +158,48 @@ class Grid:
         """Records in the coordinates, of shape (n, d)."""
         return np.asarray(steps, np.float64) / self.levels if self.coordinates is None else self.coordinates(steps)
 
-    def weights(self, block: GridBlock, rows: NDArray[np.bool_]) -> NDArray[np.int64]:
+    def weights(self, block: GridBlock, rows: NDArray[np.bool_]) -> Integers:
         """Weights of some rows, in units."""
         if self.person is None or block.counts is None:
             return np.ones(int(np.count_nonzero(rows)), np.int64)
         return self.person.weights(block.counts[rows], self.unit)
 
-    def empty_sums(self) -> Sums | PeopleSum:
-        """Sums without records, for those in a ball."""
-        if self.person is None:
-            return Sums(self.bounds.size)
-        return PeopleSum(self.bounds.size + 1, limit=2 * self.levels, person=self.person)
-
-    def sums(self, block: GridBlock, rows: NDArray[np.bool_]) -> Sums | PeopleSum:
+    def sums(self, block: GridBlock, rows: NDArray[np.bool_]) -> Integers | PeopleSum:
         """Sums of some rows of a block: of those, or of all less the others, whichever are fewer."""
-        total = self.empty_sums()
-        if isinstance(total, PeopleSum):
-            origin = 0 if self.coordinates is None else self.coordinates.origin
+        if self.person is not None:
             assert block.counts is not None
+            origin = 0 if self.coordinates is None else self.coordinates.origin
+            total = PeopleSum(self.bounds.size + 1, limit=2 * self.levels, person=self.person)
             total.add(np.column_stack([np.ones(len(block.steps)), block.steps - origin])[rows], block.counts[rows])
             return total
         if block.sums is None or 2 * np.count_nonzero(rows) < len(rows):
-            return total.add(block.steps[rows], self.levels)
-        return total.merge(block.sums).merge(Sums(self.bounds.size).add(block.steps[~rows], self.levels), -1)
+            return sum_steps(block.steps[rows], self.levels)
+        return block.sums - sum_steps(block.steps[~rows], self.levels)
 
-    def moment(self, sums: Sums | PeopleSum) -> Floats:
+    def moment(self, sums: Integers | PeopleSum) -> Floats:
         """``sum (1, u)(1, u)'``, of shape (d + 1, d + 1), from exact sums on the grid, rounded once.
 
         The first entry of people in coordinates is left at zero.
         """
-        if isinstance(sums, PeopleSum):
-            if self.coordinates is None:
-                scale = np.append(1.0, np.full(self.bounds.size, 1 / self.levels))
-                return np.asarray(sums.value() * np.multiply.outer(scale, scale))
-            limbs = sums.limbs()
-            first, second = limbs_to_digits(limbs[:, 0, 1:, None]), limbs_to_digits(limbs[:, 1:, 1:])
-            return _with_count(0.0, *_turn(self.coordinates, first, second)) / UNIT
+        people, d = isinstance(sums, PeopleSum), self.bounds.size
         if self.coordinates is None:
-            return _with_count(sums.count, sums.total / self.levels, sums.gram / self.levels**2)
-        total, gram = sums.shifted(self.coordinates.origin)
-        return _with_count(sums.count, *_turn(self.coordinates, to_digits(total[:, None]), to_digits(gram)))
-
-
-def _turn(coordinates: Coordinates, total: Floats, gram: Floats) -> tuple[Floats, Floats]:
-    """``sum u`` and ``sum u u'`` in coordinates, from the digits of sums on the grid about the origin."""
-    numbers, unit = coordinates.numbers, coordinates.unit
-    first = to_floats(multiply(numbers, total))[:, 0] * unit
-    half = multiply(numbers, gram).transpose(0, 2, 1)
-    return first, to_floats(multiply(numbers, half)) * np.multiply.outer(unit, unit)
-
-
-def _with_count(count: float, total: Floats, gram: Floats) -> Floats:
-    return np.block([[np.full((1, 1), float(count)), total[None]], [total[:, None], gram]])
+            scale = np.append(1.0, np.full(d, 1 / self.levels))  # powers of two
+            return np.asarray((sums.value() if isinstance(sums, PeopleSum) else sums) * np.multiply.outer(scale, scale))
+        result = np.zeros((d + 1, d + 1))
+        if isinstance(sums, PeopleSum):
+            limbs = sums.limbs()
+            digits = limbs_to_digits(limbs[:, 0, 1:, None]), limbs_to_digits(limbs[:, 1:, 1:])
+        else:
+            origin, count, total = self.coordinates.origin, sums[0, 0], sums[0, 1:]
+            cross = np.multiply.outer(total, origin)
+            about = sums[1:, 1:] - cross - cross.T + count * np.multiply.outer(origin, origin)
+            digits = to_digits((total - count * origin)[:, None]), to_digits(about)
+            result[0, 0] = count
+        numbers, unit = self.coordinates.numbers, self.coordinates.unit
+        result[0, 1:] = result[1:, 0] = to_floats(multiply(numbers, digits[0]))[:, 0] * unit
+        half = multiply(numbers, digits[1]).transpose(0, 2, 1)
+        result[1:, 1:] = to_floats(multiply(numbers, half)) * np.multiply.outer(unit, unit)
+        return result / UNIT if people else result
 
 
 class PrivateRecords:
@@ -261,13 +229,13 @@ class PrivateRecords:
         """Function that returns how many records are longer than one of the cut-offs; files are read once for all."""
         unit = self.grid.unit
         if isinstance(self.source, GridBlock):
-            return lambda cut: self._total(_Counts((cut,)))[0] / unit
-        found = dict(zip(cuts, self._total(_Counts(tuple(cuts)), len(cuts)).tolist(), strict=True))
-        return lambda cut: found[cut] / unit
+            return lambda cut: float(self._sum(partial(_count_longer, cuts=(cut,)))[0][0]) / unit
+        found = dict(zip(cuts, self._sum(partial(_count_longer, cuts=tuple(cuts)))[0].tolist(), strict=True))
+        return lambda cut: float(found[cut]) / unit
 
     def excess(self, radius: float, limit: float) -> float:
         """Sum of ``min(max(|u|^2 - radius^2, 0), limit)``, each rounded to whole steps of ``limit/EXCESS_STEPS``."""
-        return float(self._total(_Excess(radius, limit))[0]) / self.grid.unit
+        return float(self._sum(partial(_sum_excess, radius=radius, limit=limit))[0]) / self.grid.unit
 
     def moment(self, ball: Bounds, public: int) -> Floats:
         """``(1/public) sum (1, u)(1, u)'`` over records clipped to a ball about the origin, (d + 1, d + 1).
@@ -275,14 +243,7 @@ class PrivateRecords:
         A record inside the ball is summed as it is; one outside, or too close to the sphere to tell, is clipped and
         rounded to the grid of the ball. Both sums are exact, so the result does not depend on the order of records.
         """
-        task = _Moments(ball, public)
-        inside, clipped = self.grid.empty_sums(), task.clipping(self.grid).start()
-        rows = 0
-        for (within, others), read in self._read(task):
-            inside.merge(within)
-            clipped.merge(others)
-            rows += read
-        self._check_rows(rows)
+        inside, clipped = self._sum(partial(_sum_moments, ball=ball, public=public))
         moment = self.grid.moment(inside)
         if self.grid.person is not None:
             # What rounding takes from the weights is given to a record at the origin, which adds to this entry alone.
@@ -297,105 +258,63 @@ class PrivateRecords:
             source = replace(source, lengths=grid.lengths(source.steps))
         return PrivateRecords(source, grid, len(self))
 
-    def _total(self, task: _Task, size: int = 1) -> NDArray[np.int64]:
-        """Sum of the results of a task, of shape (size,); zeros where there are no records."""
-        total, rows = np.zeros(size, np.int64), 0
-        for found, read in self._read(task):
-            total, rows = total + found, rows + read
-        self._check_rows(rows)
-        return total
-
-    def _read(self, task: _Task) -> Iterator[tuple[Any, int]]:
-        """Result and number of rows of each part."""
-        if isinstance(self.source, GridBlock):
-            return iter([(task(self.grid, [self.source]), len(self.source.steps))])
-        return self.source.map(_GridTask(self.grid, task))
-
-    def _check_rows(self, rows: int) -> None:
+    def _sum(self, function: _OfBlock) -> list[Any]:
+        """What a function of blocks gives, summed over all of them; raises if some rows have changed."""
+        task, source = _GridTask(self.grid, function), self.source
+        parts = iter([task.sum_blocks([source])]) if isinstance(source, GridBlock) else source.map(task)
+        rows, *found = reduce(_merge, parts, task.sum_blocks([]))
         if self.grid.people is not None:
             self.grid.people.check_rows(rows)
-
-
-@dataclass(frozen=True, eq=False)
-class _Counts:
-    """Weight of the rows that are longer than each cut-off."""
-
-    cuts: tuple[float, ...]
-
-    def __call__(self, grid: Grid, blocks: Iterable[GridBlock]) -> NDArray[np.int64]:
-        found = np.zeros(len(self.cuts), np.int64)
-        for block in blocks:
-            if grid.person is None:
-                found += [np.count_nonzero(block.lengths > cut) for cut in self.cuts]
-            else:
-                weights = grid.weights(block, np.ones(len(block.lengths), bool))
-                found += [weights[block.lengths > cut].sum() for cut in self.cuts]
         return found
 
 
-@dataclass(frozen=True, eq=False)
-class _Excess:
+def _count_longer(grid: Grid, block: GridBlock, cuts: tuple[float, ...]) -> list[Any]:
+    """Weight of the rows that are longer than each cut-off."""
+    return [np.array([grid.weights(block, block.lengths > cut).sum() for cut in cuts])]
+
+
+def _sum_excess(grid: Grid, block: GridBlock, radius: float, limit: float) -> list[Any]:
     """Weighted sum of the excess of rows, in whole steps."""
-
-    radius: float
-    limit: float
-
-    def __call__(self, grid: Grid, blocks: Iterable[GridBlock]) -> NDArray[np.int64]:
-        total = 0
-        for block in blocks:
-            longer = block.lengths > self.radius
-            total += int(grid.weights(block, longer) @ excess_steps(block.lengths[longer], self.radius, self.limit))
-        return np.array([total])
+    longer = block.lengths > radius
+    return [int(grid.weights(block, longer) @ excess_steps(block.lengths[longer], radius, limit))]
 
 
-@dataclass(frozen=True, eq=False)
-class _Moments:
+def _sum_moments(grid: Grid, block: GridBlock, ball: Bounds, public: int) -> list[Any]:
     """Sums of the rows that are in a ball, on the grid, and of the others after clipping."""
-
-    ball: Bounds
-    public: int
-
-    def clipping(self, grid: Grid) -> MomentTask:
-        """The task that clips rows to the ball and sums them."""
-        return MomentTask(self.ball, self.ball, self.public, clip=True, missing="error", person=grid.person)
-
-    def __call__(self, grid: Grid, blocks: Iterable[GridBlock]) -> tuple[Any, Any]:
-        task = self.clipping(grid)
-        inside: Any = grid.empty_sums()
-        clipped = task.start()
-        for block in blocks:
-            outside = may_be_outside(block.lengths, self.ball)
-            task.add(clipped, grid.place(block.steps[outside]), block.counts_of(outside))
-            inside.merge(grid.sums(block, ~outside))
-        return inside, clipped
+    task = MomentTask(ball, ball, public, clip=True, missing="error", person=grid.person)
+    clipped, outside = task.start(), may_be_outside(block.lengths, ball)
+    task.add(clipped, grid.place(block.steps[outside]), None if block.counts is None else block.counts[outside])
+    return [grid.sums(block, ~outside), clipped]
 
 
-_Task = Callable[[Grid, Iterable[GridBlock]], Any]
+_OfBlock = Callable[[Grid, GridBlock], list[Any]]
+
+
+def _merge(first: list[Any], second: list[Any]) -> list[Any]:
+    """Sums of two lists of results, one by one."""
+    for number, (one, other) in enumerate(zip(first, second, strict=True)):
+        if isinstance(one, GramSum | PeopleSum):
+            one.merge(other)
+        else:
+            first[number] = one + other
+    return first
 
 
 @dataclass(frozen=True, eq=False)
 class _GridTask:
-    """A task on blocks of data, which are put on the grid; also counts their rows."""
+    """The number of rows and what a function of blocks gives, summed over the blocks of one part of the data."""
 
     grid: Grid
-    task: _Task
+    function: _OfBlock
 
-    def __call__(self, number: int, blocks: Iterable[Any]) -> tuple[Any, int]:
-        counted = _Counted(self.grid.blocks(blocks))
-        return self.task(self.grid, counted), counted.rows
+    def __call__(self, number: int, blocks: Iterable[Any]) -> list[Any]:
+        return self.sum_blocks(self.grid.blocks(blocks))
 
-
-@dataclass(eq=False)
-class _Counted:
-    """Blocks, and how many rows they had so far."""
-
-    blocks: Iterator[GridBlock]
-    rows: int = field(default=0, init=False)
-
-    def __iter__(self) -> Iterator[GridBlock]:
-        for block in self.blocks:
-            self.rows += len(block.steps)
-            yield block
+    def sum_blocks(self, blocks: Iterable[GridBlock]) -> list[Any]:
+        """The sums over blocks on the grid."""
+        nothing = self.grid.block(np.empty((0, self.grid.bounds.size)), np.zeros(0, np.int64))
+        parts = ([len(block.steps), *self.function(self.grid, block)] for block in blocks)
+        return reduce(_merge, parts, [0, *self.function(self.grid, nothing)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -425,7 +344,12 @@ def validate_records(
         return _validate_people(data, bounds, person)
     if is_device_block(data):
         on_device = device_records(data, bounds.size, bounds.names)
-        return len(on_device), lambda public: _kept(Grid.device_block, bounds, on_device, public)
+
+        def keep(public: int) -> PrivateRecords:
+            grid = Grid(bounds, grid_levels(public))
+            return PrivateRecords(grid.device_block(on_device), grid, len(on_device))
+
+        return len(on_device), keep
     if not is_out_of_core(data):
         array = to_array(data, bounds.size, bounds.names)
         return len(array), lambda public: grid_records(bounds, array, grid_levels(public))
@@ -438,13 +362,8 @@ def grid_records(bounds: Bounds, array: NDArray[np.generic], levels: int) -> Pri
     """Records in memory, of shape (n, d), on a grid, with the sums of all."""
     grid = Grid(bounds, levels)
     block = grid.block(array)
-    block.sums = Sums(bounds.size).add(block.steps, levels)
+    block.sums = sum_steps(block.steps, levels)
     return PrivateRecords(block, grid, len(array))
-
-
-def _kept(place: Callable[[Grid, Any], GridBlock], bounds: Bounds, array: Any, public: int) -> PrivateRecords:
-    grid = Grid(bounds, grid_levels(public))
-    return PrivateRecords(place(grid, array), grid, len(array))
 
 
 def _validate_people(data: Any, bounds: Bounds, person: Person) -> tuple[int, Callable[[int], PrivateRecords]]:

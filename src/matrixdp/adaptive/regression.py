@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,8 +23,7 @@ _HIDDEN = 1.5  # standard deviations of the noise that a hidden variance counts 
 _MOST_PENALTY = 1e60  # for features in [-1, 1]; makes all coefficients zero
 
 
-@dataclass(frozen=True, eq=False)
-class Posterior:
+class Posterior(NamedTuple):
     """Posterior mean of coefficients, of shape (m,), and the mean square of what shrinkage takes from them, (m, m).
 
     The latter is for coefficients from the prior.
@@ -169,7 +169,7 @@ def solve_regression(moment: PrivateMoment, targets: int, *, alpha: float = 0.0)
     alpha : float
         Ridge penalty in the data's units, for sums over records.
     """
-    m = _count_features(moment, targets)
+    m = moment.bounds.size - check_integer(targets, "targets", at_least=1, at_most=moment.bounds.size - 1)
     if not moment.fitted.learned:
         return np.zeros((targets, m)), moment.mean[m:]
     return joint_moment(moment).coefficients(m, alpha=alpha)
@@ -180,15 +180,10 @@ def regression_std(moment: PrivateMoment, targets: int, *, alpha: float = 0.0) -
 
     They cover noise and shrinkage, not clipping or sampling. NaN where records were too few for a regression.
     """
-    m = _count_features(moment, targets)
+    m = moment.bounds.size - check_integer(targets, "targets", at_least=1, at_most=moment.bounds.size - 1)
     if not moment.fitted.learned:
         return np.full((targets, m), np.nan), np.full(targets, np.nan)
     return joint_moment(moment).coefficient_std(m, _draw_moments(moment), alpha=alpha)
-
-
-def _count_features(moment: PrivateMoment, targets: int) -> int:
-    d = moment.bounds.size
-    return d - check_integer(targets, "targets", at_least=1, at_most=d - 1)
 
 
 def _draw_moments(moment: PrivateMoment) -> Iterator[tuple[Floats, Floats]]:

@@ -107,8 +107,14 @@ class PreparedScales:
 
     def fit(self) -> Scales:
         """Spend the budget. Whatever pays for it must have been charged before."""
-        noisy = self.budget.release("scales", self.query, self.totals, share=1.0)
-        return _scales(noisy.matrix[0], noisy.std[0], self.bounds, self.budget, self.public)
+        released = self.budget.release("scales", self.query, self.totals, share=1.0)
+        size, half, noisy, std = self.bounds.size, self.bounds.halfwidths, released.matrix[0], released.std[0]
+        private = self.budget.neighbours is not Neighbours.REPLACE
+        count = positive_count(float(noisy[0]), float(std[0]), self.public) if private else 1.0
+        mean = np.clip(noisy[1 : size + 1] / count, -1.0, 1.0)
+        variance = np.maximum(np.clip(noisy[size + 1 :] / _WEIGHT / count + 0.5, 0.0, 1.0) - mean**2, 0.0)
+        error = std[size + 1 :] / _WEIGHT / count
+        return Scales(self.bounds.midpoint + half * mean, variance * half**2, error * half**2, self.budget)
 
 
 def prepare_scales(
@@ -217,14 +223,3 @@ class _TotalTask:
                 totals = _Totals(len(steps), steps.sum(axis=0), np.square(steps).sum(axis=0))
                 found[count] = totals if count not in found else found[count] + totals
         return found
-
-
-def _scales(noisy: Floats, std: Floats, bounds: Bounds, budget: FitBudget, public: int) -> Scales:
-    size = bounds.size
-    count = 1.0 if budget.neighbours is Neighbours.REPLACE else positive_count(float(noisy[0]), float(std[0]), public)
-    mean = np.clip(noisy[1 : size + 1] / count, -1.0, 1.0)
-    second = np.clip(noisy[size + 1 :] / _WEIGHT / count + 0.5, 0.0, 1.0)
-    variance = np.maximum(second - mean**2, 0.0)
-    half = bounds.halfwidths
-    variance_std = std[size + 1 :] / _WEIGHT / count
-    return Scales(bounds.midpoint + half * mean, variance * half**2, variance_std * half**2, budget)

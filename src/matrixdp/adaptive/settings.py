@@ -1,9 +1,11 @@
-"""All settings of the private moment: public, fixed for all data, one table for all aims."""
+"""All settings of the private moment: public, fixed for all data, one table for all aims; and when to use it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
+from matrixdp.checks import check_integer, check_number
 from matrixdp.errors import ParameterError
 
 
@@ -60,3 +62,46 @@ def settings_for(aim: str) -> Settings:
     if aim not in SETTINGS:
         raise ParameterError(f"aim must be one of {', '.join(SETTINGS)}, got {aim!r} instead.")
     return SETTINGS[aim]
+
+
+class MethodChoice(NamedTuple):
+    """'adaptive' or 'plain', and why, as a sentence."""
+
+    method: str
+    reason: str
+
+
+def choose_method(features: int, records: int, mu: float, aim: str, counted: str = "records") -> MethodChoice:
+    """Method with the smaller expected error for so many features and records.
+
+    Parameters
+    ----------
+    features, records : int
+        Public numbers.
+    mu : float
+        Gaussian differential privacy of the whole release; where k rows of a person count, over k.
+    aim : str
+        As for `private_moment`.
+    counted : str
+        What `records` is the number of: 'records', 'people', or 'rows' of people.
+
+    Privacy
+    -------
+    A function of public numbers alone.
+
+    Examples
+    --------
+    >>> choose_method(10, 5000, 0.2, "covariance").method
+    'adaptive'
+    >>> choose_method(1, 5000, 0.2, "covariance").method
+    'plain'
+    """
+    settings_for(aim)
+    check_integer(features, "features", at_least=1)
+    check_integer(records, "records", at_least=1)
+    check_number(mu, "mu", above=0)
+    if features == 1:
+        reason = "With one feature there are no directions to learn, and a plain release has no bias."
+        return MethodChoice("plain", reason)
+    why = "noise along learned directions is expected to be smaller."
+    return MethodChoice("adaptive", f"With {features} features and {records} {counted}, {why}")

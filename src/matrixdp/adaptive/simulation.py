@@ -17,7 +17,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -70,8 +70,7 @@ class FitOptions:
         return cls(moment.bounds, *asked, moment.aim, moment.basis, moment.person)
 
 
-@dataclass(frozen=True, eq=False)
-class SimulatedErrors:
+class SimulatedErrors(NamedTuple):
     """Root mean square errors of the statistics of `read_off`, in units of the halfwidths of the bounds.
 
     With the means and variances that were fitted, on average, of shape (d,).

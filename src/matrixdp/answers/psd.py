@@ -15,9 +15,10 @@ simulated records; with noise as large on the diagonal as elsewhere it is 1.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
+from scipy.sparse import diags_array
+from scipy.sparse.linalg import LinearOperator, cg
 
 from matrixdp.errors import ParameterError
 from matrixdp.types import Floats
@@ -164,26 +165,9 @@ class _Projection:
         def respond(y: Floats) -> Floats:
             return np.asarray(np.diagonal(self._respond(np.diag(y))) + self._give * y)
 
-        return _conjugate_gradients(respond, right, np.maximum(own, 1e-8) + self._give, tolerance)
-
-
-def _conjugate_gradients(
-    product: Callable[[Floats], Floats], right: Floats, preconditioner: Floats, tolerance: float
-) -> Floats:
-    x, residual = np.zeros_like(right), right.copy()
-    goal = tolerance * float(np.linalg.norm(right))
-    direction = residual / preconditioner
-    size = float(residual @ direction)
-    for _ in range(50):
-        if np.linalg.norm(residual) <= goal:
-            break
-        image = product(direction)
-        length = size / float(direction @ image)
-        x += length * direction
-        residual -= length * image
-        scaled = residual / preconditioner
-        direction, size = scaled + float(residual @ scaled) / size * direction, float(residual @ scaled)
-    return x
+        slope = LinearOperator((len(right), len(right)), matvec=respond, dtype=np.float64)
+        found, _ = cg(slope, right, rtol=tolerance, maxiter=50, M=diags_array(1 / (np.maximum(own, 1e-8) + self._give)))
+        return np.asarray(found)
 
 
 def _weigh(size: int, std: Floats | None) -> tuple[Floats, Floats]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +17,7 @@ from matrixdp.release.options import split_names
 
 if TYPE_CHECKING:
     from matrixdp.display import Texts
-    from matrixdp.domain.file_rules import DateRule
-    from matrixdp.report.answers import Answer, Answerable
+    from matrixdp.report.answers import Answer
 
 _LARGEST_FILE = 1 << 31  # bytes
 
@@ -52,65 +52,65 @@ _shrunk = click.option(
 _on = click.option("--on", metavar="NAME,...", help="The columns that explain it. [default: all others]")
 
 
-@answer.command("means", example="matrixdp answer means out/ --by ward")
-@_release
-@click.option("--by", metavar="NAME", help="A category, or a column by which the release is grouped.")
-@_shrunk
-@_output
-def means(release: Path, by: str | None, shrunk: bool, **options: Any) -> None:
+_target = partial(click.option, "--target", metavar="NAME", required=True)
+
+
+def _command(
+    name: str, *parameters: Any, example: str, output: Any = _output
+) -> Callable[[Callable[..., Answer]], click.Command]:
+    """A command that reads RELEASE, and prints the answer that the decorated function reads off it."""
+
+    def decorate(ask: Callable[..., Answer]) -> click.Command:
+        @wraps(ask)
+        def run(release: Path, csv_file: Path | None, as_json: bool, **options: Any) -> None:
+            source = _Source(release, options.pop("group", None), options.pop("schema", None))
+            _print(source, ask(source, **options), csv_file, as_json=as_json)
+
+        made: click.Command = answer.command(name, example=example)(combine_options(_release, *parameters, output)(run))
+        return made
+
+    return decorate
+
+
+@_command(
+    "means",
+    click.option("--by", metavar="NAME", help="A category, or a column by which the release is grouped."),
+    _shrunk,
+    example="matrixdp answer means out/ --by ward",
+)
+def means(source: _Source, by: str | None, shrunk: bool) -> Answer:
     """Means and standard deviations of numbers, or means and shares of records by level."""
-    from matrixdp.report.answers import answer_means
-    from matrixdp.report.dates import show_dates
-
-    read = _Source(release, **options)
-    answer = answer_means(read.release, by, read.group, shrunk=shrunk)
-    read.print(answer, show_dates(answer.estimate, read.dates, by_column=by is not None))
+    return source.ask("means", by, shrunk=shrunk)
 
 
-@answer.command("table", example="matrixdp answer table out/ smoker outcome")
-@_release
-@click.argument("rows")
-@click.argument("columns")
-@_shrunk
-@_output
-def table(release: Path, rows: str, columns: str, shrunk: bool, **options: Any) -> None:
+@_command(
+    "table",
+    click.argument("rows"),
+    click.argument("columns"),
+    _shrunk,
+    example="matrixdp answer table out/ smoker outcome",
+)
+def table(source: _Source, rows: str, columns: str, shrunk: bool) -> Answer:
     """Numbers of records by the levels of two categories, with totals that add up.
 
     A column by which the release is grouped is a category, too.
     """
-    from matrixdp.report.answers import answer_table
-
-    read = _Source(release, **options)
-    read.print(answer_table(read.release, rows, columns, read.group, shrunk=shrunk))
+    return source.ask("table", rows, columns, shrunk=shrunk)
 
 
-@answer.command("correlation", example="matrixdp answer correlation out/")
-@_release
-@_shrunk
-@_output
-def correlation(release: Path, shrunk: bool, **options: Any) -> None:
+@_command("correlation", _shrunk, example="matrixdp answer correlation out/")
+def correlation(source: _Source, shrunk: bool) -> Answer:
     """Correlations of the numbers."""
-    _answer_matrix(release, "correlation", shrunk=shrunk, **options)
+    return source.ask("matrix", "correlation", shrunk=shrunk)
 
 
-@answer.command("covariance", example="matrixdp answer covariance out/ --group ward=north")
-@_release
-@_output
-def covariance(release: Path, **options: Any) -> None:
+@_command("covariance", example="matrixdp answer covariance out/ --group ward=north")
+def covariance(source: _Source) -> Answer:
     """Covariances of the numbers."""
-    _answer_matrix(release, "covariance", shrunk=False, **options)
+    return source.ask("matrix", "covariance")
 
 
-def _answer_matrix(release: Path, kind: str, *, shrunk: bool, **options: Any) -> None:
-    from matrixdp.report.answers import answer_matrix
-
-    read = _Source(release, **options)
-    read.print(answer_matrix(read.release, kind, read.group, shrunk=shrunk))
-
-
-@answer.command("sampling", example="matrixdp answer sampling out/ --of correlation")
-@_release
-@click.option(
+_of = click.option(
     "--of",
     "kind",
     type=click.Choice(["means", "covariance", "correlation"]),
@@ -118,97 +118,74 @@ def _answer_matrix(release: Path, kind: str, *, shrunk: bool, **options: Any) ->
     show_default=True,
     help="The numbers whose errors are shown.",
 )
-@_written
-def sampling(release: Path, kind: str, csv_file: Path | None, as_json: bool) -> None:
+
+
+@_command("sampling", _of, example="matrixdp answer sampling out/ --of correlation", output=_written)
+def sampling(source: _Source, kind: str) -> Answer:
     """The error that privacy adds and the sampling error, separately. For adaptive and plain releases."""
-    from matrixdp.release.adaptive_release import AdaptiveRelease
-    from matrixdp.release.reading import from_json
-    from matrixdp.release.result import Release
-    from matrixdp.report.answers import align_rows, answer_sampling
-
-    file, text = _read_text(release)
-    try:
-        found = from_json(text)
-        if not isinstance(found, AdaptiveRelease | Release):
-            raise ParameterError("RELEASE must be of means, a covariance, a correlation or the moments of a table.")
-        answer = answer_sampling(found, kind)
-    except ParameterError as error:
-        raise ParameterError(f"{file}: {error}") from None
-    _print(found, answer, align_rows(answer.estimate, (1, 2)), csv_file=csv_file, as_json=as_json)
+    return source.ask("sampling", kind)
 
 
-@answer.command("regression", example="matrixdp answer regression out/ --target pressure --on age,smoker")
-@_release
-@click.option("--target", metavar="NAME", required=True, help="The number that is explained.")
-@_on
-@_output
-def regression(release: Path, target: str, on: str | None, **options: Any) -> None:
+@_command(
+    "regression",
+    _target(help="The number that is explained."),
+    _on,
+    example="matrixdp answer regression out/ --target pressure --on age,smoker",
+)
+def regression(source: _Source, target: str, on: str | None) -> Answer:
     """Linear regression of a number on other columns, with standard errors."""
-    from matrixdp.report.answers import align_rows, answer_regression
-
-    read = _Source(release, **options)
-    answer = answer_regression(read.release, target, _split(on), read.group)
-    read.print(answer, align_rows(answer.estimate, (1, 2)))
+    return source.ask("regression", target, on and split_names(on))
 
 
-@answer.command("discriminant", example="matrixdp answer discriminant out/ --target outcome --on age,bmi")
-@_release
-@click.option("--target", metavar="NAME", required=True, help="The category whose level is predicted.")
-@_on
-@_output
-def discriminant(release: Path, target: str, on: str | None, **options: Any) -> None:
+@_command(
+    "discriminant",
+    _target(help="The category whose level is predicted."),
+    _on,
+    example="matrixdp answer discriminant out/ --target outcome --on age,bmi",
+)
+def discriminant(source: _Source, target: str, on: str | None) -> Answer:
     """Linear discriminant analysis: a score for each level of a category; a record is of the level with the largest."""
-    from matrixdp.report.answers import answer_discriminant
-
-    read = _Source(release, **options)
-    read.print(answer_discriminant(read.release, target, _split(on), read.group))
+    return source.ask("discriminant", target, on and split_names(on))
 
 
-@answer.command("components", example="matrixdp answer components out/ -k 2")
-@_release
-@click.option("-k", "--count", type=int, help="How many. [default: as many as numbers]")
-@_output
-def components(release: Path, count: int | None, **options: Any) -> None:
+_count = click.option("-k", "--count", type=int, help="How many. [default: as many as numbers]")
+
+
+@_command("components", _count, example="matrixdp answer components out/ -k 2")
+def components(source: _Source, count: int | None) -> Answer:
     """Principal components of the numbers, in units of their standard deviations."""
-    from matrixdp.report.answers import answer_components
-
-    read = _Source(release, **options)
-    read.print(answer_components(read.release, count, read.group))
+    return source.ask("components", count)
 
 
 class _Source:
-    """A release with the group of --group and the rules of its columns of dates, and where answers are written."""
+    """A release with the group of --group and the rules of its columns of dates; `answers` has what can be asked."""
 
-    def __init__(
-        self, path: Path, group: str | None, schema: Path | None, csv_file: Path | None, as_json: bool
-    ) -> None:
+    def __init__(self, path: Path, group: str | None, schema: Path | None) -> None:
         from matrixdp.domain.schema_file import read_schema
         from matrixdp.release.reading import from_json
-        from matrixdp.report.answers import as_answerable
+        from matrixdp.report import answers
         from matrixdp.report.dates import read_dates
 
-        file, text = _read_text(path)
+        self.answers = answers
+        self.file, text = _read_text(path)
         try:
-            release = as_answerable(from_json(text))
+            release = answers.as_answerable(from_json(text))
         except ParameterError as error:
-            raise ParameterError(f"{file}: {error}") from None
+            raise ParameterError(f"{self.file}: {error}") from None
         if release is None:
             raise ParameterError(
-                f"{file}: no further answers follow from this release. They follow from --query everything, means, "
-                "table, moments, covariance, correlation, components or regression."
+                f"{self.file}: no further answers follow from this release. They follow from --query everything, "
+                "means, table, moments, covariance, correlation, components or regression."
             )
-        self.release: Answerable = release
-        self.dates: Sequence[DateRule] = read_dates(file.parent) if schema is None else read_schema(schema).rules.dates
+        self.release = release
+        self.dates = read_dates(self.file.parent) if schema is None else read_schema(schema).rules.dates
         self.group = None if group is None else _parse_group(group)
-        self._csv_file, self._as_json = csv_file, as_json
 
-    def print(self, answer: Answer, text: Texts | None = None) -> None:
-        """Print an answer, with notes on how its dates are counted."""
-        terms = {*answer.estimate.rows, *answer.estimate.columns, answer.facts.get("target")}
-        used = [rule for rule in self.dates if rule.name in terms]
-        counted = [f"{rule.name}: a {rule.kind}, counted in {rule.meaning}." for rule in used]
-        noted = replace(answer, notes=(*answer.notes, *counted))
-        _print(self.release, noted, text, csv_file=self._csv_file, as_json=self._as_json)
+    def ask(self, question: str, *asked: Any, **options: Any) -> Answer:
+        """The answer to a question about the release, or about the group."""
+        group = {} if self.group is None else {"group": self.group}
+        answer: Answer = getattr(self.answers, f"answer_{question}")(self.release, *asked, **group, **options)
+        return answer
 
 
 def _read_text(path: Path) -> tuple[Path, str]:
@@ -235,29 +212,33 @@ def _parse_group(text: str) -> dict[str, str]:
     return {name.strip(): level.strip() for name, _, level in pairs}
 
 
-def _split(names: str | None) -> tuple[str, ...] | None:
-    return None if names is None else split_names(names)
-
-
-def _print(release: Any, answer: Answer, text: Texts | None, *, csv_file: Path | None, as_json: bool) -> None:
+def _print(source: _Source, answer: Answer, csv_file: Path | None, *, as_json: bool) -> None:
+    """Print an answer, with notes on how its dates are counted."""
     import numpy as np
 
     from matrixdp.display import Numbers, format_numbers, make_visible, write_csv
     from matrixdp.release.output_folder import write_file
-    from matrixdp.report.answers import list_notes, to_facts
+    from matrixdp.report.dates import show_dates
 
     estimate = answer.estimate
+    terms = {*estimate.rows, *estimate.columns, answer.facts.get("target")}
+    counted = [f"{rule.name}: a {rule.kind}, counted in {rule.meaning}." for rule in source.dates if rule.name in terms]
+    answer = replace(answer, notes=(*answer.notes, *counted))
     if csv_file is not None:
         write_file(csv_file, write_csv(estimate), option="csv")
     if as_json:
-        echo_json(to_facts(release, answer))
+        echo_json(source.answers.to_facts(source.release, answer))
         return
     click.echo(click.style(make_visible(answer.title), bold=True))
     bars = estimate.std if np.isfinite(estimate.std).any() and estimate.std.any() else None
     shown = Numbers(estimate.value, bars, estimate.rows, estimate.columns, estimate.reasons, estimate.unknown)
-    click.echo(format_numbers(shown, text=text))
-    click.echo()
-    for note in list_notes(release, answer):
+    text: Texts | None = None
+    if answer.name in ("means", *source.answers.BY_COLUMN):
+        text = show_dates(estimate, source.dates, by_column=answer.name != "means")
+    elif answer.name in ("sampling", "regression"):
+        text = source.answers.align_rows(estimate, (1, 2))
+    click.echo(f"{format_numbers(shown, text=text)}\n")
+    for note in source.answers.list_notes(source.release, answer):
         click.echo(make_visible(note))
     if csv_file is not None:
         click.echo(f"Written to {csv_file}")

@@ -49,8 +49,19 @@ Left = tuple[Remaining, Remaining] | None  # in the ledger, now and after a rele
 
 
 def draw_plot(design: Design, path: Path, features: str | None) -> None:
-    """Write a picture of the noise of a design."""
-    write_file(path, draw_design(design, _parse_pair(features, design)), option="plot")
+    """Write a picture of the noise of a design, with the ellipse of the first two features or those of --features."""
+    names = feature_names(design.query)
+    pair = (0, 1) if len(names) > 1 else None
+    if isinstance(design.query, TableMoments):
+        if features is not None:
+            raise ParameterError("--features must be left out for the moments of a table, which have no noise ellipse.")
+        pair = None
+    elif features is not None:
+        chosen = [name.strip() for name in features.split(",")]
+        if len(chosen) != 2 or chosen[0] == chosen[1] or not set(chosen) <= set(names):
+            raise ParameterError(f"--features must name two of {', '.join(names[:20])}, got {features!r} instead.")
+        pair = names.index(chosen[0]), names.index(chosen[1])
+    write_file(path, draw_design(design, pair), option="plot")
 
 
 def print_design(made: Plan, design: Design, left: Left, plot: Path | None, *, as_json: bool) -> None:
@@ -60,24 +71,18 @@ def print_design(made: Plan, design: Design, left: Left, plot: Path | None, *, a
         return
     if made.choice is not None:
         click.echo(f"Method: a plain release. {made.choice.reason}")
-    _print_predicted(made, design, left)
+    lines = make_visible(design.explain(), keep="\n").split("\n")
+    table = isinstance(design.query, TableMoments)  # what is predicted first, and how the noise was chosen last
+    click.echo("\n".join(lines[: _GUARANTEE if table else None]))
+    if table:
+        _print_predictions(made, design)
+    else:
+        _print_std(made)
+    echo_section("Cost in the ledger", _describe_cost(made, design.distance, left))
+    if table:
+        echo_section("How the noise was chosen", "\n".join(lines[_GUARANTEE:]))
     if plot is not None:
         click.echo(f"\nPicture: {plot}")
-
-
-def _parse_pair(features: str | None, design: Design) -> tuple[int, int] | None:
-    """Numbers of the two features of --features; by default the first two, if there are two. None for a table."""
-    names = feature_names(design.query)
-    if isinstance(design.query, TableMoments):
-        if features is not None:
-            raise ParameterError("--features must be left out for the moments of a table, which have no noise ellipse.")
-        return None
-    if features is None:
-        return (0, 1) if len(names) > 1 else None
-    chosen = [name.strip() for name in features.split(",")]
-    if len(chosen) != 2 or chosen[0] == chosen[1] or not set(chosen) <= set(names):
-        raise ParameterError(f"--features must name two of {', '.join(names[:20])}, got {features!r} instead.")
-    return names.index(chosen[0]), names.index(chosen[1])
 
 
 def _tabulate_epsilons(made: Plan) -> list[dict[str, float]]:
@@ -87,14 +92,10 @@ def _tabulate_epsilons(made: Plan) -> list[dict[str, float]]:
         std, _, _ = predict_std(other)
         assert other.design is not None
         finite = std[np.isfinite(std)]
+        errors = {"median_std": _median(finite), "largest_std": float(finite.max(initial=0.0))}
+        relative = other.design.relative_error
         rows.append(
-            {
-                "epsilon": other.request.epsilon,
-                "mu": other.design.distance,
-                "median_std": _median(finite),
-                "largest_std": float(finite.max(initial=0.0)),
-                "relative_error": other.design.relative_error,
-            }
+            {"epsilon": other.request.epsilon, "mu": other.design.distance, **errors, "relative_error": relative}
         )
     return rows
 
@@ -152,27 +153,6 @@ def _collect_predictions(made: Plan) -> list[dict[str, Any]]:
     ]
 
 
-def _print_predicted(made: Plan, design: Design, left: Left) -> None:
-    lines = make_visible(design.explain(), keep="\n").split("\n")
-    if isinstance(design.query, TableMoments):  # what is predicted first, and how the noise was chosen last
-        click.echo("\n".join(lines[:_GUARANTEE]))
-        _print_predictions(made)
-        if made.request.question == "everything":
-            single = [f"  {make_visible(one.title)}: {_describe_ratio(one.ratio)}" for one in compare_questions(design)]
-            echo_section("If only this were released, with the same guarantee", "\n".join(single))
-    else:
-        click.echo("\n".join(lines))
-        _print_std(made)
-        rows = _tabulate_epsilons(made)
-        shown = [[f"{row['epsilon']:g}", *(f"{row[name]:.3g}" for name in _SHOWN)] for row in rows]
-        errors = [[*cells, f"{row['relative_error']:.2%}"] for cells, row in zip(shown, rows, strict=True)]
-        header = ["epsilon", "median std", "largest std", "relative to range"]
-        echo_section("Error at other epsilons", format_table(header, errors))
-    echo_section("Cost in the ledger", _describe_cost(made, design.distance, left))
-    if isinstance(design.query, TableMoments):
-        echo_section("How the noise was chosen", "\n".join(lines[_GUARANTEE:]))
-
-
 def _describe_ratio(ratio: float) -> str:
     if not np.isfinite(ratio):
         return "noise hides the answer either way"
@@ -180,6 +160,7 @@ def _describe_ratio(ratio: float) -> str:
 
 
 def _print_std(made: Plan) -> None:
+    """The predicted error of every entry, and the error at other epsilons."""
     std, rows, columns = predict_std(made)
     subject, note = "every entry", ""
     if has_equal_rows(std):
@@ -191,9 +172,15 @@ def _print_std(made: Plan) -> None:
             "usually are"
         )
     echo_section(f"Predicted standard deviation of {subject}", format_numbers(Numbers(std, None, rows, columns)) + note)
+    errors = [
+        [f"{row['epsilon']:g}", *(f"{row[name]:.3g}" for name in _SHOWN), f"{row['relative_error']:.2%}"]
+        for row in _tabulate_epsilons(made)
+    ]
+    header = ["epsilon", "median std", "largest std", "relative to range"]
+    echo_section("Error at other epsilons", format_table(header, errors))
 
 
-def _print_predictions(made: Plan) -> None:
+def _print_predictions(made: Plan, design: Design) -> None:
     """The predicted error of each answer for typical data, its range, and the error at other epsilons."""
     ranges = {data: list_predictions(made, data=data) for data in SHAPES}
     for answer in ranges["typical"][:_MOST_TABLES]:
@@ -202,28 +189,28 @@ def _print_predictions(made: Plan) -> None:
         errors = Numbers(estimate.std, None, estimate.rows, estimate.columns, estimate.reasons, estimate.unknown)
         shown = format_numbers(errors.cut(len(estimate.rows), width))
         echo_section(make_visible(f"Predicted error of: {answer.title}"), shown)
-    table = _tabulate_medians(made, list(ranges), list(ranges.values()))
+    query = design.query
+    assert isinstance(query, TableMoments)
+    table = _tabulate_medians(query, list(ranges), list(ranges.values()))
     echo_section("Median error, by how easy the data are where the schema has no guess", table)
     click.echo(f"  {_DESCRIBED}")
-    if len(_table(made).used.numbers) <= _MOST_NUMBERS and made.request.kind != "components":
+    if len(query.used.numbers) <= _MOST_NUMBERS and made.request.kind != "components":
         others = list(vary_epsilon(made))
         found = [list_predictions(other) for other in others]
-        table = _tabulate_medians(made, [f"epsilon {other.request.epsilon:g}" for other in others], found)
+        table = _tabulate_medians(query, [f"epsilon {other.request.epsilon:g}" for other in others], found)
         echo_section("Median error at other epsilons, for typical data", table)
+    if made.request.question == "everything":
+        single = [f"  {make_visible(one.title)}: {_describe_ratio(one.ratio)}" for one in compare_questions(design)]
+        echo_section("If only this were released, with the same guarantee", "\n".join(single))
 
 
-def _tabulate_medians(made: Plan, header: list[str], found: list[list[Answer]]) -> str:
+def _tabulate_medians(query: TableMoments, header: list[str], found: list[list[Answer]]) -> str:
     """Median errors of each table, in one column for each list of tables."""
     rows: list[list[str]] = []
     for answers in list(zip(*found, strict=True))[:_MOST_TABLES]:
-        parts = [_list_parts(answer, _table(made)) for answer in answers]
+        parts = [_list_parts(answer, query) for answer in answers]
         rows += [[make_visible(one[0].label), *map(_show_median, one)] for one in zip(*parts, strict=True)]
     return format_table(["", *header], rows)
-
-
-def _table(made: Plan) -> TableMoments:
-    assert isinstance(made.query, TableMoments)  # as of all queries with places
-    return made.query
 
 
 class _Part(NamedTuple):
@@ -252,8 +239,7 @@ def _list_parts(answer: Answer, query: TableMoments) -> list[_Part]:
 
 
 def _show_median(part: _Part) -> str:
-    errors = np.where(np.isnan(part.errors), np.inf, part.errors)
-    median = _median(errors)
+    median = _median(np.where(np.isnan(part.errors), np.inf, part.errors))
     if not np.isfinite(median):
         return "hidden"
     return f"{median:.2%}" if part.relative else format_number(median, 3)

@@ -1,19 +1,4 @@
-"""Exit codes, errors as one or two lines on standard error, and interrupts during a release.
-
-====  =================================================================================
-0     success
-1     exceeded: an audit found a claim that does not hold
-2     usage: an option, a schema, an output folder or a parameter of the design is wrong;
-      a full disk or too little memory
-3     data: the data file is missing, broken, or does not match the schema
-4     budget: the ledger is missing, locked, damaged, or would be overdrawn, or a request id had other options before
-5     internal: an error in matrixdp itself
-6     cluster: its scheduler does not answer, or its workers were lost
-7     pending: the request was charged before, and its release is not in the ledger yet
-8     low: a budget is below the threshold of ``ledger metrics --alert-below``
-130   interrupted
-====  =================================================================================
-"""
+"""Exit codes, errors as one or two lines on standard error, and interrupts during a release."""
 
 from __future__ import annotations
 
@@ -30,34 +15,25 @@ from typing import Any, Self
 
 import click
 
-from matrixdp.errors import (
-    ChargedError,
-    DataError,
-    EngineError,
-    LedgerError,
-    MatrixDPError,
-    ParameterError,
-    RequestPendingError,
-    word_options,
-)
+from matrixdp import errors
 from matrixdp.release.options import OPTION
 
 _PASSWORD = re.compile(r"(?<=://)[^\s/@]*:\S*(?=@)|(?<=password=)[^\s&]+")
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT") if hasattr(signal, name)]
 
 
 class ExitCode(IntEnum):
     """Exit codes of the command."""
 
     SUCCESS = 0
-    EXCEEDED = 1
-    USAGE = 2
-    DATA = 3
-    BUDGET = 4
-    INTERNAL = 5
-    CLUSTER = 6
-    PENDING = 7
-    LOW = 8
+    EXCEEDED = 1  # an audit found a claim that does not hold
+    USAGE = 2  # an option, a schema, an output folder or a parameter is wrong; a full disk or too little memory
+    DATA = 3  # the data file is missing, broken, or does not match the schema
+    BUDGET = 4  # the ledger is missing, locked, damaged or overdrawn, or a request id had other options before
+    INTERNAL = 5  # an error in matrixdp itself
+    CLUSTER = 6  # its scheduler does not answer, or its workers were lost
+    PENDING = 7  # the request was charged before, and its release is not in the ledger yet
+    LOW = 8  # a budget is below the threshold of ``ledger metrics --alert-below``
     INTERRUPTED = 130
 
 
@@ -97,32 +73,28 @@ def find_exit_code(error: BaseException) -> ExitCode:
 
     Examples
     --------
-    >>> find_exit_code(DataError("no records")).name
+    >>> find_exit_code(errors.DataError("no records")).name
     'DATA'
     """
-    match error:
-        case ChargedError():
-            return find_exit_code(error.error)
-        case click.Abort() | KeyboardInterrupt():
-            return ExitCode.INTERRUPTED
-        case click.ClickException():
-            return ExitCode.USAGE
-        case DataError():
-            return ExitCode.DATA
-        case RequestPendingError():
-            return ExitCode.PENDING
-        case LedgerError():
-            return ExitCode.BUDGET
-        case EngineError():
-            return ExitCode.CLUSTER
-        case MatrixDPError() | OSError() | MemoryError():
-            return ExitCode.USAGE
-    return ExitCode.INTERNAL
+    if isinstance(error, errors.ChargedError):
+        return find_exit_code(error.error)
+    return next((code for kinds, code in _CODES.items() if isinstance(error, kinds)), ExitCode.INTERNAL)
+
+
+_CODES: dict[Any, ExitCode] = {  # the first that fits
+    (click.Abort, KeyboardInterrupt): ExitCode.INTERRUPTED,
+    click.ClickException: ExitCode.USAGE,
+    errors.DataError: ExitCode.DATA,
+    errors.RequestPendingError: ExitCode.PENDING,
+    errors.LedgerError: ExitCode.BUDGET,
+    errors.EngineError: ExitCode.CLUSTER,
+    (errors.MatrixDPError, OSError, MemoryError): ExitCode.USAGE,
+}
 
 
 def describe_error(error: BaseException) -> str:
     """The message for an error, without private values."""
-    if isinstance(error, ChargedError):
+    if isinstance(error, errors.ChargedError):
         return f"{describe_error(error.error).replace('; nothing was released.', '.')}\n{error.recovery}"
     code = find_exit_code(error)
     if code is ExitCode.INTERRUPTED:
@@ -142,7 +114,7 @@ def describe_error(error: BaseException) -> str:
     if code is ExitCode.INTERNAL:
         # The message of an unforeseen error could contain private values.
         return f"internal error ({type(error).__name__}); nothing was released. For a traceback: matrixdp --debug ..."
-    return word_options(error.template, name_flag) if isinstance(error, ParameterError) else str(error)
+    return errors.word_options(error.template, name_flag) if isinstance(error, errors.ParameterError) else str(error)
 
 
 def name_flag(option: str) -> str:
@@ -154,46 +126,35 @@ def name_flag(option: str) -> str:
 class DeferredInterrupts:
     """A context in which interrupts can be deferred: after the charge, a release should be finished.
 
-    Before `defer` is called, Ctrl-C and SIGTERM raise `KeyboardInterrupt`: nothing has been charged then.
-
-    Attributes
-    ----------
-    pending : bool
-        Whether an interrupt was deferred.
+    Until `defer` is called, Ctrl-C, SIGTERM, SIGHUP and SIGQUIT raise `KeyboardInterrupt`: nothing was charged then.
+    From then on, `pending` notes that there was one. What was ignored before, as by ``nohup``, stays ignored.
     """
 
     def __init__(self) -> None:
         self.pending = False
         self._deferring = False
-        self._previous: Any = None
-        self._previous_terminate: Any = None
+        self._previous: dict[Any, Any] = {}
 
     def defer(self) -> None:
         """From now on, only note that there was an interrupt."""
-        if not self._deferring and threading.current_thread() is threading.main_thread():
-            self._previous = [signal.signal(number, self._note) for number in _SIGNALS]
-            self._deferring = True
+        self._deferring = True
 
-    def _note(self, number: int, frame: FrameType | None) -> None:
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        if not self._deferring:
+            raise KeyboardInterrupt
         if not self.pending:
+            self.pending = True
             with suppress(OSError):
                 sys.stderr.write("matrixdp: already charged; finishing first.\n")
-        self.pending = True
 
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
-            self._previous_terminate = signal.signal(signal.SIGTERM, _raise_interrupt)
+            heeded = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+            self._previous = {number: signal.signal(number, self._handle) for number in heeded}
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._deferring:
-            for number, handler in zip(_SIGNALS, self._previous, strict=True):
-                signal.signal(number, handler)
-        if self._previous_terminate is not None:
-            signal.signal(signal.SIGTERM, self._previous_terminate)
-
-
-def _raise_interrupt(*_: Any) -> None:
-    raise KeyboardInterrupt
+        for number, handler in self._previous.items():
+            signal.signal(number, handler)

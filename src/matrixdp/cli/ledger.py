@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import asdict
 from datetime import UTC, datetime
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -27,11 +27,9 @@ from matrixdp.errors import LedgerError, ParameterError
 from matrixdp.release.options import NEIGHBOURS
 
 if TYPE_CHECKING:
-    from matrixdp.ledger import Event, Ledger, Remaining, Schedule, Summary
+    from matrixdp.ledger import Event, Ledger, Remaining, Summary
     from matrixdp.ledger.ledger import Chargeable, LedgerOptions
     from matrixdp.ledger.location import Location
-    from matrixdp.ledger.values import Head
-    from matrixdp.privacy import Unit
 
 _COPY_TIMEOUT = 3600.0  # seconds that either ledger may be locked while a long one is copied
 _LEFT = ("epsilon_left", "mu_left")
@@ -68,23 +66,16 @@ def preview_ledger(
         return ledger.remaining(dataset, allowance=allowance), ledger.whatif(dataset, cost, allowance=allowance)
 
 
-@contextmanager
-def _shown_afterwards(path: Location, *, as_json: bool) -> Iterator[None]:
-    """Change the ledger at `path`, and print it."""
-    yield
-    with output_after_work():
-        _print_ledger(path, as_json=as_json)
-
-
 @click.group(cls=Group)
 def ledger() -> None:
     """Keep the total of what is spent on each data set."""
 
 
 _path = click.argument("path", metavar="LEDGER", type=LEDGER)
+_file = click.argument("file", metavar="FILE", type=LEDGER)
 _dataset = name_option("--dataset", required=True, help="Name of the data set.")
 _allowance = name_option("--allowance", required=True, help="Name of the allowance: a person, a team, a project.")
-_registration = combine_options(
+_registration = (
     _path,
     _dataset,
     epsilon_option,
@@ -102,28 +93,46 @@ _registration = combine_options(
         help="What all releases protect: one record (row), one person, one edge or one node. [default: record]",
     ),
     name_option("--person", metavar="COLUMN", help="Protect persons: the column that says whose each row is."),
-    author_options,
-    json_option,
 )
 
 
-@ledger.command("new", example="matrixdp ledger new clinic.db --dataset clinic --epsilon 4 --delta 1e-6")
-@_registration
-def new(**options: Any) -> None:
+def _command(name: str, *parameters: Any, example: str) -> Callable[[Callable[..., str | None]], click.Command]:
+    """A command that changes the ledger at ``path`` as the decorated function does, and then shows it.
+
+    What the function returns is printed before, if it is not None.
+    """
+
+    def decorate(change: Callable[..., str | None]) -> click.Command:
+        @wraps(change)
+        def run(path: Location, as_json: bool, **options: Any) -> None:
+            message = change(path, **options)
+            with output_after_work():
+                if message is not None and not as_json:
+                    click.echo(message)
+                _print_ledger(path, as_json=as_json)
+
+        options = combine_options(*parameters, author_options, json_option)
+        made: click.Command = ledger.command(name, example=example)(options(run))
+        return made
+
+    return decorate
+
+
+@_command("new", *_registration, example="matrixdp ledger new clinic.db --dataset clinic --epsilon 4 --delta 1e-6")
+def new(path: Location, **options: Any) -> None:
     """Create a LEDGER with one data set and its total budget.
 
     The total budget cannot be changed later.
     """
     from matrixdp.ledger import Ledger
 
-    _register(Ledger.create, **options)
+    _register(Ledger.create, path, **options)
 
 
-@ledger.command("add", example="matrixdp ledger add clinic.db --dataset laboratory --epsilon 1 --delta 1e-6")
-@_registration
-def add(**options: Any) -> None:
+@_command("add", *_registration, example="matrixdp ledger add clinic.db --dataset laboratory --epsilon 1 --delta 1e-6")
+def add(path: Location, **options: Any) -> None:
     """Add another data set, with its total budget, to a LEDGER."""
-    _register(open_ledger, **options)
+    _register(open_ledger, path, **options)
 
 
 def _register(
@@ -133,29 +142,20 @@ def _register(
     epsilon: float,
     delta: float,
     neighbours: str,
-    *,
     unit: str | None,
     person: str | None,
-    as_json: bool,
     **author: Any,
 ) -> None:
-    """Register a data set in the ledger that `make` opens or creates, and print the ledger."""
-    from matrixdp.privacy import Privacy
-
-    privacy, protected = Privacy(epsilon, delta), _parse_unit(unit, person)
-    with _shown_afterwards(path, as_json=as_json), make(path, **author) as ledger:
-        ledger.register(dataset, privacy, neighbours=neighbours, unit=protected)
-
-
-def _parse_unit(unit: str | None, person: str | None) -> Unit:
-    """The unit that --unit or --person names; records by default."""
-    from matrixdp.privacy import Unit
+    """Register a data set in the ledger that `make` opens or creates; --unit or --person says what it protects."""
+    from matrixdp.privacy import Privacy, Unit
 
     if person is not None and unit not in (None, "person"):
         raise ParameterError(f"--unit must be left out with --person, which protects persons, got {unit!r} instead.")
     if unit == "person" and person is None:
         raise ParameterError("--person COLUMN must be given with --unit person: the column that says whose a row is.")
-    return Unit(unit or "record") if person is None else Unit("person", person)
+    privacy, protected = Privacy(epsilon, delta), Unit(unit or "record") if person is None else Unit("person", person)
+    with make(path, **author) as ledger:
+        ledger.register(dataset, privacy, neighbours=neighbours, unit=protected)
 
 
 @ledger.command("show", example="matrixdp ledger show clinic.db")
@@ -177,28 +177,16 @@ def _print_ledger(path: Location, *, as_json: bool) -> None:
             {"ledger": str(path), "datasets": facts, "head": last, **({"unnoticed": unnoticed} if unnoticed else {})}
         )
         return
-    rows = [
-        [
-            fact["dataset"],
-            f"{fact['epsilon']:g}",
-            f"{fact['delta']:g}",
-            *(str(fact[name]) for name in ("neighbours", "unit", "charges", "unfinished")),
-            *(f"{fact[name]:.4g}" for name in _LEFT),
-        ]
-        for fact in facts
-    ]
+    rows, allowances = [], []
+    for fact in facts:
+        words = [str(fact[name]) for name in ("neighbours", "unit", "charges", "unfinished")]
+        left = [f"{fact[name]:.4g}" for name in _LEFT]
+        rows.append([fact["dataset"], f"{fact['epsilon']:g}", f"{fact['delta']:g}", *words, *left])
+        for one in fact["allowances"]:
+            left = ["returned", ""] if one["returned"] else [f"{one[name]:.4g}" for name in _LEFT]
+            allowances.append([one["name"], fact["dataset"], f"{one['epsilon']:.4g}", *left])
     names = ["data set", "epsilon", "delta", "neighbours", "protects", "charges", "unfinished"]
     echo_table([*names, "epsilon left", "mu left"], rows)
-    allowances = [
-        [
-            allowance["name"],
-            fact["dataset"],
-            f"{allowance['epsilon']:.4g}",
-            *(["returned", ""] if allowance["returned"] else [f"{allowance[name]:.4g}" for name in _LEFT]),
-        ]
-        for fact in facts
-        for allowance in fact["allowances"]
-    ]
     if allowances:
         click.echo()
         echo_table(["allowance", "data set", "epsilon", "epsilon left", "mu left"], allowances)
@@ -268,24 +256,15 @@ def history(path: Location, dataset: str | None, as_json: bool) -> None:
     if not charges:
         click.echo("Nothing has been charged.")
         return
-    rows = [
-        [
-            str(charge.entry),
-            charge.time,
-            charge.dataset,
-            str(charge.description.get("query", "")),
-            _format_event(event_to_json(charge.event)),
-            "released" if charge.released else "not released",
-            *(getattr(charge, name) or "" for name in _NOTED),
-        ]
-        for charge in charges
-    ]
+    rows = []
+    for charge in charges:
+        content = event_to_json(charge.event)
+        numbers = (f"{name} {value:.4g}" for name, value in content.items() if isinstance(value, float))
+        words = [str(charge.description.get("query", "")), " ".join([content["kind"], *numbers])]
+        state = "released" if charge.released else "not released"
+        noted = (getattr(charge, name) or "" for name in _NOTED)
+        rows.append([str(charge.entry), charge.time, charge.dataset, *words, state, *noted])
     echo_table(["entry", "time", "data set", "query", "event", "state", *_NOTED], rows)
-
-
-def _format_event(content: dict[str, Any]) -> str:
-    numbers = (f"{name} {value:.4g}" for name, value in content.items() if isinstance(value, float))
-    return " ".join([content["kind"], *numbers])
 
 
 @ledger.command("verify", example="matrixdp ledger verify clinic.db")
@@ -297,7 +276,12 @@ def _format_event(content: dict[str, Any]) -> str:
 @json_option
 def verify(path: Location, anchor: str | None, resume: bool, as_json: bool) -> None:
     """Check every entry, every total and the hash chain of a LEDGER."""
-    start = None if anchor is None else _parse_anchor(anchor)
+    from matrixdp.ledger.anchors import parse_anchor
+
+    try:
+        start = None if anchor is None else parse_anchor(anchor)
+    except ParameterError as error:
+        raise ParameterError(str(error).replace("an anchor", "--anchor")) from None
     if resume and start is None:
         raise ParameterError("--anchor must be given with --resume: the entry after which to begin.")
     with open_ledger(path) as ledger:
@@ -314,18 +298,9 @@ def verify(path: Location, anchor: str | None, resume: bool, as_json: bool) -> N
         click.echo(f"{registration.dataset} protects {registration.unit.words}, {registration.neighbours} neighbours.")
 
 
-def _parse_anchor(text: str) -> Head:
-    from matrixdp.ledger.anchors import parse_anchor
-
-    try:
-        return parse_anchor(text)
-    except ParameterError as error:
-        raise ParameterError(str(error).replace("an anchor", "--anchor")) from None
-
-
 @ledger.command("backup", example="matrixdp ledger backup clinic.db clinic-2031-02-07.db")
 @_path
-@click.argument("file", metavar="FILE", type=LEDGER)
+@_file
 @json_option
 def backup(path: Location, file: Location, as_json: bool) -> None:
     """Copy a LEDGER, which may be in use, to a new FILE."""
@@ -338,12 +313,8 @@ def backup(path: Location, file: Location, as_json: bool) -> None:
         click.echo(f"{file} has {path} up to entry {head.entry}. To use it: matrixdp ledger restore {file} LEDGER")
 
 
-@ledger.command("restore", example="matrixdp ledger restore clinic-2031-02-07.db clinic.db")
-@click.argument("file", metavar="FILE", type=LEDGER)
-@_path
-@author_options
-@json_option
-def restore(file: Location, path: Location, as_json: bool, **author: Any) -> None:
+@_command("restore", _file, _path, example="matrixdp ledger restore clinic-2031-02-07.db clinic.db")
+def restore(path: Location, file: Location, **author: Any) -> None:
     """Make a new LEDGER from the backup FILE.
 
     It refuses charges to each data set until settle says what was spent since the backup was made.
@@ -351,30 +322,28 @@ def restore(file: Location, path: Location, as_json: bool, **author: Any) -> Non
     from matrixdp.ledger import Ledger
 
     _require_file(file, kind="backup")
-    with _shown_afterwards(path, as_json=as_json):
-        Ledger.restore(file, path, **author).close()
+    Ledger.restore(file, path, **author).close()
 
 
-@ledger.command("settle", example="matrixdp ledger settle clinic.db --dataset clinic --spent 0.5")
-@_path
-@_dataset
-@click.option("--spent", type=float, metavar="EPSILON", help="Epsilon that was spent, at the data set's delta; or 0.")
-@click.option("--all", "everything", is_flag=True, help="Treat all that is left as spent.")
-@author_options
-@json_option
-def settle(path: Location, dataset: str, spent: float | None, everything: bool, as_json: bool, **author: Any) -> None:
+_spent = combine_options(
+    click.option(
+        "--spent", type=float, metavar="EPSILON", help="Epsilon that was spent, at the data set's delta; or 0."
+    ),
+    click.option("--all", "everything", is_flag=True, help="Treat all that is left as spent."),
+)
+
+
+@_command("settle", _path, _dataset, _spent, example="matrixdp ledger settle clinic.db --dataset clinic --spent 0.5")
+def settle(path: Location, dataset: str, spent: float | None, everything: bool, **author: Any) -> None:
     """Say what was spent on a data set since the backup from which its LEDGER was restored."""
     if (spent is None) != everything:
         raise ParameterError("--spent EPSILON or --all must be given: what was spent since the backup was made.")
-    with _shown_afterwards(path, as_json=as_json), open_ledger(path, **author) as ledger:
+    with open_ledger(path, **author) as ledger:
         ledger.settle(dataset, "all" if spent is None else spent)
 
 
-@ledger.command("moved", example="matrixdp ledger moved /new/place/clinic.db")
-@_path
-@author_options
-@json_option
-def moved(path: Location, as_json: bool, **author: Any) -> None:
+@_command("moved", _path, example="matrixdp ledger moved /new/place/clinic.db")
+def moved(path: Location, **author: Any) -> None:
     """Confirm that a LEDGER was moved, after a check of all its entries.
 
     A ledger is charged at one place only, so that a copy or another name of it cannot spend its total again.
@@ -382,29 +351,25 @@ def moved(path: Location, as_json: bool, **author: Any) -> None:
     from matrixdp.ledger import Ledger
 
     _require_file(path)
-    with _shown_afterwards(path, as_json=as_json):
-        Ledger.moved(path, **author).close()
+    Ledger.moved(path, **author).close()
 
 
-@ledger.command("copy", example="matrixdp ledger copy clinic.db postgresql://ann@db.example.org/privacy")
-@click.argument("source", metavar="FROM", type=LEDGER)
-@click.argument("target", metavar="TO", type=LEDGER)
-@author_options
-@json_option
-def copy(source: Location, target: Location, as_json: bool, **author: Any) -> None:
+@_command(
+    "copy",
+    click.argument("source", metavar="FROM", type=LEDGER),
+    click.argument("path", metavar="TO", type=LEDGER),
+    example="matrixdp ledger copy clinic.db postgresql://ann@db.example.org/privacy",
+)
+def copy(path: Location, source: Location, **author: Any) -> str:
     """Move a ledger to a new place, with all its entries.
 
     FROM and TO are files or URLs of PostgreSQL. Afterwards, only the copy is charged; the original can still be read.
     """
     from matrixdp.ledger import Ledger
 
-    with open_ledger(source):
-        pass
-    with _shown_afterwards(target, as_json=as_json):
-        Ledger.copy(source, target, **author, timeout=_COPY_TIMEOUT)
-        with output_after_work():
-            if not as_json:
-                click.echo(f"{source} was copied to {target}, and is charged there only from now on.")
+    open_ledger(source).close()
+    Ledger.copy(source, path, **author, timeout=_COPY_TIMEOUT)
+    return f"{source} was copied to {path}, and is charged there only from now on."
 
 
 @ledger.command("roles", example="matrixdp ledger roles postgresql://ann@db.example.org/privacy | psql privacy")
@@ -450,22 +415,22 @@ def whatif(path: Location, dataset: str, allowance: str | None, epsilon: float, 
     echo_table([allowance or dataset, f"epsilon left at delta {before.delta:g}", "mu left"], rows)
 
 
-@ledger.command("allow", example="matrixdp ledger allow clinic.db --dataset clinic --allowance ann --epsilon 1")
-@_path
-@_dataset
-@_allowance
-@click.option("--epsilon", type=float, help="Its size: all charges to it together, at the data set's delta.")
-@click.option("--share", metavar="NUMBER", help="Its size as a share of the total, such as 0.25 or 1/3.")
-@author_options
-@json_option
+_size = combine_options(
+    click.option("--epsilon", type=float, help="Its size: all charges to it together, at the data set's delta."),
+    click.option("--share", metavar="NUMBER", help="Its size as a share of the total, such as 0.25 or 1/3."),
+)
+
+
+@_command(
+    "allow",
+    _path,
+    _dataset,
+    _allowance,
+    _size,
+    example="matrixdp ledger allow clinic.db --dataset clinic --allowance ann --epsilon 1",
+)
 def allow(
-    path: Location,
-    dataset: str,
-    allowance: str,
-    epsilon: float | None,
-    share: str | None,
-    as_json: bool,
-    **author: Any,
+    path: Location, dataset: str, allowance: str, epsilon: float | None, share: str | None, **author: Any
 ) -> None:
     """Set a part of a data set's total apart, for charges that name it.
 
@@ -474,19 +439,20 @@ def allow(
     """
     if (epsilon is None) == (share is None):
         raise click.UsageError("Give either --epsilon or --share.")
-    with _shown_afterwards(path, as_json=as_json), open_ledger(path, **author) as ledger:
+    with open_ledger(path, **author) as ledger:
         ledger.allow(dataset, allowance, epsilon=epsilon, share=share)
 
 
-@ledger.command("return", example="matrixdp ledger return clinic.db --dataset clinic --allowance ann")
-@_path
-@_dataset
-@_allowance
-@author_options
-@json_option
-def return_allowance(path: Location, dataset: str, allowance: str, as_json: bool, **author: Any) -> None:
+@_command(
+    "return",
+    _path,
+    _dataset,
+    _allowance,
+    example="matrixdp ledger return clinic.db --dataset clinic --allowance ann",
+)
+def return_allowance(path: Location, dataset: str, allowance: str, **author: Any) -> None:
     """Return what is left of an allowance to its data set. Nothing can be charged to it afterwards."""
-    with _shown_afterwards(path, as_json=as_json), open_ledger(path, **author) as ledger:
+    with open_ledger(path, **author) as ledger:
         ledger.return_allowance(dataset, allowance)
 
 
@@ -541,25 +507,14 @@ def plan(
         with open_ledger(path) as ledger:
             schedule = ledger.schedule(dataset, releases, allowance=allowance)
     else:
-        assert epsilon is not None
-        assert delta is not None
-        schedule = make_schedule(Privacy(epsilon, delta), releases)
-    _print_schedule(schedule, every, as_json=as_json)
-
-
-def _print_schedule(schedule: Schedule, every: str, *, as_json: bool) -> None:
+        schedule = make_schedule(Privacy(epsilon or 0.0, delta or 0.0), releases)
     if as_json:
         echo_json({**asdict(schedule), "every": every})
         return
-    rows = [
-        [name, _format_down(mu), _format_down(epsilon)]
-        for name, mu, epsilon in (
-            ("each release", schedule.mu, schedule.epsilon),
-            ("all together", schedule.total_mu, schedule.total_epsilon),
-        )
-    ]
+    each = ["each release", _format_down(schedule.mu), _format_down(schedule.epsilon)]
+    total = ["all together", _format_down(schedule.total_mu), _format_down(schedule.total_epsilon)]
     header = [f"{schedule.releases:,} releases, one every {every}", "mu", f"epsilon at delta {schedule.delta:g}"]
-    echo_table(header, rows)
+    echo_table(header, [each, total])
     if schedule.epsilon == 0:
         click.echo(
             f"\nThat is too little for a release at delta {schedule.delta:g}. Plan fewer releases, or design them "

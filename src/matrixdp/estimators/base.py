@@ -13,12 +13,14 @@ from typing import Any, Self
 import numpy as np
 
 from matrixdp.adaptive.budget import FitBudget, Step
-from matrixdp.adaptive.moment import PrivateMoment, prepare_fit
+from matrixdp.adaptive.moment import PrivateMoment, prepare_fit, public_records
 from matrixdp.checks import check_flag, check_integer
+from matrixdp.design import make_design
 from matrixdp.device import is_on_device, load_cupy, to_device_array
 from matrixdp.display import render_card, render_facts
 from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.columns import Column, Columns
+from matrixdp.domain.person import Person
 from matrixdp.errors import MissingExtraError, ParameterError, install_hint, show
 from matrixdp.estimators.inputs import (
     NOT_NUMBERS,
@@ -31,13 +33,15 @@ from matrixdp.estimators.inputs import (
     parse_bounds,
     to_numbers,
 )
-from matrixdp.estimators.table_fit import TableFit, fit_table
+from matrixdp.estimators.table_fit import TableFit
 from matrixdp.ledger.location import PostgresURL, parse_location
 from matrixdp.noise import Stream
 from matrixdp.privacy import Neighbours, Privacy, describe_guarantee
+from matrixdp.queries import TableMoments
 from matrixdp.records import Blocks, Records, as_records, choose_columns, require_rereadable, with_ids
 from matrixdp.records.expanded_columns import ExpandBlock, ExpandedColumns, ExpandedRecords, read_table
-from matrixdp.records.records import MappedRecords
+from matrixdp.records.people import number_of_people
+from matrixdp.records.records import MappedRecords, count_records
 from matrixdp.release.charging import release_fit
 from matrixdp.release.released import SIMULATION
 from matrixdp.release.result import Release
@@ -401,16 +405,27 @@ class MomentEstimator(PrivateEstimator):
     def _fit_table(
         self, X: Any, features: ExpandedColumns, last: tuple[Column, ...], values: Mapping[str, Any], **design: Any
     ) -> TableFit:
-        """Spend the budget on the moments of a table, and set the attributes of the guarantee."""
-        columns = Columns((*features.columns, *last))
+        """Spend the budget on one release of the moments of a table, and set the attributes of the guarantee.
+
+        `design` are options of `TableMoments`.
+        """
+        columns, who = Columns((*features.columns, *last)), Person.parse(self.person)
         data: Any
         if is_read_in_parts(X):
             data = _select(X, columns, self.person)
+            found = sum(data.map(count_records))
         else:
             ids = {} if self.person is None else {self.person: self._read_ids(X)}
             data = {**read_table(X, features.columns), **values, **ids}
+            found = len(data[columns.names[0]])
         options, account = self._start_fit()
-        release = fit_table(data, columns, **options, **account, **design)
+        if who is not None:
+            found = number_of_people(as_records(data), who, rows=found)
+        neighbours = Neighbours.parse(options["neighbours"])
+        records = public_records(options["records"], found, neighbours)
+        query = TableMoments(columns, records, neighbours=neighbours, person=who, **design)
+        noise = {name: options[name] for name in ("stream", "simulation")}
+        release = make_design(query, options["privacy"]).release(data, **account, **noise)
         fit = TableFit(release, features, tuple(column.name for column in last))
         share = (release.mu / release.privacy.mu) ** 2
         self._set_guarantee(release, (Step("moments of the table", release.mu, share, 1),))

@@ -101,8 +101,8 @@ class PrivateLinearDiscriminant(ClassifierMixin, MomentEstimator):  # type: igno
         target = ExpandedColumns(Columns([Category(name, levels)]), reference=len(levels) == 2)
         shares: dict[str, Any] = {}
         if features is not None:
-            importance = {name: max(1.0, len(features.columns.names) / 4)}
-            shares = {"importance": importance, "mean_share": _MEAN_SHARE}
+            importance = (name, max(1.0, len(features.columns.names) / 4))
+            shares = {"importance": (importance,), "mean_share": _MEAN_SHARE}
         moment = self._fit_joint(X, "regression", features, target, codes, ids=ids, **shares)
         found = _solve(moment, self.n_features_in_ if features is None else len(features.names))
         self.classes_, self.priors_ = classes, found.priors

@@ -6,28 +6,17 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from matrixdp.adaptive.error_bars import MomentErrors
-from matrixdp.adaptive.moment import public_records
 from matrixdp.adaptive.regression import DRAWS, JointMoment
 from matrixdp.adaptive.simulation import read_off
 from matrixdp.answers.models import Variables, list_variables, pair_moments
 from matrixdp.answers.noise_law import TableLaw, robust_spread
 from matrixdp.answers.psd import nearest_psd
 from matrixdp.answers.view import MomentView, view_moments
-from matrixdp.design import make_design
-from matrixdp.domain.columns import Columns
-from matrixdp.domain.person import Person
-from matrixdp.privacy import Neighbours, Privacy
-from matrixdp.queries import TableMoments
-from matrixdp.records import Records, as_records
 from matrixdp.records.expanded_columns import ExpandedColumns
-from matrixdp.records.people import number_of_people
-from matrixdp.records.records import count_records
-from matrixdp.release.matrix import release
 from matrixdp.release.result import Release
 from matrixdp.types import Floats
 
@@ -130,34 +119,3 @@ class TableFit:
         """Covariances of all variables, of shape (d, d); positive semidefinite."""
         outer = np.multiply.outer(self.half, self.half)
         return nearest_psd(self.joint.covariance, self.covariance_std / outer) * outer
-
-
-def fit_table(
-    data: Any,
-    columns: Columns,
-    privacy: Privacy,
-    *,
-    records: int | None,
-    neighbours: str,
-    person: str | Person | None = None,
-    importance: dict[str, float] | None = None,
-    mean_share: float | None = None,
-    **options: Any,
-) -> Release:
-    """Release the moments of a mapping of columns, or of records, with the whole budget of a fit, charged once.
-
-    `importance` and `mean_share` are those of `TableMoments`, `options` those of `release`, and the others as for
-    `private_moment`.
-
-    Privacy
-    -------
-    One release of `TableMoments`. Errors in data or parameters are raised before the charge.
-    """
-    found = sum(data.map(count_records)) if isinstance(data, Records) else len(data[columns.names[0]])
-    kind, who = Neighbours.parse(neighbours), Person.parse(person)
-    if who is not None:
-        found = number_of_people(as_records(data), who, rows=found)
-    public = public_records(records, found, kind)
-    weights = tuple(({} if importance is None else importance).items())
-    query = TableMoments(columns, public, neighbours=kind, mean_share=mean_share, importance=weights, person=who)
-    return release(make_design(query, privacy), data, **options)

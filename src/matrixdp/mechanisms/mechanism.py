@@ -150,7 +150,7 @@ def round_answer(design: Design, prepared: NDArray[Any]) -> NDArray[np.int64]:
     if not design.entrywise:
         return prepared
     steps = np.empty(prepared.shape)
-    _EntrywiseRows(design).round(prepared, steps)
+    convert_rows(design)[0](prepared, steps)
     return steps.astype(np.int64)
 
 
@@ -170,7 +170,7 @@ def _noisy_rows(design: Design, records: NDArray[np.generic], stream: Stream) ->
     """Noisy records less the midpoint, of shape (records, features), made block by block if they are many."""
     rows, columns = design.query.shape
     out = np.empty((rows, columns))
-    grid = _EntrywiseRows(design)
+    round_rows, values = convert_rows(design)
     step = max(1, BLOCK // columns)
 
     def make_draw() -> Draw:
@@ -180,10 +180,10 @@ def _noisy_rows(design: Design, records: NDArray[np.generic], stream: Stream) ->
         def draw(block_stream: Stream, places: slice) -> None:
             block = out[places]
             noisy = integers[: len(block)]
-            grid.round(records[places], block)
+            round_rows(records[places], block)
             sampler.fill(block_stream, noisy.reshape(-1))
             noisy += block.astype(np.int64)
-            grid.values(noisy, block)
+            values(noisy, block)
 
         return draw
 
@@ -212,42 +212,35 @@ def unwhiten(design: Design, integers: NDArray[np.int64]) -> Floats:
     return (matrix + matrix.T) / 2 if symmetric else matrix
 
 
-class _EntrywiseRows:
-    """Converts records to grid steps and back entry by entry, for noise that is independent between features."""
-
-    def __init__(self, design: Design) -> None:
-        self._factors = column_factors(design.noise, design.grid.bits)
-        self.round = rowwise_query(design).row_rounding(self._factors)
-
-    def values(self, noisy: NDArray[np.int64], out: Floats) -> None:
-        """Noisy steps in the records' units."""
-        np.add(noisy, 0.5, out=out)
-        out /= self._factors
+Rounding = Callable[[NDArray[np.generic], Floats], None]  # from records to grid steps in an array
+Values = Callable[[NDArray[np.int64], Floats], None]  # from noisy grid steps to the units of the records
 
 
-class _WhitenedRows:
-    """Converts records to grid steps and back where directions mix the features, or records lie in a ball.
+def convert_rows(design: Design) -> tuple[Rounding, Values]:
+    """Functions from records to grid steps and back, which write to an array.
 
-    A row's bits may depend on its place in a block, as BLAS works on several rows at once, but on nothing else.
+    They work entry by entry where noise is independent between features. Where directions mix the features, or records
+    lie in a ball, a row's bits may depend on its place in a block, as BLAS works on several rows at once, but on no
+    other row.
     """
+    query, noise, bits, limit = rowwise_query(design), design.noise, design.grid.bits, design.grid.limit
 
-    def __init__(self, design: Design) -> None:
-        noise = design.noise
-        self._query, self._limit, self._unit = rowwise_query(design), design.grid.limit, 2.0**design.grid.bits
-        self._whitening = noise.rowcov.whitening, noise.colcov.whitening
-        self._factors = noise.factors()
+    def divide(noisy: NDArray[np.int64], out: Floats) -> None:
+        np.add(noisy, 0.5, out=out)
+        out /= factors
 
-    def round(self, records: NDArray[np.generic], out: Floats) -> None:
-        """Rows of the answer in whole steps along the directions of the noise."""
-        left, right = self._whitening
-        np.rint(apply_factors(left, self._query.centre_rows(records), right) * self._unit, out=out)
-        np.clip(out, -self._limit, self._limit, out=out)
+    def turn(records: NDArray[np.generic], out: Floats) -> None:
+        np.rint(noise.whiten(query.centre_rows(records)) * 2.0**bits, out=out)
+        np.clip(out, -limit, limit, out=out)
 
-    def values(self, noisy: NDArray[np.int64], out: Floats) -> None:
-        """Noisy steps in the records' units."""
-        left, right = self._factors
-        values = (noisy.astype(np.float64) + 0.5) / self._unit
-        out[...] = apply_factors(left, values, right)
+    def turn_back(noisy: NDArray[np.int64], out: Floats) -> None:
+        left, right = noise.factors()
+        out[...] = apply_factors(left, (noisy.astype(np.float64) + 0.5) / 2.0**bits, right)
+
+    if not design.entrywise:
+        return turn, turn_back
+    factors = column_factors(noise, bits)
+    return query.row_rounding(factors), divide
 
 
 class RowMechanism:
@@ -267,7 +260,7 @@ class RowMechanism:
         self._design, self._key = design, key
         self._columns = design.query.shape[1]
         self._size = max(1, BLOCK // self._columns)
-        self._grid = (_EntrywiseRows if design.entrywise else _WhitenedRows)(design)
+        self._round, self._values = convert_rows(design)
         self._records = np.zeros((self._size, self._columns))
         self._steps = np.empty((self._size, self._columns))
         self._noise = np.empty((self._size, self._columns), np.int64)
@@ -287,13 +280,13 @@ class RowMechanism:
     def _block(self, number: int, place: int, records: NDArray[np.generic]) -> Floats:
         rows = slice(place, place + len(records))
         self._records[rows] = records  # the other rows hold finite numbers that are not used
-        self._grid.round(self._records, self._steps)
+        self._round(self._records, self._steps)
         if self._drawn != number:
             draw_gaussian(self._key.stream(number), self._design.grid.bits, out=self._noise)
             self._drawn = number
         noisy = self._noise.copy()
         noisy[rows] += self._steps[rows].astype(np.int64)
-        self._grid.values(noisy, self._steps)
+        self._values(noisy, self._steps)
         return self._steps[rows]
 
 

@@ -19,11 +19,10 @@ from numpy.typing import NDArray
 from matrixdp.adaptive.budget import Step
 from matrixdp.adaptive.error_bars import sampling_bars
 from matrixdp.adaptive.measure import SimulatedRecords
-from matrixdp.adaptive.method import MethodChoice
 from matrixdp.adaptive.moment import PrivateMoment, prepare_fit
 from matrixdp.adaptive.postprocess import Fitted
 from matrixdp.adaptive.regression import hidden_std, joint_moment, solve_regression
-from matrixdp.adaptive.settings import SETTINGS, settings_for
+from matrixdp.adaptive.settings import SETTINGS, MethodChoice, settings_for
 from matrixdp.adaptive.simulation import FAMILIES, FitOptions, fit_simulated, simulate_records, simulated_number
 from matrixdp.answers.estimate import HIDDEN, Estimate
 from matrixdp.answers.models import Regression, check_components, choose_predictors, find_components, hide_undetermined

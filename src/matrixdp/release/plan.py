@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from matrixdp.adaptive.method import MethodChoice, choose_method
+from matrixdp.adaptive.settings import MethodChoice, choose_method
 from matrixdp.design import Allocation, Design, make_design, optimal
 from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.columns import Columns

@@ -38,36 +38,46 @@ _ERROR_PARTS = ("value", "privacy std", "sampling std", "both")
 _WITH_ERROR_PARTS = ("means", "covariance", "correlation")
 
 
-class Released:
+if TYPE_CHECKING:  # fields of some releases, properties of others
+
+    class _Guaranteed:
+        @property
+        def privacy(self) -> Privacy: ...
+        @property
+        def neighbours(self) -> Neighbours: ...
+        @property
+        def unit(self) -> Unit: ...
+        @property
+        def mu(self) -> float | None: ...
+        @property
+        def simulation(self) -> bool: ...
+        @property
+        def version(self) -> str: ...
+
+    class _OfMatrix:
+        @property
+        def query(self) -> MatrixQuery: ...
+        @property
+        def matrix(self) -> Floats: ...
+        @property
+        def std(self) -> Floats | None: ...
+
+    class _Chosen:
+        @property
+        def method(self) -> str: ...
+        @property
+        def reason(self) -> str: ...
+        def means(self) -> Estimate: ...
+        def correlation(self) -> Estimate: ...
+
+else:
+    _Guaranteed = _OfMatrix = _Chosen = object
+
+
+class Released(_Guaranteed):
     """Base class of everything that is released: it has a guarantee, and says so wherever it is shown."""
 
     FORMAT: ClassVar[str]  # the name of its JSON form
-
-    if TYPE_CHECKING:  # fields of some classes, properties of others
-
-        @property
-        def privacy(self) -> Privacy:
-            """The budget."""
-
-        @property
-        def neighbours(self) -> Neighbours:
-            """The neighbours that the guarantee is for."""
-
-        @property
-        def unit(self) -> Unit:
-            """What the guarantee protects."""
-
-        @property
-        def mu(self) -> float | None:
-            """What was spent, as Gaussian differential privacy; None if it is not known."""
-
-        @property
-        def simulation(self) -> bool:
-            """Whether the release protects nothing."""
-
-        @property
-        def version(self) -> str:
-            """Of the software that made it."""
 
     @property
     def _spent(self) -> tuple[float, float]:
@@ -152,22 +162,8 @@ class SavedRelease(Released):
         raise NotImplementedError
 
 
-class MatrixRelease(SavedRelease):
+class MatrixRelease(SavedRelease, _OfMatrix):
     """A release of one matrix, which answers a query."""
-
-    if TYPE_CHECKING:
-
-        @property
-        def query(self) -> MatrixQuery:
-            """What was answered."""
-
-        @property
-        def matrix(self) -> Floats:
-            """The noisy matrix."""
-
-        @property
-        def std(self) -> Floats | None:
-            """Standard deviation of the noise in each entry; None if it is unknown."""
 
     @property
     def entry_names(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -217,24 +213,8 @@ class MatrixRelease(SavedRelease):
         return self._title, [], [render_numbers(part), render_note(note)]
 
 
-class Answering:
+class Answering(_Chosen):
     """The answers that a release gives about its columns, whichever way it was made."""
-
-    if TYPE_CHECKING:
-
-        @property
-        def method(self) -> str:
-            """How the release was made."""
-
-        @property
-        def reason(self) -> str:
-            """Why this method was used."""
-
-        def means(self) -> Estimate:
-            """Means of the numbers, with error bars."""
-
-        def correlation(self) -> Estimate:
-            """Correlations of the numbers, with error bars."""
 
     def error_parts(self, kind: str = "means") -> Estimate:
         """Each number with the error that privacy causes, the error of the records as a sample, and both together.

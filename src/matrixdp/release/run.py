@@ -255,7 +255,7 @@ def _learn_directions(
     paying: dict[str, Any] = {}
     if account is not None:
         name = None if account.request is None else account.request + DIRECTIONS
-        paying = {"ledger": account.ledger, "dataset": account.dataset, "request": name, "allowance": account.allowance}
+        paying = vars(replace(account, request=name))
     return principal_directions(
         data,
         query.bounds,  # type: ignore[attr-defined]

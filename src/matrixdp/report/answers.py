@@ -115,7 +115,7 @@ def answer_sampling(release: Answerable, kind: str) -> Answer:
         "privacy std: the error against the same records without privacy. sampling std: the error that these records "
         "have as a sample from a population. Both add in squares.",
     )
-    return Answer(f"Errors of the {kind}", "number", release.error_parts(kind), notes)
+    return Answer(f"Errors of the {kind}", "number", release.error_parts(kind), notes, name="sampling")
 
 
 def answer_components(release: Asked, count: int | None = None, group: Group = None) -> Answer:

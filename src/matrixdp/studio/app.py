@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 
+import h11
 import uvicorn
 from fastapi import APIRouter, Depends, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -19,6 +20,7 @@ from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from matrixdp.errors import LedgerError, MatrixDPError
 from matrixdp.studio.refusals import SignInError, find_status, word_error
@@ -34,6 +36,8 @@ _LEDGER_PROBLEM = "the ledger cannot be used at the moment. A curator sees why."
 EARLY = ("security", "dataset_page")
 LATE = ("schema_page", "design_page", "request_page", "result_page", "api")
 _EARLY_PATHS = ("/", "/enter", "/leave", "/datasets")
+HEAD_SECONDS, BODY_SECONDS = 15.0, 60.0  # in which the head of a request arrives, and then its body
+MOST_FROM_ADDRESS, MOST_WAITING = 100, 300  # connections that wait for a request
 _PAUSE = 0.5  # seconds in which the first page is answered undisturbed
 
 
@@ -127,6 +131,63 @@ def _describe(error: Exception) -> tuple[int, str]:
     return 500, f"internal error ({type(error).__name__})."
 
 
+class LimitedProtocol(H11Protocol):
+    """A connection that is closed if a request takes too long to arrive, or if too many others wait for theirs, too.
+
+    It waits from its beginning, or from the end of an answer, until a request has arrived with its body. Of too many,
+    from one address or from all, those that have waited longest are closed: requests of people arrive within moments.
+    """
+
+    _since = 0.0  # when it began to wait; 0 if it does not
+    _step: object = None
+    _timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to wait."""
+        super().connection_made(transport)
+        self._follow()
+
+    def data_received(self, data: bytes) -> None:
+        """Read a part of a request."""
+        super().data_received(data)
+        self._follow()
+
+    def on_response_complete(self) -> None:
+        """Wait for the next request."""
+        super().on_response_complete()
+        self._follow()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Wait no longer."""
+        super().connection_lost(exc)
+        self._stop()
+
+    def _follow(self) -> None:
+        """Begin or cease to wait if a step of a request is complete: further bytes alone give no further time."""
+        if self.conn.their_state is self._step:
+            return
+        self._step = self.conn.their_state
+        self._stop()
+        seconds = {h11.IDLE: HEAD_SECONDS, h11.SEND_BODY: BODY_SECONDS}.get(self.conn.their_state)
+        if seconds is None or self.transport.is_closing():
+            return
+        self._since, self._timer = self.loop.time(), self.loop.call_later(seconds, self._give_up)
+        known = [one for one in self.connections if isinstance(one, LimitedProtocol) and one._since]
+        known.sort(key=lambda one: one._since)
+        same = [one for one in known if one.client and self.client and one.client[0] == self.client[0]]
+        for one in (*same[:-MOST_FROM_ADDRESS], *known[:-MOST_WAITING]):
+            one._give_up()
+
+    def _give_up(self) -> None:
+        self._stop()
+        self.transport.abort()
+
+    def _stop(self) -> None:
+        self._since = 0.0
+        if self._timer is not None:
+            self._timer.cancel()
+
+
 class _AnnouncedServer(uvicorn.Server):
     """A server that says when it accepts requests."""
 
@@ -161,13 +222,14 @@ def run_server(
     app = create_app(settings, quick=True)
     config = uvicorn.Config(
         app,
+        http=LimitedProtocol,
         log_config=None,
         access_log=False,  # it would contain the tokens of addresses
         proxy_headers=False,
         server_header=False,
         ws="none",
         lifespan="on",
-        limit_concurrency=500,
+        limit_concurrency=500,  # connections, of which `MOST_WAITING` are not in use
         timeout_keep_alive=10,
         timeout_graceful_shutdown=5,
         h11_max_incomplete_event_size=32 << 10,

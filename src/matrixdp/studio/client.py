@@ -124,7 +124,10 @@ class Studio:
         return self._call(dict, "POST", "requests", request_id, "refuse", body={"reason": reason})
 
     def wait(self, request_id: str, timeout: float = 3600.0) -> dict[str, Any]:
-        """Wait until a request is released, and return it; a `StudioError` if it is refused, fails or takes longer."""
+        """Wait until a request is released, and return it; a `StudioError` if it is refused, fails or takes longer.
+
+        An analyst is not told of a failure that cost nothing: such a request is approved until a curator decides again.
+        """
         deadline, pause = time.monotonic() + timeout, 0.1
         while (found := self.request(request_id))["status"] not in _OVER:
             if time.monotonic() > deadline:

@@ -6,7 +6,7 @@ import json
 import shlex
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from enum import Enum
 from functools import lru_cache
 from pathlib import Path
@@ -25,6 +25,7 @@ from matrixdp.studio.state import State, insert, now
 _LONGEST_PURPOSE = 1000
 _MOST_PENDING = 1000  # of one person
 _FORM_ID = 100
+_PAID = ("directions", "stored", "lost")  # what is known of a payment where something was charged
 _LARGEST_RELEASE = 1 << 24  # bytes of a release that is explored
 
 
@@ -130,7 +131,7 @@ class ReleaseSpec(Request):
 def describe_options() -> dict[str, Any]:
     """The options of a release as properties of JSON Schema."""
     found = {}
-    for option in [*(OPTION[name] for name in _ALLOWED), _ALLOWANCE]:
+    for option in [*(OPTION[name] for name in _ALLOWED if name != "rows"), _ALLOWANCE]:  # rows are the schema's
         choices = _AXES if option.name == "directions" else option.choices
         facts = {"type": _JSON_TYPES.get(option.kind, "string"), "description": option.help, "default": option.default}
         found[name_option(option.name)] = {**facts, **({"enum": list(choices)} if choices else {})}
@@ -202,7 +203,23 @@ class StoredRequest:
             return self.reason
         if self.status is not Status.FAILED:
             return None
-        return self.error if viewer.is_curator else "It failed. A curator sees why, and can approve it again."
+        return self.error if viewer.is_curator else "It failed after it was charged. A curator sees why."
+
+    def seen_by(self, viewer: Viewer) -> StoredRequest:
+        """The request as far as `viewer` may know what became of it.
+
+        Privacy
+        -------
+        Whether a release fails may depend on the data, such as a missing value, and so may how far it was read by
+        then; nothing is charged for it. To analysts, a request that runs or that failed without a charge is therefore
+        one that is approved, until a curator decides about it again. A failure after the charge is shown: errors of
+        the data are raised before it.
+        """
+        failed = self.status is Status.FAILED and self.payment not in _PAID
+        if viewer.is_curator or not (failed or self.status is Status.RUNNING):
+            return self
+        waits = replace(self, status=Status.APPROVED, finished=None, progress=None)
+        return replace(waits, error_kind=None, error=None, payment=None)
 
 
 _LISTED = ", ".join("table_name" if one.name == "table" else one.name for one in fields(StoredRequest)[:-1])
@@ -242,14 +259,16 @@ class RequestBook:
 
     def list_all(self, viewer: Viewer, status: Status | None = None) -> list[StoredRequest]:
         """Requests with this status, or all, the latest first: for a curator all of them, for an analyst her own."""
-        return _list_rows(self._state, None if viewer.is_curator else viewer.name, status)
+        asker = None if viewer.is_curator else viewer.name
+        found = _list_rows(self._state, "asker = coalesce(?, asker)", asker)
+        return [one for one in (one.seen_by(viewer) for one in found) if status in (None, one.status)]
 
     def get(self, viewer: Viewer, request_id: str) -> StoredRequest:
         """One request, or a `NotFoundError`; an analyst sees her own, and all that are released."""
         found = _find_row(self._state, "id = ?", request_id)
         if found is None or not (viewer.is_curator or found.asker == viewer.name or found.status is Status.RELEASED):
             raise NotFoundError(f"there is no request {show(request_id)}.")
-        return found
+        return found.seen_by(viewer)
 
     def approve(self, viewer: Viewer, request_id: str) -> StoredRequest:
         """Approve a request that is pending, or that failed; it is released in the background.
@@ -277,12 +296,15 @@ class RequestBook:
         return found
 
     def refuse(self, viewer: Viewer, request_id: str, reason: str) -> StoredRequest:
-        """Refuse a request that is pending. A second time changes nothing; one that was approved is a conflict."""
+        """Refuse a request that is pending, or that failed unpaid; the analyst reads the reason.
+
+        A second time changes nothing; one that was approved is a conflict.
+        """
         reason = _check_line(reason, "reason", _LONGEST_PURPOSE)
         with self._state.writing() as connection:
             connection.execute(
                 "UPDATE requests SET status = 'refused', decided_by = ?, decided = ?, reason = ? "
-                "WHERE id = ? AND status = 'pending'",
+                "WHERE id = ? AND (status = 'pending' OR (status = 'failed' AND payment = 'none'))",
                 (viewer.name, now(), reason, request_id),
             )
         found = self.get(viewer, request_id)
@@ -299,8 +321,7 @@ class RequestBook:
 
         forecaster = open_forecaster(schema, f"{table}.toml")
         plan = forecaster.plan(spec)
-        if not plan.public_number:
-            _require_public_estimate(spec, forecaster.schema)
+        _require_schema_limits(spec, forecaster.schema, public_number=plan.public_number)
         with self._datasets.open_ledger() as ledger:
             ledger.whatif(dataset, plan, allowance=spec.allowance)
 
@@ -312,15 +333,10 @@ def load_request(state: State, request_id: str) -> StoredRequest:
     return found
 
 
-def _list_rows(state: State, asker: str | None, status: Status | None) -> list[StoredRequest]:
-    """Requests of one person, or of all, the latest first."""
-    condition = "asker = coalesce(?, asker) AND status = coalesce(?, status)"
-    rows = state.select(
-        f"SELECT {_LISTED} FROM requests WHERE {condition} ORDER BY asked DESC, id",  # noqa: S608
-        asker,
-        status and status.value,
-    )
-    return [_read_row(row) for row in rows]
+def _list_rows(state: State, condition: str, *values: str | None) -> list[StoredRequest]:
+    """Requests, the latest first, without their schemas."""
+    query = f"SELECT {_LISTED} FROM requests WHERE {condition} ORDER BY asked DESC, id"  # noqa: S608
+    return [_read_row(row) for row in state.select(query, *values)]
 
 
 def _find_row(state: State, condition: str, *values: str) -> StoredRequest | None:
@@ -341,16 +357,24 @@ def _require_same(found: StoredRequest, dataset: str, table: str, spec: ReleaseS
     return found
 
 
-def _require_public_estimate(spec: ReleaseSpec, schema: Schema) -> None:
-    """Raise if the one who asks chose the limit beyond which a release of a private number of records fails."""
-    person = schema.person
-    allowed = {"records": schema.records, "rows": None if person is None else person.rows}
-    for name, value in allowed.items():
-        if getattr(spec, name) not in (None, value):
-            raise ParameterError(
-                f"«{name}» must be that of the schema where the number of records is private: whether a release fails "
-                "with another one would tell that number. Leave it out; a curator gives it in the schema."
-            )
+def _require_schema_limits(spec: ReleaseSpec, schema: Schema, *, public_number: bool) -> None:
+    """Raise if the one who asks chose a limit beyond which a release fails, rather than the schema.
+
+    Privacy
+    -------
+    A few requests with different limits would find the largest number of rows of a person, or a private number of
+    records, by whether they fail.
+    """
+    if spec.rows is not None and (schema.person is None or spec.rows != schema.person.rows):
+        raise ParameterError(
+            "«rows» must be that of the schema: whether a release fails with another one would tell how many rows a "
+            "person has. Leave it out; a curator gives rows in [person] of the schema."
+        )
+    if not public_number and spec.records not in (None, schema.records):
+        raise ParameterError(
+            "«records» must be that of the schema where the number of records is private: whether a release fails with "
+            "another one would tell that number. Leave it out; a curator gives it in the schema."
+        )
 
 
 def _check_line(text: str, name: str, longest: int) -> str:
@@ -368,7 +392,7 @@ class Results:
 
     def list_all(self) -> list[StoredRequest]:
         """All requests that are released, by anybody, the latest first."""
-        return _list_rows(self._state, None, Status.RELEASED)
+        return _list_rows(self._state, "status = 'released'")
 
     def get(self, request_id: str) -> StoredRequest:
         """The request of a finished release, or a `NotFoundError`."""

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from matrixdp.adaptive import plan
+from matrixdp.adaptive import fit as plan
 from matrixdp.adaptive.coordinates import Coordinates
 from matrixdp.adaptive.settings import SETTINGS
 

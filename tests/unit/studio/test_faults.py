@@ -23,7 +23,7 @@ from matrixdp.errors import LedgerError
 from matrixdp.release.output_folder import OutputFolder
 from matrixdp.report import files as report_files
 from matrixdp.studio import worker
-from matrixdp.studio.refusals import UnavailableError
+from matrixdp.studio.refusals import ConflictError, UnavailableError
 from matrixdp.studio.requests import ReleaseSpec, Status
 from matrixdp.studio.roles import Role, Viewer
 from matrixdp.studio.state import State
@@ -395,7 +395,67 @@ def test_errors_of_the_data_are_for_curators_and_show_no_value(site):
     assert (found.status, found.payment) == (Status.FAILED, "none")
     assert "4711" not in str(found)
     assert found.error in site.api(CURATOR).get(f"/api/requests/{request.id}").json()["message"]
-    assert TABLE not in site.api(ANALYST).get(f"/api/requests/{request.id}").json()["message"]
+    page = site.browser(ANALYST).get(f"/requests/{request.id}").text
+    assert "secret" not in page
+    assert TABLE not in str(site.api(ANALYST).get(f"/api/requests/{request.id}").json()["message"])
+
+
+def test_an_analyst_cannot_tell_a_failure_that_cost_nothing_from_one_that_waits(site):
+    """Whether a value is missing or a level is unknown would be told for nothing, one bit for each request."""
+    waits, fails = site.ask(form_id="waits"), site.ask(form_id="fails", columns="age")
+    table = site.settings.folder / TABLE
+    table.write_text(table.read_text().replace("\n", "\n,27,north\n", 1), encoding="utf-8")
+    site.studio.requests.approve(CURATOR, waits.id)
+    assert release(site, fails).status is Status.FAILED
+    book, api, page = site.studio.requests, site.api(ANALYST), site.browser(ANALYST)
+    changing = ("id", "asked", "decided", "release")
+
+    def see(request):
+        """All that an analyst can read about a request."""
+        facts = api.get(f"/api/requests/{request.id}").json()
+        assert facts in api.get("/api/requests").json()
+        shown = [
+            status.value
+            for status in Status
+            if request.id in [one["id"] for one in api.get("/api/requests", params={"status": status.value}).json()]
+        ]
+        state = page.get(f"/requests/{request.id}/progress").text.replace(request.id, "ID")
+        return {**facts, **dict.fromkeys(changing)}, shown, state
+
+    assert see(fails) == see(waits)
+    assert see(fails)[0]["status"] == "approved"
+    with site.studio.state.writing() as connection:
+        connection.execute("UPDATE requests SET status = 'running', progress = 0.4 WHERE id = ?", (waits.id,))
+    assert see(fails) == see(waits)  # how far it was read is not told either
+    assert book.get(CURATOR, waits.id).progress == 0.4
+    assert book.get(CURATOR, fails.id).status is Status.FAILED
+
+
+@pytest.mark.parametrize("payment", ["lost", "stored", "directions"])
+def test_a_failure_that_cost_something_is_told(site, payment):
+    request = site.ask()
+    with site.studio.state.writing() as connection:
+        connection.execute("UPDATE requests SET status = 'failed', error = 'secret', payment = ?", (payment,))
+    told = site.api(ANALYST).get(f"/api/requests/{request.id}").json()
+    assert told["status"] == "failed"
+    assert "secret" not in told["message"]
+    assert "charged" in told["message"]
+
+
+def test_a_curator_ends_a_request_that_failed_unpaid(site):
+    request = site.ask()
+    table = site.settings.folder / TABLE
+    table.write_text(table.read_text().replace("\n", "\n,27,north\n", 1), encoding="utf-8")
+    release(site, request)
+    page = site.browser(CURATOR)
+    assert "Reason to refuse it" in page.get(f"/requests/{request.id}").text
+    page.post(f"/requests/{request.id}/refuse", data={"reason": "ask for other columns"})
+    told = site.api(ANALYST).get(f"/api/requests/{request.id}").json()
+    assert (told["status"], told["message"]) == ("refused", "ask for other columns")
+    with site.studio.state.writing() as connection:
+        connection.execute("UPDATE requests SET status = 'failed', payment = 'stored'")
+    with pytest.raises(ConflictError):
+        site.studio.requests.refuse(CURATOR, request.id, "too late")
 
 
 def test_an_unforeseen_error_shows_its_class_alone(site, monkeypatch, caplog):

@@ -1,11 +1,12 @@
 """Data sets, requests and what they are asked with."""
 
 import json
+import uuid
 
 import pytest
 
 from matrixdp.domain.schema_file import parse_schema
-from matrixdp.errors import LedgerError, ParameterError
+from matrixdp.errors import LedgerError, MatrixDPError, ParameterError
 from matrixdp.release.run import DIRECTIONS
 from matrixdp.studio import requests, worker
 from matrixdp.studio.forecasts import plan_release
@@ -216,3 +217,21 @@ def test_who_asks_does_not_choose_how_many_rows_of_a_person_count(site):
     site.studio.schemas.write("visits.csv", SCHEMA)
     with pytest.raises(ParameterError, match="rows must be that of the schema"):
         ask(person="id", rows_per_person=2)
+
+
+@pytest.mark.parametrize("query", ["identity", "means", "covariance"])
+def test_requests_do_not_search_for_the_largest_number_of_rows_of_a_person(site, query):
+    """Whether a release with K rows fails tells whether a person has more; five requests would find the number."""
+    (site.settings.folder / "visits.csv").write_text("id,age,bmi,ward\n", encoding="utf-8")
+    site.studio.datasets.register(CURATOR, "visits", "visits.csv", epsilon=4, delta=1e-6, unit="person:id")
+
+    def ask(**options):
+        spec = ReleaseSpec.from_mapping({"query": query, "epsilon": 1, "delta": 1e-6, "columns": "age,bmi", **options})
+        return site.studio.requests.submit(ANALYST, "visits", "visits.csv", spec, "a test", uuid.uuid4().hex)
+
+    for schema in (SCHEMA, SCHEMA + '\n[person]\ncolumn = "id"\n', SCHEMA + '\n[person]\ncolumn = "id"\nrows = 8\n'):
+        site.studio.schemas.write("visits.csv", schema)
+        for rows in (1, 2, 4, 6, 7, 9, 16):
+            with pytest.raises(MatrixDPError, match="rows"):
+                ask(person="id", rows_per_person=rows)
+    assert site.studio.requests.list_all(CURATOR) == []
