@@ -1,4 +1,4 @@
-"""The ledger: durable charges a second, races, kills, and the time to open and show a long one."""
+"""The ledger: durable charges a second, races, kills, rollbacks, and the time to open and show a long one."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ DESCRIPTION = {"query": "second moment", "shape": [16, 16], "calibration": "exac
 
 
 def run() -> list[dict[str, Any]]:
-    from benchmarks import ledger_postgres
+    from benchmarks import ledger_postgres, ledger_rollbacks
 
     with tempfile.TemporaryDirectory(dir=Path.cwd()) as name:
         folder = Path(name)
         files = [*_charges(folder), *race(folder / "race.db"), *kills(folder / "kills.db"), *_opening(folder)]
-    return [*files, *ledger_postgres.run()]
+    return [*files, *ledger_rollbacks.run(), *ledger_postgres.run()]
 
 
 def _charges(folder: Path) -> list[dict[str, Any]]:

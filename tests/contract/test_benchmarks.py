@@ -46,7 +46,8 @@ TABLE = {
     "tables",
     "people",
 }
-PARTS = {"ledger_postgres", "picture"}  # of another benchmark, and of the README, whose test draws it
+# Of another benchmark, and of the README, whose test draws it.
+PARTS = {"ledger_postgres", "ledger_rollbacks", "picture"}
 # What the others import.
 SHARED = {
     "ablation", "accuracy_data", "accuracy_methods", "coverage_data", "generalisation_data", "random_tables",

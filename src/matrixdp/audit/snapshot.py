@@ -6,7 +6,6 @@ An audit that looked at a part of a result would miss a leak in the rest: in a c
 
 from __future__ import annotations
 
-import os
 import struct
 import sys
 import types
@@ -17,11 +16,12 @@ from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 from hashlib import blake2b
+from pathlib import PurePath
 from typing import Any
 
 import numpy as np
 
-_PLAIN = (type(None), bool, int, str, bytes, complex, range, type(Ellipsis), type(NotImplemented))
+_PLAIN: tuple[Any, ...] = (type(None), bool, int, str, bytes, complex, range, type(Ellipsis), type(NotImplemented))
 _DESCRIPTORS: tuple[type, ...] = (types.MethodDescriptorType, types.WrapperDescriptorType, types.GetSetDescriptorType)
 _DESCRIPTORS += (types.MemberDescriptorType, types.ClassMethodDescriptorType)
 _NAMED: tuple[type, ...] = (types.ModuleType, type, types.BuiltinFunctionType, *_DESCRIPTORS)  # by their names
@@ -111,12 +111,13 @@ def _read_value(thing: Any) -> Any:
     """The value of an object that is no more than a value, or its name if it belongs to a module; otherwise None."""
     if isinstance(thing, float):
         return struct.pack("d", thing)  # NaN is equal to itself, and -0.0 is not 0.0
-    if isinstance(thing, _PLAIN):
-        return repr(thing)
+    for kind in _PLAIN:
+        if isinstance(thing, kind):
+            return kind.__repr__(thing)  # not what a subclass shows
     if isinstance(thing, Enum):
         return thing.name
-    if isinstance(thing, os.PathLike):
-        return os.fspath(thing)
+    if isinstance(thing, PurePath):
+        return str(thing)
     if isinstance(thing, _NAMED):
         return [getattr(thing, name, "") for name in ("__module__", "__name__", "__qualname__")]
     if isinstance(thing, np.ndarray | np.generic):
@@ -129,10 +130,8 @@ def _is_native(kind: type) -> bool:
     """Whether objects of a class have a state in C, other than that of its base, slots and dictionary."""
     if kind in _READ or kind in _NAMED or kind.__base__ is None:
         return False
-    slots = kind.__dict__.get("__slots__", ())
-    most = kind.__base__.__basicsize__ + struct.calcsize("P") * (
-        2 + (1 if isinstance(slots, str) else len(tuple(slots)))
-    )
+    words = 2 + len(list(_list_slots(kind)))  # of the dictionary, weak references and slots
+    most = kind.__base__.__basicsize__ + words * struct.calcsize("P")
     file = getattr(sys.modules.get(kind.__module__), "__file__", None) or ""
     return not kind.__flags__ & _HEAP_TYPE or kind.__basicsize__ > most or file.endswith((".so", ".pyd"))
 
@@ -156,11 +155,16 @@ def _list_parts(thing: Any) -> Iterator[tuple[str, Any]]:
 
 def _list_attributes(thing: Any) -> Iterator[tuple[str, Any]]:
     """Attributes in the object's dictionary and slots, whatever the class says of its state."""
-    if not isinstance(thing, type | types.ModuleType):
-        yield from list(getattr(thing, "__dict__", {}).items())
-    for base in type(thing).__mro__:
-        slots = base.__dict__.get("__slots__", ())
-        for slot in (slots,) if isinstance(slots, str) else slots:
-            name = slot if slot[:2] != "__" or slot[-2:] == "__" else f"_{base.__name__.lstrip('_')}{slot}"
-            if name not in ("__dict__", "__weakref__") and hasattr(thing, name):
-                yield name, getattr(thing, name)
+    if isinstance(thing, type | types.ModuleType | PurePath):
+        return
+    yield from list(getattr(thing, "__dict__", {}).items())
+    for name in (name for base in type(thing).__mro__ for name in _list_slots(base)):
+        if name not in ("__dict__", "__weakref__") and hasattr(thing, name):
+            yield name, getattr(thing, name)
+
+
+def _list_slots(kind: type) -> Iterator[str]:
+    """Names of the slots of a class, as attributes of its objects."""
+    slots = kind.__dict__.get("__slots__", ())
+    for slot in (slots,) if isinstance(slots, str) else slots:
+        yield slot if slot[:2] != "__" or slot[-2:] == "__" else f"_{kind.__name__.lstrip('_')}{slot}"

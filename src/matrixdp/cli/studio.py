@@ -51,11 +51,7 @@ _state = click.option("--state", type=PATH, help="Folder for the studio's own fi
 @_state
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
-    "--port",
-    type=click.IntRange(0, 65535),
-    default=8765,
-    show_default=True,
-    help="Port; 0 takes a free one.",
+    "--port", type=click.IntRange(0, 65535), default=8765, show_default=True, help="Port; 0 takes a free one."
 )
 @click.option(
     "--origin",
@@ -97,9 +93,13 @@ def token() -> None:
 @click.option("--days", type=float, help="Days until it expires. [default: never]")
 def new(folder: Path, state: Path | None, name: str, roles: tuple[str, ...], days: float | None) -> None:
     """Make a token for a person and print it; it is not shown again."""
-    from matrixdp.studio.launch import add_token
+    from matrixdp.studio.launch import open_state
+    from matrixdp.studio.roles import Role
+    from matrixdp.studio.sign_in import create_token, write_roles
 
-    add_token(folder, state, name, roles, days)
+    secret, made = create_token(open_state(folder, state), name, map(Role, roles), days)
+    click.echo(f"Token {made.id} for {name} ({write_roles(made.roles)}); it is not shown again:", err=True)
+    click.echo(secret)
 
 
 @token.command("list", example="matrixdp studio token list tables/")
@@ -107,9 +107,15 @@ def new(folder: Path, state: Path | None, name: str, roles: tuple[str, ...], day
 @_state
 def list_(folder: Path, state: Path | None) -> None:
     """List all tokens by their ids, which are no secret."""
-    from matrixdp.studio.launch import show_tokens
+    from matrixdp.display import format_table
+    from matrixdp.studio.launch import open_state
+    from matrixdp.studio.sign_in import list_tokens, write_roles
 
-    show_tokens(folder, state)
+    rows = []
+    for one in list_tokens(open_state(folder, state)):
+        is_now = "valid" if one.is_valid else "revoked" if one.revoked else "expired"
+        rows.append([one.id, one.name, write_roles(one.roles), one.created[:10], (one.expires or "")[:10], is_now])
+    click.echo(format_table(["id", "name", "roles", "created", "expires", "state"], rows))
 
 
 @token.command("revoke", example="matrixdp studio token revoke tables/ 1f3a9c02")
@@ -118,6 +124,10 @@ def list_(folder: Path, state: Path | None) -> None:
 @_state
 def revoke(folder: Path, token_id: str, state: Path | None) -> None:
     """Revoke the token ID, or link-ID of a printed address; browsers that signed in with it are signed out."""
-    from matrixdp.studio.launch import end_token
+    from matrixdp.studio.launch import open_state
+    from matrixdp.studio.sign_in import revoke_token
 
-    end_token(folder, state, token_id)
+    revoked, sessions = revoke_token(open_state(folder, state), token_id)
+    ended = "no browser was signed in with it" if not sessions else f"browsers that were signed out: {sessions}"
+    what = "The printed address that signed in" if revoked.is_link else f"Token {revoked.id} of"
+    click.echo(f"{what} {revoked.name} is revoked; {ended}.")

@@ -24,6 +24,7 @@ from matrixdp.ledger.schema import (
     POSTGRES_VERSION,
     postgres_guards,
     postgres_sql,
+    postgres_upgrade,
 )
 from matrixdp.ledger.store import Store, append_first, require_version
 from matrixdp.ledger.values import Head
@@ -427,4 +428,22 @@ def _require_schema(connection: Connection, url: PostgresURL) -> None:
             f"{url} is not a matrixdp ledger: its schema {url.schema!r} holds other tables. Check the URL, or add the "
             "option schema=NAME to it."
         )
-    require_version(found[2], POSTGRES_VERSION, str(url))
+    if found[2] == POSTGRES_VERSION - 1:
+        _upgrade(connection, url)
+    else:
+        require_version(found[2], POSTGRES_VERSION, str(url))
+
+
+def _upgrade(connection: Connection, url: PostgresURL) -> None:
+    """Give a ledger of the version before the triggers and functions of today; only its owner may."""
+    try:
+        with connection.transaction():
+            connection.execute("SET LOCAL synchronous_commit = on")
+            (version,) = connection.execute(f"SELECT version FROM {url.schema}.ledger FOR UPDATE").fetchall()[0]  # noqa: S608
+            if version != POSTGRES_VERSION:  # another client may have been first
+                connection.execute(postgres_upgrade(url.schema))
+    except import_psycopg().errors.InsufficientPrivilege:
+        raise LedgerError(
+            f"{url} was made by an earlier matrixdp, and must be upgraded once, by its owner: matrixdp ledger show "
+            f"{url}. Nothing was charged."
+        ) from None

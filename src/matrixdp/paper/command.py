@@ -121,29 +121,12 @@ def reproduce(
     progress: TextIO | None = None,
     plugins: Sequence[str] = (),
 ) -> Path:
-    """Repeat the paper's experiments and write ``report.html``, figures and tables.
+    """Repeat the paper's experiments, write ``report.html``, figures and tables, and return the path of the report.
 
-    Parameters
-    ----------
-    parts : sequence of str
-        Of `PARTS`; all by default. Parts that these need are run as well.
-    trials : int
-        At least 2: an error bar needs two.
-    seed : int
-        Seed of the streams: the same seed gives the same figures.
-    out : path
-        Folder to write to. Trials that are stored there are not run again, so an interrupted run resumes.
-    processes : int
-    progress : text stream, optional
-        Where progress is written; standard error by default.
-    plugins : sequence of str
-        Modules that register mechanisms (`matrixdp.release.register_mechanism`), each of which gets a row in the tables
-        of its tasks.
-
-    Returns
-    -------
-    Path
-        Path of the report.
+    `parts` are keys of `PARTS`, all by default; what these need is run as well. An error bar needs two `trials`. The
+    same `seed` gives the same figures. Trials that are stored in the folder `out` are not run again, so an interrupted
+    run resumes. `progress` is written to standard error by default. `plugins` are modules that register mechanisms
+    (`matrixdp.release.register_mechanism`), each of which gets a row in the tables of its tasks.
 
     Privacy
     -------

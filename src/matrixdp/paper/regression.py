@@ -55,9 +55,9 @@ def records() -> Floats:
     return scale_to_unit(load_table("liver", simulate=True).take(*COLUMNS))
 
 
-def split(trial: int) -> tuple[Floats, Floats]:
-    """Training and test records of a trial, of shapes (248, 6) and (97, 6)."""
-    data = records()
+def split(trial: int, names: tuple[str, ...] = COLUMNS) -> tuple[Floats, Floats]:
+    """Training and test records of a trial, of shapes (248, m) and (97, m)."""
+    data = records()[:, [COLUMNS.index(name) for name in names]]
     order = np.random.default_rng([5, trial]).permutation(len(data))
     return data[order[:TRAIN]], data[order[TRAIN:]]
 
@@ -201,20 +201,11 @@ def ridge(moment: Floats, penalty: float) -> Floats:
     return np.asarray(np.linalg.solve(inner + penalty * np.eye(len(inner)), moment[:-1, -1]))
 
 
-_CHOSEN = [COLUMNS.index(name) for name in IMPORTANT]
-
-
-def _split(trial: int) -> tuple[Floats, Floats]:
-    """Training and test records of a trial, two columns each."""
-    train, test = split(trial)
-    return train[:, _CHOSEN], test[:, _CHOSEN]
-
-
 TWO_FEATURES = replace(
     EXPERIMENT,
     query=Identity(Bounds([0.0, 0.0], [1.0, 1.0], names=IMPORTANT), records=TRAIN),
-    records=lambda trial: _split(trial)[0],
-    score=lambda released, trial: score(released, _split(trial)[1]),
+    records=lambda trial: split(trial, IMPORTANT)[0],
+    score=lambda released, trial: score(released, split(trial, IMPORTANT)[1]),
     suffix=", two features",
 )
 
@@ -222,6 +213,8 @@ TWO_FEATURES = replace(
 def rows_projected() -> list[Row]:
     """Gaussian and JL as published, and with exact calibration."""
     return [
-        TWO_FEATURES.reference("non-private", "Non-private", lambda trial, _stream: score(*_split(trial)), VARIANTS),
+        TWO_FEATURES.reference(
+            "non-private", "Non-private", lambda trial, _stream: score(*split(trial, IMPORTANT)), VARIANTS
+        ),
         *TWO_FEATURES.common_rows("gaussian", "jl", "gaussian/exact", "jl/exact"),
     ]

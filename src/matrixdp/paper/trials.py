@@ -11,7 +11,6 @@ import hashlib
 import json
 import math
 import os
-import time
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -78,9 +77,8 @@ def part_rows(part: str) -> Mapping[str, Row]:
 @cache
 def origins(part: str) -> str:
     """The data sets of a part, with those marked that are simulated; part of a result's identity."""
-    return ", ".join(
-        f"{name} simulated" if load_table(name, simulate=True).simulated else name for name in PARTS[part].data
-    )
+    marks = {name: " simulated" * load_table(name, simulate=True).simulated for name in PARTS[part].data}
+    return ", ".join(f"{name}{mark}" for name, mark in marks.items())
 
 
 def is_simulated(*parts: str) -> bool:
@@ -122,7 +120,6 @@ class CellResult:
     cell: Cell
     values: Floats
     epsilon: float | None
-    seconds: float
 
 
 def part_cells(part: str, *, trials: int, seed: int) -> list[Cell]:
@@ -133,18 +130,14 @@ def part_cells(part: str, *, trials: int, seed: int) -> list[Cell]:
 def run_cell(cell: Cell) -> CellResult:
     """Run all trials of a cell, each from a seeded stream of its own, and check each one's guarantee."""
     row = part_rows(cell.part)[cell.row]
-    started = time.perf_counter()
     run = row.build(row.settings[cell.setting])
     label = zlib.crc32(f"{cell.part} {cell.row} {cell.setting}".encode())
     stream = Stream(seed=cell.seed).child(label)
-    values, costs = [], []
-    for trial in range(cell.trials):
-        outcome = run(trial, stream.child(trial))
+    outcomes = [run(trial, stream.child(trial)) for trial in range(cell.trials)]
+    for outcome in outcomes:
         check_guarantee(row.label, row.column, outcome.spent)
-        values.append(outcome.values)
-        if outcome.spent is not None:
-            costs.append(outcome.spent.epsilon)
-    return CellResult(cell, np.array(values), max(costs, default=None), time.perf_counter() - started)
+    costs = [outcome.spent.epsilon for outcome in outcomes if outcome.spent is not None]
+    return CellResult(cell, np.array([outcome.values for outcome in outcomes]), max(costs, default=None))
 
 
 def write_atomically(path: Path, text: str) -> None:
@@ -168,7 +161,7 @@ def load_result(cell: Cell, folder: Path) -> CellResult | None:
         values = np.array(content["values"], np.float64)
         if content["cell"] != vars(cell) or values.ndim != 2 or len(values) != cell.trials:
             return None
-        return CellResult(cell, values, content["epsilon"], float(content["seconds"]))
+        return CellResult(cell, values, content["epsilon"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

@@ -6,14 +6,12 @@ import math
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Request
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictFloat, StrictInt, StrictStr
+from pydantic import AliasPath, BaseModel, BeforeValidator, ConfigDict, Field, StrictFloat, StrictInt, StrictStr
 from starlette.responses import FileResponse, JSONResponse, Response
 
-from matrixdp.ledger import Allowance, Charge
 from matrixdp.ledger.events import event_to_json
-from matrixdp.studio.datasets import Dataset, TableColumn
-from matrixdp.studio.requests import ReleaseSpec, Status, StoredRequest, describe_options
-from matrixdp.studio.roles import Viewer
+from matrixdp.studio.datasets import TableColumn
+from matrixdp.studio.requests import ReleaseSpec, Status, describe_options
 from matrixdp.studio.security import API, CurrentStudio, CurrentViewer
 
 Options = dict[str, StrictStr | StrictInt | StrictFloat | None]
@@ -74,67 +72,57 @@ class Refusal(_Given):
     reason: str
 
 
-class Person(BaseModel):
+class _Shown(BaseModel):
+    """JSON that a client gets, made from the attributes of an object."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+
+def _at(path: str) -> Any:
+    """A field that is an attribute of an attribute."""
+    return Field(validation_alias=AliasPath(*path.split(".")))
+
+
+Text = Annotated[str, BeforeValidator(str)]
+Square = Annotated[float, BeforeValidator(lambda mu: mu**2)]
+Error = Annotated[float | None, BeforeValidator(lambda std: std if math.isfinite(std) else None)]
+
+
+class Person(_Shown):
     """Whose token it is."""
 
     name: str
-    roles: list[str]
+    roles: Annotated[list[str], BeforeValidator(lambda roles: sorted(role.value for role in roles))]
 
 
-class AllowanceState(BaseModel):
+class AllowanceState(_Shown):
     """An allowance, and what it has left."""
 
     name: str
     epsilon: float
-    epsilon_left: float
+    epsilon_left: float = _at("left.epsilon")
     returned: bool
 
-    @classmethod
-    def of(cls, allowance: Allowance) -> AllowanceState:
-        """An allowance of the ledger."""
-        return cls(**vars(allowance), epsilon_left=allowance.left.epsilon)
 
-
-class DatasetState(BaseModel):
+class DatasetState(_Shown):
     """A data set: its total, what is spent and left, its allowances and tables."""
 
     name: str
-    epsilon: float
-    delta: float
-    neighbours: str
-    unit: str
-    epsilon_spent: float
-    epsilon_left: float
-    mu_squared: float
-    mu_squared_spent: float
-    charges: int
-    unfinished: int
-    allowances: list[AllowanceState]
+    epsilon: float = _at("summary.registration.privacy.epsilon")
+    delta: float = _at("summary.registration.privacy.delta")
+    neighbours: Text = _at("summary.registration.neighbours")
+    unit: Text = _at("summary.registration.unit")
+    epsilon_spent: float = _at("summary.spent_epsilon")
+    epsilon_left: float = _at("summary.left.epsilon")
+    mu_squared: Square = _at("summary.total_mu")
+    mu_squared_spent: Square = _at("summary.spent_mu")
+    charges: int = _at("summary.counts.charges")
+    unfinished: int = _at("summary.counts.unfinished")
+    allowances: list[AllowanceState] = _at("summary.allowances")
     tables: list[str]
 
-    @classmethod
-    def of(cls, dataset: Dataset) -> DatasetState:
-        """A data set of the ledger."""
-        summary = dataset.summary
-        registration = summary.registration
-        return cls(
-            name=dataset.name,
-            epsilon=registration.privacy.epsilon,
-            delta=registration.privacy.delta,
-            neighbours=str(registration.neighbours),
-            unit=str(registration.unit),
-            epsilon_spent=summary.spent_epsilon,
-            epsilon_left=summary.left.epsilon,
-            mu_squared=summary.total_mu**2,
-            mu_squared_spent=summary.spent_mu**2,
-            charges=summary.counts.charges,
-            unfinished=summary.counts.unfinished,
-            allowances=[AllowanceState.of(allowance) for allowance in summary.allowances],
-            tables=list(dataset.tables),
-        )
 
-
-class ChargeState(BaseModel):
+class ChargeState(_Shown):
     """A charge to a data set."""
 
     entry: int
@@ -142,25 +130,20 @@ class ChargeState(BaseModel):
     actor: str | None
     purpose: str | None
     allowance: str | None
-    event: dict[str, Any]
-    description: dict[str, Any]
+    event: Annotated[dict[str, Any], BeforeValidator(event_to_json)]
+    description: Annotated[dict[str, Any], BeforeValidator(dict)]
     request: str | None
     released: bool
 
-    @classmethod
-    def of(cls, charge: Charge) -> ChargeState:
-        """A charge of the ledger."""
-        return cls(**{**vars(charge), "event": event_to_json(charge.event), "description": dict(charge.description)})
 
-
-class RequestState(BaseModel):
+class RequestState(_Shown):
     """A request for a release, and where it is on its way."""
 
     id: str
     asker: str
     dataset: str
     table: str
-    release: dict[str, Any]
+    release: Annotated[dict[str, Any], BeforeValidator(ReleaseSpec.to_mapping)] = Field(validation_alias="spec")
     purpose: str
     status: Status
     asked: str
@@ -170,11 +153,6 @@ class RequestState(BaseModel):
     progress: float | None
     message: str | None = Field(description="Why it was refused or failed; the reason of a failure is for curators.")
 
-    @classmethod
-    def of(cls, request: StoredRequest, viewer: Viewer) -> RequestState:
-        """A request, as `viewer` may see it."""
-        return cls(**vars(request), release=request.spec.to_mapping(), message=request.explain(viewer))
-
 
 class SchemaText(BaseModel):
     """The schema of a table; null if there is none yet."""
@@ -182,13 +160,13 @@ class SchemaText(BaseModel):
     toml: str | None
 
 
-class ForecastTable(BaseModel):
+class ForecastTable(_Shown):
     """Predicted standard deviations of the noise in a table of answers; null where noise would hide an answer."""
 
     title: str
     rows: list[str]
     columns: list[str]
-    std: list[list[Annotated[float | None, BeforeValidator(lambda std: std if math.isfinite(std) else None)]]]
+    std: Annotated[list[list[Error]], BeforeValidator(lambda std: std.tolist())]
     note: str
 
 
@@ -227,31 +205,31 @@ def describe_api(request: Request) -> Response:
 @router.get("/me")
 def show_person(viewer: CurrentViewer) -> Person:
     """Whose token it is."""
-    return Person(name=viewer.name, roles=sorted(role.value for role in viewer.roles))
+    return Person.model_validate(viewer)
 
 
 @router.get("/datasets")
 def list_datasets(studio: CurrentStudio) -> list[DatasetState]:
     """All data sets of the ledger."""
-    return [DatasetState.of(dataset) for dataset in studio.datasets.list_all()]
+    return [DatasetState.model_validate(dataset) for dataset in studio.datasets.list_all()]
 
 
 @router.post("/datasets", status_code=201)
 def register_dataset(body: NewDataset, viewer: CurrentViewer, studio: CurrentStudio) -> DatasetState:
     """Register a data set with its total, or add a table to one."""
-    return DatasetState.of(studio.datasets.register(viewer, **body.model_dump()))
+    return DatasetState.model_validate(studio.datasets.register(viewer, **body.model_dump()))
 
 
 @router.get("/datasets/{dataset}")
 def show_dataset(dataset: str, studio: CurrentStudio) -> DatasetState:
     """One data set."""
-    return DatasetState.of(studio.datasets.get(dataset))
+    return DatasetState.model_validate(studio.datasets.get(dataset))
 
 
 @router.get("/datasets/{dataset}/history")
 def list_charges(dataset: str, studio: CurrentStudio) -> list[ChargeState]:
     """What was charged to a data set, by whom and what for."""
-    return [ChargeState.of(charge) for charge in studio.datasets.history(dataset)]
+    return [ChargeState.model_validate(charge) for charge in studio.datasets.history(dataset)]
 
 
 @router.post("/datasets/{dataset}/allowances", status_code=201)
@@ -259,14 +237,14 @@ def set_allowance(dataset: str, body: NewAllowance, viewer: CurrentViewer, studi
     """Set an allowance apart."""
     studio.datasets.get(dataset)
     allowance = studio.datasets.allow(viewer, dataset, body.name, epsilon=body.epsilon, share=body.share)
-    return AllowanceState.of(allowance)
+    return AllowanceState.model_validate(allowance)
 
 
 @router.post("/datasets/{dataset}/allowances/{allowance}/return")
 def return_allowance(dataset: str, allowance: str, viewer: CurrentViewer, studio: CurrentStudio) -> AllowanceState:
     """Return what is left of an allowance to its data set."""
     studio.datasets.get(dataset)
-    return AllowanceState.of(studio.datasets.return_allowance(viewer, dataset, allowance))
+    return AllowanceState.model_validate(studio.datasets.return_allowance(viewer, dataset, allowance))
 
 
 @router.get("/datasets/{dataset}/tables/{table}/schema")
@@ -324,14 +302,14 @@ def forecast(body: NewForecast, studio: CurrentStudio) -> ForecastState:
         mu=spec.privacy.mu,
         epsilon_left=left.before,
         epsilon_left_after=left.after,
-        tables=[ForecastTable(**vars(table) | {"std": table.std.tolist()}) for table in found.tables],
+        tables=[ForecastTable.model_validate(table) for table in found.tables],
     )
 
 
 @router.get("/requests")
 def list_requests(viewer: CurrentViewer, studio: CurrentStudio, status: Status | None = None) -> list[RequestState]:
     """Requests, the latest first: for a curator all of them, for an analyst her own."""
-    return [RequestState.of(found, viewer) for found in studio.requests.list_all(viewer, status)]
+    return [RequestState.model_validate(found) for found in studio.requests.list_all(viewer, status)]
 
 
 @router.post("/requests", status_code=201)
@@ -339,31 +317,31 @@ def ask(body: NewRequest, viewer: CurrentViewer, studio: CurrentStudio) -> Reque
     """Ask for a release."""
     spec = ReleaseSpec.from_mapping(body.release)
     found = studio.requests.submit(viewer, body.dataset, body.table, spec, body.purpose, body.form_id)
-    return RequestState.of(found, viewer)
+    return RequestState.model_validate(found)
 
 
 @router.get("/requests/{request_id}")
 def show_request(request_id: str, viewer: CurrentViewer, studio: CurrentStudio) -> RequestState:
     """One request."""
-    return RequestState.of(studio.requests.get(viewer, request_id), viewer)
+    return RequestState.model_validate(studio.requests.get(viewer, request_id))
 
 
 @router.post("/requests/{request_id}/approve")
 def approve(request_id: str, viewer: CurrentViewer, studio: CurrentStudio) -> RequestState:
     """Approve a request; it is released in the background."""
-    return RequestState.of(studio.requests.approve(viewer, request_id), viewer)
+    return RequestState.model_validate(studio.requests.approve(viewer, request_id))
 
 
 @router.post("/requests/{request_id}/refuse")
 def refuse(request_id: str, body: Refusal, viewer: CurrentViewer, studio: CurrentStudio) -> RequestState:
     """Refuse a request."""
-    return RequestState.of(studio.requests.refuse(viewer, request_id, body.reason), viewer)
+    return RequestState.model_validate(studio.requests.refuse(viewer, request_id, body.reason))
 
 
 @router.get("/results")
-def list_results(viewer: CurrentViewer, studio: CurrentStudio) -> list[RequestState]:
+def list_results(studio: CurrentStudio) -> list[RequestState]:
     """All requests that are released, by anybody, the latest first."""
-    return [RequestState.of(found, viewer) for found in studio.results.list_all()]
+    return [RequestState.model_validate(found) for found in studio.results.list_all()]
 
 
 @router.get("/results/{request_id}")

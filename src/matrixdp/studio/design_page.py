@@ -12,9 +12,8 @@ from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 import numpy as np
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Request, Response
 from starlette.datastructures import ImmutableMultiDict
-from starlette.responses import Response
 
 from matrixdp.answers.table_forecast import compare_questions
 from matrixdp.domain.columns import Columns

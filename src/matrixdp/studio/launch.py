@@ -1,4 +1,4 @@
-"""What ``matrixdp studio`` does: checks its options, starts the server, and keeps tokens. Imports FastAPI only then."""
+"""What ``matrixdp studio`` does: checks its options and starts the server. Imports FastAPI only then."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import os
 import re
 import socket
 import webbrowser
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from getpass import getuser
@@ -21,7 +21,6 @@ from matrixdp.errors import LedgerError, MissingExtraError, ParameterError, inst
 from matrixdp.ledger import Ledger
 from matrixdp.ledger.location import Location
 from matrixdp.studio.roles import Role, Viewer
-from matrixdp.studio.sign_in import create_token, list_tokens, revoke_token, write_roles
 from matrixdp.studio.state import LOCAL_HOSTS, Settings, State
 
 _NEEDED = {"fastapi": "fastapi", "jinja2": "jinja2", "python_multipart": "python-multipart", "uvicorn": "uvicorn"}
@@ -103,34 +102,8 @@ def find_state(folder: Path, state: Path | None) -> Path:
     return state
 
 
-def add_token(folder: Path, state: Path | None, name: str, roles: Sequence[str], days: float | None) -> None:
-    """Make a token for a person and print it, for the only time."""
-    secret, token = create_token(_open_state(folder, state), name, map(Role, roles), days)
-    click.echo(f"Token {token.id} for {name} ({write_roles(token.roles)}); it is not shown again:", err=True)
-    click.echo(secret)
-
-
-def show_tokens(folder: Path, state: Path | None) -> None:
-    """Print all tokens, by their ids."""
-    from matrixdp.display import format_table
-
-    rows = []
-    for token in list_tokens(_open_state(folder, state)):
-        is_now = "valid" if token.is_valid else "revoked" if token.revoked else "expired"
-        times = [token.created[:10], (token.expires or "")[:10]]
-        rows.append([token.id, token.name, write_roles(token.roles), *times, is_now])
-    click.echo(format_table(["id", "name", "roles", "created", "expires", "state"], rows))
-
-
-def end_token(folder: Path, state: Path | None, token_id: str) -> None:
-    """Revoke a token and end its sessions."""
-    token, sessions = revoke_token(_open_state(folder, state), token_id)
-    ended = "no browser was signed in with it" if not sessions else f"browsers that were signed out: {sessions}"
-    what = "The printed address that signed in" if token.is_link else f"Token {token.id} of"
-    click.echo(f"{what} {token.name} is revoked; {ended}.")
-
-
-def _open_state(folder: Path, state: Path | None) -> State:
+def open_state(folder: Path, state: Path | None) -> State:
+    """The file with the tokens of a studio."""
     place = find_state(folder, state)
     if state is None and not folder.is_dir():
         raise ParameterError(f"FOLDER must be a folder of tables, but there is none at {folder}.")

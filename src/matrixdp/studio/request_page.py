@@ -92,12 +92,11 @@ def show_progress(
         return Response(status_code=204)
     if found.is_over or seen == Status.PENDING.value:
         return Response(headers={"HX-Refresh": "true"})
-    return render(request, "request_state.html", **_describe_state(request, found))
+    return render(request, "request_state.html", **_describe_state(found))
 
 
-def _describe_state(request: Request, found: StoredRequest) -> dict[str, Any]:
-    explained = found.explain(request.state.viewer)
-    return {"found": found, "states": STATES, "explained": explained, "seen": _name_step(found)}
+def _describe_state(found: StoredRequest) -> dict[str, Any]:
+    return {"found": found, "states": STATES, "seen": _name_step(found)}
 
 
 def _name_step(found: StoredRequest) -> str:
@@ -150,7 +149,7 @@ def _show(
         status=200 if error is None else find_status(error),
         reason=reason,
         errors=errors,
-        **_describe_state(request, found),
+        **_describe_state(found),
         **_forecast(studio, found),
     )
 

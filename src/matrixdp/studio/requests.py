@@ -197,13 +197,10 @@ class StoredRequest:
         """Whether nothing more will happen by itself."""
         return self.status in (Status.REFUSED, Status.RELEASED, Status.FAILED)
 
-    def explain(self, viewer: Viewer) -> str | None:
-        """Why it was refused or failed, as far as `viewer` may know: errors may depend on the data."""
-        if self.status is Status.REFUSED:
-            return self.reason
-        if self.status is not Status.FAILED:
-            return None
-        return self.error if viewer.is_curator else "It failed after it was charged. A curator sees why."
+    @property
+    def message(self) -> str | None:
+        """Why it was refused or failed."""
+        return {Status.REFUSED: self.reason, Status.FAILED: self.error}.get(self.status)
 
     def seen_by(self, viewer: Viewer) -> StoredRequest:
         """The request as far as `viewer` may know what became of it.
@@ -212,12 +209,13 @@ class StoredRequest:
         -------
         Whether a release fails may depend on the data, such as a missing value, and so may how far it was read by
         then; nothing is charged for it. To analysts, a request that runs or that failed without a charge is therefore
-        one that is approved, until a curator decides about it again. A failure after the charge is shown: errors of
-        the data are raised before it.
+        one that is approved, until a curator decides about it again. A failure after the charge is shown, without its
+        message: errors of the data are raised before it.
         """
-        failed = self.status is Status.FAILED and self.payment not in _PAID
-        if viewer.is_curator or not (failed or self.status is Status.RUNNING):
+        if viewer.is_curator or self.status not in (Status.RUNNING, Status.FAILED):
             return self
+        if self.status is Status.FAILED and self.payment in _PAID:
+            return replace(self, error="It failed after it was charged. A curator sees why.")
         waits = replace(self, status=Status.APPROVED, finished=None, progress=None)
         return replace(waits, error_kind=None, error=None, payment=None)
 

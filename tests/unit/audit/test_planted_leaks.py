@@ -66,6 +66,15 @@ class Array(np.ndarray):
     """An array with an attribute."""
 
 
+class Shy(str):
+    """Does not show its letters."""
+
+    __slots__ = ()
+
+    def __repr__(self):
+        return "Shy()"
+
+
 class Lazy:
     """Has a value that was computed once and stored."""
 
@@ -161,6 +170,7 @@ IN_RESULTS = {
     "a local class": local_class,
     "a read-only mapping": lambda data: types.MappingProxyType({"a": largest(data)}),
     "an error": lambda data: ValueError(largest(data)),
+    "a text that does not show itself": lambda data: Shy(largest(data)),
     "a path": lambda data: Path(f"{largest(data)}"),
     "an object that both fits change": global_object,
     "a list that contains itself": cycle,

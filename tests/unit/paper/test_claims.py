@@ -155,3 +155,4 @@ def test_modes_change_only_what_they_should():
     assert resolve(("exp1", "mvg-1"), "printed") == ("exp1", "mvg-1")
     assert resolve(("exp1", "gaussian"), "exact") == ("exp1", "gaussian")
     assert resolve(("subspace", "jl"), "fair") == ("subspace", "jl/exact")
+    assert resolve(("directions", "exp1/theorem2/i.i.d./1"), "exact") == ("directions", "exp1/exact/i.i.d./1")
