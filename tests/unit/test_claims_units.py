@@ -54,6 +54,17 @@ def test_a_total_for_persons_pays_for_no_values(name, ledger):
     assert ledger.remaining("visits") == before
 
 
+@pytest.mark.parametrize("name", ROWS)
+def test_no_data_are_read_for_a_total_of_another_unit(name, ledger):
+    """The error of too many rows would tell how many rows somebody has, for nothing."""
+    ledger.register("visits", PRIVACY, neighbours="replace", unit="person:id")
+    one = DATA.assign(id=7)
+    with pytest.raises(mdp.DataError, match="more than 2 rows"):
+        small(ROWS[name]).release(one)
+    with pytest.raises(mdp.LedgerError, match="Nothing was charged"):
+        small(ROWS[name]).release(one, ledger=ledger, dataset="visits")
+
+
 @pytest.mark.parametrize("query", [*ROWS.values(), *PERSONS.values()], ids=[*ROWS, *PERSONS])
 def test_a_total_for_values_pays_for_values_and_for_persons(query, ledger):
     """Persons whose rows are replaced include those whose values are."""
