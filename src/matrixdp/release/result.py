@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -62,10 +61,9 @@ class Guaranteed(Released):
         """What the guarantee protects: one record, one person, one edge or one node."""
         return self.design.unit
 
-    def facts(self) -> dict[str, Any]:
-        """Metadata that is stored with every release of a design."""
+    def _content(self) -> dict[str, Any]:
         replaced = {} if self.missing == "error" else {"missing": self.missing}
-        return {**super().facts(), "design": to_json_content(self.design), **replaced}
+        return {**super()._content(), "design": to_json_content(self.design), **replaced}
 
     def _guarantee(self, *more: str) -> str:
         return super()._guarantee(f"protects {self.query.protects}", *more)
@@ -243,10 +241,9 @@ class Release(MatrixRelease, Guaranteed, Answering):
             return np.asarray(np.sqrt(variances / records))
         return np.asarray(np.sqrt((np.multiply.outer(variances, variances) + covariance**2) / records))
 
-    def to_json(self) -> str:
-        """The release as JSON text; `from_json` gives it back bit by bit."""
+    def _content(self) -> dict[str, Any]:
         chosen = {"aim": self.aim, "method": self.method, "reason": self.reason} if self.reason else {}
-        return json.dumps({**self.facts(), **chosen, "matrix": self.matrix.tolist()}, allow_nan=False)
+        return {**super()._content(), **chosen, "matrix": self.matrix.tolist()}
 
     @classmethod
     def _read(cls, content: Any) -> Release:
@@ -268,7 +265,7 @@ def require_same_release(released: Guaranteed, design: Design, missing: str, acc
 
 
 def read_design(content: Any, shape: tuple[int, ...] | None = None) -> dict[str, Any]:
-    """The fields of a release of a design that `Guaranteed.facts` wrote, after a check of the design.
+    """The fields of a release of a design that `Guaranteed.to_json` wrote, after a check of the design.
 
     `shape` is that of the released matrix; it is compared first, since a check takes memory of the answer's size.
     """
