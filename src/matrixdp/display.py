@@ -364,26 +364,12 @@ def write_table(
 ) -> str:
     """Numbers with error bars as the HTML of a table, for notebooks and pages alike.
 
-    Parameters
-    ----------
-    numbers : Numbers
-    kind, caption : str
-        Classes of the table, and its caption.
-    corner : tuple of str
-        What the rows and the columns are; empty where their names say it.
-    totals : bool
-        Whether the last row and column are sums of the others.
-    align : 'columns', 'table' or ''
-        What has the same decimals, and separated thousands; by default each number has its own. `counts` have none.
-    label : function of a name
-        The name as HTML.
-    text, below : strings for each entry, optional
-        A string in place of the number, and markup below it.
-    fades : bool array of shape (rows, columns), optional
-        Whether a number fades that is within two error bars of zero; by default it does. A mean does not: zero is one
-        value among others.
-    colour : strings for each entry, optional
-        Attributes of a coloured cell, such as ``class="positive"``; a cell without them fades.
+    `kind` are classes of the table; `corner` says what the rows and the columns are where their names do not; with
+    `totals`, the last row and column are sums of the others. `align` says what has the same decimals and separated
+    thousands, the 'columns' or the 'table'; by default each number has its own. `label` gives a name as HTML. There may
+    be `text` in place of a number, and markup `below` it. A number within two error bars of zero fades, unless `fades`,
+    a bool array, excludes it, as it does means: zero is one value among others. `colour` has attributes of coloured
+    cells, such as ``class="positive"``; a cell without them fades.
     """
     height, width = numbers.value.shape
     std = np.zeros((height, width)) if numbers.std is None else np.where(np.isfinite(numbers.std), numbers.std, 0.0)

@@ -10,15 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from matrixdp.display import (
-    CERTAIN,
-    Numbers,
-    format_estimate,
-    format_number,
-    interval,
-    make_visible,
-    shorten,
-)
+from matrixdp.display import CERTAIN, Numbers, format_estimate, format_number, interval, make_visible, shorten
 from matrixdp.errors import MissingExtraError, ParameterError, install_hint
 from matrixdp.types import Floats
 
@@ -53,11 +45,9 @@ def certainty(value: Floats, std: Floats | None) -> Floats:
     >>> certainty(np.array([4.0, 1.0, 0.0]), np.array([1.0, 1.0, 1.0])).tolist()
     [1.0, 0.5, 0.12]
     """
-    if std is None:
-        return np.ones(np.shape(value))
+    bars = np.zeros(np.shape(value)) if std is None else np.asarray(std)
     with np.errstate(all="ignore"):
-        ratio = np.abs(value) / (CERTAIN * np.asarray(std))
-    return np.clip(np.where(np.asarray(std) > 0, ratio, 1.0), _PALEST, 1.0)
+        return np.clip(np.where(bars > 0, np.abs(value) / (CERTAIN * bars), 1.0), _PALEST, 1.0)
 
 
 def plot_matrix(
@@ -71,16 +61,8 @@ def plot_matrix(
 ) -> Any:
     """Heat map in which entries within two error bars of zero fade; entries without noise and unknown ones are grey.
 
-    Parameters
-    ----------
-    numbers : Numbers
-    shade : float64 array of shape (rows, columns), optional
-        What the colours show, if not the values themselves.
-    limit : float, optional
-        The largest absolute value of the colours; by default that of `shade`, apart from grey entries.
-    legend, title : str
-        The legend says what the colours mean.
-    ax : matplotlib axes, optional
+    The colours show `shade`, of the shape of the numbers, or else the values, up to `limit`, by default the largest one
+    that is not grey; the legend says what they mean.
     """
     part = numbers.cut(MOST_SIDE, MOST_SIDE)
     value, std, rows, columns = np.asarray(part.value, np.float64), part.std, part.rows, part.columns
@@ -98,7 +80,9 @@ def plot_matrix(
     painted = colours(norm(np.nan_to_num(shade)))[..., :3] * alpha + (1 - alpha)
     painted[grey] = 0.85
     ax.imshow(painted, aspect="auto")
-    _name_ticks(ax, rows, columns)
+    ax.set_xticks(np.arange(len(columns)), [clean_label(name) for name in columns], rotation=45, ha="right")
+    ax.set_yticks(np.arange(len(rows)), [clean_label(name) for name in rows])
+    ax.tick_params(length=0)
     if count <= _NUMBERS:
         _write_numbers(ax, value, std, painted)
     mapped = pyplot.cm.ScalarMappable(norm=norm, cmap=colours)
@@ -111,13 +95,7 @@ def plot_matrix(
 
 
 def plot_bars(
-    value: Floats,
-    std: Floats,
-    names: Sequence[str],
-    *,
-    title: str = "",
-    level: float = 0.95,
-    ax: Any = None,
+    value: Floats, std: Floats, names: Sequence[str], *, title: str = "", level: float = 0.95, ax: Any = None
 ) -> Any:
     """Numbers as dots, one a line, with bars that contain the number without noise with probability `level`."""
     value, std, names = np.asarray(value)[:MOST_SIDE], np.asarray(std)[:MOST_SIDE], names[:MOST_SIDE]
@@ -125,7 +103,8 @@ def plot_bars(
     low, high = interval(value, std, level)
     places = np.arange(len(names))
     ax.errorbar(value, places, xerr=np.stack([value - low, high - value]), fmt="o", color=BLUE, capsize=3)
-    _name_lines(ax, names)
+    ax.set_yticks(places, [clean_label(name) for name in names])
+    ax.set_ylim(len(names) - 0.5, -0.5)
     if np.nanmin(np.append(low, 0.0)) < 0 < np.nanmax(np.append(high, 0.0)):
         ax.axvline(0.0, color=GREY, linewidth=0.8, zorder=0)
     ax.set_title(title, loc="left")
@@ -173,17 +152,6 @@ def clean_label(name: str) -> str:
     'cost in \\$\\x07'
     """
     return make_visible(shorten(name, _LABEL_LENGTH)).replace("$", r"\$")
-
-
-def _name_lines(ax: Any, names: Sequence[str]) -> None:
-    ax.set_yticks(np.arange(len(names)), [clean_label(name) for name in names])
-    ax.set_ylim(len(names) - 0.5, -0.5)
-
-
-def _name_ticks(ax: Any, rows: Sequence[str], columns: Sequence[str]) -> None:
-    ax.set_xticks(np.arange(len(columns)), [clean_label(name) for name in columns], rotation=45, ha="right")
-    ax.set_yticks(np.arange(len(rows)), [clean_label(name) for name in rows])
-    ax.tick_params(length=0)
 
 
 def _write_numbers(ax: Any, value: Floats, std: Floats | None, painted: Floats) -> None:

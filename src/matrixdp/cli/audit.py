@@ -109,13 +109,9 @@ def _audit_schema(path: Path | None, asked: dict[str, Any], chosen: dict[str, An
 def _possible_queries(schema: Schema) -> list[str]:
     """Queries that a schema allows; those that are read off the moments of numbers or of a table are left out."""
     numbers = bool(_complete_numbers(schema))
-    allowed = {
-        name: schema.graph is not None if name in GRAPHS else numbers
-        for name in QUESTIONS
-        if name not in _SHOWN_AS_OTHERS
-    }
-    allowed["counts"] = len(_pairable(schema)) > 1
-    allowed["everything"] = schema.columns is not None
+    allowed = {name: numbers for name in QUESTIONS if name not in _SHOWN_AS_OTHERS}
+    allowed |= dict.fromkeys(GRAPHS, schema.graph is not None)
+    allowed |= {"counts": len(_pairable(schema)) > 1, "everything": schema.columns is not None}
     return [name for name, possible in allowed.items() if possible]
 
 

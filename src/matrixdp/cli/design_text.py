@@ -67,7 +67,7 @@ def draw_plot(design: Design, path: Path, features: str | None) -> None:
 def print_design(made: Plan, design: Design, left: Left, plot: Path | None, *, as_json: bool) -> None:
     """Print the predicted errors and the cost of a plain release, and the path of its picture."""
     if as_json:
-        echo_json(({} if made.choice is None else made.choice._asdict()) | _collect_facts(made, design, left))
+        echo_json(_collect_facts(made, design.distance, left) | _collect_design_facts(made, design))
         return
     if made.choice is not None:
         click.echo(f"Method: a plain release. {made.choice.reason}")
@@ -100,20 +100,31 @@ def _tabulate_epsilons(made: Plan) -> list[dict[str, float]]:
     return rows
 
 
-def _collect_facts(made: Plan, design: Design, left: Left) -> dict[str, Any]:
+def _collect_facts(made: Plan, mu: float, left: Left) -> dict[str, Any]:
+    """The facts that plain releases and fits have in common."""
+    request = made.request
+    facts: dict[str, Any] = {
+        "query": request.question,
+        **({} if made.choice is None else made.choice._asdict()),
+        "epsilon": request.epsilon,
+        "delta": request.delta,
+        "neighbours": str(made.neighbours),
+        "unit": str(made.unit),
+        "mu": mu,
+        "mu_squared": mu**2,
+    }
+    if left is not None:
+        facts["ledger"] = {"epsilon_left_before": left[0].epsilon, "epsilon_left_after": left[1].epsilon}
+    return facts
+
+
+def _collect_design_facts(made: Plan, design: Design) -> dict[str, Any]:
     std, rows, columns = predict_std(made)
     equal_rows = has_equal_rows(std)
     facts: dict[str, Any] = {
-        "query": made.request.question,
         "shape": list(design.query.shape),
-        "epsilon": design.privacy.epsilon,
-        "delta": design.privacy.delta,
-        "neighbours": str(design.neighbours),
-        "unit": str(design.unit),
         "calibration": design.calibration,
         "allocation": design.allocation.rule,
-        "mu": design.distance,
-        "mu_squared": design.distance**2,
         "directions_mu": made.learning_mu,
         "exact": design.exact,
         "gain": design.gain,
@@ -129,13 +140,7 @@ def _collect_facts(made: Plan, design: Design, left: Left) -> dict[str, Any]:
         facts["asked_alone"] = [
             {"question": one.title, "times_less_noise": one.ratio} for one in compare_questions(design)
         ]
-    return facts | _describe_left(left)
-
-
-def _describe_left(left: Left) -> dict[str, Any]:
-    if left is None:
-        return {}
-    return {"ledger": {"epsilon_left_before": left[0].epsilon, "epsilon_left_after": left[1].epsilon}}
+    return facts
 
 
 def _collect_predictions(made: Plan) -> list[dict[str, Any]]:
@@ -268,7 +273,15 @@ def print_fit(made: Plan, left: Left, *, as_json: bool) -> None:
     """Print the method and why, the guarantee, predicted errors, and the cost of an adaptive fit."""
     found, request = forecast_fit(made), made.request
     if as_json:
-        echo_json(_collect_fit_facts(made, found, left))
+        facts = {
+            "loss": name_loss(request.epsilon),
+            "records": made.records,
+            "columns": list(made.bounds.names or ()),
+            "shown": judged_by(request.question),
+            "std": {kind: read_forecast(made, found, kind).tolist() for kind in KINDS},
+            "budgets": _vary_fit(made, found),
+        }
+        echo_json(_collect_facts(made, request.privacy.mu, left) | facts)
         return
     privacy, names = request.privacy, made.bounds.names or ()
     assert made.choice is not None  # of an adaptive fit
@@ -309,25 +322,3 @@ def _vary_fit(made: Plan, found: Forecast) -> list[dict[str, float]]:
         medians = {kind: _median(read_forecast(other, errors, kind)) for kind in KINDS}
         rows.append({"epsilon": other.request.epsilon, "mu": other.request.privacy.mu, **medians})
     return rows
-
-
-def _collect_fit_facts(made: Plan, found: Forecast, left: Left) -> dict[str, Any]:
-    request = made.request
-    assert made.choice is not None  # of an adaptive fit
-    facts: dict[str, Any] = {
-        "query": request.question,
-        **made.choice._asdict(),
-        "epsilon": request.epsilon,
-        "delta": request.delta,
-        "loss": name_loss(request.epsilon),
-        "neighbours": str(made.neighbours),
-        "unit": str(made.unit),
-        "records": made.records,
-        "mu": request.privacy.mu,
-        "mu_squared": request.privacy.mu**2,
-        "columns": list(made.bounds.names or ()),
-        "shown": judged_by(request.question),
-        "std": {kind: read_forecast(made, found, kind).tolist() for kind in KINDS},
-        "budgets": _vary_fit(made, found),
-    }
-    return facts | _describe_left(left)

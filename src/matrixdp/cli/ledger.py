@@ -12,16 +12,8 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import click
 
+from matrixdp.cli import options as flags
 from matrixdp.cli.exits import ExitCode
-from matrixdp.cli.options import (
-    LEDGER,
-    author_options,
-    combine_options,
-    delta_option,
-    epsilon_option,
-    json_option,
-    name_option,
-)
 from matrixdp.cli.output import Group, echo_json, echo_table, output_after_work
 from matrixdp.errors import LedgerError, ParameterError
 from matrixdp.release.options import NEIGHBOURS
@@ -71,15 +63,15 @@ def ledger() -> None:
     """Keep the total of what is spent on each data set."""
 
 
-_path = click.argument("path", metavar="LEDGER", type=LEDGER)
-_file = click.argument("file", metavar="FILE", type=LEDGER)
-_dataset = name_option("--dataset", required=True, help="Name of the data set.")
-_allowance = name_option("--allowance", required=True, help="Name of the allowance: a person, a team, a project.")
+_path = click.argument("path", metavar="LEDGER", type=flags.LEDGER)
+_file = click.argument("file", metavar="FILE", type=flags.LEDGER)
+_dataset = flags.name_option("--dataset", required=True, help="Name of the data set.")
+_allowance = flags.name_option("--allowance", required=True, help="Name of the allowance: a person, a team, a project.")
 _registration = (
     _path,
     _dataset,
-    epsilon_option,
-    delta_option,
+    flags.epsilon_option,
+    flags.delta_option,
     click.option(
         "--neighbours",
         type=click.Choice(NEIGHBOURS),
@@ -92,7 +84,7 @@ _registration = (
         type=click.Choice(("record", "person", "edge", "node")),
         help="What all releases protect: one record (row), one person, one edge or one node. [default: record]",
     ),
-    name_option("--person", metavar="COLUMN", help="Protect persons: the column that says whose each row is."),
+    flags.name_option("--person", metavar="COLUMN", help="Protect persons: the column that says whose each row is."),
 )
 
 
@@ -111,7 +103,7 @@ def _command(name: str, *parameters: Any, example: str) -> Callable[[Callable[..
                     click.echo(message)
                 _print_ledger(path, as_json=as_json)
 
-        options = combine_options(*parameters, author_options, json_option)
+        options = flags.combine_options(*parameters, flags.author_options, flags.json_option)
         made: click.Command = ledger.command(name, example=example)(options(run))
         return made
 
@@ -160,7 +152,7 @@ def _register(
 
 @ledger.command("show", example="matrixdp ledger show clinic.db")
 @_path
-@json_option
+@flags.json_option
 def show(path: Location, as_json: bool) -> None:
     """Show the total budgets in a LEDGER and what is left."""
     _print_ledger(path, as_json=as_json)
@@ -235,8 +227,8 @@ def _collect_facts(summary: Summary) -> dict[str, Any]:
 
 @ledger.command("history", example="matrixdp ledger history clinic.db --dataset clinic")
 @_path
-@name_option("--dataset", help="Show only the charges to this data set.")
-@json_option
+@flags.name_option("--dataset", help="Show only the charges to this data set.")
+@flags.json_option
 def history(path: Location, dataset: str | None, as_json: bool) -> None:
     """Show the charges in a LEDGER, and which were released."""
     from matrixdp.ledger.events import event_to_json
@@ -273,7 +265,7 @@ def history(path: Location, dataset: str | None, as_json: bool) -> None:
     "--anchor", metavar="ENTRY:HASH", help="An anchor that an earlier verify printed; it must still be in the ledger."
 )
 @click.option("--resume", is_flag=True, help="Check only the entries after the anchor.")
-@json_option
+@flags.json_option
 def verify(path: Location, anchor: str | None, resume: bool, as_json: bool) -> None:
     """Check every entry, every total and the hash chain of a LEDGER."""
     from matrixdp.ledger.anchors import parse_anchor
@@ -301,7 +293,7 @@ def verify(path: Location, anchor: str | None, resume: bool, as_json: bool) -> N
 @ledger.command("backup", example="matrixdp ledger backup clinic.db clinic-2031-02-07.db")
 @_path
 @_file
-@json_option
+@flags.json_option
 def backup(path: Location, file: Location, as_json: bool) -> None:
     """Copy a LEDGER, which may be in use, to a new FILE."""
     with open_ledger(path) as ledger:
@@ -325,7 +317,7 @@ def restore(path: Location, file: Location, **author: Any) -> None:
     Ledger.restore(file, path, **author).close()
 
 
-_spent = combine_options(
+_spent = flags.combine_options(
     click.option(
         "--spent", type=float, metavar="EPSILON", help="Epsilon that was spent, at the data set's delta; or 0."
     ),
@@ -356,8 +348,8 @@ def moved(path: Location, **author: Any) -> None:
 
 @_command(
     "copy",
-    click.argument("source", metavar="FROM", type=LEDGER),
-    click.argument("path", metavar="TO", type=LEDGER),
+    click.argument("source", metavar="FROM", type=flags.LEDGER),
+    click.argument("path", metavar="TO", type=flags.LEDGER),
     example="matrixdp ledger copy clinic.db postgresql://ann@db.example.org/privacy",
 )
 def copy(path: Location, source: Location, **author: Any) -> str:
@@ -389,10 +381,10 @@ def roles(path: Location) -> None:
 @ledger.command("whatif", example="matrixdp ledger whatif clinic.db --dataset clinic --epsilon 1 --delta 1e-6")
 @_path
 @_dataset
-@name_option("--allowance", help="The allowance that would pay. [default: what is not allotted]")
-@epsilon_option
-@delta_option
-@json_option
+@flags.name_option("--allowance", help="The allowance that would pay. [default: what is not allotted]")
+@flags.epsilon_option
+@flags.delta_option
+@flags.json_option
 def whatif(path: Location, dataset: str, allowance: str | None, epsilon: float, delta: float, as_json: bool) -> None:
     """Show what would be left after a release. Nothing is charged."""
     from matrixdp.ledger import Gaussian
@@ -415,7 +407,7 @@ def whatif(path: Location, dataset: str, allowance: str | None, epsilon: float, 
     echo_table([allowance or dataset, f"epsilon left at delta {before.delta:g}", "mu left"], rows)
 
 
-_size = combine_options(
+_size = flags.combine_options(
     click.option("--epsilon", type=float, help="Its size: all charges to it together, at the data set's delta."),
     click.option("--share", metavar="NUMBER", help="Its size as a share of the total, such as 0.25 or 1/3."),
 )
@@ -444,11 +436,7 @@ def allow(
 
 
 @_command(
-    "return",
-    _path,
-    _dataset,
-    _allowance,
-    example="matrixdp ledger return clinic.db --dataset clinic --allowance ann",
+    "return", _path, _dataset, _allowance, example="matrixdp ledger return clinic.db --dataset clinic --allowance ann"
 )
 def return_allowance(path: Location, dataset: str, allowance: str, **author: Any) -> None:
     """Return what is left of an allowance to its data set. Nothing can be charged to it afterwards."""
@@ -461,9 +449,9 @@ def return_allowance(path: Location, dataset: str, allowance: str, **author: Any
     example="matrixdp ledger plan clinic.db --dataset clinic --every night --for 90\n"
     "matrixdp ledger plan --epsilon 4 --delta 1e-6 --every week --for '1 year'",
 )
-@click.argument("path", metavar="[LEDGER]", type=LEDGER, required=False)
-@name_option("--dataset", help="Divide what this data set has left.")
-@name_option("--allowance", help="Divide what this allowance of the data set has left.")
+@click.argument("path", metavar="[LEDGER]", type=flags.LEDGER, required=False)
+@flags.name_option("--dataset", help="Divide what this data set has left.")
+@flags.name_option("--allowance", help="Divide what this allowance of the data set has left.")
 @click.option("--epsilon", type=float, help="Without a LEDGER: the total privacy loss.")
 @click.option("--delta", type=float, help="Without a LEDGER: the delta of the total.")
 @click.option(
@@ -479,7 +467,7 @@ def return_allowance(path: Location, dataset: str, allowance: str, **author: Any
     required=True,
     help="The number of releases, or the time in which they are made, such as '90 days' or '1 year'.",
 )
-@json_option
+@flags.json_option
 def plan(
     path: Location | None,
     dataset: str | None,

@@ -8,12 +8,11 @@ import click
 
 from matrixdp.cli.answer import answer
 from matrixdp.cli.audit import audit
-from matrixdp.cli.design import design
 from matrixdp.cli.exits import run_safely
 from matrixdp.cli.extras import bench, completion, demo, reproduce
 from matrixdp.cli.ledger import ledger
 from matrixdp.cli.output import Group
-from matrixdp.cli.release import release
+from matrixdp.cli.release import design, release
 from matrixdp.cli.schema import schema
 from matrixdp.cli.studio import studio
 from matrixdp.version import __version__

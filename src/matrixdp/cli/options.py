@@ -14,6 +14,7 @@ from matrixdp.release.options import name_option as name_field
 F = TypeVar("F", bound=Callable[..., Any])
 
 PATH = click.Path(path_type=Path)
+_REQUESTED = {name_field(name) for name in OPTION}
 
 
 class LedgerType(click.Path):
@@ -46,9 +47,8 @@ def combine_options(*options: Callable[[F], F]) -> Callable[[F], F]:
 
 def split_request(values: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """The values that `Request.parse` takes, and the other values."""
-    names = {name_field(name) for name in OPTION}
-    asked = {name: value for name, value in values.items() if name in names}
-    return asked, {name: value for name, value in values.items() if name not in names}
+    asked = {name: value for name, value in values.items() if name in _REQUESTED}
+    return asked, {name: value for name, value in values.items() if name not in _REQUESTED}
 
 
 def _parse_delimiter(_context: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:

@@ -1,4 +1,4 @@
-"""``matrixdp release``: a private matrix from a table. Plans, runs, writes a folder, and prints what was released."""
+"""``matrixdp design`` shows how accurate a release would be; ``matrixdp release`` makes it from a table."""
 
 from __future__ import annotations
 
@@ -17,19 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from matrixdp.cli import options as flags
 from matrixdp.cli.exits import DeferredInterrupts
-from matrixdp.cli.ledger import open_ledger, require_dataset
-from matrixdp.cli.options import (
-    PATH,
-    author_options,
-    delimiter_option,
-    design_options,
-    json_option,
-    ledger_options,
-    method_options,
-    request_option,
-    split_request,
-)
+from matrixdp.cli.ledger import open_ledger, preview_ledger, require_dataset
 from matrixdp.cli.output import Command, output_after_work, show_progress, warn_about_delta
 from matrixdp.errors import LedgerError, ParameterError
 
@@ -44,13 +34,49 @@ _MAX_STORED = 10**6  # entries of a release that the ledger stores, so that it c
 
 @click.command(
     cls=Command,
+    example="matrixdp design --schema schema.toml --query correlation --records 10000 --epsilon 1 --delta 1e-6",
+)
+@flags.design_options
+@flags.method_options
+@click.option(
+    "--plot", type=flags.PATH, help="Draw the noise ellipse of two features and all standard deviations, as SVG."
+)
+@click.option("--features", metavar="NAME,NAME", help="The two features of the ellipse. [default: the first two]")
+@flags.ledger_options("Show what would be left in this ledger.", "would pay")
+@flags.json_option
+def design(schema: Path, plot: Path | None, features: str | None, as_json: bool, **options: Any) -> None:
+    """Show how accurate a release would be and what it would cost. Reads no data."""
+    from matrixdp.cli.design_text import draw_plot, print_design, print_fit
+    from matrixdp.domain.schema_file import read_schema
+    from matrixdp.release.plan import plan, refuse_extremes
+    from matrixdp.release.request import Request
+
+    asked, payment = flags.split_request(options)
+    made = plan(Request.parse(read_schema(schema), asked))
+    if made.adaptive and (plot is not None or features is not None):
+        raise ParameterError("--plot and --features show the noise of a plain release: add --method plain.")
+    warn_about_delta(made.request.privacy, made.records)
+    left = None
+    if payment["ledger"] is not None:
+        left = preview_ledger(payment["ledger"], require_dataset(payment["dataset"]), made, payment["allowance"])
+    if made.design is None:
+        print_fit(made, left, as_json=as_json)
+        return
+    with refuse_extremes():
+        if plot is not None:
+            draw_plot(made.design, plot, features)
+        print_design(made, made.design, left, plot, as_json=as_json)
+
+
+@click.command(
+    cls=Command,
     example="matrixdp release clinic.parquet --schema schema.toml --query covariance --epsilon 1 --delta 1e-6 \\\n"
     "  --ledger clinic.db --dataset clinic --out out/",
 )
 @click.argument("data", type=click.Path(), nargs=-1, required=True)
-@design_options
-@method_options
-@ledger_options("The ledger that the release is charged to.", "pays")
+@flags.design_options
+@flags.method_options
+@flags.ledger_options("The ledger that the release is charged to.", "pays")
 @click.option(
     "--ledger-timeout",
     type=click.FloatRange(min=0),
@@ -58,10 +84,10 @@ _MAX_STORED = 10**6  # entries of a release that the ledger stores, so that it c
     show_default=True,
     help="Seconds to wait while another process uses the ledger.",
 )
-@author_options
+@flags.author_options
 @click.option(
     "--anchor-to",
-    type=PATH,
+    type=flags.PATH,
     help="File to which the number and hash of the charge are appended, so that a roll-back of the ledger shows.",
 )
 @click.option(
@@ -70,7 +96,7 @@ _MAX_STORED = 10**6  # entries of a release that the ledger stores, so that it c
     help="Command to run after the charge, with its number and hash (ENTRY:HASH) as last argument.",
 )
 @click.option("--no-ledger", is_flag=True, help="Release without a ledger. The report warns that no total is kept.")
-@request_option("id")
+@flags.request_option("id")
 @click.option(
     "--wait",
     type=click.FloatRange(min=0),
@@ -78,16 +104,16 @@ _MAX_STORED = 10**6  # entries of a release that the ledger stores, so that it c
     show_default=True,
     help="Seconds to wait for another process that releases the same --request.",
 )
-@click.option("--out", type=PATH, required=True, help="Folder for the release. It appears when it is complete.")
+@click.option("--out", type=flags.PATH, required=True, help="Folder for the release. It appears when it is complete.")
 @click.option("--force", is_flag=True, help="Replace an existing folder.")
-@request_option("missing")
+@flags.request_option("missing")
 @click.option(
     "--workers",
     metavar="NUMBER|ADDRESS",
     help="Number of threads, or the scheduler of a Dask cluster (tcp://host:8786). [default: one thread per core]",
 )
-@delimiter_option
-@json_option
+@flags.delimiter_option
+@flags.json_option
 def release(
     data: tuple[str, ...],
     schema: Path,
@@ -114,7 +140,7 @@ def release(
     from matrixdp.release.run import count_units
     from matrixdp.report.release_folder import write_release
 
-    asked, payment = split_request(options)
+    asked, payment = flags.split_request(options)
     found = read_schema(schema)
     source = open_files(data, delimiter=delimiter, rules=found.rules)
     source.check_output(out)

@@ -51,11 +51,7 @@ _state = click.option("--state", type=PATH, help="Folder for the studio's own fi
 @_state
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
-    "--port",
-    type=click.IntRange(0, 65535),
-    default=8765,
-    show_default=True,
-    help="Port; 0 takes a free one.",
+    "--port", type=click.IntRange(0, 65535), default=8765, show_default=True, help="Port; 0 takes a free one."
 )
 @click.option(
     "--origin",

@@ -210,12 +210,11 @@ class AdaptiveRelease(SavedRelease, Answering):
         bars = sampling_bars(self.moment)
         return {"means": bars.mean_std, "covariance": bars.covariance_std, "correlation": bars.correlation_std}[kind]
 
-    def to_json(self) -> str:
-        """The release as JSON text; `from_json` gives it back bit by bit."""
+    def _content(self) -> dict[str, Any]:
         moment = self.moment
         rows = None if moment.person is None else moment.person.rows
         content = {
-            **self.facts(),
+            **super()._content(),
             "aim": self.aim,
             "method": self.method,
             "reason": self.reason,
@@ -225,7 +224,7 @@ class AdaptiveRelease(SavedRelease, Answering):
             "settings": moment.aim,
             **{name: to_json_content(getattr(moment, name)) for name in _PARTS},
         }
-        return json.dumps({**content, "digest": digest_content(content)}, allow_nan=False)
+        return {**content, "digest": digest_content(content)}
 
     @classmethod
     def _read(cls, content: Any) -> AdaptiveRelease:

@@ -103,11 +103,11 @@ class Released(_Guaranteed):
         return ", ".join([*parts, *(mark for mark, _ in self._caveats)])
 
     def to_json(self) -> str:
-        """The release as JSON text."""
-        raise NotImplementedError
+        """The release as JSON text, from which every bit can be restored."""
+        return json.dumps(self._content(), allow_nan=False)
 
-    def facts(self) -> dict[str, Any]:
-        """Metadata that is stored with every release."""
+    def _content(self) -> dict[str, Any]:
+        """What the JSON text holds: metadata first, which every release has."""
         return {
             "format": self.FORMAT,
             "version": self.version,

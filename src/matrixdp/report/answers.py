@@ -234,16 +234,9 @@ def make_answers(
 ) -> tuple[Answer, ...]:
     """The tables that a report of this kind shows; post-processing.
 
-    Parameters
-    ----------
-    release : Release, AdaptiveRelease or TableForecast
-        Of moments. The error bars of a forecast are a prediction for the data that it describes.
-    kind : 'means', 'table', 'everything', 'covariance', 'correlation', 'components' or 'regression'
-        Reports on 'table' and 'everything' are of the moments of a table.
-    target, on
-        The number that a regression explains, and the columns that explain it.
-    groups : bool
-        Whether to include the tables of single groups; the one that describes all groups is always there.
+    Reports on 'table' and 'everything' are of the moments of a table, of which `release` may be a forecast; its error
+    bars are a prediction. `target` and `on` are the columns of a regression. Without `groups`, the tables of single
+    groups are left out; the one that describes all groups is always there.
     """
     if kind == "components":
         title = "Principal components of the standardised numbers"

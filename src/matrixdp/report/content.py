@@ -30,31 +30,13 @@ _TITLES = {"everything": "summary of a table", "components": "principal componen
 class ReportContent:
     """A matrix to show, with its error bars, its names and its origin. Made by `make_content`.
 
-    Attributes
-    ----------
-    title : str
-        What is shown, such as "covariance".
-    matrix, std : float64 arrays of shape (rows, columns)
-        The standard deviation of the noise in each entry is None if it is unknown.
-    rows, columns : tuples of str
-    scale : float64 array, broadcastable to the shape
-        Largest absolute value that each entry can have; pictures show entries relative to it.
-    release : Release, MechanismRelease or AdaptiveRelease
-    mechanism : MechanismFacts
-    kind : one of KINDS
-    mean : Estimate, optional
-        Means of the features, where they follow from the release.
-    ledger : LedgerSummary, optional
-    notes, units : tuples of str
-        Sentences on how the noise was generated, and on what the numbers of a column count.
-    dates : tuple of DateRule
-        Columns whose means are shown as dates or times.
-    answers : tuple of Answer
-        What else follows from the release. For most kinds they are shown in place of the matrix.
-    table, written : str
-        What the table is called that was asked, and when the report was written; empty if that is unknown.
-    variables : tuple of str
-        What the rows and the columns of a table of counts are; empty if that is unknown.
+    The title says what is shown, such as "covariance". `matrix` and `std` have shape (rows, columns); the standard
+    deviations of the noise are None if they are unknown. Pictures show entries relative to `scale`, the largest
+    absolute value that each can have. `mean` has means of the features where they follow from the release, and
+    `answers` what else does; for most kinds these are shown in place of the matrix. `notes` say how the noise was
+    generated, and `units` what the numbers of a column count; the means of `dates` are shown as dates or times.
+    `table`, the time when the report was `written`, and the `variables` of the rows and columns of counts are empty if
+    they are unknown.
     """
 
     title: str
@@ -141,22 +123,11 @@ def make_content(
     target: str | None = None,
     on: Sequence[str] | None = None,
 ) -> ReportContent:
-    """The release, or the covariance or correlation that follows from released moments, ready to be shown.
+    """The release, or what follows from released moments, ready to be shown; `kind` is one of `KINDS`.
 
-    Parameters
-    ----------
-    release : Release, MechanismRelease or AdaptiveRelease
-    kind : 'matrix', 'covariance', 'correlation', 'means', 'table', 'everything', 'components' or 'regression'
-        Covariances and correlations are for a `Release` of moments or an `AdaptiveRelease`, 'table' and 'everything'
-        for the moments of a table, and the others for either.
-    ledger : LedgerSummary, optional
-        If the release was charged to a ledger.
-    notes : tuple of str, optional
-        Further sentences on how the noise was generated.
-    target : str, optional
-        The number that a regression explains.
-    on : sequence of str, optional
-        The columns that explain it; by default all others.
+    Covariances and correlations are for a `Release` of moments or an `AdaptiveRelease`, 'table' and 'everything' for
+    the moments of a table, 'matrix' for all but fits, and the others for the moments of a table or a fit. `notes` are
+    further sentences on how the noise was generated; `target` and `on` are the columns of a regression.
 
     Privacy
     -------

@@ -44,7 +44,7 @@ def list_findings(content: ReportContent) -> list[str]:
             return describe_counts(content.matrix, content.std, names, word, content.variables)
         if (averages := average_columns(content)) is not None:
             return _say_averages(content, averages)
-        means = [] if content.mean is None else _say_all_means(content.mean, content)
+        means = [] if content.mean is None else _read_means(content.mean, content)
         return means + _describe_entries(content)
 
 
@@ -114,15 +114,7 @@ def describe_counts(
 ) -> list[str]:
     """The largest count, and how many cells may be empty.
 
-    Parameters
-    ----------
-    value, std : float64 arrays of shape (rows, columns)
-    names : tuple of two sequences of str
-        Of the rows and of the columns.
-    word : str
-        What is counted, such as "records".
-    variables : tuple of two str
-        What the rows and the columns are.
+    `names` are those of the rows and of the columns, `variables` what these are, and `word` what is counted.
     """
     found = []
     if largest := _find_largest(value, std, counts=True):
@@ -141,11 +133,6 @@ def say_means(value: Floats, std: Floats, widths: Sequence[float]) -> list[str]:
     if len(value) == 1:
         return [f"The error bar of the mean is {size} of the range between its bounds."]
     return [f"The error bars of the {len(value):,} means are {size} of the ranges between their bounds."]
-
-
-def _say_all_means(means: Estimate, content: ReportContent) -> list[str]:
-    widths = [one.upper - one.lower for one in content.numbers]
-    return say_means(means.value[:, 0], means.std[:, 0], widths)
 
 
 def _say_averages(content: ReportContent, averages: Estimate) -> list[str]:
@@ -225,9 +212,7 @@ def _read_answers(content: ReportContent) -> list[str]:
     """One finding from each kind of answer, the most telling ones first."""
     whole = {answer.name: answer for answer in reversed(content.answers) if not answer.group}
     found = [reader(whole[name], content) for name, reader in _READERS.items() if name in whole]
-    if len(found) == 1:
-        return found[0]
-    return [sentences[0] for sentences in found if sentences]
+    return found[0] if len(found) == 1 else [sentences[0] for sentences in found if sentences]
 
 
 def _read_correlation(answer: Answer, _content: ReportContent) -> list[str]:
@@ -246,8 +231,8 @@ def _read_table(answer: Answer, content: ReportContent) -> list[str]:
     return describe_counts(value, std, levels, content.mechanism.query.count_word, (one, other))
 
 
-def _read_means(answer: Answer, content: ReportContent) -> list[str]:
-    return _say_all_means(answer.estimate, content)
+def _read_means(means: Estimate, content: ReportContent) -> list[str]:
+    return say_means(means.value[:, 0], means.std[:, 0], [one.upper - one.lower for one in content.numbers])
 
 
 def _read_levels(answer: Answer, _content: ReportContent) -> list[str]:
@@ -324,6 +309,6 @@ _READERS: dict[str, Callable[[Answer, ReportContent], list[str]]] = {
     "groups": _read_groups,
     "correlation": _read_correlation,
     "table": _read_table,
-    "means": _read_means,
+    "means": lambda answer, content: _read_means(answer.estimate, content),
     "levels": _read_levels,
 }

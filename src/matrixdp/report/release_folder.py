@@ -33,19 +33,10 @@ _MOST_FILES = 3  # that a report names
 
 @dataclass(frozen=True, eq=False)
 class ReleaseFolder:
-    """A release that was written.
+    """A release that was written: the outcome, the names of its files, and the account after it.
 
-    Attributes
-    ----------
-    outcome : Outcome
-    files : tuple of str
-        Names of its files.
-    ledger : LedgerSummary or None
-        The account after the release.
-    content : ReportContent or None
-        What the report shows; None for a noisy data set in files.
-    problem : str
-        Why the page of a data set, which is complete, could not be written; empty if it was.
+    `content` is what the report shows, None for a noisy data set in files; `problem` says why the page of a data set,
+    which is complete, could not be written.
     """
 
     outcome: Outcome
@@ -66,21 +57,10 @@ def write_release(
     progress: Callable[[int], object] | None = None,
     ready: Callable[[], object] | None = None,
 ) -> ReleaseFolder:
-    """Release a plan from files, and write the folder `out`, which appears when it is complete.
+    """Release a plan from files, and write the new or empty folder `out`, which appears when it is complete.
 
-    Parameters
-    ----------
-    plan : Plan
-    source : Files
-    out : path
-        A new or empty folder.
-    account, force, workers, progress, ready
-        As for `matrixdp.release.run.run`.
-
-    Raises
-    ------
-    ChargedError
-        For any error after the charge; it says what was spent, and how to get the release.
+    Further parameters are as for `matrixdp.release.run.run`. Any error after the charge is a `ChargedError`; it says
+    what was spent, and how to get the release.
 
     Privacy
     -------
@@ -158,29 +138,22 @@ def _name_origin(source: Files, account: Account | None) -> tuple[str, str]:
 
 def _add_dates(content: ReportContent, plan: Plan) -> ReportContent:
     """The content with a sentence for each column of dates or times, and its mean as a date where it was released."""
-    names = content.mechanism.query.read_names
-    means = dict(_find_means(content))
-    dates, found = [], []
-    for rule in plan.request.schema.rules.dates:
-        if rule.name in names:
-            shown = show_date(rule, *means.get(rule.name, (float("nan"), 0.0)))
-            ending = f"; its mean is {shown}" if shown else ""
-            found.append(f"{rule.name}: a {rule.kind}, shown in {rule.meaning}{ending}.")
-            dates.append(rule)
-    return replace(content, units=tuple(found), dates=tuple(dates))
-
-
-def _find_means(content: ReportContent) -> Iterator[tuple[str, tuple[float, float]]]:
-    """Means of all records with their standard deviations, by name."""
-    for answer in content.answers:
-        estimate = answer.estimate
-        if answer.name == "means" and not answer.group:
-            place = estimate.columns.index("mean")
-            for name, value, std in zip(estimate.rows, estimate.value[:, place], estimate.std[:, place], strict=True):
-                yield name, (float(value), float(std))
-    if (mean := content.mean) is not None:
-        for name, value, std in zip(content.feature_names, mean.value[:, 0], mean.std[:, 0], strict=True):
-            yield name, (float(value), float(std))
+    estimates = [one.estimate.column("mean") for one in content.answers if one.name == "means" and not one.group]
+    if content.mean is not None:
+        estimates.append(replace(content.mean, rows=content.feature_names))
+    means = {
+        name: pair
+        for one in estimates
+        for name, *pair in zip(one.rows, one.value[:, 0].tolist(), one.std[:, 0].tolist(), strict=True)
+    }
+    read = content.mechanism.query.read_names
+    dates = [rule for rule in plan.request.schema.rules.dates if rule.name in read]
+    units = []
+    for rule in dates:
+        shown = show_date(rule, *means.get(rule.name, (float("nan"), 0.0)))
+        ending = f"; its mean is {shown}" if shown else ""
+        units.append(f"{rule.name}: a {rule.kind}, shown in {rule.meaning}{ending}.")
+    return replace(content, units=tuple(units), dates=tuple(dates))
 
 
 def _write_page(source: Files, outcome: Outcome, ledger: LedgerSummary | None) -> ReleaseFolder:
@@ -190,14 +163,13 @@ def _write_page(source: Files, outcome: Outcome, ledger: LedgerSummary | None) -
     account = None if ledger is None else ledger.dataset
     table, written = _name_origin(source, None)
     page = render_dataset(released, ledger=ledger, table=account or table, written=written)
-    files = (*released.files, DATASET_PAGE, MANIFEST)
+    problem = ""
     try:
         (released.path / DATASET_PAGE).write_text(page, encoding="utf-8")
     except OSError as error:
         reason = error.strerror or type(error).__name__
         problem = f"the data set is complete; {DATASET_PAGE} cannot be written: {reason}."
-        return ReleaseFolder(outcome, files, ledger, problem=problem)
-    return ReleaseFolder(outcome, files, ledger)
+    return ReleaseFolder(outcome, (*released.files, DATASET_PAGE, MANIFEST), ledger, problem=problem)
 
 
 def _summarise(account: Account | None, left: float, *, charged: bool) -> LedgerSummary | None:
