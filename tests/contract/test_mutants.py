@@ -20,7 +20,8 @@ def test_a_mutation_applies(mutation):
     source = (ROOT / SOURCE / mutation.file).read_text(encoding="utf-8")
     assert source.count(mutation.text) == 1
     mutated = source.replace(mutation.text, mutation.into)
-    assert ast.dump(ast.parse(mutated)) != ast.dump(ast.parse(source))  # valid, and not in a comment only
+    if mutation.file.endswith(".py"):
+        assert ast.dump(ast.parse(mutated)) != ast.dump(ast.parse(source))  # valid, and not in a comment only
     assert mutation.claim.endswith(".")
 
 

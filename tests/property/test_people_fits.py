@@ -95,10 +95,10 @@ def two_at_most(self, counts, unit):
     return np.minimum(unit, 2 * unit // counts)
 
 
-def in_each_block(self, block):
+def in_each_block(self, hashes):
     """How many rows a person has in this block alone."""
-    _, where, counts = np.unique(block.ids, return_inverse=True, return_counts=True)
-    return block.data, counts[where]
+    _, where, counts = np.unique(hashes, return_inverse=True, return_counts=True)
+    return counts[where]
 
 
 def counts_of_records(records, neighbours, person=None):
@@ -118,7 +118,7 @@ COUNT_QUERY, BALL_QUERY = measure.count_query, measure.ball_query
 BROKEN = {
     "a person counts twice": (mdp.Person, "weights", two_at_most, ONCE),
     "rows are not limited": (mdp.Person, "weights", every_row, ROWS),
-    "a person counts in every block": (People, "split", in_each_block, ONCE),
+    "a person counts in every block": (People, "find", in_each_block, ONCE),
     "counts have the noise of one row": (measure, "count_query", counts_of_records, ROWS),
     "moments have the noise of one row": (measure, "ball_query", with_a_public_number, ROWS),
 }

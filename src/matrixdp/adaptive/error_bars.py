@@ -19,7 +19,6 @@ import numpy as np
 from matrixdp.adaptive.measure import SimulatedRecords
 from matrixdp.adaptive.simulation import (
     FAMILIES,
-    FitOptions,
     SimulatedErrors,
     Statistics,
     find_eigenvalues,
@@ -73,14 +72,9 @@ class MomentErrors:
     @classmethod
     def in_units(cls, errors: Statistics, half: Floats) -> MomentErrors:
         """From errors of the statistics of `read_off`, for bounds with these halfwidths."""
-        units = np.multiply.outer(half, half)
-        return cls(
-            half * errors["mean"],
-            units * errors["second_moment"],
-            units * errors["covariance"],
-            errors["correlation"],
-            errors["eigenvalue"],
-        )
+        pairs = np.multiply.outer(half, half)
+        units: Statistics = {"mean": half, "second_moment": pairs, "covariance": pairs}
+        return cls(**{f"{name}_std": units.get(name, np.ones(())) * error for name, error in errors.items()})
 
 
 def error_bars(moment: PrivateMoment, *, sampling: bool = False) -> MomentErrors:
@@ -186,13 +180,13 @@ def _largest_families(errors: Floats) -> Floats:
 
 def _simulate(moment: PrivateMoment) -> list[SimulatedErrors]:
     """Errors of the fit for each family, as it is and with its mean and variances raised."""
-    fitted, options, seed = moment.fitted, FitOptions.of(moment), public_seed(moment.fitted)
+    fitted, seed = moment.fitted, public_seed(moment.fitted)
     wanted = np.diagonal(likeliest(fitted))
     found: list[SimulatedErrors] = []
     for family in FAMILIES:
         mean, covariance = fitted.mean, likeliest(fitted)
         for _ in range(1 + _RAISED):
-            one = simulate_errors(family, mean, covariance, options, seed + len(found), _REPETITIONS)
+            one = simulate_errors(family, mean, covariance, moment, seed + len(found), _REPETITIONS)
             mean = _raise_mean(mean, fitted.mean, one.mean)
             covariance = _raise_variances(covariance, wanted, one.variances)
             found.append(one)
@@ -292,7 +286,7 @@ def _short_of_corners(moment: PrivateMoment) -> tuple[Floats, Floats]:
     number = simulated_number(moment.records, d)
     rng = np.random.default_rng(seed)
     corners = SimulatedRecords.of(rng.choice([-1.0, 1.0], (number, d)))
-    fits = [fit_simulated(corners, FitOptions.of(moment), rng) for _ in range(_REPETITIONS)]
+    fits = [fit_simulated(corners, moment, rng) for _ in range(_REPETITIONS)]
     noise = 2 * float(np.linalg.norm(np.diagonal(fitted.std)))
     squares = min(float(np.trace(fit.second)) for fit in fits)
     variances = min(float(np.trace(likeliest(fit))) for fit in fits)

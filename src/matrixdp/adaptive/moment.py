@@ -16,6 +16,7 @@ from matrixdp.adaptive.measure import PrivateMeasurements, check_designs
 from matrixdp.adaptive.postprocess import Fitted
 from matrixdp.adaptive.records import PrivateRecords, check_features, validate_records
 from matrixdp.adaptive.settings import settings_for
+from matrixdp.answers.models import find_components
 from matrixdp.checks import check_integer
 from matrixdp.display import short_repr
 from matrixdp.domain.bounds import Bounds, check_bounds
@@ -308,15 +309,14 @@ def principal_components(moment: Any, count: int | float | None = None) -> Compo
     count : int, float or None
         Number of components, share of the variance that they must explain, or None for all.
     """
-    values, vectors = np.linalg.eigh(moment.covariance)
-    values, rows = np.maximum(values[::-1], 0.0), vectors[:, ::-1].T
-    signs = np.sign(rows[np.arange(len(rows)), np.abs(rows).argmax(axis=1)])
+    values, vectors = find_components(moment.covariance)
+    values = np.maximum(values, 0.0)
     total = float(values.sum())
     ratios = values / total if total > 0 else np.full(values.size, 1 / values.size)
     k = check_count(count, values.size)
     if isinstance(k, float):
         k = min(int(np.searchsorted(np.cumsum(ratios), k)) + 1, values.size)
-    return Components((rows * signs[:, None])[:k], values[:k], ratios[:k])
+    return Components(vectors.T[:k], values[:k], ratios[:k])
 
 
 def check_count(count: Any, size: int) -> int | float:

@@ -57,16 +57,15 @@ class NoisyMoment:
             diagonal=None if self.diagonal is None else self.diagonal * factor**2,
         )
 
-    def transform(self, matrix: Floats, centre: Floats) -> tuple[Floats, Floats]:
-        """Moment of ``(1, A (u - m))``, and the variance of the noise in each entry, both of shape (d + 1, d + 1).
+    def transform(self, matrix: Floats | None = None, centre: Floats | float = 0.0) -> tuple[Floats, Floats]:
+        """Moment of ``(1, A (u - m))``, by default of (1, u), and the variance of the noise in each entry.
 
         Noise of the form ``K G K'``, G symmetric with variance s^2 off the diagonal and 2 s^2 on it, has the variances
         ``s^2 (L_ii L_jj + L_ij^2)``, ``L = K K'``; what is more exact on the diagonal is subtracted.
         """
-        d = len(matrix)
-        turn = np.eye(d + 1)
-        turn[1:, 1:] = matrix
-        turn[1:, 0] = -matrix @ centre
+        turn = np.eye(len(self.second))
+        if matrix is not None:
+            turn[1:, 1:], turn[1:, 0] = matrix, -matrix @ np.broadcast_to(centre, self.mean.size)
         own = turn.copy()
         own[:, 0] /= self.constant
         spread = own @ own.T

@@ -79,14 +79,13 @@ def finish_single(moment: NoisyMoment, radius: float, settings: Settings) -> Fit
 
     Everything is multiplied by a factor from 0 to 1, since the trace itself may be noise.
     """
-    d = moment.mean.size
-    second, variances = moment.transform(np.eye(d), np.zeros(d))
+    second, variances = moment.transform()
     second[0, 0] = 1.0
     mean, covariance, evident = _estimate(second, variances, moment, settings, keep_spikes)
     if settings.shrink:
         kept = _evident(float(np.trace(second)) - 1.0, moment.trace_std)
         mean, covariance = math.sqrt(kept) * mean, kept * covariance
-    identity = Coordinates.of(np.eye(d), np.zeros(d))
+    identity = Coordinates.of(np.eye(mean.size), np.zeros(mean.size))
     return _fitted(second, variances, mean, covariance, identity, moment.std, radius, evident, learned=False)
 
 
@@ -103,8 +102,7 @@ def finish_learned(
     The first two are combined by their precisions in the plan's coordinates, and what clipping took is added back.
     """
     rough, final, *boxes = share_count(rough, final, *([] if box is None else [box]))
-    d = final.mean.size
-    second, variances = final.transform(np.eye(d), np.zeros(d))
+    second, variances = final.transform()
     other, others = rough.transform(plan.coordinates.matrix, plan.coordinates.centre)
     weights = others / (variances + others)
     second = weights * second + (1 - weights) * other
@@ -195,8 +193,7 @@ def _evident(value: float, std: float) -> float:
 
 def finish_box(moment: NoisyMoment) -> Fitted:
     """Mean and covariance from one moment of the whole box."""
-    d = moment.mean.size
-    second, variances = moment.transform(np.eye(d), np.zeros(d))
+    second, variances = moment.transform()
     mean, covariance, std = _with_std(second, variances)
     evident = evident_share(second, variances, moment.trace_std)
     return Fitted(
@@ -207,9 +204,9 @@ def finish_box(moment: NoisyMoment) -> Fitted:
         mean_std=np.sqrt(variances[0, 1:]),
         std=std,
         unshrunk=covariance,
-        noise_shape=np.eye(d),
+        noise_shape=np.eye(mean.size),
         noise_std=moment.std,
-        radius=math.sqrt(d),
+        radius=math.sqrt(mean.size),
         learned=True,
     )
 
@@ -220,7 +217,7 @@ def _mix_box(fitted: Fitted, final: NoisyMoment, plan: FinalPlan, box: NoisyMome
     Weights are precisions. The moment of the box has more noise and no bias; where the fit differs from it by more than
     noise can explain, the difference is what clipping took, and is added to the variance of the fit.
     """
-    whole, noise = box.transform(np.eye(fitted.mean.size), np.zeros(fitted.mean.size))
+    whole, noise = box.transform()
     mean, covariance, std = _with_std(whole, noise)
     own = final.transform(plan.coordinates.inverse, -plan.coordinates.matrix @ plan.coordinates.centre)[1][1:, 1:]
     shrunk = fitted.second - np.multiply.outer(fitted.mean, fitted.mean)
@@ -245,8 +242,7 @@ def _mix_box(fitted: Fitted, final: NoisyMoment, plan: FinalPlan, box: NoisyMome
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _Pair:
+class _Pair(NamedTuple):
     """A result that may be biased and one that is not, of the same shape, and the variances of their noise."""
 
     mine: Floats
@@ -289,25 +285,21 @@ def _with_std(second: Floats, variances: Floats) -> tuple[Floats, Floats, Floats
 
 def finish_targets(moment: NoisyMoment, size: int) -> Fitted:
     """A fit in which the targets have their private means and variances, and nothing is known of the features."""
-    targets = moment.mean.size
-    second, variances = moment.transform(np.eye(targets), np.zeros(targets))
-    mean, covariance, std = _with_std(second, variances)
-    m = size - targets
-    every = np.zeros((size, size))
-    every[m:, m:] = np.diag(np.clip(np.diagonal(covariance), 0.0, 1.0))
-    stds = np.ones((size, size))
-    stds[m:, m:] = std
-    location = np.append(np.zeros(m), np.clip(mean, -1.0, 1.0))
-    return Fitted(
-        mean=location,
+    own, m = finish_box(moment), size - moment.mean.size
+    mean = np.append(np.zeros(m), own.mean)
+    every = np.diag(np.append(np.zeros(m), np.clip(np.diagonal(own.unshrunk), 0.0, 1.0)))
+    std = np.ones((size, size))
+    std[m:, m:] = own.std
+    return replace(
+        own,
+        mean=mean,
         covariance=every,
         evident=1.0,
-        second=every + np.multiply.outer(location, location),
-        mean_std=np.append(np.ones(m), np.sqrt(variances[0, 1:])),
-        std=stds,
+        second=every + np.multiply.outer(mean, mean),
+        mean_std=np.append(np.ones(m), own.mean_std),
+        std=std,
         unshrunk=every,
         noise_shape=np.eye(size),
-        noise_std=moment.std,
         radius=math.sqrt(size),
         learned=False,
     )

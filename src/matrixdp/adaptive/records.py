@@ -24,6 +24,7 @@ from matrixdp.queries.cuda_sums import DeviceGrid, device_gram, device_records, 
 from matrixdp.queries.sums import UNIT, GramSum, MomentTask, PeopleSum, levels
 from matrixdp.records import Records, as_records, is_out_of_core, require_rereadable, to_array
 from matrixdp.records.people import People, count_people
+from matrixdp.records.readings import SameRecords, split_rows
 from matrixdp.types import Floats
 
 Integers = NDArray[np.int64]
@@ -92,8 +93,8 @@ class Grid:
     """Rounding of records to a grid, their public coordinates, and the weights of their rows.
 
     `bounds` is the box that is mapped to [-1, 1]^d, to which values outside are clipped, and `levels` half the number
-    of grid steps. `people` says how many rows each `person` has, and `unit` what a record that counts once weighs in
-    counts and excesses. Without `coordinates` they are [-1, 1]^d.
+    of grid steps. Where a `person` counts, `unit` is what a record that counts once weighs in counts and excesses.
+    Without `coordinates` they are [-1, 1]^d.
 
     Privacy
     -------
@@ -104,13 +105,12 @@ class Grid:
     levels: int
     coordinates: Coordinates | None = None
     person: Person | None = None
-    people: People | None = None
     unit: int = 1
 
     def blocks(self, blocks: Iterable[Any]) -> Iterator[GridBlock]:
         """Blocks of data on the grid."""
         for block in blocks:
-            data, counts = (block, None) if self.people is None else self.people.split(block)
+            data, counts = split_rows(block)
             yield self.block(to_array(data, self.bounds.size, self.bounds.names), counts)
 
     def block(self, array: NDArray[np.generic], counts: Integers | None = None) -> GridBlock:
@@ -213,8 +213,8 @@ class PrivateRecords:
     Private. Each row and its length depend on one record. With people, weights are integers, rounded down, and depend
     on the rows of one person and on what is public. Those of a person sum to at most one, or to at most k where k rows
     count: a count, an excess and a moment of one person are averages over their rows, or at most k times such an
-    average, and lie in the convex hull of those of single rows and of a row of zeros. A reading with another number of
-    rows, in which a person could weigh more, is an error.
+    average, and lie in the convex hull of those of single rows and of a row of zeros. A reading of other rows, in which
+    a person could weigh more, is an error (`SameRecords`).
     """
 
     def __init__(self, source: GridBlock | Records, grid: Grid, count: int) -> None:
@@ -259,13 +259,10 @@ class PrivateRecords:
         return PrivateRecords(source, grid, len(self))
 
     def _sum(self, function: _OfBlock) -> list[Any]:
-        """What a function of blocks gives, summed over all of them; raises if some rows have changed."""
+        """What a function of blocks gives, summed over all of them."""
         task, source = _GridTask(self.grid, function), self.source
         parts = iter([task.sum_blocks([source])]) if isinstance(source, GridBlock) else source.map(task)
-        rows, *found = reduce(_merge, parts, task.sum_blocks([]))
-        if self.grid.people is not None:
-            self.grid.people.check_rows(rows)
-        return found
+        return reduce(_merge, parts, task.sum_blocks([]))
 
 
 def _count_longer(grid: Grid, block: GridBlock, cuts: tuple[float, ...]) -> list[Any]:
@@ -302,7 +299,7 @@ def _merge(first: list[Any], second: list[Any]) -> list[Any]:
 
 @dataclass(frozen=True, eq=False)
 class _GridTask:
-    """The number of rows and what a function of blocks gives, summed over the blocks of one part of the data."""
+    """What a function of blocks gives, summed over the blocks of one part of the data."""
 
     grid: Grid
     function: _OfBlock
@@ -313,8 +310,7 @@ class _GridTask:
     def sum_blocks(self, blocks: Iterable[GridBlock]) -> list[Any]:
         """The sums over blocks on the grid."""
         nothing = self.grid.block(np.empty((0, self.grid.bounds.size)), np.zeros(0, np.int64))
-        parts = ([len(block.steps), *self.function(self.grid, block)] for block in blocks)
-        return reduce(_merge, parts, [0, *self.function(self.grid, nothing)])
+        return reduce(_merge, (self.function(self.grid, block) for block in blocks), self.function(self.grid, nothing))
 
 
 @dataclass(frozen=True, eq=False)
@@ -322,13 +318,11 @@ class _CheckTask:
     """Counts the rows of one part, and raises for unsuitable ones."""
 
     bounds: Bounds
-    people: People | None
 
     def __call__(self, number: int, blocks: Iterable[Any]) -> int:
         rows = 0
         for block in blocks:
-            data = block if self.people is None else self.people.split(block)[0]
-            array = to_array(data, self.bounds.size, self.bounds.names)
+            array = to_array(split_rows(block)[0], self.bounds.size, self.bounds.names)
             rows += len(self.bounds.checked(array, clip=True, missing="error"))
         return rows
 
@@ -353,8 +347,8 @@ def validate_records(
     if not is_out_of_core(data):
         array = to_array(data, bounds.size, bounds.names)
         return len(array), lambda public: grid_records(bounds, array, grid_levels(public))
-    parts = require_rereadable(as_records(data)).select(bounds.names)
-    count = sum(parts.map(_CheckTask(bounds, None)))
+    parts = SameRecords(require_rereadable(as_records(data)).select(bounds.names))
+    count = sum(parts.map(_CheckTask(bounds)))
     return count, lambda public: PrivateRecords(parts, Grid(bounds, grid_levels(public)), count)
 
 
@@ -368,23 +362,26 @@ def grid_records(bounds: Bounds, array: NDArray[np.generic], levels: int) -> Pri
 
 def _validate_people(data: Any, bounds: Bounds, person: Person) -> tuple[int, Callable[[int], PrivateRecords]]:
     parts, people = read_people(data, bounds, person)
-    people.check_rows(sum(parts.map(_CheckTask(bounds, people))))
+    sum(parts.map(_CheckTask(bounds)))
     count = int(np.minimum(people.rows, person.most).sum())
 
     def on_grid(public: int) -> PrivateRecords:
         # Sums of weights times `EXCESS_STEPS` stay below 2^53; there are at most twice the public number. A unit that
         # depended on the private number of people would let one of them change the weights of all others.
         unit = 1 << max(0, 52 - EXCESS_STEPS.bit_length() - (2 * public).bit_length())
-        return PrivateRecords(parts, Grid(bounds, grid_levels(public), None, person, people, unit), count)
+        return PrivateRecords(parts, Grid(bounds, grid_levels(public), None, person, unit), count)
 
     return count, on_grid
 
 
-def read_people(data: Any, bounds: Bounds, person: Person) -> tuple[Records, People]:
-    """Records with the columns of the bounds and that of the ids, and how many rows each person has."""
+def read_people(data: Any, bounds: Bounds, person: Person, *, whole: bool = True) -> tuple[SameRecords, People]:
+    """Records with the columns of the bounds and that of the ids, and how many rows each person has.
+
+    With `whole`, all that rows hold is the same at each reading, not only the ids.
+    """
     if bounds.names is not None and person.column in bounds.names:
         raise ParameterError(f"person must name a column of ids, and {person.column!r} is among the features.")
     records = require_rereadable(as_records(data))
     (people,) = count_people(records, person, 1)
     names = None if bounds.names is None else (*bounds.names, person.column)
-    return records.select(names, texts=[person.column]), people
+    return SameRecords(records.select(names, texts=[person.column])).of(people, whole=whole), people

@@ -24,8 +24,8 @@ from matrixdp.noise import Stream
 from matrixdp.privacy import Neighbours, Privacy, check_privacy
 from matrixdp.queries import MatrixQuery, Query
 from matrixdp.queries.sums import rows_by_count
-from matrixdp.records import as_records, to_array
-from matrixdp.records.people import People
+from matrixdp.records import Records, as_records, to_array
+from matrixdp.records.readings import split_rows
 from matrixdp.sensitivity import FrobeniusBall
 from matrixdp.types import Floats
 
@@ -145,11 +145,12 @@ def _sum_rows(data: Any, bounds: Bounds, person: Person | None) -> _Totals:
     """Sums over people of the means over their rows, each rounded once; a record is a person with one row."""
     if person is not None and person.rows is not None:
         raise ParameterError("person must count once here, got rows instead. Give the name of the column alone.")
-    parts, people = (
-        (as_records(data).select(bounds.names), None) if person is None else read_people(data, bounds, person)
-    )
+    parts: Records
+    parts, people = as_records(data).select(bounds.names), None
+    if person is not None:
+        parts, people = read_people(data, bounds, person, whole=False)
     found = {1: _Totals(0, np.zeros(bounds.size, np.int64), np.zeros(bounds.size, np.int64))}
-    for partial in parts.map(_TotalTask(bounds, people)):
+    for partial in parts.map(_TotalTask(bounds)):
         for count, totals in partial.items():
             found[count] = totals if count not in found else found[count] + totals
     rows = sum(totals.count for totals in found.values())
@@ -157,7 +158,6 @@ def _sum_rows(data: Any, bounds: Bounds, person: Person | None) -> _Totals:
         raise DataError(f"data must have at most {_MOST_RECORDS:,} records, whose sums of squares fit into 64 bits.")
     if people is None:
         return found[1]
-    people.check_rows(rows)
 
     def mean(name: str) -> Floats:
         sums = [[Fraction(int(value), count) for value in getattr(found[count], name)] for count in found]
@@ -211,12 +211,11 @@ class _TotalTask:
     """Sums the rows of people with each number of rows, by that number; all have one where there are no people."""
 
     bounds: Bounds
-    people: People | None = None
 
     def __call__(self, number: int, blocks: Iterable[Any]) -> dict[int, _Totals]:
         found: dict[int, _Totals] = {}
         for block in blocks:
-            data, counts = (block, None) if self.people is None else self.people.split(block)
+            data, counts = split_rows(block)
             array = np.asarray(to_array(data, self.bounds.size, self.bounds.names))
             for count, rows in [(1, slice(None))] if counts is None else rows_by_count(counts):
                 steps = self.bounds.quantise(array[rows], _LEVELS).astype(np.int64)

@@ -53,7 +53,7 @@ def simulated_number(public: int, features: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class FitOptions:
-    """Public options of a fit that is repeated on simulated records, of which `records` is the public number."""
+    """Public options of a fit of simulated records, all of which a `PrivateMoment` has as well."""
 
     bounds: Bounds
     privacy: Privacy
@@ -62,12 +62,6 @@ class FitOptions:
     aim: str
     basis: Floats | None = None
     person: Person | None = None
-
-    @classmethod
-    def of(cls, moment: PrivateMoment) -> FitOptions:
-        """The options of a private moment."""
-        asked = moment.privacy, moment.neighbours, moment.records
-        return cls(moment.bounds, *asked, moment.aim, moment.basis, moment.person)
 
 
 class SimulatedErrors(NamedTuple):
@@ -82,7 +76,7 @@ class SimulatedErrors(NamedTuple):
 
 
 def simulate_errors(
-    family: str, mean: Floats, covariance: Floats, options: FitOptions, seed: int, times: int
+    family: str, mean: Floats, covariance: Floats, options: FitOptions | PrivateMoment, seed: int, times: int
 ) -> SimulatedErrors:
     """Errors of a fit of simulated records of a family, from several repetitions with the same records.
 
@@ -99,7 +93,7 @@ def simulate_errors(
     return SimulatedErrors(errors, np.mean(means, axis=0), variances)
 
 
-def fit_simulated(records: SimulatedRecords, options: FitOptions, rng: np.random.Generator) -> Fitted:
+def fit_simulated(records: SimulatedRecords, options: FitOptions | PrivateMoment, rng: np.random.Generator) -> Fitted:
     """A fit of simulated records, with noise of its own."""
     mu = options.privacy.mu / most_rows(options.person)
     measure = SimulatedMeasurements(records, options.records, mu, options.neighbours, rng, options.person)

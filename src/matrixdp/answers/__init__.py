@@ -1,5 +1,6 @@
 """Answers: statistics computed from a released matrix by post-processing, with error bars."""
 
+from matrixdp.answers.draws import Draws
 from matrixdp.answers.estimate import Estimate
 from matrixdp.answers.moments import correlation, covariance, means, second_moment
 from matrixdp.answers.psd import nearest_psd, shrink_psd
@@ -7,6 +8,7 @@ from matrixdp.answers.table_forecast import TableForecast
 from matrixdp.domain.description import TableDescription
 
 __all__ = [
+    "Draws",
     "Estimate",
     "TableDescription",
     "TableForecast",

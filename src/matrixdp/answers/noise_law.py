@@ -36,11 +36,13 @@ _FAR = 5.0  # standard deviations at which a draw is cut off, where a fit has po
 class NoiseLaw(ABC):
     """Law of the noise in moments of shape (p, p), which is Gaussian with mean zero.
 
-    `size` is p, and `released` has the variance of each entry as it was released, before it is adjusted.
+    `size` is p, and `released` has the variance of each entry as it was released, before it is adjusted. The precision
+    of a product of coordinates i and j of two columns is ``2 scales_i scales_j``.
     """
 
     size: int
     released: Floats
+    scales: Floats
 
     @abstractmethod
     def covariance(self, i: Places, j: Places, k: Places, m: Places) -> Floats:
@@ -80,7 +82,7 @@ class NoNoise(NoiseLaw):
     """The law of moments without noise."""
 
     def __init__(self, size: int) -> None:
-        self.size, self.released = size, np.zeros((size, size))
+        self.size, self.released, self.scales = size, np.zeros((size, size)), np.full(size, np.inf)
 
     def covariance(self, i: Places, j: Places, k: Places, m: Places) -> Floats:
         """Zero."""
@@ -104,6 +106,7 @@ class SidesLaw(NoiseLaw):
         self.size = len(self.released)
         side = design.colcov
         self._side = side.matrix()
+        self.scales = 1 / np.diagonal(self._side)
         self._squares = self._side**2  # covariance of the noise in two squares
         self._told: Floats | None = None
         if isinstance(self._structure, Squares):
@@ -164,6 +167,7 @@ class TableLaw(NoiseLaw):
     def __init__(self, noise: TableNoise, sides: MatrixGaussian, merged: int = 1, size_kept: float = 1.0) -> None:
         self.noise, self.layout, self.size = noise, noise.layout, noise.layout.size
         self._sides, self.merged, self.size_kept = sides, merged, size_kept
+        self.scales = noise.scales / np.sqrt(merged)
         owners = np.array(self.layout.columns)
         levels = np.array(self.layout.kinds) == LEVEL
         found, where = np.unique(owners[levels], return_inverse=True)

@@ -13,7 +13,7 @@ import numpy as np
 
 from matrixdp.adaptive import private_moment, private_scales, queries
 from matrixdp.adaptive.budget import FitBudget
-from matrixdp.audit.attack import attack
+from matrixdp.audit.attack import attack, distance_between
 from matrixdp.audit.measure import measure
 from matrixdp.audit.replay import replay
 from matrixdp.design import isotropic, make_design, shares
@@ -23,7 +23,8 @@ from matrixdp.noise import Covariance, MatrixGaussian, Stream
 from matrixdp.noise.table_noise import LEVEL, OBSERVED
 from matrixdp.privacy import Neighbours, Privacy
 from matrixdp.queries import Adjacency, GramMatrix, Identity, Laplacian, Moments, Query, SecondMoment, TableMoments
-from matrixdp.records import with_ids
+from matrixdp.records import Blocks, with_ids
+from matrixdp.records.readings import SameRecords
 from matrixdp.release.matrix import release
 from matrixdp.sensitivity import Distance, EdgeChange, FrobeniusBall, KernelRowChange, NodeChange, RankOneChange
 from matrixdp.sensitivity.moment_change import MomentsChange
@@ -115,6 +116,21 @@ class _InEachPart(SecondMoment):
         (block,) = data
         parts = [with_ids(block.data[half::2], block.ids[half::2]) for half in (0, 1)]
         return np.asarray(sum(super(_InEachPart, self).evaluate(part, clip=clip, missing=missing) for part in parts))
+
+
+def _changed_rows() -> bool:
+    """Of 40 people two exchange their numbers of rows after these were counted, in two neighbouring histories."""
+    first, later = (np.repeat(np.arange(40), [*rows, *[1] * 38]) for rows in ([1, 9], [9, 1]))
+    design = make_design(SecondMoment(BOX, 40, person=Person("id")), PRIVACY)
+
+    def history(value: float) -> Blocks:
+        readings, rows = iter([first, later]), np.where(later[:, None] == 0, value, np.zeros((1, 2)))
+        return Blocks(lambda: with_ids(rows, next(readings)))
+
+    def audit() -> bool:
+        return distance_between(design, history(1.0), history(0.0)) > design.distance
+
+    return _mistake(SameRecords, audit, check=lambda _right, _records, _reading: None)
 
 
 # Second moments and kernels with a factor or a direction of their sensitivity left out.
@@ -290,6 +306,7 @@ BROKEN: dict[str, Callable[[], bool]] = {
     "a person who counts once in each part of the data": lambda: _attack(
         _InEachPart(BOX, 4, person=Person("id"), neighbours=Neighbours.ADD_REMOVE)
     ),
+    "rows that belong to others when they are read than when they were counted": _changed_rows,
     "rounding left out of the distance": _no_rounding,
     "one record seen twice": lambda: _attack_mean(lambda data: _mean(data) + _mean(data[:1]) / 4),
     "values that are not clipped": lambda: _attack_mean(lambda data: np.asarray(data.mean(axis=0)[None]), bound=1e6),

@@ -300,6 +300,6 @@ def draw_tradeoff(measured: Measurement, *, inline: bool = False) -> str:
     if measured.claim is not None:
         points = np.stack([alpha, tradeoff(measured.claim, alpha)])
         curves.insert(0, Curve(points, "claimed: no test may be below", "p-mark"))
-    names, scale, ticks = ("false positive rate", "false negative rate"), Scale(0.0, 1.0), (0.0, 0.5, 1.0)
+    names, scale, ticks = ("false positive rate", "false negative rate"), Scale(0.0, 1.0), (0.2, 0.4, 0.6, 0.8)
     drawing = draw_curves(curves, scale, scale, names, size=(320.0, 320.0), ticks=(ticks, ticks))
     return make_image([drawing], "Trade-off curve, claimed and measured", str(measured), inline=inline)

@@ -87,10 +87,12 @@ def measure(design: Design, data: Any, *, stream: Stream | None = None, simulati
     check_stream(stream, simulation=simulation)
     check_design(design)
     with np.errstate(all="ignore"):  # a warning could reveal private data
-        return draw_answer(design, prepare(design, data, clip=True, missing="error"), stream, simulation=simulation)
+        return draw_noisy_answer(
+            design, prepare(design, data, clip=True, missing="error"), stream, simulation=simulation
+        )
 
 
-def draw_answer(
+def draw_noisy_answer(
     design: Design, prepared: NDArray[Any], stream: Stream | None = None, *, simulation: bool = False
 ) -> NoisyAnswer:
     """The noisy answer, from what `prepare` returned; an audit may answer in place of noise.
@@ -126,7 +128,7 @@ def prepare(design: Design, data: Any, *, clip: bool, missing: str) -> NDArray[A
     block.
     """
     query = design.query
-    query.check_people(data)
+    data = query.check_people(data)
     if isinstance(query, Identity) and is_device_block(data):
         on_device: NDArray[Any] = read_device_rows(design, data, clip=clip, missing=missing)
         return on_device

@@ -72,7 +72,7 @@ class MatrixQuery(ABC):
 
     @property
     def unit(self) -> str:
-        """The unit of protection: "person" where ids say whose rows they are, otherwise "record"."""
+        """The unit of protection: "person" where ids say whose rows they are, otherwise "record"; see `Unit`."""
         return "record" if self.person is None else "person"
 
     @property
@@ -157,8 +157,12 @@ class MatrixQuery(ABC):
     def evaluate(self, data: Any, *, clip: bool, missing: str) -> Floats:
         """The private answer, of shape `shape`."""
 
-    def check_people(self, data: Any) -> None:  # noqa: B027  (most queries count the rows of each person)
-        """Raise a `DataError` if a person has more rows than the sensitivity allows for."""
+    def check_people(self, data: Any) -> Any:
+        """The data as they are to be read, or a `DataError` if a person has more rows than the sensitivity allows for.
+
+        Most queries count the rows of each person when they are evaluated.
+        """
+        return data
 
     def finish(self, matrix: Floats) -> Floats:
         """The noisy answer with its public part added; may work in place."""

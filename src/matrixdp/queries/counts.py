@@ -17,7 +17,7 @@ from matrixdp.privacy import Neighbours
 from matrixdp.queries.base import MatrixQuery, find_people, parse_person, parse_records, person_change
 from matrixdp.queries.sums import BITS
 from matrixdp.records import Records, as_records, is_columnar
-from matrixdp.records.people import People, changed
+from matrixdp.records.readings import SameRecords, split_rows
 from matrixdp.records.tables import column_names, library_of
 from matrixdp.sensitivity import CellChange, Sensitivity
 from matrixdp.serialise import builtin_kind
@@ -161,16 +161,13 @@ class ContingencyTable(MatrixQuery):
     def _count_people(self, records: Records, task: _CountTask, person: Person) -> Floats:
         """Weights of people in each cell, in floats that hold them exactly; what rounding leaves is in the first."""
         unit = 1 << min(BITS, 52 - self.records.bit_length())
-        cells, rows, people_found = np.zeros(self.shape, np.int64), 0, 0
+        cells, people_found, same = np.zeros(self.shape, np.int64), 0, SameRecords(records)
         for people in find_people(records, self, self.records, most=self.records):
-            for partial in records.map(replace(task, people=people, person=person, unit=unit)):
+            for partial in same.of(people, whole=people.shards > 1).map(replace(task, person=person, unit=unit)):
                 cells += partial
-            rows, people_found = rows + int(people.rows.sum()), people_found + len(people.rows)
+            people_found += len(people.rows)
         if person.rows is None:
-            left = people_found * unit - int(cells.sum())
-            if not 0 <= left <= rows:  # rounding leaves less than one of `unit` for each row
-                raise changed()
-            cells[0, 0] += left
+            cells[0, 0] += people_found * unit - int(cells.sum())
         return np.asarray(cells / unit)
 
 
@@ -181,15 +178,13 @@ class _CountTask:
     rows: tuple[Any, ...]
     columns: tuple[Any, ...]
     person: Person | None = None
-    people: People | None = None
     unit: int = 1
 
     def __call__(self, number: int, blocks: Iterable[Any]) -> NDArray[np.int64]:
         cells = np.zeros(len(self.rows) * len(self.columns), np.int64)
         for block in blocks:
-            pairs, weights = block, None
-            if self.person is not None and self.people is not None:
-                pairs, counts = self.people.split(block)
+            (pairs, counts), weights = split_rows(block), None
+            if self.person is not None and counts is not None:
                 pairs = _without(pairs, self.person.column)
                 weights = np.where(counts > 0, self.person.weights(counts, self.unit), 0)
             columns = _columns(pairs)

@@ -16,8 +16,9 @@ from matrixdp.domain.person import Person
 from matrixdp.errors import DataError, ParameterError
 from matrixdp.privacy import Neighbours
 from matrixdp.queries.base import BoundedQuery, check_count, parse_person
-from matrixdp.records import as_records, read_array
+from matrixdp.records import as_records, is_out_of_core, read_array
 from matrixdp.records.people import count_people
+from matrixdp.records.readings import SameRecords
 from matrixdp.sensitivity import OwnRowsChange, RecordChange, Sensitivity
 from matrixdp.serialise import builtin_kind
 from matrixdp.types import Floats
@@ -53,6 +54,14 @@ class OwnRowsQuery(BoundedQuery):
             )
 
     @property
+    def unit(self) -> str:
+        """One record or, with a person, the values in their rows.
+
+        Which rows are theirs, and how many, is not hidden.
+        """
+        return "record" if self.person is None else "values"
+
+    @property
     def rows_of_person(self) -> int:
         """Largest number of rows of the answer that belong to one person, or to one record."""
         return 1 if self.person is None or self.person.rows is None else min(self.person.rows, self.records)
@@ -61,18 +70,25 @@ class OwnRowsQuery(BoundedQuery):
         """The changes of all rows of a person, from those of one row."""
         return one if self.rows_of_person == 1 else OwnRowsChange(one, self.rows_of_person)
 
-    def check_people(self, data: Any) -> None:
-        """Raise a `DataError` if a person has more rows than `person` says."""
-        person = self.person
+    def check_people(self, data: Any) -> Any:
+        """The data, or a `DataError` if a person has more rows than `person` says.
+
+        Records that need not fit into memory are returned so that their rows must belong to the same people when they
+        are read.
+        """
+        person, found = self.person, np.zeros(3, np.uint64)
         if person is None or person.rows is None:
-            return
-        for people in count_people(as_records(data), person, self.records):
+            return data
+        records = as_records(data)
+        for people in count_people(records, person, self.records):
             if len(people.rows) and int(people.rows.max()) > person.rows:
                 raise DataError(
                     f"a person in column {person.column!r} has more than {person.rows} rows, and all of them would be "
                     f"released. Give the largest number of rows: Person({person.column!r}, rows=...), or "
                     "--rows-per-person; or leave rows out."
                 )
+            found += people.reading
+        return SameRecords(records, people.hash, found, whole=False) if is_out_of_core(data) else data
 
 
 @builtin_kind
@@ -94,7 +110,7 @@ class Identity(OwnRowsQuery):
     Privacy
     -------
     Replace-one neighbours: one row changes, by the difference of two records of the domain, or k rows do. Which rows
-    belong to the same person is not released, but not protected either.
+    belong to the same person is not released, but not protected either: the unit of a ledger is ``values:COLUMN``.
 
     Examples
     --------

@@ -25,7 +25,7 @@ from matrixdp.domain.person import Person
 from matrixdp.errors import DataError, ParameterError, show
 from matrixdp.queries.cuda_sums import DeviceGrid, device_records, moment_on_device
 from matrixdp.records import is_columnar, to_array, to_columns
-from matrixdp.records.people import People
+from matrixdp.records.readings import split_rows
 from matrixdp.types import Floats
 
 _EXACT = 1 << 53
@@ -283,7 +283,7 @@ class MomentTask:
     """Sums ``(1, x)(1, x)'`` over one part of the records: the same in a thread, in a worker and on another machine.
 
     Records x are clipped to the `bounds` and put on the grid of the `box`; `records` is the public number of all of
-    them. Where there is a `person`, rows are weighted by how many the person has, which `people` knows.
+    them. Where there is a `person`, rows are weighted by how many the person has, which blocks say.
     """
 
     bounds: Bounds
@@ -292,7 +292,6 @@ class MomentTask:
     clip: bool
     missing: str
     person: Person | None = None
-    people: People | None = None
     texts: ClassVar[Sequence[str]] = ()  # columns of strings
 
     @property
@@ -314,7 +313,7 @@ class MomentTask:
                 records = device_records(block, bounds.size, bounds.names)
                 total.add_sum(moment_on_device(records, grid), len(records))
                 continue
-            data, counts = (block, None) if self.people is None else self.people.split(block)
+            data, counts = split_rows(block)
             # Lengths of records are sums, whose bits must not depend on the layout.
             if is_columnar(data) and self.box.radius is None:
                 self._add_columns(total, to_columns(data, bounds.size, bounds.names), counts)

@@ -17,7 +17,7 @@ from matrixdp.domain.person import Person
 from matrixdp.queries.cuda_sums import sums_on_device
 from matrixdp.queries.level_sums import Codes, LevelSums, code_type, join_codes
 from matrixdp.queries.sums import GramSum, PeopleSum, levels, sorted_runs
-from matrixdp.records.people import People
+from matrixdp.records.readings import split_rows
 from matrixdp.records.table_columns import TableBlock
 from matrixdp.types import Floats
 
@@ -31,7 +31,7 @@ class TableTask:
 
     Coordinates are in the order of their kinds: the constant, all values, all indicators of values, all levels.
     `records` is the public number of all records, and `missing` is for numbers that their description does not allow to
-    be missing. Where there is a `person`, `people` knows how many rows each has.
+    be missing. Where there is a `person`, blocks say how many rows each has.
     """
 
     columns: Columns
@@ -40,7 +40,6 @@ class TableTask:
     clip: bool
     missing: str
     person: Person | None = None
-    people: People | None = None
 
     @property
     def on_device(self) -> bool:
@@ -60,7 +59,7 @@ class TableTask:
             if isinstance(total, TableSum) and is_device_block(data):
                 total.add_on_device(data, self)
                 continue
-            mine, counts = (data, None) if self.people is None else self.people.split(data)
+            mine, counts = split_rows(data)
             block = TableBlock(mine, self.columns)
             numbers = [block.numbers(column.name) for column in used.numbers]
             codes = [block.codes(column) for column in used.categories]

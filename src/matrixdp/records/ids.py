@@ -26,11 +26,12 @@ from matrixdp.errors import DataError, ParameterError
 from matrixdp.records.records import IdentifiedBlock
 from matrixdp.records.tables import column_names, factorise, is_missing, is_text_type, library_of, pa, take_column
 
+Hashes: TypeAlias = NDArray[np.uint64]
 _MOST_BYTES = 1 << 12  # of a text; longer ones are digested first
 _HIGH = np.uint64(0xFFFFFFFF00000000)
 
 
-def hash_texts(texts: Sequence[str], key: bytes) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+def hash_texts(texts: Sequence[str], key: bytes) -> tuple[Hashes, Hashes]:
     """Two hashes of 64 bits for each text, of shape (texts,)."""
     encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
     offsets = np.zeros(len(encoded) + 1, np.int64)
@@ -38,9 +39,7 @@ def hash_texts(texts: Sequence[str], key: bytes) -> tuple[NDArray[np.uint64], ND
     return hash_bytes(np.frombuffer(b"".join(encoded), np.uint8), offsets, key)
 
 
-def hash_bytes(
-    content: NDArray[np.uint8], offsets: NDArray[np.int64], key: bytes
-) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+def hash_bytes(content: NDArray[np.uint8], offsets: NDArray[np.int64], key: bytes) -> tuple[Hashes, Hashes]:
     """Two hashes of 64 bits for each text in UTF-8, of which text i is ``content[offsets[i]:offsets[i + 1]]``."""
     starts, lengths = offsets[:-1], np.diff(offsets)
     if len(lengths) and int(lengths.max()) > _MOST_BYTES:
@@ -71,13 +70,27 @@ def hash_bytes(
     return first, second
 
 
-def _factors(key: bytes, count: int) -> NDArray[np.uint64]:
+def mix_words(words: Hashes, key: bytes) -> Hashes:
+    """A keyed permutation of 64-bit numbers, applied to each."""
+    odd = odd_factors(key, 4)
+    mixed: Hashes = words ^ (odd[0] >> np.uint64(1))
+    for factor, shift in zip(odd[1:], (32, 29, 32), strict=True):
+        mixed *= factor
+        mixed ^= mixed >> np.uint64(shift)
+    return mixed
+
+
+def odd_factors(key: bytes, count: int) -> Hashes:
+    """Secret odd numbers, of shape (count,); for another count, the first ones are the same."""
+    return np.frombuffer(hashlib.shake_256(b"odd" + key).digest(8 * count), np.uint64) | np.uint64(1)
+
+
+def _factors(key: bytes, count: int) -> Hashes:
     """Secret numbers of shape (count, 4); for another count, the first ones are the same."""
     content = hashlib.shake_256(b"text hash" + key).digest(32 * count)
     return np.frombuffer(content, "<u8").reshape(count, 4)
 
 
-Hashes: TypeAlias = NDArray[np.uint64]
 _WHOLE = re.compile(r"(-?(?:0|[1-9][0-9]*))(\.0*)?")  # "007" is a text
 _EXACT = 1 << 53  # floats of this size and above may have been rounded
 _INT64 = 1 << 63
@@ -145,13 +158,7 @@ class IdHash:
         return first[places], second[places]
 
     def _integers(self, ids: NDArray[Any]) -> Hashes:
-        """A permutation of 64-bit numbers."""
-        odd = np.frombuffer(hashlib.sha512(self.key).digest(), np.uint64) | np.uint64(1)
-        mixed = ids.astype(np.int64, copy=False).view(np.uint64) ^ (odd[0] >> np.uint64(1))
-        for factor, shift in zip(odd[1:4], (32, 29, 32), strict=True):
-            mixed *= factor
-            mixed ^= mixed >> np.uint64(shift)
-        return np.asarray(mixed, np.uint64)
+        return mix_words(ids.astype(np.int64, copy=False).view(np.uint64), self.key)
 
     def _values(self, values: Iterable[Any]) -> tuple[Hashes, Hashes | None]:
         """Hashes of Python values."""

@@ -21,10 +21,10 @@ from matrixdp.device import load_cupy
 from matrixdp.domain.file_rules import FileRules
 from matrixdp.errors import DataError, ParameterError, show
 from matrixdp.records.parts import InMemoryPart, Part, PartResult, Task, one_blas_thread, run_part, sanitise_errors
+from matrixdp.records.readings import split_rows
 from matrixdp.records.records import (
     Blocks,
     Engine,
-    IdentifiedBlock,
     MappedTask,
     Records,
     Source,
@@ -192,8 +192,7 @@ class _ReadTask:
     names: Sequence[str] | None
 
     def __call__(self, number: int, blocks: Iterable[Any]) -> tuple[int, NDArray[np.generic]]:
-        tables = (block.data if isinstance(block, IdentifiedBlock) else block for block in blocks)
-        arrays = [to_array(table, self.size, self.names).copy() for table in tables]
+        arrays = [to_array(split_rows(block)[0], self.size, self.names).copy() for block in blocks]
         return number, np.concatenate(arrays) if arrays else np.empty((0, self.size))
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from matrixdp.domain.person import Person
 from matrixdp.errors import DataError
-from matrixdp.records.ids import Hashes, IdHash, split_ids
+from matrixdp.records.ids import Hashes, IdHash, mix_words, split_ids
 from matrixdp.records.records import Records, require_rereadable
 
 _SHARD = 1 << 23  # people whose numbers of rows are held at a time
@@ -124,21 +124,18 @@ class People:
     hashes: Hashes = field(repr=False)  # clusters write tasks that fail into their logs
     rows: NDArray[np.int64] = field(repr=False)
 
-    def split(self, block: Any) -> tuple[Any, NDArray[np.int64]]:
-        """The records of a block, and how many rows their person has; 0 for people of other shards.
+    def has(self, hashes: Hashes) -> NDArray[np.bool_] | slice:
+        """Which hashes belong to this shard."""
+        return slice(None) if self.shards == 1 else hashes % np.uint64(self.shards) == self.shard
 
-        Raises a `DataError` for a person who was not there when the ids were counted.
-        """
-        ids, data = split_ids(block, self.hash.column)
-        found = self._table.find(self.hash(ids)[0])
-        if self.shards == 1 and not found.all():
-            raise changed()
-        return data, found
+    def find(self, hashes: Hashes) -> NDArray[np.int64]:
+        """How many rows the people with these hashes have; 0 for those who are not in this shard."""
+        return self._table.find(hashes)
 
-    def check_rows(self, rows: int) -> None:
-        """Raise a `DataError` unless a reading of the records had as many rows as were counted."""
-        if rows != int(self.rows.sum()):
-            raise changed()
+    @cached_property
+    def reading(self) -> Hashes:
+        """What `measure_ids` gives for all rows of these people."""
+        return measure_ids(self.hashes, self.hash.key, self.rows)
 
     def sizes(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The numbers of rows that people have, each once, and how many people have as many."""
@@ -176,9 +173,11 @@ class _HashTable:
         return found
 
 
-def changed() -> DataError:
-    """The error for records that are not the same when they are read again."""
-    return DataError("the records changed while they were read, or differ from one reading to the next.")
+def measure_ids(hashes: Hashes, key: bytes, rows: NDArray[np.int64] | None = None) -> Hashes:
+    """The number of rows, and two keyed sums over their hashed ids, of shape (3,); each id is there `rows` times."""
+    times = np.ones(1, np.uint64) if rows is None else rows.astype(np.uint64)
+    total = len(hashes) if rows is None else int(rows.sum())
+    return np.array([total, *(int((mix_words(hashes, key + part) * times).sum()) for part in (b"1", b"2"))], np.uint64)
 
 
 def count_people(records: Records, person: Person, people: int) -> Iterator[People]:

@@ -23,7 +23,7 @@ from matrixdp.adaptive.moment import PrivateMoment, prepare_fit
 from matrixdp.adaptive.postprocess import Fitted
 from matrixdp.adaptive.regression import hidden_std, joint_moment, solve_regression
 from matrixdp.adaptive.settings import SETTINGS, MethodChoice, settings_for
-from matrixdp.adaptive.simulation import FAMILIES, FitOptions, fit_simulated, simulate_records, simulated_number
+from matrixdp.adaptive.simulation import FAMILIES, fit_simulated, simulate_records, simulated_number
 from matrixdp.answers.estimate import HIDDEN, Estimate
 from matrixdp.answers.models import Regression, check_components, choose_predictors, find_components, hide_undetermined
 from matrixdp.answers.moments import correlation_from_covariance, hide_uncertain
@@ -210,12 +210,11 @@ class AdaptiveRelease(SavedRelease, Answering):
         bars = sampling_bars(self.moment)
         return {"means": bars.mean_std, "covariance": bars.covariance_std, "correlation": bars.correlation_std}[kind]
 
-    def to_json(self) -> str:
-        """The release as JSON text; `from_json` gives it back bit by bit."""
+    def _content(self) -> dict[str, Any]:
         moment = self.moment
         rows = None if moment.person is None else moment.person.rows
         content = {
-            **self.facts(),
+            **super()._content(),
             "aim": self.aim,
             "method": self.method,
             "reason": self.reason,
@@ -225,7 +224,7 @@ class AdaptiveRelease(SavedRelease, Answering):
             "settings": moment.aim,
             **{name: to_json_content(getattr(moment, name)) for name in _PARTS},
         }
-        return json.dumps({**content, "digest": digest_content(content)}, allow_nan=False)
+        return {**content, "digest": digest_content(content)}
 
     @classmethod
     def _read(cls, content: Any) -> AdaptiveRelease:
@@ -388,7 +387,6 @@ def _simulate_errors(moment: PrivateMoment, error: Callable[[PrivateMoment, Floa
     `error` compares a fit with the mean and covariance of the simulated records, in the units of the data.
     """
     fitted, bounds = moment.fitted, moment.bounds
-    options = FitOptions.of(moment)
     units = np.multiply.outer(bounds.halfwidths, bounds.halfwidths)
     number = simulated_number(moment.records, bounds.size)
     found = []
@@ -397,6 +395,6 @@ def _simulate_errors(moment: PrivateMoment, error: Callable[[PrivateMoment, Floa
         records = SimulatedRecords.of(simulate_records(family, fitted.mean, fitted.covariance, number, rng))
         mean, covariance = records.moments
         exact = (bounds.midpoint + bounds.halfwidths * mean, covariance * units)
-        fits = [fit_simulated(records, options, rng) for _ in range(_REPETITIONS)]
+        fits = [fit_simulated(records, moment, rng) for _ in range(_REPETITIONS)]
         found.append(np.mean([np.square(error(replace(moment, fitted=fit), *exact)) for fit in fits], axis=0))
     return np.asarray(np.sqrt(np.mean(np.sort(found, axis=0)[-_LARGEST:], axis=0)))

@@ -95,12 +95,10 @@ class DatasetRelease(Guaranteed):
         title = f"Noisy data set, {' × '.join(f'{size:,}' for size in query.shape)}"
         return title, [("folder", str(self.path)), ("files", files)], [table, note]
 
-    def to_json(self) -> str:
-        """Return the contents of ``_release.json``."""
-        content = {**self.facts(), "std": self.std.tolist(), "files": list(self.files)}
-        names = {"request": self.request, "charge": self.charge}
-        content.update({name: value for name, value in names.items() if value is not None})
-        return json.dumps(content, allow_nan=False)
+    def _content(self) -> dict[str, Any]:
+        paid = {"request": self.request, "charge": self.charge}
+        paid = {name: value for name, value in paid.items() if value is not None}
+        return {**super()._content(), "std": self.std.tolist(), "files": list(self.files), **paid}
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> DatasetRelease:
@@ -219,13 +217,12 @@ def write_dataset(
 
     def prepare() -> tuple[OutputFolder, Records, list[FoundPart]]:
         everything = require_rereadable(open_records(data, workers=workers))
-        records = everything.select(query.names)
-        require_public_order(records)
-        records.check_output(out)
+        require_public_order(everything)
+        everything.check_output(out)
         folder = claimed.enter_context(OutputFolder(out, force=force))
+        records = query.check_people(everything).select(query.names)
         checked = sorted(records.map(CheckTask(query, clip, missing), whole=True))
         check_count(sum(part.rows for part in checked), query.shape[0])
-        query.check_people(everything)
         return folder, records, checked
 
     def make(prepared: tuple[OutputFolder, Records, list[FoundPart]], receipt: Receipt | None) -> DatasetRelease:

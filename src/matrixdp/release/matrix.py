@@ -17,7 +17,7 @@ from matrixdp.display import short_repr
 from matrixdp.domain.bounds import Bounds, check_missing
 from matrixdp.domain.person import Person
 from matrixdp.ledger import Ledger, Receipt
-from matrixdp.mechanisms.mechanism import draw_answer, prepare
+from matrixdp.mechanisms.mechanism import draw_noisy_answer, prepare
 from matrixdp.noise import Stream
 from matrixdp.privacy import Privacy
 from matrixdp.queries import SecondMoment
@@ -109,7 +109,7 @@ def release_design(
         return released
 
     def make(prepared: Any, _: Receipt | None) -> Release:
-        noisy = draw_answer(design, prepared, stream, simulation=simulation)
+        noisy = draw_noisy_answer(design, prepared, stream, simulation=simulation)
         return Release(noisy.matrix, design, simulation=noisy.simulation, missing=missing)
 
     with np.errstate(all="ignore"):  # a warning could reveal private data

@@ -6,7 +6,6 @@ Those of `matrixdp.baselines` register themselves; a user registers others with 
 from __future__ import annotations
 
 import inspect
-import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -121,10 +120,9 @@ class MechanismRelease(OfQuery, MatrixRelease):
     def _guarantee(self, *more: str) -> str:
         return f"{self.mechanism}: {super()._guarantee(f'protects {self.query.protects}', *more)}"
 
-    def to_json(self) -> str:
-        """The release as JSON text, from which `from_json` restores every bit."""
-        content = {
-            **self.facts(),
+    def _content(self) -> dict[str, Any]:
+        return {
+            **super()._content(),
             **{name: getattr(self, name) for name in ("mechanism", "comparison_only")},
             **{name: float(getattr(self, name)) for name in ("epsilon", "delta")},
             "mu": None if self.mu is None else float(self.mu),
@@ -134,7 +132,6 @@ class MechanismRelease(OfQuery, MatrixRelease):
             "std": None if self.std is None else self.std.tolist(),
             "matrix": self.matrix.tolist(),
         }
-        return json.dumps(content, allow_nan=False)
 
     @classmethod
     def _read(cls, content: Any) -> MechanismRelease:

@@ -103,11 +103,11 @@ class Released(_Guaranteed):
         return ", ".join([*parts, *(mark for mark, _ in self._caveats)])
 
     def to_json(self) -> str:
-        """The release as JSON text."""
-        raise NotImplementedError
+        """The release as JSON text, from which every bit can be restored."""
+        return json.dumps(self._content(), allow_nan=False)
 
-    def facts(self) -> dict[str, Any]:
-        """Metadata that is stored with every release."""
+    def _content(self) -> dict[str, Any]:
+        """What the JSON text holds: metadata first, which every release has."""
         return {
             "format": self.FORMAT,
             "version": self.version,
@@ -121,7 +121,8 @@ class Released(_Guaranteed):
         """The release itself, if the metadata of the text that it was read from are its own."""
         if (content["mu"], content["neighbours"]) != (self.mu, str(self.neighbours)):
             raise ParameterError("mu and neighbours of the text do not match its design; it was altered.")
-        if content.get("unit", str(self.unit)) != str(self.unit):  # earlier versions wrote none
+        # Earlier versions wrote none, or that of a person for what protects their values.
+        if not Unit.parse(content.get("unit", self.unit)).covers(self.unit):
             raise ParameterError("the unit of the text does not match its design; it was altered.")
         if not isinstance(self.version, str) or not isinstance(self.simulation, bool):
             raise ParameterError("version must be a text, and simulation true or false; the text was altered.")

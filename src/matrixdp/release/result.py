@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,11 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from matrixdp.answers.draws import Draws, draw_moments
 from matrixdp.answers.estimate import Estimate
 from matrixdp.answers.models import Discriminant, Regression, components, discriminant, regression
 from matrixdp.answers.moments import correlation, covariance, cross_table, means, second_moment
 from matrixdp.answers.psd import nearest_psd
 from matrixdp.answers.shrunk import shrink_table, shrunk_correlation, shrunk_means
+from matrixdp.answers.view import view_moments
 from matrixdp.design.design import Design
 from matrixdp.device import is_on_device
 from matrixdp.display import matrix_text
@@ -62,10 +63,9 @@ class Guaranteed(Released):
         """What the guarantee protects: one record, one person, one edge or one node."""
         return self.design.unit
 
-    def facts(self) -> dict[str, Any]:
-        """Metadata that is stored with every release of a design."""
+    def _content(self) -> dict[str, Any]:
         replaced = {} if self.missing == "error" else {"missing": self.missing}
-        return {**super().facts(), "design": to_json_content(self.design), **replaced}
+        return {**super()._content(), "design": to_json_content(self.design), **replaced}
 
     def _guarantee(self, *more: str) -> str:
         return super()._guarantee(f"protects {self.query.protects}", *more)
@@ -227,6 +227,24 @@ class Release(MatrixRelease, Guaranteed, Answering):
         """Principal components of the numbers, standardised, with error bars."""
         return components(self.matrix, self.design, count, group)
 
+    def draws(self, group: Any = None) -> Draws:
+        """Possible moments given the released ones, of one `group` or of all records: for ranges of any answer.
+
+        The same release has the same draws. They take a second for 12 columns, and ten for 60.
+
+        Examples
+        --------
+        >>> import matrixdp as mdp
+        >>> columns = mdp.Columns([mdp.Number("age", 0, 100), mdp.YesNo("smoker")])
+        >>> design = mdp.make_design(mdp.TableMoments(columns, records=500), mdp.Privacy(1, 1e-6))
+        >>> release = design.release({"age": np.arange(500) % 100, "smoker": np.arange(500) % 3 == 0})
+        >>> share = release.draws().of(lambda matrices: matrices[:, 0, 2])  # of smokers
+        >>> bool(0 < share.low < share.median < share.high < 1)
+        True
+        """
+        view = draw_moments(view_moments(self.matrix, self.design, group))
+        return Draws(view.matrix, view.query.names)
+
     def _sampling_std(self, kind: str) -> Floats:
         """For Gaussian records: ``v_i/n``, ``(v_i v_j + c_ij^2)/n`` and ``(1 - r_ij^2)^2/n`` are the variances."""
         query = self.query
@@ -243,10 +261,9 @@ class Release(MatrixRelease, Guaranteed, Answering):
             return np.asarray(np.sqrt(variances / records))
         return np.asarray(np.sqrt((np.multiply.outer(variances, variances) + covariance**2) / records))
 
-    def to_json(self) -> str:
-        """The release as JSON text; `from_json` gives it back bit by bit."""
+    def _content(self) -> dict[str, Any]:
         chosen = {"aim": self.aim, "method": self.method, "reason": self.reason} if self.reason else {}
-        return json.dumps({**self.facts(), **chosen, "matrix": self.matrix.tolist()}, allow_nan=False)
+        return {**super()._content(), **chosen, "matrix": self.matrix.tolist()}
 
     @classmethod
     def _read(cls, content: Any) -> Release:
@@ -268,7 +285,7 @@ def require_same_release(released: Guaranteed, design: Design, missing: str, acc
 
 
 def read_design(content: Any, shape: tuple[int, ...] | None = None) -> dict[str, Any]:
-    """The fields of a release of a design that `Guaranteed.facts` wrote, after a check of the design.
+    """The fields of a release of a design that `Guaranteed.to_json` wrote, after a check of the design.
 
     `shape` is that of the released matrix; it is compared first, since a check takes memory of the answer's size.
     """

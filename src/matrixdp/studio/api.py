@@ -11,8 +11,9 @@ from starlette.responses import FileResponse, JSONResponse, Response
 
 from matrixdp.ledger.events import event_to_json
 from matrixdp.studio.datasets import TableColumn
+from matrixdp.studio.rendering import CurrentVisit
 from matrixdp.studio.requests import ReleaseSpec, Status, describe_options
-from matrixdp.studio.security import API, CurrentStudio, CurrentViewer
+from matrixdp.studio.security import API
 
 Options = dict[str, StrictStr | StrictInt | StrictFloat | None]
 
@@ -203,97 +204,97 @@ def describe_api(request: Request) -> Response:
 
 
 @router.get("/me")
-def show_person(viewer: CurrentViewer) -> Person:
+def show_person(visit: CurrentVisit) -> Person:
     """Whose token it is."""
-    return Person.model_validate(viewer)
+    return Person.model_validate(visit.viewer)
 
 
 @router.get("/datasets")
-def list_datasets(studio: CurrentStudio) -> list[DatasetState]:
+def list_datasets(visit: CurrentVisit) -> list[DatasetState]:
     """All data sets of the ledger."""
-    return [DatasetState.model_validate(dataset) for dataset in studio.datasets.list_all()]
+    return [DatasetState.model_validate(dataset) for dataset in visit.studio.datasets.list_all()]
 
 
 @router.post("/datasets", status_code=201)
-def register_dataset(body: NewDataset, viewer: CurrentViewer, studio: CurrentStudio) -> DatasetState:
+def register_dataset(body: NewDataset, visit: CurrentVisit) -> DatasetState:
     """Register a data set with its total, or add a table to one."""
-    return DatasetState.model_validate(studio.datasets.register(viewer, **body.model_dump()))
+    return DatasetState.model_validate(visit.studio.datasets.register(visit.viewer, **body.model_dump()))
 
 
 @router.get("/datasets/{dataset}")
-def show_dataset(dataset: str, studio: CurrentStudio) -> DatasetState:
+def show_dataset(dataset: str, visit: CurrentVisit) -> DatasetState:
     """One data set."""
-    return DatasetState.model_validate(studio.datasets.get(dataset))
+    return DatasetState.model_validate(visit.studio.datasets.get(dataset))
 
 
 @router.get("/datasets/{dataset}/history")
-def list_charges(dataset: str, studio: CurrentStudio) -> list[ChargeState]:
+def list_charges(dataset: str, visit: CurrentVisit) -> list[ChargeState]:
     """What was charged to a data set, by whom and what for."""
-    return [ChargeState.model_validate(charge) for charge in studio.datasets.history(dataset)]
+    return [ChargeState.model_validate(charge) for charge in visit.studio.datasets.history(dataset)]
 
 
 @router.post("/datasets/{dataset}/allowances", status_code=201)
-def set_allowance(dataset: str, body: NewAllowance, viewer: CurrentViewer, studio: CurrentStudio) -> AllowanceState:
+def set_allowance(dataset: str, body: NewAllowance, visit: CurrentVisit) -> AllowanceState:
     """Set an allowance apart."""
-    studio.datasets.get(dataset)
-    allowance = studio.datasets.allow(viewer, dataset, body.name, epsilon=body.epsilon, share=body.share)
+    visit.studio.datasets.get(dataset)
+    allowance = visit.studio.datasets.allow(visit.viewer, dataset, body.name, epsilon=body.epsilon, share=body.share)
     return AllowanceState.model_validate(allowance)
 
 
 @router.post("/datasets/{dataset}/allowances/{allowance}/return")
-def return_allowance(dataset: str, allowance: str, viewer: CurrentViewer, studio: CurrentStudio) -> AllowanceState:
+def return_allowance(dataset: str, allowance: str, visit: CurrentVisit) -> AllowanceState:
     """Return what is left of an allowance to its data set."""
-    studio.datasets.get(dataset)
-    return AllowanceState.model_validate(studio.datasets.return_allowance(viewer, dataset, allowance))
+    visit.studio.datasets.get(dataset)
+    return AllowanceState.model_validate(visit.studio.datasets.return_allowance(visit.viewer, dataset, allowance))
 
 
 @router.get("/datasets/{dataset}/tables/{table}/schema")
-def show_public_schema(dataset: str, table: str, studio: CurrentStudio) -> SchemaText:
+def show_public_schema(dataset: str, table: str, visit: CurrentVisit) -> SchemaText:
     """The schema of a data set's table: everything that is public about it."""
-    studio.datasets.require_table(dataset, table)
-    return SchemaText(toml=studio.schemas.read(table))
+    visit.studio.datasets.require_table(dataset, table)
+    return SchemaText(toml=visit.studio.schemas.read(table))
 
 
 @router.get("/tables")
-def list_tables(studio: CurrentStudio) -> list[str]:
+def list_tables(visit: CurrentVisit) -> list[str]:
     """The names of all tables in the folder."""
-    return studio.tables.list_all()
+    return visit.studio.tables.list_all()
 
 
 @router.get("/tables/{table}")
-def list_columns(table: str, studio: CurrentStudio) -> list[TableColumn]:
+def list_columns(table: str, visit: CurrentVisit) -> list[TableColumn]:
     """The columns of a table."""
-    return studio.tables.columns(table)
+    return visit.studio.tables.columns(table)
 
 
 @router.get("/tables/{table}/schema")
-def show_schema(table: str, studio: CurrentStudio) -> SchemaText:
+def show_schema(table: str, visit: CurrentVisit) -> SchemaText:
     """The schema of a table."""
-    return SchemaText(toml=studio.schemas.read(table))
+    return SchemaText(toml=visit.studio.schemas.read(table))
 
 
 @router.put("/tables/{table}/schema")
-def write_schema(table: str, body: NewSchema, studio: CurrentStudio) -> SchemaText:
+def write_schema(table: str, body: NewSchema, visit: CurrentVisit) -> SchemaText:
     """Check a schema, and keep it."""
-    studio.schemas.write(table, body.toml)
+    visit.studio.schemas.write(table, body.toml)
     return SchemaText(toml=body.toml)
 
 
 @router.get("/tables/{table}/schema/template")
-def show_template(table: str, studio: CurrentStudio) -> SchemaText:
+def show_template(table: str, visit: CurrentVisit) -> SchemaText:
     """A new schema for a table, with empty bounds and levels."""
-    return SchemaText(toml=studio.tables.template(table))
+    return SchemaText(toml=visit.studio.tables.template(table))
 
 
 @router.post("/forecast")
-def forecast(body: NewForecast, studio: CurrentStudio) -> ForecastState:
+def forecast(body: NewForecast, visit: CurrentVisit) -> ForecastState:
     """Predicted errors and the cost of a release; of an adaptive fit, the errors of a plain release in its place."""
     from matrixdp.studio.forecasts import open_forecaster, preview_ledger  # slow to import
 
     spec = ReleaseSpec.from_mapping(body.release)
-    studio.datasets.require_table(body.dataset, body.table)
-    found = open_forecaster(studio.schemas.require(body.table), body.table).predict(spec)
-    with studio.datasets.open_ledger() as ledger:
+    visit.studio.datasets.require_table(body.dataset, body.table)
+    found = open_forecaster(visit.studio.schemas.require(body.table), body.table).predict(spec)
+    with visit.studio.datasets.open_ledger() as ledger:
         left = preview_ledger(ledger, body.dataset, found.plan, spec.allowance)
     choice = found.plan.choice
     return ForecastState(
@@ -307,50 +308,50 @@ def forecast(body: NewForecast, studio: CurrentStudio) -> ForecastState:
 
 
 @router.get("/requests")
-def list_requests(viewer: CurrentViewer, studio: CurrentStudio, status: Status | None = None) -> list[RequestState]:
+def list_requests(visit: CurrentVisit, status: Status | None = None) -> list[RequestState]:
     """Requests, the latest first: for a curator all of them, for an analyst her own."""
-    return [RequestState.model_validate(found) for found in studio.requests.list_all(viewer, status)]
+    return [RequestState.model_validate(found) for found in visit.studio.requests.list_all(visit.viewer, status)]
 
 
 @router.post("/requests", status_code=201)
-def ask(body: NewRequest, viewer: CurrentViewer, studio: CurrentStudio) -> RequestState:
+def ask(body: NewRequest, visit: CurrentVisit) -> RequestState:
     """Ask for a release."""
     spec = ReleaseSpec.from_mapping(body.release)
-    found = studio.requests.submit(viewer, body.dataset, body.table, spec, body.purpose, body.form_id)
+    found = visit.studio.requests.submit(visit.viewer, body.dataset, body.table, spec, body.purpose, body.form_id)
     return RequestState.model_validate(found)
 
 
 @router.get("/requests/{request_id}")
-def show_request(request_id: str, viewer: CurrentViewer, studio: CurrentStudio) -> RequestState:
+def show_request(request_id: str, visit: CurrentVisit) -> RequestState:
     """One request."""
-    return RequestState.model_validate(studio.requests.get(viewer, request_id))
+    return RequestState.model_validate(visit.studio.requests.get(visit.viewer, request_id))
 
 
 @router.post("/requests/{request_id}/approve")
-def approve(request_id: str, viewer: CurrentViewer, studio: CurrentStudio) -> RequestState:
+def approve(request_id: str, visit: CurrentVisit) -> RequestState:
     """Approve a request; it is released in the background."""
-    return RequestState.model_validate(studio.requests.approve(viewer, request_id))
+    return RequestState.model_validate(visit.studio.requests.approve(visit.viewer, request_id))
 
 
 @router.post("/requests/{request_id}/refuse")
-def refuse(request_id: str, body: Refusal, viewer: CurrentViewer, studio: CurrentStudio) -> RequestState:
+def refuse(request_id: str, body: Refusal, visit: CurrentVisit) -> RequestState:
     """Refuse a request."""
-    return RequestState.model_validate(studio.requests.refuse(viewer, request_id, body.reason))
+    return RequestState.model_validate(visit.studio.requests.refuse(visit.viewer, request_id, body.reason))
 
 
 @router.get("/results")
-def list_results(studio: CurrentStudio) -> list[RequestState]:
+def list_results(visit: CurrentVisit) -> list[RequestState]:
     """All requests that are released, by anybody, the latest first."""
-    return [RequestState.model_validate(found) for found in studio.results.list_all()]
+    return [RequestState.model_validate(found) for found in visit.studio.results.list_all()]
 
 
 @router.get("/results/{request_id}")
-def list_files(request_id: str, studio: CurrentStudio) -> list[str]:
+def list_files(request_id: str, visit: CurrentVisit) -> list[str]:
     """The names of a release's files."""
-    return studio.results.files(request_id)
+    return visit.studio.results.files(request_id)
 
 
 @router.get("/results/{request_id}/files/{name}", response_class=FileResponse)
-def read_file(request_id: str, name: str, studio: CurrentStudio) -> FileResponse:
+def read_file(request_id: str, name: str, visit: CurrentVisit) -> FileResponse:
     """One of a release's files, such as ``release.json``."""
-    return FileResponse(studio.results.path(request_id, name), filename=name)
+    return FileResponse(visit.studio.results.path(request_id, name), filename=name)

@@ -24,7 +24,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from matrixdp.errors import LedgerError, MatrixDPError
 from matrixdp.studio.refusals import SignInError, find_status, word_error
-from matrixdp.studio.rendering import CachedStatic, render
+from matrixdp.studio.rendering import CachedStatic, Visit
 from matrixdp.studio.roles import Viewer
 from matrixdp.studio.security import API, Guard, authorise, check_form
 from matrixdp.studio.state import Settings
@@ -115,7 +115,7 @@ async def _answer_error(request: Request, error: Exception) -> Response:
         if "hx-request" in request.headers:
             return Response(status_code=401, headers={"HX-Redirect": "/enter"})
         return RedirectResponse("/enter", 303)
-    return render(request, "error.html", status=status, code=status, message=message)
+    return Visit(request).render("error.html", status=status, code=status, message=message)
 
 
 def _describe(error: Exception) -> tuple[int, str]:

@@ -6,7 +6,7 @@ import re
 from typing import Annotated
 from urllib.parse import quote
 
-from fastapi import APIRouter, Form, Request
+from fastapi import APIRouter, Form
 from pydantic import BaseModel
 from starlette.responses import RedirectResponse, Response
 
@@ -14,10 +14,7 @@ from matrixdp.errors import MatrixDPError, ParameterError
 from matrixdp.ledger import Charge, Gaussian
 from matrixdp.studio.datasets import Dataset, measure_budget
 from matrixdp.studio.refusals import find_status, place_error
-from matrixdp.studio.rendering import render
-from matrixdp.studio.roles import Viewer
-from matrixdp.studio.security import CurrentStudio, CurrentViewer
-from matrixdp.studio.studio import Studio
+from matrixdp.studio.rendering import CurrentVisit, Visit
 
 router = APIRouter()
 _SHOWN_CHARGES = 100
@@ -50,43 +47,39 @@ def show_start() -> Response:
 
 
 @router.get("/datasets")
-def list_datasets(request: Request, studio: CurrentStudio, viewer: CurrentViewer, table: str = "") -> Response:
+def list_datasets(visit: CurrentVisit, table: str = "") -> Response:
     """All data sets, with a gauge of each budget; for a curator, a form for a new one."""
-    return _show_list(request, studio, viewer, DatasetForm(table=table))
+    return _show_list(visit, DatasetForm(table=table))
 
 
 @router.post("/datasets")
-def register(
-    request: Request, studio: CurrentStudio, viewer: CurrentViewer, form: Annotated[DatasetForm, Form()]
-) -> Response:
+def register(visit: CurrentVisit, form: Annotated[DatasetForm, Form()]) -> Response:
     """Register a data set. The same form sent twice is one registration."""
     try:
         _check_name(form.dataset, "dataset")
-        studio.datasets.register(
-            viewer,
+        visit.studio.datasets.register(
+            visit.viewer,
             form.dataset,
             form.table,
             epsilon=_read_number(form.epsilon, "epsilon"),
             delta=_read_number(form.delta, "delta"),
             neighbours=form.neighbours,
-            unit=f"person:{form.person}" if form.unit == "person" else form.unit,
+            unit=f"{form.unit}:{form.person}" if form.unit in ("person", "values") else form.unit,
         )
     except MatrixDPError as error:
-        return _show_list(request, studio, viewer, form, error)
+        return _show_list(visit, form, error)
     return _go_to(form.dataset)
 
 
 @router.get("/datasets/{dataset}")
-def show_dataset(request: Request, studio: CurrentStudio, dataset: str) -> Response:
+def show_dataset(visit: CurrentVisit, dataset: str) -> Response:
     """One data set: its budget, its allowances, and what was released."""
-    return _show_one(request, studio, studio.datasets.get(dataset), AllowanceForm())
+    return _show_one(visit, visit.studio.datasets.get(dataset), AllowanceForm())
 
 
 @router.post("/datasets/{dataset}/allowances")
 def allow(
-    request: Request,
-    studio: CurrentStudio,
-    viewer: CurrentViewer,
+    visit: CurrentVisit,
     dataset: str,
     form: Annotated[AllowanceForm, Form()],
 ) -> Response:
@@ -94,46 +87,42 @@ def allow(
     try:
         _check_name(form.allowance, "allowance")
         size = _read_number(form.epsilon, "epsilon") if form.epsilon.strip() else None
-        studio.datasets.allow(viewer, dataset, form.allowance, epsilon=size, share=form.share.strip() or None)
+        visit.studio.datasets.allow(
+            visit.viewer, dataset, form.allowance, epsilon=size, share=form.share.strip() or None
+        )
     except MatrixDPError as error:
-        return _show_one(request, studio, studio.datasets.get(dataset), form, error)
+        return _show_one(visit, visit.studio.datasets.get(dataset), form, error)
     return _go_to(dataset)
 
 
 @router.post("/datasets/{dataset}/allowances/{allowance}/return")
-def return_allowance(studio: CurrentStudio, viewer: CurrentViewer, dataset: str, allowance: str) -> Response:
+def return_allowance(visit: CurrentVisit, dataset: str, allowance: str) -> Response:
     """End an allowance; what it has not spent is available to all again."""
-    found = {one.name: one for one in studio.datasets.get(dataset).summary.allowances}
+    found = {one.name: one for one in visit.studio.datasets.get(dataset).summary.allowances}
     if allowance not in found or not found[allowance].returned:  # a second time changes nothing
-        studio.datasets.return_allowance(viewer, dataset, allowance)
+        visit.studio.datasets.return_allowance(visit.viewer, dataset, allowance)
     return _go_to(dataset)
 
 
-def _show_list(
-    request: Request, studio: Studio, viewer: Viewer, form: DatasetForm, error: MatrixDPError | None = None
-) -> Response:
-    datasets = [(one, measure_budget(one.summary)) for one in studio.datasets.list_all()]
-    return render(
-        request,
+def _show_list(visit: Visit, form: DatasetForm, error: MatrixDPError | None = None) -> Response:
+    datasets = [(one, measure_budget(one.summary)) for one in visit.studio.datasets.list_all()]
+    return visit.render(
         "datasets.html",
         status=200 if error is None else find_status(error),
         datasets=datasets,
-        tables=studio.tables.list_all() if viewer.is_curator else [],
+        tables=visit.studio.tables.list_all() if visit.viewer.is_curator else [],
         values=form,
         errors={} if error is None else place_error(error, DatasetForm.model_fields),
         open_form=bool(error or form.table or not datasets),
     )
 
 
-def _show_one(
-    request: Request, studio: Studio, found: Dataset, form: AllowanceForm, error: MatrixDPError | None = None
-) -> Response:
-    charges = studio.datasets.history(found.name)[::-1]
-    present = [table for table in found.tables if studio.tables.find(table)]
-    others = [one for one in studio.datasets.list_all() if one.name != found.name]
+def _show_one(visit: Visit, found: Dataset, form: AllowanceForm, error: MatrixDPError | None = None) -> Response:
+    charges = visit.studio.datasets.history(found.name)[::-1]
+    present = [table for table in found.tables if visit.studio.tables.find(table)]
+    others = [one for one in visit.studio.datasets.list_all() if one.name != found.name]
     history = [(charge, _name_charge(charge), _name_cost(charge)) for charge in charges[:_SHOWN_CHARGES]]
-    return render(
-        request,
+    return visit.render(
         "dataset.html",
         status=200 if error is None else find_status(error),
         found=found,
@@ -141,7 +130,7 @@ def _show_one(
         allowances=[(one, measure_budget(one)) for one in found.summary.allowances],
         history=history,
         more=len(charges) - len(history),
-        schemas={table: studio.schemas.read(table) is not None for table in present},
+        schemas={table: visit.studio.schemas.read(table) is not None for table in present},
         others={table: [one.name for one in others if table in one.tables] for table in found.tables},
         values=form,
         errors={} if error is None else place_error(error, AllowanceForm.model_fields),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -131,17 +132,12 @@ class SchemaStore:
             raise NotFoundError(f"{table} has no schema yet. A curator writes it first.")
         return text
 
-    def check(self, table: str, text: str) -> Schema:
-        """The schema that `text` describes, or a `ParameterError` that names the first mistake."""
+    def write(self, table: str, text: str) -> Schema:
+        """Keep the text of a schema, completely or not at all; a `ParameterError` names the first mistake in it."""
         if len(text) > _LARGEST:
             raise ParameterError(f"the schema must have at most {_LARGEST:,} characters, got {len(text):,} instead.")
         schema = parse_schema(text, self.path(table).name)
         schema.check()
-        return schema
-
-    def write(self, table: str, text: str) -> Schema:
-        """Check the text of a schema and keep it, completely or not at all."""
-        schema = self.check(table, text)
         self._tables.open(table, schema.rules.sheet).require(schema.required_names())
         write_file(self.path(table), text, option="state")
         return schema
@@ -163,19 +159,17 @@ class DatasetBook:
         self._location, self._state, self._tables = ledger, state, tables
 
     @contextmanager
-    def open_ledger(self, viewer: Viewer | None = None, purpose: str | None = None) -> Iterator[Ledger]:
+    def open_ledger(self, viewer: Viewer | None = None) -> Iterator[Ledger]:
         """The ledger, in which `viewer` writes."""
-        actor = None if viewer is None else viewer.name
-        with Ledger.open(self._location, timeout=_TIMEOUT, actor=actor, purpose=purpose) as ledger:
+        with Ledger.open(self._location, timeout=_TIMEOUT, actor=None if viewer is None else viewer.name) as ledger:
             yield ledger
 
     def list_all(self) -> list[Dataset]:
         """All data sets, in the order in which they were registered."""
         with self.open_ledger() as ledger:
             summaries = ledger.summaries()
-        tables = self._tables_by_dataset()
-        names = [summary.registration.dataset for summary in summaries]
-        return [Dataset(name, found, tuple(tables.get(name, ()))) for name, found in zip(names, summaries, strict=True)]
+        tables, names = self._tables_by_dataset(), [summary.registration.dataset for summary in summaries]
+        return [Dataset(name, found, tuple(tables[name])) for name, found in zip(names, summaries, strict=True)]
 
     def get(self, name: str) -> Dataset:
         """One data set, or a `NotFoundError`."""
@@ -212,19 +206,13 @@ class DatasetBook:
         privacy = Privacy(epsilon, delta)
         with self.open_ledger(viewer) as ledger:
             ledger.register(name, privacy, neighbours=neighbours, unit=unit)
-        self.add_table(name, table)
-        return self.get(name)
-
-    def add_table(self, name: str, table: str) -> None:
-        """Say that a table is released as a data set that is registered, and charged to its total."""
-        self._tables.path(table)
-        self.get(name)
         with self._state.writing() as connection:
             insert(connection, "dataset_tables", dataset=name, table_name=table)
+        return self.get(name)
 
     def require_table(self, name: str, table: str) -> None:
         """Raise a `NotFoundError` unless the table is released as this data set."""
-        if table not in self._tables_by_dataset().get(name, ()):
+        if table not in self._tables_by_dataset()[name]:
             raise NotFoundError(f"{show(table)} is not a table of the data set {show(name)}.")
 
     def allow(
@@ -243,10 +231,10 @@ class DatasetBook:
         with self.open_ledger(viewer) as ledger:
             return ledger.return_allowance(name, allowance)
 
-    def _tables_by_dataset(self) -> dict[str, list[str]]:
-        found: dict[str, list[str]] = {}
+    def _tables_by_dataset(self) -> defaultdict[str, list[str]]:
+        found = defaultdict(list)
         for row in self._state.select("SELECT * FROM dataset_tables ORDER BY dataset, table_name"):
-            found.setdefault(row["dataset"], []).append(row["table_name"])
+            found[row["dataset"]].append(row["table_name"])
         return found
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 import numpy as np
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Response
 from starlette.datastructures import ImmutableMultiDict
 
 from matrixdp.answers.table_forecast import compare_questions
@@ -31,9 +31,9 @@ from matrixdp.studio.charts import draw_curve, draw_ellipse, draw_table, write_e
 from matrixdp.studio.datasets import Dataset, measure_budget
 from matrixdp.studio.forecasts import ErrorTable, Forecast, Forecaster, Simulated
 from matrixdp.studio.refusals import NotFoundError, UnavailableError, place_error, word_error
-from matrixdp.studio.rendering import render
+from matrixdp.studio.rendering import CurrentVisit, Visit
 from matrixdp.studio.requests import ReleaseSpec
-from matrixdp.studio.security import CurrentStudio, SentForm
+from matrixdp.studio.security import SentForm
 from matrixdp.studio.studio import Studio
 
 router = APIRouter()
@@ -114,7 +114,7 @@ class DesignForm:
             plan = forecaster.plan(spec)
         except MatrixDPError as error:
             return None, place_error(error, FIELDS, _PLACES)
-        if plan.unit != registration.unit:
+        if not plan.unit.covers(registration.unit):
             return None, {
                 "form": f"the data set protects {registration.unit.words}, and this release would protect "
                 f"{plan.unit.words}. A curator changes the schema, or registers another data set."
@@ -216,13 +216,12 @@ class Source(NamedTuple):
 class Filled(NamedTuple):
     """A form without mistakes: where it asks, its fields as they were sent, and what it asks."""
 
-    studio: Studio
     source: Source
     form: DesignForm
     spec: ReleaseSpec
 
 
-Show = Callable[[Request, Filled], Response]
+Show = Callable[[Visit, Filled], Response]
 
 
 def _answers(path: str, fields: Sequence[str] = ()) -> Callable[[Show], Show]:
@@ -230,14 +229,14 @@ def _answers(path: str, fields: Sequence[str] = ()) -> Callable[[Show], Show]:
 
     def register(show: Show) -> Show:
         @router.post(path, name=show.__name__)
-        def answer(request: Request, studio: CurrentStudio, sent: SentForm) -> Response:
-            filled, errors = read_filled(studio, sent)
+        def answer(visit: CurrentVisit, sent: SentForm) -> Response:
+            filled, errors = read_filled(visit.studio, sent)
             try:
                 if filled is not None:
-                    return show(request, filled)
+                    return show(visit, filled)
             except (LedgerError, ParameterError, UnavailableError) as error:
                 errors = {"form": word_error(error)}
-            return render(request, "design_problem.html", errors=errors, fields=fields)
+            return visit.render("design_problem.html", errors=errors, fields=fields)
 
         return show
 
@@ -245,75 +244,73 @@ def _answers(path: str, fields: Sequence[str] = ()) -> Callable[[Show], Show]:
 
 
 @router.get("/design")
-def show_design(request: Request, studio: CurrentStudio) -> Response:
+def show_design(visit: CurrentVisit) -> Response:
     """The form, filled from the address."""
-    return show_form(request, studio, request.query_params)
+    return show_form(visit, visit.request.query_params)
 
 
 @_answers("/design/forecast", FIELDS)
-def show_forecast(request: Request, filled: Filled) -> Response:
+def show_forecast(visit: Visit, filled: Filled) -> Response:
     """What can be said at once."""
     form, forecaster = filled.form, filled.source.forecaster
-    context = describe_release(filled.studio, filled.source, filled.spec, form.entry)
+    context = describe_release(visit.studio, filled.source, filled.spec, form.entry)
     forecast = context["forecast"]
     context |= _describe_curve(forecaster, forecast, context["entry"], form.wanted)
     context |= {"pair": _read_pair((form.first, form.second), len(forecast.features)), "errors": {}, "fields": FIELDS}
     context["ellipse"] = draw_ellipse(forecast, context["pair"])
     context["others"] = [_show_table(one) for one in forecast.tables[1:7]]
     command = filled.spec.write_command(forecaster.schema.path.name)
-    return render(request, "design_forecast.html", command=command, **context)
+    return visit.render("design_forecast.html", command=command, **context)
 
 
 @_answers("/design/details")
-def show_details(request: Request, filled: Filled) -> Response:
+def show_details(visit: Visit, filled: Filled) -> Response:
     """What takes longer: the simulated range of an adaptive fit, coefficients, and single questions."""
     context = describe_details(filled.source.forecaster, filled.spec, filled.form.entry)
-    return render(request, "design_details.html", **context)
+    return visit.render("design_details.html", **context)
 
 
 @_answers("/design/curve")
-def show_curve(request: Request, filled: Filled) -> Response:
+def show_curve(visit: Visit, filled: Filled) -> Response:
     """Error against epsilon, with the simulated range of an adaptive fit."""
     forecaster, spec = filled.source.forecaster, filled.spec
     found = forecaster.predict(spec)
     entry = found.tables[0].choose(filled.form.entry)
     if found.plan.adaptive:
         forecaster.follow_fit(spec, entry)
-    return render(request, "design_curve.html", **_describe_curve(forecaster, found, entry, filled.form.wanted))
+    return visit.render("design_curve.html", **_describe_curve(forecaster, found, entry, filled.form.wanted))
 
 
 @_answers("/design/needed")
-def find_needed(request: Request, filled: Filled) -> Response:
+def find_needed(visit: Visit, filled: Filled) -> Response:
     """The epsilon that a wanted error needs."""
     wanted, spec, forecaster = _read_wanted(filled.form.wanted), filled.spec, filled.source.forecaster
     if wanted is None:
-        return render(request, "design_needed.html", problem="The error must be a number above 0.")
+        return visit.render("design_needed.html", problem="The error must be a number above 0.")
     found = forecaster.predict(spec)
     needed = forecaster.find_epsilon(spec, found.tables[0].choose(filled.form.entry), wanted)
     epsilon, error = (None, "") if needed is None else (needed[0], write_error(needed[1], "± "))
-    with filled.studio.datasets.open_ledger() as ledger:
+    with visit.studio.datasets.open_ledger() as ledger:
         left = ledger.remaining(filled.source.dataset.name, allowance=spec.allowance).epsilon
     context: dict[str, Any] = {"needed": epsilon, "error": error, "left": left, "adaptive": found.plan.adaptive}
-    return render(request, "design_needed.html", problem="", **context)
+    return visit.render("design_needed.html", problem="", **context)
 
 
 def show_form(
-    request: Request,
-    studio: Studio,
+    visit: Visit,
     form: FormData,
     errors: dict[str, str] | None = None,
     status: int = 200,
     form_id: str = "",
 ) -> Response:
     """The design page with a form as it was sent, and the mistakes in it; a `form_id` keeps it the same form."""
-    sources = _list_sources(studio)
-    source = _find_source(studio, form, sources) if sources else None
+    sources = _list_sources(visit.studio)
+    source = _find_source(visit.studio, form, sources) if sources else None
     if source is None or source.text is None:
-        return render(request, "design_empty.html", source=source, sources=sources)
+        return visit.render("design_empty.html", source=source, sources=sources)
     schema = source.forecaster.schema
     kept = {"form_id": form_id} if form_id else {}
-    return render(
-        request,
+    return visit.render(
         "design.html",
         status=status,
         source=source,
@@ -343,7 +340,7 @@ def read_filled(studio: Studio, sent: FormData) -> tuple[Filled | None, dict[str
     registration = source.dataset.summary.registration
     form = DesignForm.read(sent, source.forecaster.schema, registration)
     spec, errors = form.make_spec(source.forecaster, registration)
-    return None if spec is None else Filled(studio, source, form, spec), errors
+    return None if spec is None else Filled(source, form, spec), errors
 
 
 def _list_sources(studio: Studio) -> list[tuple[Dataset, str]]:

@@ -1,4 +1,4 @@
-"""Pages from templates, and the static files that they use."""
+"""A request to the studio, the pages from templates that answer it, and the static files that they use."""
 
 from __future__ import annotations
 
@@ -6,15 +6,19 @@ import hashlib
 import secrets
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import Request
+from fastapi import Depends, Request
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
+from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
+from matrixdp.studio.refusals import SignInError
+from matrixdp.studio.roles import Viewer
+from matrixdp.studio.studio import Studio
 from matrixdp.version import __version__
 
 _HERE = Path(__file__).parent
@@ -35,26 +39,43 @@ def _templates() -> Environment:
     return templates
 
 
-def render(request: Request, template: str, *, status: int = 200, **context: Any) -> HTMLResponse:
-    """A page from a template, which has besides `context` what `fixed` lists.
+class Visit:
+    """A request as routes take it: with the studio, the person who sent it, and pages to answer with."""
 
-    `csrf_field` is the token of the session for every form that is sent with POST, and `csrf` the same for
-    ``hx-headers``; `form_id` is a new random text for a form that asks for a release; `static(name)` is the address of
-    a static file, which changes with its content.
-    """
-    state = request.state
-    session = getattr(state, "session", None)
-    csrf = "" if session is None else session.csrf
-    fixed = {
-        "viewer": getattr(state, "viewer", None),
-        "csrf": csrf,
-        "csrf_field": Markup('<input type="hidden" name="csrf_token" value="{}">').format(csrf),
-        "form_id": secrets.token_hex(16),
-        "static": find_static,
-        "path": request.url.path,
-        "version": __version__,
-    }
-    return HTMLResponse(_templates().get_template(template).render({**fixed, **context}), status)
+    def __init__(self, request: Request) -> None:
+        self.request = request
+        self.studio: Studio = request.app.state.studio
+
+    @property
+    def viewer(self) -> Viewer:
+        """The person, on a route that is not public."""
+        viewer: Viewer | None = self.request.state.viewer
+        if viewer is None:
+            raise SignInError("sign in first.")
+        return viewer
+
+    def render(self, template: str, *, status: int = 200, **context: Any) -> HTMLResponse:
+        """A page from a template, which has besides `context` what `fixed` lists.
+
+        `csrf_field` is the token of the session for every form that is sent with POST, and `csrf` the same for
+        ``hx-headers``; `form_id` is a new random text for a form that asks for a release; `static(name)` is the
+        address of a static file, which changes with its content.
+        """
+        session = getattr(self.request.state, "session", None)
+        csrf = "" if session is None else session.csrf
+        fixed = {
+            "viewer": getattr(self.request.state, "viewer", None),
+            "csrf": csrf,
+            "csrf_field": Markup('<input type="hidden" name="csrf_token" value="{}">').format(csrf),
+            "form_id": secrets.token_hex(16),
+            "static": find_static,
+            "path": self.request.url.path,
+            "version": __version__,
+        }
+        return HTMLResponse(_templates().get_template(template).render({**fixed, **context}), status)
+
+
+CurrentVisit = Annotated[Visit, Depends(Visit)]
 
 
 @lru_cache(maxsize=256)
@@ -74,6 +95,8 @@ class CachedStatic(StaticFiles):
 
     async def get_response(self, path: str, scope: Scope) -> Response:
         """The answer with a file."""
+        if "\0" in path:  # older versions of starlette ask the operating system, which raises an error
+            raise HTTPException(404)
         response = await super().get_response(path, scope)
         kept = scope["query_string"].startswith(b"v=")
         response.headers["cache-control"] = "public, max-age=31536000, immutable" if kept else "no-cache"

@@ -5,25 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Form, Request
+from fastapi import APIRouter, Form
 from starlette.responses import RedirectResponse, Response
 
 from matrixdp.errors import MatrixDPError, ParameterError
-from matrixdp.studio.design_page import (
-    Source,
-    describe_details,
-    describe_release,
-    read_filled,
-    show_form,
-    write_address,
-)
+from matrixdp.studio import design_page
 from matrixdp.studio.forecasts import open_forecaster
 from matrixdp.studio.refusals import ConflictError, NotFoundError, find_status, place_error, word_error
-from matrixdp.studio.rendering import render
+from matrixdp.studio.rendering import CurrentVisit, Visit
 from matrixdp.studio.requests import Status, StoredRequest
-from matrixdp.studio.roles import Viewer
-from matrixdp.studio.security import CurrentStudio, CurrentViewer, SentForm
-from matrixdp.studio.studio import Studio
+from matrixdp.studio.security import SentForm
 
 router = APIRouter()
 _SHOWN = 200  # requests of a list
@@ -43,56 +34,54 @@ STATES = {
 
 
 @router.get("/requests")
-def list_requests(request: Request, studio: CurrentStudio, viewer: CurrentViewer) -> Response:
+def list_requests(visit: CurrentVisit) -> Response:
     """For an analyst her own requests; for a curator all, those that wait for her first."""
-    found = studio.requests.list_all(viewer)
-    waiting = Status.PENDING if viewer.is_curator else None
+    found = visit.studio.requests.list_all(visit.viewer)
+    waiting = Status.PENDING if visit.viewer.is_curator else None
     pending = [one for one in reversed(found) if one.status is waiting]
     others = [one for one in found if one.status is not waiting]
     more = max(0, len(others) - _SHOWN)
-    return render(request, "requests.html", pending=pending, others=others[:_SHOWN], more=more, states=STATES)
+    return visit.render("requests.html", pending=pending, others=others[:_SHOWN], more=more, states=STATES)
 
 
 @router.post("/requests")
-def ask(request: Request, studio: CurrentStudio, viewer: CurrentViewer, sent: SentForm) -> Response:
+def ask(visit: CurrentVisit, sent: SentForm) -> Response:
     """Ask for the release that the design page shows. The same form is one request, however often it is sent."""
     form_id = str(sent.get("form_id", ""))
-    filled, errors = read_filled(studio, sent)
+    filled, errors = design_page.read_filled(visit.studio, sent)
     purpose = " ".join(str(sent.get("purpose", "")).split())
     if not purpose:
         errors |= {"purpose": "purpose must say in a line what the result is for."}
     if filled is None or errors:
-        return show_form(request, studio, sent, errors, 422, form_id)
+        return design_page.show_form(visit, sent, errors, 422, form_id)
     try:
-        source = filled.source
-        found = studio.requests.submit(viewer, source.dataset.name, source.table, filled.spec, purpose, form_id)
+        names = (filled.source.dataset.name, filled.source.table)
+        found = visit.studio.requests.submit(visit.viewer, *names, filled.spec, purpose, form_id)
     except MatrixDPError as error:
         if isinstance(error, ConflictError):  # the same form with other values: the next try is another request
             form_id = ""
-        return show_form(request, studio, sent, place_error(error, ["purpose"]), find_status(error), form_id)
+        return design_page.show_form(visit, sent, place_error(error, ["purpose"]), find_status(error), form_id)
     return RedirectResponse(f"/requests/{found.id}", 303)
 
 
 @router.get("/requests/{request_id}")
-def show_request(request: Request, studio: CurrentStudio, viewer: CurrentViewer, request_id: str) -> Response:
+def show_request(visit: CurrentVisit, request_id: str) -> Response:
     """One request: what would be spent and published, and what became of it."""
-    return _show(request, studio, studio.requests.get(viewer, request_id))
+    return _show(visit, visit.studio.requests.get(visit.viewer, request_id))
 
 
 @router.get("/requests/{request_id}/progress")
-def show_progress(
-    request: Request, studio: CurrentStudio, viewer: CurrentViewer, request_id: str, seen: str = ""
-) -> Response:
+def show_progress(visit: CurrentVisit, request_id: str, seen: str = "") -> Response:
     """The state of a request, which its page asks for while it waits or runs.
 
     Nothing if it is the one that was `seen`; the whole page once it is decided or over.
     """
-    found = studio.requests.get(viewer, request_id)
+    found = visit.studio.requests.get(visit.viewer, request_id)
     if _name_step(found) == seen:
         return Response(status_code=204)
     if found.is_over or seen == Status.PENDING.value:
         return Response(headers={"HX-Refresh": "true"})
-    return render(request, "request_state.html", **_describe_state(found))
+    return visit.render("request_state.html", **_describe_state(found))
 
 
 def _describe_state(found: StoredRequest) -> dict[str, Any]:
@@ -105,61 +94,54 @@ def _name_step(found: StoredRequest) -> str:
 
 
 @router.get("/requests/{request_id}/forecast")
-def show_simulation(request: Request, studio: CurrentStudio, viewer: CurrentViewer, request_id: str) -> Response:
+def show_simulation(visit: CurrentVisit, request_id: str) -> Response:
     """The simulated range of an adaptive fit, which takes longer."""
-    found = studio.requests.get(viewer, request_id)
+    found = visit.studio.requests.get(visit.viewer, request_id)
     forecaster = open_forecaster(found.schema, f"{found.table}.toml")
-    return render(request, "design_details.html", **describe_details(forecaster, found.spec))
+    return visit.render("design_details.html", **design_page.describe_details(forecaster, found.spec))
 
 
 @router.post("/requests/{request_id}/approve")
-def approve(request: Request, studio: CurrentStudio, viewer: CurrentViewer, request_id: str) -> Response:
+def approve(visit: CurrentVisit, request_id: str) -> Response:
     """Approve a request; it is released in the background. A second time changes nothing."""
-    return _decide(request, studio, viewer, request_id, lambda: studio.requests.approve(viewer, request_id))
+    return _decide(visit, request_id, lambda: visit.studio.requests.approve(visit.viewer, request_id))
 
 
 @router.post("/requests/{request_id}/refuse")
-def refuse(
-    request: Request, studio: CurrentStudio, viewer: CurrentViewer, request_id: str, reason: Annotated[str, Form()] = ""
-) -> Response:
+def refuse(visit: CurrentVisit, request_id: str, reason: Annotated[str, Form()] = "") -> Response:
     """Refuse a request, with a reason that the analyst reads. A second time changes nothing."""
-    line, refuse = " ".join(reason.split()), studio.requests.refuse
-    return _decide(request, studio, viewer, request_id, lambda: refuse(viewer, request_id, line), reason)
+    line, refuse = " ".join(reason.split()), visit.studio.requests.refuse
+    return _decide(visit, request_id, lambda: refuse(visit.viewer, request_id, line), reason)
 
 
-def _decide(
-    request: Request, studio: Studio, viewer: Viewer, request_id: str, decide: Callable[[], object], reason: str = ""
-) -> Response:
+def _decide(visit: Visit, request_id: str, decide: Callable[[], object], reason: str = "") -> Response:
     try:
         decide()
     except NotFoundError:
         raise
     except MatrixDPError as error:
-        return _show(request, studio, studio.requests.get(viewer, request_id), error, reason)
+        return _show(visit, visit.studio.requests.get(visit.viewer, request_id), error, reason)
     return RedirectResponse(f"/requests/{request_id}", 303)
 
 
-def _show(
-    request: Request, studio: Studio, found: StoredRequest, error: MatrixDPError | None = None, reason: str = ""
-) -> Response:
+def _show(visit: Visit, found: StoredRequest, error: MatrixDPError | None = None, reason: str = "") -> Response:
     errors = {} if error is None else place_error(error, ["reason"])
-    return render(
-        request,
+    return visit.render(
         "request.html",
         status=200 if error is None else find_status(error),
         reason=reason,
         errors=errors,
         **_describe_state(found),
-        **_forecast(studio, found),
+        **_forecast(visit, found),
     )
 
 
-def _forecast(studio: Studio, found: StoredRequest) -> dict[str, Any]:
+def _forecast(visit: Visit, found: StoredRequest) -> dict[str, Any]:
     """What the release costs and publishes; the reason if it cannot be told any more."""
     try:
-        source = Source(studio.datasets.get(found.dataset), found.table, found.schema)
-        context = describe_release(studio, source, found.spec)
-        again = write_address(found.spec, source.forecaster.schema, found.dataset, found.table)
+        source = design_page.Source(visit.studio.datasets.get(found.dataset), found.table, found.schema)
+        context = design_page.describe_release(visit.studio, source, found.spec)
+        again = design_page.write_address(found.spec, source.forecaster.schema, found.dataset, found.table)
     except (ParameterError, NotFoundError) as error:
         return {"known": False, "unknown": word_error(error), "again": "/design", "spec": found.spec}
     explained = "" if context["adaptive"] else context["forecast"].design.explain()

@@ -8,8 +8,9 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from fastapi import APIRouter, Request
+from fastapi import APIRouter
 from markupsafe import Markup
+from starlette.datastructures import QueryParams
 from starlette.responses import FileResponse, JSONResponse, Response
 
 from matrixdp.display import CERTAIN, make_visible, write_csv, write_table
@@ -22,9 +23,7 @@ from matrixdp.report import answers
 from matrixdp.report.answers import Answer, Answerable
 from matrixdp.report.guarantee import describe_odds, name_loss, read_mechanism
 from matrixdp.studio.charts import draw_answer
-from matrixdp.studio.rendering import render
-from matrixdp.studio.security import CurrentStudio
-from matrixdp.studio.studio import Studio
+from matrixdp.studio.rendering import CurrentVisit, Visit
 
 router = APIRouter()
 # A report is a document of its own, with styles of its own: no script runs in it, and the studio is out of its reach.
@@ -189,30 +188,30 @@ def to_python(question: Question) -> str:
 
 
 @router.get("/results")
-def list_results(request: Request, studio: CurrentStudio) -> Response:
+def list_results(visit: CurrentVisit) -> Response:
     """All releases, the latest first."""
-    return render(request, "results.html", results=studio.results.list_all())
+    return visit.render("results.html", results=visit.studio.results.list_all())
 
 
 @router.get("/results/{request_id}")
-def show_result(request: Request, studio: CurrentStudio, request_id: str) -> Response:
+def show_result(visit: CurrentVisit, request_id: str) -> Response:
     """One release, with its first answer."""
-    return _show(request, studio, request_id)
+    return _show(visit, request_id)
 
 
 @router.get("/results/{request_id}/explore")
-def explore(request: Request, studio: CurrentStudio, request_id: str) -> Response:
+def explore(visit: CurrentVisit, request_id: str) -> Response:
     """The answer to a question about a release, as a page or, with ``format``, as a file."""
-    form = request.query_params.get("format")
+    form = visit.request.query_params.get("format")
     if form is None:
-        return _show(request, studio, request_id)
+        return _show(visit, request_id)
     if form not in ("csv", "json"):
         raise ParameterError("format must be one of csv, json.")
-    release = answers.as_answerable(studio.results.load(request_id))
+    release = answers.as_answerable(visit.studio.results.load(request_id))
     choices = list_choices(release)
     if release is None:
         raise ParameterError(choices.reason)
-    question = read_question(request.query_params.multi_items(), choices)
+    question = read_question(visit.request.query_params.multi_items(), choices)
     answer = ask(release, question)
     headers = {"Content-Disposition": f'attachment; filename="{question.kind}.{form}"'}
     if form == "csv":
@@ -221,32 +220,31 @@ def explore(request: Request, studio: CurrentStudio, request_id: str) -> Respons
 
 
 @router.get("/results/{request_id}/report")
-def show_report(studio: CurrentStudio, request_id: str) -> Response:
+def show_report(visit: CurrentVisit, request_id: str) -> Response:
     """The report of a release, as ``matrixdp release`` writes it."""
-    path = studio.results.path(request_id, "report.html")
+    path = visit.studio.results.path(request_id, "report.html")
     return FileResponse(path, media_type="text/html", headers={"Content-Security-Policy": _REPORT_POLICY})
 
 
 @router.get("/results/{request_id}/files/{name}")
-def download_file(studio: CurrentStudio, request_id: str, name: str) -> Response:
+def download_file(visit: CurrentVisit, request_id: str, name: str) -> Response:
     """One file of a release."""
-    path = studio.results.path(request_id, name)
+    path = visit.studio.results.path(request_id, name)
     return FileResponse(path, filename=path.name, headers={"Content-Security-Policy": _REPORT_POLICY})
 
 
-def _show(request: Request, studio: Studio, request_id: str) -> Response:
+def _show(visit: Visit, request_id: str) -> Response:
     """The page of a release, with the answer to the question in its address."""
-    found, stored = studio.results.get(request_id), studio.results.load(request_id)
+    found, stored = visit.studio.results.get(request_id), visit.studio.results.load(request_id)
     release = answers.as_answerable(stored)
     choices, privacy = list_choices(release), found.spec.privacy
     context: dict[str, Any] = {"answer": None, "question": None, "problem": None, "kind": None}
     if release is not None and choices.kinds:
-        context |= _describe_answer(request, release, choices, found.schema)
+        context |= _describe_answer(visit.request.query_params, release, choices, found.schema)
     odds = ""
     if stored is not None:
         odds = describe_odds(privacy.epsilon, privacy.delta, read_mechanism(release or stored).query.protects)
-    return render(
-        request,
+    return visit.render(
         "result.html",
         status=422 if context["problem"] else 200,
         found=found,
@@ -254,7 +252,7 @@ def _show(request: Request, studio: Studio, request_id: str) -> Response:
         title=f"{found.spec.title} · {found.dataset}",
         loss=name_loss(privacy.epsilon).capitalize(),
         odds=odds,
-        files=studio.results.files(request_id),
+        files=visit.studio.results.files(request_id),
         choices=choices,
         kinds=KINDS,
         quote_line=quote_line,
@@ -262,15 +260,15 @@ def _show(request: Request, studio: Studio, request_id: str) -> Response:
     )
 
 
-def _describe_answer(request: Request, release: Answerable, choices: Choices, schema: str) -> dict[str, Any]:
+def _describe_answer(sent: QueryParams, release: Answerable, choices: Choices, schema: str) -> dict[str, Any]:
     """What the template needs to show a question and its answer, or why there is none."""
     question = None
     try:
-        question = read_question(request.query_params.multi_items(), choices)
+        question = read_question(sent.multi_items(), choices)
         answer = ask(release, question)
     except ParameterError as error:
         if question is None:
-            kind = request.query_params.get("kind")
+            kind = sent.get("kind")
             question = read_question([("kind", kind)] if kind in choices.kinds else [], choices)
         return {"problem": str(error), "kind": question.kind, "question": question}
     estimate = answer.estimate

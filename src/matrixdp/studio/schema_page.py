@@ -32,8 +32,8 @@ from matrixdp.domain.schema_file import (
 from matrixdp.domain.schema_template import describe_type, propose_type
 from matrixdp.errors import DataError, MatrixDPError, ParameterError
 from matrixdp.studio.refusals import NotFoundError
-from matrixdp.studio.rendering import render
-from matrixdp.studio.security import CurrentStudio, receive_form
+from matrixdp.studio.rendering import CurrentVisit, Visit
+from matrixdp.studio.security import receive_form
 from matrixdp.studio.studio import Studio
 
 router = APIRouter()
@@ -226,103 +226,102 @@ SentFields = Annotated[Texts, Depends(_read_fields)]
 
 
 @router.get("/tables")
-def list_tables(request: Request, studio: CurrentStudio) -> Response:
+def list_tables(visit: CurrentVisit) -> Response:
     """All tables of the folder, and whether they have a schema."""
-    datasets = studio.datasets.list_all()
+    datasets = visit.studio.datasets.list_all()
     tables = []
-    for name in studio.tables.list_all():
+    for name in visit.studio.tables.list_all():
         try:
-            columns: int | None = len(studio.tables.columns(name))
+            columns: int | None = len(visit.studio.tables.columns(name))
         except MatrixDPError:  # which could quote a value
             columns = None
         used = [one.name for one in datasets if name in one.tables]
-        written = studio.schemas.read(name) is not None
+        written = visit.studio.schemas.read(name) is not None
         tables.append({"name": name, "columns": columns, "written": written, "datasets": used})
-    return render(request, "tables.html", tables=tables)
+    return visit.render("tables.html", tables=tables)
 
 
 @router.get("/tables/{table}/schema")
-def edit_schema(request: Request, studio: CurrentStudio, table: str, saved: str | None = None) -> Response:
+def edit_schema(visit: CurrentVisit, table: str, saved: str | None = None) -> Response:
     """The form of a table's schema; of a new one, with the types that its files declare."""
-    text, problem = studio.schemas.read(table), None
+    text, problem = visit.studio.schemas.read(table), None
     try:
         form = None if text is None else form_from_toml(text)
     except ParameterError as error:
         form, problem = None, f"The stored schema cannot be shown as a form: {error}"
     if form is None:
-        form = propose_form(studio.tables.open(table).fields())
-    return _show(request, studio, table, form, problem=problem, saved=saved is not None and text is not None)
+        form = propose_form(visit.studio.tables.open(table).fields())
+    return _show(visit, table, form, problem=problem, saved=saved is not None and text is not None)
 
 
 @router.post("/tables/{table}/schema")
-def change_schema(request: Request, studio: CurrentStudio, table: str, sent: SentFields) -> Response:
+def change_schema(visit: CurrentVisit, table: str, sent: SentFields) -> Response:
     """Save the form, or show it again with a column more or less, or with its mistakes."""
     form, (action, _, place) = read_form(sent), sent.get("action", "check").partition(".")
     if action == "save":
-        return _save(request, studio, table, form, sent)
+        return _save(visit, table, form, sent)
     if action == "remove":
         number = _read_place(place)
-        return _show(request, studio, table, form if number is None else form.without_column(number))
+        return _show(visit, table, form if number is None else form.without_column(number))
     if action == "open":
-        return _show(request, studio, table, form, opened=_read_place(place))
-    fields, _ = _find_columns(studio, table, form)
+        return _show(visit, table, form, opened=_read_place(place))
+    fields, _ = _find_columns(visit.studio, table, form)
     if action == "add" and sent.get("new"):
         name = unquote_line(sent["new"])
         if name not in fields:
             raise NotFoundError("there is no such column in the table.")
         form = form.with_column(propose_column(name, fields[name]))
-        return _show(request, studio, table, form, opened=len(form.columns) - 1)
+        return _show(visit, table, form, opened=len(form.columns) - 1)
     if action == "add all":
         for column in propose_form(fields).columns:
             form = form.with_column(column)
-        return _show(request, studio, table, form)
-    return _show(request, studio, table, form, mistakes=find_mistakes(form))
+        return _show(visit, table, form)
+    return _show(visit, table, form, mistakes=find_mistakes(form))
 
 
-def _save(request: Request, studio: Studio, table: str, form: SchemaForm, sent: Texts) -> Response:
+def _save(visit: Visit, table: str, form: SchemaForm, sent: Texts) -> Response:
     mistakes = find_mistakes(form)
     if mistakes:
-        return _show(request, studio, table, form, mistakes=mistakes, status=422)
-    if sent.get("version", "") != _find_version(studio.schemas.read(table)):
-        return _show(request, studio, table, form, problem=_CHANGED, status=409)
+        return _show(visit, table, form, mistakes=mistakes, status=422)
+    if sent.get("version", "") != _find_version(visit.studio.schemas.read(table)):
+        return _show(visit, table, form, problem=_CHANGED, status=409)
     try:
-        studio.schemas.write(table, form_to_toml(form))
+        visit.studio.schemas.write(table, form_to_toml(form))
     except (ParameterError, DataError) as error:
-        return _show(request, studio, table, form, mistakes={"": str(error)}, status=422)
-    return RedirectResponse(f"{_address(request)}?saved=yes", 303)
+        return _show(visit, table, form, mistakes={"": str(error)}, status=422)
+    return RedirectResponse(f"{_address(visit)}?saved=yes", 303)
 
 
 @router.post("/tables/{table}/schema/check")
-def check_schema(request: Request, studio: CurrentStudio, table: str, sent: SentFields) -> Response:
+def check_schema(visit: CurrentVisit, table: str, sent: SentFields) -> Response:
     """The TOML of a form and what is wrong with it, without saving anything."""
-    studio.tables.path(table)
+    visit.studio.tables.path(table)
     form = read_form(sent)
-    return render(request, "schema_preview.html", toml=form_to_toml(form), mistakes=find_mistakes(form))
+    return visit.render("schema_preview.html", toml=form_to_toml(form), mistakes=find_mistakes(form))
 
 
 @router.post("/tables/{table}/schema/column")
-def open_column(request: Request, studio: CurrentStudio, table: str, sent: SentFields) -> Response:
+def open_column(visit: CurrentVisit, table: str, sent: SentFields) -> Response:
     """All fields of one column of a long form, of which the page has sent only this one."""
-    studio.tables.path(table)
+    visit.studio.tables.path(table)
     form, number = read_form(sent), _read_place(sent.get("opened", ""))
     if len(form.columns) != 1 or number is None:
         raise ParameterError("opened must be the number of the column that is sent.")
     found = find_mistakes(form) if sent.get("checked") == "yes" else {}
     errors = {name.replace("column.0.", f"column.{number}."): one for name, one in found.items() if "." in name}
-    context = _describe_fields(request, form, errors, checked=bool(errors))
-    return render(request, "schema_opened.html", column=form.columns[0], opened=number, **context)
+    context = _describe_fields(visit, form, errors, checked=bool(errors))
+    return visit.render("schema_opened.html", column=form.columns[0], opened=number, **context)
 
 
 @router.get("/tables/{table}/schema.toml")
-def download_schema(studio: CurrentStudio, table: str) -> Response:
+def download_schema(visit: CurrentVisit, table: str) -> Response:
     """The saved schema as a file."""
     headers = {"Content-Disposition": 'attachment; filename="schema.toml"'}
-    return Response(studio.schemas.require(table), media_type="application/toml", headers=headers)
+    return Response(visit.studio.schemas.require(table), media_type="application/toml", headers=headers)
 
 
 def _show(
-    request: Request,
-    studio: Studio,
+    visit: Visit,
     table: str,
     form: SchemaForm,
     *,
@@ -333,14 +332,13 @@ def _show(
     status: int = 200,
 ) -> Response:
     """The page of the editor."""
-    text = studio.schemas.read(table)
-    fields, no_sheet = _find_columns(studio, table, form)
+    text = visit.studio.schemas.read(table)
+    fields, no_sheet = _find_columns(visit.studio, table, form)
     unusable = list_unusable(fields)
     known = {"", *unusable, *(column["name"] for column in form.columns)}
     workbook = table.lower().endswith((".xlsx", ".xls"))
     checked = mistakes is not None or bool(no_sheet)
-    return render(
-        request,
+    return visit.render(
         "schema.html",
         status=status,
         table=table,
@@ -357,16 +355,16 @@ def _show(
         file_fields=[one for one in SECTIONS["files"] if workbook or one.name != "sheet"],
         toml=form_to_toml(form),
         mistakes=find_mistakes(form) if mistakes is None else mistakes,
-        **_describe_fields(request, form, {**(mistakes or {}), **no_sheet}, checked=checked),
+        **_describe_fields(visit, form, {**(mistakes or {}), **no_sheet}, checked=checked),
     )
 
 
-def _describe_fields(request: Request, form: SchemaForm, errors: Texts, *, checked: bool) -> dict[str, Any]:
+def _describe_fields(visit: Visit, form: SchemaForm, errors: Texts, *, checked: bool) -> dict[str, Any]:
     """What the template of a column needs: how many mistakes each column has, and which are folded."""
     wrong = Counter(int(name.split(".")[1]) for name in errors if name.startswith("column."))
     folded = range(len(form.columns)) if len(form.columns) > _MOST_SHOWN else ()
     return {
-        "address": _address(request),
+        "address": _address(visit),
         "form": form,
         "errors": defaultdict(str, errors),
         "checked": checked,
@@ -399,6 +397,6 @@ def _find_version(text: str | None) -> str:
     return "" if text is None else hashlib.sha256(text.encode()).hexdigest()
 
 
-def _address(request: Request) -> str:
+def _address(visit: Visit) -> str:
     """The address of the editor, as the browser wrote it."""
-    return request.url.path.removesuffix("/check").removesuffix("/column")
+    return visit.request.url.path.removesuffix("/check").removesuffix("/column")

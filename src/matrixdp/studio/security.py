@@ -14,7 +14,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from matrixdp.studio.refusals import ForbiddenError, SignInError, TooManyError
-from matrixdp.studio.rendering import render
+from matrixdp.studio.rendering import CurrentVisit, Visit
 from matrixdp.studio.roles import ROUTES, Viewer, permits
 from matrixdp.studio.sign_in import enter_by_link, enter_by_token, find_session, find_token, sign_out
 from matrixdp.studio.state import Settings
@@ -119,18 +119,12 @@ class Guard:
         return receive_some
 
 
-def get_studio(request: Request) -> Studio:
-    """The studio of the app, as a dependency of a route."""
-    studio: Studio = request.app.state.studio
-    return studio
-
-
 def authorise(request: Request) -> None:
     """Find out who sent a request, and refuse it unless the table of roles permits it. The only check of roles.
 
     Pages know a person by the cookie, addresses below /api by a bearer token, and neither by the other.
     """
-    studio = get_studio(request)
+    studio: Studio = request.app.state.studio
     request.state.viewer = request.state.session = None
     if request.url.path.startswith(f"{API}/"):
         request.state.viewer = _find_bearer(request, studio)
@@ -167,16 +161,6 @@ async def receive_form(request: Request) -> FormData:
     return await request.form(max_fields=_MOST_FIELDS)
 
 
-def get_viewer(request: Request) -> Viewer:
-    """The person who sent a request, as a dependency of a route that is not public."""
-    viewer: Viewer | None = request.state.viewer
-    if viewer is None:
-        raise SignInError("sign in first.")
-    return viewer
-
-
-CurrentViewer = Annotated[Viewer, Depends(get_viewer)]
-CurrentStudio = Annotated[Studio, Depends(get_studio)]
 SentForm = Annotated[FormData, Depends(receive_form)]
 
 
@@ -199,47 +183,44 @@ def _find_bearer(request: Request, studio: Studio) -> Viewer | None:
 
 
 @router.get("/enter")
-def show_entry(request: Request, studio: CurrentStudio, token: Annotated[str | None, Query()] = None) -> Response:
+def show_entry(visit: CurrentVisit, token: Annotated[str | None, Query()] = None) -> Response:
     """Exchange the token of a printed address for a cookie; without one, ask for a person's token.
 
     A person's token is not accepted here: addresses are remembered by browsers and proxies.
     """
-    if token is not None and "prefetch" not in request.headers.get("sec-purpose", ""):
-        cookie = enter_by_link(studio.state, studio.links, token, studio.settings.session_hours)
-        return _answer(request, studio, cookie)
-    return render(request, "enter.html", problem=None)
+    studio = visit.studio
+    if token is not None and "prefetch" not in visit.request.headers.get("sec-purpose", ""):
+        return _answer(visit, enter_by_link(studio.state, studio.links, token, studio.settings.session_hours))
+    return visit.render("enter.html", problem=None)
 
 
 @router.post("/enter")
-def enter(request: Request, studio: CurrentStudio, token: Annotated[str, Form()]) -> Response:
+def enter(visit: CurrentVisit, token: Annotated[str, Form()]) -> Response:
     """Sign in with a person's token."""
-    return _answer(request, studio, enter_by_token(studio.state, token.strip(), studio.settings.session_hours))
+    studio = visit.studio
+    return _answer(visit, enter_by_token(studio.state, token.strip(), studio.settings.session_hours))
 
 
 @router.post("/leave")
-def leave(request: Request, studio: CurrentStudio) -> Response:
+def leave(visit: CurrentVisit) -> Response:
     """Sign out."""
-    name = cookie_name(studio.settings)
-    sign_out(studio.state, request.cookies[name])
+    settings = visit.studio.settings
+    name = cookie_name(settings)
+    sign_out(visit.studio.state, visit.request.cookies[name])
     response = RedirectResponse("/enter", 303)
-    response.delete_cookie(name, httponly=True, samesite="strict", secure=studio.settings.secure)
+    response.delete_cookie(name, httponly=True, samesite="strict", secure=settings.secure)
     return response
 
 
-def _answer(request: Request, studio: Studio, cookie: str | None) -> Response:
-    settings = studio.settings
+def _answer(visit: Visit, cookie: str | None) -> Response:
+    settings = visit.studio.settings
     if cookie is None:
-        problem = refuse_wrong_token(request, studio)
-        return render(request, "enter.html", status=problem.status, problem=str(problem))
+        problem = refuse_wrong_token(visit.request, visit.studio)
+        return visit.render("enter.html", status=problem.status, problem=str(problem))
     # Browsers do not send a strict cookie after a redirect from another site, such as a page with the address.
-    foreign = request.headers.get("sec-fetch-site", "none") in ("cross-site", "same-site")
-    response = render(request, "entered.html") if foreign else RedirectResponse("/", 303)
-    response.set_cookie(
-        cookie_name(settings),
-        cookie,
-        max_age=int(settings.session_hours * 3600),
-        httponly=True,
-        samesite="strict",
-        secure=settings.secure,
-    )
+    foreign = visit.request.headers.get("sec-fetch-site", "none") in ("cross-site", "same-site")
+    response = visit.render("entered.html") if foreign else RedirectResponse("/", 303)
+    age = int(settings.session_hours * 3600)
+    name = cookie_name(settings)
+    response.set_cookie(name, cookie, max_age=age, httponly=True, samesite="strict", secure=settings.secure)
     return response

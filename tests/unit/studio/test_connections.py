@@ -129,13 +129,13 @@ def drip(connections):
 def test_an_answer_may_take_longer_and_a_connection_is_used_again(tmp_path, monkeypatch):
     """Only the arrival of a request is limited, and each request of a connection has its own time."""
     monkeypatch.setattr(server, "HEAD_SECONDS", 0.6)
-    slow = server.render
+    render = server.Visit.render
 
     def render_slowly(*arguments, **options):
         time.sleep(0.9)
-        return slow(*arguments, **options)
+        return render(*arguments, **options)
 
-    monkeypatch.setattr("matrixdp.studio.security.render", render_slowly)
+    monkeypatch.setattr(server.Visit, "render", render_slowly)
     with serve(tmp_path, monkeypatch) as port:
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
         for _ in range(3):
