@@ -324,6 +324,8 @@ def test_errors_come_before_the_charge(tmp_path, ledger):
     design = mdp.make_design(QUERIES["moments"], mdp.Privacy(0.1, 1e-8))
     pq.write_table(holes, tmp_path / "holes.parquet")
     wrong = mdp.make_design(mdp.Moments(BOUNDS, PEOPLE + 1, person="id"), mdp.Privacy(0.1, 1e-8))
+    with mdp.Ledger.open(ledger) as opened:
+        opened.register("people", mdp.Privacy(1, 1e-6), neighbours="replace", unit="person:id")
     for made, data, message in (
         (design, tmp_path / "holes.parquet", "an id is missing"),
         (design, table.drop_columns(["id"]), "one column 'id'"),
@@ -331,9 +333,9 @@ def test_errors_come_before_the_charge(tmp_path, ledger):
         (design, iter(table.to_batches()), "more than once"),
     ):
         with pytest.raises(mdp.MatrixDPError, match=message):
-            made.release(data, ledger=ledger, dataset="clinic")
+            made.release(data, ledger=ledger, dataset="people")
     with mdp.Ledger.open(ledger) as opened:
-        assert not list(opened.history("clinic"))
+        assert not list(opened.history("people"))
 
 
 def test_too_many_people_are_an_error_that_does_not_show_their_number():
