@@ -35,6 +35,7 @@ class Neighbours(StrEnum):
 _UNITS = {
     "record": "one record (row)",
     "person": "one person with all their rows",
+    "values": "the values in all rows of one person",
     "edge": "one edge",
     "node": "one node with all its edges",
 }
@@ -46,10 +47,15 @@ class Unit:
 
     Parameters
     ----------
-    kind : 'record', 'person', 'edge' or 'node'
+    kind : 'record', 'person', 'values', 'edge' or 'node'
     column : str, optional
-        For persons, the column that says whose each row is. Persons of two columns, such as patients and households,
-        are different units.
+        For persons and their values, the column that says whose each row is. Persons of two columns, such as patients
+        and households, are different units.
+
+    Privacy
+    -------
+    A person is protected with all their rows: their values, how many they are, and which they are. Where only the
+    values are, which rows belong to one person, and how many, may become known.
 
     Examples
     --------
@@ -62,25 +68,26 @@ class Unit:
 
     def __post_init__(self) -> None:
         if self.kind not in _UNITS:
-            known = "'record', 'person', 'edge' or 'node'"
+            known = "'record', 'person', 'values', 'edge' or 'node'"
             raise ParameterError(f"unit must be {known}, got {show(self.kind)} instead.", parameter="unit")
-        if self.kind == "person" and (not isinstance(self.column, str) or not self.column.isprintable()):
+        of_persons = self.kind in ("person", "values")
+        if of_persons and (not isinstance(self.column, str) or not self.column.isprintable()):
             raise ParameterError(
-                "unit 'person' needs the column that says whose each row is, as printable text: person='patient_id', "
-                "or --person patient_id.",
+                f"unit {self.kind!r} needs the column that says whose each row is, as printable text: "
+                "person='patient_id', or --person patient_id.",
                 parameter="person",
             )
-        if self.kind == "person" and not self.column:
+        if of_persons and not self.column:
             raise ParameterError("person must name a column, got '' instead.", parameter="person")
-        if self.kind != "person" and self.column is not None:
+        if not of_persons and self.column is not None:
             raise ParameterError(
-                f"unit must be 'person' where a column of persons is named, got {self.kind!r} instead.",
+                f"unit must be 'person' or 'values' where a column of persons is named, got {self.kind!r} instead.",
                 parameter="unit",
             )
 
     @classmethod
     def parse(cls, value: str | Unit) -> Unit:
-        """The unit that `str` wrote: ``"record"``, ``"person:COLUMN"``, ``"edge"`` or ``"node"``."""
+        """The unit that `str` wrote, such as ``"record"``, ``"person:COLUMN"`` or ``"values:COLUMN"``."""
         if isinstance(value, Unit):
             return value
         kind, colon, column = value.partition(":") if isinstance(value, str) else (value, "", "")
@@ -88,6 +95,10 @@ class Unit:
 
     def __str__(self) -> str:
         return self.kind if self.column is None else f"{self.kind}:{self.column}"
+
+    def covers(self, other: Unit) -> bool:
+        """True if a guarantee for this unit is one for the other, too: it is the same, or the values of its person."""
+        return self == other or (self.kind, self.column, other.kind) == ("person", other.column, "values")
 
     @property
     def words(self) -> str:

@@ -120,7 +120,7 @@ def test_correlated_noise_between_rows_needs_more():
 
 def test_a_person_with_more_rows_is_an_error_before_the_charge(tmp_path):
     ledger = mdp.Ledger.create(tmp_path / "l.db")
-    ledger.register("visits", PRIVACY, neighbours="replace", unit="person:id")
+    ledger.register("visits", PRIVACY, neighbours="replace", unit="values:id")
     bounds = mdp.Bounds([0, 0], [1, 1])
     data = with_ids(np.zeros((4, 2)), ["a", "a", "a", "secret"])
     for query in (
@@ -135,7 +135,7 @@ def test_a_person_with_more_rows_is_an_error_before_the_charge(tmp_path):
     assert ledger.history() == []
     query = mdp.Identity(bounds, 4, person=Person("id", rows=3))
     released = mdp.make_design(query, PRIVACY).release(data, ledger=ledger, dataset="visits")
-    assert str(ledger.history()[0].unit) == "person:id"
+    assert str(ledger.history()[0].unit) == "values:id"
     assert mdp.Release.from_json(released.to_json()).unit == released.unit
 
 

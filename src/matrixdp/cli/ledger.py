@@ -81,8 +81,9 @@ _registration = (
     ),
     click.option(
         "--unit",
-        type=click.Choice(("record", "person", "edge", "node")),
-        help="What all releases protect: one record (row), one person, one edge or one node. [default: record]",
+        type=click.Choice(("record", "person", "values", "edge", "node")),
+        help="What all releases protect: one record (row), one person with all their rows, the values in them, one "
+        "edge or one node. [default: record]",
     ),
     flags.name_option("--person", metavar="COLUMN", help="Protect persons: the column that says whose each row is."),
 )
@@ -141,11 +142,11 @@ def _register(
     """Register a data set in the ledger that `make` opens or creates; --unit or --person says what it protects."""
     from matrixdp.privacy import Privacy, Unit
 
-    if person is not None and unit not in (None, "person"):
-        raise ParameterError(f"--unit must be left out with --person, which protects persons, got {unit!r} instead.")
-    if unit == "person" and person is None:
-        raise ParameterError("--person COLUMN must be given with --unit person: the column that says whose a row is.")
-    privacy, protected = Privacy(epsilon, delta), Unit(unit or "record") if person is None else Unit("person", person)
+    if person is not None and unit not in (None, "person", "values"):
+        raise ParameterError(f"--unit must be person or values with --person, or left out, got {unit!r} instead.")
+    if unit in ("person", "values") and person is None:
+        raise ParameterError(f"--person COLUMN must be given with --unit {unit}: the column that says whose a row is.")
+    privacy, protected = Privacy(epsilon, delta), Unit(unit or ("person" if person else "record"), person)
     with make(path, **author) as ledger:
         ledger.register(dataset, privacy, neighbours=neighbours, unit=protected)
 

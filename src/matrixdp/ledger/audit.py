@@ -167,7 +167,7 @@ class Audit:
     def _charge(self, entry: int, content: Content) -> None:
         balance, event = self._balances[content["dataset"]], event_from_json(content["event"])
         balance.require_neighbours(content["neighbours"])
-        if Unit.parse(content["unit"]) != balance.registration.unit:
+        if not Unit.parse(content["unit"]).covers(balance.registration.unit):
             raise LedgerError("its unit is not the one that its data set is registered for.")
         cost, allowance = amount_from_json(content["cost"]), self._allowance(content)
         if not any(option.scale(1 - _TOLERANCE).within(cost) for option in payment_options(event)):

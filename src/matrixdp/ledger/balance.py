@@ -140,15 +140,19 @@ class Balance:
     def require_unit(self, unit: str | Unit) -> None:
         """Raise a `LedgerError` unless the data set is registered for releases that protect `unit`."""
         given, registered = Unit.parse(unit), self.registration.unit
-        if given == registered:
+        if given.covers(registered):
             return
         remedy = {
             "record": "If each person has one row at most, design the release for records, without a person",
             "person": f"Design the release for persons: person={registered.column!r}, or --person {registered.column}",
+            "values": f"Design the release for persons: person={registered.column!r}, or --person {registered.column}",
             "edge": "Design the release for edges: unit='edge'",
             "node": "Design the release for nodes: unit='node', with the largest degree",
         }
-        how = "" if given.column is None else f" (ledger add --person {given.column}, or register(unit='{given}'))"
+        unit = "--unit values " if given.kind == "values" else ""
+        how = (
+            "" if given.column is None else f" (ledger add {unit}--person {given.column}, or register(unit='{given}'))"
+        )
         has, wants = (
             each.words if each.column is None else f"{each.words} (column {each.column!r})"
             for each in (registered, given)

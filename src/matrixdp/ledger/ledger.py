@@ -481,6 +481,13 @@ class Ledger:
         except BudgetExceededError as error:
             raise BudgetExceededError(f"{error}\nTo settle it as spent entirely, use --all or spent='all'.") from None
 
+    def require(self, dataset: str, *, neighbours: str, unit: str | Unit) -> None:
+        """Raise the error of `charge` if a data set is registered for other neighbours or another unit."""
+        with self._store.reading() as journal:
+            balance = journal.balance(dataset)
+            balance.require_neighbours(neighbours)
+            balance.require_unit(unit)
+
     def remaining(self, dataset: str, *, allowance: str | None = None) -> Remaining:
         """The budget that an allowance has left or, without one, what is neither spent nor allotted; rounded down."""
         with self._store.reading() as journal:

@@ -72,7 +72,7 @@ class MatrixQuery(ABC):
 
     @property
     def unit(self) -> str:
-        """The unit of protection: "person" where ids say whose rows they are, otherwise "record"."""
+        """The unit of protection: "person" where ids say whose rows they are, otherwise "record"; see `Unit`."""
         return "record" if self.person is None else "person"
 
     @property

@@ -48,8 +48,8 @@ class GramMatrix(OwnRowsQuery):
         Public points. With them the answer has shape (records, p), and a record changes one row; without them it has
         shape (records, records), and a record changes a row and a column.
     person : Person, optional
-        ``Person(column, rows=k)``, as for `Identity`: neighbours differ in the values of all rows of one person. The
-        noise is about ``sqrt(k)`` times as large.
+        ``Person(column, rows=k)``, as for `Identity`: neighbours differ in the values of all rows of one person, the
+        unit ``values:COLUMN`` of a ledger. The noise is about ``sqrt(k)`` times as large.
     kernel : 'gaussian' or 'laplacian'
     bandwidth : float
         In halfwidths.

@@ -54,6 +54,14 @@ class OwnRowsQuery(BoundedQuery):
             )
 
     @property
+    def unit(self) -> str:
+        """One record or, with a person, the values in their rows.
+
+        Which rows are theirs, and how many, is not hidden.
+        """
+        return "record" if self.person is None else "values"
+
+    @property
     def rows_of_person(self) -> int:
         """Largest number of rows of the answer that belong to one person, or to one record."""
         return 1 if self.person is None or self.person.rows is None else min(self.person.rows, self.records)
@@ -102,7 +110,7 @@ class Identity(OwnRowsQuery):
     Privacy
     -------
     Replace-one neighbours: one row changes, by the difference of two records of the domain, or k rows do. Which rows
-    belong to the same person is not released, but not protected either.
+    belong to the same person is not released, but not protected either: the unit of a ledger is ``values:COLUMN``.
 
     Examples
     --------

@@ -128,6 +128,8 @@ def make_once(
         stored = find(account, cost)
         if stored is not None:
             return Paid(read(stored, account), None)
+        # Before the data are read, whose errors tell about units that the data set does not promise.
+        account.ledger.require(account.dataset, neighbours=cost.neighbours, unit=cost.unit)
     prepared = prepare()
     if ready is not None:
         ready()

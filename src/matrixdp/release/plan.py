@@ -33,6 +33,7 @@ from matrixdp.release.charging import describe_design, digest
 from matrixdp.release.options import FITTED, GRAPHS, MATRICES, MODELS, PER_RECORD, SUMMARIES
 from matrixdp.release.request import Request
 from matrixdp.release.result import Release
+from matrixdp.serialise import lock_arrays
 from matrixdp.types import Floats
 
 _MAX_IN_MEMORY = 1 << 22  # entries of a noisy data set; a larger one is written as files
@@ -42,6 +43,7 @@ _SHAPING = ("importance", "directions", "calibration")  # options of the noise o
 _MEAN_SHARES = {"means": 0.5, "table": 0.05}  # of the budget, for what is best for them
 
 
+@lock_arrays
 @dataclass(frozen=True, eq=False)
 class Plan(OfQuery):
     """What answers a request. Made by `plan`, without the data.
@@ -426,7 +428,7 @@ def refuse_extremes() -> Iterator[None]:
     try:
         with np.errstate(all="ignore"):
             yield
-    except MatrixDPError:
+    except (MatrixDPError, UnicodeError):
         raise
     except (ArithmeticError, ValueError) as error:
         raise ParameterError(

@@ -121,7 +121,8 @@ class Released(_Guaranteed):
         """The release itself, if the metadata of the text that it was read from are its own."""
         if (content["mu"], content["neighbours"]) != (self.mu, str(self.neighbours)):
             raise ParameterError("mu and neighbours of the text do not match its design; it was altered.")
-        if content.get("unit", str(self.unit)) != str(self.unit):  # earlier versions wrote none
+        # Earlier versions wrote none, or that of a person for what protects their values.
+        if not Unit.parse(content.get("unit", self.unit)).covers(self.unit):
             raise ParameterError("the unit of the text does not match its design; it was altered.")
         if not isinstance(self.version, str) or not isinstance(self.simulation, bool):
             raise ParameterError("version must be a text, and simulation true or false; the text was altered.")

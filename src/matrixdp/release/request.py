@@ -16,10 +16,12 @@ from matrixdp.domain.schema_file import as_schema
 from matrixdp.errors import ParameterError, show
 from matrixdp.privacy import Neighbours, Privacy
 from matrixdp.release.options import ANSWERED, GRAPHS, OPTION, OPTIONS, PER_RECORD, Option, parse_options
+from matrixdp.serialise import lock_arrays
 
 _SHOWN = 6  # names in a message
 
 
+@lock_arrays
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Request:
     """What is released, of which table, and with which guarantee. `matrixdp.release.options` explains the fields.

@@ -64,7 +64,7 @@ def register(visit: CurrentVisit, form: Annotated[DatasetForm, Form()]) -> Respo
             epsilon=_read_number(form.epsilon, "epsilon"),
             delta=_read_number(form.delta, "delta"),
             neighbours=form.neighbours,
-            unit=f"person:{form.person}" if form.unit == "person" else form.unit,
+            unit=f"{form.unit}:{form.person}" if form.unit in ("person", "values") else form.unit,
         )
     except MatrixDPError as error:
         return _show_list(visit, form, error)

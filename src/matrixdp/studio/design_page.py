@@ -114,7 +114,7 @@ class DesignForm:
             plan = forecaster.plan(spec)
         except MatrixDPError as error:
             return None, place_error(error, FIELDS, _PLACES)
-        if plan.unit != registration.unit:
+        if not plan.unit.covers(registration.unit):
             return None, {
                 "form": f"the data set protects {registration.unit.words}, and this release would protect "
                 f"{plan.unit.words}. A curator changes the schema, or registers another data set."

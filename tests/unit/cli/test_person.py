@@ -158,7 +158,7 @@ def test_rows_of_a_data_set(query, visits, matrixdp, tmp_path):
     assert "secret" not in answer.err
     answer = matrixdp(*argv("visits.csv", query, *more, "--rows-per-person", 700))
     assert answer.code == 0, answer.err
-    assert "protects one person with all their rows" in answer.out
+    assert "protects the values in all rows of one person" in answer.out
 
 
 def test_a_ledger_for_persons_refuses_rows_and_others(ledger, matrixdp):
@@ -287,7 +287,7 @@ def test_wrong_units_of_graphs(tmp_path, monkeypatch, matrixdp, entry):
     ("words", "message"),
     [
         (("--unit", "person"), "--person COLUMN must be given with --unit person"),
-        (("--unit", "node", "--person", "id"), "--unit must be left out with --person"),
+        (("--unit", "node", "--person", "id"), "--unit must be person or values with --person"),
         (("--unit", "household"), "household"),
     ],
 )
