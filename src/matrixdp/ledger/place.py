@@ -24,7 +24,7 @@ import sqlite3
 import struct
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -37,6 +37,7 @@ try:
 except ImportError:  # Windows, where there are no extended attributes, either
     fcntl = None  # type: ignore[assignment]
 
+_LIBC = ctypes.CDLL(None) if sys.platform.startswith("linux") else None
 _LOCK_WAIT = 1.0  # seconds for the lock of a directory, which is held for a few system calls
 _BIRTH_TIME, _BIRTH_PLACE = 0x800, 80  # STATX_BTIME, and where it is in the structure of statx
 _CURRENT_FOLDER = -100  # AT_FDCWD
@@ -75,18 +76,14 @@ class Place:
         return self.holds(other) and (self.directory, self.name) == (other.directory, other.name)
 
 
-def find_place(path: Path, file: Path | None = None, first: str | None = None) -> Place:
-    """The place of the file at `path`, or of the file at `file` once it is moved to `path`. Links are followed.
-
-    With the hash of the ledger's `first` entry, the place has the marks of this ledger.
-    """
+def find_place(path: Path, file: Path | None = None, marks: Iterable[str] = ()) -> Place:
+    """The place of the file at `path`, or of the file at `file` once it is moved to `path`. Links are followed."""
     real = Path(os.path.realpath(path))
     try:
         identity, directory = find_identity(real if file is None else file), real.parent.stat().st_ino
     except OSError as error:
         raise LedgerError(f"{path} cannot be found: {error.strerror}. Nothing was charged.") from None
-    marks = frozenset() if first is None else frozenset(read_marks(path, first))
-    return Place(identity, str(directory), _as_text(real.name), _as_text(str(real)), marks)
+    return Place(identity, str(directory), _as_text(real.name), _as_text(str(real)), frozenset(marks))
 
 
 def find_identity(path: Path) -> dict[str, str]:
@@ -121,11 +118,9 @@ def find_file_system(path: Path) -> int | None:
 
 def _ask_libc(name: str, *arguments: int | bytes) -> bytes | None:
     """The structure that a function of the C library fills; None if there is no such function, or it fails."""
-    if not sys.platform.startswith("linux"):
-        return None
     buffer = ctypes.create_string_buffer(512)
-    with contextlib.suppress(OSError, AttributeError):
-        if getattr(ctypes.CDLL(None), name)(*arguments, buffer) == 0:
+    with contextlib.suppress(AttributeError):
+        if getattr(_LIBC, name)(*arguments, buffer) == 0:
             return buffer.raw
     return None
 
@@ -191,12 +186,16 @@ def require_own_journal(path: Path) -> None:
             )
 
 
-def require_place(connection: sqlite3.Connection, path: Path) -> None:
+def require_place(connection: sqlite3.Connection, path: Path, *, moving: bool = False) -> None:
     """Raise a `LedgerError` unless this is the file that the ledger recorded, at its place and with its marks.
 
     What can be known of the place now, and was not recorded before, is recorded: within the transaction of a writer.
+    While a move is confirmed, only what is marked is compared.
     """
-    recorded, here = read_place(connection), find_place(path, first=first_hash(connection))
+    marks = require_marked_entries(connection, path, path)
+    if moving:
+        return
+    recorded, here = read_place(connection), find_place(path, marks=marks)
     if not recorded.matches(here):
         if recorded.holds(here):
             raise LedgerError(
@@ -237,9 +236,10 @@ def require_original_gone(recorded: Place | None, path: Path) -> None:
         )
 
 
-def require_marked_entries(connection: sqlite3.Connection, path: Path, marked: Path) -> None:
-    """Raise a `LedgerError` if an entry that is marked at `marked` is not in the ledger at `path`, an old copy then."""
-    for mark in read_marks(marked, first_hash(connection)).values():
+def require_marked_entries(connection: sqlite3.Connection, path: Path, marked: Path) -> Mapping[str, Head]:
+    """The marks at `marked`; a `LedgerError` if their entries are not in the ledger at `path`, an old copy then."""
+    marks = read_marks(marked, first_hash(connection))
+    for mark in set(marks.values()):
         found = connection.execute("SELECT hash FROM entries WHERE entry = ?", (mark.entry,)).fetchone()
         if found != (mark.hash,):
             raise LedgerError(
@@ -247,6 +247,7 @@ def require_marked_entries(connection: sqlite3.Connection, path: Path, marked: P
                 f"was written to {marked}, is not in it. Nothing was charged. Put the latest file back; if it is lost: "
                 f"matrixdp ledger restore {path} NEW"
             )
+    return marks
 
 
 def read_marks(path: Path, first: str) -> dict[str, Head]:
@@ -275,13 +276,12 @@ def write_marks(path: Path, head: Head, first: str, *, anew: bool = False) -> No
 
 def find_blind_spots(path: Path, first: str) -> list[str]:
     """What could be done to the file and would not be noticed, because the file system does not show it."""
-    place = find_place(path, first=first)
-    spots = []
-    if "born" not in place.identity and "directory" not in place.marks:
+    marks, spots = read_marks(path, first), []
+    if "born" not in find_identity(path) and "directory" not in marks:
         spots.append("that the file was removed and an old copy put in its place")
-    if not place.marks:
+    if not marks:
         spots.append("that an old copy was written over the file")
-    elif "directory" not in place.marks:
+    elif "directory" not in marks:
         spots.append("that an old copy was written over the file together with its extended attributes (cp -a)")
     return spots
 

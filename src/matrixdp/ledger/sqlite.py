@@ -161,7 +161,8 @@ class SQLiteStore(Store):
             try:
                 with self.writing(author) as journal:
                     connection = self._open()
-                    here = place.find_place(self.path, first=place.first_hash(connection))
+                    marks = place.read_marks(self.path, place.first_hash(connection))
+                    here = place.find_place(self.path, marks=marks)
                     if recorded is None or (recorded.matches(here) and recorded.marks <= here.marks):
                         return journal.head()
                     place.require_marked_entries(connection, self.path, Path(recorded.path))
@@ -192,9 +193,7 @@ class SQLiteStore(Store):
                 self._leave_log(connection)
                 return self._begin(author)
             place.require_local(self.path)
-            place.require_marked_entries(connection, self.path, self.path)
-            if not self._moving:
-                place.require_place(connection, self.path)
+            place.require_place(connection, self.path, moving=self._moving)
         return journal
 
     def _commit(self, *, writing: bool) -> None:

@@ -474,7 +474,7 @@ def test_without_the_check_of_its_place_a_journal_would_undo_charges(left_behind
 
 
 def test_without_the_check_of_its_place_a_copy_would_spend_the_total_again(half, monkeypatch):
-    monkeypatch.setattr("matrixdp.ledger.place.require_place", lambda connection, path: None)
+    monkeypatch.setattr("matrixdp.ledger.place.require_place", lambda connection, path, moving: None)
     copied = half.with_name("copied.db")
     shutil.copyfile(half, copied)
     for name in (half, copied):
