@@ -1,7 +1,10 @@
 """Ids of people in a block of records, as keyed numbers of 64 bits.
 
-An id is an integer or a text. Ids are equal if their texts are: 7, 7.0 and "7" are one person, as are "a" and " a ".
-Rules err on that side, because somebody with two ids would count twice. Messages show no id.
+An id is an integer or a text. Two ids are one person if they are the same after these steps, wherever they are stored:
+a number is written as an integer; spaces, tabs, line ends and zero bytes (which NumPy drops) are taken from the ends of
+a text; and a text of an integer without leading zeros, of any length, loses a point with zeros behind it, and the sign
+of -0. So 7, 7.0, "7" and " 7.00" are one person, and "07", "+7" and "7e0" are others. Rules err on the side of one
+person, because somebody with two ids would count twice. Messages show no id.
 
 Each text is read as 32-bit words x, its length first, and hashed to ``(a_0 + sum a_i x_i mod 2^64) >> 32`` with secret
 random numbers a. Two texts that are not chosen with knowledge of the key have the same 32 bits with a probability of
