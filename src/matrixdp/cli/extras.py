@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from matrixdp.types import Floats
 
 _MARK = "made-by-matrixdp-demo"
+_FILES = (_MARK, "clinic.csv", "schema.toml", "clinic.db", "out")  # of an earlier demo, which is replaced
 _COLUMNS = {  # public: from general knowledge of such measurements, not from these patients
     "age": (18, 90),
     "bmi": (15, 45),
@@ -52,7 +53,11 @@ def demo(out: Path) -> None:
     patients = _load_patients()
     if out.is_dir() and any(out.iterdir()) and not (out / _MARK).exists():
         raise ParameterError(f"out must be a new folder or that of an earlier demo, but {out} has other files.")
-    with OutputFolder(out, force=True) as folder:
+
+    def find_foreign(place: Path) -> Path | None:
+        return next((path for path in sorted(place.iterdir()) if path.name not in _FILES), None)
+
+    with OutputFolder(out, force=True, find_foreign=find_foreign) as folder:
         (folder.path / _MARK).touch()
         _write_inputs(folder.path, patients)
         with contextlib.chdir(folder.path):

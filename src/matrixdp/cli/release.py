@@ -135,6 +135,7 @@ def release(
     from matrixdp.cli.release_text import print_dataset, print_release
     from matrixdp.domain.schema_file import read_schema
     from matrixdp.records.files import open_files
+    from matrixdp.release.output_folder import refuse_inside
     from matrixdp.release.plan import plan
     from matrixdp.release.request import Request
     from matrixdp.release.run import count_units
@@ -144,6 +145,8 @@ def release(
     found = read_schema(schema)
     source = open_files(data, delimiter=delimiter, rules=found.rules)
     source.check_output(out)
+    needed = (schema, options["anchor_to"], options["ledger"])
+    refuse_inside(out, [path for path in needed if isinstance(path, Path)])
     request = Request.parse(found, asked)
     made = plan(request, lambda: count_units(request, source))
     warn_about_delta(request.privacy, made.records)

@@ -7,7 +7,9 @@ import errno
 import os
 import shutil
 import uuid
+from collections.abc import Callable, Iterable
 from contextlib import suppress
+from fnmatch import fnmatch
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -21,6 +23,14 @@ try:
 except ImportError:  # Windows; there, the workspace of a killed process must be removed by hand
     _HAS_LOCKS = False
 
+_MARKS = ("release.json", "_release.json", "audit.json")  # one of them is in every folder that is written
+FILES = {
+    *_MARKS, "report.html", "_report.html", "directions.json", "dates.json", "notes.txt", "tradeoff.svg",
+    "matrix.npy", "matrix.csv", "matrix.parquet", "matrix.svg", "mean.csv", "std.csv", "std.svg", "correlation.svg",
+    *(f"{name}.csv" for name in ("means", "levels", "means_by_level", "groups", "table", "covariance", "correlation")),
+    "components.csv", "regression.csv",
+}  # fmt: skip  # all that a release, a data set besides its parts, or an audit may have
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _CURRENT_FOLDER = -100  # AT_FDCWD of Linux
 _EXCHANGE = 2  # RENAME_EXCHANGE of Linux
 
@@ -35,13 +45,21 @@ class OutputFolder:
     what it left; an old folder is in its place, or is put back there.
 
     A `ParameterError` is raised if `place` exists, unless it is an empty folder or `force` is given, and if another
-    process is writing to it. The old folder is kept until `finish`.
+    process is writing to it. With `force`, a folder is replaced that `find_foreign`, by default of releases, finds
+    nothing else in. The old folder is kept until `finish`.
     """
 
-    def __init__(self, place: str | os.PathLike[str], *, force: bool = False) -> None:
+    def __init__(
+        self,
+        place: str | os.PathLike[str],
+        *,
+        force: bool = False,
+        find_foreign: Callable[[Path], Path | None] | None = None,
+    ) -> None:
         given = Path(place).absolute()
         self.place = given if given.name not in ("", "..") else Path(os.path.realpath(given))
         self.force = force
+        self._find_foreign = find_foreign or find_foreign_file
         self.workspace = self.place.parent / f".{self.place.name}.matrixdp"
         # A name of its own: a worker that outlives a killed process must not write into the next one's folder.
         run = self.workspace / uuid.uuid4().hex
@@ -78,6 +96,7 @@ class OutputFolder:
         cannot do this, the next process that claims the place restores the old one.
         """
         _synchronise(self.path)
+        self._require_replaceable()  # something may have been put there since
         if not self.force or not self.place.exists():
             os.rename(self.path, self.place)  # fails if the place has files now
         elif not _exchange(self.path, self.place):
@@ -132,10 +151,17 @@ class OutputFolder:
     def _require_replaceable(self) -> None:
         if not self.place.name:
             raise ParameterError("out must be a folder below the root of the file system. Choose another path.")
-        if not self.force and self.place.exists() and any(self.place.iterdir()):
+        if not self.place.exists() or not any(self.place.iterdir()):
+            return
+        if not self.force:
             raise ParameterError(
                 f"out must be a new or empty folder, but {self.place} contains files. "
                 "Choose another path, or use force=True (--force) to replace it."
+            )
+        if (foreign := self._find_foreign(self.place)) is not None:
+            raise ParameterError(
+                f"out: {foreign} is in the way: force=True (--force) replaces only a folder that holds a release and "
+                "nothing else. Move it away, or choose another path."
             )
 
     def _release(self) -> None:
@@ -151,6 +177,32 @@ class OutputFolder:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._release()
+        if isinstance(error, OSError) and error.errno in _FULL:  # without a path
+            raise ParameterError(f"out: {self.place} cannot be written: {error.strerror}.") from None
+
+
+def find_foreign_file(place: Path) -> Path | None:
+    """Something in a folder that is not a file of one release, data set or audit; None if there is nothing else."""
+    entries = sorted(place.iterdir())
+    for entry in entries:
+        known = entry.name in FILES or fnmatch(entry.name, "part-*.parquet")
+        if not known or entry.is_symlink() or not entry.is_file():
+            return entry
+    marks = [entry for entry in entries if entry.name in _MARKS]
+    return None if any(map(_is_ours, marks)) else next(iter(marks or entries), None)
+
+
+def _is_ours(mark: Path) -> bool:
+    with mark.open("rb") as file:
+        return b'"format": "matrixdp ' in file.read(100)
+
+
+def refuse_inside(out: str | os.PathLike[str], paths: Iterable[Path]) -> None:
+    """Raise a `ParameterError` if one of the files that a command needs is inside of its output folder."""
+    place = Path(os.path.realpath(out))
+    for path in paths:
+        if Path(os.path.realpath(path)).is_relative_to(place):
+            raise ParameterError(f"out: {path} is inside of {out}, which is written as a whole. Choose another folder.")
 
 
 def _try_lock(lock: int, *, created: bool) -> bool:

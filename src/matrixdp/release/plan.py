@@ -428,7 +428,7 @@ def refuse_extremes() -> Iterator[None]:
     try:
         with np.errstate(all="ignore"):
             yield
-    except MatrixDPError:
+    except (MatrixDPError, UnicodeError):
         raise
     except (ArithmeticError, ValueError) as error:
         raise ParameterError(

@@ -109,4 +109,5 @@ def _write_parquet(path: Path, content: ReportContent) -> None:
     if content.row_names is not None:
         columns.insert(0, pa.array(content.row_names))
         names.insert(0, "row" if "row" not in names else "row names")
-    pq.write_table(pa.Table.from_arrays(columns, names=names), path)
+    with path.open("wb") as file:  # a path would have to be in UTF-8
+        pq.write_table(pa.Table.from_arrays(columns, names=names), file)

@@ -88,6 +88,7 @@ def interruptible():
 
 
 BUDGET = ("--epsilon", "1", "--delta", "1e-6")
+OLD = '{"format": "matrixdp release 1"}'  # the release.json of an old release
 
 
 def argv(data="clinic.csv", query="moments", *more):

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import matrixdp as matrixdp_package
-from unit.cli.conftest import SECRET, argv, make_table, read_charges
+from unit.cli.conftest import OLD, SECRET, argv, make_table, read_charges
 
 USAGE, DATA, BUDGET = 2, 3, 4
 
@@ -171,7 +171,7 @@ CASES = {
 def test_bad_input_is_refused_and_nothing_is_lost(clinic, matrixdp, name):
     prepare, words, code, expected = CASES[name]
     Path("out").mkdir()
-    Path("out/old.txt").write_text("old")
+    Path("out/audit.json").write_text(OLD)
     prepare()
     before = sorted(path.name for path in Path().iterdir())
     done = matrixdp(*words, "--force")
@@ -182,7 +182,7 @@ def test_bad_input_is_refused_and_nothing_is_lost(clinic, matrixdp, name):
     assert "Traceback" not in done.err
     assert "77.76" not in done.out + done.err
     assert read_charges() == []
-    assert Path("out/old.txt").read_text() == "old"
+    assert Path("out/audit.json").read_text() == OLD
     assert sorted(path.name for path in Path().iterdir()) == before
 
 
@@ -275,10 +275,10 @@ main()
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
 def test_a_signal_before_the_charge_leaves_nothing_behind(clinic, interruptible, number):
     Path("out").mkdir()
-    Path("out/old.txt").write_text("old")
+    Path("out/audit.json").write_text(OLD)
     before = sorted(path.name for path in Path().iterdir())
     with start("-c", STALLED, *argv(), "--force", "--workers", "2") as process:
         try:
@@ -290,7 +290,7 @@ def test_a_signal_before_the_charge_leaves_nothing_behind(clinic, interruptible,
     assert process.returncode == 130, err
     assert err.strip() == "matrixdp: interrupted; nothing was released."
     assert read_charges() == []
-    assert Path("out/old.txt").read_text() == "old"
+    assert Path("out/audit.json").read_text() == OLD
     assert sorted(path.name for path in Path().iterdir()) == before
 
 

@@ -1,5 +1,6 @@
 """Hostile input and output: mistakes never end as internal errors, and a finished release never as a failure."""
 
+import errno
 import os
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from matrixdp.cli.main import run
 from matrixdp.domain.schema_file import read_schema
 from matrixdp.domain.schema_template import make_template
 from matrixdp.release import plan as planning
+from matrixdp.report import files as report_files
 from matrixdp.report import release_folder
 from nightly import times
 from unit.cli.conftest import BUDGET, SCHEMA, TABLE, argv, make_table, read_charges
@@ -119,7 +121,13 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(matrixdp_package.__file__).p
 ENVIRONMENT.pop("PYTHONUNBUFFERED", None)  # hides what fails when buffers are written at exit
 
 
-REDIRECTIONS = ["> /dev/full", "| head -0", "2> /dev/full", *times([], [">&-", "> /dev/full 2>&1"])]
+REDIRECTIONS = [
+    "> /dev/full",
+    "| head -0",
+    "2>&-",
+    "<&- >&- 2>&-",
+    *times([], [">&-", "2> /dev/full", "> /dev/full 2>&1"]),
+]
 
 
 @pytest.mark.parametrize("redirection", REDIRECTIONS)
@@ -134,6 +142,62 @@ def test_a_full_or_closed_output_does_not_fail_a_finished_release(clinic, redire
         assert "standard output could not be written: No space left on device" in done.stderr
     assert Path("out/report.html").exists()
     assert [charge.released for charge in read_charges()] == [True]
+
+
+@pytest.mark.parametrize("words", ["ledger show clinic.db", "--help"])
+def test_a_reader_that_leaves_does_not_change_the_exit_code(clinic, words):
+    script = f"{sys.executable} -m matrixdp {words} | true; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", script], env=ENVIRONMENT, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_closed_streams_leave_their_numbers_to_nobody(clinic):
+    """Otherwise the ledger could be opened as number 2, and what is written to standard error would go there."""
+    script = (
+        "import os, sys\nfrom matrixdp.cli import _prepare_streams\n_prepare_streams()\n"
+        "print('lost', file=sys.stderr, flush=True)\n"
+        "os._exit(0 if os.open('clinic.db', os.O_RDONLY) > 2 else 1)"
+    )
+    command = '"$0" -c "$1" 2>&-; code=$?; "$0" -c "$1" <&- >&- 2>&- && exit $code'
+    done = subprocess.run(["bash", "-c", command, sys.executable, script], env=ENVIRONMENT, timeout=60)
+    assert done.returncode == 0
+
+
+@pytest.mark.parametrize("query", ["moments", "everything"])
+def test_a_path_in_another_encoding_than_the_locale_s_is_written(clinic, query):
+    environment = {**ENVIRONMENT, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    command = [sys.executable, "-m", "matrixdp", *argv("clinic.csv", query), "--out", "é"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, errors="replace", timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert Path("é/report.html").exists()
+
+
+def test_a_path_that_cannot_be_encoded_is_not_a_number_out_of_range(clinic):
+    environment = {**ENVIRONMENT, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    Path("clinic.csv").rename("é.csv")
+    command = [sys.executable, "-m", "matrixdp", *argv("é.csv")]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, errors="replace", timeout=60)
+    assert done.returncode == 2 or Path("out/report.html").exists()
+    assert "too large or too small" not in done.stderr
+    assert "LC_ALL" in done.stderr or done.returncode == 0
+
+
+def test_a_long_name_is_not_repeated_whole(matrixdp, clinic):
+    name = "x" * 100_000
+    Path("long.toml").write_text(f"[columns.{name}]\nlower = 0\nupper = 1\n")
+    done = matrixdp("schema", "check", "long.toml", "--data", "clinic.csv")
+    assert done.code == 3
+    assert "has no column 'xxx" in done.err
+    assert len(done.err) < 1000
+
+
+@pytest.mark.parametrize("step", ["_write_csv", "_write_matrix"])
+def test_a_full_disk_is_reported_with_the_path(clinic, matrixdp, monkeypatch, step):
+    monkeypatch.setattr(report_files, step, fail(OSError(errno.ENOSPC, "No space left on device")))
+    done = matrixdp(*argv())
+    assert done.code == 2
+    assert f"out: {Path('out').absolute()} cannot be written: No space left on device." in done.err
+    assert read_charges() == []
 
 
 def test_an_encoding_without_signs_does_not_fail_a_release(clinic):

@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import shutil
 import signal
 from pathlib import Path
 
@@ -12,10 +13,11 @@ import pytest
 
 import matrixdp as mdp
 from matrixdp.records.files import FilePart, open_files
+from matrixdp.release import output_folder
 from matrixdp.release import plan as planning
 from matrixdp.report import release_folder
 from matrixdp.report.release_page import DATASET_PAGE
-from unit.cli.conftest import BUDGET, SECRET, argv, read_charges
+from unit.cli.conftest import BUDGET, OLD, SECRET, argv, read_charges
 
 FILES = {
     "matrix.csv",
@@ -191,11 +193,12 @@ def test_a_disk_that_fails_after_the_charge_costs_nothing(clinic, matrixdp, monk
     assert len(read_charges()) == 1
 
 
-def test_an_interrupt_after_the_charge_lets_the_release_finish(clinic, interruptible, matrixdp, monkeypatch):
-    write = release_folder.write_folder
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
+def test_an_interrupt_after_the_charge_lets_the_release_finish(clinic, interruptible, matrixdp, monkeypatch, number):
+    write, before = release_folder.write_folder, signal.getsignal(number)
 
     def interrupted(result, folder):
-        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), number)
         return write(result, folder)
 
     monkeypatch.setattr(release_folder, "write_folder", interrupted)
@@ -205,7 +208,7 @@ def test_an_interrupt_after_the_charge_lets_the_release_finish(clinic, interrupt
     assert "finishing first" in done.err
     assert Path("out/report.html").exists()
     assert read_charges()[0].released
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.getsignal(number) is before
 
 
 def test_the_charge_comes_after_the_last_record_and_before_the_noise(clinic, matrixdp, monkeypatch):
@@ -225,6 +228,75 @@ def test_the_charge_comes_after_the_last_record_and_before_the_noise(clinic, mat
     assert order == ["read", "charge", "noise"]
 
 
+def test_a_signal_that_was_ignored_stays_ignored(clinic, matrixdp, monkeypatch):
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as by nohup
+    blocks = FilePart.blocks
+
+    def hang_up(self, *a, **k):
+        os.kill(os.getpid(), signal.SIGHUP)
+        yield from blocks(self, *a, **k)
+
+    monkeypatch.setattr(FilePart, "blocks", hang_up)
+    try:
+        assert matrixdp(*argv()).code == 0
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.parametrize("other", ["mine.txt", "clinic.db", "folder", "link", "release.json"])
+def test_force_replaces_a_folder_with_a_release_and_nothing_else(clinic, matrixdp, other):
+    assert matrixdp(*argv("clinic.csv", "moments", "--request", "1")).code == 0
+    if other == "folder":
+        Path("out/folder").mkdir()
+    elif other == "link":
+        Path("out/notes.txt").symlink_to("../schema.toml")
+    else:
+        Path("out", other).write_text("mine")
+    before = sorted(path.name for path in Path("out").iterdir())
+    done = matrixdp(*argv("clinic.csv", "moments", "--request", "2", "--force"))
+    assert done.code == 2
+    assert str(Path("out", {"link": "notes.txt"}.get(other, other))) in done.err
+    assert sorted(path.name for path in Path("out").iterdir()) == before
+    assert [charge.request for charge in read_charges()] == ["1"]
+
+
+def test_a_file_that_is_put_beside_the_old_release_meanwhile_is_not_lost(clinic, matrixdp, monkeypatch):
+    assert matrixdp(*argv()).code == 0
+    write = release_folder.write_folder
+
+    def put(result, folder):
+        Path("out/mine.txt").write_text("mine")
+        return write(result, folder)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(release_folder, "write_folder", put)
+        done = matrixdp(*argv("clinic.csv", "moments", "--request", "2", "--force"))
+    assert done.code == 2
+    assert "out/mine.txt is in the way" in done.err
+    assert "run again with --request 2, at no cost" in done.err
+    assert Path("out/mine.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize("option", ["--schema", "--ledger", "--anchor-to"])
+def test_what_a_release_needs_is_not_in_its_folder(clinic, matrixdp, option):
+    Path("out").mkdir()
+    shutil.copy("schema.toml", "out/schema.toml")
+    path = {"--schema": "out/schema.toml", "--ledger": "out/clinic.db", "--anchor-to": "out/anchors.txt"}[option]
+    for more in ((), ("--force",)):
+        done = matrixdp(*argv("clinic.csv", "moments", option, path, *more))
+        assert done.code == 2
+        assert f"{path} is inside of out" in done.err
+    assert read_charges() == []
+    assert Path("out/schema.toml").exists()
+
+
+def test_every_file_of_a_release_is_known():
+    stored = json.loads((Path(__file__).parents[2] / "golden" / "outputs.json").read_text())
+    names = {name for output in stored.values() if "files" in output for name in output["files"]}
+    assert len(names) > 15
+    assert names <= output_folder.FILES
+
+
 def test_old_output_is_replaced_only_with_force(clinic, matrixdp):
     Path("out").mkdir()
     Path("out/mine.txt").write_text("mine")
@@ -233,6 +305,9 @@ def test_old_output_is_replaced_only_with_force(clinic, matrixdp):
     assert "--force" in refused.err
     assert Path("out/mine.txt").read_text() == "mine"
     assert read_charges() == []
+    Path("out/mine.txt").unlink()
+    Path("out/release.json").write_text(OLD)
+    assert "--force" in matrixdp(*argv()).err
     assert matrixdp(*argv("clinic.csv", "moments", "--force")).code == 0
     assert {path.name for path in Path("out").iterdir()} == list_files("adaptive")
     assert sorted(path.name for path in Path().iterdir() if path.name.startswith(".")) == []

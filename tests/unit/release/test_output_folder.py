@@ -51,7 +51,7 @@ def test_without_force_nothing_is_ever_replaced(tmp_path):
     with OutputFolder(tmp_path / "out") as folder:
         (tmp_path / "out").mkdir()
         (tmp_path / "out" / "theirs").write_text("theirs")  # from a program that knows no claims
-        with pytest.raises(OSError, match="not empty"):
+        with pytest.raises(mdp.ParameterError, match="contains files"):
             folder.finish()
     assert (tmp_path / "out" / "theirs").read_text() == "theirs"
     assert hidden(tmp_path) == []
@@ -69,7 +69,10 @@ def test_a_rename_that_fails_puts_the_old_folder_back(tmp_path, monkeypatch):
 
     monkeypatch.setattr(output_folder, "_exchange", lambda *paths: False)
     monkeypatch.setattr(os, "rename", refuse)
-    with pytest.raises(OSError, match="error"), OutputFolder(tmp_path / "out", force=True) as folder:
+    with (
+        pytest.raises(OSError, match="error"),
+        OutputFolder(tmp_path / "out", force=True, find_foreign=lambda _: None) as folder,
+    ):
         folder.finish()
     assert (tmp_path / "out" / "old").exists()
     assert hidden(tmp_path) == []
@@ -139,7 +142,7 @@ if not atomic:
     output_folder._exchange = lambda *paths: False
 
 def write(place):
-    with OutputFolder(place, force=True) as folder:
+    with OutputFolder(place, force=True, find_foreign=lambda place: None) as folder:
         for name in "ab":
             (folder.path / name).write_text("new")
         folder.finish()

@@ -236,7 +236,7 @@ def test_an_error_leaves_the_old_folder_as_it_was(tmp_path):
     (tmp_path / "out" / "old").write_text("old")
 
     def broken():
-        with OutputFolder(tmp_path / "out", force=True) as folder:
+        with OutputFolder(tmp_path / "out", force=True, find_foreign=lambda _: None) as folder:
             (folder.path / "new").touch()
             raise RuntimeError("half-way")
 
