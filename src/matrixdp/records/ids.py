@@ -78,9 +78,22 @@ def mix_words(words: Hashes, key: bytes) -> Hashes:
     odd = odd_factors(key, 4)
     mixed: Hashes = words ^ (odd[0] >> np.uint64(1))
     for factor, shift in zip(odd[1:], (32, 29, 32), strict=True):
-        mixed *= factor
-        mixed ^= mixed >> np.uint64(shift)
+        mixed = mix_once(mixed, factor, shift)
     return mixed
+
+
+def mix_once(words: Hashes, factors: Any, shift: int = 32) -> Hashes:
+    """A permutation of 64-bit numbers for each odd factor."""
+    mixed: Hashes = words * factors
+    mixed ^= mixed >> np.uint64(shift)
+    return mixed
+
+
+def sum_words(words: Hashes, key: bytes, times: Any = 1) -> Hashes:
+    """Two sums of keyed hashes of the words, each taken so many `times`, modulo 2^64, of shape (2,)."""
+    first = mix_words(words, b"sum" + key)
+    second = mix_once(first, odd_factors(b"second" + key, 1)[0], 31)
+    return np.array([(mixed * np.uint64(times)).sum() for mixed in (first, second)], np.uint64)
 
 
 def odd_factors(key: bytes, count: int) -> Hashes:
