@@ -12,7 +12,7 @@ from matrixdp.errors import ParameterError
 from matrixdp.gdp import compose_mu
 from matrixdp.mechanisms.mechanism import NoisyAnswer, check_stream, measure
 from matrixdp.noise import Stream
-from matrixdp.privacy import Neighbours, Privacy, Unit
+from matrixdp.privacy import Neighbours, Privacy, Unit, check_privacy
 from matrixdp.queries import MatrixQuery
 from matrixdp.serialise import builtin_kind
 
@@ -53,7 +53,7 @@ class FitBudget:
     """
 
     privacy: Privacy
-    neighbours: Neighbours
+    neighbours: Neighbours = Neighbours.REPLACE
     stream: Stream | None = None
     simulation: bool = False
     person: Person | None = field(default=None, kw_only=True)
@@ -61,6 +61,8 @@ class FitBudget:
     _latest: Design | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
+        check_privacy(self.privacy)
+        self.neighbours, self.person = Neighbours.parse(self.neighbours), Person.parse(self.person)
         check_stream(self.stream, simulation=self.simulation)
 
     @property

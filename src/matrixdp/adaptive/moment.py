@@ -25,7 +25,7 @@ from matrixdp.errors import DataError, ParameterError
 from matrixdp.mechanisms.mechanism import current_answer
 from matrixdp.noise import Stream
 from matrixdp.noise.covariance import check_orthonormal
-from matrixdp.privacy import Neighbours, Privacy, Unit, check_privacy, warn_large_delta
+from matrixdp.privacy import Neighbours, Privacy, Unit, warn_large_delta
 from matrixdp.queries.base import check_domain, parse_records
 from matrixdp.types import Floats
 
@@ -169,19 +169,9 @@ def private_moment(
     >>> [step.name for step in moment.steps]
     ['radius', 'rough moment', 'second radius', 'tail', 'box moment', 'final moment']
     """
-    prepared = prepare_fit(
-        data,
-        bounds,
-        privacy,
-        aim=aim,
-        targets=targets,
-        directions=directions,
-        records=records,
-        neighbours=neighbours,
-        person=person,
-        stream=stream,
-        simulation=simulation,
-    )
+    kind: dict[str, Any] = {"neighbours": neighbours, "person": person, "stream": stream, "simulation": simulation}
+    asked: dict[str, Any] = {"aim": aim, "targets": targets, "directions": directions, "records": records}
+    prepared = prepare_fit(data, bounds, privacy, **asked, **kind)
     prepared.warn()
     return prepared.fit()
 
@@ -232,22 +222,20 @@ def prepare_fit(
     targets: int = 1,
     directions: str | ArrayLike = "learned",
     records: int | None = None,
-    neighbours: str = Neighbours.REPLACE,
-    person: str | Person | None = None,
-    stream: Stream | None = None,
-    simulation: bool = False,
+    **kind: Any,
 ) -> PreparedFit:
-    """Check data and parameters of `private_moment`; raises every error that they can have."""
+    """Check data and parameters of `private_moment`; raises every error that they can have.
+
+    Other keywords are those of `FitBudget`.
+    """
     settings_for(aim)
     check_bounds(bounds)
     check_features(bounds.size)
-    check_privacy(privacy)
+    budget = FitBudget(privacy, **kind)
     predicted = check_integer(targets, "targets", at_least=0, at_most=bounds.size - 1) if aim == "regression" else 0
-    who = Person.parse(person)
-    budget = FitBudget(privacy, Neighbours.parse(neighbours), stream, simulation, person=who)
     basis = _basis(directions, bounds.size)
-    count, on_grid = validate_records(data, bounds, who)
-    public = public_records(records, count, budget.neighbours, who)
+    count, on_grid = validate_records(data, bounds, budget.person)
+    public = public_records(records, count, budget.neighbours, budget.person)
     check_designs(budget, bounds.size, public)
     with np.errstate(all="ignore"):  # a warning would reveal something about private data
         return PreparedFit(on_grid(public), bounds, aim, budget, public, basis, predicted)

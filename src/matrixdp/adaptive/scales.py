@@ -21,7 +21,7 @@ from matrixdp.domain.bounds import Bounds, check_bounds
 from matrixdp.domain.person import Person
 from matrixdp.errors import DataError, ParameterError
 from matrixdp.noise import Stream
-from matrixdp.privacy import Neighbours, Privacy, check_privacy
+from matrixdp.privacy import Neighbours, Privacy
 from matrixdp.queries import MatrixQuery, Query
 from matrixdp.queries.sums import rows_by_count
 from matrixdp.records import Records, as_records, to_array
@@ -86,8 +86,8 @@ def private_scales(
     >>> bool((np.abs(scales.variance - 1) < 0.2).all())
     True
     """
-    options: dict[str, Any] = {"records": records, "neighbours": neighbours, "person": person}
-    return prepare_scales(data, bounds, privacy, stream=stream, simulation=simulation, **options).fit()
+    kind: dict[str, Any] = {"neighbours": neighbours, "person": person, "stream": stream, "simulation": simulation}
+    return prepare_scales(data, bounds, privacy, records=records, **kind).fit()
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,25 +118,15 @@ class PreparedScales:
 
 
 def prepare_scales(
-    data: Any,
-    bounds: Bounds,
-    privacy: Privacy,
-    *,
-    records: int | None = None,
-    neighbours: str = Neighbours.REPLACE,
-    person: str | Person | None = None,
-    stream: Stream | None = None,
-    simulation: bool = False,
+    data: Any, bounds: Bounds, privacy: Privacy, *, records: int | None = None, **kind: Any
 ) -> PreparedScales:
     """Check data and parameters of `private_scales`; raises every error that they can have."""
     check_bounds(bounds)
-    check_privacy(privacy)
-    who = Person.parse(person)
-    budget = FitBudget(privacy, Neighbours.parse(neighbours), stream, simulation, person=who)
+    budget = FitBudget(privacy, **kind)
     with np.errstate(all="ignore"):  # a warning would reveal something about private data
-        totals = _sum_rows(data, bounds, who)
+        totals = _sum_rows(data, bounds, budget.person)
     public = public_records(records, totals.count, budget.neighbours)
-    query = _query(bounds.size, public, budget.neighbours, who)
+    query = _query(bounds.size, public, budget.neighbours, budget.person)
     make_design(query, privacy, allocation=isotropic())  # raises before the charge
     return PreparedScales(totals, query, bounds, budget, public)
 

@@ -82,15 +82,22 @@ def simulate_errors(
 
     Mean and covariance, of shape (d,) and (d, d), are those of records scaled to [-1, 1]. The seed is public.
     """
-    units, rng = options.bounds.halfwidths, np.random.default_rng(seed)
-    number = simulated_number(options.records, mean.size)
-    records = SimulatedRecords.of(simulate_records(family, mean, covariance, number, rng))
-    fits = [fit_simulated(records, options, rng) for _ in range(times)]
+    units = options.bounds.halfwidths
+    moments, fits = simulate_fits(family, mean, covariance, options, seed, times)
     means, covariances, seconds = (np.array([getattr(fit, name) for fit in fits]) for name in Fitted.READ)
-    truth, found = read_off(*records.moments, units), read_off(means, covariances, units, seconds)
+    truth, found = read_off(*moments, units), read_off(means, covariances, units, seconds)
     errors = {name: np.sqrt(np.mean(np.square(found[name] - truth[name]), axis=0)) for name in truth}
     variances = np.mean([np.diagonal(likeliest(fit)) for fit in fits], axis=0)
     return SimulatedErrors(errors, np.mean(means, axis=0), variances)
+
+
+def simulate_fits(
+    family: str, mean: Floats, covariance: Floats, options: FitOptions | PrivateMoment, seed: int, times: int
+) -> tuple[tuple[Floats, Floats], list[Fitted]]:
+    """Mean and covariance of simulated records of a family, and several fits of them; as for `simulate_errors`."""
+    rng, number = np.random.default_rng(seed), simulated_number(options.records, mean.size)
+    records = SimulatedRecords.of(simulate_records(family, mean, covariance, number, rng))
+    return records.moments, [fit_simulated(records, options, rng) for _ in range(times)]
 
 
 def fit_simulated(records: SimulatedRecords, options: FitOptions | PrivateMoment, rng: np.random.Generator) -> Fitted:

@@ -18,12 +18,11 @@ from numpy.typing import NDArray
 
 from matrixdp.adaptive.budget import Step
 from matrixdp.adaptive.error_bars import sampling_bars
-from matrixdp.adaptive.measure import SimulatedRecords
 from matrixdp.adaptive.moment import PrivateMoment, prepare_fit
 from matrixdp.adaptive.postprocess import Fitted
 from matrixdp.adaptive.regression import hidden_std, joint_moment, solve_regression
 from matrixdp.adaptive.settings import SETTINGS, MethodChoice, settings_for
-from matrixdp.adaptive.simulation import FAMILIES, fit_simulated, simulate_records, simulated_number
+from matrixdp.adaptive.simulation import FAMILIES, simulate_fits
 from matrixdp.answers.estimate import HIDDEN, Estimate
 from matrixdp.answers.models import Regression, check_components, choose_predictors, find_components, hide_undetermined
 from matrixdp.answers.moments import correlation_from_covariance, hide_uncertain
@@ -386,15 +385,11 @@ def _simulate_errors(moment: PrivateMoment, error: Callable[[PrivateMoment, Floa
 
     `error` compares a fit with the mean and covariance of the simulated records, in the units of the data.
     """
-    fitted, bounds = moment.fitted, moment.bounds
-    units = np.multiply.outer(bounds.halfwidths, bounds.halfwidths)
-    number = simulated_number(moment.records, bounds.size)
+    fitted, middle, half = moment.fitted, moment.bounds.midpoint, moment.bounds.halfwidths
     found = []
-    for seed, family in enumerate(FAMILIES):
-        rng = np.random.default_rng(seed)  # public
-        records = SimulatedRecords.of(simulate_records(family, fitted.mean, fitted.covariance, number, rng))
-        mean, covariance = records.moments
-        exact = (bounds.midpoint + bounds.halfwidths * mean, covariance * units)
-        fits = [fit_simulated(records, moment, rng) for _ in range(_REPETITIONS)]
+    for seed, family in enumerate(FAMILIES):  # public seeds
+        own = fitted.mean, fitted.covariance
+        (mean, covariance), fits = simulate_fits(family, *own, moment, seed, _REPETITIONS)
+        exact = middle + half * mean, covariance * np.multiply.outer(half, half)
         found.append(np.mean([np.square(error(replace(moment, fitted=fit), *exact)) for fit in fits], axis=0))
     return np.asarray(np.sqrt(np.mean(np.sort(found, axis=0)[-_LARGEST:], axis=0)))

@@ -115,22 +115,9 @@ def make_once(
 ) -> Paid:
     """Return the stored release of an earlier request, or check, charge, make and store a new one, in this order.
 
-    Parameters
-    ----------
-    account : Account or None
-        What pays; None for a release that is not charged.
-    price : callable
-        Gives the price; called with an account only.
-    read : callable
-        Reads a stored release from its text and the account.
-    prepare : callable
-        Reads the private data; raises every error that data and parameters can have.
-    make : callable
-        Draws noise. Gets what `prepare` returned, and the receipt.
-    find : callable
-        Looks for the stored release, by default in the ledger.
-    ready : callable, optional
-        Called when the data have been checked, before the charge.
+    Without an `account` nothing is charged, and `price` is not called. `find` looks for the stored release, by default
+    in the ledger, and `read` reads it from its text. `prepare` reads the private data, and raises every error that data
+    and parameters can have; then `ready` is called. `make` draws noise, from what `prepare` returned and the receipt.
 
     Privacy
     -------
