@@ -75,7 +75,12 @@ class Visit:
         return HTMLResponse(_templates().get_template(template).render({**fixed, **context}), status)
 
 
-CurrentVisit = Annotated[Visit, Depends(Visit)]
+def _begin_visit(request: Request) -> Visit:
+    return Visit(request)
+
+
+# Older versions of FastAPI read the annotations of a function, not those of a class.
+CurrentVisit = Annotated[Visit, Depends(_begin_visit)]
 
 
 @lru_cache(maxsize=256)
