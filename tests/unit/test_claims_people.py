@@ -47,3 +47,15 @@ def test_rounding_of_weights_does_not_leave_the_distance():
     design = mdp.make_design(query, mdp.Privacy(1, 1e-6))
     for rows in (1, 3, 7, 1000):
         assert apart(design, frame([0.0], [1.0] * rows), frame([0.0], [-1.0])) <= design.distance
+
+
+def test_the_counts_of_every_person_sum_to_one():
+    """A third is no binary number: the first cell, which is public, has what rounding takes from a person's rows."""
+    query = mdp.ContingencyTable(["a", "b"], ["x", "y"], 5, person="id")
+    for rows in (1, 3, 7, 999):
+        ids = np.repeat(np.arange(5), rows)
+        pairs = pd.DataFrame({"row": ["a", "b"] * (5 * rows // 2) + ["b"] * (5 * rows % 2), "column": "y", "id": ids})
+        counts = query.evaluate(pairs, clip=True, missing="error")
+        assert counts.sum() == 5.0
+        assert 0 <= counts[0, 0] < 1e-6
+        assert (counts[0, 0] > 0) == (rows in (3, 7, 999))

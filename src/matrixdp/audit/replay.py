@@ -232,7 +232,10 @@ class _Replayed:
         self.skipped += [f"{one} of the design of release {number + 1}" for one in skipped]
         if place:
             self.diverge(f"release {number + 1} has another design, in {place}")
-        change = ((round_answer(design, prepared) - recorded.integers) * 2.0**-design.grid.bits).ravel()
+        integers = round_answer(design, prepared)
+        if recorded.drawn is not None:
+            unwhiten(design, integers + recorded.drawn)  # not used; designs then store what those of the transcript do
+        change = ((integers - recorded.integers) * 2.0**-design.grid.bits).ravel()
         distance = float(np.linalg.norm(change))
         loss = distance**2 / 2 - float(change @ recorded.noise())
         self.steps.append(ReplayStep(type(design.query).__name__, design.query.shape, distance, design.distance, loss))

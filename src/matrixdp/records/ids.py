@@ -1,7 +1,10 @@
 """Ids of people in a block of records, as keyed numbers of 64 bits.
 
-An id is an integer or a text. Ids are equal if their texts are: 7, 7.0 and "7" are one person, as are "a" and " a ".
-Rules err on that side, because somebody with two ids would count twice. Messages show no id.
+An id is an integer or a text. Two ids are one person if they are the same after these steps, wherever they are stored:
+a number is written as an integer; spaces, tabs, line ends and zero bytes (which NumPy drops) are taken from the ends of
+a text; and a text of an integer without leading zeros, of any length, loses a point with zeros behind it, and the sign
+of -0. So 7, 7.0, "7" and " 7.00" are one person, and "07", "+7" and "7e0" are others. Rules err on the side of one
+person, because somebody with two ids would count twice. Messages show no id.
 
 Each text is read as 32-bit words x, its length first, and hashed to ``(a_0 + sum a_i x_i mod 2^64) >> 32`` with secret
 random numbers a. Two texts that are not chosen with knowledge of the key have the same 32 bits with a probability of
@@ -75,9 +78,22 @@ def mix_words(words: Hashes, key: bytes) -> Hashes:
     odd = odd_factors(key, 4)
     mixed: Hashes = words ^ (odd[0] >> np.uint64(1))
     for factor, shift in zip(odd[1:], (32, 29, 32), strict=True):
-        mixed *= factor
-        mixed ^= mixed >> np.uint64(shift)
+        mixed = mix_once(mixed, factor, shift)
     return mixed
+
+
+def mix_once(words: Hashes, factors: Any, shift: int = 32) -> Hashes:
+    """A permutation of 64-bit numbers for each odd factor."""
+    mixed: Hashes = words * factors
+    mixed ^= mixed >> np.uint64(shift)
+    return mixed
+
+
+def sum_words(words: Hashes, key: bytes, times: Any = 1) -> Hashes:
+    """Two sums of keyed hashes of the words, each taken so many `times`, modulo 2^64, of shape (2,)."""
+    first = mix_words(words, b"sum" + key)
+    second = mix_once(first, odd_factors(b"second" + key, 1)[0], 31)
+    return np.array([(mixed * np.uint64(times)).sum() for mixed in (first, second)], np.uint64)
 
 
 def odd_factors(key: bytes, count: int) -> Hashes:

@@ -76,7 +76,7 @@ def _sanitised(place: str, error: Exception) -> BaseException:
 # Packages whose code tasks run on workers; a contract test traces them. Others, such as reports, change no result.
 RUN_BY_WORKERS = frozenset(
     {"adaptive", "checks", "design", "device", "domain", "errors", "mechanisms"}
-    | {"noise", "queries", "records", "sensitivity", "types"}
+    | {"noise", "queries", "records", "sensitivity", "serialise", "types"}
 )
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from matrixdp.domain.person import Person
 from matrixdp.errors import DataError
-from matrixdp.records.ids import Hashes, IdHash, mix_words, split_ids
+from matrixdp.records.ids import Hashes, IdHash, split_ids, sum_words
 from matrixdp.records.records import Records, require_rereadable
 
 _SHARD = 1 << 23  # people whose numbers of rows are held at a time
@@ -175,9 +175,8 @@ class _HashTable:
 
 def measure_ids(hashes: Hashes, key: bytes, rows: NDArray[np.int64] | None = None) -> Hashes:
     """The number of rows, and two keyed sums over their hashed ids, of shape (3,); each id is there `rows` times."""
-    times = np.ones(1, np.uint64) if rows is None else rows.astype(np.uint64)
     total = len(hashes) if rows is None else int(rows.sum())
-    return np.array([total, *(int((mix_words(hashes, key + part) * times).sum()) for part in (b"1", b"2"))], np.uint64)
+    return np.append(np.uint64(total), sum_words(hashes, key, 1 if rows is None else rows))
 
 
 def count_people(records: Records, person: Person, people: int) -> Iterator[People]:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrixdp.errors import DataError
-from matrixdp.records.ids import Hashes, IdHash, hash_texts, mix_words, odd_factors, split_ids
+from matrixdp.records.ids import Hashes, IdHash, hash_texts, mix_once, odd_factors, split_ids, sum_words
 from matrixdp.records.parts import Task
 from matrixdp.records.people import People, measure_ids
 from matrixdp.records.records import DerivedRecords, IdentifiedBlock, Records
@@ -116,7 +116,7 @@ class _ReadingTask:
                 reading[:3] += measure_ids(mine, self.hash.key)
             if self.key is not None:
                 words = hash_rows(data, self.key) + hashes
-                reading[3:] += [mix_words(words, self.key + part).sum() for part in (b"1", b"2")]
+                reading[3:] += sum_words(words, self.key)
             yield data if self.people is None else CountedBlock(data, self.people.find(hashes))
 
 
@@ -131,19 +131,14 @@ def hash_rows(data: Any, key: bytes) -> Hashes:
         factors, found = odd_factors(key, array.shape[1]), np.empty(len(array), np.uint64)
         step = max(1, _STEP // max(1, array.shape[1]))
         for start in range(0, len(array), step):
-            found[start : start + step] = _hash_values(_words(array[start : start + step]), factors).sum(axis=1)
+            words = _words(array[start : start + step].T)
+            found[start : start + step] = mix_once(words, factors[:, None]).sum(axis=0)
         return found
     columns = list(array.T) if array is not None else [take_column(data, name) for name in names or ()]
     total: Hashes = np.zeros(1, np.uint64)
     for column, factor in zip(columns, odd_factors(key, len(columns)), strict=True):
-        total = total + _hash_values(_column_words(column, key), factor)
+        total = total + mix_once(_column_words(column, key), factor)
     return total
-
-
-def _hash_values(words: Hashes, factors: Any) -> Hashes:
-    mixed: Hashes = words * factors
-    mixed ^= mixed >> np.uint64(32)
-    return mixed
 
 
 def _words(numbers: NDArray[np.generic]) -> Hashes:

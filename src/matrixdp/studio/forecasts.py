@@ -321,13 +321,7 @@ def open_forecaster(text: str, name: str) -> Forecaster:
 
 
 def search_epsilon(read_error: Callable[[float], float], wanted: float) -> tuple[float, float] | None:
-    """The least epsilon of the slider from which on errors are at most `wanted`, and its error; None if there is none.
-
-    Examples
-    --------
-    >>> search_epsilon(lambda epsilon: 0.1 / epsilon, 0.05)
-    (2.0, 0.05)
-    """
+    """The least epsilon of the slider from which on errors are at most `wanted`, and its error, or None."""
     if not wanted > 0 or not np.isfinite(wanted):
         raise ParameterError(f"wanted must be a number above 0, got {wanted!r} instead.", parameter="wanted")
     high, error = len(EPSILONS) - 1, read_error(EPSILONS[-1])

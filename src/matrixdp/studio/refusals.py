@@ -65,13 +65,6 @@ def place_error(
     """The message of an error by the field of a form that it is about; by ``"form"`` if it is about none of `fields`.
 
     `places` are fields of parameters that have none of their own name.
-
-    Examples
-    --------
-    >>> place_error(ParameterError("delta must be below 1.", parameter="delta"), ["epsilon", "delta"])
-    {'delta': 'delta must be below 1.'}
-    >>> place_error(BudgetExceededError("too much."), ["epsilon", "delta"])
-    {'form': 'too much.'}
     """
     parameter = getattr(error, "parameter", "")
     place = places.get(parameter, parameter)
@@ -79,24 +72,12 @@ def place_error(
 
 
 def word_error(error: MatrixDPError) -> str:
-    """The message of an error, with the options of a release as forms and the API name them.
-
-    Examples
-    --------
-    >>> word_error(ParameterError("«question» must be given."))
-    'query must be given.'
-    """
+    """The message of an error, with the options of a release as forms and the API name them."""
     return word_options(error.template, name_option) if isinstance(error, ParameterError) else str(error)
 
 
 def find_status(error: MatrixDPError) -> int:
-    """The HTTP status for an error of the library or the studio.
-
-    Examples
-    --------
-    >>> find_status(ParameterError("")), find_status(BudgetExceededError("")), find_status(NotFoundError(""))
-    (422, 409, 404)
-    """
+    """The HTTP status for an error of the library or the studio."""
     match error:
         case RefusalError():
             return error.status

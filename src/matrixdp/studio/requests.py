@@ -66,14 +66,7 @@ class ReleaseSpec(Request):
 
     @property
     def title(self) -> str:
-        """What is asked for, in a few words.
-
-        Examples
-        --------
-        >>> asked = {"query": "regression", "epsilon": 1, "delta": 1e-6, "target": "bmi", "on": "age,ward"}
-        >>> ReleaseSpec.from_mapping(asked).title
-        'A regression of bmi on age, ward'
-        """
+        """What is asked for, in a few words."""
         words = [QUESTIONS[self.question].title]
         words += [f"of {self.target}"] if self.target else []
         words += [f"of {' and '.join(self.cells)}"] if self.cells else []

@@ -93,13 +93,7 @@ def _usable(field: Any) -> bool:
 
 
 def read_form(sent: Mapping[str, str]) -> SchemaForm:
-    """The form that a browser sent; a column may come as one field, ``folded``.
-
-    Examples
-    --------
-    >>> read_form({"column.0.name": "age", "column.0.type": "number", "column.0.missing": "on"}).columns
-    ({'name': 'age', 'type': 'number', 'missing': 'on'},)
-    """
+    """The form that a browser sent; a column may come as one field, ``folded``."""
     columns: defaultdict[int, Texts] = defaultdict(dict)
     texts: Texts = {}
     for key, text in sent.items():
@@ -182,16 +176,7 @@ def _parse_form(form: SchemaForm) -> tuple[dict[str, Any], Texts]:
 
 
 def find_mistakes(form: SchemaForm) -> Texts:
-    """Messages by the name of the field that they are about; those about the whole form have an empty name.
-
-    Examples
-    --------
-    >>> form = SchemaForm(({"name": "age", "type": "number", "lower": "0"},), {"records": "many"})
-    >>> for field, message in find_mistakes(form).items():
-    ...     print(f"{field}: {message}")
-    column.0.upper: Column 'age' has no upper bound yet. Fill it in from public knowledge, not from the data.
-    records: Records must be a positive integer, got 'many' instead.
-    """
+    """Messages by the name of the field that they are about; those about the whole form have an empty name."""
     content, mistakes = _parse_form(form)
     places = {column["name"]: number for number, column in reversed(list(enumerate(form.columns)))}
     found: Texts = {}

@@ -44,6 +44,7 @@ def test_a_short_campaign_of_replays():
     assert set(tallies) == set(FITS)
     assert {name: tally.broken for name, tally in tallies.items() if tally.broken} == {}
     assert max(tally.worst for tally in tallies.values()) > 0.9
+    assert not any(tally.skipped for tally in tallies.values())  # everything was compared
 
 
 def test_the_command_prints_counts_and_fails_if_a_claim_is_exceeded(monkeypatch, capsys):

@@ -1,5 +1,6 @@
 """Ids: who is the same person, which ids are errors, and the same integers from every source and engine."""
 
+import csv
 import decimal
 
 import numpy as np
@@ -181,6 +182,85 @@ def test_who_is_the_same_person():
     assert first[0] == first[2] == first[3] != first[1]
 
 
+PAIRS = 1000
+CONTAINERS = {
+    "list": lambda ids, _: ids,
+    "numpy": lambda ids, _: np.array(ids),
+    "numpy objects": lambda ids, _: np.array(ids, object),
+    "Arrow": lambda ids, _: pa.array(ids),
+    "Arrow chunks": lambda ids, _: pa.chunked_array([ids[:300], ids[300:]], pa.large_string()),
+    "Arrow dictionary": lambda ids, _: pa.array(ids).dictionary_encode(),
+    "pandas": lambda ids, _: pd.Series(ids, dtype=object),
+    "pandas texts": lambda ids, _: pd.Series(ids, dtype="string[pyarrow]"),
+    "pandas categories": lambda ids, _: pd.Series(ids, dtype="category"),
+    "polars": lambda ids, _: pl.Series(ids),
+    "polars categories": lambda ids, _: pl.Series(ids).cast(pl.Categorical),
+    "csv": lambda ids, path: read_ids(path / "ids.csv", ids),
+    "parquet": lambda ids, path: read_ids(path / "ids.parquet", ids),
+    "feather": lambda ids, path: read_ids(path / "ids.feather", ids),
+}
+
+
+def read_ids(path, ids):
+    if path.suffix == ".csv":
+        with path.open("w", newline="", encoding="utf-8") as file:
+            csv.writer(file, quoting=csv.QUOTE_ALL).writerows([["id"], *([one] for one in ids)])
+    else:
+        write = pq.write_table if path.suffix == ".parquet" else pa.feather.write_feather
+        write(pa.table({"id": ids}), path)
+    blocks = mdp.open_records(path, workers=1).select(["id"], texts=["id"]).map(lambda _, blocks: list(blocks))
+    return pa.chunked_array([block.column(0) for part in blocks for block in part])
+
+
+def make_pairs(rng):
+    """Pairs of ids as texts, and whether they are one person: by the rule in the guide, not by the code."""
+    pairs = []
+    for number in range(PAIRS):
+        digits = str(rng.integers(1, 10)) + "".join(map(str, rng.integers(0, 10, rng.integers(0, 60))))
+        whole = ["0", "-0", digits, "-" + digits][number % 4]
+        word = rng.choice(["ann", "007", "1e3", "+7", "x\0y", "7.5", "١", "a" * 5000]) + str(number)
+        base, integer = (whole, True) if number % 3 else (word, False)
+        spaces = ["", " ", "\t", "\0", " \0\0", "\r\n"]
+        same = rng.choice(spaces) + base + rng.choice(["", ".", ".0", ".000"] if integer else [""]) + rng.choice(spaces)
+        other = ["0" + base.lstrip("-"), "+" + base, base + ".1", base + "\0.", base + " 0", base + "0", base + "e0"]
+        one = number % 2 == 0
+        pairs.append((base, same if one else str(rng.choice(other)), one))
+    return pairs
+
+
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_a_thousand_pairs_are_one_person_or_two_wherever_they_are_stored(container, tmp_path):
+    """Texts of 20 digits and more with ".0", "-0", zeros and spaces at the ends: the same rule everywhere."""
+    hashing, pairs = IdHash("id"), make_pairs(np.random.default_rng(5))
+    firsts, seconds, expected = map(list, zip(*pairs, strict=True))
+    reference = hashing(firsts)[0]
+    for ids in (firsts, [text if text != "-0" else "0" for text in firsts]):
+        assert np.array_equal(hashing(CONTAINERS[container](ids, tmp_path))[0], reference)
+    found = hashing(CONTAINERS[container](seconds, tmp_path))[0]
+    wrong = np.flatnonzero((found == reference) != expected)
+    assert not [pairs[i] for i in wrong]
+
+
+def test_only_ids_of_rows_count():
+    """A dictionary may have values that no row has; an empty one among them is no missing id."""
+    hashing = IdHash("id")
+    frame = pd.Series(["x", "", "7"], dtype="category").iloc[[0, 2]]
+    numbers = pa.DictionaryArray.from_arrays(pa.array([0, 2]), pa.array([7, None, 8]))
+    assert np.array_equal(hashing(frame)[0], hashing(["x", 7])[0])
+    assert np.array_equal(hashing(numbers)[0], hashing([7, 8])[0])
+
+
+@pytest.mark.parametrize("digits", [1, 15, 18, 19, 20, 21, 38, 100, 4100])
+def test_an_integer_is_the_same_person_as_a_number_and_as_text(digits):
+    for number in (10**digits - 1, -(10**digits - 1)):
+        forms = [[f"{number}"], [f" {number}.0"], [f"{number}.00\0"]]
+        forms += [pa.array(form) for form in forms]
+        forms += [[number], [decimal.Decimal(number)]] if digits < 3000 else []
+        forms += [np.array([number])] if digits < 19 else []
+        forms += [[float(number)]] if digits <= 15 else []
+        assert same_people(forms, [[f"0{abs(number)}"]], [[f"{number}.1"]], [["x"]])
+
+
 @pytest.mark.parametrize(
     "ids",
     [
@@ -221,6 +301,7 @@ def test_a_missing_id_is_an_error_that_names_the_column(ids):
         np.array([np.inf]),
         np.array([True]),
         np.array(["2020-01-01"], "M8[D]"),
+        np.array(["2020-01-01"], "M8[ns]"),  # which NumPy would list as integers
         pa.array([1.5]),
         pa.array([[1]]),
         pa.array([True]),
@@ -243,6 +324,8 @@ def test_errors_come_before_the_charge(tmp_path, ledger):
     design = mdp.make_design(QUERIES["moments"], mdp.Privacy(0.1, 1e-8))
     pq.write_table(holes, tmp_path / "holes.parquet")
     wrong = mdp.make_design(mdp.Moments(BOUNDS, PEOPLE + 1, person="id"), mdp.Privacy(0.1, 1e-8))
+    with mdp.Ledger.open(ledger) as opened:
+        opened.register("people", mdp.Privacy(1, 1e-6), neighbours="replace", unit="person:id")
     for made, data, message in (
         (design, tmp_path / "holes.parquet", "an id is missing"),
         (design, table.drop_columns(["id"]), "one column 'id'"),
@@ -250,9 +333,9 @@ def test_errors_come_before_the_charge(tmp_path, ledger):
         (design, iter(table.to_batches()), "more than once"),
     ):
         with pytest.raises(mdp.MatrixDPError, match=message):
-            made.release(data, ledger=ledger, dataset="clinic")
+            made.release(data, ledger=ledger, dataset="people")
     with mdp.Ledger.open(ledger) as opened:
-        assert not list(opened.history("clinic"))
+        assert not list(opened.history("people"))
 
 
 def test_too_many_people_are_an_error_that_does_not_show_their_number():
