@@ -11,7 +11,6 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -245,14 +244,13 @@ def _make_anchor(command: str) -> Callable[[Head], object]:
         raise ParameterError(f"--anchor-command must be a command line: {error}.") from None
     if not words or shutil.which(words[0]) is None:
         raise ParameterError(f"--anchor-command must name a program that can be run, got {command!r}.")
-    return partial(_run_anchor_command, words)
 
+    def run(head: Head) -> None:
+        done = subprocess.run([*words, f"{head.entry}:{head.hash}"], stdout=subprocess.DEVNULL, check=False)  # noqa: S603
+        if done.returncode != 0:
+            raise LedgerError(
+                f"entry {head.entry} was charged, but --anchor-command failed with code {done.returncode}. Nothing was "
+                "released."
+            )
 
-def _run_anchor_command(words: list[str], head: Head) -> None:
-    anchor = f"{head.entry}:{head.hash}"
-    done = subprocess.run([*words, anchor], stdout=subprocess.DEVNULL, check=False)  # noqa: S603 (the user's command)
-    if done.returncode != 0:
-        raise LedgerError(
-            f"entry {head.entry} was charged, but --anchor-command failed with code {done.returncode}. Nothing was "
-            "released."
-        )
+    return run

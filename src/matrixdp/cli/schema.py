@@ -70,7 +70,11 @@ def check(path: Path, data: Path | None, delimiter: str | None, as_json: bool) -
 
 
 def _collect_facts(schema: Schema) -> dict[str, Any]:
-    columns = {} if schema.columns is None else {one.name: _column_facts(schema, one) for one in schema.columns}
+    columns = {}
+    for column in schema.columns or ():
+        rule = schema.rules.date(column.name)
+        facts = {"type": column.type, **vars(column)}
+        columns[facts.pop("name")] = facts if rule is None else {"meaning": rule.meaning, **facts}
     return {
         "columns": columns,
         "radius": schema.radius,
@@ -78,13 +82,6 @@ def _collect_facts(schema: Schema) -> dict[str, Any]:
         "nodes": None if schema.graph is None else list(schema.graph.nodes),
         "person": None if schema.person is None else vars(schema.person),
     }
-
-
-def _column_facts(schema: Schema, column: Column) -> dict[str, Any]:
-    rule = schema.rules.date(column.name)
-    meaning = {} if rule is None else {"meaning": rule.meaning}
-    rest = {name: value for name, value in vars(column).items() if name != "name"}
-    return {**meaning, "type": column.type, **rest}
 
 
 def _print_schema(schema: Schema) -> None:

@@ -215,10 +215,6 @@ def _read_answers(content: ReportContent) -> list[str]:
     return found[0] if len(found) == 1 else [sentences[0] for sentences in found if sentences]
 
 
-def _read_correlation(answer: Answer, _content: ReportContent) -> list[str]:
-    return compare_pairs(answer.estimate.value, answer.estimate.std, answer.estimate.rows, "correlation")
-
-
 def _read_table(answer: Answer, content: ReportContent) -> list[str]:
     estimate = answer.estimate
     names = estimate.rows, estimate.columns
@@ -307,7 +303,9 @@ _READERS: dict[str, Callable[[Answer, ReportContent], list[str]]] = {
     "regression": _read_regression,
     "components": _read_components,
     "groups": _read_groups,
-    "correlation": _read_correlation,
+    "correlation": lambda answer, _: compare_pairs(
+        answer.estimate.value, answer.estimate.std, answer.estimate.rows, "correlation"
+    ),
     "table": _read_table,
     "means": lambda answer, content: _read_means(answer.estimate, content),
     "levels": _read_levels,
