@@ -108,19 +108,14 @@ class Coordinates:
         most = max(1, _BLOCK // max(k, d))
         few = min(_ONE_THREAD // (k * d), most) if 64 * k * d <= _ONE_THREAD else most
         shifts, rows = np.tile(shift, few), few * (most // few)
-        own, out = np.empty((rows, d)), np.empty((rows, k))
+        own, out = np.zeros((rows, d)), np.empty((rows, k))
         for start in range(0, len(steps), rows):
             block = steps[start : start + rows]
-            whole = len(block) - len(block) % few
+            whole = -(-len(block) // few) * few  # the last rows of the buffer may be left from the block before
             own[: len(block)] = block
-            if whole:
-                np.matmul(own[:whole].reshape(-1, few, d), turn, out=out[:whole].reshape(-1, few, k))
-                wide = out[:whole].reshape(-1, few * k)
-                wide -= shifts
-            if whole < len(block):
-                rest = out[whole : len(block)]
-                np.matmul(own[whole : len(block)], turn, out=rest)
-                rest -= shift
+            np.matmul(own[:whole].reshape(-1, few, d), turn, out=out[:whole].reshape(-1, few, k))
+            wide = out[:whole].reshape(-1, few * k)
+            wide -= shifts
             yield slice(start, start + len(block)), out[: len(block)]
 
 
@@ -135,10 +130,15 @@ def to_digits(whole: NDArray[np.int64]) -> Floats:
     layers: list[Floats] = []
     rest = whole
     while not layers or rest.any():
-        low = ((rest + _BASE // 2) & (_BASE - 1)) - _BASE // 2
-        layers.append(low.astype(np.float64))
-        rest = (rest - low) >> _BITS
+        low, rest = _last_digit(rest)
+        layers.append(low)
     return np.stack(layers)
+
+
+def _last_digit(whole: NDArray[np.int64]) -> tuple[Floats, NDArray[np.int64]]:
+    """The lowest digit of integers, and what is above it."""
+    low = ((whole + _BASE // 2) & (_BASE - 1)) - _BASE // 2
+    return low.astype(np.float64), (whole - low) >> _BITS
 
 
 def limbs_to_digits(limbs: NDArray[np.int64]) -> Floats:
@@ -150,13 +150,9 @@ def limbs_to_digits(limbs: NDArray[np.int64]) -> Floats:
     [[0.0], [0.0], [49.0]]
     """
     low, middle, high = limbs
-    rest = middle << 22 | low
-    layers = []
-    for _ in range(2):
-        digit = ((rest + _BASE // 2) & (_BASE - 1)) - _BASE // 2
-        layers.append(digit.astype(np.float64))
-        rest = (rest - digit) >> _BITS
-    return np.concatenate([np.stack(layers), to_digits((high << 4) + rest)])
+    first, rest = _last_digit(middle << 22 | low)
+    second, rest = _last_digit(rest)
+    return np.concatenate([np.stack([first, second]), to_digits((high << 4) + rest)])
 
 
 def multiply(numbers: Floats, digits: Floats) -> Floats:
