@@ -71,9 +71,12 @@ class EdgeNoise(NoiseStructure):
     def whiten(self, sides: MatrixGaussian, answer: Floats) -> Floats:
         """Coordinates of the edges below the diagonal, row by row, from a Laplacian."""
         a, b, c = self._coefficients(1 / self.deviations)
+        return self._whiten(sides, answer, -a, b, c)
+
+    def _whiten(self, sides: MatrixGaussian, answer: Floats, a: float, b: float, c: float) -> Floats:
         degrees = np.diagonal(answer)
         rows, columns = np.tril_indices(self.nodes, -1)
-        values = b * (degrees[rows] + degrees[columns]) - a * answer[rows, columns] + c * (degrees.sum() / 2)
+        values = b * (degrees[rows] + degrees[columns]) + a * answer[rows, columns] + c * (degrees.sum() / 2)
         return np.asarray(values / _unit(sides))
 
     def combine(self, sides: MatrixGaussian, coordinates: Floats) -> Floats:
@@ -90,12 +93,8 @@ class EdgeNoise(NoiseStructure):
 
     def largest(self, sides: MatrixGaussian, magnitude: Floats) -> Floats:
         """Sums of absolute values."""
-        a, b, c = np.abs(self._coefficients(1 / self.deviations))
         bound = np.broadcast_to(magnitude, (self.nodes, self.nodes))
-        degrees = np.diagonal(bound)
-        rows, columns = np.tril_indices(self.nodes, -1)
-        values = b * (degrees[rows] + degrees[columns]) + a * bound[rows, columns] + c * (degrees.sum() / 2)
-        return np.asarray(values / _unit(sides))
+        return self._whiten(sides, bound, *np.abs(self._coefficients(1 / self.deviations)))
 
     def variances(self, sides: MatrixGaussian) -> Floats:
         """That of an edge off the diagonal, and that of a degree on it."""

@@ -198,10 +198,6 @@ class TableNoise(SquaresTwice):
         return inverse, self.loss / (1 - self.loss * float(inverse.sum())) * inverse
 
     @property
-    def _numbers(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        return self.layout.representatives
-
-    @property
     def _drawn(self) -> slice:
         """The distinct numbers that are private: all, or all but the first, which is the count."""
         return slice(0 if self.counted else 1, None)
@@ -209,7 +205,7 @@ class TableNoise(SquaresTwice):
     def _take(self, matrix: Floats) -> Floats:
         """Distinct numbers of stacked matrices, of shape (groups, n)."""
         p = self.layout.size
-        rows, columns = self._numbers
+        rows, columns = self.layout.representatives
         return np.ascontiguousarray(matrix.reshape(self.groups, p, p)[:, rows, columns])
 
     def _spread_out(self, numbers: Floats) -> Floats:

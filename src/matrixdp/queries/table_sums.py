@@ -1,4 +1,8 @@
-"""Exact moments of the vectors of a table, by group, of records or people that come in any number of pieces."""
+"""Exact moments of the vectors of a table, by group, of records or people that come in any number of pieces.
+
+Levels of records are counted, not multiplied as columns of zeros and ones. Categories with few levels are counted
+together, as one category whose levels are their combinations.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,8 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from itertools import combinations
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,14 +20,18 @@ from matrixdp.device import is_device_block
 from matrixdp.domain.columns import Category, Columns, YesNo
 from matrixdp.domain.person import Person
 from matrixdp.queries.cuda_sums import sums_on_device
-from matrixdp.queries.level_sums import Codes, LevelSums, code_type, join_codes
 from matrixdp.queries.sums import GramSum, PeopleSum, levels, sorted_runs
 from matrixdp.records.readings import split_rows
 from matrixdp.records.table_columns import TableBlock
 from matrixdp.types import Floats
 
+Codes = NDArray[np.integer[Any]]
+Integers = NDArray[np.int64]
 _LEAST, _MOST = 1 << 19, 1 << 20  # entries of z built at a time: more than the least only so that
 _RUN = 1 << 9  # there are as many rows for each group
+_MOST_COMBINED = 1 << 8  # levels of a combination
+_MOST_SUMS = 1 << 12  # levels of a combination in all groups, so that sums fit in a processor's cache
+_MOST_COUNTS = 1 << 18  # the same for two combinations
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,11 +110,8 @@ class TableTask:
 
     def group_numbers(self, block: TableBlock) -> Codes | None:
         """The number of each record's group; None without groups."""
-        groups, count = None, 1
-        for column in self.groups:
-            width = len(column.level_names)
-            groups, count = join_codes(groups, block.codes(column), count, width), count * width
-        return None if groups is None else groups.astype(code_type(count))
+        codes = [block.codes(column) for column in self.groups]
+        return np.ravel_multi_index(codes, level_widths(self.groups)) if codes else None
 
     def fill(
         self, z: Floats, raw: Floats, numbers: Sequence[NDArray[Any]], order: NDArray[np.intp] | None = None
@@ -166,12 +172,14 @@ class TableSum:
 
     def add(self, task: TableTask, rows: _Rows, z: Floats, raw: Floats) -> None:
         """Add some records; `z` and `raw` are memory for their coordinates and for their numbers, a row for each."""
-        codes = [one.code(rows.codes) for one in self.levels.combinations]
-        ordered = self.levels.sort(codes, rows.groups)
-        task.fill(z, raw, rows.numbers, ordered.order)
-        for group, first, last in ordered.runs(z.shape[1]):
+        order, runs, codes, groups = None, [(0, 0, z.shape[1])], rows.codes, rows.groups
+        if groups is not None:
+            order, runs = sorted_runs(groups)
+            codes, groups = [code.take(order) for code in codes], groups.take(order)
+        task.fill(z, raw, rows.numbers, order)
+        for group, first, last in runs:
             self.dense[group].add(z[:, first:last].T)
-        self.levels.add(codes, ordered, z[1:])
+        self.levels.add(codes, groups, z[1:])
 
     def add_on_device(self, data: Any, task: TableTask) -> None:
         """Add records that are on a GPU."""
@@ -246,3 +254,107 @@ class PeopleTableSum:
 def level_widths(columns: Iterable[Category | YesNo]) -> list[int]:
     """Number of levels of each category."""
     return [len(column.level_names) for column in columns]
+
+
+class Combination(NamedTuple):
+    """Some neighbouring categories that are counted together, with the places of their levels among all levels."""
+
+    categories: slice
+    widths: tuple[int, ...]
+    places: list[slice]
+
+    @property
+    def size(self) -> int:
+        """Number of combinations of their levels."""
+        return math.prod(self.widths)
+
+
+def combine_categories(widths: Sequence[int], groups: int) -> list[Combination]:
+    """Neighbouring categories together, as long as there are few combinations."""
+    most = min(_MOST_COMBINED, _MOST_SUMS // groups, math.isqrt(_MOST_COUNTS // groups))
+    ends = np.cumsum(widths, dtype=int).tolist()
+    places = [slice(end - width, end) for end, width in zip(ends, widths, strict=True)]
+    found: list[Combination] = []
+    first = 0
+    for last in range(1, len(widths) + 1):
+        if last == len(widths) or math.prod(widths[first : last + 1]) > most:
+            found.append(Combination(slice(first, last), tuple(widths[first:last]), places[first:last]))
+            first = last
+    return found
+
+
+class LevelSums:
+    """Sums by level in each group, complete after `collect`.
+
+    `counts`, of shape (groups, levels, levels), are the numbers of records that have both levels, and `sums`, of shape
+    (groups, levels, coordinates), sums of integer coordinates over the records that have a level.
+    """
+
+    def __init__(self, widths: Sequence[int], groups: int, coordinates: int) -> None:
+        self.combinations = combine_categories(widths, groups)
+        count = len(self.combinations)
+        # Combinations that are counted together: each with each other one, or one alone if there is no other.
+        self._pairs = [(0, 0)] if count == 1 else list(combinations(range(count), 2))
+        self.counts = np.zeros((groups, sum(widths), sum(widths)), np.int64)
+        self.sums = np.zeros((groups, sum(widths), coordinates), np.int64)
+        self._pending_sums: dict[int, Integers] = {}  # by combination, of shape (groups, size, coordinates)
+        self._pending_counts: dict[tuple[int, int], Integers] = {}  # by two combinations, of shape (groups, sizes)
+
+    def add(self, codes: Sequence[Codes], groups: Codes | None, vectors: Floats) -> None:
+        """Add some records: one array of codes for each category, of shape (rows,), and their groups.
+
+        `vectors`, of shape (coordinates, rows), are integers whose sums are below 2^53.
+        """
+        count = len(self.counts)
+        first = 0 if groups is None else groups.astype(np.intp)
+        own = [np.ravel_multi_index(codes[one.categories], one.widths) for one in self.combinations]
+        keys = [first * one.size + code for one, code in zip(self.combinations, own, strict=True)]
+        for number, (one, key) in enumerate(zip(self.combinations, keys, strict=True)):
+            found = np.zeros((len(vectors), count * one.size))
+            for row, sums in zip(vectors, found, strict=True):
+                sums[:] = np.bincount(key, row, minlength=len(sums))
+            new = found.T.astype(np.int64).reshape(count, one.size, -1)
+            self._pending_sums[number] = self._pending_sums.get(number, 0) + new
+        for a, b in self._pairs:
+            both, size = keys[a], self.combinations[a].size
+            if b != a:
+                both, size = both * self.combinations[b].size + own[b], size * self.combinations[b].size
+            counts = np.bincount(both, minlength=count * size).reshape(count, -1)
+            self._pending_counts[a, b] = self._pending_counts.get((a, b), 0) + counts
+
+    def collect(self) -> None:
+        """Write the totals of combinations to `counts` and `sums`."""
+        for number, found in self._pending_sums.items():
+            one = self.combinations[number]
+            cells = found.reshape(len(found), *one.widths, -1)
+            for axis, place in enumerate(one.places):
+                self.sums[:, place] += _sum_others(cells, 1 + axis, cells.ndim - 1)
+        for (a, b), counts in self._pending_counts.items():
+            both = [self.combinations[number] for number in dict.fromkeys((a, b))]
+            places = [place for one in both for place in one.places]
+            cells = counts.reshape(len(counts), *(width for one in both for width in one.widths))
+            split = len(both[0].places)
+            # Pairs within a combination are taken once: from its pair with the next one, or from the last pair.
+            inner = range(0 if b <= a + 1 else split, len(places) if (a, b) == self._pairs[-1] else split)
+            for i, place in enumerate(places):
+                if i in inner:
+                    own = np.arange(place.start, place.stop)
+                    self.counts[:, own, own] += _sum_others(cells, 1 + i)
+                for j in range(i + 1, len(places)):
+                    if i < split <= j or (i in inner and j in inner):
+                        found = _sum_others(cells, 1 + i, 1 + j)
+                        self.counts[:, place, places[j]] += found
+                        self.counts[:, places[j], place] += found.transpose(0, 2, 1)
+        self._pending_sums, self._pending_counts = {}, {}
+
+    def merge(self, other: LevelSums) -> None:
+        """Add the sums of other records."""
+        self.collect()
+        other.collect()
+        self.counts += other.counts
+        self.sums += other.sums
+
+
+def _sum_others(cells: Integers, *kept: int) -> Integers:
+    """Sum over all axes but the first one, the groups, and those that are kept."""
+    return np.asarray(cells.sum(axis=tuple(axis for axis in range(1, cells.ndim) if axis not in kept)))

@@ -22,7 +22,7 @@ import numpy as np
 from matrixdp.noise.structure import Squares
 from matrixdp.privacy import Neighbours
 from matrixdp.sensitivity.distance import Distance, column_norms
-from matrixdp.sensitivity.quadratic import dominate_gram, good_vertex, repair_dominance
+from matrixdp.sensitivity.quadratic import dominate, good_vertex, repair_dominance
 from matrixdp.types import Factor, Floats, is_diagonal
 
 
@@ -82,7 +82,8 @@ def free_squares(factor: Factor, alpha: float, halfwidths: Floats, neighbours: N
     if is_diagonal(factor):
         weights = np.array(column_norms(factor, halfwidths.size))
     else:
-        weights = dominate_gram(factor * halfwidths) / halfwidths**2
+        scaled = factor * halfwidths
+        weights = dominate(scaled.T @ scaled)[0] / halfwidths**2
     sizes = weights * halfwidths**2
     total = float(sizes.sum())
     gain, loss = RecordLengths(alpha, alpha, total, neighbours).free_gain()
@@ -111,13 +112,18 @@ def squares_distance(
     The bound holds for any `squares`. For those of `free_squares`, a diagonal factor and no constant, a corner of the
     box and its midpoint attain it.
     """
-    exact, extents = squares.weights * halfwidths**2, _extents(factor, squares.weights, halfwidths)
+    exact, scaled, diagonal = squares.weights * halfwidths**2, factor * halfwidths, is_diagonal(factor)
+    # ``e_i c_i^2`` for the smallest e above the weights for which ``diag(e) - A'A`` is certainly semidefinite.
+    if diagonal:
+        extents = np.maximum(exact, column_norms(factor, halfwidths.size) * halfwidths**2)
+    else:
+        extents = repair_dominance(exact, scaled.T @ scaled)
     total = float(extents.sum())
     shrunk = exact / extents
     gain = float((squares.strengths * shrunk * exact).max())
     # A negative loss, which only an altered design has, adds to the distance; smaller weights take nothing from that.
     loss, missing = squares.loss, 2 * max(squares.loss, 0.0) * (1 - float(shrunk.min()))
-    longest = float(extents.sum()) if is_diagonal(factor) else good_vertex(factor * halfwidths)
+    longest = total if diagonal else good_vertex(scaled)
     corner = float((squares.strengths * exact**2).sum()) - loss * float(exact.sum()) ** 2
     bound = RecordLengths(alpha, alpha, total, neighbours).bound(gain, loss, missing)
     attained = (alpha + longest) ** 2 + corner
@@ -125,11 +131,3 @@ def squares_distance(
         attained = (alpha + longest) ** 2 - alpha**2 + corner
     value = math.sqrt(bound)
     return Distance(value, min(math.sqrt(max(attained, 0.0)), value))
-
-
-def _extents(factor: Factor, weights: Floats, halfwidths: Floats) -> Floats:
-    """``e_i c_i^2`` for the smallest e above `weights` for which ``diag(e) - A'A`` is certainly semidefinite."""
-    exact = weights * halfwidths**2
-    if is_diagonal(factor):
-        return np.maximum(exact, column_norms(factor, halfwidths.size) * halfwidths**2)
-    return repair_dominance(exact, factor * halfwidths)
