@@ -251,6 +251,13 @@ def levels(records: int) -> int:
     return 1 << min(19, max(7, spare))
 
 
+def start_sum(columns: int, records: int, person: Person | None) -> Any:
+    """A `GramSum` or, of the rows of people, a `PeopleSum` without records, for a public number of all of them."""
+    if person is None:
+        return GramSum(columns, limit=levels(records))
+    return PeopleSum(columns, limit=levels(records), person=person)
+
+
 @dataclass(frozen=True, eq=False)
 class MomentTask:
     """Sums ``(1, x)(1, x)'`` over one part of the records: the same in a thread, in a worker and on another machine.
@@ -274,8 +281,7 @@ class MomentTask:
 
     def start(self) -> GramSum | PeopleSum:
         """A sum without records."""
-        size, limit = self.bounds.size + 1, levels(self.records)
-        return GramSum(size, limit=limit) if self.person is None else PeopleSum(size, limit=limit, person=self.person)
+        return start_sum(self.bounds.size + 1, self.records, self.person)
 
     def __call__(self, number: int, blocks: Iterable[Any]) -> GramSum | PeopleSum:
         """The part's exact sum, of a few kilobytes."""

@@ -20,7 +20,7 @@ from matrixdp.device import is_device_block
 from matrixdp.domain.columns import Category, Columns, YesNo
 from matrixdp.domain.person import Person
 from matrixdp.queries.cuda_sums import sums_on_device
-from matrixdp.queries.sums import GramSum, PeopleSum, levels, sorted_runs
+from matrixdp.queries.sums import levels, sorted_runs, start_sum
 from matrixdp.records.readings import split_rows
 from matrixdp.records.table_columns import TableBlock
 from matrixdp.types import Floats
@@ -55,17 +55,17 @@ class TableTask:
         """True if blocks may be on a GPU."""
         return self.person is None
 
-    def start(self) -> TableSum | PeopleTableSum:
+    def start(self) -> TableSum:
         """Sums without records."""
-        return TableSum(self) if self.person is None else PeopleTableSum(self, self.person)
+        return TableSum(self)
 
-    def __call__(self, number: int, blocks: Iterable[Any]) -> TableSum | PeopleTableSum:
+    def __call__(self, number: int, blocks: Iterable[Any]) -> TableSum:
         """The part's exact sums."""
         total, used = self.start(), self.used
         step = min(max(256, _LEAST // total.size, total.least_rows), max(256, _MOST // total.size))
         z, raw = np.empty((total.size, step)), np.empty((len(used.numbers), step))
         for data in blocks:
-            if isinstance(total, TableSum) and is_device_block(data):
+            if self.on_device and is_device_block(data):
                 total.add_on_device(data, self)
                 continue
             mine, counts = split_rows(data)
@@ -84,7 +84,7 @@ class TableTask:
                     None if counts is None else counts[rows],
                 )
                 total.add(self, part, z[:, here], raw[:, here])
-        if isinstance(total, TableSum):
+        if total.levels is not None:
             total.levels.collect()
         return total
 
@@ -152,69 +152,21 @@ class _Rows:
 
 
 class TableSum:
-    """Exact sums of ``z z'`` over records, one for each group.
+    """Exact sums of ``z z'`` over records, one for each group; of people, each row has the weight of its person.
 
-    `size` is the number of coordinates that are multiplied: all but levels, which are counted. There are enough rows
-    for each group if `least_rows` are added at a time.
+    `size` is the number of coordinates that are multiplied: all but levels, which are counted; of people, all. There
+    are enough rows for each group if `least_rows` are added at a time.
     """
 
     def __init__(self, task: TableTask) -> None:
-        self.limit = levels(task.records)
         widths, groups = level_widths(task.used.categories), math.prod(level_widths(task.groups))
-        self.size, self.least_rows = task.dense, _RUN * groups
-        self.dense = [GramSum(task.dense, limit=self.limit) for _ in range(groups)]
-        self.levels = LevelSums(widths, groups, task.dense - 1)  # sums of the constant are counts
-
-    @property
-    def records(self) -> int:
-        """Number of records so far, in all groups."""
-        return sum(one.records for one in self.dense)
-
-    def add(self, task: TableTask, rows: _Rows, z: Floats, raw: Floats) -> None:
-        """Add some records; `z` and `raw` are memory for their coordinates and for their numbers, a row for each."""
-        order, runs, codes, groups = None, [(0, 0, z.shape[1])], rows.codes, rows.groups
-        if groups is not None:
-            order, runs = sorted_runs(groups)
-            codes, groups = [code.take(order) for code in codes], groups.take(order)
-        task.fill(z, raw, rows.numbers, order)
-        for group, first, last in runs:
-            self.dense[group].add(z[:, first:last].T)
-        self.levels.add(codes, groups, z[1:])
-
-    def add_on_device(self, data: Any, task: TableTask) -> None:
-        """Add records that are on a GPU."""
-        for group, total, records in sums_on_device(data, task, self.limit):
-            first = self.size  # levels come after all other coordinates
-            self.dense[group].add_sum(total[:first, :first], records)
-            self.levels.sums[group] += total[first:, 1:first] // self.limit  # divisible: each level is 0 or the limit
-            self.levels.counts[group] += total[first:, first:] // self.limit**2
-
-    def merge(self, other: TableSum) -> None:
-        """Add the sums of other records."""
-        for mine, theirs in zip(self.dense, other.dense, strict=True):
-            mine.merge(theirs)
-        self.levels.merge(other.levels)
-
-    def value(self, group: int) -> NDArray[np.int64]:
-        """The sum of a group: the coordinates that are not levels, then the levels."""
-        counts = self.levels.counts[group] * self.limit**2
-        sums = np.column_stack([np.diagonal(counts), self.levels.sums[group] * self.limit])
-        return np.block([[self.dense[group].value(), sums.T], [sums, counts]])
-
-
-class PeopleTableSum:
-    """Exact sums of ``z z'`` over people, one for each group: each row has the weight of its person.
-
-    It has the attributes and methods of `TableSum`; levels are multiplied like all other coordinates.
-    """
-
-    least_rows = 0
-
-    def __init__(self, task: TableTask, person: Person) -> None:
-        ends = task.dense + np.cumsum([0, *level_widths(task.used.categories)])
-        self._dense, self._firsts, self.size = task.dense, ends[:-1].tolist(), int(ends[-1])
-        limit, groups = levels(task.records), math.prod(level_widths(task.groups))
-        self.sums = [PeopleSum(self.size, limit=limit, person=person) for _ in range(groups)]
+        *firsts, end = (task.dense + np.cumsum([0, *widths])).tolist()
+        self.limit, self._firsts, self.levels = levels(task.records), firsts, None
+        self.size, self.least_rows = end, 0
+        if task.person is None:
+            self.size, self.least_rows = task.dense, _RUN * groups
+            self.levels = LevelSums(widths, groups, task.dense - 1)  # sums of the constant are counts
+        self.sums = [start_sum(self.size, task.records, task.person) for _ in range(groups)]
 
     @property
     def records(self) -> int:
@@ -222,33 +174,49 @@ class PeopleTableSum:
         return sum(one.records for one in self.sums)
 
     def add(self, task: TableTask, rows: _Rows, z: Floats, raw: Floats) -> None:
-        """Add some rows."""
-        assert rows.counts is not None
-        task.fill(z[: self._dense], raw, rows.numbers)
-        z[self._dense :] = 0.0
-        every = np.arange(z.shape[1])
-        for place, values in zip(self._firsts, rows.codes, strict=True):
-            z[place + values.astype(np.intp), every] = self.sums[0].limit
-        if rows.groups is None:
-            self.sums[0].add(z.T, rows.counts)
-            return
-        order, runs = sorted_runs(rows.groups)
-        z, counts = np.take(z, order, axis=1), rows.counts[order]
+        """Add some rows; `z` and `raw` are memory for their coordinates and for their numbers, a row for each."""
+        order, runs, codes, groups, counts = None, [(0, 0, z.shape[1])], rows.codes, rows.groups, rows.counts
+        if groups is not None:
+            order, runs = sorted_runs(groups)
+            codes, groups = [code.take(order) for code in codes], groups.take(order)
+            counts = None if counts is None else counts[order]
+        task.fill(z[: task.dense], raw, rows.numbers, order)
+        if self.levels is None:
+            z[task.dense :] = 0.0
+            for place, values in zip(self._firsts, codes, strict=True):
+                z[place + values.astype(np.intp), np.arange(z.shape[1])] = self.limit
+        else:
+            self.levels.add(codes, groups, z[1:])
         for group, first, last in runs:
-            self.sums[group].add(z[:, first:last].T, counts[first:last])
+            self.sums[group].add(z[:, first:last].T, None if counts is None else counts[first:last])
+
+    def add_on_device(self, data: Any, task: TableTask) -> None:
+        """Add records that are on a GPU."""
+        assert self.levels is not None
+        for group, total, records in sums_on_device(data, task, self.limit):
+            first = self.size  # levels come after all other coordinates
+            self.sums[group].add_sum(total[:first, :first], records)
+            self.levels.sums[group] += total[first:, 1:first] // self.limit  # divisible: each level is 0 or the limit
+            self.levels.counts[group] += total[first:, first:] // self.limit**2
 
     def add_public(self, weight: int) -> None:
         """Add a public record to the first group, with a weight in units: first levels, and no values."""
         self.sums[0].add_public(weight, [0, *self._firsts])
 
-    def merge(self, other: PeopleTableSum) -> None:
+    def merge(self, other: TableSum) -> None:
         """Add the sums of other rows."""
         for mine, theirs in zip(self.sums, other.sums, strict=True):
             mine.merge(theirs)
+        if self.levels is not None and other.levels is not None:
+            self.levels.merge(other.levels)
 
-    def value(self, group: int) -> Floats:
+    def value(self, group: int) -> NDArray[Any]:
         """The sum of a group: the coordinates that are not levels, then the levels."""
-        return self.sums[group].value()
+        if self.levels is None:
+            return np.asarray(self.sums[group].value())
+        counts = self.levels.counts[group] * self.limit**2
+        sums = np.column_stack([np.diagonal(counts), self.levels.sums[group] * self.limit])
+        return np.block([[self.sums[group].value(), sums.T], [sums, counts]])
 
 
 def level_widths(columns: Iterable[Category | YesNo]) -> list[int]:

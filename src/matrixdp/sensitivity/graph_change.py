@@ -10,8 +10,7 @@ import numpy as np
 from matrixdp.checks import check_integer, check_magnitude
 from matrixdp.errors import ParameterError, show
 from matrixdp.noise.covariance import Covariance
-from matrixdp.noise.edges import EdgeNoise
-from matrixdp.noise.structure import NoiseStructure
+from matrixdp.noise.structure import EdgeNoise, NoiseStructure
 from matrixdp.sensitivity.distance import (
     ROUND_DOWN,
     Distance,
