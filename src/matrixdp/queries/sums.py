@@ -281,7 +281,8 @@ class MomentTask:
 
     def start(self) -> GramSum | PeopleSum:
         """A sum without records."""
-        return start_sum(self.bounds.size + 1, self.records, self.person)
+        total: GramSum | PeopleSum = start_sum(self.bounds.size + 1, self.records, self.person)
+        return total
 
     def __call__(self, number: int, blocks: Iterable[Any]) -> GramSum | PeopleSum:
         """The part's exact sum, of a few kilobytes."""
