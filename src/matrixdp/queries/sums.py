@@ -138,7 +138,11 @@ class PeopleSum:
 
         Rows with a count of 0 are left out.
         """
-        for count, piece in _pieces(block, counts):
+        for count, places in rows_by_count(counts):
+            if isinstance(places, slice) or block.flags.c_contiguous:
+                piece = block[places]
+            else:
+                piece = np.take(block.T, places, axis=1).T  # along its contiguous axis, several times faster
             if count not in self._waiting:
                 if len(self._waiting) * self.columns**2 > _MOST_ENTRIES:
                     self.limbs()
@@ -219,21 +223,12 @@ def sorted_runs(keys: NDArray[np.integer[Any]]) -> tuple[NDArray[np.intp], list[
     return order, [(int(ordered[a]), a, b) for a, b in zip(starts, [*starts[1:], len(keys)], strict=False)]
 
 
-def rows_by_count(counts: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.intp]]]:
+def rows_by_count(counts: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.intp] | slice]]:
     """Each count with the places of its rows, in their order; counts of 0 are left out."""
+    if len(counts) and counts.min() == counts.max():
+        return iter([(int(counts[0]), slice(None))] if counts[0] else [])
     order, runs = sorted_runs(counts)
     return ((count, order[first:last]) for count, first, last in runs if count)
-
-
-def _pieces(block: Floats, counts: NDArray[np.int64]) -> Iterator[tuple[int, Floats]]:
-    """The rows of a block by their counts, without those that have a count of 0."""
-    if len(counts) and counts.min() == counts.max():
-        rows, runs = block, [(int(counts[0]), 0, len(counts))]
-    else:
-        order, runs = sorted_runs(counts)
-        # Along its contiguous axis, which is several times faster.
-        rows = block[order] if block.flags.c_contiguous else np.take(block.T, order, axis=1).T
-    return ((count, rows[first:last]) for count, first, last in runs if count)
 
 
 def weight_left(counts: NDArray[np.int64], people: NDArray[np.int64], person: Person) -> int:
