@@ -54,7 +54,7 @@ class GramSum:
         self.limit = limit
         self.records = 0
         self._pending = 0
-        self._floats = np.zeros((columns, columns))
+        self._floats: Any = 0.0  # of the pending records, of shape (columns, columns)
         self._total = np.zeros((columns, columns), np.int64)
 
     @property
@@ -95,23 +95,15 @@ class GramSum:
         self._flush()
         return self._total.copy()
 
-    def __getstate__(self) -> tuple[int, int, int, NDArray[np.int64]]:
-        """Pickle the lower triangle of the symmetric sum, a few kilobytes."""
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle the sum without memory for floats."""
         self._flush()
-        return self.columns, self.limit, self.records, self._total[np.tril_indices(self.columns)]
-
-    def __setstate__(self, state: tuple[int, int, int, NDArray[np.int64]]) -> None:
-        columns, limit, records, lower = state
-        self.__init__(columns, limit=limit)  # type: ignore[misc]
-        self.records = records
-        self._total[np.tril_indices(columns)] = lower
-        self._total += np.tril(self._total, -1).T
+        return self.__dict__
 
     def _flush(self) -> None:
         if self._pending:
             self._total += self._floats.astype(np.int64)
-            self._floats[...] = 0.0
-            self._pending = 0
+            self._floats, self._pending = 0.0, 0
 
     def _check(self, records: int) -> None:
         if records * self.limit**2 > _INT64:
