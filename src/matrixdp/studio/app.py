@@ -37,6 +37,7 @@ EARLY = ("security", "dataset_page")
 LATE = ("schema_page", "design_page", "request_page", "result_page", "api")
 _EARLY_PATHS = ("/", "/enter", "/leave", "/datasets")
 HEAD_SECONDS, BODY_SECONDS = 15.0, 60.0  # in which the head of a request arrives, and then its body
+ANSWER_SECONDS = 60.0  # in which a part of an answer is taken
 MOST_FROM_ADDRESS, MOST_WAITING = 100, 300  # connections that wait for a request
 _PAUSE = 0.5  # seconds in which the first page is answered undisturbed
 
@@ -134,8 +135,9 @@ def _describe(error: Exception) -> tuple[int, str]:
 class LimitedProtocol(H11Protocol):
     """A connection that is closed if a request takes too long to arrive, or if too many others wait for theirs, too.
 
-    It waits from its beginning, or from the end of an answer, until a request has arrived with its body. Of too many,
-    from one address or from all, those that have waited longest are closed: requests of people arrive within moments.
+    It waits from its beginning, or from the end of an answer, until a request has arrived with its body, and while
+    nobody takes its answer. Of too many, from one address or from all, those that have waited longest are closed:
+    requests of people arrive within moments.
     """
 
     _since = 0.0  # when it began to wait; 0 if it does not
@@ -157,6 +159,17 @@ class LimitedProtocol(H11Protocol):
         super().on_response_complete()
         self._follow()
 
+    def pause_writing(self) -> None:
+        """Wait for the answer to be taken."""
+        super().pause_writing()
+        self._wait(ANSWER_SECONDS)
+
+    def resume_writing(self) -> None:
+        """Wait no longer for the answer, of which a part was taken."""
+        super().resume_writing()
+        self._step = None
+        self._follow()
+
     def connection_lost(self, exc: Exception | None) -> None:
         """Wait no longer."""
         super().connection_lost(exc)
@@ -169,8 +182,12 @@ class LimitedProtocol(H11Protocol):
         self._step = self.conn.their_state
         self._stop()
         seconds = {h11.IDLE: HEAD_SECONDS, h11.SEND_BODY: BODY_SECONDS}.get(self.conn.their_state)
-        if seconds is None or self.transport.is_closing():
-            return
+        if seconds is not None and not self.transport.is_closing():
+            self._wait(seconds)
+
+    def _wait(self, seconds: float) -> None:
+        """Wait for some seconds at most, and close what has waited longest if there are too many."""
+        self._stop()
         self._since, self._timer = self.loop.time(), self.loop.call_later(seconds, self._give_up)
         known = [one for one in self.connections if isinstance(one, LimitedProtocol) and one._since]
         known.sort(key=lambda one: one._since)

@@ -7,6 +7,7 @@ import time
 from contextlib import ExitStack, contextmanager
 
 import pytest
+from starlette.responses import Response
 
 from matrixdp.studio import app as server
 from studio_site import BOTH, make_settings
@@ -145,3 +146,15 @@ def test_an_answer_may_take_longer_and_a_connection_is_used_again(tmp_path, monk
             assert answer.status == 200
             time.sleep(0.3)
         connection.close()
+
+
+def test_an_answer_that_nobody_takes_is_given_up_and_keeps_nobody_out(tmp_path, monkeypatch):
+    monkeypatch.setattr(server, "ANSWER_SECONDS", 0.5)
+    monkeypatch.setattr(server.Visit, "render", lambda *arguments, **options: Response(b"x" * 20_000_000))
+    with serve(tmp_path, monkeypatch) as port, ExitStack() as stack:
+        request = b"GET /enter HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n\r\n" % port
+        silent = connect(stack, port, request)
+        time.sleep(3)
+        content = wait_until_closed(silent)[1]
+        assert 0 < len(content) < 20_000_000
+        assert ask(port) == 200  # who takes it slowly gets the whole
