@@ -141,6 +141,7 @@ class LimitedProtocol(H11Protocol):
     """
 
     _since = 0.0  # when it began to wait; 0 if it does not
+    _left = 0  # bytes of an answer that were not taken then
     _step: object = None
     _timer: asyncio.TimerHandle | None = None
 
@@ -188,12 +189,20 @@ class LimitedProtocol(H11Protocol):
     def _wait(self, seconds: float) -> None:
         """Wait for some seconds at most, and close what has waited longest if there are too many."""
         self._stop()
-        self._since, self._timer = self.loop.time(), self.loop.call_later(seconds, self._give_up)
+        self._left = self.transport.get_write_buffer_size()
+        self._since, self._timer = self.loop.time(), self.loop.call_later(seconds, self._expire, seconds)
         known = [one for one in self.connections if isinstance(one, LimitedProtocol) and one._since]
         known.sort(key=lambda one: one._since)
         same = [one for one in known if one.client and self.client and one.client[0] == self.client[0]]
         for one in (*same[:-MOST_FROM_ADDRESS], *known[:-MOST_WAITING]):
             one._give_up()
+
+    def _expire(self, seconds: float) -> None:
+        """Give up, unless somebody is still taking an answer."""
+        if self.transport.get_write_buffer_size() < self._left:
+            self._wait(seconds)
+        else:
+            self._give_up()
 
     def _give_up(self) -> None:
         self._stop()

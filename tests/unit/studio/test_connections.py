@@ -5,9 +5,10 @@ import socket
 import threading
 import time
 from contextlib import ExitStack, contextmanager
+from functools import partial
 
 import pytest
-from starlette.responses import Response
+from starlette.responses import StreamingResponse
 
 from matrixdp.studio import app as server
 from studio_site import BOTH, make_settings
@@ -71,7 +72,7 @@ def wait_until_closed(connection):
     """The seconds until the server closes a connection, and what it sent before."""
     start, content = time.monotonic(), b""
     try:
-        while part := connection.recv(1000):
+        while part := connection.recv(1 << 16):
             content += part
     except ConnectionResetError:
         pass
@@ -148,13 +149,20 @@ def test_an_answer_may_take_longer_and_a_connection_is_used_again(tmp_path, monk
         connection.close()
 
 
-def test_an_answer_that_nobody_takes_is_given_up_and_keeps_nobody_out(tmp_path, monkeypatch):
-    monkeypatch.setattr(server, "ANSWER_SECONDS", 0.5)
-    monkeypatch.setattr(server.Visit, "render", lambda *arguments, **options: Response(b"x" * 20_000_000))
+@pytest.mark.parametrize("parts", [1, 200])
+def test_an_answer_that_nobody_takes_is_given_up(tmp_path, monkeypatch, parts):
+    """One that is taken slowly is sent to its end."""
+    size = 20_000_000
+    monkeypatch.setattr(server, "HEAD_SECONDS", 2.0)
+    monkeypatch.setattr(server, "ANSWER_SECONDS", 2.0)
+    answer = partial(StreamingResponse, headers={"Content-Length": str(size)})
+    monkeypatch.setattr(server.Visit, "render", lambda *a, **k: answer(iter([b"x" * (size // parts)] * parts)))
     with serve(tmp_path, monkeypatch) as port, ExitStack() as stack:
-        request = b"GET /enter HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n\r\n" % port
-        silent = connect(stack, port, request)
-        time.sleep(3)
-        content = wait_until_closed(silent)[1]
-        assert 0 < len(content) < 20_000_000
-        assert ask(port) == 200  # who takes it slowly gets the whole
+        request = b"GET /enter HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nConnection: close\r\n\r\n" % port
+        silent, slow = (connect(stack, port, request) for _ in range(2))
+        found = 0
+        while part := slow.recv(1 << 20):
+            found += len(part)
+            time.sleep(0.15)
+        assert found > size
+        assert 0 < len(wait_until_closed(silent)[1]) < size
