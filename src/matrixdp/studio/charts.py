@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from matrixdp.answers.estimate import relate_to_diagonal
-from matrixdp.design.noise_ellipse import describe_numbers
+from matrixdp.design import Design
+from matrixdp.design.noise_ellipse import describe_numbers, outline_ellipse, pair_covariance
 from matrixdp.display import Numbers, format_number, join_estimate, make_visible, shorten
 from matrixdp.domain.bounds import Bounds
 from matrixdp.queries import Moments, TableMoments
@@ -18,9 +21,10 @@ from matrixdp.report.answers import Answer, Answerable
 from matrixdp.report.charts import Curve, Dot, draw_curves, draw_dots, make_area
 from matrixdp.report.heatmap import draw_heatmap
 from matrixdp.report.svg import Drawing, Scale, element, make_image, round_up
-from matrixdp.studio.forecasts import EPSILONS, ErrorTable, Forecast
 from matrixdp.types import Floats
 
+TYPICAL, LARGEST = "typical", "largest"  # entries besides single ones: the median, and the largest error
+_MOST_ENTRIES = 400  # that a page offers to follow
 MOST_CELLS = 40  # rows or columns of a heat map
 _MOST_BARS, _MOST_PANELS = 60, 6
 _LABEL = 24  # characters of a name
@@ -51,20 +55,75 @@ def write_error(error: float, sign: str = "") -> str:
 # Forecasts
 
 
-def draw_table(table: ErrorTable) -> Chart | None:
-    """Errors as a heat map, or as bars if there is one column; None if they are too many to see, or noise hides all."""
-    std, noisy = table.std, table.std[table.std != 0]
-    if max(std.shape) > MOST_CELLS or not np.isfinite(noisy).any():
-        return None
-    summary = f"Predicted errors of: {table.title}"
-    if len(table.columns) == 1:
-        errors = [(name, error) for name, error in zip(table.rows, std[:, 0].tolist(), strict=True)]
-        dots = [Dot(name, error, 0.0, error, write_error(error)) for name, error in errors if math.isfinite(error)]
-        return _make(draw_dots(dots, Scale(0.0, 1.05 * max(dot.value for dot in dots) or 1.0), "error"), summary)
-    shown = None if table.comparable else _shade_logarithms(std)  # otherwise entries have different units
-    caption = f"The stronger the colour, the larger the error{'' if shown is None else ', on a logarithmic scale'}."
-    numbers = Numbers(std, None, table.rows, table.columns, unknown="hidden by noise")
-    return _make(draw_heatmap(numbers, title="", meaning="", shown=shown, counts=True), summary, caption, wide=True)
+@dataclass(frozen=True, eq=False)
+class ErrorTable:
+    """Predicted standard deviations of the privacy noise in a table of answers, of shape (rows, columns).
+
+    `std` is 0 where an answer is public, NaN where noise would hide it. Entries that are `comparable` have the same
+    unit, so that their median means something. `note` says what the prediction assumes.
+    """
+
+    title: str
+    std: Floats
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    comparable: bool
+    note: str = ""
+
+    @cached_property
+    def entries(self) -> dict[str, tuple[str, float]]:
+        """Names and errors of what can be followed: the largest error, the median, and ``"row,column"``."""
+        places, found = np.argwhere(self.std != 0), {}
+        noisy = self.std[self.std != 0]
+        if self.comparable:
+            found[LARGEST] = "the least precise entry", float(noisy.max(initial=0.0))
+            found[TYPICAL] = "a typical entry (median)", float(np.median(noisy)) if noisy.size else 0.0
+        symmetric = self.rows == self.columns
+        single = [(i, j) for i, j in places.tolist() if not symmetric or i <= j]
+        for i, j in single[:_MOST_ENTRIES] or [(0, 0)]:
+            pair = f"{self.rows[i]} (variance)" if symmetric and i == j else f"{self.rows[i]} and {self.columns[j]}"
+            found[f"{i},{j}"] = self.rows[i] if len(self.columns) == 1 else pair, float(self.std[i, j])
+        return found
+
+    def read(self, entry: str) -> float:
+        """The error of an entry; infinite where noise would hide it, or if there is none."""
+        _, error = self.entries.get(entry, ("", math.inf))
+        return error if math.isfinite(error) else math.inf
+
+    def choose(self, entry: str = "") -> str:
+        """The entry, if the table has it; otherwise the first one that noise does not hide."""
+        if entry in self.entries:
+            return entry
+        return next((one for one in self.entries if self.read(one) < math.inf), next(iter(self.entries)))
+
+    @property
+    def hint(self) -> str:
+        """The note, and what empty places mean."""
+        seen = np.isfinite(self.std[self.std != 0])
+        if seen.all():
+            return self.note
+        return ("Empty: hidden by noise. " if seen.any() else "Noise hides all of these numbers. ") + self.note
+
+    @property
+    def values(self) -> list[list[str]]:
+        """The errors as texts."""
+        return [[write_error(error) for error in row] for row in self.std.tolist()]
+
+    @cached_property
+    def chart(self) -> Chart | None:
+        """A heat map, or bars if there is one column; None if they are too many to see, or noise hides all."""
+        std, noisy = self.std, self.std[self.std != 0]
+        if max(std.shape) > MOST_CELLS or not np.isfinite(noisy).any():
+            return None
+        summary = f"Predicted errors of: {self.title}"
+        if len(self.columns) == 1:
+            errors = zip(self.rows, std[:, 0].tolist(), strict=True)
+            dots = [Dot(name, error, 0.0, error, write_error(error)) for name, error in errors if math.isfinite(error)]
+            return _make(draw_dots(dots, Scale(0.0, 1.05 * max(dot.value for dot in dots) or 1.0), "error"), summary)
+        shown = None if self.comparable else _shade_logarithms(std)  # otherwise entries have different units
+        caption = f"The stronger the colour, the larger the error{'' if shown is None else ', on a logarithmic scale'}."
+        numbers = Numbers(std, None, self.rows, self.columns, unknown="hidden by noise")
+        return _make(draw_heatmap(numbers, title="", meaning="", shown=shown, counts=True), summary, caption, wide=True)
 
 
 def _shade_logarithms(std: Floats) -> Floats:
@@ -90,7 +149,7 @@ def draw_curve(
     band = np.array([one for one in simulated if one[1] > 0 and one[3] < math.inf]).reshape(-1, 4).T
     here = here if here is not None and 0 < here < math.inf else None
     seen = [*line[1], *band[1:].ravel(), *([here] if here else [])]
-    x = Scale(EPSILONS[0], EPSILONS[-1], log=True)
+    x = Scale(_EPSILON_TICKS[0], _EPSILON_TICKS[-1], log=True)
     y = Scale(min(seen) / 1.2, max(seen) * 1.2, log=True) if seen else Scale(0.1, 1.0, log=True)
     area = make_area(x, y, _SIZE)
     inside, extra, curves = x.low <= epsilon <= x.high, [], []
@@ -118,17 +177,14 @@ def draw_curve(
     return _make(drawing, "Predicted error against epsilon, both on logarithmic scales; errors fall as epsilon grows")
 
 
-def draw_ellipse(forecast: Forecast, pair: tuple[int, int]) -> Chart | None:
-    """The noise of two numbers, within the curve with 95 % probability; None if the design has none.
-
-    Both axes have the same scale.
-    """
-    points = forecast.outline(*pair)
-    if points is None:
+def draw_ellipse(design: Design, names: Sequence[str], pair: tuple[int, int]) -> Chart | None:
+    """The noise of two features, of which the curve holds 95 %; None if there are no two `names`. Axes are alike."""
+    if len(names) < 2:
         return None
+    points = outline_ellipse(pair_covariance(design, *pair))
     reach = round_up(float(np.abs(points).max()))  # so that a smaller ellipse looks smaller
-    scale, subject = Scale(-reach, reach), describe_numbers(forecast.design)
-    first, second = (f"noise in {subject}{make_visible(shorten(forecast.features[i], _LABEL))}" for i in pair)
+    scale, subject = Scale(-reach, reach), describe_numbers(design)
+    first, second = (f"noise in {subject}{make_visible(shorten(names[i], _LABEL))}" for i in pair)
     inner = make_area(scale, scale, _SIZE).line(points, "p-mark", closed=True, fill_opacity=0.15)
     drawing = draw_curves([Curve(points)], scale, scale, (first, second), size=_SIZE, extra=[inner])
     return _make(drawing, "An ellipse that contains the noise of two numbers with 95 percent probability")

@@ -47,20 +47,17 @@ def list_requests(visit: CurrentVisit) -> Response:
 @router.post("/requests")
 def ask(visit: CurrentVisit, sent: SentForm) -> Response:
     """Ask for the release that the design page shows. The same form is one request, however often it is sent."""
-    form_id = str(sent.get("form_id", ""))
-    filled, errors = design_page.read_filled(visit.studio, sent)
-    purpose = " ".join(str(sent.get("purpose", "")).split())
-    if not purpose:
-        errors |= {"purpose": "purpose must say in a line what the result is for."}
-    if filled is None or errors:
-        return design_page.show_form(visit, sent, errors, 422, form_id)
+    form_id, purpose = str(sent.get("form_id", "")), " ".join(str(sent.get("purpose", "")).split())
     try:
-        names = (filled.source.dataset.name, filled.source.table)
-        found = visit.studio.requests.submit(visit.viewer, *names, filled.spec, purpose, form_id)
+        source, _, spec = design_page.read_filled(visit.studio, sent)
+        found = visit.studio.requests.submit(visit.viewer, source.dataset.name, source.table, spec, purpose, form_id)
+    except NotFoundError:
+        raise
     except MatrixDPError as error:
         if isinstance(error, ConflictError):  # the same form with other values: the next try is another request
             form_id = ""
-        return design_page.show_form(visit, sent, place_error(error, ["purpose"]), find_status(error), form_id)
+        errors = design_page.place_mistake(error, (*design_page.FIELDS, "purpose"))
+        return design_page.show_form(visit, sent, errors, find_status(error), form_id)
     return RedirectResponse(f"/requests/{found.id}", 303)
 
 

@@ -91,7 +91,7 @@ class ReleaseSpec(Request):
         account = f"ledger, {dataset!r}" + ("" if self.allowance is None else f", allowance={self.allowance!r}")
         predicted = "planned.design.explain())  # no data so far"
         if adaptive:
-            predicted = "forecast_fit(planned).typical.correlation_std)  # by simulation, no data so far"
+            predicted = 'forecast_fit(planned)["typical"])  # by simulation, no data so far'
         lines = [
             "import matrixdp as mdp",
             "from matrixdp.domain.schema_file import read_schema",

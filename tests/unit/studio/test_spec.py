@@ -76,7 +76,7 @@ def test_python_and_command_line_forecast_the_same_fit(spec, folder):
     order = [simulated.rows.index(name) for name in sorted(simulated.rows, key=lambda name: name == spec.target)]
     expected = simulated.std[np.ix_(order, order)]
     names = run_python(GUESSED, spec)
-    found = names["forecast_fit"](names["planned"]).typical.correlation_std
+    found = names["forecast_fit"](names["planned"])["typical"]
     off = ~np.eye(3, dtype=bool)
     assert np.array_equal(found[off], expected[off])
     facts = run_command(GUESSED, spec)
