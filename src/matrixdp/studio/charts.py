@@ -136,7 +136,7 @@ def _shade_logarithms(std: Floats) -> Floats:
 
 def draw_curve(
     plain: Sequence[tuple[float, float]],
-    simulated: Sequence[tuple[float, float, float, float]],
+    simulated: Sequence[tuple[float, ...]],
     epsilon: float,
     here: float | None,
     wanted: float | None = None,

@@ -5,7 +5,6 @@ Columns are given by their numbers in the schema, so that no name has to be quot
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from starlette.datastructures import ImmutableMultiDict
 
 from matrixdp.answers.table_forecast import compare_questions
 from matrixdp.domain.columns import Columns
+from matrixdp.domain.fields import read_number
 from matrixdp.domain.schema import Schema
 from matrixdp.errors import LedgerError, MatrixDPError, ParameterError, show
 from matrixdp.ledger import Registration
@@ -30,7 +30,7 @@ from matrixdp.studio import forecasts
 from matrixdp.studio.charts import ErrorTable, draw_curve, draw_ellipse, write_error
 from matrixdp.studio.datasets import Dataset, measure_budget
 from matrixdp.studio.forecasts import Forecast, Forecaster, Simulated
-from matrixdp.studio.refusals import NotFoundError, UnavailableError, place_error
+from matrixdp.studio.refusals import UnavailableError, place_error
 from matrixdp.studio.rendering import CurrentVisit, Visit
 from matrixdp.studio.requests import ReleaseSpec
 from matrixdp.studio.security import SentForm
@@ -265,15 +265,18 @@ def find_needed(visit: Visit, filled: Filled) -> Response:
 
 
 def show_form(
-    visit: Visit,
-    form: FormData,
-    errors: dict[str, str] | None = None,
-    status: int = 200,
-    form_id: str = "",
+    visit: Visit, form: FormData, errors: Mapping[str, str] | None = None, status: int = 200, form_id: str = ""
 ) -> Response:
-    """The design page with a form as it was sent, and the mistakes in it; a `form_id` keeps it the same form."""
-    sources = _list_sources(visit.studio)
-    source = _find_source(visit.studio, form, sources) if sources else None
+    """The design page with a form as it was sent, and the mistakes in it; a `form_id` keeps it the same form.
+
+    It is for the data set and table that the form names, or for the first that fits and has a schema.
+    """
+    studio, wanted = visit.studio, (form.get("dataset", ""), form.get("table", ""))
+    found = [(dataset, table) for dataset in studio.datasets.list_all() for table in dataset.tables]
+    sources = [(dataset, table) for dataset, table in found if studio.tables.find(table)]
+    fitting = [one for one in sources if wanted[0] in ("", one[0].name) and wanted[1] in ("", one[1])]
+    candidates = [Source(*one, studio.schemas.read(one[1])) for one in fitting or sources]
+    source = next((one for one in candidates if one.text is not None), candidates[0] if candidates else None)
     if source is None or source.text is None:
         return visit.render("design_empty.html", source=source, sources=sources)
     schema = source.forecaster.schema
@@ -301,29 +304,12 @@ def show_form(
 
 def read_filled(studio: Studio, sent: FormData) -> Filled:
     """A form that was sent, or an error with the first mistake in it."""
-    source = _find_source(studio, sent, _list_sources(studio), exact=True)
-    if source.text is None:
-        raise NotFoundError(f"{source.table} has no schema yet. A curator writes it first.")
+    dataset, table = str(sent.get("dataset", "")), str(sent.get("table", ""))
+    studio.datasets.require_table(dataset, table)
+    source = Source(studio.datasets.get(dataset), table, studio.schemas.require(table))
     registration = source.dataset.summary.registration
     form = DesignForm.read(sent, source.forecaster.schema, registration)
     return Filled(source, form, form.make_spec(source.forecaster, registration))
-
-
-def _list_sources(studio: Studio) -> list[tuple[Dataset, str]]:
-    found = [(dataset, table) for dataset in studio.datasets.list_all() for table in dataset.tables]
-    return [(dataset, table) for dataset, table in found if studio.tables.find(table)]
-
-
-def _find_source(
-    studio: Studio, form: FormData, sources: Sequence[tuple[Dataset, str]], *, exact: bool = False
-) -> Source:
-    """The data set and table that a form names; unless they must be exact, the first that fits, with a schema."""
-    dataset, table = form.get("dataset", ""), form.get("table", "")
-    found = [one for one in sources if dataset in ("", one[0].name) and table in ("", one[1])]
-    if exact and not found:
-        raise NotFoundError("there is no such table of such a data set.")
-    candidates = [Source(*one, studio.schemas.read(one[1])) for one in found or sources]
-    return next((one for one in candidates if one.text is not None), candidates[0])
 
 
 def describe_release(studio: Studio, source: Source, spec: ReleaseSpec, entry: str = "") -> dict[str, Any]:
@@ -353,7 +339,7 @@ def describe_release(studio: Studio, source: Source, spec: ReleaseSpec, entry: s
         "left": left,
         "shares": measure_budget(payer or dataset.summary, plan.event),
         "python": spec.write_python(schema, source.table, dataset.name, adaptive=plan.adaptive),
-        "release_command": spec.write_release_command(schema, source.table, dataset.name),
+        "release_command": spec.write_command(schema, source.table, dataset.name),
     }
 
 
@@ -400,8 +386,5 @@ def _read_pair(pair: tuple[str, str], features: int) -> tuple[int, int]:
 
 
 def _read_wanted(text: str) -> float | None:
-    try:
-        found = float(text)
-    except ValueError:
-        return None
-    return found if 0 < found < math.inf else None
+    found = read_number(text)
+    return float(found) if not isinstance(found, str) and found > 0 else None

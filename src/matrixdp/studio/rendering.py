@@ -26,17 +26,14 @@ STATIC = _HERE / "static"
 STYLES = _HERE.parent / "report" / "styles"  # of the pictures that reports have, too
 
 
-@lru_cache(maxsize=1)
-def _templates() -> Environment:
-    templates = Environment(
-        loader=FileSystemLoader(_HERE / "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    templates.filters["when"] = lambda time: f"{time[:16].replace('T', ' ')} UTC"  # to the minute
-    return templates
+_TEMPLATES = Environment(
+    loader=FileSystemLoader(_HERE / "templates"),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+_TEMPLATES.filters["when"] = lambda time: f"{time[:16].replace('T', ' ')} UTC"  # to the minute
 
 
 class Visit:
@@ -72,7 +69,7 @@ class Visit:
             "path": self.request.url.path,
             "version": __version__,
         }
-        return HTMLResponse(_templates().get_template(template).render({**fixed, **context}), status)
+        return HTMLResponse(_TEMPLATES.get_template(template).render({**fixed, **context}), status)
 
 
 def _begin_visit(request: Request) -> Visit:

@@ -74,20 +74,11 @@ def show_progress(visit: CurrentVisit, request_id: str, seen: str = "") -> Respo
     Nothing if it is the one that was `seen`; the whole page once it is decided or over.
     """
     found = visit.studio.requests.get(visit.viewer, request_id)
-    if _name_step(found) == seen:
+    if found.step == seen:
         return Response(status_code=204)
     if found.is_over or seen == Status.PENDING.value:
         return Response(headers={"HX-Refresh": "true"})
-    return visit.render("request_state.html", **_describe_state(found))
-
-
-def _describe_state(found: StoredRequest) -> dict[str, Any]:
-    return {"found": found, "states": STATES, "seen": _name_step(found)}
-
-
-def _name_step(found: StoredRequest) -> str:
-    """The state of a request as far as its page shows it."""
-    return found.status.value if found.progress is None else f"{found.status.value} {found.progress:.2f}"
+    return visit.render("request_state.html", found=found, states=STATES)
 
 
 @router.get("/requests/{request_id}/forecast")
@@ -123,14 +114,9 @@ def _decide(visit: Visit, request_id: str, decide: Callable[[], object], reason:
 
 def _show(visit: Visit, found: StoredRequest, error: MatrixDPError | None = None, reason: str = "") -> Response:
     errors = {} if error is None else place_error(error, ["reason"])
-    return visit.render(
-        "request.html",
-        status=200 if error is None else find_status(error),
-        reason=reason,
-        errors=errors,
-        **_describe_state(found),
-        **_forecast(visit, found),
-    )
+    status = 200 if error is None else find_status(error)
+    context = {"found": found, "states": STATES, "reason": reason, "errors": errors, **_forecast(visit, found)}
+    return visit.render("request.html", status=status, **context)
 
 
 def _forecast(visit: Visit, found: StoredRequest) -> dict[str, Any]:
