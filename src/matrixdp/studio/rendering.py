@@ -16,7 +16,6 @@ from starlette.responses import HTMLResponse, Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
-from matrixdp.studio.refusals import SignInError
 from matrixdp.studio.roles import Viewer
 from matrixdp.studio.studio import Studio
 from matrixdp.version import __version__
@@ -42,14 +41,8 @@ class Visit:
     def __init__(self, request: Request) -> None:
         self.request = request
         self.studio: Studio = request.app.state.studio
-
-    @property
-    def viewer(self) -> Viewer:
-        """The person, on a route that is not public."""
-        viewer: Viewer | None = self.request.state.viewer
-        if viewer is None:
-            raise SignInError("sign in first.")
-        return viewer
+        viewer: Any = getattr(request.state, "viewer", None)
+        self.viewer: Viewer = viewer  # nobody on public pages, which do not use it
 
     def render(self, template: str, *, status: int = 200, **context: Any) -> HTMLResponse:
         """A page from a template, which has besides `context` what `fixed` lists.
@@ -61,7 +54,7 @@ class Visit:
         session = getattr(self.request.state, "session", None)
         csrf = "" if session is None else session.csrf
         fixed = {
-            "viewer": getattr(self.request.state, "viewer", None),
+            "viewer": self.viewer,
             "csrf": csrf,
             "csrf_field": Markup('<input type="hidden" name="csrf_token" value="{}">').format(csrf),
             "form_id": secrets.token_hex(16),

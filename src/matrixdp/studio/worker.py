@@ -218,8 +218,10 @@ class Runner:
 
     def _work(self) -> None:
         """Release one request after the other, and wait where there is none, until the studio stops."""
-        while not self._stopping:
-            self._called.clear()
+        while True:
+            self._called.clear()  # before anything is looked at, so that no call is missed
+            if self._stopping:
+                return
             try:
                 waiting = self._state.select("SELECT id FROM requests WHERE status = 'approved' ORDER BY decided, id")
                 usable = [row["id"] for row in waiting if row["id"] not in self._unusable]
