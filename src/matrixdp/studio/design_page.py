@@ -205,7 +205,7 @@ def _answers(path: str, fields: Sequence[str] = ()) -> Callable[[Show], Show]:
     return register
 
 
-def place_mistake(error: MatrixDPError, fields: Sequence[str] = FIELDS) -> dict[str, str]:
+def place_mistake(error: MatrixDPError, fields: Sequence[str]) -> dict[str, str]:
     """The message of an error by the field of the form that it is about."""
     return place_error(error, fields, {"question": "query", "on": "columns", "importance": "columns"})
 
