@@ -122,7 +122,8 @@ def _read_value(thing: Any) -> Any:
         return [getattr(thing, name, "") for name in ("__module__", "__name__", "__qualname__")]
     if isinstance(thing, np.ndarray | np.generic):
         content = b"" if thing.dtype.hasobject else np.ascontiguousarray(thing).tobytes()
-        return str(thing.dtype), thing.shape, blake2b(content).digest()
+        kind = f"{thing.dtype} {thing.dtype.metadata}"
+        return kind, thing.shape, thing.strides, thing.flags.writeable, blake2b(content).digest()
     return None
 
 
@@ -146,8 +147,12 @@ def _list_parts(thing: Any) -> Iterator[tuple[str, Any]]:
         yield from ((f"[{number}]", one) for number, one in enumerate(sorted(thing, key=repr)))
     elif isinstance(thing, list | tuple | deque) or (isinstance(thing, np.ndarray) and thing.dtype.hasobject):
         yield from ((f"[{number}]", one) for number, one in enumerate(thing))
-    elif isinstance(thing, type) and "<locals>" in thing.__qualname__:
-        yield from ((f".{name}", one) for name, one in vars(thing).items())
+    elif isinstance(thing, type) and getattr(sys.modules.get(thing.__module__), thing.__qualname__, None) is not thing:
+        yield from ((f".{name}", one) for name, one in vars(thing).items())  # of a class that was made while it ran
+    elif isinstance(thing, BaseException):
+        yield from ((f".{name}", getattr(thing, name)) for name in ("__traceback__", "__cause__", "__context__"))
+    if isinstance(thing, np.ndarray) and thing.base is not None:
+        yield ".base", thing.base  # may hold more than the array shows
     for kind, names in _MEMBERS.items():
         if isinstance(thing, kind) and not isinstance(getattr(thing, "__self__", None), types.ModuleType):
             yield from ((f".{name}", getattr(thing, name, None)) for name in names)

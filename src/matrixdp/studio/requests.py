@@ -289,7 +289,8 @@ class RequestBook:
         return found
 
     def _find_form(self, viewer: Viewer, form_id: str) -> StoredRequest | None:
-        return _find_row(self._state, "asker = ? AND form_id = ?", viewer.name, form_id)
+        found = _find_row(self._state, "asker = ? AND form_id = ?", viewer.name, form_id)
+        return None if found is None else found.seen_by(viewer)
 
     def _require_affordable(self, dataset: str, table: str, spec: ReleaseSpec, schema: str) -> None:
         """Raise unless a release can be made and the ledger covers it."""

@@ -137,6 +137,12 @@ def presence(data):
     return found
 
 
+def error_with_a_cause(data):
+    found = ValueError()
+    found.__cause__ = ValueError(largest(data))
+    return found
+
+
 def cycle(data):
     found = [largest(data)]
     found.append(found)
@@ -171,6 +177,11 @@ IN_RESULTS = {
     "a read-only mapping": lambda data: types.MappingProxyType({"a": largest(data)}),
     "an error": lambda data: ValueError(largest(data)),
     "a text that does not show itself": lambda data: Shy(largest(data)),
+    "the rest of an array that is shown in part": lambda data: np.append(np.zeros(2), largest(data))[:2],
+    "a note on the type of an array": lambda data: np.zeros(2, np.dtype("f8", metadata={"a": largest(data)})),
+    "how an array is stored": lambda data: np.zeros((2, 2), order="C" if largest(data) > 0.7 else "F"),
+    "the cause of an error": error_with_a_cause,
+    "a class without a place": lambda data: type("Found", (), {"secret": largest(data)}),
     "a path": lambda data: Path(f"{largest(data)}"),
     "an object that both fits change": global_object,
     "a list that contains itself": cycle,

@@ -424,6 +424,8 @@ def test_an_analyst_cannot_tell_a_failure_that_cost_nothing_from_one_that_waits(
 
     assert see(fails) == see(waits)
     assert see(fails)[0]["status"] == "approved"
+    again = site.ask(form_id="fails", columns="age")  # the same form, sent again
+    assert (again.id, again.status, again.message) == (fails.id, Status.APPROVED, None)
     with site.studio.state.writing() as connection:
         connection.execute("UPDATE requests SET status = 'running', progress = 0.4 WHERE id = ?", (waits.id,))
     assert see(fails) == see(waits)  # how far it was read is not told either
