@@ -107,12 +107,6 @@ class Grid:
     person: Person | None = None
     unit: int = 1
 
-    def blocks(self, blocks: Iterable[Any]) -> Iterator[GridBlock]:
-        """Blocks of data on the grid."""
-        for block in blocks:
-            data, counts = split_rows(block)
-            yield self.block(to_array(data, self.bounds.size, self.bounds.names), counts)
-
     def block(self, array: NDArray[np.generic], counts: Integers | None = None) -> GridBlock:
         """Records of shape (n, d) on the grid."""
         n, d = len(array), self.bounds.size
@@ -260,9 +254,10 @@ class PrivateRecords:
 
     def _sum(self, function: _OfBlock) -> list[Any]:
         """What a function of blocks gives, summed over all of them."""
-        task, source = _GridTask(self.grid, function), self.source
-        parts = iter([task.sum_blocks([source])]) if isinstance(source, GridBlock) else source.map(task)
-        return reduce(_merge, parts, task.sum_blocks([]))
+        whole, source = partial(_sum_blocks, self.grid, function), self.source
+        if isinstance(source, GridBlock):
+            return whole([source])
+        return reduce(_merge, source.map(partial(_sum_part, self.grid, function)), whole([]))
 
 
 def _count_longer(grid: Grid, block: GridBlock, cuts: tuple[float, ...]) -> list[Any]:
@@ -297,46 +292,33 @@ def _merge(first: list[Any], second: list[Any]) -> list[Any]:
     return first
 
 
-@dataclass(frozen=True, eq=False)
-class _GridTask:
-    """What a function of blocks gives, summed over the blocks of one part of the data."""
-
-    grid: Grid
-    function: _OfBlock
-
-    def __call__(self, number: int, blocks: Iterable[Any]) -> list[Any]:
-        return self.sum_blocks(self.grid.blocks(blocks))
-
-    def sum_blocks(self, blocks: Iterable[GridBlock]) -> list[Any]:
-        """The sums over blocks on the grid."""
-        nothing = self.grid.block(np.empty((0, self.grid.bounds.size)), np.zeros(0, np.int64))
-        return reduce(_merge, (self.function(self.grid, block) for block in blocks), self.function(self.grid, nothing))
+def _sum_blocks(grid: Grid, function: _OfBlock, blocks: Iterable[GridBlock]) -> list[Any]:
+    """What a function of blocks gives, summed over some blocks."""
+    nothing = grid.block(np.empty((0, grid.bounds.size)), np.zeros(0, np.int64))
+    return reduce(_merge, (function(grid, block) for block in blocks), function(grid, nothing))
 
 
-@dataclass(frozen=True, eq=False)
-class _CheckTask:
-    """Counts the rows of one part, and raises for unsuitable ones."""
+def _sum_part(grid: Grid, function: _OfBlock, _: int, blocks: Iterable[Any]) -> list[Any]:
+    """The same over one part of the data, whose blocks are put on the grid."""
+    return _sum_blocks(grid, function, (grid.block(*_read(grid.bounds, block)) for block in blocks))
 
-    bounds: Bounds
 
-    def __call__(self, number: int, blocks: Iterable[Any]) -> int:
-        rows = 0
-        for block in blocks:
-            array = to_array(split_rows(block)[0], self.bounds.size, self.bounds.names)
-            rows += len(self.bounds.checked(array, clip=True, missing="error"))
-        return rows
+def _check_part(bounds: Bounds, _: int, blocks: Iterable[Any]) -> int:
+    """Number of rows of one part of the data; raises for unsuitable ones."""
+    return sum(len(bounds.checked(_read(bounds, block)[0], clip=True, missing="error")) for block in blocks)
+
+
+def _read(bounds: Bounds, block: Any) -> tuple[NDArray[np.generic], Integers | None]:
+    """The features of a block, of shape (n, d), and how many rows the person of each has."""
+    data, counts = split_rows(block)
+    return to_array(data, bounds.size, bounds.names), counts
 
 
 def validate_records(
     data: Any, bounds: Bounds, person: Person | None = None
 ) -> tuple[int, Callable[[int], PrivateRecords]]:
-    """Number of records, of people or of rows that count, and a function from their public number to the records.
-
-    Raises for unsuitable data.
-    """
-    if person is not None:
-        return _validate_people(data, bounds, person)
-    if is_device_block(data):
+    """Number of records, of people or of rows that count, and a function from their public number to the records."""
+    if person is None and is_device_block(data):
         on_device = device_records(data, bounds.size, bounds.names)
 
         def keep(public: int) -> PrivateRecords:
@@ -344,12 +326,25 @@ def validate_records(
             return PrivateRecords(grid.device_block(on_device), grid, len(on_device))
 
         return len(on_device), keep
-    if not is_out_of_core(data):
+    if person is None and not is_out_of_core(data):
         array = to_array(data, bounds.size, bounds.names)
         return len(array), lambda public: grid_records(bounds, array, grid_levels(public))
-    parts = SameRecords(require_rereadable(as_records(data)).select(bounds.names))
-    count = sum(parts.map(_CheckTask(bounds)))
-    return count, lambda public: PrivateRecords(parts, Grid(bounds, grid_levels(public)), count)
+    people = None
+    if person is None:
+        parts = SameRecords(require_rereadable(as_records(data)).select(bounds.names))
+    else:
+        parts, people = read_people(data, bounds, person)
+    count = sum(parts.map(partial(_check_part, bounds)))
+    if person is not None and people is not None:
+        count = int(np.minimum(people.rows, person.most).sum())
+
+    def on_grid(public: int) -> PrivateRecords:
+        # Sums of weights times `EXCESS_STEPS` stay below 2^53; there are at most twice the public number. A unit that
+        # depended on the private number of people would let one of them change the weights of all others.
+        unit = 1 if person is None else 1 << max(0, 52 - EXCESS_STEPS.bit_length() - (2 * public).bit_length())
+        return PrivateRecords(parts, Grid(bounds, grid_levels(public), None, person, unit), count)
+
+    return count, on_grid
 
 
 def grid_records(bounds: Bounds, array: NDArray[np.generic], levels: int) -> PrivateRecords:
@@ -359,19 +354,6 @@ def grid_records(bounds: Bounds, array: NDArray[np.generic], levels: int) -> Pri
     block.sums = sum_steps(block.steps, levels)
     return PrivateRecords(block, grid, len(array))
 
-
-def _validate_people(data: Any, bounds: Bounds, person: Person) -> tuple[int, Callable[[int], PrivateRecords]]:
-    parts, people = read_people(data, bounds, person)
-    sum(parts.map(_CheckTask(bounds)))
-    count = int(np.minimum(people.rows, person.most).sum())
-
-    def on_grid(public: int) -> PrivateRecords:
-        # Sums of weights times `EXCESS_STEPS` stay below 2^53; there are at most twice the public number. A unit that
-        # depended on the private number of people would let one of them change the weights of all others.
-        unit = 1 << max(0, 52 - EXCESS_STEPS.bit_length() - (2 * public).bit_length())
-        return PrivateRecords(parts, Grid(bounds, grid_levels(public), None, person, unit), count)
-
-    return count, on_grid
 
 
 def read_people(data: Any, bounds: Bounds, person: Person, *, whole: bool = True) -> tuple[SameRecords, People]:

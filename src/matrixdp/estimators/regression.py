@@ -10,7 +10,7 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from matrixdp.adaptive.fourier import FeatureMap, FourierFeatures
-from matrixdp.adaptive.regression import hidden_std, joint_moment, regression_std, solve_regression
+from matrixdp.adaptive.regression import hidden_std, solve_regression
 from matrixdp.answers.models import hide_undetermined
 from matrixdp.checks import check_integer, check_number
 from matrixdp.device import is_on_device
@@ -26,7 +26,7 @@ from matrixdp.estimators.inputs import (
     read_targets,
     unused_name,
 )
-from matrixdp.estimators.table_fit import TableFit
+from matrixdp.estimators.table_fit import joint_of
 from matrixdp.records.expanded_columns import ExpandedColumns
 from matrixdp.records.records import MappedRecords
 from matrixdp.types import Floats
@@ -99,11 +99,8 @@ class PrivateRidge(MultiOutputMixin, RegressorMixin, MomentEstimator):  # type: 
         ends = zip(names, box.lower.tolist(), box.upper.tolist(), strict=True)
         last = ExpandedColumns(Columns([Number(*end) for end in ends]), reference=False)
         moment = self._fit_joint(X, "regression", features, last, values, ids=ids, targets=len(names))
-        if isinstance(moment, TableFit):
-            coefficients, intercepts = moment.joint.coefficients(len(moment.features.names), alpha=alpha)
-        else:
-            coefficients, intercepts = solve_regression(moment, len(names), alpha=alpha)
-        self._moment = moment
+        self._joint = joint_of(moment)
+        coefficients, intercepts = self._joint.coefficients(len(self._joint.half) - len(names), alpha=alpha)
         self.coef_ = coefficients[0] if single else coefficients
         self.intercept_ = float(intercepts[0]) if single else intercepts
         self._error_bars: tuple[Floats, Floats] | None = None
@@ -134,13 +131,8 @@ class PrivateRidge(MultiOutputMixin, RegressorMixin, MomentEstimator):  # type: 
         """Both standard deviations; computed when they are first asked for."""
         check_is_fitted(self)
         if self._error_bars is None:
-            moment, single = self._moment, np.ndim(self.intercept_) == 0
-            slopes = np.atleast_2d(self.coef_)
-            if isinstance(moment, TableFit):
-                joint = moment.joint
-                stds = joint.coefficient_std(slopes.shape[1], moment.draws(), alpha=self.alpha)
-            else:
-                joint, stds = joint_moment(moment), regression_std(moment, len(slopes), alpha=self.alpha)
+            joint, single, slopes = self._joint, np.ndim(self.intercept_) == 0, np.atleast_2d(self.coef_)
+            stds = joint.coefficient_std(slopes.shape[1], alpha=self.alpha)
             hidden = np.array([hidden_std(joint, one, k, alpha=self.alpha) for k, one in enumerate(slopes)])
             own = np.sqrt(np.maximum(np.diagonal(joint.covariance), joint.noise_std * np.diagonal(joint.noise_shape)))
             own, m = own * joint.half, slopes.shape[1]

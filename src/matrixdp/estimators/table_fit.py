@@ -10,7 +10,8 @@ from functools import cached_property
 import numpy as np
 
 from matrixdp.adaptive.error_bars import MomentErrors
-from matrixdp.adaptive.regression import DRAWS, JointMoment
+from matrixdp.adaptive.moment import PrivateMoment
+from matrixdp.adaptive.regression import DRAWS, JointMoment, joint_moment
 from matrixdp.adaptive.simulation import read_off
 from matrixdp.answers.models import Variables, list_variables, pair_moments
 from matrixdp.answers.noise_law import TableLaw, robust_spread
@@ -72,13 +73,16 @@ class TableFit:
         mean, covariance = self._scaled(self._view.matrix)
         places, observed, law = self._variables.values, self._variables.observed, self._view.law
         assert isinstance(law, TableLaw)
-        scales, least = law.noise.scales, np.sqrt(law.released[observed, observed])
-        shares = np.maximum(self._view.read(observed, observed), least)
+        scales, sizes = law.noise.scales, law.released[observed, observed]
+        shares = np.maximum(self._view.read(observed, observed), np.sqrt(sizes))
         own = 1 / (scales[places] * self.half**2 * shares**2)
         # The noise of an entry has the variance 1/(2 s_i s_j), and that of the mean adds its product with the mean.
         shape = np.diag(own) + np.multiply.outer(mean, mean) / scales[0]
-        records = self._view.query.records
-        return JointMoment(mean, covariance, shape, math.sqrt(0.5), self.middle, self.half, records, math.inf)
+        mean_std = np.sqrt(law.released[places, observed] + (mean * self.half) ** 2 * sizes) / shares / self.half
+        units, records = (self.middle, self.half), self._view.query.records
+        return JointMoment(
+            mean, covariance, mean_std, shape, math.sqrt(0.5), *units, records, math.inf, draws=self.draws
+        )
 
     @cached_property
     def mean(self) -> Floats:
@@ -92,14 +96,6 @@ class TableFit:
         draws = [read_off(mean, covariance, self.half) for mean, covariance in self.draws()]
         spreads = {name: robust_spread(np.array([draw[name] for draw in draws])) for name in draws[0]}
         return MomentErrors.in_units(spreads, self.half)
-
-    @cached_property
-    def mean_std(self) -> Floats:
-        """Standard deviation of the noise in each mean, to first order, of shape (d,)."""
-        view, joint, observed = self._view, self.joint, self._variables.observed
-        sizes, values = view.law.released[observed, observed], view.law.released[self._variables.values, observed]
-        shares = np.maximum(view.read(observed, observed), np.sqrt(sizes))
-        return np.asarray(np.sqrt(values + (joint.mean * self.half) ** 2 * sizes) / shares)
 
     @cached_property
     def covariance_std(self) -> Floats:
@@ -119,3 +115,8 @@ class TableFit:
         """Covariances of all variables, of shape (d, d); positive semidefinite."""
         outer = np.multiply.outer(self.half, self.half)
         return nearest_psd(self.joint.covariance, self.covariance_std / outer) * outer
+
+
+def joint_of(fit: PrivateMoment | TableFit) -> JointMoment:
+    """The joint moment of features and targets of a fit."""
+    return fit.joint if isinstance(fit, TableFit) else joint_moment(fit)
