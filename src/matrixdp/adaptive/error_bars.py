@@ -124,20 +124,13 @@ def error_bars(moment: PrivateMoment, *, sampling: bool = False) -> MomentErrors
 
 
 def _with_noise(simulated: Floats, noise: Floats) -> Floats:
-    """The larger of simulated errors and the noise, and half of the smaller one, in squares.
-
-    Simulated errors contain noise, but that of the simulated fits.
-    """
+    """The larger of simulated errors and the noise, which they contain, and half of the smaller one, in squares."""
     with np.errstate(invalid="ignore"):  # the noise of a correlation may be infinite
         return np.asarray(np.hypot(np.maximum(simulated, noise), np.minimum(simulated, noise) / 2))
 
 
 def sampling_bars(moment: PrivateMoment) -> MomentErrors:
-    """The error that the records have as a sample from a population, apart from what privacy costs.
-
-    That of records like the simulated ones, on average over their families. `error_bars` are the other part; both add
-    in squares.
-    """
+    """The error of the records as a sample from a population, which adds to `error_bars` in squares."""
     bars = _sampling(moment)
     np.fill_diagonal(bars["correlation"], 0.0)
     return MomentErrors.in_units(bars, moment.bounds.halfwidths)
@@ -194,7 +187,7 @@ def _simulate(moment: PrivateMoment) -> list[SimulatedErrors]:
 
 
 def _raise_mean(mean: Floats, wanted: Floats, found: Floats) -> Floats:
-    """A mean that is further from the midpoint by the factor that a fit of such records lacks of the wanted one.
+    """A mean that is further from the midpoint by what a fit of such records lacks of the wanted one.
 
     One factor for all features, since a fit of few records may have clipped all of them.
     """
@@ -210,10 +203,7 @@ def _raise_variances(covariance: Floats, wanted: Floats, found: Floats) -> Float
 
 
 def noise_bars(moment: PrivateMoment) -> Statistics:
-    """Standard deviation of the noise alone in each statistic of `read_off`, before shrinkage and to first order.
-
-    That of a correlation is infinite where a private variance is zero.
-    """
+    """Standard deviation of the noise in each statistic, before shrinkage and to first order; may be infinite."""
     fitted, half = moment.fitted, moment.bounds.halfwidths
     cross = np.multiply.outer(np.abs(fitted.mean), fitted.mean_std)
     vectors = np.linalg.eigh(fitted.covariance * np.multiply.outer(half, half))[1][:, ::-1] * half[:, None]
@@ -239,8 +229,7 @@ def _correlation_noise(covariance: Floats, std: Floats) -> Floats:
 def _overlooked_errors(moment: PrivateMoment) -> Statistics:
     """What overlooked records at the further end of their bounds contribute, and what was taken from a covariance.
 
-    For pairs of features it is one record: others are rarely at the end of the bounds of both. Where k rows of a person
-    count, all of them may be there.
+    For pairs of features it is one record: others are rarely at the end of the bounds of both.
     """
     fitted, half = moment.fitted, moment.bounds.halfwidths
     most = most_rows(moment.person)
@@ -261,10 +250,9 @@ def _overlooked_errors(moment: PrivateMoment) -> Statistics:
 
 
 def _turned_correlations(covariance: Floats, record: Floats) -> Floats:
-    """How far one record moves correlations that adds `record` to the variances of its features, of shape (d, d).
+    """How far one record that adds `record` to the variances of its features moves correlations, of shape (d, d).
 
-    The record lies where it moves them most: at the ends of both bounds, against the sign of the correlation. In error
-    bars, so that an interval reaches that far.
+    It lies at the ends of both bounds, against the sign of the correlation. In error bars, so that intervals reach it.
     """
     variances = np.maximum(np.diagonal(covariance), 0.0)
     before = np.sqrt(np.multiply.outer(variances, variances))
@@ -278,8 +266,7 @@ def _short_of_corners(moment: PrivateMoment) -> tuple[Floats, Floats]:
     """How far means and variances are from those of records at the corners of the box, where a fit finds as little.
 
     With few records all of them are clipped, and what is found of a full box is not told from little. Zero where the
-    fit would have found more: longer records for means, and more variance for variances. Means are as far from the
-    bounds as the fit loses of the length of corners. In error bars, of shape (d,) each.
+    fit would have found more. In error bars, of shape (d,) each.
     """
     fitted, d = moment.fitted, moment.bounds.size
     seed = public_seed(fitted)

@@ -124,8 +124,8 @@ def forecast(
     check_bounds(bounds)
     check_features(bounds.size)
     check_privacy(privacy)
-    asked = privacy, Neighbours.parse(neighbours), parse_records(records)
-    options = FitOptions(bounds, *asked, aim, person=Person.parse(person))
+    who = {"neighbours": Neighbours.parse(neighbours), "person": Person.parse(person)}
+    options = FitOptions(bounds=bounds, privacy=privacy, records=parse_records(records), aim=aim, **who)
     mean, covariance = (description or Description()).moments(bounds.size)
     found = {
         family: simulate_errors(family, mean, covariance, options, _SEED + index, _REPETITIONS).errors

@@ -16,6 +16,7 @@ from matrixdp.adaptive.measure import PrivateMeasurements, check_designs
 from matrixdp.adaptive.postprocess import Fitted
 from matrixdp.adaptive.records import PrivateRecords, check_features, validate_records
 from matrixdp.adaptive.settings import settings_for
+from matrixdp.adaptive.simulation import FitOptions
 from matrixdp.answers.models import find_components
 from matrixdp.checks import check_integer
 from matrixdp.display import short_repr
@@ -30,8 +31,8 @@ from matrixdp.queries.base import check_domain, parse_records
 from matrixdp.types import Floats
 
 
-@dataclass(frozen=True, eq=False)
-class PrivateMoment:
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class PrivateMoment(FitOptions):
     """A private mean and covariance, and their privacy cost. Safe to publish.
 
     Attributes
@@ -66,16 +67,9 @@ class PrivateMoment:
     """
 
     fitted: Fitted
-    bounds: Bounds
-    privacy: Privacy
-    neighbours: Neighbours
     mu: float
     steps: tuple[Step, ...]
     simulation: bool
-    records: int
-    aim: str = "covariance"
-    basis: Floats | None = None
-    person: Person | None = None
 
     @property
     def unit(self) -> Unit:
@@ -178,11 +172,7 @@ def private_moment(
 
 @dataclass(frozen=True, eq=False)
 class PreparedFit:
-    """A fit whose data and parameters have been checked, and which has not spent anything yet. Private.
-
-    `public` is the public number of records, `basis` public directions unless they are learned, and `targets` the
-    number of last features that a regression predicts.
-    """
+    """A fit whose data and parameters have been checked, and which has not spent anything yet. Private."""
 
     records: PrivateRecords
     bounds: Bounds
@@ -209,8 +199,11 @@ class PreparedFit:
         with np.errstate(all="ignore"):  # a warning would reveal something about private data
             measure = PrivateMeasurements(self.records, budget, self.public)
             fitted = fit_moment(measure, Purpose(settings_for(self.aim), self.basis, self.targets))
-        spent = budget.privacy, budget.neighbours, budget.mu, budget.steps, budget.simulation
-        return PrivateMoment(fitted, self.bounds, *spent, self.public, self.aim, self.basis, budget.person)
+        spent = {
+            name: getattr(budget, name) for name in ("privacy", "neighbours", "person", "mu", "steps", "simulation")
+        }
+        own = {"bounds": self.bounds, "records": self.public, "aim": self.aim, "basis": self.basis}
+        return PrivateMoment(fitted=fitted, **own, **spent)
 
 
 def prepare_fit(
@@ -224,10 +217,7 @@ def prepare_fit(
     records: int | None = None,
     **kind: Any,
 ) -> PreparedFit:
-    """Check data and parameters of `private_moment`; raises every error that they can have.
-
-    Other keywords are those of `FitBudget`.
-    """
+    """Check data and parameters of `private_moment`; raises every error that they have. `kind` is for `FitBudget`."""
     settings_for(aim)
     check_bounds(bounds)
     check_features(bounds.size)

@@ -7,7 +7,7 @@ the same bits in any order, partition and place.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from typing import Any
@@ -41,10 +41,7 @@ def check_features(size: int) -> None:
 
 
 def grid_levels(public: int) -> int:
-    """Half the number of grid steps for a public number of records: 2^19 up to two million records.
-
-    Sums of ``(q - m)(q - m)'`` over twice as many records stay below 2^62 for any grid point m.
-    """
+    """Half the number of grid steps: sums of ``(q - m)(q - m)'`` over twice as many records stay below 2^62."""
     return min(LEVELS, levels(4 * public))
 
 
@@ -120,8 +117,7 @@ class Grid:
     def device_block(self, array: Any) -> GridBlock:
         """Records on a GPU, rounded and summed there, and kept in the memory of the host: the same integers and sums.
 
-        Lengths of records are sums along a row, whose bits depend on the order of summation: they are computed on the
-        host, like those of other records.
+        Lengths of records, whose bits depend on the order of summation, are computed on the host, like those of others.
         """
         n, d = int(array.shape[0]), self.bounds.size
         steps, cupy, width = np.empty((n, d), np.float32), load_cupy(), padded(1 + d)
@@ -171,10 +167,7 @@ class Grid:
         return block.sums - sum_steps(block.steps[~rows], self.levels)
 
     def moment(self, sums: Integers | PeopleSum) -> Floats:
-        """``sum (1, u)(1, u)'``, of shape (d + 1, d + 1), from exact sums on the grid, rounded once.
-
-        The first entry of people in coordinates is left at zero.
-        """
+        """``sum (1, u)(1, u)'`` from exact sums on the grid, rounded once; (0, 0) of people in coordinates is zero."""
         people, d = isinstance(sums, PeopleSum), self.bounds.size
         if self.coordinates is None:
             scale = np.append(1.0, np.full(d, 1 / self.levels))  # powers of two
@@ -355,9 +348,8 @@ def grid_records(bounds: Bounds, array: NDArray[np.generic], levels: int) -> Pri
     return PrivateRecords(block, grid, len(array))
 
 
-
 def read_people(data: Any, bounds: Bounds, person: Person, *, whole: bool = True) -> tuple[SameRecords, People]:
-    """Records with the columns of the bounds and that of the ids, and how many rows each person has.
+    """Records with the columns of the bounds and of the ids, and how many rows each person has.
 
     With `whole`, all that rows hold is the same at each reading, not only the ids.
     """

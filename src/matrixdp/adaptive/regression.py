@@ -178,12 +178,10 @@ def _draw_moments(fitted: Fitted) -> Iterator[tuple[Floats, Floats]]:
 def hidden_std(joint: JointMoment, slopes: Floats, target: int = 0, *, alpha: float = 0.0) -> Floats:
     """Standard deviations of an intercept and slopes that noise leaves open, of shape (m + 1,), the intercept first.
 
-    New draws of the noise about a private moment, and records simulated from it, do not show what lies in directions
-    that noise hides, as it does for features that are nearly collinear: there, a slope may be anything that the
+    Draws of the noise do not show what lies in directions that noise hides: there, a slope may be anything that the
     variance of the target allows. Along each direction in which the noise is isotropic, with variance v and noise n in
     the covariance with the target, this is ``1/(v^2/n + 1/p)``, where the prior variance p of the slope would let it
-    explain the target alone. A hidden variance, which may be anything from zero to ``2 s sqrt(m)`` for noise of
-    standard deviation s, counts as `_HIDDEN` s. The slopes, of shape (m,), are in the data's units.
+    explain the target alone. A hidden variance counts as `_HIDDEN` standard deviations of the noise.
     """
     m = slopes.size
     own, half, shape = m + target, joint.half, joint.noise_shape

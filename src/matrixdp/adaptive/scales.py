@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrixdp.adaptive.budget import FitBudget
+from matrixdp.adaptive.measure import positive_count
 from matrixdp.adaptive.moment import public_records
-from matrixdp.adaptive.noisy_moment import positive_count
 from matrixdp.adaptive.records import read_people
 from matrixdp.design import isotropic, make_design
 from matrixdp.display import short_repr

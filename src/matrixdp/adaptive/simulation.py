@@ -1,13 +1,9 @@
 """Fits of simulated records, which may stand for many more, and what is read off them.
 
-The strategies of a fit run on plain arrays with simulated noise (`SimulatedMeasurements`): no query is designed, and
-nothing is released.
-
 A private moment tells the mean and the covariance of the records, not their shape; yet what clipping takes depends on
-the shape. Families of records in [-1, 1]^d cover the shapes that tables have, from friendly to hostile: Gaussian
-features, a few long records, features skewed to either side, rare values at the end of the bounds, and groups. A
-feature whose variance does not fit between its bounds in such a shape has many of its values at the bounds, as features
-with two values have.
+the shape. Families of records in [-1, 1]^d cover the shapes that tables have, from friendly to hostile. A feature
+whose variance does not fit between its bounds in such a shape has many of its values at the bounds, as features with
+two values have.
 """
 
 from __future__ import annotations
@@ -17,7 +13,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -31,9 +27,6 @@ from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.person import Person, most_rows
 from matrixdp.privacy import Neighbours, Privacy
 from matrixdp.types import Floats
-
-if TYPE_CHECKING:
-    from matrixdp.adaptive.moment import PrivateMoment
 
 _NUMBERS = 60_000  # of simulated records times features
 _LEAST_RECORDS = 2_000
@@ -51,24 +44,21 @@ def simulated_number(public: int, features: int) -> int:
     return min(public, max(_LEAST_RECORDS, _NUMBERS // features))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class FitOptions:
-    """Public options of a fit of simulated records, all of which a `PrivateMoment` has as well."""
+    """Public options of a fit, of private or simulated records."""
 
     bounds: Bounds
     privacy: Privacy
     neighbours: Neighbours
     records: int
-    aim: str
+    aim: str = "covariance"
     basis: Floats | None = None
     person: Person | None = None
 
 
 class SimulatedErrors(NamedTuple):
-    """Root mean square errors of the statistics of `read_off`, in units of the halfwidths of the bounds.
-
-    With the means and variances that were fitted, on average, of shape (d,).
-    """
+    """Root mean square errors of the statistics of `read_off`, and the average means and variances of the fits."""
 
     errors: Statistics
     mean: Floats
@@ -76,15 +66,14 @@ class SimulatedErrors(NamedTuple):
 
 
 def simulate_errors(
-    family: str, mean: Floats, covariance: Floats, options: FitOptions | PrivateMoment, seed: int, times: int
+    family: str, mean: Floats, covariance: Floats, options: FitOptions, seed: int, times: int
 ) -> SimulatedErrors:
-    """Errors of a fit of simulated records of a family, from several repetitions with the same records.
-
-    Mean and covariance, of shape (d,) and (d, d), are those of records scaled to [-1, 1]. The seed is public.
-    """
+    """Errors of several fits of simulated records of a family with this mean and covariance; the seed is public."""
     units = options.bounds.halfwidths
     moments, fits = simulate_fits(family, mean, covariance, options, seed, times)
-    means, covariances, seconds = (np.array([getattr(fit, name) for fit in fits]) for name in Fitted.READ)
+    means, covariances, seconds = (
+        np.array([getattr(fit, name) for fit in fits]) for name in ("mean", "covariance", "second")
+    )
     truth, found = read_off(*moments, units), read_off(means, covariances, units, seconds)
     errors = {name: np.sqrt(np.mean(np.square(found[name] - truth[name]), axis=0)) for name in truth}
     variances = np.mean([np.diagonal(likeliest(fit)) for fit in fits], axis=0)
@@ -92,7 +81,7 @@ def simulate_errors(
 
 
 def simulate_fits(
-    family: str, mean: Floats, covariance: Floats, options: FitOptions | PrivateMoment, seed: int, times: int
+    family: str, mean: Floats, covariance: Floats, options: FitOptions, seed: int, times: int
 ) -> tuple[tuple[Floats, Floats], list[Fitted]]:
     """Mean and covariance of simulated records of a family, and several fits of them; as for `simulate_errors`."""
     rng, number = np.random.default_rng(seed), simulated_number(options.records, mean.size)
@@ -100,7 +89,7 @@ def simulate_fits(
     return records.moments, [fit_simulated(records, options, rng) for _ in range(times)]
 
 
-def fit_simulated(records: SimulatedRecords, options: FitOptions | PrivateMoment, rng: np.random.Generator) -> Fitted:
+def fit_simulated(records: SimulatedRecords, options: FitOptions, rng: np.random.Generator) -> Fitted:
     """A fit of simulated records, with noise of its own."""
     mu = options.privacy.mu / most_rows(options.person)
     measure = SimulatedMeasurements(records, options.records, mu, options.neighbours, rng, options.person)
@@ -153,10 +142,7 @@ def moments_of(records: Floats) -> tuple[Floats, Floats]:
 
 
 def sampling_errors(records: Floats, count: float, units: Floats) -> Statistics:
-    """Standard deviation of each statistic for samples of `count` records from a population like `records`, (n, d).
-
-    To first order, from the influence of each record.
-    """
+    """Standard deviation of each statistic for samples of `count` records from a population like `records`, (n, d)."""
     mean, covariance = moments_of(records)
     centred = records - mean
     std = np.sqrt(np.diagonal(covariance))
@@ -244,10 +230,7 @@ FAMILIES: dict[str, Family] = {
 
 
 def simulate_records(family: str, mean: Floats, covariance: Floats, count: int, rng: np.random.Generator) -> Floats:
-    """Records of one family within [-1, 1]^d, of shape (count, d), with the given means and variances.
-
-    Variances beyond what is possible in the box at these means are lowered to it.
-    """
+    """Records of one family within [-1, 1]^d, of shape (count, d), with these means and possible variances."""
     records = FAMILIES[family](mean, covariance, count, rng)
     return fit_into_box(records, mean, np.sqrt(np.maximum(np.diagonal(covariance), 0.0)), rng)
 

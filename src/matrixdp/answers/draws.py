@@ -33,7 +33,6 @@ from matrixdp.answers.view import MomentView
 from matrixdp.errors import ParameterError
 from matrixdp.types import Floats
 
-
 # Priors of the loadings: the share that factor h has of their variance is proportional to h^-power; the logarithm of
 # that variance, over a column's own variance v, is uniform between two limits; and the density of v, for a number, is
 # multiplied by v^-a. No single prior serves tables with a few strong factors and tables where many columns add up to a

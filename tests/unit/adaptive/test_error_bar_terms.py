@@ -43,8 +43,9 @@ def made(
         learned=True,
     )
     half = np.broadcast_to(np.asarray(half, float), (d,))
-    spent = privacy, Neighbours.REPLACE, privacy.mu, (), True
-    return PrivateMoment(fitted, mdp.Bounds(-half, half), *spent, records, "covariance", None, person)
+    spent = {"neighbours": Neighbours.REPLACE, "mu": privacy.mu, "steps": (), "simulation": True}
+    asked = {"bounds": mdp.Bounds(-half, half), "privacy": privacy, "records": records, "person": person}
+    return PrivateMoment(fitted=fitted, **spent, **asked)
 
 
 @pytest.fixture

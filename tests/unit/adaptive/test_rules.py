@@ -9,8 +9,7 @@ import pytest
 from matrixdp.adaptive import fit, postprocess
 from matrixdp.adaptive.coordinates import Coordinates
 from matrixdp.adaptive.fit import FinalBall, FinalPlan, Purpose
-from matrixdp.adaptive.measure import SimulatedMeasurements, SimulatedRecords
-from matrixdp.adaptive.noisy_moment import NoisyMoment
+from matrixdp.adaptive.measure import NoisyMoment, SimulatedMeasurements, SimulatedRecords
 from matrixdp.adaptive.regression import JointMoment, hidden_std
 from matrixdp.adaptive.settings import SETTINGS, Settings
 from matrixdp.privacy import Neighbours
