@@ -1,12 +1,9 @@
-"""Public affine coordinates of private records, computed exactly.
+"""Public coordinates of private records, computed exactly.
 
 Records, the matrix of the map and its centre are all rounded to integers, so that the product is a sum of integers
-below 2^53: the same in any order, with any number of threads. So the coordinates of a record are a function of that
-record alone, down to the last bit.
-
-Sums over records in these coordinates exceed 2^53. An integer matrix is stored as layers of digits to the base 2^20,
-each from -2^19 to 2^19: no larger than a record on its grid, so that a layer's product with the integers of
-`Coordinates` is exact as well. Carries bring the digits back into their range.
+below 2^53, the same in any order: the coordinates of a record are a function of that record alone, to the last bit.
+Sums over records exceed 2^53. An integer matrix is stored as layers of digits to the base 2^20, each from -2^19 to
+2^19, so that a layer's product with the integers of `Coordinates` is exact as well.
 """
 
 from __future__ import annotations
@@ -15,11 +12,12 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from matrixdp.domain.bounds import square_lengths
+from matrixdp.domain.bounds import Bounds, square_lengths
 from matrixdp.types import Floats
 
 LEVELS = 1 << 19  # half the number of grid steps of the records
@@ -117,6 +115,43 @@ class Coordinates:
             wide = out[:whole].reshape(-1, few * k)
             wide -= shifts
             yield slice(start, start + len(block)), out[: len(block)]
+
+
+class FourierFeatures:
+    """``sqrt(2/k) cos(w'x + b)``, whose inner products are close to ``exp(-gamma |x - y|^2)`` (Rahimi & Recht 2007).
+
+    Parameters
+    ----------
+    bounds : Bounds
+        Bounds of the m input features, which are scaled to [-1, 1].
+    gamma : float
+    count : int
+        Number k of random features.
+    seed : int
+        Seed of the public random frequencies.
+
+    Privacy
+    -------
+    Frequencies are public. Each record is mapped independently of the others, into the box of halfwidth ``sqrt(2/k)``.
+
+    Examples
+    --------
+    >>> FourierFeatures(Bounds([-1], [1]), gamma=1.0, count=4, seed=0)([[0.5]]).shape
+    (1, 4)
+    """
+
+    def __init__(self, bounds: Bounds, *, gamma: float, count: int, seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        self.bounds, self.size = bounds, math.sqrt(2 / count)
+        frequencies = rng.normal(scale=math.sqrt(2 * gamma), size=(count, bounds.size))
+        self._phase = Coordinates.of(frequencies, np.zeros(bounds.size))
+        self._shift = rng.uniform(0, 2 * math.pi, count)
+        self.box = Bounds(np.full(count, -self.size), np.full(count, self.size))
+
+    def __call__(self, records: Any) -> Floats:
+        """Features of shape (n, k) of records of shape (n, m)."""
+        phase = self._phase(self.bounds.quantise(records, LEVELS))
+        return np.asarray(self.size * np.cos(phase + self._shift))
 
 
 def to_digits(whole: NDArray[np.int64]) -> Floats:

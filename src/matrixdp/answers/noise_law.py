@@ -49,11 +49,7 @@ class NoiseLaw(ABC):
         """Covariance of the noise in the entries (i, j) and (k, m), for arrays of indices that broadcast."""
 
     def std(self, terms: Terms) -> Floats:
-        """Standard deviation of the noise in answers, to first order.
-
-        The terms are entries that the answers depend on, int arrays of the shape of the answers, and derivatives, which
-        may have more axes in front, for a stack of matrices.
-        """
+        """Standard deviation of the noise in answers, to first order; derivatives may have more axes in front."""
         total: Floats = np.zeros(())
         for number, (i, j, slope) in enumerate(terms):
             total = total + slope * slope * self.covariance(i, j, i, j)
@@ -151,17 +147,12 @@ class TableLaw(NoiseLaw):
 
     The indicators of the levels of a category sum to one. So a record's vector is ``z = c + u``: u is known (1 for the
     constant, ``1/k`` for each of k levels, 0 for numbers), and c has the numbers and the indicators less ``1/k``. Then
+    ``E z z' = E c c' + E c u' + u E c' + E 1 u u'``, whose parts are measured independently, ``E c`` and E 1 several
+    times; each is the mean of its measurements, weighted by their precisions (`docs/mathematics.md`, "Levels that add
+    up").
 
-        E z z' = E c c' + E c u' + u E c' + E 1 u u'.
-
-    The noise of a level is the same for all levels of a category and independent. So ``E c c'``, ``E c`` and E 1, the
-    share of the records, are measured independently: ``E c`` by the first row and, again, by the sum over the levels of
-    each category; E 1 by the first entry and by all sums of sums. Each is the mean of its measurements, weighted by
-    their precisions (`docs/mathematics.md`, "Levels that add up").
-
-    `merged` is the number of groups that were added up, each with the same noise, and `size_kept` what is left of the
-    variance of the noise in the share of the records, entry (0, 0), where the shares of all groups sum to a public
-    number.
+    `merged` groups were added up, each with the same noise; `size_kept` is what is left of the variance of the noise in
+    the share of the records, entry (0, 0), where the shares of all groups sum to a public number.
     """
 
     def __init__(self, noise: TableNoise, sides: MatrixGaussian, merged: int = 1, size_kept: float = 1.0) -> None:

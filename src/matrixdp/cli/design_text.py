@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import click
 import numpy as np
 
-from matrixdp.adaptive.forecast import Forecast
+from matrixdp.adaptive import Forecast
 from matrixdp.answers.described_table import SHAPES
 from matrixdp.answers.table_forecast import compare_questions
 from matrixdp.cli.output import echo_json, echo_section, wrap_text

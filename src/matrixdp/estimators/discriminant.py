@@ -34,8 +34,8 @@ _MEAN_SHARE = 0.05  # of the constant in the moments of a table: the classes hav
 class PrivateLinearDiscriminant(ClassifierMixin, MomentEstimator):  # type: ignore[misc]
     """Private linear discriminant analysis (LDA), a classifier, from one private moment of features and classes.
 
-    Parameters that are not listed here are those of `MomentEstimator` and `PrivateEstimator`. The functions behind it
-    are `private_moment` and `solve_discriminant`.
+    Other parameters and the guarantee are those of `MomentEstimator` and `PrivateEstimator`; a record is a row of X
+    with its label in y. The functions behind it are `private_moment` and `solve_discriminant`.
 
     Parameters
     ----------
@@ -57,11 +57,6 @@ class PrivateLinearDiscriminant(ClassifierMixin, MomentEstimator):  # type: igno
     expanded_names_, release_
         For tables, as in `MomentEstimator`; the first level of a category is the reference. A missing number is
         replaced by the private mean in predictions.
-
-    Notes
-    -----
-    **Privacy.** See `PrivateEstimator`; a record is a row of X with its label in y. Predictions use public numbers and
-    the records that they are made for.
 
     Examples
     --------
@@ -154,12 +149,10 @@ class LinearDiscriminant(NamedTuple):
 def solve_discriminant(joint: JointMoment, features: int) -> LinearDiscriminant:
     """Linear discriminant analysis by regression of the indicators of the classes on the features; post-processing.
 
-    With B the coefficients of that regression, P the shares of the classes and M their means about the overall mean,
-    ``S^-1 M = B P^-1``, S being the covariance. That within the classes is ``W = S - M P M'``, hence ``W^-1 M = S^-1 M
-    (I - P M' S^-1 M)^-1``. B is a posterior mean, so that directions that noise hides get no weight, and where it hides
-    all of them the largest class is predicted. Without noise this is the usual discriminant analysis.
-
-    The last columns of `joint` are the indicators of all classes, or of the second class where there are two.
+    B, the coefficients of that regression, is a posterior mean, so that directions that noise hides get no weight; with
+    P the shares of the classes, M their means about the overall mean and S the covariance, ``S^-1 M = B P^-1``. That
+    within the classes is ``W = S - M P M'``, hence ``W^-1 M = S^-1 M (I - P M' S^-1 M)^-1`` (docs/adaptive.md). The
+    last columns of `joint` are the indicators of all classes, or of the second class where there are two.
     """
     m, half = features, joint.half[:features]
     scale = joint.half[m:, None]

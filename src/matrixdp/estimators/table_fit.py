@@ -29,8 +29,8 @@ _FEW_DRAWS = 50
 class TableFit:
     """The moments of a table, released once, for features and perhaps columns of targets that follow them.
 
-    All that follows is post-processing: means over the records that have a value, covariances over those that have
-    both. A target is a number, or a category with all of its levels.
+    Means are over the records that have a value, covariances over those that have both. A target is a number, or a
+    category with all of its levels.
     """
 
     release: Release

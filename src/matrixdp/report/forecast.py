@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from matrixdp.adaptive.forecast import Description, Forecast, forecast
+from matrixdp.adaptive import Description, Forecast, forecast
 from matrixdp.answers.moments import correlation, covariance
 from matrixdp.answers.table_forecast import TableForecast
 from matrixdp.domain.bounds import Bounds

@@ -259,7 +259,7 @@ def test_each_family_is_simulated_as_it_is_and_raised_twice(monkeypatch):
         asked.append((family, mean, covariance, seed, times))
         return SimulatedErrors({}, mean / 1.5, np.diagonal(covariance) / 3)
 
-    monkeypatch.setattr(terms, "simulate_errors", record)
+    monkeypatch.setattr(terms.simulation, "simulate_errors", record)
     terms._simulate(made())
     assert [family for family, *_ in asked] == [family for family in FAMILIES for _ in range(3)]
     assert len({seed for *_, seed, _ in asked}) == len(asked)
@@ -279,7 +279,7 @@ def test_each_family_is_simulated_as_it_is_and_raised_twice(monkeypatch):
 def corner_fit(monkeypatch, second, mean=0.0):
     """Fits of the corners of the box that find this second moment and mean."""
     fit = made(np.full(3, mean), second - mean**2 * np.ones((3, 3))).fitted
-    monkeypatch.setattr(terms, "fit_simulated", lambda *_: fit)
+    monkeypatch.setattr(terms.simulation, "fit_simulated", lambda *_: fit)
 
 
 def test_variances_reach_those_of_corners_where_a_fit_of_them_would_find_no_more(monkeypatch):
