@@ -12,7 +12,7 @@ errors of a fit depend on the shape of the data, which a description does not te
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -109,7 +109,7 @@ def error_bars(moment: PrivateMoment, *, sampling: bool = False) -> MomentErrors
     most = {"eigenvalue": float(half @ half)}  # no true value lies further from zero than this, or one
     bars = {}
     for name, value in found.items():
-        errors = _largest_families(np.array([one.errors[name] for one in simulated]))
+        errors = _largest_families(simulated[name])
         bar = np.hypot(_with_noise(errors, noise[name]), known[name])
         bars[name] = np.minimum(bar, (most.get(name, 1.0) + np.abs(value)) / NORMAL)
     bars["covariance"] = np.maximum(bars["covariance"], _size_bars(moment, found, bars, known))
@@ -168,19 +168,20 @@ def _largest_families(errors: Floats) -> Floats:
     return np.asarray(np.sqrt(np.sort(squares, axis=0)[-_LARGEST:].mean(axis=0)))
 
 
-def _simulate(moment: PrivateMoment) -> list[simulation.SimulatedErrors]:
-    """Errors of the fit for each family, as it is and with its mean and variances raised."""
+def _simulate(moment: PrivateMoment) -> Statistics:
+    """Errors of the fit for each family, as it is and with its mean and variances raised, one row each."""
     fitted, seed = moment.fitted, public_seed(moment.fitted)
     wanted = np.diagonal(likeliest(fitted))
-    found: list[simulation.SimulatedErrors] = []
+    found: list[Any] = []
     for family in FAMILIES:
         mean, covariance = fitted.mean, likeliest(fitted)
         for _ in range(1 + _RAISED):
-            one = simulation.simulate_errors(family, mean, covariance, moment, seed + len(found), _REPETITIONS)
-            mean = _raise_mean(mean, fitted.mean, one.mean)
-            covariance = _raise_variances(covariance, wanted, one.variances)
-            found.append(one)
-    return found
+            found.append(simulation.simulate_fits(family, mean, covariance, moment, seed + len(found), _REPETITIONS))
+            fits = found[-1][1]
+            mean = _raise_mean(mean, fitted.mean, np.mean([fit.mean for fit in fits], axis=0))
+            variances = np.mean([np.diagonal(likeliest(fit)) for fit in fits], axis=0)
+            covariance = _raise_variances(covariance, wanted, variances)
+    return simulation.find_errors(found, moment.bounds.halfwidths)
 
 
 def _raise_mean(mean: Floats, wanted: Floats, found: Floats) -> Floats:
@@ -381,15 +382,15 @@ def forecast(
     who = {"neighbours": Neighbours.parse(neighbours), "person": Person.parse(person)}
     options = simulation.FitOptions(bounds=bounds, privacy=privacy, records=parse_records(records), aim=aim, **who)
     mean, covariance = (description or Description()).moments(bounds.size)
-    found = {
-        family: simulation.simulate_errors(family, mean, covariance, options, _FORECAST_SEED + index, _FORECASTS).errors
+    simulated = [
+        simulation.simulate_fits(family, mean, covariance, options, _FORECAST_SEED + index, _FORECASTS)
         for index, family in enumerate(FAMILIES)
-    }
-    every, names, half = list(found.values()), list(found["Gaussian"]), bounds.halfwidths
-    return Forecast(
-        friendly=MomentErrors.in_units(found["Gaussian"], half),
-        typical=MomentErrors.in_units({name: np.mean([one[name] for one in every], axis=0) for name in names}, half),
-        hostile=MomentErrors.in_units({name: np.max([one[name] for one in every], axis=0) for name in names}, half),
+    ]
+    found, half = simulation.find_errors(simulated, bounds.halfwidths), bounds.halfwidths
+    return Forecast(  # the first family is Gaussian
+        friendly=MomentErrors.in_units({name: errors[0] for name, errors in found.items()}, half),
+        typical=MomentErrors.in_units({name: errors.mean(axis=0) for name, errors in found.items()}, half),
+        hostile=MomentErrors.in_units({name: errors.max(axis=0) for name, errors in found.items()}, half),
     )
 
 

@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import NamedTuple
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -56,34 +55,16 @@ class FitOptions:
     basis: Floats | None = None
     person: Person | None = None
 
-
-class SimulatedErrors(NamedTuple):
-    """Root mean square errors of the statistics of `read_off`, and the average means and variances of the fits."""
-
-    errors: Statistics
-    mean: Floats
-    variances: Floats
-
-
-def simulate_errors(
-    family: str, mean: Floats, covariance: Floats, options: FitOptions, seed: int, times: int
-) -> SimulatedErrors:
-    """Errors of several fits of simulated records of a family with this mean and covariance; the seed is public."""
-    units = options.bounds.halfwidths
-    moments, fits = simulate_fits(family, mean, covariance, options, seed, times)
-    means, covariances, seconds = (
-        np.array([getattr(fit, name) for fit in fits]) for name in ("mean", "covariance", "second")
-    )
-    truth, found = read_off(*moments, units), read_off(means, covariances, units, seconds)
-    errors = {name: np.sqrt(np.mean(np.square(found[name] - truth[name]), axis=0)) for name in truth}
-    variances = np.mean([np.diagonal(likeliest(fit)) for fit in fits], axis=0)
-    return SimulatedErrors(errors, np.mean(means, axis=0), variances)
+    @cached_property
+    def effective_mu(self) -> float:
+        """`mu` of one row that counts: where k rows of a person count, the noise is k times that of one record."""
+        return self.privacy.mu / most_rows(self.person)
 
 
 def simulate_fits(
     family: str, mean: Floats, covariance: Floats, options: FitOptions, seed: int, times: int
 ) -> tuple[tuple[Floats, Floats], list[Fitted]]:
-    """Mean and covariance of simulated records of a family, and several fits of them; as for `simulate_errors`."""
+    """Mean and covariance of simulated records of a family with about those given, and several fits of them."""
     rng, number = np.random.default_rng(seed), simulated_number(options.records, mean.size)
     records = SimulatedRecords.of(simulate_records(family, mean, covariance, number, rng))
     return records.moments, [fit_simulated(records, options, rng) for _ in range(times)]
@@ -91,10 +72,19 @@ def simulate_fits(
 
 def fit_simulated(records: SimulatedRecords, options: FitOptions, rng: np.random.Generator) -> Fitted:
     """A fit of simulated records, with noise of its own."""
-    mu = options.privacy.mu / most_rows(options.person)
-    measure = SimulatedMeasurements(records, options.records, mu, options.neighbours, rng, options.person)
+    mu, person = options.effective_mu, options.person
+    measure = SimulatedMeasurements(records, options.records, mu, options.neighbours, rng, person)
     with np.errstate(all="ignore"):
         return fit_moment(measure, Purpose(settings_for(options.aim), options.basis))
+
+
+def find_errors(simulated: Sequence[tuple[tuple[Floats, Floats], list[Fitted]]], units: Floats) -> Statistics:
+    """Root mean square errors of the statistics of `read_off` over the fits of each simulation, one row each."""
+    means, covariances = (np.array(parts)[:, None] for parts in zip(*(truth for truth, _ in simulated), strict=True))
+    found = [[(fit.mean, fit.covariance, fit.second) for fit in fits] for _, fits in simulated]
+    mean, covariance, second = (np.array([[one[k] for one in row] for row in found]) for k in range(3))
+    errors, truth = read_off(mean, covariance, units, second), read_off(means, covariances, units)
+    return {name: np.sqrt(np.mean(np.square(errors[name] - truth[name]), axis=1)) for name in truth}
 
 
 def likeliest(fitted: Fitted) -> Floats:
