@@ -379,7 +379,7 @@ def forecast(
     check_bounds(bounds)
     check_features(bounds.size)
     check_privacy(privacy)
-    who = {"neighbours": Neighbours.parse(neighbours), "person": Person.parse(person)}
+    who: dict[str, Any] = {"neighbours": Neighbours.parse(neighbours), "person": Person.parse(person)}
     options = simulation.FitOptions(bounds=bounds, privacy=privacy, records=parse_records(records), aim=aim, **who)
     mean, covariance = (description or Description()).moments(bounds.size)
     simulated = [

@@ -86,7 +86,7 @@ def fit_learned(measure: Measurements, purpose: Purpose) -> Fitted:
     settings = purpose.settings
     radius = find_first_radius(measure, settings)
     rough = measure.ball("rough moment", radius, settings.ratio, settings.rough_share)
-    plan = plan_final_moment(rough, settings, basis=purpose.basis, levels=measure.levels)
+    plan = _expect_errors(*new_coordinates(rough, settings, purpose.basis, measure.levels), settings)
     inside = measure.transform(plan.coordinates)
     ball = find_final_ball(inside, plan, settings)
     reach = measure.public * measure.mu * math.sqrt(measure.remaining)
@@ -158,15 +158,10 @@ def bisect_radius(
     return float(cuts[low] * (cuts[high] / cuts[low]) ** min(max(part, 0.0), 1.0))
 
 
-def plan_final_moment(rough: NoisyMoment, settings: Settings, *, basis: Floats | None, levels: int) -> FinalPlan:
-    """Step 3: coordinates along the rough moment's directions, and the constant with the least expected error there."""
-    return _expect_errors(*new_coordinates(rough, settings, basis, levels), settings)
-
-
 def new_coordinates(
     rough: NoisyMoment, settings: Settings, basis: Floats | None, levels: int
 ) -> tuple[Coordinates, Floats]:
-    """Coordinates along the rough moment's directions, and its variances along them, raised by some of their noise.
+    """Step 3: coordinates along the rough moment's directions, and its variances there, raised by some of their noise.
 
     Each is divided by the fourth root of its variance: of all powers, it has the least noise for a clipping error.
     """

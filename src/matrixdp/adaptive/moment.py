@@ -37,12 +37,6 @@ class PrivateMoment(FitOptions):
 
     Attributes
     ----------
-    mean : float64 array of shape (m,)
-        In the data's units.
-    covariance : float64 array of shape (m, m)
-        About the mean, over N; positive semidefinite.
-    errors : MomentErrors
-        Error bars of all that is read off the moment, computed at the first access.
     fitted : Fitted
         Results for records scaled to [-1, 1].
     bounds : Bounds
@@ -62,8 +56,6 @@ class PrivateMoment(FitOptions):
         Public directions; None if they are learned.
     person : Person or None
         The column of ids and how rows count, where the guarantee protects one person.
-    unit : Unit
-        What the guarantee protects: one record or one person.
     """
 
     fitted: Fitted
@@ -73,17 +65,17 @@ class PrivateMoment(FitOptions):
 
     @property
     def unit(self) -> Unit:
-        """What the guarantee protects."""
+        """What the guarantee protects: one record or one person."""
         return find_unit(self.person)
 
     @property
     def mean(self) -> Floats:
-        """Mean of each feature, of shape (m,)."""
+        """Mean of each feature in the data's units, of shape (m,)."""
         return self.bounds.midpoint + self.bounds.halfwidths * self.fitted.mean
 
     @property
     def covariance(self) -> Floats:
-        """Covariance about the mean, of shape (m, m)."""
+        """Covariance about the mean, over N, of shape (m, m); positive semidefinite."""
         return self._in_units(self.fitted.covariance)
 
     @property
@@ -93,7 +85,7 @@ class PrivateMoment(FitOptions):
 
     @cached_property
     def errors(self) -> MomentErrors:
-        """Error bars: noise, clipping and shrinkage together, from the private answers alone."""
+        """Error bars of all that is read off the moment: noise, clipping and shrinkage, from private answers alone."""
         return error_bars(self)
 
     def __repr__(self) -> str:
@@ -199,10 +191,9 @@ class PreparedFit:
         with np.errstate(all="ignore"):  # a warning would reveal something about private data
             measure = PrivateMeasurements(self.records, budget, self.public)
             fitted = fit_moment(measure, Purpose(settings_for(self.aim), self.basis, self.targets))
-        spent = {
-            name: getattr(budget, name) for name in ("privacy", "neighbours", "person", "mu", "steps", "simulation")
-        }
-        own = {"bounds": self.bounds, "records": self.public, "aim": self.aim, "basis": self.basis}
+        names = "privacy", "neighbours", "person", "mu", "steps", "simulation"
+        spent: dict[str, Any] = {name: getattr(budget, name) for name in names}
+        own: dict[str, Any] = {"bounds": self.bounds, "records": self.public, "aim": self.aim, "basis": self.basis}
         return PrivateMoment(fitted=fitted, **own, **spent)
 
 
@@ -223,22 +214,20 @@ def prepare_fit(
     check_features(bounds.size)
     budget = FitBudget(privacy, **kind)
     predicted = check_integer(targets, "targets", at_least=0, at_most=bounds.size - 1) if aim == "regression" else 0
-    basis = _basis(directions, bounds.size)
+    basis = None
+    if not isinstance(directions, str):
+        basis = check_orthonormal(directions, bounds.size)
+    elif directions == "standard":
+        basis = np.eye(bounds.size)
+    elif directions != "learned":
+        raise ParameterError(
+            f"directions must be 'learned', 'standard' or an orthonormal matrix, got {directions!r} instead."
+        )
     count, on_grid = validate_records(data, bounds, budget.person)
     public = public_records(records, count, budget.neighbours, budget.person)
     check_designs(budget, bounds.size, public)
     with np.errstate(all="ignore"):  # a warning would reveal something about private data
         return PreparedFit(on_grid(public), bounds, aim, budget, public, basis, predicted)
-
-
-def _basis(directions: Any, size: int) -> Floats | None:
-    if isinstance(directions, str):
-        if directions not in ("learned", "standard"):
-            raise ParameterError(
-                f"directions must be 'learned', 'standard' or an orthonormal matrix, got {directions!r} instead."
-            )
-        return None if directions == "learned" else np.eye(size)
-    return check_orthonormal(directions, size)
 
 
 def public_records(records: Any, found: int, neighbours: Neighbours, person: Person | None = None) -> int:

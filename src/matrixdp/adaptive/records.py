@@ -45,12 +45,6 @@ def grid_levels(public: int) -> int:
     return min(LEVELS, levels(4 * public))
 
 
-def excess_steps(lengths: Floats, radius: float, limit: float) -> Integers:
-    """Excess of squared lengths over a squared radius, up to a limit, in whole steps of ``limit/EXCESS_STEPS``."""
-    beyond = np.square(lengths) - radius**2
-    return np.asarray(np.rint(np.clip(beyond / limit, 0.0, 1.0) * EXCESS_STEPS).astype(np.int64))
-
-
 def may_be_outside(lengths: Floats, ball: Bounds) -> NDArray[np.bool_]:
     """Mask of the records that are outside a ball, or too close to the sphere to tell."""
     assert ball.radius is not None
@@ -259,9 +253,11 @@ def _count_longer(grid: Grid, block: GridBlock, cuts: tuple[float, ...]) -> list
 
 
 def _sum_excess(grid: Grid, block: GridBlock, radius: float, limit: float) -> list[Any]:
-    """Weighted sum of the excess of rows, in whole steps."""
+    """Weighted sum of the excess of squared lengths of rows over a squared radius, up to a limit, in whole steps."""
     longer = block.lengths > radius
-    return [int(grid.weights(block, longer) @ excess_steps(block.lengths[longer], radius, limit))]
+    beyond = np.square(block.lengths[longer]) - radius**2
+    steps = np.rint(np.clip(beyond / limit, 0.0, 1.0) * EXCESS_STEPS).astype(np.int64)
+    return [int(grid.weights(block, longer) @ steps)]
 
 
 def _sum_moments(grid: Grid, block: GridBlock, ball: Bounds, public: int) -> list[Any]:

@@ -156,7 +156,9 @@ def measure(view: MomentView) -> Measured:
     """The moments of a view in coordinates w."""
     law, halfwidths = view.law, iter(view.halfwidths.tolist())
     columns: list[Column] = []
-    scales, means, squares = [], [], []
+    scales: list[Floats] = []
+    means: list[Floats] = []
+    squares: list[Floats] = []
     size, events = 0, 1
     to_w = np.eye(1, law.size)
     for name, place in view.places.items():
@@ -181,8 +183,8 @@ def measure(view: MomentView) -> Measured:
         means.append(1 / np.diagonal(back @ law.covariance(0, places[:, None], 0, places) @ back.T))
         to_w = np.vstack([to_w, np.zeros((len(back), law.size))])
         to_w[1 + rows.start :, places] = back
-    precisions = [np.concatenate(one)[None] for one in (scales, means)]
-    return Measured(columns, (to_w @ view.matrix @ to_w.T)[None], *precisions, np.array(squares).reshape(1, -1))
+    products, precisions = (to_w @ view.matrix @ to_w.T)[None], np.array(squares).reshape(1, -1)
+    return Measured(columns, products, np.concatenate(scales)[None], np.concatenate(means)[None], precisions)
 
 
 def _contrast(shares: Floats) -> Floats:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matrixdp.answers import moments
+from matrixdp.answers import moments as answers
 from matrixdp.answers.described_table import SHAPES, TableShape, describe_moments
 from matrixdp.answers.estimate import Estimate
 from matrixdp.answers.models import Regression, RegressionFit, components, simulate
@@ -97,16 +97,16 @@ class TableForecast:
         """As `Release.means`."""
         if by is None:
             view = self._view(group)
-            return moments.name_summary(view, self._judge_numbers(moments.summarise, group))
+            return answers.name_summary(view, self._judge_numbers(answers.summarise, group))
         if by in self._query.by:
             return self._judge_groups(by, group)
         view = self._scale_levels(by, group)
         rows, columns = view.levels(by), self._law(view).numbers
         truth = view.matrix[np.ix_(rows, columns)]
         noise = self._law(view).draw_levels(rows, _count_draws(truth.size))
-        released = moments.find_level_means(view.show_part(rows, columns, truth + noise), rows[:, None])
-        found = judge_errors(released.value, moments.find_level_means(view.without_noise(), rows[:, None]).value)
-        return moments.name_level_means(view, view.places[by].levels, _find_shares(view, by), found)
+        released = answers.find_level_means(view.show_part(rows, columns, truth + noise), rows[:, None])
+        found = judge_errors(released.value, answers.find_level_means(view.without_noise(), rows[:, None]).value)
+        return answers.name_level_means(view, view.places[by].levels, _find_shares(view, by), found)
 
     def shares(self, by: str) -> Estimate:
         """The first column of ``means(by)`` for a category of the table: the share of the records in each level."""
@@ -116,21 +116,21 @@ class TableForecast:
 
     def table(self, first: str, second: str, group: Any = None) -> Estimate:
         """As `Release.table`; the noise in a share of the records does not depend on the data."""
-        return moments.cross_table(self.moments, self.design, first, second, group)
+        return answers.cross_table(self.moments, self.design, first, second, group)
 
     @np.errstate(all="ignore")
     def covariance(self, group: Any = None) -> Estimate:
         """As `Release.covariance`."""
         names = self._view(group).numbers
-        return Estimate(*self._judge_numbers(moments.covary_all, group), names, names)
+        return Estimate(*self._judge_numbers(answers.covary_all, group), names, names)
 
     @np.errstate(all="ignore")
     def correlation(self, group: Any = None) -> Estimate:
         """As `Release.correlation`."""
-        view, (value, error) = self._view(group), self._judge_numbers(moments.correlate_all, group)
+        view, (value, error) = self._view(group), self._judge_numbers(answers.correlate_all, group)
         error[np.eye(len(error), dtype=bool) & np.isfinite(error)] = 0.0
         return Estimate(
-            value, error, view.numbers, view.numbers, moments.explain_correlations(view, moments.correlate_all(view))
+            value, error, view.numbers, view.numbers, answers.explain_correlations(view, answers.correlate_all(view))
         )
 
     @np.errstate(all="ignore")
@@ -192,7 +192,7 @@ class TableForecast:
         truth = view.matrix[np.ix_(columns, columns)]
         return view.show_part(columns, columns, truth + self._law(view).draw_numbers(_count_draws(truth.size)))
 
-    def _judge_numbers(self, statistic: Callable[[MomentView], moments.Numbers], group: Any) -> moments.Numbers:
+    def _judge_numbers(self, statistic: Callable[[MomentView], answers.Numbers], group: Any) -> answers.Numbers:
         """Values of a statistic of the numbers without noise, and the errors to expect of a release."""
         view = self._view(group)
         released = self._released if group is None else self._simulate(view)
@@ -200,28 +200,28 @@ class TableForecast:
 
     def _judge_groups(self, by: str, group: Any) -> Estimate:
         """Means of each level of a column by which the release is grouped; all have the same noise."""
-        view, row, levels = moments.view_levels(self.moments, self.design, by, group)
+        view, row, levels = answers.view_levels(self.moments, self.design, by, group)
         view = replace(view, matrix=view.matrix * self._find_size(*(group or {}), by))
         columns = self._law(view).numbers
         truth = view.matrix[:, :1, columns]
         noise = self._law(view).draw_first(_count_draws(truth.size))[:, None]
-        released = moments.find_level_means(view.show_part(row, columns, truth + noise), row)
-        found = judge_errors(released.value, moments.find_level_means(view.without_noise(), row).value)
-        return moments.name_level_means(view, levels, moments.read_entry(view, 0, 0).numbers(view.law), found)
+        released = answers.find_level_means(view.show_part(row, columns, truth + noise), row)
+        found = judge_errors(released.value, answers.find_level_means(view.without_noise(), row).value)
+        return answers.name_level_means(view, levels, answers.read_entry(view, 0, 0).numbers(view.law), found)
 
 
-def _find_shares(view: MomentView, by: str) -> moments.Numbers:
+def _find_shares(view: MomentView, by: str) -> answers.Numbers:
     """Share of the records in each level of a category, and its error to first order."""
-    return moments.divide(view, (0, view.levels(by)), (0, 0)).numbers(view.law)
+    return answers.divide(view, (0, view.levels(by)), (0, 0)).numbers(view.law)
 
 
-def judge_errors(released: Floats, truth: Floats) -> moments.Numbers:
+def judge_errors(released: Floats, truth: Floats) -> answers.Numbers:
     """Value and root mean square error of answers, (count, ...); NaN where noise hides an answer in most releases."""
     shown = np.isfinite(released)
     squares = np.where(shown, (released - truth) ** 2, 0.0).sum(axis=0)
     error = np.sqrt(squares / np.maximum(shown.sum(axis=0), 1))
     hidden = (shown.mean(axis=0) < 1 - _MOST_HIDDEN) | ~np.isfinite(error)
-    return moments.Numbers(np.where(hidden, np.nan, truth), np.where(hidden, np.nan, error))
+    return answers.Numbers(np.where(hidden, np.nan, truth), np.where(hidden, np.nan, error))
 
 
 def _count_draws(numbers: int) -> int:
@@ -265,17 +265,17 @@ def compare_questions(design: Design) -> tuple[SingleQuestion, ...]:
     if numbers and groups:
         number, by = numbers[0], groups[0]
         best = release_alone([number, by], **({} if by.missing else {"by": [by.name], "mean_share": 0.5}))
-        joint = moments.means(even, design, by.name)
-        ratio = joint.std[0, joint.columns.index(number.name)] / moments.means(*best, by.name).std[0, 1]
+        joint = answers.means(even, design, by.name)
+        ratio = joint.std[0, joint.columns.index(number.name)] / answers.means(*best, by.name).std[0, 1]
         found.append(SingleQuestion(f"means of {number.name} by {by.name}", float(ratio)))
     if len(categories) > 1:
         one, other = categories[:2]
         table = ContingencyTable(one.level_names, other.level_names, query.records, **who)
-        cells = moments.cross_table(even, design, one.name, other.name).std[0, 0] * query.records
+        cells = answers.cross_table(even, design, one.name, other.name).std[0, 0] * query.records
         ratio = cells / make_design(table, design.privacy).std[0, 0]
         found.append(SingleQuestion(f"the table {one.name} x {other.name}", float(ratio)))
     if len(numbers) > 1:
-        ratio = moments.correlation(even, design).std[0, 1] / moments.correlation(*release_alone(numbers[:2])).std[0, 1]
+        ratio = answers.correlation(even, design).std[0, 1] / answers.correlation(*release_alone(numbers[:2])).std[0, 1]
         found.append(SingleQuestion(f"the correlation of {numbers[0].name} and {numbers[1].name}", float(ratio)))
     return tuple(found)
 
