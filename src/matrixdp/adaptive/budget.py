@@ -102,9 +102,9 @@ class FitBudget:
     def release(
         self, name: str, query: MatrixQuery, data: Any, *, share: float, structured: bool = False
     ) -> NoisyAnswer:
-        """Release `query` on `data`, for `share` of the total.
+        """Release `query` on `data`, for `share` of the total, with isotropic noise.
 
-        Noise is isotropic by default, and that of `make_design` if `structured`: exact on the diagonal of a moment.
+        If it is `structured`, noise is that of `make_design`: exact on the diagonal of a moment.
         """
         if query.neighbours is not self.neighbours:
             raise ParameterError("a fit's queries must all be for the same neighbours.")

@@ -53,10 +53,7 @@ class Coordinates:
 
     @classmethod
     def of(cls, matrix: Floats, centre: Floats, levels: int = LEVELS) -> Coordinates:
-        """Coordinates with a matrix of shape (k, d) and a centre in [-1, 1]^d.
-
-        The matrix is rounded to some 27 bits a row (for 50 features), the centre to the grid.
-        """
+        """Coordinates with a matrix of shape (k, d), rounded to some 27 bits a row, and a centre in [-1, 1]^d."""
         d = matrix.shape[1]
         bits = _EXACT - 1 - (LEVELS.bit_length() - 1) - math.ceil(math.log2(d + 1))
         exponents = np.frexp(np.abs(matrix).max(axis=1))[1].astype(np.int64) - bits
@@ -155,13 +152,7 @@ class FourierFeatures:
 
 
 def to_digits(whole: NDArray[np.int64]) -> Floats:
-    """Digits of integers of at most 2^62, of shape (layers, ...), the lowest first.
-
-    Examples
-    --------
-    >>> to_digits(np.array([5, -(2**20) - 1])).tolist()
-    [[5.0, -1.0], [0.0, -1.0]]
-    """
+    """Digits of integers of at most 2^62, of shape (layers, ...), the lowest first."""
     layers: list[Floats] = []
     rest = whole
     while not layers or rest.any():
@@ -177,13 +168,7 @@ def _last_digit(whole: NDArray[np.int64]) -> tuple[Floats, NDArray[np.int64]]:
 
 
 def limbs_to_digits(limbs: NDArray[np.int64]) -> Floats:
-    """Digits of ``low + 2^22 middle + 2^44 high``, with low and middle from 0 to 2^22 and high below 2^58.
-
-    Examples
-    --------
-    >>> limbs_to_digits(np.array([[0], [1 << 18], [3]])).tolist()  # 2^40 (1 + 3 x 2^4)
-    [[0.0], [0.0], [49.0]]
-    """
+    """Digits of ``low + 2^22 middle + 2^44 high``, with low and middle from 0 to 2^22 and high below 2^58."""
     low, middle, high = limbs
     first, rest = _last_digit(middle << 22 | low)
     second, rest = _last_digit(rest)
@@ -191,13 +176,7 @@ def limbs_to_digits(limbs: NDArray[np.int64]) -> Floats:
 
 
 def multiply(numbers: Floats, digits: Floats) -> Floats:
-    """Digits of ``numbers @ x`` for x with the given digits; ``sum_j |numbers[i, j]|`` must be at most 2^33.
-
-    Examples
-    --------
-    >>> to_floats(multiply(np.array([[2.0**32, 1.0]]), to_digits(np.array([[2**40], [-1]])))).tolist() == [[2.0**72]]
-    True
-    """
+    """Digits of ``numbers @ x`` for x with the given digits; ``sum_j |numbers[i, j]|`` must be at most 2^33."""
     layers: list[Floats] = []
     rest = np.zeros(())
     for product in np.matmul(numbers, digits):  # at most 2^52 each, and carries of 2^33

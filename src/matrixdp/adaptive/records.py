@@ -1,8 +1,7 @@
 """Private records on a grid, with exact counts, excesses and moments, wherever the records are.
 
-Records in memory or on a GPU are rounded to the grid once; records outside of memory, and those of people with several
-rows, are read and rounded again for each answer. All answers are sums of integers over blocks of records, so they have
-the same bits in any order, partition and place.
+Records in memory or on a GPU are rounded to the grid once, others again for each answer. All answers are sums of
+integers over blocks of records, so they have the same bits in any order, partition and place.
 """
 
 from __future__ import annotations
@@ -69,8 +68,7 @@ def sum_steps(steps: NDArray[np.floating], limit: int) -> Integers:
 class GridBlock:
     """Some records on the grid, of shape (n, d), and their lengths, of shape (n,).
 
-    `counts` says how many rows the person of each has, where there are people. `sums` are those of all records of a
-    block that is kept (`sum_steps`).
+    `counts` says how many rows the person of each has; `sums` are those of a block that is kept (`sum_steps`).
     """
 
     steps: NDArray[np.float32]
@@ -221,8 +219,8 @@ class PrivateRecords:
     def moment(self, ball: Bounds, public: int) -> Floats:
         """``(1/public) sum (1, u)(1, u)'`` over records clipped to a ball about the origin, (d + 1, d + 1).
 
-        A record inside the ball is summed as it is; one outside, or too close to the sphere to tell, is clipped and
-        rounded to the grid of the ball. Both sums are exact, so the result does not depend on the order of records.
+        A record outside of the ball, or too close to the sphere to tell, is clipped and rounded to the grid of the
+        ball.
         """
         inside, clipped = self._sum(partial(_sum_moments, ball=ball, public=public))
         moment = self.grid.moment(inside)

@@ -56,13 +56,7 @@ def keep_spikes(values: Floats, std: float) -> Floats:
 
 
 def project_simplex(values: Floats) -> Floats:
-    """Nearest non-negative numbers of the same sum, or zeros if the sum is negative.
-
-    Examples
-    --------
-    >>> project_simplex(np.array([3.0, 1.0, -1.0])).tolist()
-    [2.5, 0.5, 0.0]
-    """
+    """Nearest non-negative numbers of the same sum, or zeros if the sum is negative."""
     total = float(values.sum())
     if total <= 0:
         return np.zeros_like(values)

@@ -1,8 +1,7 @@
 """Means, tables, covariances and correlations from noisy moments, with error bars; post-processing.
 
 Each statistic is a function of a stack of moments (`MomentView`) and comes with its derivatives by their entries, from
-which the law of the noise gives its error bar. Error bars are the standard deviation of the noise alone, to first
-order; sampling error is not included.
+which the law of the noise gives its error bar, to first order; sampling error is not included.
 """
 
 from __future__ import annotations
@@ -152,12 +151,6 @@ def hide_uncertain(correlation: Floats, std: Floats) -> tuple[Floats, Floats]:
 
     That is where the error bar is at least `LARGEST_BAR`, and where the correlation is impossible, more than two error
     bars outside of the range.
-
-    Examples
-    --------
-    >>> value, std = hide_uncertain(np.array([0.5, 1.02, -1.9, 1.4]), np.array([0.1, 0.05, 2.9, 0.1]))
-    >>> value.tolist()
-    [0.5, 1.0, nan, nan]
     """
     hidden = ~(std < LARGEST_BAR) | ~(np.abs(correlation) <= 1 + 2 * std + 1e-9)
     return np.where(hidden, np.nan, np.clip(correlation, -1.0, 1.0)), np.where(hidden, np.nan, std)
@@ -215,8 +208,8 @@ def view_levels(
 ) -> tuple[MomentView, NDArray[np.intp], tuple[str, ...]]:
     """The moments in which the levels of a column are, the coordinate of each level, and their names.
 
-    Coordinates are of shape (levels, 1) for a category of the table. For a column by which the release is grouped, they
-    are the constant of all matrices, of shape (1,), and the first axis of the moments has the levels.
+    Coordinates are of shape (levels, 1) for a category, and (1,), the constant, for a column of groups, whose levels
+    are the first axis of the moments.
     """
     query = table_query(design)
     if by in query.by:

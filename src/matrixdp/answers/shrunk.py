@@ -28,12 +28,6 @@ def shrink(measured: Floats, weight: Floats, noise: Floats, *, together: bool = 
     """Posterior mean of theta, given ``measured = weight * theta + noise``, for arrays of one shape.
 
     `noise` is its standard deviation. Each theta has a variance of its own a priori, or `together` all have the same.
-
-    Examples
-    --------
-    >>> measured = np.array([0.001, 0.01, 0.5])
-    >>> (shrink(measured, np.ones(3), np.full(3, 0.01)) / measured).round(2).tolist()
-    [0.77, 0.78, 1.0]
     """
     variances = _VARIANCES.reshape(-1, *[1] * measured.ndim)
     total = weight**2 * variances + noise**2

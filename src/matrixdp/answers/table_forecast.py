@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from matrixdp.answers import moments as answers
 from matrixdp.answers.described_table import SHAPES, TableShape, describe_moments
@@ -99,14 +100,15 @@ class TableForecast:
             view = self._view(group)
             return answers.name_summary(view, self._judge_numbers(answers.summarise, group))
         if by in self._query.by:
-            return self._judge_groups(by, group)
-        view = self._scale_levels(by, group)
-        rows, columns = view.levels(by), self._law(view).numbers
-        truth = view.matrix[np.ix_(rows, columns)]
-        noise = self._law(view).draw_levels(rows, _count_draws(truth.size))
-        released = answers.find_level_means(view.show_part(rows, columns, truth + noise), rows[:, None])
-        found = judge_errors(released.value, answers.find_level_means(view.without_noise(), rows[:, None]).value)
-        return answers.name_level_means(view, view.places[by].levels, _find_shares(view, by), found)
+            view, row, levels = answers.view_levels(self.moments, self.design, by, group)
+            view = replace(view, matrix=view.matrix * self._find_size(*(group or {}), by))
+            shares = answers.read_entry(view, 0, 0).numbers(view.law)
+        else:
+            view = self._scale_levels(by, group)
+            row, levels, shares = view.levels(by)[:, None], view.places[by].levels, _find_shares(view, by)
+        released = answers.find_level_means(_simulate(view, row.ravel()), row)
+        found = judge_errors(released.value, answers.find_level_means(view.without_noise(), row).value)
+        return answers.name_level_means(view, levels, shares, found)
 
     def shares(self, by: str) -> Estimate:
         """The first column of ``means(by)`` for a category of the table: the share of the records in each level."""
@@ -177,37 +179,25 @@ class TableForecast:
         """Size of the levels that are judged, relative to those of the described table."""
         return float(np.prod([self.shape.level for name in columns if name not in self.description.shares]))
 
-    @staticmethod
-    def _law(view: MomentView) -> TableLaw:
-        assert isinstance(view.law, TableLaw)
-        return view.law
-
     @cached_property
     def _released(self) -> MomentView:
-        return self._simulate(self._whole)
-
-    def _simulate(self, view: MomentView) -> MomentView:
-        """Simulated releases of the moments of the numbers, one below the other."""
-        columns = self._law(view).numbers
-        truth = view.matrix[np.ix_(columns, columns)]
-        return view.show_part(columns, columns, truth + self._law(view).draw_numbers(_count_draws(truth.size)))
+        return _simulate(self._whole)
 
     def _judge_numbers(self, statistic: Callable[[MomentView], answers.Numbers], group: Any) -> answers.Numbers:
         """Values of a statistic of the numbers without noise, and the errors to expect of a release."""
         view = self._view(group)
-        released = self._released if group is None else self._simulate(view)
+        released = self._released if group is None else _simulate(view)
         return judge_errors(statistic(released).value, statistic(view.without_noise()).value)
 
-    def _judge_groups(self, by: str, group: Any) -> Estimate:
-        """Means of each level of a column by which the release is grouped; all have the same noise."""
-        view, row, levels = answers.view_levels(self.moments, self.design, by, group)
-        view = replace(view, matrix=view.matrix * self._find_size(*(group or {}), by))
-        columns = self._law(view).numbers
-        truth = view.matrix[:, :1, columns]
-        noise = self._law(view).draw_first(_count_draws(truth.size))[:, None]
-        released = answers.find_level_means(view.show_part(row, columns, truth + noise), row)
-        found = judge_errors(released.value, answers.find_level_means(view.without_noise(), row).value)
-        return answers.name_level_means(view, levels, answers.read_entry(view, 0, 0).numbers(view.law), found)
+
+def _simulate(view: MomentView, rows: NDArray[np.intp] | None = None) -> MomentView:
+    """Simulated releases of the products of some rows, by default all numbers, with the numbers, in one stack."""
+    law = view.law
+    assert isinstance(law, TableLaw)
+    rows = law.numbers if rows is None else rows
+    truth = view.matrix[..., rows[:, None], law.numbers]
+    noise = law.draw_rows(rows, _count_draws(truth.size))
+    return view.show_part(rows, law.numbers, truth + (noise[:, None] if truth.ndim > noise.ndim - 1 else noise))
 
 
 def _find_shares(view: MomentView, by: str) -> answers.Numbers:
