@@ -91,7 +91,7 @@ class TableFit:
             first += covariance - centre
             second += (covariance - centre) ** 2
         std = np.sqrt(np.maximum(second / count - (first / count) ** 2, 0.0))
-        return nearest_psd(centre, std) * np.multiply.outer(self.half, self.half)
+        return np.asarray(nearest_psd(centre, std) * np.multiply.outer(self.half, self.half))
 
 
 def joint_of(fit: PrivateMoment | TableFit) -> JointMoment:
