@@ -10,7 +10,8 @@ import matrixdp as mdp
 from matrixdp.mechanisms import dataset_rows, mechanism
 from matrixdp.noise import BlockKey
 from matrixdp.release.charging import describe_design
-from matrixdp.release.matrix import release
+
+release = mdp.Design.release
 
 PRIVACY = mdp.Privacy(1, 1e-6)
 BOX = mdp.Bounds([0, -3], [1, 4])

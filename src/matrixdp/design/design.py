@@ -303,14 +303,49 @@ class Design(OfQuery):
         stream: Stream | None = None,
         simulation: bool = False,
     ) -> Release:
-        """Release the query's answer on private data; `matrixdp.release.matrix.release` says what the options mean."""
-        from matrixdp.release.matrix import release  # the only import of a higher layer
+        """Release the query's answer on private data.
+
+        Parameters
+        ----------
+        data : array, pandas, polars or Arrow table of shape (records, features), or what the query takes
+            Arrays on a GPU (CuPy, PyTorch, JAX) are summed there; a noisy data set stays there (`Release.to_host`).
+        clip : bool
+            Move records into their bounds; otherwise one outside is an error.
+        missing : 'error' or 'midpoint'
+            Whether NaN and infinity raise an error or are replaced with the midpoint of their bounds.
+        ledger : Ledger or path, optional
+            Where the release is charged, before its first random bit is drawn.
+        dataset : str, optional
+            Name of the data set in the ledger.
+        request : str, optional
+            Request id. A later call with the same id and the same options returns the stored release, without a charge
+            and without reading the data: after a correction of the data, use a new id. With another design, `clip`,
+            `missing` or way to read the data, it is refused with a `LedgerError` that names what differs. If another
+            process releases the same request, its release is waited for (`Ledger.wait`).
+        allowance : str, optional
+            The allowance of the data set that pays for the release. Without one, what is not allotted pays for it.
+        stream : Stream, optional
+            For simulations only. A release that protects anything draws from a new stream, keyed from the operating
+            system.
+        simulation : bool
+            Must be True if a stream is given. The release is permanently marked as a simulation.
+
+        Privacy
+        -------
+        `distance`-GDP for `neighbours`, under the assumption that AES-256 in counter mode cannot be told from random
+        bits. Errors in the data are raised before anything is charged or drawn. Without a ledger, the cumulative
+        privacy loss is not tracked.
+        """
+        from matrixdp.release.charging import open_account  # the only imports of a higher layer
+        from matrixdp.release.matrix import release_design
 
         records = getattr(self.query, "records", None)
         if records is not None and not simulation:
             warn_large_delta(self.privacy, records)
-        account: dict[str, Any] = {"ledger": ledger, "dataset": dataset, "request": request, "allowance": allowance}
-        return release(self, data, clip=clip, missing=missing, stream=stream, simulation=simulation, **account)
+        account = open_account(ledger, dataset, request, allowance, stream=stream, simulation=simulation)
+        options: dict[str, Any] = {"clip": clip, "missing": missing, "stream": stream, "simulation": simulation}
+        released: Release = release_design(self, data, account, **options).release
+        return released
 
     explain = explain
     plot = plot_design

@@ -87,7 +87,7 @@ class AdaptiveRelease(SavedRelease, Answering):
         return f"{self.method} release, {self._guarantee()}\n{self.reason}\n{self.means()}\n{self.correlation()}"
 
     def _show(self) -> tuple[str, list[tuple[str, str]], list[str]]:
-        return "Private mean and covariance", *self._show_answers(correlation=True)
+        return "Private mean and covariance", self._show_method(), self._show_answers(correlation=True)
 
     def to_frame(self, *, long: bool = False, level: float = 0.95) -> Any:
         """The covariance as a pandas data frame; `Estimate.to_frame` explains the options."""

@@ -183,7 +183,7 @@ def open_account(
     stream: Stream | None = None,
     simulation: bool = False,
 ) -> Account | None:
-    """The account that a release names, or None if it names none; `matrixdp.release.matrix.release` explains them.
+    """The account that a release names, or None if it names none; `matrixdp.Design.release` explains them.
 
     Raises a `ParameterError` for a ledger without a data set's name, a name without a ledger, or a simulation that is
     charged; a `StreamError` for a stream from outside that is not for a simulation.

@@ -163,7 +163,7 @@ def release_dataset(
     out : path
         A new or empty folder; with a cluster, all workers must see it under this path.
     clip, missing, ledger, dataset, allowance, stream, simulation
-        As for `matrixdp.release.matrix.release`.
+        As for `matrixdp.Design.release`.
     request : str, optional
         A request id that was used before, with the same options, returns the data set in `out`, without a charge, if it
         is the one that was released under this id; also if the first process was killed after the folder was complete.

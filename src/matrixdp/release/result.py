@@ -23,8 +23,9 @@ from matrixdp.domain.bounds import check_missing
 from matrixdp.domain.person import least_sample
 from matrixdp.errors import ParameterError
 from matrixdp.ledger.request import changed_request_error, find_differences
-from matrixdp.privacy import Neighbours, Privacy, Unit
+from matrixdp.privacy import Privacy
 from matrixdp.queries import MatrixQuery, Moments, TableMoments
+from matrixdp.queries.base import OfQuery
 from matrixdp.release.charging import Account
 from matrixdp.release.released import Answering, MatrixRelease, Released, to_host
 from matrixdp.serialise import from_json_content, to_json_content
@@ -32,7 +33,7 @@ from matrixdp.types import Floats
 from matrixdp.version import __version__
 
 
-class Guaranteed(Released):
+class Guaranteed(OfQuery, Released):
     """Base class of the results of a design, which have its guarantee."""
 
     design: Design
@@ -53,26 +54,13 @@ class Guaranteed(Released):
         """What was spent, as Gaussian differential privacy."""
         return self.design.distance
 
-    @property
-    def neighbours(self) -> Neighbours:
-        """The neighbours that the guarantee is for."""
-        return self.design.neighbours
-
-    @property
-    def unit(self) -> Unit:
-        """What the guarantee protects: one record, one person, one edge or one node."""
-        return self.design.unit
-
     def _content(self) -> dict[str, Any]:
         replaced = {} if self.missing == "error" else {"missing": self.missing}
         return {**super()._content(), "design": to_json_content(self.design), **replaced}
 
-    def _guarantee(self, *more: str) -> str:
-        return super()._guarantee(f"protects {self.query.protects}", *more)
-
 
 @dataclass(frozen=True, eq=False)
-class Release(MatrixRelease, Guaranteed, Answering):
+class Release(Guaranteed, MatrixRelease, Answering):
     """A noisy matrix and all that is needed to read it. Nothing in it is private.
 
     Attributes
@@ -142,10 +130,10 @@ class Release(MatrixRelease, Guaranteed, Answering):
         return f"{kind}, {self._guarantee(spent)}\n{body}"
 
     def _show(self) -> tuple[str, list[tuple[str, str]], list[str]]:
+        title, _, content = super()._show()
         if isinstance(self.query, Moments | TableMoments):
-            return self._title, *self._show_answers(correlation=isinstance(self.query, Moments))
-        title, facts, content = super()._show()
-        return title, [*self._show_method(), *facts], content
+            content = self._show_answers(correlation=isinstance(self.query, Moments))
+        return title, self._show_method(), content
 
     def to_host(self) -> Release:
         """The release with its matrix in the memory of the host; a data set released from a GPU is on the device."""
