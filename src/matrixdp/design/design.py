@@ -196,10 +196,14 @@ class Design(OfQuery):
         return std
 
     @property
+    def distinct_std(self) -> Floats:
+        """`std`, or its first row where all rows are alike."""
+        return self.std[:1] if self.std.strides[0] == 0 else self.std
+
+    @property
     def rmse(self) -> float:
         """Root mean square of the standard deviations."""
-        std = self.std[:1] if self.std.strides[0] == 0 else self.std  # rows that are alike are taken once
-        return root_mean_square(std)
+        return root_mean_square(self.distinct_std)
 
     @property
     def directional(self) -> bool:
@@ -209,8 +213,8 @@ class Design(OfQuery):
     @property
     def relative_error(self) -> float:
         """Root mean square of the standard deviations over the largest absolute value that each entry can have."""
-        rows = 1 if self.std.strides[0] == 0 else None
-        return root_mean_square(self.std[:rows] / self.query.magnitude[:rows])
+        std = self.distinct_std
+        return root_mean_square(std / self.query.magnitude[: len(std)])
 
     @cached_property
     def limit(self) -> float | None:
@@ -229,8 +233,8 @@ class Design(OfQuery):
         """Upper bound on the total squared error, in the units of `limit`, over the least of any Gaussian noise."""
         if self.limit is None:
             return None
-        rows = 1 if self.std.strides[0] == 0 else self.query.shape[0]  # rows that are alike are taken once
-        mean = root_mean_square(self.std[:rows] / self.query.error_units[:rows]) ** 2
+        std = self.distinct_std
+        mean = root_mean_square(std / self.query.error_units[: len(std)]) ** 2
         return mean * math.prod(self.query.shape) / self.limit
 
     @cached_property
@@ -261,17 +265,11 @@ class Design(OfQuery):
 
     def alternatives(self) -> dict[str, float]:
         """Root mean square error under each calibration, with the same directions and allocation."""
-        if self.flat:
-            return {self.calibration: self.rmse}
-        return {name: rmse for name in CALIBRATIONS if (rmse := self._rmse_under(name)) is not None}
-
-    def _rmse_under(self, calibration: str) -> float | None:
-        """Root mean square error; None if delta alone covers the share, which leaves no epsilon for Theorem 2."""
-        if calibration == self.calibration:
-            return self.rmse
-        if calibration != "exact" and gdp_epsilon(mu=self.mu, delta=self.privacy.delta) == 0.0:
-            return None
-        return self.remade(calibration=calibration, structured=True).rmse
+        others = [name for name in CALIBRATIONS if name != self.calibration and not self.flat]
+        if gdp_epsilon(mu=self.mu, delta=self.privacy.delta) == 0.0:  # delta alone covers the share
+            others = [name for name in others if name == "exact"]  # which leaves no epsilon for Theorem 2
+        found = {name: self.remade(calibration=name, structured=True).rmse for name in others}
+        return {self.calibration: self.rmse, **found}
 
     @property
     def directions(self) -> Floats | None:

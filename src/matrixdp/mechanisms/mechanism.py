@@ -61,11 +61,7 @@ def current_answer() -> Answer | None:
 
 @dataclass(frozen=True, eq=False)
 class NoisyAnswer:
-    """A noisy matrix of the query's shape, and the design of its noise. Nothing in it is private.
-
-    The matrix is on a GPU if it is a data set that was there. A `simulation`, whose noise can be repeated by whoever
-    knows the seed, or is the answer of an audit, protects nothing.
-    """
+    """A noisy matrix of the query's shape, and the design of its noise. A `simulation` protects nothing."""
 
     matrix: Floats
     design: Design
@@ -100,13 +96,12 @@ def draw_noisy_answer(
     Without a `stream`, a new one is keyed from the operating system.
     """
     answer = current_answer()
+    if answer is not None and not is_on_device(prepared):
+        return NoisyAnswer(design.query.finish(answer(design, prepared)), design, simulation=True)
+    stream = Stream() if stream is None else stream
     if is_on_device(prepared):
-        matrix = noisy_device_rows(design, prepared, Stream() if stream is None else stream)
-    elif answer is None:
-        matrix = design.query.finish(add_noise(design, prepared, Stream() if stream is None else stream))
-    else:
-        matrix, simulation = design.query.finish(answer(design, prepared)), True
-    return NoisyAnswer(matrix, design, simulation)
+        return NoisyAnswer(noisy_device_rows(design, prepared, stream), design, simulation)
+    return NoisyAnswer(design.query.finish(add_noise(design, prepared, stream)), design, simulation)
 
 
 def check_stream(stream: Stream | None, *, simulation: bool) -> None:
@@ -201,17 +196,15 @@ def unwhiten(design: Design, integers: NDArray[np.int64]) -> Floats:
     noisy: Floats = (integers.astype(np.float64) + 0.5) * 2.0**-design.grid.bits
     if design.structure is not None:
         return design.structure.combine(design.noise, noisy)
-    left, right = design.noise.factors()
-    symmetric = design.query.symmetric
+    query, (left, right) = design.query, design.noise.factors()
+    if query.symmetric and not design.flat:
+        noisy = vector_to_triangle(noisy, query.shape[0])
+    matrix = apply_factors(left, noisy, right)
     if design.flat:
-        matrix = apply_factors(left, noisy, right).reshape(design.query.shape)
-    elif symmetric:
-        matrix = apply_factors(left, vector_to_triangle(noisy, design.query.shape[0]), right)
-    else:
-        matrix = apply_factors(left, noisy, right)
-    if design.query.total is not None:
-        adjust_total(matrix, design.noise, design.query.total)
-    return (matrix + matrix.T) / 2 if symmetric else matrix
+        matrix = matrix.reshape(query.shape)
+    if query.total is not None:
+        adjust_total(matrix, design.noise, query.total)
+    return (matrix + matrix.T) / 2 if query.symmetric else matrix
 
 
 Rounding = Callable[[NDArray[np.generic], Floats], None]  # from records to grid steps in an array

@@ -238,7 +238,19 @@ def write_dataset(
         facts: dict[str, Any] = {"simulation": simulation, "missing": missing, "request": request}
         charge = receipt.hash if receipt is not None and request is not None else None
         released = DatasetRelease(folder.place, design, files, **facts, charge=charge)
-        _finish(folder, released)
+        with writing(folder.place):
+            (folder.path / MANIFEST).write_text(released.to_json(), encoding="utf-8")
+            folder.finish()
+        return released
+
+    def read(stored: str, account: Account) -> DatasetRelease:
+        if _read_manifest(out) != stored:
+            raise ParameterError(
+                f"the data set of the request {show(account.request)} was released before, and is not in {Path(out)}. "
+                "Give the folder that it was written to, or use a new request id, which is charged again."
+            )
+        released = DatasetRelease.open(out)
+        require_same_release(released, design, missing, account)
         return released
 
     with ExitStack() as claimed:
@@ -246,7 +258,7 @@ def write_dataset(
             account,
             find_price,
             find=lambda account, price: _find_stored(out, account, price),
-            read=lambda text, account: _open_stored(out, text, design, missing, account),
+            read=read,
             prepare=prepare,
             make=make,
             ready=ready,
@@ -262,27 +274,24 @@ def _find_stored(out: str | os.PathLike[str], account: Account, price: Price) ->
     try:
         return account.stored(price, wait=False)
     except RequestPendingError as error:
-        if _complete_request(out, account, price, error.receipt):
-            with suppress(ParameterError), OutputFolder(out, force=True):
-                pass  # removes what the process left beside the folder; one that is alive keeps it
+        _complete_request(out, account, price, error.receipt)
     return account.stored(price)
 
 
-def _complete_request(out: str | os.PathLike[str], account: Account, price: Price, receipt: Receipt) -> bool:
-    """Complete a pending request whose data set is in `out`: a folder that names its charge, with all its files.
+def _complete_request(out: str | os.PathLike[str], account: Account, price: Price, receipt: Receipt) -> None:
+    """Complete a pending request if its data set is in `out`: a folder that names its charge, with all its files.
 
     The folder appears in one step, with all files, after their noise was drawn for the charge whose hash it contains,
     so it is the release that was paid for. Where its process is still alive, both store the same text.
     """
-    try:
+    with suppress(ParameterError):
         found, text = DatasetRelease.open(out), _read_manifest(out)
         described = describe_design(found.design).items() <= price.description.items()
-    except ParameterError:
-        return False
-    if text is None or not described or (found.request, found.charge) != (account.request, receipt.hash):
-        return False
-    account.ledger.complete(receipt, text)
-    return True
+        if text is None or not described or (found.request, found.charge) != (account.request, receipt.hash):
+            return
+        account.ledger.complete(receipt, text)
+        with OutputFolder(out, force=True):
+            pass  # removes what the process left beside the folder; one that is alive keeps it
 
 
 def _read_manifest(out: str | os.PathLike[str]) -> str | None:
@@ -290,23 +299,3 @@ def _read_manifest(out: str | os.PathLike[str]) -> str | None:
         return Path(out, MANIFEST).read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
-
-
-def _open_stored(
-    out: str | os.PathLike[str], stored: str, design: Design, missing: str, account: Account
-) -> DatasetRelease:
-    """The data set in `out`, if it is the one that the ledger has stored under the request id."""
-    if _read_manifest(out) == stored:
-        released = DatasetRelease.open(out)
-        require_same_release(released, design, missing, account)
-        return released
-    raise ParameterError(
-        f"the data set of the request {show(account.request)} was released before, and is not in {Path(out)}. Give the "
-        "folder that it was written to, or use a new request id, which is charged again."
-    )
-
-
-def _finish(folder: OutputFolder, released: DatasetRelease) -> None:
-    with writing(folder.place):
-        (folder.path / MANIFEST).write_text(released.to_json(), encoding="utf-8")
-        folder.finish()

@@ -119,8 +119,7 @@ class Release(Guaranteed, MatrixRelease, Answering):
         return f"<Release of {self.query.summary}, {self._guarantee()}; print shows the {shown}>"
 
     @property
-    def _has_means(self) -> bool:
-        """Whether it is of a table with numbers, whose matrix is about the middle of their bounds and hard to read."""
+    def _has_means(self) -> bool:  # a matrix about the middle of the bounds is hard to read
         return isinstance(self.query, TableMoments) and bool(self.query.used.numbers)
 
     def __str__(self) -> str:
@@ -181,12 +180,11 @@ class Release(Guaranteed, MatrixRelease, Answering):
             Move the mean of each level towards the mean of all records, by as much as noise suggests: biased, with less
             expected error where noise dominates, and for every level. Error bars include the bias.
         """
+        if not shrunk:
+            return means(self.matrix, self.design, by, group)
         if by is None:
-            if shrunk:
-                raise ParameterError("shrunk means need by: the means of all records are not shrunk.")
-            return means(self.matrix, self.design, group=group)
-        answer = shrunk_means if shrunk else means
-        return answer(self.matrix, self.design, by, group)
+            raise ParameterError("shrunk means need by: the means of all records are not shrunk.")
+        return shrunk_means(self.matrix, self.design, by, group)
 
     def table(self, first: str, second: str, group: Any = None, *, shrunk: bool = False) -> Estimate:
         """Shares of the records for each pair of levels of two categories, with totals and error bars.
@@ -273,9 +271,9 @@ def require_same_release(released: Guaranteed, design: Design, missing: str, acc
 
 
 def read_design(content: Any, shape: tuple[int, ...] | None = None) -> dict[str, Any]:
-    """The fields of a release of a design that `Guaranteed.to_json` wrote, after a check of the design.
+    """The fields of a release of a design, after a check of the design, which takes memory of the answer's size.
 
-    `shape` is that of the released matrix; it is compared first, since a check takes memory of the answer's size.
+    The `shape` of the released matrix is compared first.
     """
     design = from_json_content(content["design"])
     if not isinstance(design, Design) or shape not in (None, design.query.shape):
@@ -283,9 +281,4 @@ def read_design(content: Any, shape: tuple[int, ...] | None = None) -> dict[str,
     design.check_once()
     missing = content.get("missing", "error")
     check_missing(missing)
-    return {
-        "design": design,
-        "version": content["version"],
-        "simulation": content["simulation"],
-        "missing": missing,
-    }
+    return {"design": design, "missing": missing, **{name: content[name] for name in ("version", "simulation")}}
