@@ -75,10 +75,8 @@ def check_magnitudes(
         worst, rule = high if high > -low else low, f"finite, with absolute values of at most {largest:g}"
         holds = abs(worst) <= largest
     else:
-        worst, rule = (
-            low if not low >= 1 / largest else high,
-            f"finite, positive and from {1 / largest:g} to {largest:g}",
-        )
+        worst = low if not low >= 1 / largest else high
+        rule = f"finite, positive and from {1 / largest:g} to {largest:g}"
         holds = 1 / largest <= low and high <= largest
     if not holds:
         raise ParameterError(f"{name} must be {rule}, got {worst:g} instead; {remedy}.")

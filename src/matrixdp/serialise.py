@@ -144,17 +144,13 @@ def _fields(value: Any) -> Mapping[str, Any]:
     """The part of an instance that is stored: the fields of its constructor, or what `to_fields` returns."""
     if hasattr(value, "to_fields"):
         return dict(value.to_fields())
-    return {
-        field.name: field.metadata.get("to_json", _same)(getattr(value, field.name))
-        for field in dataclasses.fields(value)
-        if field.init
-        and not (field.metadata.get("omit_none") and getattr(value, field.name) is None)
-        and not ("absent" in field.metadata and getattr(value, field.name) == field.metadata["absent"])
-    }
-
-
-def _same(value: Any) -> Any:
-    return value
+    found = {}
+    for field in dataclasses.fields(value):
+        item, marks = getattr(value, field.name), field.metadata
+        omitted = (marks.get("omit_none") and item is None) or ("absent" in marks and item == marks["absent"])
+        if field.init and not omitted:
+            found[field.name] = marks["to_json"](item) if "to_json" in marks else item
+    return found
 
 
 def _absent_fields(read: Any) -> dict[str, Any]:

@@ -109,26 +109,20 @@ class DatasetRelease(Guaranteed):
         except OSError:
             raise ParameterError(f"path must be a complete data set, but {place} has no {MANIFEST}.") from None
         with reading(f"{place / MANIFEST} must be a file that matrixdp wrote, but it was altered."):
-            found = cls._from_content(place, json.loads(text.decode("utf-8")))
-            lost = [name for name in found.files if not (place / name).is_file()]
+            content = json.loads(text.decode("utf-8"))
+            files, request, charge = tuple(content["files"]), content.get("request"), content.get("charge")
+            if content["format"] != cls.FORMAT or any(Path(name).name != name for name in files):
+                raise KeyError("format")
+            if not isinstance(request, str | None) or not isinstance(charge, str | None):
+                raise KeyError("request")
+            found = cls(path=place, files=files, request=request, charge=charge, **read_design(content))
+            found.check_facts(content)
+            check_rowwise(found.design)
+            if not np.allclose(content["std"], found.std, rtol=1e-9, atol=0):
+                raise ParameterError("std of the text does not match its design; it was altered.")
+            lost = [name for name in files if not (place / name).is_file()]
         if lost:
             raise ParameterError(f"path must be a complete data set, but {place / lost[0]} does not exist.")
-        return found
-
-    @classmethod
-    def _from_content(cls, place: Path, content: Any) -> DatasetRelease:
-        files, request, charge = tuple(content["files"]), content.get("request"), content.get("charge")
-        if content["format"] != cls.FORMAT or any(
-            not isinstance(name, str) or Path(name).name != name for name in files
-        ):
-            raise KeyError("format")
-        if not isinstance(request, str | None) or not isinstance(charge, str | None):
-            raise KeyError("request")
-        found = cls(path=place, files=files, request=request, charge=charge, **read_design(content))
-        found.check_facts(content)
-        check_rowwise(found.design)
-        if not np.allclose(content["std"], found.std, rtol=1e-9, atol=0):
-            raise ParameterError("std of the text does not match its design; it was altered.")
         return found
 
 
