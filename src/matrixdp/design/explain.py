@@ -11,8 +11,7 @@ import numpy as np
 from matrixdp.design.public_total import adjusted_covariance
 from matrixdp.display import Numbers, render_card, render_facts, render_numbers
 from matrixdp.errors import ParameterError, show
-from matrixdp.noise.edges import EdgeNoise
-from matrixdp.noise.structure import Squares
+from matrixdp.noise.structure import EdgeNoise, Squares
 from matrixdp.plots import MOST_SIDE, plot_matrix, plot_outlines
 from matrixdp.queries import MatrixQuery, Moments
 from matrixdp.types import Floats
