@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import matrixdp as mdp
-from matrixdp.design.noise_ellipse import pair_covariance
+from matrixdp.design.explain import pair_covariance
 from matrixdp.design.public_total import adjust_total, adjusted_covariance, adjusted_std
 from matrixdp.report import make_content
 from matrixdp.report.words import explain_error_bars

@@ -137,7 +137,7 @@ def private_moment(
         is the number of people. With ``Person(column, rows=k)`` each row counts, at most k a person; `records` is then
         required, a public constant near the number of rows that count.
     stream, simulation
-        As for `matrixdp.release.matrix.release`.
+        As for `matrixdp.Design.release`.
 
     Privacy
     -------

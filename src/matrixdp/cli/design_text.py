@@ -13,7 +13,7 @@ from matrixdp.answers.described_table import SHAPES
 from matrixdp.answers.table_forecast import compare_questions
 from matrixdp.cli.output import echo_json, echo_section, wrap_text
 from matrixdp.design import Design
-from matrixdp.design.noise_ellipse import feature_names
+from matrixdp.design.explain import feature_names
 from matrixdp.display import Numbers, format_number, format_numbers, format_table, has_equal_rows, make_visible
 from matrixdp.errors import ParameterError
 from matrixdp.ledger import Remaining

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from matrixdp.design import Design, binary, isotropic, make_design
-from matrixdp.design.noise_ellipse import outline_ellipse
+from matrixdp.design.explain import outline_ellipse
 from matrixdp.design.theorem2 import VARIANTS, precision_budget
 from matrixdp.domain.bounds import Bounds
 from matrixdp.noise import Stream

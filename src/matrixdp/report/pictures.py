@@ -8,7 +8,7 @@ import numpy as np
 
 from matrixdp.answers.estimate import Estimate
 from matrixdp.design import Design
-from matrixdp.design.noise_ellipse import describe_numbers, feature_names, outline_ellipse, pair_covariance
+from matrixdp.design.explain import describe_numbers, feature_names, outline_ellipse, pair_covariance
 from matrixdp.display import Numbers, format_number, has_equal_rows
 from matrixdp.errors import ParameterError
 from matrixdp.report.content import ReportContent

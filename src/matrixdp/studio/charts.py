@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matrixdp.answers.estimate import relate_to_diagonal
-from matrixdp.design.noise_ellipse import describe_numbers
+from matrixdp.design.explain import describe_numbers
 from matrixdp.display import Numbers, format_number, join_estimate, make_visible, shorten
 from matrixdp.domain.bounds import Bounds
 from matrixdp.queries import Moments, TableMoments

@@ -14,7 +14,8 @@ from matrixdp.records import Blocks, with_ids
 from matrixdp.records import people as people_module
 from matrixdp.records.people import count_people
 from matrixdp.records.readings import SameRecords, hash_rows
-from matrixdp.release.matrix import release
+
+release = mdp.Design.release
 
 PRIVACY = mdp.Privacy(1, 1e-6)
 PEOPLE = 40

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import matrixdp as mdp
-from matrixdp.design.noise_ellipse import pair_covariance
+from matrixdp.design.explain import pair_covariance
 from matrixdp.errors import ParameterError
 from matrixdp.release.output_folder import OutputFolder
 from matrixdp.release.registered import MechanismRelease
