@@ -17,8 +17,8 @@ from matrixdp.domain.person import Person
 from matrixdp.queries.cuda_sums import sums_on_device
 from matrixdp.queries.level_sums import Codes, LevelSums, code_type, join_codes
 from matrixdp.queries.sums import GramSum, PeopleSum, levels, sorted_runs
-from matrixdp.records.readings import split_rows
-from matrixdp.records.table_columns import TableBlock
+from matrixdp.records import split_rows
+from matrixdp.records.tables import TableBlock
 from matrixdp.types import Floats
 
 _LEAST, _MOST = 1 << 19, 1 << 20  # entries of z built at a time: more than the least only so that
