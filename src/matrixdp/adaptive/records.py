@@ -21,9 +21,8 @@ from matrixdp.domain.person import Person
 from matrixdp.errors import ParameterError
 from matrixdp.queries.cuda_sums import DeviceGrid, device_gram, device_records, padded, rows_at_a_time
 from matrixdp.queries.sums import UNIT, GramSum, MomentTask, PeopleSum, levels
-from matrixdp.records import Records, as_records, is_out_of_core, require_rereadable, to_array
-from matrixdp.records.people import People, count_people
-from matrixdp.records.readings import SameRecords, split_rows
+from matrixdp.records import Records, as_records, is_out_of_core, require_rereadable, split_rows, to_array
+from matrixdp.records.people import People, SameRecords, count_people
 from matrixdp.types import Floats
 
 Integers = NDArray[np.int64]

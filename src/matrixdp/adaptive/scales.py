@@ -25,8 +25,7 @@ from matrixdp.noise import Stream
 from matrixdp.privacy import Neighbours, Privacy
 from matrixdp.queries import MatrixQuery, Query
 from matrixdp.queries.sums import rows_by_count
-from matrixdp.records import Records, as_records, to_array
-from matrixdp.records.readings import split_rows
+from matrixdp.records import Records, as_records, split_rows, to_array
 from matrixdp.sensitivity import FrobeniusBall
 from matrixdp.types import Floats
 

@@ -1,15 +1,11 @@
-"""The file of a schema: all of its fields, and how they are read from TOML.
-
-`SECTIONS` and `COLUMN_FIELDS` list the fields. Files, the studio's editor and messages are made from these lists, so
-that a new field is one entry there, and the code that uses its value.
-"""
+"""The file of a schema: how the fields that `fields` lists are read from TOML."""
 
 from __future__ import annotations
 
 import os
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,110 +13,17 @@ from typing import Any
 from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.columns import Category, Column, Columns, Number, YesNo
 from matrixdp.domain.description import TableDescription
-from matrixdp.domain.fields import (
-    COLUMN,
-    COUNT,
-    DATE,
-    FLAG,
-    LEVELS,
-    NUMBER,
-    SHARES,
-    SIZE,
-    TEXT,
-    TIME,
-    WORDS,
-    Field,
-    Kind,
-    choice,
-)
-from matrixdp.domain.file_rules import DEFAULT_RULES, THOUSANDS, UNITS, DateRule, FileRules
+from matrixdp.domain.fields import COLUMN_FIELDS, GRAPH, SECTIONS, TYPES, Field
+from matrixdp.domain.file_rules import DEFAULT_RULES, DateRule, FileRules
 from matrixdp.domain.person import Person
 from matrixdp.domain.schema import GUESSES, Graph, Place, Schema, list_conflicts, name_place
 from matrixdp.errors import ParameterError, import_extra, show
 
-# The types of columns, and what the editor says about each.
-TYPES = {
-    "number": "Values outside of the bounds are moved to them.",
-    "category": "Every value must be among the levels, unless others are allowed.",
-    "yes/no": "True, yes, 1 and false, no, 0.",
-    "date": "As in 1900-01-01. Dates are read as numbers since the lower bound, or since the origin.",
-    "time": "As in 07:30. Times of day are read as numbers since midnight.",
-}
 _UNITS = {"date": "days", "time": "hours"}
-_MARKS = dict(zip(THOUSANDS, ("Nothing", "Point", "Comma", "Space", "Apostrophe", "Underscore"), strict=False))
-_MARKS |= {"\u00a0": "No-break space", "\u202f": "Narrow no-break space"}
-_UNIT = choice(("", "As usual: days, and hours for times"), *((unit, unit) for unit in UNITS))
-_THOUSANDS = choice(*((mark, f"{word}: 1{mark}000") for mark, word in _MARKS.items()))
-_BOUND = {"number": NUMBER, "date": DATE, "time": TIME}
-_LEVELS_HINT = "All integers, or all texts. Write a text of digits, or one with spaces at its ends, in quotation marks."
-_SHARES_HINT = "One to a line, as in 0.6 north. Levels that are left out share the rest equally."
-_WORDS_HINT = (
-    "Empty: the usual ones, which are NA, NaN, null and their like in columns of numbers. Those listed here, as in NA, "
-    'hold in all columns; "" alone for none. A value that is empty is always missing.'
-)
-_RADIUS_HINT = (
-    "Optional, for numbers that are never missing: records are moved into a ball of this radius around the middle of "
-    "their bounds."
-)
-_GUESSES, _WRITING = "Guesses for the forecast", "Unit and format"
-
-COLUMN_FIELDS = (
-    Field("missing", dict.fromkeys(TYPES, FLAG), "Values may be missing"),
-    Field("lower", _BOUND, "Lower bound", required="lower bound"),
-    Field("upper", _BOUND, "Upper bound", required="upper bound"),
-    Field("levels", {"category": LEVELS}, "Levels, one to a line", _LEVELS_HINT, required="levels"),
-    Field("other", {"category": FLAG}, "Other values count as one more level"),
-    Field("expected_mean", {"number": NUMBER}, "Mean", "From public knowledge.", group=_GUESSES),
-    Field("expected_std", {"number": NUMBER}, "Standard deviation", "No release depends on it.", group=_GUESSES),
-    Field("expected_missing", {"number": NUMBER}, "Share of missing values", "From 0 to 1.", group=_GUESSES),
-    Field("expected_shares", {"category": SHARES, "yes/no": SHARES}, "Shares of records", _SHARES_HINT, group=_GUESSES),
-    Field("unit", {"date": _UNIT, "time": _UNIT}, "Unit", group=_WRITING),
-    Field("format", {"date": TEXT, "time": TEXT}, "Format of texts", "As in %d.%m.%Y; else ISO.", group=_WRITING),
-    Field("origin", {"date": DATE}, "Origin", "Empty: the lower bound.", group=_WRITING),
-)
-SECTIONS = {
-    "": (
-        Field("records", COUNT, "Number of records", "If it is public. Forecasts need it."),
-        Field("expected_correlation", NUMBER, "Guess of a typical correlation", "From 0 to 1, for forecasts alone."),
-        Field("radius", SIZE, "Radius", _RADIUS_HINT, group="Limit on the length of a record"),
-    ),
-    "person": (
-        Field(
-            "column",
-            COLUMN,
-            "Column with the ids of people",
-            "If people have several rows: each person is then protected with all of them.",
-            required="column with the ids of people",
-        ),
-        Field("rows", COUNT, "Rows of a person that count", "Empty: each person counts once."),
-    ),
-    "files": (
-        Field("decimal", choice((".", "Point: 1.5"), (",", "Comma: 1,5")), "Decimal mark", "In text files."),
-        Field("thousands", _THOUSANDS, "Between groups of three digits", "In text files."),
-        Field("missing_words", WORDS, "Words for missing values, one to a line", _WORDS_HINT),
-        Field("sheet", TEXT, "Sheet of the workbook", "Empty: the first."),
-    ),
-}
-_GRAPH = (
-    Field("nodes", Kind(check=lambda value, _: value)),
-    Field("weight", NUMBER),
-    Field("unit", TEXT),
-    Field("max_degree", NUMBER),
-)
 
 
 def as_schema(table: Any) -> Schema:
-    """The schema that describes a table in one of several forms.
-
-    Parameters
-    ----------
-    table : Schema, Columns, Bounds with names, mapping of short forms as for `Columns.from_dict`, or path of a file
-
-    Examples
-    --------
-    >>> as_schema({"age": (0, 120), "ward": ["north", "south"]}).columns.names
-    ('age', 'ward')
-    """
+    """The schema that a `Schema`, `Columns`, `Bounds` with names, a mapping for `from_dict` or a path describes."""
     if isinstance(table, Schema):
         return table
     if isinstance(table, str | os.PathLike):
@@ -178,15 +81,15 @@ def read_content(content: Mapping[str, Any]) -> tuple[Schema, dict[Place, str]]:
 
     Where there are mistakes, the schema is empty.
     """
-    reader = _Reader()
+    reader = _Reader({})
     return reader.read(content), reader.mistakes
 
 
+@dataclass(frozen=True)
 class _Reader:
     """Reads the content of a schema, and keeps the first mistake at each place."""
 
-    def __init__(self) -> None:
-        self.mistakes: dict[Place, str] = {}
+    mistakes: dict[Place, str]
 
     def note(self, place: Place, message: str) -> None:
         self.mistakes.setdefault(place, message)
@@ -205,7 +108,7 @@ class _Reader:
             "guesses": _collect_guesses({one.name: values for one, values, _ in columns}, top),
             "rules": self._section("files", content.get("files", {}), SECTIONS["files"], rules) or DEFAULT_RULES,
         }
-        graph = self._section("graph", content.get("graph"), _GRAPH, Graph)
+        graph = self._section("graph", content.get("graph"), GRAPH, Graph)
         complete = len(columns) == len(entries)  # otherwise a number that needs the radius may be left out
         for place, message in list_conflicts(**found):
             if complete or place != ("radius",):
@@ -333,12 +236,7 @@ def _names(fields: Iterable[Field]) -> set[str]:
     return {one.name for one in fields}
 
 
-def _drop_empty(content: Mapping[str, Any]) -> dict[str, Any]:
-    found = {name: _drop_empty(value) if isinstance(value, Mapping) else value for name, value in content.items()}
-    return {name: value for name, value in found.items() if value is not None and value != {}}
-
-
 def write_toml(content: Mapping[str, Any]) -> str:
-    """The content of a schema as TOML, without entries that are None and without empty sections."""
+    """The content of a schema as TOML, without empty sections."""
     tomli_w = import_extra("tomli_w", "writing a schema requires tomli-w", "cli")
-    return str(tomli_w.dumps(_drop_empty(content)))
+    return str(tomli_w.dumps({name: value for name, value in content.items() if value != {}}))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from matrixdp.display import make_visible
+from matrixdp.domain.fields import COLUMN_FIELDS
 from matrixdp.domain.schema import quote_key, quote_text
-from matrixdp.domain.schema_file import COLUMN_FIELDS
 
 _HEADER = """\
 # What is public about {name}. Take bounds and levels from general knowledge of what the values can be (a scale, a
@@ -61,32 +62,27 @@ def _describe_column(name: str, field: Any) -> str:
     return f'{key} = {{ type = "{proposed}"{"".join(empty)} }}'
 
 
+# What a column is in a schema, by the letters with which the name of its Arrow type begins.
+_PROPOSED = {
+    **dict.fromkeys(("int", "uint", "halffloat", "float", "double", "decimal"), "number"),
+    **dict.fromkeys(("string", "large_string", "string_view"), "category"),
+    "bool": "yes/no",
+    "date": "date",
+    "timestamp": "date",
+    "time": "time",
+}
+
+
 def propose_type(kind: Any) -> str | None:
     """The type in the schema for a column of this Arrow type, or None if it cannot be used."""
-    import pyarrow as pa
-
-    types = pa.types
-    if types.is_dictionary(kind):
-        return "category" if _is_text(kind.value_type) or types.is_integer(kind.value_type) else None
-    if types.is_boolean(kind):
-        return "yes/no"
-    if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
-        return "number"
-    if types.is_date(kind) or types.is_timestamp(kind):
-        return "date"
-    if types.is_time(kind):
-        return "time"
-    return "category" if _is_text(kind) else None
-
-
-def _is_text(kind: Any) -> bool:
-    import pyarrow as pa
-
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+    encoded = str(kind).startswith("dictionary<")
+    name = re.split(r"[^a-z_]", str(kind.value_type if encoded else kind))[0]
+    proposed = _PROPOSED.get(name)
+    if encoded:
+        return "category" if proposed == "category" or name in ("int", "uint") else None
+    return proposed
 
 
 def describe_type(kind: Any) -> str:
     """What a column that cannot be used holds, in words."""
-    import pyarrow as pa
-
-    return "lengths of time" if pa.types.is_duration(kind) else "values of another type"
+    return "lengths of time" if str(kind).startswith("duration") else "values of another type"

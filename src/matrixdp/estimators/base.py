@@ -7,6 +7,7 @@ import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -29,7 +30,7 @@ from matrixdp.noise import Stream
 from matrixdp.privacy import Neighbours, Privacy, describe_guarantee
 from matrixdp.queries import TableMoments
 from matrixdp.records import Blocks, Records, as_records, choose_columns, require_rereadable, with_ids
-from matrixdp.records.expanded_columns import ExpandBlock, ExpandedColumns, ExpandedRecords, read_table
+from matrixdp.records.expanded_columns import ExpandedColumns, ExpandedRecords, expand_block, read_table
 from matrixdp.records.people import number_of_people
 from matrixdp.records.records import MappedRecords, count_records
 from matrixdp.release.charging import release_fit
@@ -347,7 +348,7 @@ class MomentEstimator(PrivateEstimator):
             box = self._feature_bounds()
             bounds = box if last is None else inputs.joint_bounds(box, last.bounds, names if outside else None)
             if last is not None and last.columns.categories:
-                values = ExpandBlock((last,))(table)
+                values = expand_block((last,), table)
             return self._fit_moment(
                 X if outside else np.column_stack([X, values]), bounds, aim, ids=ids, targets=targets
             )
@@ -359,7 +360,7 @@ class MomentEstimator(PrivateEstimator):
         bounds = features.bounds if last is None else inputs.joint_bounds(features.bounds, last.bounds)
         records: Records
         if inputs.is_read_in_parts(X):
-            records = MappedRecords(_select(X, Columns((*features.columns, *columns))), ExpandBlock(parts))
+            records = MappedRecords(_select(X, Columns((*features.columns, *columns))), partial(expand_block, parts))
         else:
             records = Blocks(ExpandedRecords({**read_table(X, features.columns), **table}, parts).blocks)
         return self._fit_moment(records, bounds, aim, features, targets=targets)

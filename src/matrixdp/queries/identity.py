@@ -17,8 +17,7 @@ from matrixdp.errors import DataError, ParameterError
 from matrixdp.privacy import Neighbours
 from matrixdp.queries.base import BoundedQuery, check_count
 from matrixdp.records import as_records, is_out_of_core, read_array
-from matrixdp.records.people import count_people
-from matrixdp.records.readings import SameRecords
+from matrixdp.records.people import SameRecords, count_people
 from matrixdp.sensitivity import OwnRowsChange, RecordChange, Sensitivity
 from matrixdp.serialise import builtin_kind
 from matrixdp.types import Floats
