@@ -19,7 +19,7 @@ from matrixdp.queries import Identity
 from matrixdp.release.result import Release
 from matrixdp.report.answers import Answer
 from matrixdp.report.content import ReportContent
-from matrixdp.report.heatmap import find_limit
+from matrixdp.report.pictures import find_limit
 from matrixdp.types import Floats
 
 _MOST = 3  # sentences

@@ -9,8 +9,8 @@ from matrixdp.display import choose_decimals, format_estimate
 from matrixdp.report import make_content, render_release
 from matrixdp.report.answers import add_totals
 from matrixdp.report.findings import average_columns, compare_pairs, describe_counts, list_findings, say_means
-from matrixdp.report.heatmap import count_different, find_limit, shade_entries
 from matrixdp.report.page import Page, Section, render_page, show_matrix, show_numbers
+from matrixdp.report.pictures import count_different, find_limit, shade_entries
 
 NAMES = ("a", "b", "c")
 
