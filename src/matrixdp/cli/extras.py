@@ -136,7 +136,7 @@ def _check_trials(_context: click.Context, _parameter: click.Parameter, value: i
 def reproduce(parts: tuple[str, ...], trials: int, seed: int, out: Path, plugin: tuple[str, ...]) -> None:
     """Repeat the paper's experiments: all, or the PARTS named."""
     try:
-        command = import_module("matrixdp.paper.command")
+        command = import_module("matrixdp.paper.report")
     except ModuleNotFoundError as error:
         if not (error.name or "").startswith("matrixdp.paper"):
             raise

@@ -45,7 +45,7 @@ _MAX_STORED = 10**6  # entries of a release that the ledger stores, so that it c
 @flags.json_option
 def design(schema: Path, plot: Path | None, features: str | None, as_json: bool, **options: Any) -> None:
     """Show how accurate a release would be and what it would cost. Reads no data."""
-    from matrixdp.cli.design_text import draw_plot, print_design, print_fit
+    from matrixdp.cli.design_text import draw_plot, print_design
     from matrixdp.domain.schema_file import read_schema
     from matrixdp.release.plan import plan, refuse_extremes
     from matrixdp.release.request import Request
@@ -58,13 +58,10 @@ def design(schema: Path, plot: Path | None, features: str | None, as_json: bool,
     left = None
     if payment["ledger"] is not None:
         left = preview_ledger(payment["ledger"], require_dataset(payment["dataset"]), made, payment["allowance"])
-    if made.design is None:
-        print_fit(made, left, as_json=as_json)
-        return
     with refuse_extremes():
-        if plot is not None:
+        if plot is not None and made.design is not None:
             draw_plot(made.design, plot, features)
-        print_design(made, made.design, left, plot, as_json=as_json)
+        print_design(made, left, plot, as_json=as_json)
 
 
 @click.command(

@@ -13,7 +13,7 @@ from matrixdp.release.adaptive_release import AdaptiveRelease
 from matrixdp.release.dataset import DatasetRelease
 from matrixdp.release.registered import MechanismRelease
 from matrixdp.release.result import Guaranteed
-from matrixdp.report.answers import BY_COLUMN, REPLACED, Answer
+from matrixdp.report.answers import REPLACED, Answer
 from matrixdp.report.content import ReportContent
 from matrixdp.report.dates import show_dates
 from matrixdp.report.guarantee import LedgerSummary, describe_odds, name_loss
@@ -57,11 +57,8 @@ def _print_answers(content: ReportContent) -> None:
     """Print the answers for all records and the table of groups; the others are in the report."""
     shown = [answer for answer in content.answers if not answer.group and answer.name != "covariance"]
     for answer in shown[:_MOST_TABLES]:
-        estimate = answer.estimate
-        click.echo(f"\n{make_visible(answer.title)}")
-        by_column, has_means = answer.name in BY_COLUMN, answer.name in ("means", *BY_COLUMN)
-        text = show_dates(estimate, content.dates if has_means else (), by_column=by_column)
-        click.echo(format_numbers(estimate, text=text))
+        table = format_numbers(answer.estimate, show_dates(answer, content.dates))
+        click.echo(f"\n{make_visible(answer.title)}\n{table}")
     if len(shown) < len(content.answers):
         click.echo("\nThe other tables are in the report and in the CSV files.")
 

@@ -18,7 +18,7 @@ from scipy import stats
 
 from matrixdp.paper.experiment import Figure, read_published
 from matrixdp.paper.tables import CANNOT, NOT, REPRODUCED, VERDICTS, ReportTable, number
-from matrixdp.paper.trials import PARTS
+from matrixdp.paper.trials import list_published
 from matrixdp.types import Floats
 
 LEVEL = 0.001
@@ -137,7 +137,7 @@ class Claim(NamedTuple):
     @property
     def figures(self) -> list[Figure]:
         """The paper's figures of the two rows that it compares, or none."""
-        found = [PARTS[part].published.get(row) for part, row in self.keys if part in PARTS]
+        found = [list_published(part).get(row) for part, row in self.keys]
         both = [figure for figure in found if figure is not None]
         return both if len(self.rows) == len(both) == 2 else []
 

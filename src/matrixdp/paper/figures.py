@@ -19,7 +19,7 @@ from matrixdp.paper.components import FIRST, MOVEMENT
 from matrixdp.paper.experiment import CALIBRATIONS, Figure
 from matrixdp.paper.gains import EPSILONS, FITS, IMPORTANCES, PANELS, SHAPES, direction_key, gain_key
 from matrixdp.paper.tables import SIMULATED, Rows, list_methods, number
-from matrixdp.paper.trials import EXPERIMENTS, Best, is_simulated, write_atomically
+from matrixdp.paper.trials import EXPERIMENTS, Best, is_simulated, list_published, write_atomically
 from matrixdp.privacy import Privacy
 from matrixdp.queries import Identity
 from matrixdp.report.svg import Curve, Dot, Drawing, Scale, draw_curves, draw_dots, make_image, text
@@ -86,7 +86,7 @@ def _stretch(dots: Sequence[Dot]) -> list[float]:
 
 def draw_comparison(part: str, best: Mapping[str, Best]) -> Picture:
     """Published and measured errors of every row, as fractions of the random guess."""
-    order, printed = list(_GROUPS), EXPERIMENTS[part].published
+    order, printed = list(_GROUPS), list_published(part)
     guess = best["random guess"].mean
     shown = [one for key, one in best.items() if key not in ("non-private", "random guess") or part == "exp1"]
     dots = []

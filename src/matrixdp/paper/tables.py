@@ -14,7 +14,16 @@ from typing import Any, ClassVar, NamedTuple
 
 from matrixdp.paper.experiment import CALIBRATIONS, RIVALS
 from matrixdp.paper.gains import EPSILONS, FITS, IMPORTANCES, PANELS, SHAPES, SHOWN, direction_key, gain_key
-from matrixdp.paper.trials import EXPERIMENTS, PARTS, Best, CellResult, best_variant, is_simulated, write_atomically
+from matrixdp.paper.trials import (
+    EXPERIMENTS,
+    PARTS,
+    Best,
+    CellResult,
+    best_variant,
+    is_simulated,
+    list_published,
+    write_atomically,
+)
 
 VERDICTS = REPRODUCED, NOT, CANNOT = "reproduced", "not reproduced", "cannot be"
 SIMULATED = "SIMULATED DATA, drawn from summary statistics, not the published data sets"
@@ -149,13 +158,13 @@ def tabulate_experiment(part: str, best: Mapping[str, Best]) -> ReportTable:
     """The table of an experiment, published figures beside measured ones."""
     columns = ["method", "epsilon", "delta", "spent", "mean", "half", "relative"]
     columns += ["published", "published_half", "published_relative", "setting"]
-    head, title = _head(*columns, setting="Best setting"), f"{PARTS[part].title} {PARTS[part].about}"
+    head, title = _head(*columns, setting="Best setting"), PARTS[part].caption
     rows = [_list_result(part, one, best) for group in GROUPS for one in best.values() if one.row.group == group]
     return ReportTable(part, title, head, rows, (_SPENT, _SELECTION), is_simulated(part), GROUPS)
 
 
 def _list_result(part: str, one: Best, best: Mapping[str, Best]) -> dict[str, Any]:
-    figures, column, row = PARTS[part].published, one.row.column, one.row
+    figures, column, row = list_published(part), one.row.column, one.row
     facts: dict[str, Any] = {"epsilon": "–", "delta": "–", "group": row.group, **_list_measured(one)}
     if column:
         delta = "0" if column.delta == 0 else f"1/{round(1 / column.delta)}"
@@ -196,7 +205,6 @@ def tabulate_directions(best: Mapping[str, Best]) -> ReportTable:
     return ReportTable("directions", title, columns, rows, notes, is_simulated("directions"), groups)
 
 
-GAINS = "Where directional noise pays"
 EXACT = {"gaussian/exact": "Gaussian, exact", "jl/exact": "JL transform, exact"}
 _GAIN_NOTES = (
     "Adaptive fits spend a part of the budget on learning where the data lie, and measure the moments there with the "
@@ -237,7 +245,7 @@ def tabulate_gains(best: Rows) -> ReportTable:
         rows += [_list_gain(task, shape, SHAPES[shape], one, found["i.i.d."]) for shape, one in found.items()]
     relative = "of MVG exact, or of i.i.d. noise"
     columns = _head("method", "mean", "half", "relative", "setting", relative=relative, setting="Best setting")
-    return ReportTable("gains", GAINS, columns, rows, _GAIN_NOTES, is_simulated("gains"), groups)
+    return ReportTable("gains", PARTS["gains"].title, columns, rows, _GAIN_NOTES, is_simulated("gains"), groups)
 
 
 def _list_gain(task: str, name: str, label: str, one: Best, base: Best) -> dict[str, Any]:

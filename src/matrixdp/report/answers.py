@@ -17,6 +17,7 @@ from matrixdp.answers.estimate import HIDDEN, Estimate
 from matrixdp.answers.models import Regression
 from matrixdp.answers.moments import ALL
 from matrixdp.answers.table_forecast import TableForecast
+from matrixdp.display import Texts
 from matrixdp.errors import ParameterError
 from matrixdp.noise.covariance import Covariance
 from matrixdp.noise.matrix import MatrixGaussian
@@ -27,7 +28,7 @@ from matrixdp.types import Floats
 
 MODELS = ("components", "regression")
 SUMMARIES = ("means", "table", "everything", *MODELS)  # shown in place of the matrix
-BY_COLUMN = ("groups", "means_by_level")  # tables of means whose columns are columns of the data
+_BY_COLUMN = ("groups", "means_by_level")  # tables of means whose columns are columns of the data
 REPLACED = (
     "Missing values, if there were any, were replaced by the middle of their bounds (except in columns with missing = "
     "true), as --missing midpoint asks. This biases means, standard deviations, covariances and correlations, and no "
@@ -53,7 +54,8 @@ class Answer:
     """The answer to one question: numbers with error bars, and the words that go with them.
 
     `label` says what the rows are, and the notes how to read the numbers; `facts` are further entries of the answer as
-    JSON. In a report, `name` is that of the file it is written to, and `group` has the levels of the group it is of.
+    JSON, and `text` has strings in place of the numbers of a table. In a report, `name` is that of the file it is
+    written to, and `group` has the levels of the group it is of.
     """
 
     title: str
@@ -63,6 +65,14 @@ class Answer:
     facts: dict[str, Any] = field(default_factory=dict)
     name: str = ""
     group: tuple[str, ...] = ()
+    text: Texts | None = None
+
+    def list_means(self) -> list[list[str]] | None:
+        """The column of the data that each entry is the mean of, or another name; None if there are no means."""
+        rows, columns = self.estimate.rows, self.estimate.columns
+        if self.name in _BY_COLUMN:
+            return [list(columns) for _ in rows]
+        return [[row if one == "mean" else "" for one in columns] for row in rows] if self.name == "means" else None
 
 
 def as_answerable(release: object) -> Answerable | None:
@@ -115,7 +125,8 @@ def answer_sampling(release: Answerable, kind: str) -> Answer:
         "privacy std: the error against the same records without privacy. sampling std: the error that these records "
         "have as a sample from a population. Both add in squares.",
     )
-    return Answer(f"Errors of the {kind}", "number", release.error_parts(kind), notes, name="sampling")
+    found = release.error_parts(kind)
+    return Answer(f"Errors of the {kind}", "number", found, notes, name="sampling", text=_align_rows(found))
 
 
 def answer_components(release: Asked, count: int | None = None, group: Group = None) -> Answer:
@@ -142,7 +153,8 @@ def answer_regression(release: Answerable, target: str, on: Sequence[str] | None
     if np.isnan(found.noise_std).any():
         notes.append("Noise hides which of several features matters where they are nearly collinear.")
     facts = {"target": target, "r_squared": found.r_squared}
-    return Answer(f"Regression of {target}", "term", found.named, tuple(notes), facts, name="regression")
+    title, named = f"Regression of {target}", found.named
+    return Answer(title, "term", named, tuple(notes), facts, name="regression", text=_align_rows(named))
 
 
 def answer_discriminant(
@@ -203,17 +215,11 @@ def to_facts(release: Answerable, answer: Answer) -> dict[str, Any]:
     return {"title": answer.title, **answer.facts, **answer.estimate.to_dict(), "notes": notes}
 
 
-def align_rows(estimate: Estimate, spreads: Sequence[int]) -> list[list[str]]:
+def _align_rows(estimate: Estimate) -> Texts:
     """Strings for a table in which each row has one unit; an empty one where there is nothing to go by.
 
-    A row has as many decimals as show three digits of the root of the squares of its standard deviations, which are in
-    the columns `spreads`.
-
-    Examples
-    --------
-    >>> table = Estimate(np.array([[170.3241, 0.8032, 0.43]]), np.zeros((1, 3)), ("size",), ("value", "a", "b"))
-    >>> align_rows(table, (1, 2))
-    [['170.324', '0.803', '0.430']]
+    A row has as many decimals as show three digits of the root of the squares of its standard deviations, which are the
+    second and the third number.
     """
 
     def write(value: float, spread: float) -> str:
@@ -222,7 +228,7 @@ def align_rows(estimate: Estimate, spreads: Sequence[int]) -> list[list[str]]:
         places = 2 - math.floor(math.log10(spread))
         return f"{round(value, places) + 0.0:.{max(places, 0)}f}" if places <= 8 else ""
 
-    sizes = [math.hypot(*np.nan_to_num(row[list(spreads)])) for row in estimate.value]
+    sizes = np.hypot(*np.nan_to_num(estimate.value[:, 1:3].T)).tolist()
     return [[write(value, size) for value in row] for row, size in zip(estimate.value.tolist(), sizes, strict=True)]
 
 

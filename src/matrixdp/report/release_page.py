@@ -8,16 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from matrixdp.answers.estimate import TOO_FEW, Estimate
+from matrixdp.answers.estimate import TOO_FEW
 from matrixdp.answers.moments import ALL
-from matrixdp.display import Numbers, Texts, format_number, join_words
-from matrixdp.domain.columns import Number
+from matrixdp.display import Numbers, format_number, join_words
 from matrixdp.privacy import describe_large_delta
 from matrixdp.queries import Identity, TableMoments
 from matrixdp.queries.base import BoundedQuery
 from matrixdp.release.dataset import DatasetRelease
 from matrixdp.release.result import Release
-from matrixdp.report.answers import BY_COLUMN, REPLACED, Answer, add_totals
+from matrixdp.report.answers import REPLACED, Answer, add_totals
 from matrixdp.report.content import ReportContent
 from matrixdp.report.dates import show_dates
 from matrixdp.report.findings import EXPLANATION, average_columns, compare_pairs, list_findings
@@ -221,9 +220,8 @@ def _show_results(content: ReportContent) -> list[Section]:
     title = content.title[:1].upper() + content.title[1:] + (describe_part(content) if wide else "")
     sections = [Section(title, _show_main(content, wide=wide))]
     if content.mean is not None and content.numbers and not content.answers:
-        numbers: list[list[Number | None]] = [[one] for one in content.numbers]
-        table = _add_strips(replace(content.mean, rows=content.feature_names), numbers, "Means", "column")
-        sections.append(Section("Means", [table, note([STRIP])]))
+        means = Answer("Means", "column", replace(content.mean, rows=content.feature_names), name="means")
+        sections.append(Section("Means", [_show_means(content, means), note([STRIP])]))
     return [*sections, *answers]
 
 
@@ -277,19 +275,17 @@ def _show_bars(content: ReportContent) -> list[Block]:
     return [say(f"The error bars are from {low} to {high}."), fold("The error bars as a picture", image)]
 
 
-def _add_strips(
-    part: Estimate, numbers: list[list[Number | None]], title: str, label: str, text: Texts | None = None
-) -> Block:
-    """A table in which means have a strip that shows where they lie between their bounds.
-
-    `numbers` has the column of the data that each entry is a mean of. Means do not fade: zero is a value like others.
-    """
+def _show_means(content: ReportContent, answer: Answer) -> Block:
+    """A table in which means have a strip that shows where they lie between their bounds, and do not fade."""
+    part, known = answer.estimate, {one.name: one for one in content.numbers}
+    numbers = [[known.get(name) for name in line] for line in answer.list_means() or ()]
     below = [
         ["" if one is None else draw_strip(one, *pair) for one, *pair in zip(line, value, std, strict=True)]
         for line, value, std in zip(numbers, part.value.tolist(), part.std.tolist(), strict=True)
     ]
-    fades = np.array([[one is None for one in line] for line in numbers])
-    return show_numbers(part, title, corner=(label, ""), below=below, text=text, fades=fades)
+    fades = np.array([[one is None for one in line] for line in numbers])  # zero is a value like others
+    text = show_dates(answer, content.dates)
+    return show_numbers(part, answer.title, corner=(answer.label, ""), below=below, text=text, fades=fades)
 
 
 # Answers
@@ -302,7 +298,7 @@ def _show_answers(content: ReportContent) -> list[Section]:
     for answer in content.answers:
         place = groups.setdefault(answer.group, []) if answer.group else by_file.setdefault(answer.name, [])
         place.append(answer)
-    with_means = next((name for name in by_file if name in ("means", *BY_COLUMN)), None)
+    with_means = next((name for name, one in by_file.items() if one[0].list_means() is not None), None)
     treatment = note(describe_treatment(content) if content.summary else ())
     sections: list[Section] = []
     for name, tables in by_file.items():
@@ -350,18 +346,8 @@ def _show_answer(content: ReportContent, answer: Answer) -> list[Block]:
         totals = not cut and estimate.rows[-1] == ALL == estimate.columns[-1]
         meaning = f"number of {content.mechanism.query.count_word}"
         shown = show_matrix(part, label, meaning, counts=True, corner=(rows, columns), totals=totals)
-    elif name == "means" or name in BY_COLUMN:
-        shown = [_show_means(content, answer, part, by_column=name != "means")]
+    elif answer.list_means() is not None:
+        shown = [_show_means(content, replace(answer, estimate=part))]
     else:
         shown = [show_numbers(part, label, corner=(answer.label, ""))]
     return [*shown, Block("rest", "The rest is in", f"{name}.csv")] if cut else shown
-
-
-def _show_means(content: ReportContent, answer: Answer, part: Estimate, *, by_column: bool) -> Block:
-    """Means of columns of the data, which are the columns of the table or its rows."""
-    known = {one.name: one for one in content.numbers}
-    numbers = [
-        [known.get(column if by_column else row) if by_column or column == "mean" else None for column in part.columns]
-        for row in part.rows
-    ]
-    return _add_strips(part, numbers, answer.title, answer.label, show_dates(part, content.dates, by_column=by_column))

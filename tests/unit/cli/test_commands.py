@@ -178,10 +178,10 @@ def test_reproduce_is_forwarded(monkeypatch, matrixdp, tmp_path):
     from types import ModuleType
 
     seen = []
-    module = ModuleType("matrixdp.paper.command")
+    module = ModuleType("matrixdp.paper.report")
     module.reproduce = lambda parts, **options: seen.append((parts, options)) or options["out"] / "report.html"
     monkeypatch.setitem(sys.modules, "matrixdp.paper", ModuleType("matrixdp.paper"))
-    monkeypatch.setitem(sys.modules, "matrixdp.paper.command", module)
+    monkeypatch.setitem(sys.modules, "matrixdp.paper.report", module)
     asked = ("table1", "--trials", "3", "--seed", "7", "--out", tmp_path, "--plugin", "mine")
     monkeypatch.chdir(tmp_path)
     found = matrixdp("reproduce", *asked)
