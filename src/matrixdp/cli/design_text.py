@@ -178,10 +178,9 @@ def _collect_design(made: Plan, design: Design, predicted: dict[str, list[Answer
     if isinstance(design.query, TableMoments):
         facts["answers"] = []
         for answers in zip(*predicted.values(), strict=True):
-            found = {shape: one.estimate.std.tolist() for shape, one in zip(predicted, answers, strict=True)}
-            title, one = answers[0].title, answers[0].estimate
-            fact = {"title": title, "rows": one.rows, "columns": one.columns, "std": found["typical"], **found}
-            facts["answers"].append(fact)
+            errors_by = {shape: one.estimate.std.tolist() for shape, one in zip(predicted, answers, strict=True)}
+            names = {"rows": answers[0].estimate.rows, "columns": answers[0].estimate.columns}
+            facts["answers"].append({"title": answers[0].title, **names, "std": errors_by["typical"], **errors_by})
         facts["asked_alone"] = [
             {"question": one.title, "times_less_noise": one.ratio} for one in compare_questions(design)
         ]

@@ -70,7 +70,7 @@ def demo(out: Path) -> None:
             _run_command("Show what is left", "ledger", "show", "clinic.db")
         _print_title("The true correlation, for comparison (these data are public)")
         names = list(_COLUMNS)
-        click.echo(format_numbers(Numbers(np.corrcoef(patients.T), None, names, names)))
+        click.echo(format_numbers(Numbers(np.asarray(np.corrcoef(patients.T)), None, names, names)))
         folder.finish()
     _print_title("Files to look at")
     click.echo(f"  report                {out / 'out' / 'report.html'}")

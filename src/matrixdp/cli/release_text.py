@@ -18,8 +18,7 @@ from matrixdp.report.content import ReportContent
 from matrixdp.report.dates import show_dates
 from matrixdp.report.guarantee import LedgerSummary, describe_odds, name_loss
 from matrixdp.report.release_folder import ReleaseFolder
-from matrixdp.report.release_page import DATASET_PAGE
-from matrixdp.report.words import write_words
+from matrixdp.report.release_page import DATASET_PAGE, write_words
 
 _MOST_TABLES = 12
 

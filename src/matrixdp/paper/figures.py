@@ -13,12 +13,13 @@ import numpy as np
 from matrixdp.design import Design, binary, isotropic, make_design
 from matrixdp.design.noise_ellipse import outline_ellipse
 from matrixdp.design.theorem2 import VARIANTS, precision_budget
+from matrixdp.display import format_number
 from matrixdp.domain.bounds import Bounds
 from matrixdp.noise import Stream
 from matrixdp.paper.components import FIRST, MOVEMENT
 from matrixdp.paper.experiment import CALIBRATIONS, Figure
 from matrixdp.paper.gains import EPSILONS, FITS, IMPORTANCES, PANELS, SHAPES, direction_key, gain_key
-from matrixdp.paper.tables import SIMULATED, Rows, list_methods, number
+from matrixdp.paper.tables import SIMULATED, Rows, list_methods
 from matrixdp.paper.trials import EXPERIMENTS, Best, is_simulated, list_published, write_atomically
 from matrixdp.privacy import Privacy
 from matrixdp.queries import Identity
@@ -76,7 +77,7 @@ def _fit_scale(values: Sequence[float], *, log: bool) -> Scale:
 
 def _make_dot(label: str, found: Figure, kind: str, scale: float = 1.0, other: float | None = None) -> Dot:
     mean, half = found.mean / scale, found.half / scale
-    words = f"{number(found.mean)} ± {number(found.half)}"
+    words = f"{format_number(found.mean)} ± {format_number(found.half)}"
     return Dot(label, mean, max(mean - half, mean / 1e3), mean + half, words, kind, other)
 
 

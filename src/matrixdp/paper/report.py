@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import TextIO
 
 from matrixdp.checks import check_integer
+from matrixdp.display import format_number
 from matrixdp.errors import ParameterError
 from matrixdp.paper import figures, tables
-from matrixdp.paper.claims import LEVEL, MODES, Evidence, compare, count_verdicts, tabulate_claims
+from matrixdp.paper.claims import LEVEL, MODES, compare, count_verdicts, tabulate_claims
 from matrixdp.paper.experiment import RIVALS
 from matrixdp.paper.gains import IMPORTANCES, SHAPES, gain_key
 from matrixdp.paper.measurements import Timings, load_timings, tabulate_readings, tabulate_runtime
-from matrixdp.paper.tables import EXACT, SIMULATED, ReportTable, Rows, list_methods, number
+from matrixdp.paper.tables import EXACT, SIMULATED, ReportTable, Rows, list_methods
 from matrixdp.paper.trials import (
     EXPERIMENTS,
     PARTS,
@@ -91,7 +92,7 @@ class Run:
     def claims(self) -> ReportTable:
         """The table of claims."""
         values = {(part, key): one.values for part, found in self.best.items() for key, one in found.items()}
-        return tabulate_claims(Evidence(values, self.timings), simulated=is_simulated(*self.results))
+        return tabulate_claims(values, self.timings, simulated=is_simulated(*self.results))
 
 
 def reproduce(
@@ -189,8 +190,10 @@ def _show_part(part: str, run: Run) -> list[Shown]:
     best = run.best
     match part:
         case "gains":
+            found = [_describe_task(best, task) for task in EXPERIMENTS]
+            found += [_describe_weights(best[part], importance) for importance in IMPORTANCES]
             drawn = figures.draw_tasks(best), figures.draw_weights(best[part])
-            return [list_items(describe_gains(best)), *drawn, tables.tabulate_gains(best)]
+            return [list_items(found), *drawn, tables.tabulate_gains(best)]
         case "directions":
             return [figures.draw_directions(best[part]), tables.tabulate_directions(best[part])]
         case "subspace":
@@ -238,7 +241,7 @@ def _list_results(run: Run) -> list[str]:
     for part, sentences in _FINDINGS.items():
         best = run.best.get(part)
         if best:
-            facts = {key: number(one.mean) for key, one in best.items()}
+            facts = {key: format_number(one.mean) for key, one in best.items()}
             if part == "exp1":
                 facts["share"] = f"{best['constant 0'].mean / best['random guess'].mean:.2f}"
             if part == "exp2":
@@ -251,13 +254,8 @@ def _list_results(run: Run) -> list[str]:
     return listed
 
 
-def describe_gains(best: Rows) -> list[str]:
-    """The gains in words; a difference is called one only where a test finds it at `LEVEL`."""
-    tasks = [_describe_task(best, task) for task in EXPERIMENTS]
-    return tasks + [_describe_weights(best["gains"], importance) for importance in IMPORTANCES]
-
-
 def _describe_task(best: Rows, task: str) -> str:
+    """The gain in words; a difference is called one only where a test finds it at `LEVEL`."""
     listed = list_methods(best, task)
     adaptive = listed["learned"][1]
     published, exact = (
@@ -272,7 +270,7 @@ def _describe_task(best: Rows, task: str) -> str:
     }
     paired = task == "exp1"  # its trials have the same records in every row
     parts = [f"{_compare(adaptive, other, paired=paired)} that of {name}" for name, other in others.items()]
-    title, error = EXPERIMENTS[task].title.replace(": ", ", "), number(adaptive.mean)
+    title, error = EXPERIMENTS[task].title.replace(": ", ", "), format_number(adaptive.mean)
     return f"{title}: the error of an adaptive fit, {error}, is {'; '.join(parts)}."
 
 

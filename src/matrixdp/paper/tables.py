@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 from matrixdp.paper.experiment import CALIBRATIONS, RIVALS
 from matrixdp.paper.gains import EPSILONS, FITS, IMPORTANCES, PANELS, SHAPES, SHOWN, direction_key, gain_key
@@ -29,15 +29,6 @@ VERDICTS = REPRODUCED, NOT, CANNOT = "reproduced", "not reproduced", "cannot be"
 SIMULATED = "SIMULATED DATA, drawn from summary statistics, not the published data sets"
 
 
-class Cell(NamedTuple):
-    """Words of a cell, small print below them, the class of a verdict, and whether it is a number."""
-
-    words: str
-    detail: str = ""
-    mark: str = ""
-    number: bool = False
-
-
 @dataclass(frozen=True)
 class ReportTable:
     """Rows under named columns."""
@@ -51,6 +42,7 @@ class ReportTable:
     groups: Mapping[str, str] = field(default_factory=dict)  # from a value of `group` to its heading
     details: Mapping[str, str] = field(default_factory=dict)  # from a column to the key of small print, in HTML only
     mark: ClassVar[str] = SIMULATED  # what stands above a table of simulated data
+    verdicts: ClassVar[Sequence[str]] = VERDICTS
 
     def to_csv(self) -> str:
         """Comma-separated values, a column for every key; the last one says whether the data are simulated."""
@@ -70,47 +62,25 @@ class ReportTable:
     def _list_rows(self, *, empty: str | None) -> list[dict[str, Any]]:
         """Rows that all have the same keys, with `empty` for what is missing or not finite."""
         keys = dict.fromkeys([*self.columns, *(key for row in self.rows for key in row)])
-        rows = [{key: row.get(key) for key in keys} for row in self.rows]
-        return [{key: empty if _missing(value) else value for key, value in row.items()} for row in rows]
 
-    def list_groups(self) -> list[tuple[str, list[list[Cell]]]]:
+        def fill(value: Any) -> Any:
+            return empty if value is None or (isinstance(value, float) and not math.isfinite(value)) else value
+
+        return [{key: fill(row.get(key)) for key in keys} for row in self.rows]
+
+    def list_groups(self) -> list[tuple[str, list[dict[str, Any]]]]:
         """Title and rows of each group, for the page; one group without a title if there are none."""
-        found = []
-        for group, rows in groupby(self.rows, lambda row: row.get("group") if self.groups else None):
-            title = self.groups.get(str(group), str(group)) if self.groups else ""
-            found.append((title, [[self._make_cell(row, key) for key in self.columns] for row in rows]))
-        return found
-
-    def _make_cell(self, row: Mapping[str, Any], key: str) -> Cell:
-        value, detail = row.get(key), row.get(self.details.get(key, ""))
-        if isinstance(value, float):
-            return Cell(number(value), number=True)
-        mark = str(value).replace(" ", "-") if value in VERDICTS else ""
-        return Cell("" if value is None else str(value), str(detail or ""), mark)
+        if not self.groups:
+            return [("", self.rows)]
+        return [
+            (self.groups.get(str(one), str(one)), list(rows))
+            for one, rows in groupby(self.rows, lambda row: row["group"])
+        ]
 
     def write(self, folder: Path) -> None:
         """Write the CSV and JSON files."""
         write_atomically(folder / f"{self.name}.csv", self.to_csv())
         write_atomically(folder / f"{self.name}.json", self.to_json())
-
-
-def number(value: float | None) -> str:
-    """A number with about three significant digits.
-
-    Examples
-    --------
-    >>> number(0.012345), number(0.39), number(3200.0), number(299123.0), number(None)
-    ('0.0123', '0.390', '3,200', '2.99e+05', '')
-    """
-    if value is None or math.isnan(value):
-        return ""
-    if abs(value) < 1e-12:
-        return "0"
-    return f"{value:,.0f}" if 1e3 <= abs(value) < 1e5 else f"{value:#.3g}".rstrip(".")
-
-
-def _missing(value: Any) -> bool:
-    return value is None or (isinstance(value, float) and not math.isfinite(value))
 
 
 GROUPS = {

@@ -236,8 +236,7 @@ def _run_here(missing: Sequence[Cell]) -> Iterable[CellResult]:
 
 def _run_parallel(missing: Sequence[Cell], processes: int, plugins: Sequence[str]) -> Iterable[CellResult]:
     """Results as they come. Processes are spawned, not forked, so that no thread's lock is copied."""
-    start = {"mp_context": get_context("spawn"), "initializer": _start_worker, "initargs": (list(plugins),)}
-    with ProcessPoolExecutor(processes, **start) as pool:
+    with ProcessPoolExecutor(processes, get_context("spawn"), _start_worker, (list(plugins),)) as pool:
         futures = [pool.submit(run_cell, cell) for cell in missing]
         try:
             yield from (future.result() for future in as_completed(futures))
@@ -306,9 +305,9 @@ def best_variant(result: CellResult) -> Best:
     """The best variant of the trials at one setting."""
     row = part_rows(result.cell.part)[result.cell.row]
     index = int(result.values.mean(axis=0).argmin())
-    words = [f"{name} {_say_value(value)}" for name, value in row.settings[result.cell.setting].items()]
+    settings = row.settings[result.cell.setting].items()
+    words = [
+        f"{name} {'none' if value is None else f'{value:g}' if isinstance(value, float) else value}"
+        for name, value in settings
+    ]
     return Best(row, ", ".join(filter(None, [*words, row.variants[index]])), result.values[:, index], result.epsilon)
-
-
-def _say_value(value: object) -> str:
-    return "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)

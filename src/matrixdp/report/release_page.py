@@ -11,13 +11,15 @@ import numpy as np
 from matrixdp.answers.estimate import TOO_FEW
 from matrixdp.answers.moments import ALL
 from matrixdp.display import Numbers, format_number, join_words
+from matrixdp.domain.columns import Number
+from matrixdp.domain.file_rules import DateRule
 from matrixdp.privacy import describe_large_delta
-from matrixdp.queries import Identity, TableMoments
+from matrixdp.queries import ContingencyTable, GramMatrix, Identity, MatrixQuery, Moments, TableMoments
 from matrixdp.queries.base import BoundedQuery
 from matrixdp.release.dataset import DatasetRelease
 from matrixdp.release.result import Release
 from matrixdp.report.answers import REPLACED, Answer, add_totals
-from matrixdp.report.content import ReportContent
+from matrixdp.report.content import ReportContent, list_numbers
 from matrixdp.report.dates import show_dates
 from matrixdp.report.findings import EXPLANATION, average_columns, compare_pairs, list_findings
 from matrixdp.report.guarantee import AnyRelease, LedgerSummary, MechanismFacts, describe_odds, name_loss, read_design
@@ -27,6 +29,7 @@ from matrixdp.report.page import (
     Section,
     fold,
     list_items,
+    load_template,
     note,
     render_page,
     say,
@@ -36,12 +39,13 @@ from matrixdp.report.page import (
 )
 from matrixdp.report.pictures import describe_part, draw_correlation, draw_matrix, draw_std, name_colours, relate
 from matrixdp.report.svg import STRIP, draw_strip
-from matrixdp.report.words import describe_clipping, describe_treatment, explain_error_bars, name_kind, write_words
 
 DATASET_PAGE = "_report.html"  # readers of data sets skip names that begin with an underscore
 _TABLE_ROWS, _TABLE_COLUMNS = 24, 12  # of a matrix; a wider one is shown as a picture
 _ROWS, _COLUMNS = 60, 20  # of a table of answers
 _NAMED = 16  # columns that the top of the page names
+_BOUNDED = 12  # columns whose bounds are named
+_KINDS = (ContingencyTable, Moments, TableMoments, Identity, GramMatrix)  # that the template tells apart
 _MOST_TABLES, _MOST_GROUPS, _MOST_FILES = 20, 24, 12  # of a section, of a page, and links
 _SECTIONS = {
     "levels": "Levels of the categories",
@@ -59,11 +63,12 @@ def render_release(content: ReportContent, *, files: Sequence[str] = ()) -> str:
     Made from the release and public facts only.
     """
     mechanism, findings = content.mechanism, list_findings(content)
-    explained = [*explain_error_bars(content), *content.units]
+    kind = name_kind(mechanism.query)
+    explained = [*write_words("error_bars", content, kind, isinstance(content.release, Release)), *content.units]
     if findings and content.std is not None:
         explained.append(EXPLANATION)
     facts = [
-        ("Asked", " ".join(write_words("subject", content, name_kind(mechanism.query)))),
+        ("Asked", " ".join(write_words("subject", content, kind))),
         ("Columns", _list_columns(content)),
         ("Table", content.table),
         ("Method", "adaptive fit" if mechanism.adaptive else ""),
@@ -351,3 +356,55 @@ def _show_answer(content: ReportContent, answer: Answer) -> list[Block]:
     else:
         shown = [show_numbers(part, label, corner=(answer.label, ""))]
     return [*shown, Block("rest", "The rest is in", f"{name}.csv")] if cut else shown
+
+
+# Words, from passages of ``templates/words.txt``
+
+
+def write_words(passage: str, *facts: Any) -> list[str]:
+    """The lines of a passage, a macro of the template."""
+    return [line for line in getattr(load_template("words.txt").module, passage)(*facts).splitlines() if line]
+
+
+def name_kind(query: MatrixQuery) -> str:
+    """The class of a query as the template names it; empty for others."""
+    return next((one.__name__ for one in _KINDS if isinstance(query, one)), "")
+
+
+def describe_treatment(content: ReportContent) -> list[str]:
+    """Sentences on clipping and missing values, as far as the release says what was done."""
+    query, found = content.mechanism.query, list(content.caveats)
+    if isinstance(query, TableMoments) and any(column.missing for column in query.columns):
+        found = [*write_words("observed"), *found]
+    elif not found and (isinstance(query, TableMoments) or (content.mechanism.clips and _has_bounds(query))):
+        found = write_words("refused")
+    return [*describe_clipping(content.mechanism, content.dates), *found]
+
+
+def _has_bounds(query: MatrixQuery) -> bool:
+    return isinstance(query, BoundedQuery) or query.unit in ("edge", "node")
+
+
+def describe_clipping(mechanism: MechanismFacts, dates: Sequence[DateRule] = ()) -> list[str]:
+    """What was done to values outside their bounds; nothing where that is unknown or there are none."""
+    query, numbers = mechanism.query, tuple[Number, ...]()
+    if isinstance(query, TableMoments):
+        numbers = query.used.numbers
+    elif isinstance(query, BoundedQuery) and query.bounds.names:
+        numbers = list_numbers(query.bounds)
+    if not mechanism.clips or not (numbers or _has_bounds(query)):
+        return []
+    return write_words("clipping", query, _list_bounds(numbers, dates))
+
+
+def _list_bounds(numbers: Sequence[Number], dates: Sequence[DateRule]) -> str:
+    rules = {rule.name: rule for rule in dates}
+    if len({(one.lower, one.upper) for one in numbers}) == 1 < len(numbers) and not rules:
+        return f"{format_number(numbers[0].lower, 6)} to {format_number(numbers[0].upper, 6)} in all columns"
+    shown = []
+    for one in numbers[:_BOUNDED]:
+        rule = rules.get(one.name)
+        low, high = ((rule and rule.show(end)) or format_number(end, 6) for end in (one.lower, one.upper))
+        shown.append(f"{one.name} {low} to {high}")
+    more = len(numbers) - len(shown)
+    return ", ".join(shown) + (f", and {more:,} more" if more else "")

@@ -15,7 +15,7 @@ import matrixdp as mdp
 from matrixdp.records.files import FilePart, open_files
 from matrixdp.release import output_folder
 from matrixdp.release import plan as planning
-from matrixdp.report import release_folder
+from matrixdp.release.output_folder import OutputFolder
 from matrixdp.report.release_page import DATASET_PAGE
 from unit.cli.conftest import BUDGET, OLD, SECRET, argv, read_charges
 
@@ -180,11 +180,11 @@ def test_a_repeated_request_returns_the_same_release_at_no_cost(clinic, matrixdp
 
 
 def test_a_disk_that_fails_after_the_charge_costs_nothing(clinic, matrixdp, monkeypatch):
-    def full(result, folder):
+    def full(folder):
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(release_folder, "write_folder", full)
+        patch.setattr(OutputFolder, "finish", full)
         failed = matrixdp(*argv())
     assert failed.code == 2
     assert not Path("out").exists()
@@ -195,13 +195,13 @@ def test_a_disk_that_fails_after_the_charge_costs_nothing(clinic, matrixdp, monk
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
 def test_an_interrupt_after_the_charge_lets_the_release_finish(clinic, interruptible, matrixdp, monkeypatch, number):
-    write, before = release_folder.write_folder, signal.getsignal(number)
+    finish, before = OutputFolder.finish, signal.getsignal(number)
 
-    def interrupted(result, folder):
+    def interrupted(folder):
         os.kill(os.getpid(), number)
-        return write(result, folder)
+        return finish(folder)
 
-    monkeypatch.setattr(release_folder, "write_folder", interrupted)
+    monkeypatch.setattr(OutputFolder, "finish", interrupted)
     done = matrixdp(*argv())
     assert done.code == 0
     assert "was finished" in done.err
@@ -262,14 +262,14 @@ def test_force_replaces_a_folder_with_a_release_and_nothing_else(clinic, matrixd
 
 def test_a_file_that_is_put_beside_the_old_release_meanwhile_is_not_lost(clinic, matrixdp, monkeypatch):
     assert matrixdp(*argv()).code == 0
-    write = release_folder.write_folder
+    finish = OutputFolder.finish
 
-    def put(result, folder):
+    def put(folder):
         Path("out/mine.txt").write_text("mine")
-        return write(result, folder)
+        return finish(folder)
 
     with monkeypatch.context() as patch:
-        patch.setattr(release_folder, "write_folder", put)
+        patch.setattr(OutputFolder, "finish", put)
         done = matrixdp(*argv("clinic.csv", "moments", "--request", "2", "--force"))
     assert done.code == 2
     assert "out/mine.txt is in the way" in done.err

@@ -14,7 +14,7 @@ from matrixdp.errors import ParameterError
 from matrixdp.release.output_folder import OutputFolder
 from matrixdp.release.registered import MechanismRelease
 from matrixdp.report import LedgerSummary, draw_design, draw_matrix, draw_std, make_content, render_release
-from matrixdp.report.files import write_folder
+from matrixdp.report.release_folder import write_folder
 
 SVG = "{http://www.w3.org/2000/svg}"
 RNG = np.random.default_rng(1)
