@@ -13,8 +13,7 @@ from matrixdp.release.adaptive_release import AdaptiveRelease
 from matrixdp.release.dataset import DatasetRelease
 from matrixdp.release.registered import MechanismRelease
 from matrixdp.release.result import Guaranteed
-from matrixdp.report.answers import REPLACED, Answer
-from matrixdp.report.content import ReportContent
+from matrixdp.report.answers import REPLACED
 from matrixdp.report.dates import show_dates
 from matrixdp.report.guarantee import LedgerSummary, describe_odds, name_loss
 from matrixdp.report.release_folder import ReleaseFolder
@@ -33,16 +32,26 @@ def print_release(folder: ReleaseFolder, out: Path, *, as_json: bool) -> None:
         facts = _collect_facts(folder, out) | {"notes": list(content.caveats + content.units)}
         if choice is not None:
             facts |= choice._asdict()
+        by = getattr(content.mechanism.query, "by", ())
         if content.answers:
-            facts["answers"] = [_collect_answer(answer, content) for answer in content.answers]
+            facts["answers"] = []
+        for answer in content.answers:
+            group = dict(zip(by, answer.group, strict=True)) if answer.group else None
+            named = {"file": f"{answer.name}.csv", "title": answer.title, "group": group}
+            facts["answers"].append({**named, **answer.estimate.to_dict()})
         echo_json({**facts, "result": content.title, "shape": list(content.matrix.shape)})
         return
     click.echo(click.style(f"Private {content.title} ± error bars", bold=True))
     if not content.summary:
-        click.echo(format_numbers(Numbers(content.matrix, content.std, content.rows, content.columns)))
+        click.echo(format_numbers(content.entries))
         if content.has_dashes:
             click.echo("\n" + "\n".join(write_words("dash")))
-    _print_answers(content)
+    shown = [answer for answer in content.answers if not answer.group and answer.name != "covariance"]
+    for answer in shown[:_MOST_TABLES]:
+        table = format_numbers(answer.estimate, show_dates(answer, content.dates))
+        click.echo(f"\n{make_visible(answer.title)}\n{table}")
+    if len(shown) < len(content.answers):
+        click.echo("\nThe other tables are in the report and in the CSV files.")
     for remark in content.caveats + content.units:
         click.echo(f"\n{click.style('Note:', bold=True)} {remark}")
     if choice is not None:
@@ -50,22 +59,6 @@ def print_release(folder: ReleaseFolder, out: Path, *, as_json: bool) -> None:
         click.echo(f"\nMethod: {what}. {choice.reason}")
     _print_guarantee(release, content.ledger, content.mechanism.query.protects)
     click.echo(f"Report: {out / 'report.html'}")
-
-
-def _print_answers(content: ReportContent) -> None:
-    """Print the answers for all records and the table of groups; the others are in the report."""
-    shown = [answer for answer in content.answers if not answer.group and answer.name != "covariance"]
-    for answer in shown[:_MOST_TABLES]:
-        table = format_numbers(answer.estimate, show_dates(answer, content.dates))
-        click.echo(f"\n{make_visible(answer.title)}\n{table}")
-    if len(shown) < len(content.answers):
-        click.echo("\nThe other tables are in the report and in the CSV files.")
-
-
-def _collect_answer(answer: Answer, content: ReportContent) -> dict[str, Any]:
-    by: tuple[str, ...] = getattr(content.mechanism.query, "by", ())
-    group = dict(zip(by, answer.group, strict=True)) if answer.group else None
-    return {"file": f"{answer.name}.csv", "title": answer.title, "group": group, **answer.estimate.to_dict()}
 
 
 def print_dataset(folder: ReleaseFolder, out: Path, *, as_json: bool) -> None:

@@ -20,7 +20,6 @@ from matrixdp.answers.table_forecast import TableForecast
 from matrixdp.display import Texts
 from matrixdp.errors import ParameterError
 from matrixdp.noise.covariance import Covariance
-from matrixdp.noise.matrix import MatrixGaussian
 from matrixdp.queries import ContingencyTable, Moments, TableMoments
 from matrixdp.release.adaptive_release import AdaptiveRelease
 from matrixdp.release.result import Release
@@ -324,10 +323,10 @@ def add_totals(release: Release) -> Estimate | None:
 
     None also for noise that is not a product of rows and columns (``design.flat``).
 
-    For noise with covariances R between rows and C between columns, a row's total has the variance
-    ``R_ii 1'C1``, a column's ``C_jj 1'R1`` and all counts together ``1'R1 1'C1``. Where they are adjusted to a public
-    total, what this takes of a row is ``(R1)_i^2 1'C1 / 1'R1``, of a column ``(C1)_j^2 1'R1 / 1'C1``, and of all
-    everything (`matrixdp.design.public_total`).
+    Counts with totals are ``AXB'``, where A and B add a row of ones to the identity. For noise with covariances R
+    between rows and C between columns, entry (i, j) has the variance ``(ARA')_ii (BCB')_jj``. Where counts are adjusted
+    to a public total, this takes ``(AR1)_i^2 (BC1)_j^2 / (1'R1 1'C1)`` of it, of all counts together everything
+    (`matrixdp.design.public_total`).
 
     Privacy
     -------
@@ -339,23 +338,19 @@ def add_totals(release: Release) -> Estimate | None:
     rows, columns = query.entry_names
     sums = release.matrix.sum(axis=1, keepdims=True)
     value = np.vstack([np.hstack([release.matrix, sums]), np.append(release.matrix.sum(axis=0), sums.sum())])
-    by_row, by_column, whole = _total_stds(release.design.noise, public=query.total is not None)
-    std = np.vstack([np.hstack([np.asarray(release.std), by_row[:, None]]), np.append(by_column, whole)])
+    (r, left), (c, right) = (_extend(one) for one in (release.design.noise.rowcov, release.design.noise.colcov))
+    variance = np.multiply.outer(r, c)
+    if query.total is not None:
+        variance -= np.multiply.outer(left**2 / left[-1], right**2 / right[-1])
+        variance[-1, -1] = 0.0
+    std = np.sqrt(np.maximum(variance, 0.0))
+    std[:-1, :-1] = release.std
     return Estimate(value, std, (*rows, ALL), (*columns, ALL))
 
 
-def _total_stds(noise: MatrixGaussian, *, public: bool) -> tuple[Floats, Floats, float]:
-    """Standard deviations of the totals of the rows, of the columns and of all."""
-    left, right = (_row_sums(one) for one in (noise.rowcov, noise.colcov))
-    r, c = float(left.sum()), float(right.sum())
-    by_row, by_column, whole = noise.rowcov.marginal() * c, noise.colcov.marginal() * r, r * c
-    if public:
-        by_row, by_column, whole = by_row - left**2 * c / r, by_column - right**2 * r / c, 0.0
-    return np.sqrt(np.maximum(by_row, 0.0)), np.sqrt(np.maximum(by_column, 0.0)), float(np.sqrt(whole))
-
-
-def _row_sums(covariance: Covariance) -> Floats:
-    """``C1``, of shape (n,)."""
-    if covariance.directions is None:
-        return np.asarray(covariance.variances)
-    return np.asarray(covariance.directions @ (covariance.variances * covariance.directions.sum(axis=0)))
+def _extend(covariance: Covariance) -> tuple[Floats, Floats]:
+    """``diag(ACA')`` and ``AC1`` of a covariance C, where A adds a row of ones to the identity."""
+    sums, directions = np.asarray(covariance.variances), covariance.directions
+    if directions is not None:
+        sums = directions @ (covariance.variances * directions.sum(axis=0))
+    return np.append(covariance.marginal(), sums.sum()), np.append(sums, sums.sum())

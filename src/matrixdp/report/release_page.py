@@ -101,11 +101,16 @@ def render_dataset(
     -------
     Made from the design and public facts only; the released files are not read.
     """
-    mechanism, noise = read_design(release.design), _list_noise(release)
+    mechanism = read_design(release.design)
     rows, columns = mechanism.query.shape
+    largest = np.broadcast_to(mechanism.query.scale, (rows, columns))[0]
+    value = np.column_stack([release.std, release.std / np.sqrt(rows), largest])
+    heads = ("noise of one row", "noise of the average", "largest value possible")
+    names = mechanism.query.names or tuple(f"x{i}" for i in range(columns))
+    noise = Numbers(value, np.zeros_like(value), names, heads)
     replaced = [REPLACED] if release.missing == "midpoint" else []
-    ratios = (noise.value[:, :2].T / np.where(noise.value[:, 2] > 0, noise.value[:, 2], np.nan)).T
-    row, average = (format_number(float(np.nanmax(ratios[:, k])), 2) for k in (0, 1))
+    ratios = value[:, :2] / np.where(largest > 0, largest, np.nan)[:, None]
+    row, average = (format_number(float(one), 2) for one in np.nanmax(ratios, axis=0))
     findings = say(
         f"A single row says little: its noise is up to {row} times the largest value that a column can have.",
         f"The noise of an average over all {rows:,} rows is at most {average} times that value.",
@@ -186,16 +191,6 @@ def _render(
         footer=f"Made by matrixdp {version}.",
     )
     return render_page(page)
-
-
-def _list_noise(release: DatasetRelease) -> Numbers:
-    """Standard deviations of the noise of a row and of the average of all rows, beside the largest value."""
-    query = release.design.query
-    names = query.names or tuple(f"x{i}" for i in range(query.shape[1]))
-    largest = np.broadcast_to(query.scale, query.shape)[0]
-    value = np.column_stack([release.std, release.std / np.sqrt(query.shape[0]), largest])
-    columns = ("noise of one row", "noise of the average", "largest value possible")
-    return Numbers(value, np.zeros_like(value), names, columns)
 
 
 def _list_columns(content: ReportContent) -> str:

@@ -195,7 +195,7 @@ def test_reproduce_refuses_less_than_two_trials_as_its_help_says(matrixdp, trial
     found = matrixdp("reproduce", "--trials", trials)
     assert found.code == 2
     assert "--trials" in found.err
-    assert f"{trials} is too few; an error bar needs at least 2 trials." in found.err
+    assert f"{trials} is not in the range x>=2" in found.err
     assert "at least 2" in matrixdp("reproduce", "--help").out
 
 
