@@ -128,7 +128,7 @@ def release(
     A large noisy data set (--query identity) is written as a set of Parquet files.
     """
     _check_payment(no_ledger, options)
-    from matrixdp.cli.release_text import print_dataset, print_release
+    from matrixdp.cli.release_text import print_release
     from matrixdp.domain.schema_file import read_schema
     from matrixdp.records.files import open_files
     from matrixdp.release.output_folder import refuse_inside
@@ -170,8 +170,7 @@ def release(
             _remark(f"{request.id} was released before; it was not charged again.")
         if folder.problem:
             _remark(folder.problem)
-        printed = print_release if folder.content is not None else print_dataset
-        printed(folder, out, as_json=as_json)
+        print_release(folder, out, as_json=as_json)
 
 
 def _check_payment(no_ledger: bool, options: dict[str, Any]) -> None:

@@ -8,12 +8,11 @@ from typing import Any
 import click
 
 from matrixdp.cli.output import echo_json, wrap_text
-from matrixdp.display import Numbers, format_numbers, make_visible
+from matrixdp.display import format_numbers, make_visible
 from matrixdp.release.adaptive_release import AdaptiveRelease
 from matrixdp.release.dataset import DatasetRelease
 from matrixdp.release.registered import MechanismRelease
 from matrixdp.release.result import Guaranteed
-from matrixdp.report.answers import REPLACED
 from matrixdp.report.dates import show_dates
 from matrixdp.report.guarantee import LedgerSummary, describe_odds, name_loss
 from matrixdp.report.release_folder import ReleaseFolder
@@ -25,23 +24,27 @@ _MOST_TABLES = 12
 def print_release(folder: ReleaseFolder, out: Path, *, as_json: bool) -> None:
     """Print a released matrix, its guarantee and the path of its report."""
     content, choice = folder.content, folder.outcome.plan.choice
-    assert content is not None
-    release = content.release
+    release, (height, width) = content.release, content.matrix.shape
     assert not isinstance(release, MechanismRelease)
     if as_json:
         facts = _collect_facts(folder, out) | {"notes": list(content.caveats + content.units)}
         if choice is not None:
             facts |= choice._asdict()
         by = getattr(content.mechanism.query, "by", ())
-        if content.answers:
+        answers = () if content.in_files else content.answers
+        if answers:
             facts["answers"] = []
-        for answer in content.answers:
+        for answer in answers:
             group = dict(zip(by, answer.group, strict=True)) if answer.group else None
             named = {"file": f"{answer.name}.csv", "title": answer.title, "group": group}
             facts["answers"].append({**named, **answer.estimate.to_dict()})
-        echo_json({**facts, "result": content.title, "shape": list(content.matrix.shape)})
+        echo_json({**facts, "result": content.title, "shape": [height, width]})
         return
-    click.echo(click.style(f"Private {content.title} ± error bars", bold=True))
+    if isinstance(release, DatasetRelease):
+        count = len(release.files)
+        click.echo(f"Wrote {height:,} noisy records of {width} columns to {out}, in {count:,} Parquet files")
+    else:
+        click.echo(click.style(f"Private {content.title} ± error bars", bold=True))
     if not content.summary:
         click.echo(format_numbers(content.entries))
         if content.has_dashes:
@@ -58,28 +61,7 @@ def print_release(folder: ReleaseFolder, out: Path, *, as_json: bool) -> None:
         what = "an adaptive fit" if choice.method == "adaptive" else "a plain release"
         click.echo(f"\nMethod: {what}. {choice.reason}")
     _print_guarantee(release, content.ledger, content.mechanism.query.protects)
-    click.echo(f"Report: {out / 'report.html'}")
-
-
-def print_dataset(folder: ReleaseFolder, out: Path, *, as_json: bool) -> None:
-    """Print where a noisy data set is, how large its noise is, and its guarantee."""
-    release = folder.outcome.release
-    assert isinstance(release, DatasetRelease)
-    design = release.design
-    rows, columns = design.query.shape
-    if as_json:
-        facts = _collect_facts(folder, out)
-        facts["notes"] = [REPLACED] if release.missing == "midpoint" else []
-        echo_json({**facts, "result": "noisy data set", "shape": [rows, columns]})
-        return
-    count = len(release.files)
-    click.echo(f"Wrote {rows:,} noisy records of {columns} columns to {out}, in {count:,} Parquet files")
-    click.echo("\nStandard deviation of the noise in every row:")
-    click.echo(format_numbers(Numbers(release.std[None], None, ("noise",), design.query.names or ())))
-    if release.missing == "midpoint":
-        click.echo(f"\n{click.style('Note:', bold=True)} {REPLACED}")
-    _print_guarantee(release, folder.ledger, design.query.protects)
-    click.echo(f"Report: {out / DATASET_PAGE}")
+    click.echo(f"Report: {out / (DATASET_PAGE if content.in_files else 'report.html')}")
 
 
 def _print_guarantee(release: Guaranteed | AdaptiveRelease, ledger: LedgerSummary | None, unit: str) -> None:
@@ -99,7 +81,7 @@ def _print_guarantee(release: Guaranteed | AdaptiveRelease, ledger: LedgerSummar
 
 
 def _collect_facts(folder: ReleaseFolder, out: Path) -> dict[str, Any]:
-    release, ledger = folder.outcome.release, folder.ledger
+    release, ledger = folder.outcome.release, folder.content.ledger
     facts: dict[str, Any] = {
         "out": str(out),
         "files": list(folder.files),

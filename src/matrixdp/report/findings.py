@@ -294,6 +294,17 @@ def _read_regression(answer: Answer, _content: ReportContent) -> list[str]:
     return [f"{amount} {verb} from zero by more than noise and sampling error can explain{rest}{join_words(shown)}."]
 
 
+def _read_noise(answer: Answer, content: ReportContent) -> list[str]:
+    """The noise of a row and of the average of all rows of a noisy data set, as shares of the largest values."""
+    value = answer.estimate.value
+    ratios = np.nanmax(value[:, :2] / np.where(value[:, 2:] > 0, value[:, 2:], np.nan), axis=0)
+    row, average = (format_number(float(ratio), 2) for ratio in ratios)
+    return [
+        f"A single row says little: its noise is up to {row} times the largest value that a column can have.",
+        f"The noise of an average over all {len(content.matrix):,} rows is at most {average} times that value.",
+    ]
+
+
 _READERS: dict[str, Callable[[Answer, ReportContent], list[str]]] = {
     "regression": _read_regression,
     "components": _read_components,
@@ -304,4 +315,5 @@ _READERS: dict[str, Callable[[Answer, ReportContent], list[str]]] = {
     "table": _read_table,
     "means": lambda answer, content: say_means(answer.estimate, content.numbers),
     "levels": _read_levels,
+    "noise": _read_noise,
 }

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from matrixdp.answers.estimate import Estimate
 from matrixdp.design import Design
 from matrixdp.design.noise_ellipse import describe_numbers, feature_names, outline_ellipse, pair_covariance
 from matrixdp.display import CERTAIN, Numbers, choose_decimals, format_cells, format_number, has_equal_rows, shorten
@@ -150,7 +149,7 @@ def draw_heatmap(
     An entry within two error bars of zero fades, and one without noise is grey. `shown` and `counts` are as for
     `shade_entries`; `meaning` says what the colours show, and without it there is no legend.
     """
-    part = numbers.cut(count_shown_rows(len(numbers.rows), len(numbers.columns)), MAX_SIDE)
+    part = cut_shown(numbers)
     height, width = part.value.shape
     grid, letters = _make_grid(part, 40.0 if title else 10.0)
     share = None if shown is None else np.asarray(shown)[:height, :width]
@@ -171,9 +170,10 @@ def draw_heatmap(
     return Drawing(tuple(elements), needed, bottom + 22 + 22 * len(items))
 
 
-def count_shown_rows(height: int, width: int) -> int:
-    """Number of rows of a matrix of shape (height, width) that a picture shows."""
-    return min(height, MAX_SIDE if height == width else _MAX_ROWS)
+def cut_shown(numbers: Numbers) -> Numbers:
+    """The rows and columns of a matrix that a picture shows."""
+    height, width = numbers.value.shape
+    return numbers.cut(min(height, MAX_SIDE if height == width else _MAX_ROWS), MAX_SIDE)
 
 
 class _Grid(NamedTuple):
@@ -267,51 +267,58 @@ def name_colours(content: ReportContent) -> str:
     return "correlation" if content.kind == "correlation" else RELATIVE
 
 
-def draw_matrix(content: ReportContent, description: str = "", *, inline: bool = False) -> str:
-    """Heat map of the matrix; colours show each entry relative to the largest value that it can have.
+def draw_numbers(
+    numbers: Numbers,
+    title: str,
+    meaning: str,
+    description: str = "",
+    *,
+    scale: Floats | None = None,
+    counts: bool = False,
+    inline: bool = False,
+    beside: Sequence[Drawing] = (),
+) -> str:
+    """Heat map of a matrix, whose colours may show each entry relative to `scale`, as an image.
 
-    A screen reader says the description besides its title; `inline` is for an HTML page.
+    Rows without error bars that are all the same are shown as one. A screen reader says the description besides the
+    title; an `inline` image is for an HTML page, which has the title. Other drawings may stand `beside` it.
     """
-    drawing = draw_heatmap(
-        content.entries,
-        shown=relate(content.matrix, content.scale) if content.relative else None,
-        title="" if inline else f"Private {content.title}{describe_part(content)}",
-        meaning=name_colours(content),
-        counts=content.counts,
+    part = cut_shown(numbers)
+    if numbers.std is None and len(part.rows) > 1 and has_equal_rows(numbers.value):
+        part = Numbers(part.value[:1], None, ("all rows",), part.columns)
+    height, width = part.value.shape
+    shown = None if scale is None else part.value / scale[:height, :width]
+    drawing = draw_heatmap(part, title="" if inline else title, meaning=meaning, shown=shown, counts=counts)
+    return make_image([*beside, drawing], title, description, inline=inline)
+
+
+def draw_matrix(content: ReportContent, description: str = "", *, inline: bool = False) -> str:
+    """Heat map of the matrix; colours show each entry relative to the largest value that it can have."""
+    title, scale = (
+        f"Private {content.title}{describe_part(content.entries)}",
+        content.scale if content.relative else None,
     )
-    return make_image([drawing], _describe(content), description, inline=inline)
-
-
-def draw_correlation(estimate: Estimate, description: str = "", *, inline: bool = False) -> str:
-    """Heat map of the correlations of a table's numbers."""
-    title = "Private correlation"
-    drawing = draw_heatmap(estimate, title="" if inline else title, meaning="correlation")
-    return make_image([drawing], title, description, inline=inline)
+    options: dict[str, Any] = {"scale": scale, "counts": content.counts, "inline": inline}
+    return draw_numbers(content.entries, title, name_colours(content), description, **options)
 
 
 def draw_std(content: ReportContent, *, inline: bool = False) -> str:
     """Heat map of the error bars; colours show them relative to the largest value that each entry can have."""
     if content.std is None:
         raise ParameterError("the error bars of this release are unknown; there is nothing to draw.")
-    title = f"Error bars{describe_part(content, equal_rows=has_equal_rows(content.std))}"
     bars = Numbers(content.std, None, content.rows, content.columns)
-    drawing = _draw_bars(bars, content.scale, "" if inline else title)
-    return make_image([drawing], f"Error bars of the {_describe(content)}", inline=inline)
+    title = f"Error bars of the private {content.title}{'' if has_equal_rows(content.std) else describe_part(bars)}"
+    return draw_numbers(bars, title, f"as a {RELATIVE}", scale=content.scale, counts=True, inline=inline)
 
 
 def draw_design(design: Design, pair: tuple[int, int] | None = None) -> str:
     """Heat map of the standard deviations that a design predicts, beside the noise ellipse of a `pair` of features."""
-    drawings = [] if pair is None else [_draw_ellipse(design, *pair)]
+    beside = [] if pair is None else [_draw_ellipse(design, *pair)]
     bars = Numbers(design.std, None, *design.query.entry_names)
-    drawings.append(_draw_bars(bars, np.asarray(design.query.magnitude), "Predicted standard deviations"))
     low, high = (format_number(float(end)) for end in (design.std.min(), design.std.max()))
-    return make_image(drawings, "Predicted noise", f"Standard deviations from {low} to {high}.")
-
-
-def _draw_bars(bars: Numbers, scale: Floats, title: str) -> Drawing:
-    if len(bars.rows) > 1 and has_equal_rows(bars.value):
-        bars = Numbers(bars.value[:1], None, ("all rows",), bars.columns)
-    return draw_heatmap(bars, shown=relate(bars.value, scale), title=title, meaning=f"as a {RELATIVE}", counts=True)
+    words, scale = f"Standard deviations from {low} to {high}.", np.asarray(design.query.magnitude)
+    options: dict[str, Any] = {"scale": scale, "counts": True, "beside": beside}
+    return draw_numbers(bars, "Predicted standard deviations", f"as a {RELATIVE}", words, **options)
 
 
 def _draw_ellipse(design: Design, first: int, second: int) -> Drawing:
@@ -328,24 +335,9 @@ def _draw_ellipse(design: Design, first: int, second: int) -> Drawing:
     return Drawing(drawing.elements, max(drawing.width, 8.5 * len(title)), drawing.height)
 
 
-def _describe(content: ReportContent) -> str:
-    height, width = content.matrix.shape
-    return f"Private {content.title}, {height} x {width}"
-
-
-def describe_part(content: ReportContent, *, equal_rows: bool = False) -> str:
+def describe_part(numbers: Numbers) -> str:
     """What part of a large matrix a picture shows; nothing if it shows all of it."""
-    height, width = content.matrix.shape
-    shown = count_shown_rows(height, width)
-    parts = []
-    if shown < height and not equal_rows:
-        parts.append(f"{shown} of {height:,} rows")
-    if width > MAX_SIDE:
-        parts.append(f"{MAX_SIDE} of {width:,} columns")
+    part = cut_shown(numbers)
+    sides = ((part.rows, numbers.rows, "rows"), (part.columns, numbers.columns, "columns"))
+    parts = [f"{len(shown)} of {len(all_):,} {word}" for shown, all_, word in sides if len(shown) < len(all_)]
     return ", the first " + " and ".join(parts) if parts else ""
-
-
-def relate(values: Floats, scale: Floats) -> Floats:
-    """The part of `values` that is shown, over the same part of `scale`."""
-    shown = np.asarray(values)[:MAX_SIDE, :MAX_SIDE]
-    return np.asarray(shown / np.broadcast_to(scale[:MAX_SIDE, :MAX_SIDE], shown.shape))

@@ -27,8 +27,8 @@ from matrixdp.release.run import DIRECTIONS, Outcome, run
 from matrixdp.report.content import ReportContent, make_content
 from matrixdp.report.dates import DATES, show_date, write_dates
 from matrixdp.report.guarantee import LedgerSummary
-from matrixdp.report.pictures import draw_correlation, draw_matrix, draw_std
-from matrixdp.report.release_page import DATASET_PAGE, render_dataset, render_release
+from matrixdp.report.pictures import draw_matrix, draw_numbers, draw_std
+from matrixdp.report.release_page import DATASET_PAGE, render_release
 from matrixdp.types import Floats
 
 _MAX_REHEARSED = 1 << 20  # entries of a matrix whose files are written once for trial
@@ -37,16 +37,14 @@ _MOST_FILES = 3  # that a report names
 
 @dataclass(frozen=True, eq=False)
 class ReleaseFolder:
-    """A release that was written: the outcome, the names of its files, and the account after it.
+    """A release that was written: the outcome, the names of its files, and what the report shows.
 
-    `content` is what the report shows, None for a noisy data set in files; `problem` says why the page of a data set,
-    which is complete, could not be written.
+    `problem` says why the page of a noisy data set in files, which is complete, could not be written.
     """
 
     outcome: Outcome
     files: tuple[str, ...]
-    ledger: LedgerSummary | None
-    content: ReportContent | None = None
+    content: ReportContent
     problem: str = ""
 
 
@@ -78,8 +76,17 @@ def write_release(
     if plan.in_files:
         with explain_charge(plan, account, out):
             outcome = run(plan, source, account, out=out, force=force, **reading)
+            released = outcome.release
+            assert isinstance(released, DatasetRelease)
             ledger = _summarise(account, left, charged=outcome.charged)
-        return _write_page(source, outcome, ledger)
+        content, problem = _make_content(plan, source, account, outcome, ledger), ""
+        try:  # the data set is complete, and stays so if this fails
+            page = render_release(content, files=[MANIFEST, *released.files])
+            (released.path / DATASET_PAGE).write_text(page, encoding="utf-8")
+        except OSError as error:
+            reason = error.strerror or type(error).__name__
+            problem = f"the data set is complete; {DATASET_PAGE} cannot be written: {reason}."
+        return ReleaseFolder(outcome, (*released.files, DATASET_PAGE, MANIFEST), content, problem)
     with OutputFolder(out, force=force) as folder, explain_charge(plan, account), np.errstate(all="ignore"):
 
         def show(outcome: Outcome, ledger: LedgerSummary | None = None) -> ReportContent:
@@ -99,7 +106,7 @@ def write_release(
             folder.finish()
         except OSError as error:
             raise ParameterError(f"out: {folder.place} cannot be written: {error.strerror or error}.") from None
-        return ReleaseFolder(outcome, tuple(files), content.ledger, content)
+        return ReleaseFolder(outcome, tuple(files), content)
 
 
 def _make_content(
@@ -116,22 +123,16 @@ def _make_content(
             f"({request.epsilon:g}, {request.delta:.3g})-differentially private."
         )
     on = None if request.on is None else list(request.on)
-    assert not isinstance(outcome.release, DatasetRelease)  # which has a page of its own
     content = make_content(
         outcome.release, request.kind, ledger=ledger, notes=tuple(notes), target=request.target, on=on
     )
-    table, written = _name_origin(source, account)
+    names = [place.name for place in source.roots or [Path(file.place) for file in source.files]]
+    more, now = len(names) - _MOST_FILES, datetime.now(UTC)
+    table = ", ".join(names[:_MOST_FILES]) + (f" and {more:,} more" if more > 0 else "")
+    table = table if account is None else account.dataset
+    written = f"{now.day} {now:%B %Y, %H:%M} UTC"
     variables = request.parse_cells() if request.question == "counts" else content.variables
     return _add_dates(replace(content, table=table, written=written, variables=variables), plan)
-
-
-def _name_origin(source: Files, account: Account | None) -> tuple[str, str]:
-    """The name of a data set in the ledger, or else of its files, and the time."""
-    names = [place.name for place in source.roots or [Path(file.place) for file in source.files]]
-    more = len(names) - _MOST_FILES
-    files = ", ".join(names[:_MOST_FILES]) + (f" and {more:,} more" if more > 0 else "")
-    now = datetime.now(UTC)
-    return files if account is None else account.dataset, f"{now.day} {now:%B %Y, %H:%M} UTC"
 
 
 def _add_dates(content: ReportContent, plan: Plan) -> ReportContent:
@@ -152,22 +153,6 @@ def _add_dates(content: ReportContent, plan: Plan) -> ReportContent:
         ending = f"; its mean is {shown}" if shown else ""
         units.append(f"{rule.name}: a {rule.kind}, shown in {rule.meaning}{ending}.")
     return replace(content, units=tuple(units), dates=tuple(dates))
-
-
-def _write_page(source: Files, outcome: Outcome, ledger: LedgerSummary | None) -> ReleaseFolder:
-    """Write the page of a data set, which is complete and stays so if this fails."""
-    released = outcome.release
-    assert isinstance(released, DatasetRelease)
-    account = None if ledger is None else ledger.dataset
-    table, written = _name_origin(source, None)
-    page = render_dataset(released, ledger=ledger, table=account or table, written=written)
-    problem = ""
-    try:
-        (released.path / DATASET_PAGE).write_text(page, encoding="utf-8")
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        problem = f"the data set is complete; {DATASET_PAGE} cannot be written: {reason}."
-    return ReleaseFolder(outcome, (*released.files, DATASET_PAGE, MANIFEST), ledger, problem=problem)
 
 
 def _summarise(account: Account | None, left: float, *, charged: bool) -> LedgerSummary | None:
@@ -305,7 +290,8 @@ def _write_answers(place: Path, content: ReportContent) -> None:
             csv.writer(file).writerows(table)
     correlation = next((answer.estimate for answer in content.answers if answer.name == "correlation"), None)
     if correlation is not None and len(correlation.rows) > 1:
-        (place / "correlation.svg").write_text(draw_correlation(correlation), encoding="utf-8")
+        picture = draw_numbers(correlation, "Private correlation", "correlation")
+        (place / "correlation.svg").write_text(picture, encoding="utf-8")
 
 
 def _write_csv(path: Path, columns: Sequence[str], rows: Sequence[str] | None, values: Floats) -> None:

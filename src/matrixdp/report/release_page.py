@@ -1,4 +1,4 @@
-"""The page of a release: what was asked and found, the numbers, and what it protects; and that of a noisy data set."""
+"""The page of a release: what was asked and found, the numbers, and what it protects."""
 
 from __future__ import annotations
 
@@ -16,13 +16,12 @@ from matrixdp.domain.file_rules import DateRule
 from matrixdp.privacy import describe_large_delta
 from matrixdp.queries import ContingencyTable, GramMatrix, Identity, MatrixQuery, Moments, TableMoments
 from matrixdp.queries.base import BoundedQuery
-from matrixdp.release.dataset import DatasetRelease
 from matrixdp.release.result import Release
-from matrixdp.report.answers import REPLACED, Answer, add_totals
+from matrixdp.report.answers import Answer, add_totals
 from matrixdp.report.content import ReportContent, list_numbers
 from matrixdp.report.dates import show_dates
 from matrixdp.report.findings import EXPLANATION, average_columns, compare_pairs, list_findings
-from matrixdp.report.guarantee import AnyRelease, LedgerSummary, MechanismFacts, describe_odds, name_loss, read_design
+from matrixdp.report.guarantee import MechanismFacts, describe_odds, name_loss
 from matrixdp.report.page import (
     Block,
     Page,
@@ -37,7 +36,7 @@ from matrixdp.report.page import (
     show_numbers,
     show_picture,
 )
-from matrixdp.report.pictures import describe_part, draw_correlation, draw_matrix, draw_std, name_colours, relate
+from matrixdp.report.pictures import describe_part, draw_matrix, draw_numbers, draw_std, name_colours
 from matrixdp.report.svg import STRIP, draw_strip
 
 DATASET_PAGE = "_report.html"  # readers of data sets skip names that begin with an underscore
@@ -46,7 +45,7 @@ _ROWS, _COLUMNS = 60, 20  # of a table of answers
 _NAMED = 16  # columns that the top of the page names
 _BOUNDED = 12  # columns whose bounds are named
 _KINDS = (ContingencyTable, Moments, TableMoments, Identity, GramMatrix)  # that the template tells apart
-_MOST_TABLES, _MOST_GROUPS, _MOST_FILES = 20, 24, 12  # of a section, of a page, and links
+_MOST_TABLES, _MOST_GROUPS, _MOST_FILES = 20, 24, 20  # of a section, of a page, and links
 _SECTIONS = {
     "levels": "Levels of the categories",
     "means_by_level": "Means by level",
@@ -62,108 +61,15 @@ def render_release(content: ReportContent, *, files: Sequence[str] = ()) -> str:
     -------
     Made from the release and public facts only.
     """
-    mechanism, findings = content.mechanism, list_findings(content)
-    kind = name_kind(mechanism.query)
-    explained = [*write_words("error_bars", content, kind, isinstance(content.release, Release)), *content.units]
+    mechanism, ledger, release, findings = content.mechanism, content.ledger, content.release, list_findings(content)
+    query, loss, kind = mechanism.query, name_loss(mechanism.epsilon), name_kind(mechanism.query)
+    explained = [*write_words("error_bars", content, kind, isinstance(release, Release)), *content.units]
     if findings and content.std is not None:
         explained.append(EXPLANATION)
-    facts = [
-        ("Asked", " ".join(write_words("subject", content, kind))),
-        ("Columns", _list_columns(content)),
-        ("Table", content.table),
-        ("Method", "adaptive fit" if mechanism.adaptive else ""),
-    ]
-    results = [
-        *([Section("Findings", [say(*findings)], "findings")] if findings else []),
-        *_show_results(content),
-        Section("How to read it", [list_items(explained)]),
-    ]
-    return _render(
-        f"Private {content.title}",
-        mechanism,
-        content.ledger,
-        (content.table, content.written, content.release.version),
-        facts=facts,
-        release=content.release,
-        caveats=content.caveats,
-        results=results,
-        noise=[mechanism.noise, *content.notes],
-        links=[Block("files", files)] if files else [],
-    )
-
-
-def render_dataset(
-    release: DatasetRelease, *, ledger: LedgerSummary | None = None, table: str = "", written: str = ""
-) -> str:
-    """The report on a noisy data set as an HTML document: what its noise allows, and what it protects.
-
-    Privacy
-    -------
-    Made from the design and public facts only; the released files are not read.
-    """
-    mechanism = read_design(release.design)
-    rows, columns = mechanism.query.shape
-    largest = np.broadcast_to(mechanism.query.scale, (rows, columns))[0]
-    value = np.column_stack([release.std, release.std / np.sqrt(rows), largest])
-    heads = ("noise of one row", "noise of the average", "largest value possible")
-    names = mechanism.query.names or tuple(f"x{i}" for i in range(columns))
-    noise = Numbers(value, np.zeros_like(value), names, heads)
-    replaced = [REPLACED] if release.missing == "midpoint" else []
-    ratios = value[:, :2] / np.where(largest > 0, largest, np.nan)[:, None]
-    row, average = (format_number(float(one), 2) for one in np.nanmax(ratios, axis=0))
-    findings = say(
-        f"A single row says little: its noise is up to {row} times the largest value that a column can have.",
-        f"The noise of an average over all {rows:,} rows is at most {average} times that value.",
-    )
-    treatment = note([*describe_clipping(mechanism), *(replaced or write_words("refused"))])
-    more = len(release.files) - _MOST_FILES
-    return _render(
-        "Noisy data set",
-        mechanism,
-        ledger,
-        (table, written, release.version),
-        facts=[
-            ("Asked", f"A copy of all {rows:,} records of {columns:,} columns, each with noise that hides it."),
-            ("Columns", ", ".join(mechanism.query.names or ())),
-            ("Table", table),
-        ],
-        release=release,
-        caveats=replaced,
-        results=[
-            Section("Findings", [findings], "findings"),
-            Section("The noise of each column", [show_numbers(noise, "Noise"), treatment]),
-        ],
-        noise=[mechanism.noise],
-        links=[
-            Block("files", [*release.files[:_MOST_FILES], "_release.json"]),
-            *([say(f"… and {more:,} more.")] if more > 0 else []),
-        ],
-    )
-
-
-def _render(
-    heading: str,
-    mechanism: MechanismFacts,
-    ledger: LedgerSummary | None,
-    origin: tuple[str, str, str],
-    *,
-    release: AnyRelease | DatasetRelease,
-    facts: Sequence[tuple[str, str]],
-    caveats: Sequence[str],
-    results: Sequence[Section],
-    noise: Sequence[str],
-    links: Sequence[Block],
-) -> str:
-    """The frame of both pages: results between the facts at the top and what the release protects and cost.
-
-    `origin` is the name of the table, the time of writing, and the version that made the release.
-    """
-    table, written, version = origin
-    query, loss = mechanism.query, name_loss(mechanism.epsilon)
     records = getattr(query, "records", None)
     delta = describe_large_delta(release.privacy, records) if mechanism.delta and records is not None else ""
-    warned = (mechanism, release.simulation, delta[:1].upper() + delta[1:], ledger, caveats)
-    symbols = [line.split(": ", 1) for line in write_words("symbols", mechanism, name_kind(query))]
+    warned = (mechanism, release.simulation, delta[:1].upper() + delta[1:], ledger, content.caveats)
+    symbols = [line.split(": ", 1) for line in write_words("symbols", mechanism, kind)]
     formal = Block("symbols", [pair if len(pair) == 2 else ("", *pair) for pair in symbols])
     odds = describe_odds(mechanism.epsilon, mechanism.delta, query.protects)
     guarantee = [
@@ -171,24 +77,33 @@ def _render(
         list_items(write_words("protection", query)),
         fold("The same in symbols", formal),
     ]
+    links, more = [Block("files", files[:_MOST_FILES])], len(files) - _MOST_FILES
+    if more > 0:
+        links.append(say(f"… and {more:,} more."))
+    heading = content.title.capitalize() if content.in_files else f"Private {content.title}"
     page = Page(
-        title=f"{heading} – {table}" if table else heading,
+        title=f"{heading} – {content.table}" if content.table else heading,
         heading=heading,
-        kicker=" · ".join(filter(None, ["Differentially private release", written])),
+        kicker=" · ".join(filter(None, ["Differentially private release", content.written])),
         facts=[
-            *facts,
+            ("Asked", " ".join(write_words("subject", content, kind))),
+            ("Columns", _list_columns(content)),
+            ("Table", content.table),
+            ("Method", "adaptive fit" if mechanism.adaptive else ""),
             ("Privacy", f"{loss}; protects {query.protects}"),
             ("Ledger", "none used" if ledger is None else f"charged to {ledger.allowance or ledger.dataset}"),
         ],
         warnings=write_words("warnings", *warned),
         sections=[
-            *results,
+            *([Section("Findings", [say(*findings)], "findings")] if findings else []),
+            *_show_results(content),
+            Section("How to read it", [list_items(explained)]),
             Section("The guarantee", guarantee),
             Section("The ledger", [say(*write_words("ledger", ledger))]),
-            Section("How the noise was generated", [say(*noise)], fold=True),
-            *([Section("Files in this folder", links)] if links else []),
+            Section("How the noise was generated", [say(mechanism.noise, *content.notes)], fold=True),
+            *([Section("Files in this folder", links)] if files else []),
         ],
-        footer=f"Made by matrixdp {version}.",
+        footer=f"Made by matrixdp {release.version}.",
     )
     return render_page(page)
 
@@ -217,7 +132,7 @@ def _show_results(content: ReportContent) -> list[Section]:
     if content.summary:
         return answers
     wide = content.matrix.shape[1] > _TABLE_COLUMNS
-    title = content.title[:1].upper() + content.title[1:] + (describe_part(content) if wide else "")
+    title = content.title[:1].upper() + content.title[1:] + (describe_part(content.entries) if wide else "")
     sections = [Section(title, _show_main(content, wide=wide))]
     if content.mean is not None and content.numbers and not content.answers:
         means = Answer("Means", "column", replace(content.mean, rows=content.feature_names), name="means")
@@ -255,7 +170,7 @@ def _show_table(content: ReportContent) -> list[Block]:
     if isinstance(content.mechanism.query, Identity):  # a row is one record, and mostly noise
         blocks = [show_numbers(table, label, **options)]
     else:
-        shown = relate(content.matrix, content.scale)[: len(table.rows)] if content.relative else None
+        shown = table.value / content.scale[:_TABLE_ROWS, :_TABLE_COLUMNS] if content.relative else None
         blocks = show_matrix(table, label, name_colours(content), shown=shown, counts=content.counts, **options)
     if height > _TABLE_ROWS:
         blocks.append(say(f"These are the first {_TABLE_ROWS} of {height:,} rows; the files have all."))
@@ -334,8 +249,8 @@ def _show_answer(content: ReportContent, answer: Answer) -> list[Block]:
     estimate, label, name = answer.estimate, answer.title, answer.name
     if name == "correlation" and len(estimate.rows) > _TABLE_COLUMNS:
         words = " ".join(compare_pairs(estimate.value, estimate.std, estimate.rows, "correlation"))
-        return [show_picture(draw_correlation(estimate, words, inline=True), label)]
-    part = estimate.cut(_ROWS, _COLUMNS)
+        return [show_picture(draw_numbers(estimate, "Private correlation", "correlation", words, inline=True), label)]
+    part = estimate if content.in_files else estimate.cut(_ROWS, _COLUMNS)
     cut = part.value.shape != estimate.value.shape
     if name == "correlation":
         shown = show_matrix(part, label, "correlation")
