@@ -20,9 +20,10 @@ from matrixdp.paper.components import FIRST, MOVEMENT
 from matrixdp.paper.experiment import CALIBRATIONS, Figure
 from matrixdp.paper.gains import EPSILONS, FITS, IMPORTANCES, PANELS, SHAPES, direction_key, gain_key
 from matrixdp.paper.tables import SIMULATED, Rows, list_methods
-from matrixdp.paper.trials import EXPERIMENTS, Best, is_simulated, list_published, write_atomically
+from matrixdp.paper.trials import EXPERIMENTS, Best, is_simulated, list_published
 from matrixdp.privacy import Privacy
 from matrixdp.queries import Identity
+from matrixdp.release.output_folder import write_file
 from matrixdp.report.svg import Curve, Dot, Drawing, Scale, draw_curves, draw_dots, make_image, text
 from matrixdp.types import Floats
 
@@ -50,16 +51,12 @@ class Picture:
     simulated: bool = False
     stacked: bool = False
 
-    @property
-    def svg(self) -> str:
-        """The image for a page, which has the style."""
-        return self._make_image(inline=True)
-
     def write(self, folder: Path) -> None:
         """Write the image to a file that needs no page."""
-        write_atomically(folder / f"{self.name}.svg", self._make_image(inline=False))
+        write_file(folder / f"{self.name}.svg", self.render(inline=False))
 
-    def _make_image(self, *, inline: bool) -> str:
+    def render(self, *, inline: bool = True) -> str:
+        """The image; an inline one is for a page, which has the style."""
         drawings, stacked = self.drawings, self.stacked
         if self.simulated and (stacked or len(drawings) == 1):
             mark = Drawing((text(0, 10, SIMULATED, size=11, kind="text bold"),), 6.2 * len(SIMULATED), 14.0)

@@ -22,8 +22,9 @@ from matrixdp.paper import components, regression
 from matrixdp.paper.experiment import RIVALS, Experiment, read_published
 from matrixdp.paper.gains import EXPERIMENTS as _TASKS
 from matrixdp.paper.tables import ReportTable
-from matrixdp.paper.trials import is_simulated, list_published, write_atomically
+from matrixdp.paper.trials import is_simulated, list_published
 from matrixdp.queries import SecondMoment
+from matrixdp.release.output_folder import write_file
 
 EXPERIMENTS = dict(zip(("I", "II", "III"), _TASKS.values(), strict=True))
 Timings = dict[str, dict[str, list[float]]]
@@ -54,7 +55,7 @@ def load_timings(folder: Path, repeats: int) -> Timings:
         return content
     except (OSError, ValueError):
         found = measure_runtime(repeats)
-        write_atomically(path, json.dumps(found))
+        write_file(path, json.dumps(found))
         return found
 
 

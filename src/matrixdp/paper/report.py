@@ -29,10 +29,10 @@ from matrixdp.paper.trials import (
     part_rows,
     run_cells,
     select_best,
-    write_atomically,
 )
+from matrixdp.release.output_folder import write_file
 from matrixdp.release.registered import load_plugins
-from matrixdp.report.page import Block, Page, Section, fold, list_items, render_page, say
+from matrixdp.report.page import Block, Page, Section, fold, render_page, say
 from matrixdp.version import __version__
 
 _TIMES = 20
@@ -153,7 +153,7 @@ def write_report(run: Run) -> Path:
     facts, simulated = [f"Trials: {run.trials}", f"Seed: {run.seed}"], is_simulated(*run.results)
     facts += [f"Data: {sources}{'' if simulated else ', as published'}"] if sources else []
     page = make_page(facts, _list_results(run), sections, simulated=simulated)
-    write_atomically(run.out / "report.html", render_page(page))
+    write_file(run.out / "report.html", render_page(page))
     return run.out / "report.html"
 
 
@@ -174,7 +174,7 @@ def make_page(facts: Sequence[str], results: Sequence[str], sections: Sequence[S
         banner=SIMULATED if simulated else "",
         contents=True,
         sections=[
-            Section("Results", [list_items(results)], anchor="findings"),
+            Section("Results", [Block("list", results)], anchor="findings"),
             *sections,
             Section("Method", [say(*_METHOD)], anchor="method"),
         ],
@@ -193,7 +193,7 @@ def _show_part(part: str, run: Run) -> list[Shown]:
             found = [_describe_task(best, task) for task in EXPERIMENTS]
             found += [_describe_weights(best[part], importance) for importance in IMPORTANCES]
             drawn = figures.draw_tasks(best), figures.draw_weights(best[part])
-            return [list_items(found), *drawn, tables.tabulate_gains(best)]
+            return [Block("list", found), *drawn, tables.tabulate_gains(best)]
         case "directions":
             return [figures.draw_directions(best[part]), tables.tabulate_directions(best[part])]
         case "subspace":

@@ -22,8 +22,8 @@ from matrixdp.paper.trials import (
     best_variant,
     is_simulated,
     list_published,
-    write_atomically,
 )
+from matrixdp.release.output_folder import write_file
 
 VERDICTS = REPRODUCED, NOT, CANNOT = "reproduced", "not reproduced", "cannot be"
 SIMULATED = "SIMULATED DATA, drawn from summary statistics, not the published data sets"
@@ -79,8 +79,8 @@ class ReportTable:
 
     def write(self, folder: Path) -> None:
         """Write the CSV and JSON files."""
-        write_atomically(folder / f"{self.name}.csv", self.to_csv())
-        write_atomically(folder / f"{self.name}.json", self.to_json())
+        write_file(folder / f"{self.name}.csv", self.to_csv())
+        write_file(folder / f"{self.name}.json", self.to_json())
 
 
 GROUPS = {

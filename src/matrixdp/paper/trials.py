@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
 import signal
 import sys
 import time
@@ -30,6 +29,7 @@ from matrixdp.datasets import load_table
 from matrixdp.noise import Stream
 from matrixdp.paper import components, gains, regression
 from matrixdp.paper.experiment import Figure, Row, check_guarantee, read_published
+from matrixdp.release.output_folder import write_file
 from matrixdp.release.registered import load_plugins
 from matrixdp.types import Floats
 from matrixdp.version import __version__
@@ -147,18 +147,10 @@ def run_cell(cell: Cell) -> CellResult:
     return CellResult(cell, np.array([outcome.result for outcome in outcomes]), max(costs, default=None))
 
 
-def write_atomically(path: Path, text: str) -> None:
-    """Write a file under a temporary name and rename it, so that an interruption leaves no partial file."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f"{path.name}.{os.getpid()}")
-    part.write_text(text, "utf-8")
-    part.replace(path)
-
-
 def store_result(result: CellResult, folder: Path) -> None:
     """Store a result in its file."""
     content = {**vars(result), "cell": vars(result.cell), "values": result.values.tolist()}
-    write_atomically(folder / result.cell.path, json.dumps(content))
+    write_file(folder / result.cell.path, json.dumps(content))
 
 
 def load_result(cell: Cell, folder: Path) -> CellResult | None:

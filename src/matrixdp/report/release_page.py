@@ -27,14 +27,12 @@ from matrixdp.report.page import (
     Page,
     Section,
     fold,
-    list_items,
     load_template,
     note,
     render_page,
     say,
     show_matrix,
     show_numbers,
-    show_picture,
 )
 from matrixdp.report.pictures import describe_part, draw_matrix, draw_numbers, draw_std, name_colours
 from matrixdp.report.svg import STRIP, draw_strip
@@ -74,7 +72,7 @@ def render_release(content: ReportContent, *, files: Sequence[str] = ()) -> str:
     odds = describe_odds(mechanism.epsilon, mechanism.delta, query.protects)
     guarantee = [
         say(*write_words("guarantee", mechanism, loss, odds)),
-        list_items(write_words("protection", query)),
+        Block("list", write_words("protection", query)),
         fold("The same in symbols", formal),
     ]
     links, more = [Block("files", files[:_MOST_FILES])], len(files) - _MOST_FILES
@@ -97,7 +95,7 @@ def render_release(content: ReportContent, *, files: Sequence[str] = ()) -> str:
         sections=[
             *([Section("Findings", [say(*findings)], "findings")] if findings else []),
             *_show_results(content),
-            Section("How to read it", [list_items(explained)]),
+            Section("How to read it", [Block("list", explained)]),
             Section("The guarantee", guarantee),
             Section("The ledger", [say(*write_words("ledger", ledger))]),
             Section("How the noise was generated", [say(mechanism.noise, *content.notes)], fold=True),
@@ -151,7 +149,7 @@ def _show_main(content: ReportContent, *, wide: bool) -> list[Block]:
         blocks.append(say("The error bars are unknown."))
     if wide:
         picture = draw_matrix(content, " ".join(list_findings(content)), inline=True)
-        blocks += [show_picture(picture, f"Heat map of the {content.title}"), *_show_bars(content)]
+        blocks += [Block("figure", picture, f"Heat map of the {content.title}"), *_show_bars(content)]
     elif averages is not None:
         blocks.append(fold("Single rows, each with noise of its own", *_show_table(content)))
     else:
@@ -186,7 +184,7 @@ def _show_bars(content: ReportContent) -> list[Block]:
     low, high = format_number(float(noisy.min())), format_number(float(noisy.max()))
     if low == high:
         return [say(f"All error bars are {low}.")]
-    image = show_picture(draw_std(content, inline=True), "Heat map of the error bars")
+    image = Block("figure", draw_std(content, inline=True), "Heat map of the error bars")
     return [say(f"The error bars are from {low} to {high}."), fold("The error bars as a picture", image)]
 
 
@@ -249,7 +247,9 @@ def _show_answer(content: ReportContent, answer: Answer) -> list[Block]:
     estimate, label, name = answer.estimate, answer.title, answer.name
     if name == "correlation" and len(estimate.rows) > _TABLE_COLUMNS:
         words = " ".join(compare_pairs(estimate.value, estimate.std, estimate.rows, "correlation"))
-        return [show_picture(draw_numbers(estimate, "Private correlation", "correlation", words, inline=True), label)]
+        return [
+            Block("figure", draw_numbers(estimate, "Private correlation", "correlation", words, inline=True), label)
+        ]
     part = estimate if content.in_files else estimate.cut(_ROWS, _COLUMNS)
     cut = part.value.shape != estimate.value.shape
     if name == "correlation":
