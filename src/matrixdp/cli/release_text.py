@@ -101,7 +101,8 @@ def _print_predictions(made: Plan, predicted: dict[str, list[Answer]]) -> None:
     if len(predicted) > 1:
         table = _tabulate_medians(made, predicted)
         echo_section("Median error, by how easy the data are where the schema has no guess", table)
-        click.echo("".join(f"  {shape}: {words}\n" for shape, words in KINDS.items()), nl=False)
+        for shape, words in KINDS.items() if made.adaptive else ():
+            click.echo(f"  {shape}: {words}")
     if request.kind != "matrix":
         click.echo(f"  {_DESCRIBED}")
     if made.adaptive and judged_by(request.question) != request.question:

@@ -186,7 +186,7 @@ def _describe_dataset(
     height, width = query.shape
     largest = np.broadcast_to(query.scale, query.shape)[0]
     value = np.column_stack([release.std, release.std / np.sqrt(height), largest])
-    names, heads = query.names or tuple(f"x{i}" for i in range(width)), ("row", "average of all rows", "largest value")
+    names, heads = query.names or tuple(f"x{i}" for i in range(width)), ("row", "average of rows", "largest value")
     noise = Estimate(value, np.zeros_like(value), names, heads)
     return ReportContent(
         title="noisy data set",

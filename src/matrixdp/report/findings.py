@@ -69,7 +69,7 @@ def average_columns(content: ReportContent) -> Estimate | None:
 
 
 def _name_largest(
-    names: Sequence[Any], value: Floats, std: Floats, decimals: int | None = None, *, by_bar: bool = False
+    names: Any, value: Floats, std: Floats, decimals: int | None = None, *, by_bar: bool = False
 ) -> tuple[list[str], int]:
     """The first few of n numbers that stand out, the largest first or, `by_bar`, the clearest, and how many do.
 
