@@ -21,7 +21,7 @@ from matrixdp.report.answers import Answer, add_totals
 from matrixdp.report.content import ReportContent, list_numbers
 from matrixdp.report.dates import show_dates
 from matrixdp.report.findings import EXPLANATION, average_columns, compare_pairs, list_findings
-from matrixdp.report.guarantee import MechanismFacts, describe_odds, name_loss
+from matrixdp.report.guarantee import describe_odds, name_loss
 from matrixdp.report.page import (
     Block,
     Page,
@@ -133,7 +133,9 @@ def _show_results(content: ReportContent) -> list[Section]:
     title = content.title[:1].upper() + content.title[1:] + (describe_part(content.entries) if wide else "")
     sections = [Section(title, _show_main(content, wide=wide))]
     if content.mean is not None and content.numbers and not content.answers:
-        means = Answer("Means", "column", replace(content.mean, rows=content.feature_names), name="means")
+        means = Answer(
+            "Means", "column", replace(content.mean, rows=tuple(one.name for one in content.numbers)), name="means"
+        )
         sections.append(Section("Means", [_show_means(content, means), note([STRIP])]))
     return [*sections, *answers]
 
@@ -149,12 +151,22 @@ def _show_main(content: ReportContent, *, wide: bool) -> list[Block]:
         blocks.append(say("The error bars are unknown."))
     if wide:
         picture = draw_matrix(content, " ".join(list_findings(content)), inline=True)
-        blocks += [Block("figure", picture, f"Heat map of the {content.title}"), *_show_bars(content)]
+        blocks.append(Block("figure", picture, f"Heat map of the {content.title}"))
+        std = np.zeros(0) if content.std is None else np.asarray(content.std)
+        noisy = std[np.isfinite(std) & (std > 0)]
+        low, high = (format_number(float(end)) for end in (noisy.min(initial=np.inf), noisy.max(initial=0.0)))
+        if noisy.size:
+            blocks.append(
+                say(f"All error bars are {low}." if low == high else f"The error bars are from {low} to {high}.")
+            )
+        if noisy.size and low != high:
+            image = Block("figure", draw_std(content, inline=True), "Heat map of the error bars")
+            blocks.append(fold("The error bars as a picture", image))
     elif averages is not None:
         blocks.append(fold("Single rows, each with noise of its own", *_show_table(content)))
     else:
         blocks += _show_table(content)
-    return [*blocks, note(describe_treatment(content))]
+    return [*blocks, note(_describe_treatment(content))]
 
 
 def _show_table(content: ReportContent) -> list[Block]:
@@ -173,19 +185,6 @@ def _show_table(content: ReportContent) -> list[Block]:
     if height > _TABLE_ROWS:
         blocks.append(say(f"These are the first {_TABLE_ROWS} of {height:,} rows; the files have all."))
     return blocks
-
-
-def _show_bars(content: ReportContent) -> list[Block]:
-    """The error bars of a matrix that is shown as a picture, in words and in a fold."""
-    std = np.zeros(0) if content.std is None else np.asarray(content.std)
-    noisy = std[np.isfinite(std) & (std > 0)]
-    if not noisy.size:
-        return []
-    low, high = format_number(float(noisy.min())), format_number(float(noisy.max()))
-    if low == high:
-        return [say(f"All error bars are {low}.")]
-    image = Block("figure", draw_std(content, inline=True), "Heat map of the error bars")
-    return [say(f"The error bars are from {low} to {high}."), fold("The error bars as a picture", image)]
 
 
 def _show_means(content: ReportContent, answer: Answer) -> Block:
@@ -212,7 +211,7 @@ def _show_answers(content: ReportContent) -> list[Section]:
         place = groups.setdefault(answer.group, []) if answer.group else by_file.setdefault(answer.name, [])
         place.append(answer)
     with_means = next((name for name, one in by_file.items() if one[0].list_means() is not None), None)
-    treatment = note(describe_treatment(content) if content.summary else ())
+    treatment = note(_describe_treatment(content) if content.summary else ())
     sections: list[Section] = []
     for name, tables in by_file.items():
         blocks = _show_tables(content, tables, name)
@@ -281,30 +280,22 @@ def name_kind(query: MatrixQuery) -> str:
     return next((one.__name__ for one in _KINDS if isinstance(query, one)), "")
 
 
-def describe_treatment(content: ReportContent) -> list[str]:
+def _describe_treatment(content: ReportContent) -> list[str]:
     """Sentences on clipping and missing values, as far as the release says what was done."""
-    query, found = content.mechanism.query, list(content.caveats)
-    if isinstance(query, TableMoments) and any(column.missing for column in query.columns):
-        found = [*write_words("observed"), *found]
-    elif not found and (isinstance(query, TableMoments) or (content.mechanism.clips and _has_bounds(query))):
-        found = write_words("refused")
-    return [*describe_clipping(content.mechanism, content.dates), *found]
-
-
-def _has_bounds(query: MatrixQuery) -> bool:
-    return isinstance(query, BoundedQuery) or query.unit in ("edge", "node")
-
-
-def describe_clipping(mechanism: MechanismFacts, dates: Sequence[DateRule] = ()) -> list[str]:
-    """What was done to values outside their bounds; nothing where that is unknown or there are none."""
-    query, numbers = mechanism.query, tuple[Number, ...]()
+    query, clips, numbers = content.mechanism.query, content.mechanism.clips, tuple[Number, ...]()
+    bounded, table = isinstance(query, BoundedQuery) or query.unit in ("edge", "node"), isinstance(query, TableMoments)
     if isinstance(query, TableMoments):
         numbers = query.used.numbers
     elif isinstance(query, BoundedQuery) and query.bounds.names:
         numbers = list_numbers(query.bounds)
-    if not mechanism.clips or not (numbers or _has_bounds(query)):
-        return []
-    return write_words("clipping", query, _list_bounds(numbers, dates))
+    found = list(content.caveats)
+    if isinstance(query, TableMoments) and any(column.missing for column in query.columns):
+        found = [*write_words("observed"), *found]
+    elif not found and (table or (clips and bounded)):
+        found = write_words("refused")
+    if not clips or not (numbers or bounded):
+        return found
+    return [*write_words("clipping", query, _list_bounds(numbers, content.dates)), *found]
 
 
 def _list_bounds(numbers: Sequence[Number], dates: Sequence[DateRule]) -> str:

@@ -400,3 +400,10 @@ def test_the_guarantee_is_worded_by_its_strength(epsilon, words):
 def test_a_large_delta_is_pointed_out():
     page = render_release(make_content(adaptive(delta=0.01), "correlation"))
     assert "Delta 0.01 is above 1/2000" in page
+
+
+@pytest.mark.parametrize("kind", ["matrix", "covariance"])
+def test_means_of_columns_without_names_are_shown_between_their_bounds(kind):
+    design = mdp.make_design(mdp.Moments(mdp.Bounds([0, 0], [1, 1]), 50), mdp.Privacy(1, 1e-6))
+    released = design.release(np.full((50, 2), 0.5), stream=mdp.Stream(0), simulation=True)
+    assert render_release(make_content(released, kind)).count('class="strip"') == 2
