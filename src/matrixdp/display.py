@@ -121,7 +121,7 @@ def format_estimate(value: float, std: float, decimals: int | None = None, *, co
     return f"{round(value, decimals) + 0.0:{comma}.{decimals}f}", f"{round(std, decimals):{comma}.{decimals}f}"
 
 
-def join_estimate(value: float, std: float, decimals: int | None = None, *, commas: bool = True) -> str:
+def join_estimate(value: float, std: float, decimals: int | None = None) -> str:
     """A number and its error bar in one string.
 
     Examples
@@ -129,7 +129,7 @@ def join_estimate(value: float, std: float, decimals: int | None = None, *, comm
     >>> join_estimate(0.481, 0.08, 3), join_estimate(25103.4, 931.0)
     ('0.481 ± 0.080', '25,100 ± 930')
     """
-    return " ± ".join(filter(None, format_estimate(value, std, decimals, commas=commas)))
+    return " ± ".join(filter(None, format_estimate(value, std, decimals)))
 
 
 def choose_decimals(value: Floats, std: Floats | None, *, counts: bool = False) -> int | None:

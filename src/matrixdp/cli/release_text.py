@@ -107,14 +107,17 @@ def _print_predictions(made: Plan, predicted: dict[str, list[Answer]]) -> None:
         click.echo(f"  {_DESCRIBED}")
     if made.adaptive and judged_by(request.question) != request.question:
         click.echo("  components and regressions are computed from these correlations")
-    if max(len(made.query.names or ()), 1) <= _MOST_NUMBERS and request.kind != "components":
-        others = {f"epsilon {other.request.epsilon:g}": found["typical"] for other, found in _vary(made, predicted)}
+    others = {f"epsilon {other.request.epsilon:g}": found["typical"] for other, found in _vary(made, predicted)}
+    if len(others) > 1:
         echo_section("Median error at other epsilons, for typical data", _tabulate_medians(made, others))
 
 
 def _vary(made: Plan, predicted: dict[str, list[Answer]]) -> Iterator[tuple[Plan, dict[str, list[Answer]]]]:
-    """The plan and its predictions for typical data at smaller and larger epsilons."""
-    for other in vary_epsilon(made):
+    """The plan and its predictions at smaller and larger epsilons, or it alone where others take too long."""
+    query = made.query
+    numbers = made.bounds.size if made.adaptive else len(query.used.numbers) if isinstance(query, TableMoments) else 0
+    slow = numbers > _MOST_NUMBERS or (made.request.kind == "components" and not made.adaptive)
+    for other in [made] if slow else vary_epsilon(made):
         try:
             yield other, predicted if other is made else predict(other, tuple(KINDS) if made.adaptive else ("typical",))
         except ParameterError:  # an epsilon for which no fit can be made
@@ -143,7 +146,7 @@ def _collect_fit(made: Plan, predicted: dict[str, list[Answer]]) -> dict[str, An
     shown = judged_by(made.request.question)
     std = {shape: found[0].estimate.std for shape, found in predicted.items()}
     budgets = []
-    for other, found in _vary(made, predicted) if made.bounds.size <= _MOST_NUMBERS else [(made, predicted)]:
+    for other, found in _vary(made, predicted):
         medians = {shape: _median(one[0].estimate.std) for shape, one in found.items()}
         budgets.append({"epsilon": other.request.epsilon, "mu": other.request.privacy.mu, **medians})
     return {
