@@ -12,8 +12,8 @@ from matrixdp.answers.psd import nearest_psd, shrink_psd
 from matrixdp.display import (
     Numbers,
     align_columns,
-    format_cells,
     interval,
+    join_cells,
     make_frame,
     render_card,
     render_note,
@@ -148,7 +148,7 @@ class Estimate(Numbers):
 
     def __str__(self) -> str:
         """A table, each number with its error bar."""
-        lines = [[name, *cells] for name, cells in zip(self.rows, format_cells(self), strict=True)]
+        lines = [[name, *cells] for name, cells in zip(self.rows, join_cells(self), strict=True)]
         return "\n".join(align_columns([["", *self.columns], *lines]))
 
 

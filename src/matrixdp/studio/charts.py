@@ -15,9 +15,19 @@ from matrixdp.domain.bounds import Bounds
 from matrixdp.queries import Moments, TableMoments
 from matrixdp.release.adaptive_release import AdaptiveRelease
 from matrixdp.report.answers import Answer, Answerable
-from matrixdp.report.charts import Curve, Dot, draw_curves, draw_dots, make_area
-from matrixdp.report.heatmap import draw_heatmap
-from matrixdp.report.svg import Drawing, Scale, element, make_image, round_up
+from matrixdp.report.pictures import draw_heatmap
+from matrixdp.report.svg import (
+    Curve,
+    Dot,
+    Drawing,
+    Scale,
+    draw_curves,
+    draw_dots,
+    element,
+    make_area,
+    make_image,
+    round_up,
+)
 from matrixdp.studio.forecasts import EPSILONS, ErrorTable, Forecast
 from matrixdp.types import Floats
 
