@@ -372,7 +372,7 @@ def roles(path: Location) -> None:
 
     It connects to nothing.
     """
-    from matrixdp.ledger.schema import roles_sql
+    from matrixdp.ledger.postgres import roles_sql
 
     if isinstance(path, Path):
         raise ParameterError("LEDGER must be the URL of a ledger in PostgreSQL: files have no roles.")

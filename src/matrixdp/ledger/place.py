@@ -24,12 +24,14 @@ import sqlite3
 import struct
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from matrixdp.errors import LedgerError
 from matrixdp.ledger.entries import sha256
+from matrixdp.ledger.journal import Journal
 from matrixdp.ledger.values import Head
 
 try:
@@ -137,20 +139,19 @@ def require_local(path: Path) -> None:
         )
 
 
-def read_place(connection: sqlite3.Connection) -> Place:
+def read_place(execute: Callable[[str], Iterable[tuple[Any, ...]]]) -> Place:
     """The place that the ledger recorded; earlier versions recorded of the file only its inode."""
-    row = connection.execute("SELECT file, directory, name, path FROM place").fetchone()
-    file, directory, name, path = map(str, row)
+    ((file, directory, name, path),) = execute("SELECT file, directory, name, path FROM place")
     identity = {"inode": file} if file.isdecimal() else json.loads(file)
     marks = frozenset(identity.pop("marks", "").split())
     return Place(identity, directory, name, path, marks)
 
 
-def write_place(connection: sqlite3.Connection, place: Place) -> None:
+def write_place(journal: Journal, place: Place) -> None:
     """Record the place at which the ledger is written from now on."""
     file = json.dumps({**place.identity, "marks": " ".join(sorted(place.marks))})
     values = (file, place.directory, place.name, place.path)
-    connection.execute("INSERT OR REPLACE INTO place VALUES (1, ?, ?, ?, ?)", values)
+    journal.execute("INSERT OR REPLACE INTO place VALUES (1, ?, ?, ?, ?)", values)
 
 
 def peek_place(path: Path) -> Place | None:
@@ -160,7 +161,7 @@ def peek_place(path: Path) -> Place | None:
         uri = f"{path.as_uri()}?mode=ro&immutable=1"
         connected = sqlite3.connect(uri, isolation_level=None, check_same_thread=False, uri=True)
         with contextlib.closing(connected) as connection:
-            return read_place(connection)
+            return read_place(connection.execute)
     return None
 
 
@@ -186,16 +187,16 @@ def require_own_journal(path: Path) -> None:
             )
 
 
-def require_place(connection: sqlite3.Connection, path: Path, *, moving: bool = False) -> None:
+def require_place(journal: Journal, path: Path, *, moving: bool = False) -> None:
     """Raise a `LedgerError` unless this is the file that the ledger recorded, at its place and with its marks.
 
     What can be known of the place now, and was not recorded before, is recorded: within the transaction of a writer.
     While a move is confirmed, only what is marked is compared.
     """
-    marks = require_marked_entries(connection, path, path)
+    marks = require_marked_entries(journal, path, path)
     if moving:
         return
-    recorded, here = read_place(connection), find_place(path, marks=marks)
+    recorded, here = read_place(journal.execute), find_place(path, marks=marks)
     if not recorded.matches(here):
         if recorded.holds(here):
             raise LedgerError(
@@ -215,7 +216,7 @@ def require_place(connection: sqlite3.Connection, path: Path, *, moving: bool = 
             f"ledger moved {path}. If it is lost: matrixdp ledger restore {path} NEW"
         )
     if recorded != here:
-        write_place(connection, here)
+        write_place(journal, here)
 
 
 def require_original_gone(recorded: Place | None, path: Path) -> None:
@@ -236,12 +237,12 @@ def require_original_gone(recorded: Place | None, path: Path) -> None:
         )
 
 
-def require_marked_entries(connection: sqlite3.Connection, path: Path, marked: Path) -> Mapping[str, Head]:
+def require_marked_entries(journal: Journal, path: Path, marked: Path) -> Mapping[str, Head]:
     """The marks at `marked`; a `LedgerError` if their entries are not in the ledger at `path`, an old copy then."""
-    marks = read_marks(marked, first_hash(connection))
+    marks = read_marks(marked, journal.first_hash())
     for mark in set(marks.values()):
-        found = connection.execute("SELECT hash FROM entries WHERE entry = ?", (mark.entry,)).fetchone()
-        if found != (mark.hash,):
+        found = journal.row("entry", mark.entry)
+        if found is None or found.hash != mark.hash:
             raise LedgerError(
                 f"{path} was replaced by an earlier copy of itself, or by another ledger: entry {mark.entry}, which "
                 f"was written to {marked}, is not in it. Nothing was charged. Put the latest file back; if it is lost: "
@@ -284,12 +285,6 @@ def find_blind_spots(path: Path, first: str) -> list[str]:
     elif "directory" not in marks:
         spots.append("that an old copy was written over the file together with its extended attributes (cp -a)")
     return spots
-
-
-def first_hash(connection: sqlite3.Connection) -> str:
-    """The hash of the ledger's first entry, which no other ledger has; empty if there is none."""
-    (found,) = connection.execute("SELECT hash FROM entries WHERE entry = 1").fetchone() or ("",)
-    return str(found)
 
 
 def file_id(path: Path) -> tuple[int, int] | None:

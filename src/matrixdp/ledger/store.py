@@ -95,7 +95,7 @@ class Store(ABC):
         """Connect, check that this is a ledger, and begin a transaction; with an author, other writers are excluded."""
 
     @abstractmethod
-    def _commit(self, *, writing: bool) -> None:
+    def _commit(self, journal: Journal) -> None:
         """End the transaction; a writer's entries are durable when this returns."""
 
     @abstractmethod
@@ -137,7 +137,7 @@ class Store(ABC):
                 if author is not None:
                     journal.require_intact_end()
                 yield journal
-                self._commit(writing=author is not None)
+                self._commit(journal)
             except self.driver_errors as error:
                 self._disconnect()  # its state is unknown; the next use opens a new one
                 raise self._translate(error) from error
@@ -155,12 +155,10 @@ class Store(ABC):
 
     def _require_same_ledger(self, journal: Journal) -> None:
         """Raise a `LedgerError` if this is not the ledger that was first opened: their first entries differ."""
-        first = journal.row("entry", 1)
-        if first is None:
-            raise LedgerError(f"{self.location} is damaged: its first entry is missing. Restore it from a backup.")
-        if self._first_hash not in (None, first.hash):
+        first = journal.first_hash()
+        if self._first_hash not in (None, first):
             raise LedgerError(f"{self.location} is not the ledger that was first opened here. Open it again.")
-        self._first_hash = first.hash
+        self._first_hash = first
 
 
 def copy_ledger(original: Store, copy: Store, author: Author) -> Head:

@@ -17,7 +17,7 @@ from ledger_worker import TOTAL
 from matrixdp.errors import LedgerError
 from matrixdp.ledger import Gaussian, Ledger, Receipt
 from matrixdp.ledger.entries import canonical_json, next_entry, sha256
-from matrixdp.ledger.schema import roles_sql
+from matrixdp.ledger.postgres import roles_sql
 from matrixdp.ledger.values import Head
 
 ROLES = ["reader", "writer", "curator"]

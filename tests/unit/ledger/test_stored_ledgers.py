@@ -14,7 +14,8 @@ from ledger_stores import PostgresSchemas, schema_of
 from matrixdp.errors import LedgerError
 from matrixdp.ledger import Approximate, Gaussian, Head, Ledger, Plan, Pure, Receipt, Reserve
 from matrixdp.ledger.entries import COLUMNS
-from matrixdp.ledger.schema import postgres_guards, sqlite_statements
+from matrixdp.ledger.postgres import postgres_guards
+from matrixdp.ledger.sqlite import sqlite_statements
 from matrixdp.privacy import Unit
 
 STORED = Path(__file__).with_name("ledger_3.db")
