@@ -18,9 +18,8 @@ from matrixdp.ledger.entries import (
     registration_from_json,
     sums_from_json,
 )
-from matrixdp.ledger.events import event_from_json
 from matrixdp.ledger.journal import Journal
-from matrixdp.ledger.values import Head
+from matrixdp.ledger.values import Head, event_from_json
 from matrixdp.privacy import Unit
 
 Content = dict[str, Any]

@@ -16,10 +16,18 @@ from fractions import Fraction
 from matrixdp.checks import check_number
 from matrixdp.errors import BudgetExceededError, LedgerError, ParameterError, show
 from matrixdp.gdp import gdp_epsilon
-from matrixdp.ledger.accounting import NOTHING, Amount, Reserve, remaining_epsilon, total_amount
-from matrixdp.ledger.events import Event, Gaussian
-from matrixdp.ledger.units import float_above, float_below, root_above, root_below, units_below
-from matrixdp.ledger.values import Allowance, Counts, Registration, Remaining, Summary
+from matrixdp.ledger.accounting import (
+    NOTHING,
+    Amount,
+    float_above,
+    float_below,
+    remaining_epsilon,
+    root_above,
+    root_below,
+    total_amount,
+    units_below,
+)
+from matrixdp.ledger.values import Allowance, Counts, Event, Gaussian, Registration, Remaining, Reserve, Summary
 from matrixdp.privacy import Neighbours, Privacy, Unit
 
 _ALLOTTED = " The rest of its total is allotted: name an allowance to use one."

@@ -12,10 +12,10 @@ from functools import partial
 from typing import Any, Protocol, Self, TypedDict, Unpack
 
 from matrixdp.checks import check_number
-from matrixdp.errors import BudgetExceededError, LedgerError, ParameterError, RequestPendingError, show
+from matrixdp.errors import BudgetExceededError, LedgerError, ParameterError, show
 from matrixdp.gdp import gdp_mu
-from matrixdp.ledger.accounting import NOTHING, Reserve, payment_options, total_amount
-from matrixdp.ledger.anchors import make_anchor
+from matrixdp.ledger.accounting import NOTHING, payment_options, total_amount
+from matrixdp.ledger.anchors import Anchor
 from matrixdp.ledger.audit import Audit
 from matrixdp.ledger.balance import AllowanceBalance, allowance_size
 from matrixdp.ledger.entries import (
@@ -27,7 +27,6 @@ from matrixdp.ledger.entries import (
     registration_to_json,
     sums_to_json,
 )
-from matrixdp.ledger.events import Event, Gaussian
 from matrixdp.ledger.journal import Journal
 from matrixdp.ledger.location import Address, Location, PostgresURL, parse_location
 from matrixdp.ledger.metrics import render_ledger
@@ -36,7 +35,18 @@ from matrixdp.ledger.request import already_charged_error, check_mapping, reques
 from matrixdp.ledger.schedule import Schedule, divide_amount
 from matrixdp.ledger.sqlite import SQLiteStore
 from matrixdp.ledger.store import Store, copy_ledger
-from matrixdp.ledger.values import Allowance, Charge, Head, Receipt, Registration, Remaining, Summary
+from matrixdp.ledger.values import (
+    Allowance,
+    Charge,
+    Event,
+    Gaussian,
+    Head,
+    Receipt,
+    Registration,
+    Remaining,
+    Reserve,
+    Summary,
+)
 from matrixdp.privacy import Neighbours, Privacy, Unit
 
 _STEP = 20_000  # entries that are read in one transaction
@@ -114,8 +124,7 @@ class Ledger:
         wait: float = 30.0,
     ) -> None:
         self.author = Author(actor, purpose)  # of the entries that are written with this object
-        self._anchor = make_anchor(anchor)
-        self._anchored = anchor
+        self._anchor = None if anchor is None else Anchor(anchor)
         self.wait = check_number(wait, "wait", at_least=0)
         self._store = _open_store(path, timeout)
         with self._store.reading():
@@ -420,26 +429,20 @@ class Ledger:
         wanted = request_content(event, description, options)
         deadline, pause = time.monotonic() + check_number(wait, "wait", at_least=0), 0.01
         while True:
-            try:
-                return self._find_stored(dataset, request, wanted)
-            except RequestPendingError:
-                if time.monotonic() >= deadline:
-                    raise
+            with self._store.reading() as journal:
+                journal.balance(dataset)
+                charge = journal.row("request", dataset, request)
+                if charge is None:
+                    return None
+                require_match(wanted, charge)
+                release = journal.row("release", charge.entry)
+                if release is not None:
+                    release.content()  # compares the hash of the payload
+                    return release.payload
+            if time.monotonic() >= deadline:
+                raise already_charged_error(charge)
             time.sleep(min(pause, max(0.0, deadline - time.monotonic())))
             pause = min(2 * pause, 0.5)
-
-    def _find_stored(self, dataset: str, request: str, wanted: Mapping[str, Any]) -> str | None:
-        with self._store.reading() as journal:
-            journal.balance(dataset)
-            charge = journal.row("request", dataset, request)
-            if charge is None:
-                return None
-            require_match(wanted, charge)
-            release = journal.row("release", charge.entry)
-            if release is None:
-                raise already_charged_error(charge)
-            release.content()  # compares the hash of the payload
-            return release.payload
 
     def settle(self, dataset: str, spent: float | Event | str) -> None:
         """Say what was spent on a data set since the backup was made from which this ledger was restored.
@@ -595,8 +598,8 @@ class Ledger:
         return f"Ledger.open({self._store.location!r})"
 
     def __reduce__(self) -> tuple[Callable[..., Self], tuple[Location, float]]:
-        author = self.author
-        opened = partial(type(self), actor=author.actor, purpose=author.purpose, anchor=self._anchored, wait=self.wait)
+        author, anchor = self.author, None if self._anchor is None else self._anchor.target
+        opened = partial(type(self), actor=author.actor, purpose=author.purpose, anchor=anchor, wait=self.wait)
         return opened, (self._store.address, self._store.timeout)
 
     @contextlib.contextmanager

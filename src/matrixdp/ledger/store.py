@@ -164,16 +164,9 @@ class Store(ABC):
 def copy_ledger(original: Store, copy: Store, author: Author) -> Head:
     """Copy a ledger to a new store, where it is charged from now on; the head of the copy.
 
-    Both ledgers would spend the same total, so at no time may both accept charges. The last entry of the original is of
-    the kind `leave`; after it, only an entry of the kind `arrive` is accepted, which the copy gets. The steps:
-
-    1. The original is locked and verified, and gets its entry `leave`, which is not committed yet.
-    2. The copy is made, with all entries up to `leave`, and committed and verified. It accepts no charges.
-    3. The original is committed. Neither accepts charges now.
-    4. The copy gets its entry `arrive`.
-
-    If the process is stopped before step 3, the original is as it was, and the copy can be removed. After step 3, the
-    same call again finishes step 4.
+    The last entry of the original is of the kind `leave`; after it, only an entry of the kind `arrive` is accepted,
+    which the copy gets. ``docs/ledger.md`` ("Moving a ledger") lists the steps. If the process is stopped before the
+    third, the original is as it was, and the copy can be removed. After it, the same call again finishes the fourth.
 
     Privacy
     -------

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from matrixdp.errors import BudgetExceededError, ParameterError
 from matrixdp.gdp import gdp_delta
 from matrixdp.ledger import Gaussian, Pure, Registration, Reserve
-from matrixdp.ledger.accounting import Amount, payment_options, total_amount
+from matrixdp.ledger.accounting import Amount, payment_options, root_above, square_above, total_amount
 from matrixdp.ledger.balance import AllowanceBalance, Balance, allowance_size, guaranteed_epsilon, parse_share
-from matrixdp.ledger.units import root_above, square_above
 from matrixdp.privacy import Neighbours, Privacy
 
 PATH = "clinic.db"
