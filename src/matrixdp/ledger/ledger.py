@@ -558,8 +558,8 @@ class Ledger:
         Parameters
         ----------
         anchor : Head, optional
-            An earlier `head` that was kept outside of the ledger. Without one, a ledger that was rewritten entirely
-            or replaced by an earlier copy cannot be distinguished from the original.
+            An earlier `head` that was kept outside of the ledger. Without one, a ledger that was rewritten entirely,
+            or restored with its folder or server, cannot be distinguished from the original.
         resume : bool
             Check only the entries after the anchor, which an earlier `verify` returned. The sums begin with those that
             the entries up to the anchor contain. This proves that the anchored entry and all later ones are intact and
@@ -572,6 +572,7 @@ class Ledger:
         while True:
             with self._store.reading() as journal:
                 if audit.advance(journal):
+                    self._store.require_latest(journal)
                     return audit.head
 
     def backup(self, file: Address) -> Head:

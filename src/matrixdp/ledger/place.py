@@ -129,7 +129,8 @@ def _ask_libc(name: str, *arguments: int | bytes) -> bytes | None:
 
 def require_local(path: Path) -> None:
     """Raise a `LedgerError` if the file would be on a network file system, whose locks may not exclude writers."""
-    kind = _NETWORK.get(find_file_system(path.parent) or 0)
+    real = Path(os.path.realpath(path))  # a link or a mount can lead from a local folder to a file on a server
+    kind = _NETWORK.get(find_file_system(real) or find_file_system(real.parent) or 0)
     if kind is not None:
         raise LedgerError(
             f"{path} is on a network file system ({kind}), where two writers may not exclude each other, and charges "
@@ -193,7 +194,7 @@ def require_place(journal: Journal, path: Path, *, moving: bool = False) -> None
     What can be known of the place now, and was not recorded before, is recorded: within the transaction of a writer.
     While a move is confirmed, only what is marked is compared.
     """
-    marks = require_marked_entries(journal, path, path)
+    marks = require_marked_entries(journal, path, Path(os.path.realpath(path)))
     if moving:
         return
     recorded, here = read_place(journal.execute), find_place(path, marks=marks)
@@ -252,7 +253,10 @@ def require_marked_entries(journal: Journal, path: Path, marked: Path) -> Mappin
 
 
 def read_marks(path: Path, first: str) -> dict[str, Head]:
-    """The entries that are marked as the last ones of the ledger with this `first` hash, on its file and directory."""
+    """The entries that are marked as the last ones of the ledger with this `first` hash, on its file and directory.
+
+    `path` may have become a link since it was recorded; its own name was marked, and not that of the link's target.
+    """
     found = {}
     for name, (target, attribute) in _mark_places(path).items():
         with contextlib.suppress(OSError, AttributeError, ValueError):
@@ -267,6 +271,7 @@ def write_marks(path: Path, head: Head, first: str, *, anew: bool = False) -> No
 
     An older mark never replaces a newer one, unless the ledger was made `anew`: processes write theirs in any order.
     """
+    path = Path(os.path.realpath(path))
     with _locked_directory(path):
         present = {} if anew else read_marks(path, first)
         for name, (target, attribute) in _mark_places(path).items():
@@ -277,7 +282,7 @@ def write_marks(path: Path, head: Head, first: str, *, anew: bool = False) -> No
 
 def find_blind_spots(path: Path, first: str) -> list[str]:
     """What could be done to the file and would not be noticed, because the file system does not show it."""
-    marks, spots = read_marks(path, first), []
+    marks, spots = read_marks(Path(os.path.realpath(path)), first), []
     if "born" not in find_identity(path) and "directory" not in marks:
         spots.append("that the file was removed and an old copy put in its place")
     if not marks:
@@ -298,11 +303,10 @@ def file_id(path: Path) -> tuple[int, int] | None:
 
 def _mark_places(path: Path) -> dict[str, tuple[str, str]]:
     """Where the marks are, and the names of their attributes; that of a directory tells its ledgers apart."""
-    real = os.path.realpath(path)
-    folder, name = os.path.split(real)
+    folder = os.path.realpath(path.parent)
     return {
-        "file": (real, "user.matrixdp.head"),
-        "directory": (folder, f"user.matrixdp.{sha256(_as_text(name))[:16]}"),
+        "file": (str(path), "user.matrixdp.head"),
+        "directory": (folder, f"user.matrixdp.{sha256(_as_text(path.name))[:16]}"),
     }
 
 
@@ -310,17 +314,21 @@ def _mark_places(path: Path) -> dict[str, tuple[str, str]]:
 def _locked_directory(path: Path) -> Iterator[None]:
     """Exclude others that write marks beside `path`, where this is possible."""
     try:
-        folder = os.open(os.path.dirname(os.path.realpath(path)), os.O_RDONLY)
+        folder = os.open(path.parent, os.O_RDONLY)
     except OSError:
         yield
         return
     try:
         deadline = time.monotonic() + _LOCK_WAIT
         while fcntl is not None and time.monotonic() < deadline:
-            with contextlib.suppress(OSError):
+            try:
                 fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                time.sleep(0.001)
+            except OSError:  # a file system without locks
                 break
-            time.sleep(0.001)
+            else:
+                break
         yield
     finally:
         os.close(folder)

@@ -31,7 +31,8 @@ _TABLES, _GUARDS, _ROLES_SQL = (
     for name in ("tables", "guards", "roles")
 )
 _FORMAT = "matrixdp ledger"
-_VERSION = 3  # version 2 is upgraded, and earlier ones were never published
+_VERSION = 4
+_OLDEST = 2  # is upgraded; earlier ones were never published
 _ROLES = "Ask its owner for the role that you need: matrixdp ledger roles prints them"
 _REMEDIES = {
     "22021": "it cannot store this text. Use characters that UTF-8 can encode, and no NUL",
@@ -53,10 +54,10 @@ _REFUSALS = {
     "permission denied": f"this role may not connect. {_ROLES}",
 }
 _PAUSE = 0.05  # seconds between attempts to reach a server that went away during a commit
-# Makes a ledger of version 2 one of today. Who wrote its entries is not known.
+# Makes a ledger of an earlier version one of today. Who wrote entries of version 2 is not known.
 _UPGRADE = f"""
-DROP FUNCTION {{schema}}.amounts(text, text);
-ALTER TABLE {{schema}}.entries ADD COLUMN role text COLLATE "C";
+DROP FUNCTION IF EXISTS {{schema}}.amounts(text, text);
+ALTER TABLE {{schema}}.entries ADD COLUMN IF NOT EXISTS role text COLLATE "C";
 ALTER TABLE {{schema}}.entries ALTER COLUMN role SET DEFAULT session_user;
 {_GUARDS}
 UPDATE {{schema}}.ledger SET version = {_VERSION};
@@ -470,14 +471,14 @@ def _require_schema(connection: Connection, url: PostgresURL) -> None:
             f"{url} is not a matrixdp ledger: its schema {url.schema!r} holds other tables. Check the URL, or add the "
             "option schema=NAME to it."
         )
-    if found[2] == _VERSION - 1:
+    if _OLDEST <= found[2] < _VERSION:
         _upgrade(connection, url)
     else:
         require_version(found[2], _VERSION, str(url))
 
 
 def _upgrade(connection: Connection, url: PostgresURL) -> None:
-    """Give a ledger of the version before the triggers and functions of today; only its owner may."""
+    """Give a ledger of an earlier version the triggers and functions of today; only its owner may."""
     try:
         with connection.transaction():
             connection.execute("SET LOCAL synchronous_commit = on")

@@ -153,7 +153,7 @@ class SQLiteStore(Store):
             self._moving = True
             try:
                 with self.writing(author) as journal:
-                    marks = place.read_marks(self.path, journal.first_hash())
+                    marks = place.read_marks(Path(os.path.realpath(self.path)), journal.first_hash())
                     here = place.find_place(self.path, marks=marks)
                     if recorded is None or (recorded.matches(here) and recorded.marks <= here.marks):
                         return journal.head()
@@ -170,6 +170,10 @@ class SQLiteStore(Store):
         """What could be done to the file and would not be noticed."""
         with self.reading() as journal:
             return place.find_blind_spots(self.path, journal.first_hash())
+
+    def require_latest(self, journal: Journal) -> None:
+        """Raise a `LedgerError` if the file or its directory is marked with an entry that is not in the ledger."""
+        place.require_marked_entries(journal, self.path, Path(os.path.realpath(self.path)))
 
     def _begin(self, author: Author | None) -> SQLiteJournal:
         place.require_own_journal(self.path)  # before SQLite uses it

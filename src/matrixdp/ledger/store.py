@@ -86,6 +86,9 @@ class Store(ABC):
         """What could be done to the ledger's file and would not be noticed."""
         return []
 
+    def require_latest(self, journal: Journal) -> None:  # noqa: B027
+        """Raise a `LedgerError` if there is evidence beside the ledger of later entries than it has."""
+
     def not_a_file(self) -> LedgerError:
         """The error for a ledger in a database server where a file is needed."""
         return LedgerError(f"{self.location} is not a file. Use the tools of its database, or matrixdp ledger copy.")
