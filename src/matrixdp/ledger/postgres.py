@@ -198,7 +198,6 @@ class PostgresStore(Store):
     def __init__(self, url: PostgresURL, timeout: float) -> None:
         self.url = url
         self.driver_errors = (import_psycopg().Error,)
-        self._connection: Connection | None = None
         self._warnings: list[str] = []
         super().__init__(url, timeout)
 
@@ -319,20 +318,6 @@ class PostgresStore(Store):
                     ) from error
             time.sleep(_PAUSE)
 
-    def _roll_back(self) -> None:
-        connection, idle = self._connection, import_psycopg().pq.TransactionStatus.IDLE
-        try:
-            if connection is not None and connection.info.transaction_status != idle:
-                connection.execute("ROLLBACK")
-        except self.driver_errors:
-            self._disconnect()
-
-    def _disconnect(self) -> None:
-        connection, self._connection = getattr(self, "_connection", None), None
-        if connection is not None:
-            with contextlib.suppress(*self.driver_errors):
-                connection.close()
-
     def _translate(self, error: Exception) -> LedgerError:
         code = getattr(error, "sqlstate", None)
         if code not in _REMEDIES and is_lost(error):
@@ -351,7 +336,8 @@ class PostgresStore(Store):
                 raise
             connection.add_notice_handler(self._note_warning)
             self._connection = connection
-        return self._connection
+        found: Connection = self._connection
+        return found
 
     def _note_warning(self, notice: Any) -> None:
         if notice.severity_nonlocalized == "WARNING":

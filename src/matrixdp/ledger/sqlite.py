@@ -89,7 +89,6 @@ class SQLiteStore(Store):
 
     def __init__(self, path: Path, timeout: float) -> None:
         self.path = path
-        self._connection: sqlite3.Connection | None = None
         self._file_id: tuple[int, int] | None = None
         self._moving = False
         super().__init__(path, timeout)
@@ -203,19 +202,6 @@ class SQLiteStore(Store):
         if journal.author is not None:
             place.write_marks(self.path, head, first)
 
-    def _roll_back(self) -> None:
-        try:
-            if self._connection is not None and self._connection.in_transaction:
-                self._connection.execute("ROLLBACK")
-        except sqlite3.Error:
-            self._disconnect()
-
-    def _disconnect(self) -> None:
-        connection, self._connection = getattr(self, "_connection", None), None
-        if connection is not None:
-            with contextlib.suppress(sqlite3.Error):
-                connection.close()
-
     def _translate(self, error: Exception) -> LedgerError:
         code = getattr(error, "sqlite_errorcode", None)
         if code in (sqlite3.SQLITE_READONLY_ROLLBACK, sqlite3.SQLITE_READONLY_RECOVERY):
@@ -235,7 +221,8 @@ class SQLiteStore(Store):
                 )
             self._connection = connect(self.path, self.timeout)
             self._file_id = found
-        return self._connection
+        connection: sqlite3.Connection = self._connection
+        return connection
 
     def _require_same_file(self, result: str = "Nothing was charged") -> None:
         """Raise a `LedgerError` if the file was removed or replaced: a charge to it would be lost."""

@@ -13,6 +13,7 @@ import threading
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from matrixdp.errors import LedgerError, MatrixDPError
 from matrixdp.ledger.audit import audit
@@ -54,6 +55,7 @@ class Store(ABC):
         self.address = address  # what opens this ledger again: a path, or a URL with its password if it has one
         self.location = str(address)  # for messages, without a password
         self.timeout = timeout
+        self._connection: Any = None
         self._lock = threading.RLock()
         self._first_hash: str | None = None
         self._pid = os.getpid()
@@ -102,32 +104,36 @@ class Store(ABC):
         """End the transaction; a writer's entries are durable when this returns."""
 
     @abstractmethod
-    def _roll_back(self) -> None:
-        """End the transaction without its changes, if there is one."""
-
-    @abstractmethod
-    def _disconnect(self) -> None:
-        """Close the connection, which rolls back what was not committed. Raises nothing."""
-
-    @abstractmethod
     def _translate(self, error: Exception) -> LedgerError:
         """The `LedgerError` for an error of the driver, with the ledger and the remedy."""
 
     def reading(self) -> contextlib.AbstractContextManager[Journal]:
         """Context manager of a transaction that reads one state of the ledger."""
-        return self._transaction(None)
-
-    def writing(self, author: Author) -> contextlib.AbstractContextManager[Journal]:
-        """Context manager of a transaction that excludes other writers; durable at its end, rolled back on an error."""
-        return self._transaction(author)
+        return self.writing(None)
 
     def close(self) -> None:
         """Close the connection, once it is idle. It is opened again when next used."""
         with self._lock:
             self._disconnect()
 
+    def _roll_back(self) -> None:
+        """End the transaction without its changes, if there is one."""
+        try:
+            if self._connection is not None:
+                self._connection.execute("ROLLBACK")
+        except self.driver_errors:
+            self._disconnect()
+
+    def _disconnect(self) -> None:
+        """Close the connection, which rolls back what was not committed. Raises nothing."""
+        connection, self._connection = getattr(self, "_connection", None), None
+        if connection is not None:
+            with contextlib.suppress(*self.driver_errors):
+                connection.close()
+
     @contextlib.contextmanager
-    def _transaction(self, author: Author | None) -> Iterator[Journal]:
+    def writing(self, author: Author | None) -> Iterator[Journal]:
+        """A transaction that excludes other writers; durable at its end, rolled back on an error."""
         with self._lock:
             try:
                 if self._pid != os.getpid():
