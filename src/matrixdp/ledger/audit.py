@@ -29,9 +29,9 @@ _ENTRIES_AT_ONCE = 20_000
 _TOLERANCE = Fraction(1, 10**9)
 
 
-def audit(journal: Journal, anchor: Head | None = None) -> Head:
+def audit(journal: Journal) -> Head:
     """The head of the ledger, if nothing in it was altered; otherwise a `LedgerError` that names the first fault."""
-    running = Audit(anchor)
+    running = Audit()
     while not running.advance(journal):
         pass
     return running.head
