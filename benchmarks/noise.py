@@ -14,7 +14,7 @@ from scipy.stats import matrix_normal
 from benchmarks.sizes import size
 from benchmarks.timing import best, compare, row, seconds
 from matrixdp import Bounds, Stream
-from matrixdp.noise import Covariance, MatrixGaussian, blocks
+from matrixdp.noise import Covariance, MatrixGaussian, gaussian
 from matrixdp.noise.gaussian import draw_gaussian
 from matrixdp.queries.sums import MomentTask
 
@@ -30,7 +30,7 @@ def sampler() -> list[dict[str, str]]:
     out, floats = np.empty(count, np.int64), np.empty(count)
     generator = np.random.Generator(np.random.PCG64(1))
     what, found, alone = "exact sampler, 10^7 draws, {}, against Generator(PCG64).standard_normal", [], 0.0
-    cores = blocks.read_threads(None)
+    cores = gaussian.read_threads(None)
     for name, threads, wanted in (
         ("one thread", 1, "at least 1.3"),
         (f"{cores} threads", cores, "at least 3.3 on two cores"),
@@ -47,11 +47,11 @@ def sampler() -> list[dict[str, str]]:
 @contextmanager
 def sampling(threads: int) -> Iterator[None]:
     """Draw on this many threads."""
-    kept, blocks.THREADS = blocks.THREADS, threads
+    kept, gaussian.THREADS = gaussian.THREADS, threads
     try:
         yield
     finally:
-        blocks.THREADS = kept
+        gaussian.THREADS = kept
 
 
 def empty(what: str, note: str) -> dict[str, str]:

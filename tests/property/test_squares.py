@@ -15,7 +15,7 @@ from matrixdp.mechanisms.mechanism import prepare
 from matrixdp.noise import Covariance, Squares
 from matrixdp.privacy import Neighbours
 from matrixdp.sensitivity import MomentsChange, RankOneChange, Vertices
-from matrixdp.sensitivity.free_squares import squares_distance
+from matrixdp.sensitivity.moment_change import squares_distance
 from nightly import examples
 
 PRIVACY = mdp.Privacy(1.0, 1e-6)

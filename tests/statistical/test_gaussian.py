@@ -7,8 +7,7 @@ from scipy.stats import binom, chi2, kstwobign
 
 from levels import LEVEL
 from matrixdp import Stream
-from matrixdp.noise.blocks import BLOCK
-from matrixdp.noise.gaussian import draw_gaussian
+from matrixdp.noise.gaussian import BLOCK, draw_gaussian
 from numbered_draws import draw_indexed
 
 SAMPLER = {

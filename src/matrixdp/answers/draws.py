@@ -25,8 +25,6 @@ from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import helmert
-from scipy.stats import truncnorm
 
 from matrixdp.answers.noise_law import NoNoise
 from matrixdp.answers.view import MomentView
@@ -221,6 +219,8 @@ def measure(view: MomentView) -> Measured:
 
 def _contrast(shares: Floats) -> Floats:
     """Orthonormal contrasts of k levels, of shape (k, k - 1), which are uncorrelated for these shares."""
+    from scipy.linalg import helmert  # here, since it takes long to import, as does `scipy.stats`
+
     basis = helmert(shares.size).T if shares.size > 1 else np.zeros((1, 0))
     shares = np.maximum(shares, _LEAST)
     spread = basis.T @ (np.diag(shares) - np.multiply.outer(shares, shares) / shares.sum()) @ basis
@@ -589,6 +589,8 @@ def draw_moments(view: MomentView) -> MomentView:
     share, std = float(view.read(0, 0)), float(view.law.entry_std(0, 0))
     sizes = np.full(count, share)
     if std > 0:
+        from scipy.stats import truncnorm
+
         sizes = truncnorm.rvs((_LEAST - share) / std, np.inf, share, std, size=count, random_state=rng)
     chains, found = Chains(measured.divide(sizes), count, rng), []
     for sweep in range(1, _BURN + _KEEP * _EVERY + 1):

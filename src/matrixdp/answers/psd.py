@@ -17,8 +17,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.sparse import diags_array
-from scipy.sparse.linalg import LinearOperator, cg
 
 from matrixdp.errors import ParameterError
 from matrixdp.types import Floats
@@ -164,6 +162,9 @@ class _Projection:
 
         def respond(y: Floats) -> Floats:
             return np.asarray(np.diagonal(self._respond(np.diag(y))) + self._give * y)
+
+        from scipy.sparse import diags_array  # here, since few answers need it and it takes long to import
+        from scipy.sparse.linalg import LinearOperator, cg
 
         slope = LinearOperator((len(right), len(right)), matvec=respond, dtype=np.float64)
         found, _ = cg(slope, right, rtol=tolerance, maxiter=50, M=diags_array(1 / (np.maximum(own, 1e-8) + self._give)))

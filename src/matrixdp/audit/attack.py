@@ -251,97 +251,82 @@ def _round(design: Design, data: Any) -> NDArray[np.int64]:
     return round_answer(design, prepare(design, data, clip=True, missing="error")).ravel()
 
 
+_Known = tuple[Any, NDArray[np.int64]]  # a record, None for the data set without it, and the answer of its data set
+
+
 @dataclass(eq=False)
 class _PairSearch:
-    """The worst pair of neighbours so far with its distance, the best of one family, and the counts of an `Attack`."""
+    """The worst pair of neighbours so far with its distance, and the counts of an `Attack`."""
 
     design: Design
     worst: tuple[Any, Any, float] | None = None
     pairs: int = 0
     refused: int = 0
     refusal: str = ""
-    best: float = -1.0
 
     def run(self, family: Family, rng: np.random.Generator) -> None:
         """Compare the records of a family, then vary the worst pair."""
-        base = None if family.clique else self.integers(family.build(None))
-        if base is None and not family.clique:
+        known = self.evaluate(family, family.records if family.clique else [None, *family.records])
+        if len(known) < 2 or not (family.clique or known[0][0] is None):
             return
-        self.best = -1.0
-        pair = self.compare(family, family.records, base)
-        if family.bounds is None or pair is None:
-            return
-        scale = 0.5
-        for _ in range(_ROUNDS):
-            before = self.best
-            near = [*pair, *self.vertices(family, pair, base)]
-            near += [move for record in pair for move in _moves(record, family.bounds, rng, scale)]
-            pair = self.compare(family, near, base) or pair
-            if self.best <= before * (1 + 1e-9):
+        (pair, best), scale = self.compare(family, known), 0.5
+        for _ in range(0 if family.bounds is None else _ROUNDS):
+            near = self.vertices(family, pair)
+            near += [move for record, _ in pair for move in _moves(record, family.bounds, rng, scale)]
+            before, (pair, best) = best, self.compare(family, [*pair, *self.evaluate(family, near)])
+            if best <= before * (1 + 1e-9):
                 scale /= 8
                 if scale < 0.01:
                     return
 
-    def compare(self, family: Family, records: Sequence[Any], base: NDArray[np.int64] | None) -> tuple[Any, ...] | None:
-        """The records of the pair that is farthest apart; records that raise an error are left out."""
-        known = [(record, answer) for record in records if (answer := self.integers(family.build(record))) is not None]
-        if len(known) < 1 + (base is None):
-            return None
-        kept, table = [record for record, _ in known], np.array([answer for _, answer in known])
-        if base is not None:
-            distances = self.lengths(table - base)
-            i = int(distances.argmax())
-            self.keep(float(distances[i]), len(kept), family, kept[i], None)
-            return (kept[i],)
-        rows = [self.lengths(table[i + 1 :] - table[i]) for i in range(len(table) - 1)]
-        i = int(np.argmax([row.max() for row in rows]))
-        j = i + 1 + int(rows[i].argmax())
-        self.keep(float(rows[i].max()), len(kept) * (len(kept) - 1) // 2, family, kept[i], kept[j])
-        return kept[i], kept[j]
+    def evaluate(self, family: Family, records: Sequence[Any]) -> list[_Known]:
+        """Records with their answers in steps of the grid; those for which the query raises an error are left out."""
+        found = []
+        for record in records:
+            try:
+                with np.errstate(all="ignore"):
+                    found.append((record, _round(self.design, family.build(record))))
+            except Exception as error:  # of a function of the user's own, any
+                self.refused += 1
+                self.refusal = self.refusal or f"{type(error).__name__}: {error}"
+        return found
 
-    def vertices(self, family: Family, pair: tuple[Any, ...], base: NDArray[np.int64] | None) -> list[Any]:
+    def compare(self, family: Family, known: Sequence[_Known]) -> tuple[tuple[_Known, _Known], float]:
+        """The two that are farthest apart, and their distance: any two, or the first and another if no clique."""
+        table, unit = np.array([answer for _, answer in known]), 2.0**-self.design.grid.bits
+        firsts = range(len(table) - 1 if family.clique else 1)
+        rows = [np.linalg.norm((table[i + 1 :] - table[i]) * unit, axis=1) for i in firsts]
+        i = int(np.argmax([row.max() for row in rows]))
+        pair, distance = (known[i], known[i + 1 + int(rows[i].argmax())]), float(rows[i].max())
+        self.pairs += sum(map(len, rows))
+        if self.worst is None or distance > self.worst[2]:
+            self.worst = family.build(pair[0][0]), family.build(pair[1][0]), distance
+        return pair, distance
+
+    def vertices(self, family: Family, pair: tuple[_Known, _Known]) -> list[Any]:
         """For each record of a pair, the corner and the sphere's point to which the gradient of the distance points."""
         assert family.bounds is not None
-        middle, half = family.bounds.midpoint, family.bounds.halfwidths
-        own = [self.integers(family.build(record)) for record in pair]
-        found = []
-        for record, answer, other in zip(pair, own, own[::-1] if base is None else [base], strict=True):
-            inward = np.where(record > middle, -1.0, 1.0) * half / 64
-            nearby = [self.integers(family.build(record + step)) for step in np.diag(inward)]
-            if answer is None or other is None or any(step is None for step in nearby):
+        middle, half, found = family.bounds.midpoint, family.bounds.halfwidths, []
+        for (record, answer), (_, other) in (pair, pair[::-1]):
+            if record is None:
                 continue
-            slopes = (np.array(nearby) - answer).astype(np.float64) @ (answer - other).astype(np.float64)
-            slopes *= np.sign(inward)
+            inward = np.where(record > middle, -1.0, 1.0) * half / 64
+            nearby = self.evaluate(family, [record + step for step in np.diag(inward)])
+            if len(nearby) < half.size:
+                continue
+            changes = np.array([near for _, near in nearby]) - answer
+            slopes = changes.astype(np.float64) @ (answer - other).astype(np.float64) * np.sign(inward)
             found.append(middle + half * np.where(slopes >= 0, 1.0, -1.0))
             length = float(np.linalg.norm(slopes * half))
             if length > 0:
                 found.append(middle + slopes * half / length * float(np.linalg.norm(half)))
         return found
 
-    def integers(self, data: Any) -> NDArray[np.int64] | None:
-        """The answer in steps of the grid, of shape (entries,); None if the query raises an error."""
-        try:
-            with np.errstate(all="ignore"):
-                return _round(self.design, data)
-        except Exception as error:  # of a function of the user's own, any
-            self.refused += 1
-            self.refusal = self.refusal or f"{type(error).__name__}: {error}"
-            return None
 
-    def lengths(self, changes: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Norm of each row, in standard deviations."""
-        return np.asarray(np.linalg.norm(changes * 2.0**-self.design.grid.bits, axis=1))
-
-    def keep(self, distance: float, pairs: int, family: Family, first: Any, second: Any) -> None:
-        """Count pairs, and keep the worst of them if it is the worst so far."""
-        self.pairs += pairs
-        self.best = max(self.best, distance)
-        if self.worst is None or distance > self.worst[2]:
-            self.worst = family.build(first), family.build(second), distance
-
-
-def _moves(record: NDArray[np.float64], bounds: Bounds, rng: np.random.Generator, scale: float) -> list[Any]:
-    """Records near one: one coordinate at its bounds or midpoint, the reflection, and random steps."""
+def _moves(record: NDArray[np.float64] | None, bounds: Any, rng: np.random.Generator, scale: float) -> list[Any]:
+    """Records near one: one coordinate at its bounds or midpoint, the reflection, and random steps; none for None."""
+    if record is None:
+        return []
     middle, half, m = bounds.midpoint, bounds.halfwidths, bounds.size
     inside = np.clip(record, bounds.lower, bounds.upper)
     found = [2 * middle - inside]

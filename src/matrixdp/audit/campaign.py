@@ -1,19 +1,271 @@
-"""A campaign: attacks on random designs of all queries, replays of all fits, and the broken variants."""
+"""A campaign: attacks on random designs of every query, and replays of random fits of every estimator."""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import count, cycle
+from typing import Any
 
 import numpy as np
 
+from matrixdp import estimators, queries
+from matrixdp.adaptive import private_moment, private_scales
+from matrixdp.adaptive.queries import TracedMoments
 from matrixdp.audit.attack import attack
-from matrixdp.audit.broken import BROKEN
-from matrixdp.audit.random_cases import FITS, QUERIES, FitCase, random_design, random_fit
+from matrixdp.audit.domains import BoxDomain, Domain, Rng, draw_people, find_domain
 from matrixdp.audit.replay import replay
+from matrixdp.design import Allocation, Design, binary, isotropic, make_design, optimal, shares, uniform
+from matrixdp.design.theorem2 import CALIBRATIONS
+from matrixdp.domain import Bounds, Category, Columns, Number, Person, YesNo
+from matrixdp.errors import ParameterError
+from matrixdp.estimators.inputs import parse_bounds
+from matrixdp.privacy import Neighbours, Privacy
+from matrixdp.queries import ContingencyTable, Identity, MatrixQuery, Moments, SecondMoment, TableMoments
+from matrixdp.release.matrix import principal_directions
+from matrixdp.sensitivity import FrobeniusBall
+from matrixdp.types import Floats
+
+ESTIMATORS = {
+    name: getattr(estimators, name)
+    for name in estimators.__all__
+    if name.startswith("Private") and name != "PrivateEstimator"
+}
+FITS = (*ESTIMATORS, "private_moment", "private_scales", "principal_directions")
+FitCase = tuple[Callable[[Any], Any], Any, Any]  # a fit, and two neighbouring data sets
+
+
+def random_bounds(rng: Rng, *, ball: bool = False) -> Bounds:
+    """Bounds of one to five features, of widths from 1e-6 to 1e6, with a radius if asked for."""
+    m = int(rng.integers(1, 6))
+    half = 10 ** (rng.uniform(-6, 6) + rng.uniform(-1, 1, m))
+    middle = rng.normal(size=m) * half * float(rng.choice([0, 1, 100]))
+    radius = float(rng.uniform(0.2, 1) * np.linalg.norm(half)) if ball else None
+    return Bounds(middle - half, middle + half, radius=radius)
+
+
+def random_neighbours(rng: Rng) -> Neighbours:
+    """Either kind of neighbours."""
+    return Neighbours(str(rng.choice(list(Neighbours))))
+
+
+def _records(rng: Rng) -> int:
+    return int(rng.integers(1, 7))
+
+
+def _labels(rng: Rng, prefix: str) -> tuple[str, ...]:
+    return tuple(f"{prefix}{i}" for i in range(int(rng.integers(2, 6))))
+
+
+def _make(
+    kind: Callable[..., MatrixQuery], rng: Rng, *arguments: Any, people: bool = False, **options: Any
+) -> MatrixQuery:
+    """A query of few records with either kind of neighbours, or of people who count once, or whose rows count."""
+    rows = int(rng.integers(1, 5)) if people and rng.random() < 0.5 else None
+    if people:
+        options["person"] = Person("id", rows)
+    return kind(*arguments, _records(rng) + (rows or 0), neighbours=random_neighbours(rng), **options)
+
+
+def _clipped_mean(rng: Rng) -> tuple[MatrixQuery, Domain]:
+    """A function of the user's own: the mean of clipped records."""
+    bounds, records = random_bounds(rng), _records(rng)
+
+    def mean(data: Any) -> Floats:
+        return np.asarray(bounds.centre(data).sum(axis=0)[None] / records)
+
+    change = FrobeniusBall(2 * float(np.linalg.norm(bounds.halfwidths)) / records)
+    query = queries.Query((1, bounds.size), change, bounds.halfwidths[None] * 1.001, mean, relative_error=1e-13)
+    return query, BoxDomain(bounds, records, Neighbours.REPLACE)
+
+
+def _traced_moments(rng: Rng) -> MatrixQuery:
+    m, ratio = int(rng.integers(1, 5)), float(rng.uniform(0.05, 1))
+    radius = 10 ** rng.uniform(-3, 3)
+    bounds = Bounds(np.full(m, -radius), np.full(m, radius), radius=radius)
+    return TracedMoments(Moments(bounds, _records(rng), mean_share=ratio / (1 + ratio)), ratio)
+
+
+def _gram(rng: Rng, *, points: bool) -> MatrixQuery:
+    bounds = random_bounds(rng)
+    places = rng.uniform(-2, 2, (int(rng.integers(1, 9)), bounds.size)) * float(rng.choice([0.5, 1.0]))
+    if rng.random() < 0.3:  # points that are close to each other
+        places = np.concatenate([places, places[:1], places[:1] + 10 ** rng.uniform(-12, -1)])
+    public = bounds.midpoint + bounds.halfwidths * places if points else None
+    kernel = str(rng.choice(["gaussian", "laplacian"]))
+    return queries.GramMatrix(bounds, 1 + _records(rng), public, kernel=kernel, bandwidth=10 ** rng.uniform(-0.5, 1))
+
+
+def random_columns(rng: Rng) -> Columns:
+    """One to four columns of any kinds, with bounds of widths from 1e-59 to 1e57."""
+    columns: list[Any] = []
+    for i in range(int(rng.integers(1, 5))):
+        name, missing = f"c{i}", bool(rng.random() < 0.4)
+        match int(rng.integers(0, 4)):
+            case 0:
+                columns.append(YesNo(name, missing=missing))
+            case 1:
+                levels: Any = _labels(rng, "a") if rng.random() < 0.5 else range(int(rng.integers(1, 5)))
+                columns.append(Category(name, levels, other=bool(rng.random() < 0.3), missing=missing))
+            case _:
+                half, middle = 10 ** rng.uniform(-59, 57), float(rng.choice([0, 1, -100]))
+                columns.append(Number(name, half * (middle - 1), half * (middle + 1), missing=missing))
+    return Columns(tuple(columns))
+
+
+def _table(rng: Rng, *, groups: bool, people: bool = False) -> MatrixQuery:
+    columns = random_columns(rng)
+    by = tuple(f"g{i}" for i in range(int(rng.integers(1, 3)) if groups else 0))
+    columns = Columns((*columns, *(Category(name, _labels(rng, "v")) for name in by)))
+    importance = {name: 10 ** rng.uniform(-6, 6) for name in columns.names if name not in by and rng.random() < 0.3}
+    share = float(rng.uniform(0.01, 0.5)) if rng.random() < 0.7 else None
+    options: dict[str, Any] = {"by": by, "mean_share": share, "importance": tuple(importance.items())}
+    return _make(TableMoments, rng, columns, people=people, **options)
+
+
+def _edges(kind: type[queries.Adjacency | queries.Laplacian], rng: Rng) -> MatrixQuery:
+    return kind(int(rng.integers(2, 8)), 10 ** rng.uniform(-6, 6))
+
+
+def _nodes(kind: type[queries.Adjacency | queries.Laplacian], rng: Rng) -> MatrixQuery:
+    nodes, weight = int(rng.integers(2, 12)), 10 ** rng.uniform(-6, 6)
+    degree = weight * rng.choice([float(rng.integers(1, nodes + 1)), rng.uniform(1, nodes)])
+    return kind(nodes, weight, unit="node", max_degree=degree, neighbours=random_neighbours(rng))
+
+
+QUERIES: dict[str, Callable[[Rng], MatrixQuery | tuple[MatrixQuery, Domain]]] = {
+    "Moments": lambda rng: _make(Moments, rng, random_bounds(rng), mean_share=float(rng.uniform(0.01, 0.5))),
+    "Moments, ball": lambda rng: _make(Moments, rng, random_bounds(rng, ball=True)),
+    "SecondMoment": lambda rng: _make(SecondMoment, rng, random_bounds(rng)),
+    "SecondMoment, ball": lambda rng: _make(SecondMoment, rng, random_bounds(rng, ball=True)),
+    "SecondMoment, centre": lambda rng: _make(SecondMoment, rng, b := random_bounds(rng), centre=b.lower),
+    "Identity": lambda rng: Identity(random_bounds(rng), _records(rng)),
+    "Identity, ball": lambda rng: Identity(random_bounds(rng, ball=True), _records(rng)),
+    "GramMatrix, points": lambda rng: _gram(rng, points=True),
+    "GramMatrix, records": lambda rng: _gram(rng, points=False),
+    "Adjacency": lambda rng: _edges(queries.Adjacency, rng),
+    "Laplacian": lambda rng: _edges(queries.Laplacian, rng),
+    "Adjacency, nodes": lambda rng: _nodes(queries.Adjacency, rng),
+    "Laplacian, nodes": lambda rng: _nodes(queries.Laplacian, rng),
+    "ContingencyTable": lambda rng: _make(ContingencyTable, rng, _labels(rng, "a"), _labels(rng, "b")),
+    "transitions": lambda rng: _make(ContingencyTable.transitions, rng, _labels(rng, "s")),
+    "TableMoments": lambda rng: _table(rng, groups=False),
+    "TableMoments, groups": lambda rng: _table(rng, groups=True),
+    "Moments, people": lambda rng: _make(Moments, rng, random_bounds(rng, ball=bool(rng.integers(0, 2))), people=True),
+    "SecondMoment, people": lambda rng: _make(SecondMoment, rng, random_bounds(rng), people=True),
+    "ContingencyTable, people": lambda rng: _make(
+        ContingencyTable, rng, _labels(rng, "a"), _labels(rng, "b"), people=True
+    ),
+    "TableMoments, people": lambda rng: _table(rng, groups=bool(rng.integers(0, 2)), people=True),
+    "Identity, people": lambda rng: Identity(
+        random_bounds(rng), _records(rng), person=Person("id", int(rng.integers(1, 5)))
+    ),
+    "TracedMoments": _traced_moments,
+    "Query": _clipped_mean,
+}
+
+
+def random_design(name: str, rng: Rng) -> tuple[Design, Domain]:
+    """A design for a query of `QUERIES`, with random privacy, allocation, directions and calibration."""
+    while True:
+        made = QUERIES[name](rng)
+        query, domain = made if isinstance(made, tuple) else (made, find_domain(made))
+        k = query.features
+        allocation: Allocation | None = [
+            None,
+            uniform(),
+            isotropic(),
+            optimal(),
+            optimal(10 ** rng.uniform(-2, 2, k)),
+            shares(rng.dirichlet(np.ones(k)) * 0.99 + 0.01 / k),
+            binary(1, 0.8) if k > 1 else uniform(),
+        ][int(rng.integers(0, 7))]
+        options: dict[str, Any] = {"allocation": allocation}
+        if rng.random() < (0.3 if allocation is not None else 0.1):
+            options["directions"] = np.linalg.qr(rng.normal(size=(k, k)))[0]
+        if rng.random() < 0.2:
+            options["calibration"] = str(rng.choice(list(CALIBRATIONS)))
+        privacy = Privacy(10 ** rng.uniform(-2, 1.5), 10 ** rng.uniform(-9, -2))
+        try:
+            return make_design(query, privacy, **options), domain
+        except ParameterError:  # a combination that is not offered
+            continue
+
+
+def estimator_case(estimator: estimators.PrivateEstimator, rng: Rng) -> FitCase:
+    """An estimator with its parameters, on random neighbouring data sets within its bounds."""
+    options = estimator.get_params(deep=False)
+    features = options["bounds"]
+    bounds = [features if isinstance(features, Bounds) else parse_bounds(features, int(rng.integers(1, 5)), "bounds")]
+    if "target_bounds" in options:
+        target = options["target_bounds"]
+        bounds.append(target if isinstance(target, Bounds) else parse_bounds(target, 1, "target_bounds"))
+    if "classes" in options:  # records have one number more, which decides on their class
+        options["classes"] = [0, 1] if options["classes"] is None else options["classes"]
+        bounds.append(Bounds([-1.0], [1.0]))
+    lower, upper = (np.concatenate([getattr(one, side) for one in bounds]) for side in ("lower", "upper"))
+    box, m = Bounds(lower, upper), bounds[0].size
+
+    def fit(rows: Floats) -> Any:
+        if "classes" in options:
+            labels = np.sort(options["classes"])[[0, -1]]
+            return type(estimator)(**options).fit(rows[:, :m], labels[(rows[:, m] > 0).astype(int)])
+        columns = [rows[:, :m], *([rows[:, m] if rows.shape[1] == m + 1 else rows[:, m:]] if len(bounds) > 1 else [])]
+        return type(estimator)(**options).fit(*columns)
+
+    pair = _draw_pair(rng, box, Neighbours.parse(options["neighbours"]), _draw_count(rng, options["records"]))
+    return fit, *pair
+
+
+def random_fit(name: str, rng: Rng) -> FitCase:
+    """A fit of `FITS` with a random budget, on random neighbouring data sets."""
+    epsilon, delta = float(10 ** rng.uniform(-1, 1.5)), float(10 ** rng.uniform(-9, -3))
+    neighbours = Neighbours.REPLACE if name == "principal_directions" else random_neighbours(rng)
+    public = None if neighbours is Neighbours.REPLACE else int(rng.integers(1, 150))
+    options: dict[str, Any] = {"neighbours": str(neighbours), "records": public}
+    if name in ESTIMATORS:
+        options |= {"epsilon": epsilon, "delta": delta, "bounds": (-1, 1)}
+        if "target_bounds" in ESTIMATORS[name]().get_params():
+            options["target_bounds"] = (-1, 1)
+        if name == "PrivateKernelRidge":
+            options["n_components"] = 5
+        return estimator_case(ESTIMATORS[name](**options), rng)
+    size, count, people = int(rng.integers(1, 5)), _draw_count(rng, public), bool(rng.random() < 0.5)
+    bounds, privacy = Bounds([-1] * size, [1] * size), Privacy(epsilon, delta)
+    pair = _draw_pair(rng, bounds, neighbours, count, people=people)
+    if name == "private_moment":
+        options["aim"] = str(rng.choice(["covariance", "correlation", "components", "regression"]))
+        options["targets"] = min(1, size - 1)
+    if name == "principal_directions":
+        options = {"records": count}
+    if people:
+        rows = 0 if name == "private_scales" else int(rng.choice([0, 0, 1, 3, 20]))
+        options["person"] = Person("person", rows=rows or None)
+        if rows:
+            most = 2 * count + rows  # that count
+            options["records"] = int(rng.integers(most // 2 + 1, 2 * most))
+    fit: Any = {"private_moment": private_moment, "private_scales": private_scales}.get(name, principal_directions)
+    return lambda data: fit(data, bounds, privacy, **options), *pair
+
+
+def _draw_count(rng: Rng, public: int | None) -> int:
+    return int(rng.integers(2, 150 if public is None else 2 * public + 1))
+
+
+def _draw_pair(
+    rng: Rng, bounds: Bounds, neighbours: Neighbours, count: int, *, people: bool = False
+) -> tuple[Any, Any]:
+    """Two neighbouring data sets in bounds, and beyond; where rows belong to people, one has any number of them."""
+    others: Any = ()
+    while not len(others):  # a fit needs a record
+        family = BoxDomain(bounds, count, neighbours).family(rng)
+        others = family.build(None)
+    if people:
+        family = draw_people(rng, family.records, others, clique=family.clique, twice=0.3)
+    first, second = (family.records[int(i)] for i in rng.integers(0, len(family.records), 2))
+    return family.build(first), family.build(second if family.clique else None)
 
 
 @dataclass
@@ -58,8 +310,7 @@ def replay_fits(
     """Replay random fits, each kind in turn, until `replays` were run or time is up."""
 
     def audit(name: str, number: int, tally: Tally) -> None:
-        case = choose(name, np.random.default_rng(number))
-        found = replay(case.fit, case.data, case.neighbour, seed=number)
+        found = replay(*choose(name, np.random.default_rng(number)), seed=number)
         tally.add(1, found.ratio, broken=found.broken, seed=number, skipped=len(found.skipped))
 
     return _run(names, audit, "audits", replays, seconds, seed)
@@ -76,9 +327,3 @@ def _run(
         if done >= len(names) and (enough or time.monotonic() > end):
             break
     return tallies
-
-
-def try_broken() -> Iterator[tuple[str, bool]]:
-    """Every broken variant, and whether it is caught."""
-    for name, caught in BROKEN.items():
-        yield name, caught()

@@ -24,6 +24,7 @@ from matrixdp.report.svg import Scale, make_image
 from matrixdp.types import Floats
 
 Statistic = Callable[[Floats], Floats]  # from outputs of shape (runs, entries) to scores of shape (runs,)
+_Event = tuple[float, bool, bool]  # a cut, whether scores above it count, whether as evidence for the second data set
 _HUGE = 1e100  # outputs beyond, and NaN, are replaced by this, so that squares stay finite
 _CUTS = 64  # of a score, to choose an event from
 
@@ -186,7 +187,7 @@ def measure(
     found = {}
     for name, bound in bounds.items():
         test, event = _choose_event(statistics, first[:half], second[:half], bound)
-        found[name] = bound(*event.counts(test(first[half:]), test(second[half:])))
+        found[name] = bound(*_count_event(event, test(first[half:]), test(second[half:])))
     curve = _error_rates(test(first[half:]), test(second[half:]))
     return Measurement(found["epsilon"], found["mu"], delta, level, trials, claim, curve)
 
@@ -217,37 +218,25 @@ def _discriminants(first: Floats, second: Floats) -> list[Statistic]:
     return scores
 
 
-@dataclass(frozen=True)
-class _Event:
-    """A score above or below a cut, counted as evidence for the first or the second data set."""
-
-    cut: float
-    above: bool
-    swapped: bool
-
-    def counts(self, first: Floats, second: Floats) -> tuple[Count, Count]:
-        hits = [
-            Count(int(np.count_nonzero(scores > self.cut if self.above else scores <= self.cut)), len(scores))
-            for scores in (first, second)
-        ]
-        return (hits[1], hits[0]) if self.swapped else (hits[0], hits[1])
+def _count_event(event: _Event, first: Floats, second: Floats) -> tuple[Count, Count]:
+    """How often an event happened on the data set that it is evidence for, and on the other one."""
+    cut, above, swapped = event
+    hits = [
+        Count(int(np.count_nonzero(scores > cut if above else scores <= cut)), len(scores))
+        for scores in (first, second)
+    ]
+    return (hits[1], hits[0]) if swapped else (hits[0], hits[1])
 
 
 def _choose_event(
     statistics: Sequence[Statistic], first: Floats, second: Floats, bound: Callable[[Count, Count], float]
 ) -> tuple[Statistic, _Event]:
     """The statistic and event with the largest bound on these runs."""
-    best: tuple[float, Statistic, _Event] | None = None
-    for statistic in statistics:
-        a, b = statistic(first), statistic(second)
-        for cut in _cut(a, b):
-            for above, swapped in ((True, False), (False, True), (True, True), (False, False)):
-                event = _Event(float(cut), above, swapped)
-                value = bound(*event.counts(a, b))
-                if best is None or value > best[0]:
-                    best = value, statistic, event
-    assert best is not None
-    return best[1], best[2]
+    scored = [(statistic, statistic(first), statistic(second)) for statistic in statistics]
+    kinds = ((True, False), (False, True), (True, True), (False, False))
+    events = ((*one, (float(cut), *kind)) for one in scored for cut in _cut(*one[1:]) for kind in kinds)
+    statistic, _, _, event = max(events, key=lambda one: bound(*_count_event(one[3], one[1], one[2])))
+    return statistic, event
 
 
 def _error_rates(first: Floats, second: Floats) -> Floats:

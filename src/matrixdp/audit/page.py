@@ -55,16 +55,8 @@ class Finding:
 
 def describe_attack(subject: str, found: Attack) -> Finding:
     """An attack, with the worst pair if it is small."""
-    facts = {
-        "kind": "attack",
-        "claim": found.claim,
-        "distance": found.distance,
-        "ratio": found.ratio,
-        "pairs": found.pairs,
-        "refused": found.refused,
-        "data": _show_data(found.data),
-        "neighbour": _show_data(found.neighbour),
-    }
+    numbers = {name: getattr(found, name) for name in ("claim", "distance", "ratio", "pairs", "refused")}
+    facts = {"kind": "attack", **numbers, "data": _show_data(found.data), "neighbour": _show_data(found.neighbour)}
     return Finding(subject, found.broken, str(found), facts)
 
 
@@ -73,8 +65,8 @@ def describe_replays(subject: str, tally: Tally) -> Finding:
     verdict = f"BROKEN in {len(tally.broken)} of them" if tally.broken else "none above its claim"
     skipped = f" {tally.skipped:,} parts of results could NOT be compared." if tally.skipped else ""
     text = f"{tally.audits:,} fits replayed on neighbours: {verdict}; worst ratio {tally.worst:.6f}.{skipped}"
-    facts = {"kind": "replay", "replays": tally.audits, "ratio": tally.worst, "seeds": tally.broken}
-    facts["skipped"] = tally.skipped
+    facts = {"kind": "replay", "replays": tally.audits, "ratio": tally.worst}
+    facts |= {"seeds": tally.broken, "skipped": tally.skipped}
     return Finding(subject, bool(tally.broken), text, facts)
 
 

@@ -158,19 +158,18 @@ def replay(
         warnings.simplefilter("always")
         first = fit(data)
     expected = take_snapshot((first, [(one.category, str(one.message)) for one in first_warnings]))
-    again = _Replayed(transcript.releases)
     try:
-        with intercept_releases(again.answer), warnings.catch_warnings(record=True) as second_warnings:
+        with intercept_releases(transcript.answer), warnings.catch_warnings(record=True) as second_warnings:
             warnings.simplefilter("always")
             second = fit(neighbour)
     except Exception as error:
-        difference = again.difference or f"the fit of the neighbour raises {type(error).__name__}"
+        difference = transcript.difference or f"the fit of the neighbour raises {type(error).__name__}"
     else:
         found = take_snapshot((second, [(one.category, str(one.message)) for one in second_warnings]))
-        difference = again.difference or again.compare(expected, found)
+        difference = transcript.difference or transcript.compare(expected, found)
     for one in first_warnings:
         warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
-    return Replay(tuple(again.steps), _parse_claim(claim, first), difference, tuple(again.skipped))
+    return Replay(tuple(transcript.steps), _parse_claim(claim, first), difference, tuple(transcript.skipped))
 
 
 class _DivergedError(MatrixDPError):
@@ -196,13 +195,17 @@ class _Release:
 
 
 class _Transcript:
-    """Draws simulated noise and keeps each release."""
+    """Releases of a fit with simulated noise, and how far the answers of a second fit would be from them."""
 
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
         self.releases: list[_Release] = []
+        self.steps: list[ReplayStep] = []
+        self.skipped: list[str] = []
+        self.difference = ""  # stays, also if the fit ignores the error
 
     def record(self, design: Design, prepared: NDArray[Any]) -> Floats:
+        """Draw simulated noise, and keep the release."""
         plan = take_snapshot(design)
         integers = round_answer(design, prepared).copy()
         if design.entrywise:
@@ -213,21 +216,12 @@ class _Transcript:
         self.releases.append(_Release(design, plan, integers, noisy.copy(), drawn))
         return noisy
 
-
-class _Replayed:
-    """Answers with the noisy answers of a transcript, and measures how far its own would be from them."""
-
-    def __init__(self, releases: list[_Release]) -> None:
-        self._releases = releases
-        self.steps: list[ReplayStep] = []
-        self.skipped: list[str] = []
-        self.difference = ""  # stays, also if the fit ignores the error
-
     def answer(self, design: Design, prepared: NDArray[Any]) -> Floats:
+        """The noisy answer that was recorded, after measuring how far this one is from it."""
         number = len(self.steps)
-        if number == len(self._releases):
+        if number == len(self.releases):
             self.diverge(f"there are more than {number} releases")
-        recorded = self._releases[number]
+        recorded = self.releases[number]
         place, skipped = compare_snapshots(recorded.plan, take_snapshot(design))
         self.skipped += [f"{one} of the design of release {number + 1}" for one in skipped]
         if place:
@@ -247,8 +241,8 @@ class _Replayed:
 
     def compare(self, expected: Snapshot, found: Snapshot) -> str:
         """The difference between two fits with the same noisy answers, in words."""
-        if len(self.steps) != len(self._releases):
-            return f"there are {len(self.steps)} releases instead of {len(self._releases)}"
+        if len(self.steps) != len(self.releases):
+            return f"there are {len(self.steps)} releases instead of {len(self.releases)}"
         place, skipped = compare_snapshots(expected, found)
         self.skipped += [f"{one[3:]} of the result" for one in skipped]
         if not place:

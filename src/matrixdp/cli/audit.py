@@ -162,9 +162,8 @@ def _attack(
 
 
 def _replay(name: str, estimator: Any, chosen: dict[str, Any]) -> Finding:
-    from matrixdp.audit.campaign import replay_fits  # needs scikit-learn
+    from matrixdp.audit.campaign import estimator_case, replay_fits  # needs scikit-learn
     from matrixdp.audit.page import describe_replays
-    from matrixdp.audit.random_cases import estimator_case
 
     limits: dict[str, Any] = {"replays": chosen["replays"], "seconds": chosen["seconds"]}
     tallies = replay_fits(**limits, names=[name], choose=lambda _, rng: estimator_case(estimator, rng))

@@ -10,8 +10,7 @@ import numpy as np
 from matrixdp.design.noise_ellipse import describe_numbers, feature_names, outline_ellipse, pair_covariance
 from matrixdp.display import Numbers, render_card, render_facts, render_numbers
 from matrixdp.errors import ParameterError, show
-from matrixdp.noise.edges import EdgeNoise
-from matrixdp.noise.structure import Squares
+from matrixdp.noise.structure import EdgeNoise, Squares
 from matrixdp.plots import MOST_SIDE, plot_matrix, plot_outlines
 from matrixdp.types import Floats
 

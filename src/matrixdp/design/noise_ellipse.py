@@ -9,8 +9,7 @@ import numpy as np
 
 from matrixdp.design.public_total import adjusted_covariance
 from matrixdp.errors import ParameterError
-from matrixdp.noise.edges import EdgeNoise
-from matrixdp.noise.structure import Squares
+from matrixdp.noise.structure import EdgeNoise, Squares
 from matrixdp.queries import MatrixQuery, Moments
 from matrixdp.types import Floats
 

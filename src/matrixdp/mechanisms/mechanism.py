@@ -23,8 +23,7 @@ from matrixdp.device import is_device_block, is_on_device
 from matrixdp.errors import ParameterError, StreamError, show
 from matrixdp.mechanisms.device_rows import noisy_device_rows, read_device_rows
 from matrixdp.noise import BlockKey, Stream, apply_factors, draw_gaussian
-from matrixdp.noise.blocks import BLOCK, Draw, draw_blocks
-from matrixdp.noise.gaussian import Sampler
+from matrixdp.noise.gaussian import BLOCK, Draw, Sampler, draw_blocks
 from matrixdp.noise.matrix import triangle_to_vector, vector_to_triangle
 from matrixdp.queries import Identity
 from matrixdp.queries.base import check_answer, check_count
@@ -232,7 +231,7 @@ def convert_rows(design: Design) -> tuple[Rounding, Values]:
         out /= factors
 
     def turn(records: NDArray[np.generic], out: Floats) -> None:
-        np.rint(noise.whiten(query.centre_rows(records)) * 2.0**bits, out=out)
+        np.rint(noise.whiten(query.bounds.centre(records)) * 2.0**bits, out=out)
         np.clip(out, -limit, limit, out=out)
 
     def turn_back(noisy: NDArray[np.int64], out: Floats) -> None:

@@ -1,11 +1,10 @@
 """Exact noise: random bits, Gaussian integers and the matrix-variate Gaussian."""
 
 from matrixdp.noise.covariance import Covariance
-from matrixdp.noise.edges import EdgeNoise
 from matrixdp.noise.gaussian import draw_gaussian, draw_normal
 from matrixdp.noise.matrix import MatrixGaussian, apply_factors
 from matrixdp.noise.stream import BlockKey, Stream
-from matrixdp.noise.structure import NoiseStructure, Squares
+from matrixdp.noise.structure import EdgeNoise, NoiseStructure, Squares
 
 __all__ = [
     "BlockKey",

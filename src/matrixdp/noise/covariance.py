@@ -56,7 +56,7 @@ class Covariance:
         values = self.variances
         if not isinstance(values, np.ndarray) or values.ndim != 1 or not values.size:
             raise ParameterError("variances must be a vector with at least one entry.")
-        check_magnitudes(values[:1] if values.strides == (0,) else values, "variances", largest=LARGEST_VARIANCE)
+        check_magnitudes(self._stored, "variances", largest=LARGEST_VARIANCE)
         if self.directions is not None and np.shape(self.directions) != (values.size, values.size):
             raise ParameterError(f"directions must have shape {(values.size, values.size)}, one direction per column.")
 
@@ -114,6 +114,11 @@ class Covariance:
         )
 
     @property
+    def _stored(self) -> Floats:
+        """The variances in memory: one, for a multiple of the identity that is a broadcast array."""
+        return self.variances[:1] if self.variances.strides == (0,) else self.variances
+
+    @property
     def size(self) -> int:
         """Number of rows."""
         return int(self.variances.size)
@@ -169,28 +174,24 @@ class Covariance:
 
         Raises a `ParameterError` if the variances become too large or too small.
         """
-        values = self.variances[:1] * by if self.variances.strides == (0,) else self.variances * by
-        return Covariance(np.broadcast_to(values, self.variances.shape), self.directions)
+        return Covariance(np.broadcast_to(self._stored * by, self.variances.shape), self.directions)
 
     def normalised(self) -> tuple[Covariance, float]:
         """Return this covariance in units in which its smallest variance is in [1, 4), and the unit.
 
         The unit, of a standard deviation, is a power of two, so that no bit is lost.
         """
-        stored = self.variances[:1] if self.variances.strides == (0,) else self.variances
-        unit = power_of_two(math.sqrt(float(stored.min())))
+        unit = power_of_two(math.sqrt(float(self._stored.min())))
         if unit == 1.0:
             return self, unit
         result = object.__new__(Covariance)  # without the check: variances may be as large as their ratio
-        object.__setattr__(result, "variances", np.broadcast_to(stored / unit**2, self.variances.shape))
+        object.__setattr__(result, "variances", np.broadcast_to(self._stored / unit**2, self.variances.shape))
         object.__setattr__(result, "directions", self.directions)
         return result, unit
 
     def log_determinant(self) -> float:
         """Return the logarithm of the determinant."""
-        if self.variances.strides == (0,):
-            return self.size * math.log(self.variances[0])
-        return float(np.log(self.variances).sum())
+        return float(np.log(self._stored).sum()) * (self.size // self._stored.size)
 
 
 def check_orthonormal(directions: ArrayLike, size: int) -> Floats:

@@ -72,36 +72,18 @@ def _ceil_shift(value: int, bits: int) -> int:
 
 @dataclass(frozen=True)
 class Envelope:
-    """Tables of the envelope; index is a word's first 15 bits, the cell and the sign.
+    """Tables of the envelope; index is a word's first 15 bits, the cell and the sign."""
 
-    Attributes
-    ----------
-    height : int
-        M, the curve's height at the middle in cells.
-    masks : int64 array of shape (2^15,)
-        Exclusive-or masks that turn a word into its signed place on the finest grid.
-    certain : int
-        Number of certain cells; they come first.
-    tail : int
-        The cell of the tail; cells after it are rejected.
-    level, curve, centre : float64 arrays of shape (2 * (2^14 - certain),)
-        For the other indices: height of the cell's floor, ``M f`` at the block's centre, the signed centre. Unused
-        cells have a floor above the curve.
-    tail_bound : float
-        Upper bound on the acceptance probability in the tail.
-    error : float
-        Bound on the error of `Envelope.compare`, in cells.
-    """
-
-    height: int
-    masks: NDArray[np.int64]
-    certain: int
-    tail: int
-    level: NDArray[np.float64]
-    curve: NDArray[np.float64]
-    centre: NDArray[np.float64]
-    tail_bound: float
-    error: float
+    height: int  # M, the curve's height at the middle in cells
+    masks: NDArray[np.int64]  # of shape (2^15,), with which exclusive or turns a word into its signed place
+    certain: int  # number of certain cells; they come first
+    tail: int  # the cell of the tail; cells after it are rejected
+    # For the other indices, of shape (2 * (2^14 - certain),). Unused cells have a floor above the curve.
+    level: NDArray[np.float64]  # height of the cell's floor
+    curve: NDArray[np.float64]  # ``M f`` at the block's centre
+    centre: NDArray[np.float64]  # the signed centre
+    tail_bound: float  # upper bound on the acceptance probability in the tail
+    error: float = 2.0**-25  # bound on the error of `compare`, in cells
 
     @cached_property
     def first_rough(self) -> NDArray[np.uint64]:
@@ -164,17 +146,8 @@ def envelope() -> Envelope:
         level[2 * i : 2 * i + 2] = j
         peak[2 * i : 2 * i + 2] = height * at_centre[k] / 2.0**128
         centre[2 * i : 2 * i + 2] = (k + 0.5) / BLOCKS_PER_UNIT, -(k + 0.5) / BLOCKS_PER_UNIT
-    return Envelope(
-        height=height,
-        masks=masks,
-        certain=certain,
-        tail=tail,
-        level=level,
-        curve=peak,
-        centre=centre,
-        tail_bound=2 * BLOCKS_PER_SUPERBLOCK * height * curve[BLOCKS][1] / 2.0**128 * (1 + 2.0**-50),
-        error=2.0**-25,
-    )
+    tail_bound = 2 * BLOCKS_PER_SUPERBLOCK * height * curve[BLOCKS][1] / 2.0**128 * (1 + 2.0**-50)
+    return Envelope(height, masks, certain, tail, level, peak, centre, tail_bound)
 
 
 def tail_scale(superblock: int) -> int:

@@ -7,9 +7,20 @@ where the bound cannot decide, in integer interval arithmetic with as many furth
 height and for the digits of the place beyond the word.
 
 The floor of a finer draw, shifted right, is the floor of the coarser one, so one table serves every `bits`.
+
+Large draws are made in numbered blocks, on several threads. Such a draw takes a secret from its stream, and each block
+has a stream of its own, derived from that secret and the number of the block. So the draws do not depend on the number
+of threads, and two draws never share a block's stream: not in two threads, since words of a stream are handed out once,
+and not after a fork, which gives the stream a new key. The threads exist during a draw only. The calling thread takes
+blocks, too, and takes all of them if no other thread can be started.
 """
 
 from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from contextvars import copy_context
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,16 +28,19 @@ from numpy.typing import NDArray
 from matrixdp.checks import check_integer
 from matrixdp.device import is_on_device
 from matrixdp.errors import ParameterError, show
-from matrixdp.noise import blocks
-from matrixdp.noise.blocks import BLOCK, Draw, draw_blocks
 from matrixdp.noise.envelope import FINEST, PLACE_BITS, envelope, narrow, settle
-from matrixdp.noise.stream import Stream
+from matrixdp.noise.stream import BlockKey, Stream
 
 MAX_BITS = 52
+BLOCK = 1 << 18  # entries of a block; a draw of at most one block is not divided
+_VARIABLE = "MATRIXDP_THREADS"
+_MOST_THREADS = 16  # by default: each needs up to 6 MiB, and Python's lock leaves little to gain from more
 _PIECE = 1 << 15  # words that are handled at a time, so that they stay in the processor's cache
 _PIECE_OF_MANY = 1 << 17  # the same on several threads, which take turns with Python's lock after each operation
 _PLACE_SHIFT, _CELL_SHIFT = np.array(PLACE_BITS, np.uint64), np.array(PLACE_BITS + 1, np.uint64)
 _HEIGHT_STEP = np.array(2.0**-64)
+
+Draw = Callable[[Stream, slice], None]
 
 
 def draw_gaussian(
@@ -34,7 +48,7 @@ def draw_gaussian(
 ) -> NDArray[np.int64]:
     """Return independent, exact draws of ``floor(G)``, ``G ~ N(0, 4^bits)``.
 
-    More than 2^18 are drawn on several threads, whose number does not change the draws (`matrixdp.noise.blocks`).
+    More than 2^18 are drawn on several threads, whose number does not change the draws.
 
     Parameters
     ----------
@@ -128,12 +142,68 @@ def _output(shape: int | tuple[int, ...] | None, out: NDArray[np.int64] | None) 
     return out
 
 
+def draw_blocks(stream: Stream, size: int, make_draw: Callable[[], Draw], *, block: int = BLOCK) -> None:
+    """Call ``draw(stream_of_the_block, places)`` for each block of `size` places, on several threads.
+
+    `make_draw` is called once in each thread and returns `draw`, with buffers of its own. What `draw` does depends on
+    its arguments only, since blocks are drawn in any order, and `block` must not depend on the number of threads.
+    """
+    key = BlockKey(stream)
+    starts = iter(range(0, size, block))
+    lock, failures = threading.Lock(), list[BaseException]()
+
+    def take_blocks() -> None:
+        try:
+            draw = make_draw()
+            while not failures:
+                with lock:
+                    start = next(starts, None)
+                if start is None:
+                    return
+                draw(key.stream(start // block), slice(start, min(start + block, size)))
+        except BaseException as error:  # among them KeyboardInterrupt, which ends the other threads, too
+            failures.append(error)
+
+    helpers = _start_threads(take_blocks, min(THREADS, -(-size // block)) - 1)
+    take_blocks()
+    for helper in helpers:
+        helper.join()
+    if failures:
+        raise failures[0]
+
+
+def _start_threads(target: Callable[[], None], count: int) -> list[threading.Thread]:
+    """Up to `count` threads, each in a copy of the caller's context, so that `numpy.errstate` holds in them."""
+    started = list[threading.Thread]()
+    for _ in range(count):
+        thread = threading.Thread(target=copy_context().run, args=(target,), name="matrixdp-noise")
+        try:
+            thread.start()
+        except RuntimeError:  # the system has no more threads, or Python is exiting
+            break
+        started.append(thread)
+    return started
+
+
+def read_threads(value: str | None) -> int:
+    """Number of threads for a value of ``MATRIXDP_THREADS``: one per core that this process may use by default."""
+    if not value:
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+        return min(cores or 1, _MOST_THREADS)
+    if not value.isdecimal() or int(value) < 1:
+        raise ParameterError(f"{_VARIABLE} must be a number of threads, at least 1, got {show(value)} instead.")
+    return int(value)
+
+
+THREADS = read_threads(os.environ.get(_VARIABLE))  # read once: an error must not come after a charge
+
+
 class Sampler:
     """Draws on one grid of ``2^-bits`` standard deviations, with buffers for a draw of `size` entries, used again."""
 
     def __init__(self, bits: int, size: int) -> None:
         self._shift = np.array(FINEST - bits)  # without dimensions: faster than a number in short operations
-        self._piece = _PIECE if size <= BLOCK or blocks.THREADS == 1 else _PIECE_OF_MANY
+        self._piece = _PIECE if size <= BLOCK or THREADS == 1 else _PIECE_OF_MANY
         self._words = np.empty(min(size, self._piece), np.uint64)
         self._index = np.empty(self._words.size, np.int64)
 

@@ -132,7 +132,10 @@ class MatrixGaussian:
         rows, columns = self.factors()
         if symmetric:
             self._require_same_sides()
-            return apply_factors(rows, _symmetric_normals(stream, self.shape[0]), rows)
+            size = self.shape[0]
+            normals = vector_to_triangle(draw_normal(stream, size * (size + 1) // 2) * np.sqrt(0.5), size, weight=1.0)
+            np.fill_diagonal(normals, np.diagonal(normals) * np.sqrt(2.0))  # unit variance there, one half elsewhere
+            return apply_factors(rows, normals, rows)
         out = draw_normal(stream, self.shape)
         if out.size <= _SMALL:
             return apply_factors(rows, out, columns)
@@ -174,10 +177,3 @@ def _transform(values: Floats, factor: Factor, *, axis: int) -> None:
         for start in range(0, across.shape[0], step):
             block = values[start : start + step] if axis == 1 else values[:, start : start + step]
             block[...] = block @ factor.T if axis == 1 else factor @ block
-
-
-def _symmetric_normals(stream: Stream, size: int) -> Floats:
-    """Symmetric V with unit variance on the diagonal and one half off it."""
-    out = vector_to_triangle(draw_normal(stream, size * (size + 1) // 2) * np.sqrt(0.5), size, weight=1.0)
-    np.fill_diagonal(out, np.diagonal(out) * np.sqrt(2.0))
-    return out

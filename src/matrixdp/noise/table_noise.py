@@ -7,7 +7,6 @@ are always zero (`docs/mathematics.md`, "Tables").
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -151,10 +150,10 @@ class TableNoise(SquaresTwice):
 
     def whiten(self, sides: MatrixGaussian, answer: Floats) -> Floats:
         """All distinct numbers of all groups, then their squares."""
-        return self._whiten_numbers(self._take(answer), self._measure)
+        return self._whiten_numbers(self._take(answer), largest=False)
 
-    def _whiten_numbers(self, numbers: Floats, measure: Callable[[Floats], Floats]) -> Floats:
-        squares = measure(self.weights * numbers[:, self.layout.squares])
+    def _whiten_numbers(self, numbers: Floats, *, largest: bool) -> Floats:
+        squares = self._measure(self.weights * numbers[:, self.layout.squares], largest=largest)
         return np.concatenate([(np.sqrt(self.precisions) * numbers)[:, self._drawn], squares], axis=1).ravel()
 
     def combine(self, sides: MatrixGaussian, coordinates: Floats) -> Floats:
@@ -173,7 +172,7 @@ class TableNoise(SquaresTwice):
     def largest(self, sides: MatrixGaussian, magnitude: Floats) -> Floats:
         """Sums of absolute values."""
         bound = np.broadcast_to(magnitude, (self.groups * self.layout.size, self.layout.size))
-        return self._whiten_numbers(self._take(bound), self._measure_largest)
+        return self._whiten_numbers(self._take(bound), largest=True)
 
     def variances(self, sides: MatrixGaussian) -> Floats:
         """Of the noise in each entry; zero where an entry is public."""
@@ -198,10 +197,6 @@ class TableNoise(SquaresTwice):
         return inverse, self.loss / (1 - self.loss * float(inverse.sum())) * inverse
 
     @property
-    def _numbers(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        return self.layout.representatives
-
-    @property
     def _drawn(self) -> slice:
         """The distinct numbers that are private: all, or all but the first, which is the count."""
         return slice(0 if self.counted else 1, None)
@@ -209,7 +204,7 @@ class TableNoise(SquaresTwice):
     def _take(self, matrix: Floats) -> Floats:
         """Distinct numbers of stacked matrices, of shape (groups, n)."""
         p = self.layout.size
-        rows, columns = self._numbers
+        rows, columns = self.layout.representatives
         return np.ascontiguousarray(matrix.reshape(self.groups, p, p)[:, rows, columns])
 
     def _spread_out(self, numbers: Floats) -> Floats:

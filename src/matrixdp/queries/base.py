@@ -244,8 +244,7 @@ class BoundedQuery(MatrixQuery):
 
     def __post_init__(self) -> None:
         check_bounds(self.bounds)
-        object.__setattr__(self, "records", parse_records(self.records))
-        object.__setattr__(self, "neighbours", Neighbours.parse(self.neighbours))
+        parse_unit(self, self.bounds.names)
 
     @property
     def names(self) -> tuple[str, ...] | None:
@@ -324,15 +323,16 @@ def parse_records(records: Any) -> int:
     return check_integer(number, "records", at_most=_MOST_RECORDS, rule="at most 2^50")
 
 
-def parse_person(person: Any, columns: Sequence[str] | None) -> Person | None:
-    """The `Person` that the argument of a query stands for; its column must not be one of those that are released."""
-    found = Person.parse(person)
-    if found is not None and found.column in (columns or ()):
+def parse_unit(query: Any, columns: Sequence[str] | None) -> None:
+    """Parse the fields `records`, `neighbours` and `person`, whose column must not be among those that are released."""
+    object.__setattr__(query, "records", parse_records(query.records))
+    object.__setattr__(query, "neighbours", Neighbours.parse(query.neighbours))
+    object.__setattr__(query, "person", Person.parse(query.person))
+    if query.person is not None and query.person.column in (columns or ()):
         raise ParameterError(
-            f"person must name a column of ids, and {found.column!r} is among the columns that are released. Leave it "
-            "out there."
+            f"person must name a column of ids, and {query.person.column!r} is among the columns that are released. "
+            "Leave it out there."
         )
-    return found
 
 
 def check_count(rows: int, records: int) -> None:

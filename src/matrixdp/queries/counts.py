@@ -14,7 +14,7 @@ from matrixdp.checks import check_flag
 from matrixdp.domain.person import Person
 from matrixdp.errors import DataError, ParameterError
 from matrixdp.privacy import Neighbours
-from matrixdp.queries.base import MatrixQuery, find_people, parse_person, parse_records, person_change
+from matrixdp.queries.base import MatrixQuery, find_people, parse_unit, person_change
 from matrixdp.queries.sums import BITS
 from matrixdp.records import Records, as_records, is_columnar
 from matrixdp.records.readings import SameRecords, split_rows
@@ -70,9 +70,7 @@ class ContingencyTable(MatrixQuery):
     def __post_init__(self) -> None:
         for name in ("rows", "columns"):
             object.__setattr__(self, name, _categories(getattr(self, name), name))
-        object.__setattr__(self, "records", parse_records(self.records))
-        object.__setattr__(self, "neighbours", Neighbours.parse(self.neighbours))
-        object.__setattr__(self, "person", parse_person(self.person, None))
+        parse_unit(self, None)
         possible = self.public_number and len(self.rows) * len(self.columns) > 1
         public = possible if self.public_total is None else check_flag(self.public_total, "public_total")
         if public and not possible:

@@ -15,7 +15,7 @@ from matrixdp.domain import Rescaling
 from matrixdp.domain.person import Person
 from matrixdp.errors import DataError, ParameterError
 from matrixdp.privacy import Neighbours
-from matrixdp.queries.base import BoundedQuery, check_count, parse_person
+from matrixdp.queries.base import BoundedQuery, check_count
 from matrixdp.records import as_records, is_out_of_core, read_array
 from matrixdp.records.people import count_people
 from matrixdp.records.readings import SameRecords
@@ -45,7 +45,6 @@ class OwnRowsQuery(BoundedQuery):
                 f"neighbours must be 'replace' for {type(self).__name__}: the answer has a row for each record, which "
                 "reveals their number."
             )
-        object.__setattr__(self, "person", parse_person(self.person, self.bounds.names))
         if self.person is not None and self.person.rows is None:
             raise ParameterError(
                 f"person must say how many rows a person may have, since each has a row in the {self.title}: "
@@ -163,10 +162,6 @@ class Identity(OwnRowsQuery):
         array = read_array(block, self.bounds.size, self.bounds.names)
         return self.bounds.checked(array, clip=clip, missing=missing)
 
-    def centre_rows(self, rows: NDArray[np.generic]) -> Floats:
-        """Records moved into the domain, less its midpoint."""
-        return self.bounds.centre(rows)
-
     def row_limits(self, factors: Floats) -> Floats:
         """Largest absolute value that `row_rounding` gives in each column, in steps."""
         return np.asarray(np.rint(factors * self.magnitude[0]))
@@ -187,7 +182,7 @@ class Identity(OwnRowsQuery):
         """The records, moved into the domain, less its midpoint."""
         rows = self.read_rows(data, clip=clip, missing=missing)
         check_count(len(rows), self.records)
-        return self.centre_rows(rows)
+        return self.bounds.centre(rows)
 
     @property
     def possible(self) -> tuple[Floats, Floats]:

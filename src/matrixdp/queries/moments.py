@@ -19,7 +19,7 @@ from matrixdp.errors import ParameterError
 from matrixdp.noise.covariance import Covariance
 from matrixdp.noise.table_noise import Place
 from matrixdp.privacy import Neighbours
-from matrixdp.queries.base import BoundedQuery, MatrixQuery, check_domain, find_people, parse_person, person_change
+from matrixdp.queries.base import BoundedQuery, MatrixQuery, check_domain, find_people, person_change
 from matrixdp.queries.sums import MomentTask, levels, weight_left
 from matrixdp.queries.table_sums import TableTask
 from matrixdp.records import as_records
@@ -127,10 +127,6 @@ class _BoundedMoments(BoundedQuery, MomentQuery):
     neighbours: Neighbours = field(default=Neighbours.REPLACE, kw_only=True)
     person: Person | None = field(default=None, kw_only=True, metadata={"omit_none": True})
     side = "both"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "person", parse_person(self.person, self.bounds.names))
 
     @property
     def _box(self) -> Bounds:

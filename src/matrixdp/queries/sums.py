@@ -121,60 +121,16 @@ class GramSum:
             )
 
 
-class WeightedSum:
-    """Running ``sum weight S`` over matrices S of int64, exact below 2^107."""
-
-    def __init__(self, size: int) -> None:
-        self.limbs = np.zeros((3, size, size), np.int64)
-
-    def add(self, matrix: NDArray[np.int64], weight: int) -> None:
-        """Add a matrix times a weight of at most `UNIT`."""
-        low, middle, high = self.limbs
-        low += (matrix & _MASK) * weight
-        middle += (matrix >> _LIMB & _MASK) * weight
-        high += (matrix >> 2 * _LIMB) * weight
-        self._carry()
-
-    def add_square(self, places: Sequence[int], amount: int) -> None:
-        """Add `amount`, which is not negative, to all entries in the rows and columns `places`."""
-        where = np.ix_(places, places)
-        for limb, digits in zip(
-            self.limbs, (amount & _MASK, amount >> _LIMB & _MASK, amount >> 2 * _LIMB), strict=True
-        ):
-            limb[where] += digits
-        self._carry()
-
-    def merge(self, other: WeightedSum) -> None:
-        """Add another sum."""
-        self.limbs += other.limbs
-        self._carry()
-
-    def _carry(self) -> None:
-        low, middle, high = self.limbs
-        middle += low >> _LIMB
-        low &= _MASK
-        high += middle >> _LIMB
-        middle &= _MASK
-
-    def value(self) -> Floats:
-        """The sum over `UNIT`, rounded once up to 2^-20; exactly as an int64 is rounded if it is one."""
-        low, middle, high = self.limbs
-        rest = middle << _LIMB | low  # below 2^44
-        whole = (high << 2 * _LIMB - BITS) + (rest >> BITS)
-        fraction = (rest & (UNIT - 1)) * 2.0**-BITS
-        return np.asarray((whole >> 31) * 2.0**31 + ((whole & (2**31 - 1)) + fraction))
-
-
 class PeopleSum:
     """Running ``sum weight q q'`` over integer vectors q as for `GramSum`, independent of order and partition.
 
-    `person` determines the weights from the numbers of rows.
+    `person` determines the weights from the numbers of rows. The sum is exact below 2^107.
     """
 
     def __init__(self, columns: int, *, limit: int, person: Person) -> None:
         self.columns, self.limit, self.person = columns, limit, person
         self.records = 0
-        self._total = WeightedSum(columns)
+        self._limbs = np.zeros((3, columns, columns), np.int64)
         self._waiting: dict[int, GramSum] = {}
 
     def add(self, block: Floats, counts: NDArray[np.int64]) -> None:
@@ -185,30 +141,35 @@ class PeopleSum:
         for count, piece in _pieces(block, counts):
             if count not in self._waiting:
                 if len(self._waiting) * self.columns**2 > _MOST_ENTRIES:
-                    self._weigh()
+                    self.limbs()
                 self._waiting[count] = GramSum(self.columns, limit=self.limit)
             waiting = self._waiting[count]
             step = waiting.rows_at_once
             for start in range(0, len(piece), step):
                 waiting.add(piece[start : start + step])
                 if waiting.records > step:
-                    self._weigh_one(count)
+                    self._weigh(count)
                     waiting = self._waiting[count] = GramSum(self.columns, limit=self.limit)
             self.records += len(piece)
 
     def add_public(self, weight: int, places: Sequence[int] = (0,)) -> None:
         """Add a public record with `limit` in some places, those of the constant, and zeros elsewhere.
 
-        Its weight is in units.
+        Its weight, which is not negative, is in units.
         """
-        self._total.add_square(places, weight * self.limit**2)
+        amount, where = weight * self.limit**2, np.ix_(places, places)
+        for limb, digits in zip(
+            self._limbs, (amount & _MASK, amount >> _LIMB & _MASK, amount >> 2 * _LIMB), strict=True
+        ):
+            limb[where] += digits
+        self._carry()
 
     def merge(self, other: PeopleSum) -> None:
         """Add another sum with the same columns and limit."""
         if (other.columns, other.limit, other.person) != (self.columns, self.limit, self.person):
             raise ParameterError("sums must have the same columns, limit and person to be merged.")
-        other._weigh()
-        self._total.merge(other._total)
+        self._limbs += other.limbs()
+        self._carry()
         self.records += other.records
 
     def limbs(self) -> NDArray[np.int64]:
@@ -216,24 +177,36 @@ class PeopleSum:
 
         Only the last digits, those of the highest value, are negative or exceed the base.
         """
-        self._weigh()
-        return self._total.limbs
+        for count in list(self._waiting):
+            self._weigh(count)
+        return self._limbs
 
     def value(self) -> Floats:
-        """The sum so far, of shape (columns, columns)."""
-        self._weigh()
-        return self._total.value()
+        """The sum so far, of shape (columns, columns), rounded once up to 2^-20; like an int64 if it is one."""
+        low, middle, high = self.limbs()
+        rest = middle << _LIMB | low  # below 2^44
+        whole = (high << 2 * _LIMB - BITS) + (rest >> BITS)
+        fraction = (rest & (UNIT - 1)) * 2.0**-BITS
+        return np.asarray((whole >> 31) * 2.0**31 + ((whole & (2**31 - 1)) + fraction))
 
-    def _weigh_one(self, count: int) -> None:
-        weight = int(self.person.weights(np.array([count]), UNIT)[0])
-        self._total.add(self._waiting.pop(count).value(), weight)
+    def _weigh(self, count: int) -> None:
+        """Add the products of the rows of people with this number of rows, times their weight of at most `UNIT`."""
+        weight, matrix = int(self.person.weights(np.array([count]), UNIT)[0]), self._waiting.pop(count).value()
+        low, middle, high = self._limbs
+        low += (matrix & _MASK) * weight
+        middle += (matrix >> _LIMB & _MASK) * weight
+        high += (matrix >> 2 * _LIMB) * weight
+        self._carry()
 
-    def _weigh(self) -> None:
-        for count in list(self._waiting):
-            self._weigh_one(count)
+    def _carry(self) -> None:
+        low, middle, high = self._limbs
+        middle += low >> _LIMB
+        low &= _MASK
+        high += middle >> _LIMB
+        middle &= _MASK
 
     def __getstate__(self) -> dict[str, object]:
-        self._weigh()
+        self.limbs()
         return self.__dict__
 
 
@@ -278,6 +251,13 @@ def levels(records: int) -> int:
     return 1 << min(19, max(7, spare))
 
 
+def start_sum(columns: int, records: int, person: Person | None) -> Any:
+    """A `GramSum` or, of the rows of people, a `PeopleSum` without records, for a public number of all of them."""
+    if person is None:
+        return GramSum(columns, limit=levels(records))
+    return PeopleSum(columns, limit=levels(records), person=person)
+
+
 @dataclass(frozen=True, eq=False)
 class MomentTask:
     """Sums ``(1, x)(1, x)'`` over one part of the records: the same in a thread, in a worker and on another machine.
@@ -301,8 +281,8 @@ class MomentTask:
 
     def start(self) -> GramSum | PeopleSum:
         """A sum without records."""
-        size, limit = self.bounds.size + 1, levels(self.records)
-        return GramSum(size, limit=limit) if self.person is None else PeopleSum(size, limit=limit, person=self.person)
+        total: GramSum | PeopleSum = start_sum(self.bounds.size + 1, self.records, self.person)
+        return total
 
     def __call__(self, number: int, blocks: Iterable[Any]) -> GramSum | PeopleSum:
         """The part's exact sum, of a few kilobytes."""
@@ -315,37 +295,30 @@ class MomentTask:
                 continue
             data, counts = split_rows(block)
             # Lengths of records are sums, whose bits must not depend on the layout.
-            if is_columnar(data) and self.box.radius is None:
-                self._add_columns(total, to_columns(data, bounds.size, bounds.names), counts)
-            else:
-                self.add(total, to_array(data, bounds.size, bounds.names), counts)
+            read = to_columns if is_columnar(data) and self.box.radius is None else to_array
+            self.add(total, read(data, bounds.size, bounds.names), counts)
         return total
 
-    def add(self, total: Any, array: NDArray[np.generic], counts: NDArray[np.int64] | None = None) -> None:
-        """Add records, of shape (rows, features); with a person, `counts` are the numbers of rows of theirs."""
-        rows, m = array.shape
-        step = max(256, _BLOCK // m // 256 * 256)
-        whole, out = np.empty((min(rows, step), m)), np.empty((min(rows, step), m + 1))
-        out[:, 0] = total.limit
-        for start in range(0, rows, step):
-            block, here = array[start : start + step], slice(min(step, rows - start))
-            # Contiguous, apart from the constant: several times faster to work on than part of each row.
-            self._quantise(block, total.limit, out=whole[here])
-            out[here, 1:] = whole[here]
-            total.add(out[here], None if counts is None else counts[start : start + step])
+    def add(self, total: Any, data: Any, counts: NDArray[np.int64] | None = None) -> None:
+        """Add records: an array of shape (rows, features), or columns of shape (rows,) each, quantised contiguously.
 
-    def _add_columns(self, total: Any, columns: Sequence[NDArray[np.generic]], counts: Any) -> None:
-        """Add records that are given column by column, each of shape (rows,)."""
-        rows, m = len(columns[0]), len(columns)
+        With a person, `counts` are the numbers of rows of theirs.
+        """
+        by_row, m = isinstance(data, np.ndarray), self.bounds.size
+        rows = len(data if by_row else data[0])
         step = max(256, _BLOCK // m // 256 * 256)
-        raw, out = np.empty((m, min(rows, step))), np.empty((m + 1, min(rows, step)))
-        out[0] = total.limit
+        buffer, z = (np.empty((min(rows, step), width), order="C" if by_row else "F") for width in (m, m + 1))
+        z[:, 0] = total.limit
         for start in range(0, rows, step):
-            here = slice(min(step, rows - start))
-            for row, column in zip(raw, columns, strict=True):
-                row[here] = column[start : start + step]
-            self._quantise(raw[:, here].T, total.limit, out=out[1:, here].T)
-            total.add(out[:, here].T, None if counts is None else counts[start : start + step])
+            part, here = slice(start, start + step), slice(min(step, rows - start))
+            if by_row:  # apart from the constant: several times faster to work on than part of each row
+                self._quantise(data[part], total.limit, out=buffer[here])
+                z[here, 1:] = buffer[here]
+            else:
+                for row, column in zip(buffer.T, data, strict=True):
+                    row[here] = column[part]
+                self._quantise(buffer[here], total.limit, out=z[here, 1:])
+            total.add(z[here], None if counts is None else counts[part])
 
     def _quantise(self, block: NDArray[np.generic], grid: int, out: Floats) -> None:
         bounds, moved = self.bounds, self.box is not self.bounds

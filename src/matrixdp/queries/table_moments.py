@@ -19,7 +19,7 @@ from matrixdp.domain.person import Person
 from matrixdp.errors import ParameterError, show
 from matrixdp.noise.table_noise import CONSTANT, LEVEL, OBSERVED, VALUE, Place, TableLayout
 from matrixdp.privacy import Neighbours
-from matrixdp.queries.base import parse_person, parse_records
+from matrixdp.queries.base import parse_unit
 from matrixdp.queries.moments import MomentQuery
 from matrixdp.queries.table_sums import TableTask
 from matrixdp.sensitivity import TableChange
@@ -92,9 +92,7 @@ class TableMoments(MomentQuery):
             raise ParameterError(
                 f"columns must be Columns([Number(...), Category(...)]), got {type(self.columns).__name__} instead."
             )
-        object.__setattr__(self, "records", parse_records(self.records))
-        object.__setattr__(self, "neighbours", Neighbours.parse(self.neighbours))
-        object.__setattr__(self, "person", parse_person(self.person, self.columns.names))
+        parse_unit(self, self.columns.names)
         object.__setattr__(self, "by", _check_groups(self.columns, self.by))
         object.__setattr__(self, "importance", _check_importance(self.used, self.importance))
         share = self.mean_share

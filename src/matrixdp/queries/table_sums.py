@@ -1,4 +1,8 @@
-"""Exact moments of the vectors of a table, by group, of records or people that come in any number of pieces."""
+"""Exact moments of the vectors of a table, by group, of records or people that come in any number of pieces.
+
+Levels of records are counted, not multiplied as columns of zeros and ones. Categories with few levels are counted
+together, as one category whose levels are their combinations.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,8 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from itertools import combinations
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,14 +20,18 @@ from matrixdp.device import is_device_block
 from matrixdp.domain.columns import Category, Columns, YesNo
 from matrixdp.domain.person import Person
 from matrixdp.queries.cuda_sums import sums_on_device
-from matrixdp.queries.level_sums import Codes, LevelSums, code_type, join_codes
-from matrixdp.queries.sums import GramSum, PeopleSum, levels, sorted_runs
+from matrixdp.queries.sums import levels, sorted_runs, start_sum
 from matrixdp.records.readings import split_rows
 from matrixdp.records.table_columns import TableBlock
 from matrixdp.types import Floats
 
+Codes = NDArray[np.integer[Any]]
+Integers = NDArray[np.int64]
 _LEAST, _MOST = 1 << 19, 1 << 20  # entries of z built at a time: more than the least only so that
 _RUN = 1 << 9  # there are as many rows for each group
+_MOST_COMBINED = 1 << 8  # levels of a combination
+_MOST_SUMS = 1 << 12  # levels of a combination in all groups, so that sums fit in a processor's cache
+_MOST_COUNTS = 1 << 18  # the same for two combinations
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,17 +55,17 @@ class TableTask:
         """True if blocks may be on a GPU."""
         return self.person is None
 
-    def start(self) -> TableSum | PeopleTableSum:
+    def start(self) -> TableSum:
         """Sums without records."""
-        return TableSum(self) if self.person is None else PeopleTableSum(self, self.person)
+        return TableSum(self)
 
-    def __call__(self, number: int, blocks: Iterable[Any]) -> TableSum | PeopleTableSum:
+    def __call__(self, number: int, blocks: Iterable[Any]) -> TableSum:
         """The part's exact sums."""
         total, used = self.start(), self.used
         step = min(max(256, _LEAST // total.size, total.least_rows), max(256, _MOST // total.size))
         z, raw = np.empty((total.size, step)), np.empty((len(used.numbers), step))
         for data in blocks:
-            if isinstance(total, TableSum) and is_device_block(data):
+            if self.on_device and is_device_block(data):
                 total.add_on_device(data, self)
                 continue
             mine, counts = split_rows(data)
@@ -75,7 +84,7 @@ class TableTask:
                     None if counts is None else counts[rows],
                 )
                 total.add(self, part, z[:, here], raw[:, here])
-        if isinstance(total, TableSum):
+        if total.levels is not None:
             total.levels.collect()
         return total
 
@@ -101,11 +110,8 @@ class TableTask:
 
     def group_numbers(self, block: TableBlock) -> Codes | None:
         """The number of each record's group; None without groups."""
-        groups, count = None, 1
-        for column in self.groups:
-            width = len(column.level_names)
-            groups, count = join_codes(groups, block.codes(column), count, width), count * width
-        return None if groups is None else groups.astype(code_type(count))
+        codes = [block.codes(column) for column in self.groups]
+        return np.ravel_multi_index(codes, level_widths(self.groups)) if codes else None
 
     def fill(
         self, z: Floats, raw: Floats, numbers: Sequence[NDArray[Any]], order: NDArray[np.intp] | None = None
@@ -146,67 +152,21 @@ class _Rows:
 
 
 class TableSum:
-    """Exact sums of ``z z'`` over records, one for each group.
+    """Exact sums of ``z z'`` over records, one for each group; of people, each row has the weight of its person.
 
-    `size` is the number of coordinates that are multiplied: all but levels, which are counted. There are enough rows
-    for each group if `least_rows` are added at a time.
+    `size` is the number of coordinates that are multiplied: all but levels, which are counted; of people, all. There
+    are enough rows for each group if `least_rows` are added at a time.
     """
 
     def __init__(self, task: TableTask) -> None:
-        self.limit = levels(task.records)
         widths, groups = level_widths(task.used.categories), math.prod(level_widths(task.groups))
-        self.size, self.least_rows = task.dense, _RUN * groups
-        self.dense = [GramSum(task.dense, limit=self.limit) for _ in range(groups)]
-        self.levels = LevelSums(widths, groups, task.dense - 1)  # sums of the constant are counts
-
-    @property
-    def records(self) -> int:
-        """Number of records so far, in all groups."""
-        return sum(one.records for one in self.dense)
-
-    def add(self, task: TableTask, rows: _Rows, z: Floats, raw: Floats) -> None:
-        """Add some records; `z` and `raw` are memory for their coordinates and for their numbers, a row for each."""
-        codes = [one.code(rows.codes) for one in self.levels.combinations]
-        ordered = self.levels.sort(codes, rows.groups)
-        task.fill(z, raw, rows.numbers, ordered.order)
-        for group, first, last in ordered.runs(z.shape[1]):
-            self.dense[group].add(z[:, first:last].T)
-        self.levels.add(codes, ordered, z[1:])
-
-    def add_on_device(self, data: Any, task: TableTask) -> None:
-        """Add records that are on a GPU."""
-        for group, total, records in sums_on_device(data, task, self.limit):
-            first = self.size  # levels come after all other coordinates
-            self.dense[group].add_sum(total[:first, :first], records)
-            self.levels.sums[group] += total[first:, 1:first] // self.limit  # divisible: each level is 0 or the limit
-            self.levels.counts[group] += total[first:, first:] // self.limit**2
-
-    def merge(self, other: TableSum) -> None:
-        """Add the sums of other records."""
-        for mine, theirs in zip(self.dense, other.dense, strict=True):
-            mine.merge(theirs)
-        self.levels.merge(other.levels)
-
-    def value(self, group: int) -> NDArray[np.int64]:
-        """The sum of a group: the coordinates that are not levels, then the levels."""
-        counts = self.levels.counts[group] * self.limit**2
-        sums = np.column_stack([np.diagonal(counts), self.levels.sums[group] * self.limit])
-        return np.block([[self.dense[group].value(), sums.T], [sums, counts]])
-
-
-class PeopleTableSum:
-    """Exact sums of ``z z'`` over people, one for each group: each row has the weight of its person.
-
-    It has the attributes and methods of `TableSum`; levels are multiplied like all other coordinates.
-    """
-
-    least_rows = 0
-
-    def __init__(self, task: TableTask, person: Person) -> None:
-        ends = task.dense + np.cumsum([0, *level_widths(task.used.categories)])
-        self._dense, self._firsts, self.size = task.dense, ends[:-1].tolist(), int(ends[-1])
-        limit, groups = levels(task.records), math.prod(level_widths(task.groups))
-        self.sums = [PeopleSum(self.size, limit=limit, person=person) for _ in range(groups)]
+        *firsts, end = (task.dense + np.cumsum([0, *widths])).tolist()
+        self.limit, self._firsts, self.levels = levels(task.records), firsts, None
+        self.size, self.least_rows = end, 0
+        if task.person is None:
+            self.size, self.least_rows = task.dense, _RUN * groups
+            self.levels = LevelSums(widths, groups, task.dense - 1)  # sums of the constant are counts
+        self.sums = [start_sum(self.size, task.records, task.person) for _ in range(groups)]
 
     @property
     def records(self) -> int:
@@ -214,35 +174,155 @@ class PeopleTableSum:
         return sum(one.records for one in self.sums)
 
     def add(self, task: TableTask, rows: _Rows, z: Floats, raw: Floats) -> None:
-        """Add some rows."""
-        assert rows.counts is not None
-        task.fill(z[: self._dense], raw, rows.numbers)
-        z[self._dense :] = 0.0
-        every = np.arange(z.shape[1])
-        for place, values in zip(self._firsts, rows.codes, strict=True):
-            z[place + values.astype(np.intp), every] = self.sums[0].limit
-        if rows.groups is None:
-            self.sums[0].add(z.T, rows.counts)
-            return
-        order, runs = sorted_runs(rows.groups)
-        z, counts = np.take(z, order, axis=1), rows.counts[order]
+        """Add some rows; `z` and `raw` are memory for their coordinates and for their numbers, a row for each."""
+        order, runs, codes, groups, counts = None, [(0, 0, z.shape[1])], rows.codes, rows.groups, rows.counts
+        if groups is not None:
+            order, runs = sorted_runs(groups)
+            codes, groups = [code.take(order) for code in codes], groups.take(order)
+            counts = None if counts is None else counts[order]
+        task.fill(z[: task.dense], raw, rows.numbers, order)
+        if self.levels is None:
+            z[task.dense :] = 0.0
+            for place, values in zip(self._firsts, codes, strict=True):
+                z[place + values.astype(np.intp), np.arange(z.shape[1])] = self.limit
+        else:
+            self.levels.add(codes, groups, z[1:])
         for group, first, last in runs:
-            self.sums[group].add(z[:, first:last].T, counts[first:last])
+            self.sums[group].add(z[:, first:last].T, None if counts is None else counts[first:last])
+
+    def add_on_device(self, data: Any, task: TableTask) -> None:
+        """Add records that are on a GPU."""
+        assert self.levels is not None
+        for group, total, records in sums_on_device(data, task, self.limit):
+            first = self.size  # levels come after all other coordinates
+            self.sums[group].add_sum(total[:first, :first], records)
+            self.levels.sums[group] += total[first:, 1:first] // self.limit  # divisible: each level is 0 or the limit
+            self.levels.counts[group] += total[first:, first:] // self.limit**2
 
     def add_public(self, weight: int) -> None:
         """Add a public record to the first group, with a weight in units: first levels, and no values."""
         self.sums[0].add_public(weight, [0, *self._firsts])
 
-    def merge(self, other: PeopleTableSum) -> None:
+    def merge(self, other: TableSum) -> None:
         """Add the sums of other rows."""
         for mine, theirs in zip(self.sums, other.sums, strict=True):
             mine.merge(theirs)
+        if self.levels is not None and other.levels is not None:
+            self.levels.merge(other.levels)
 
-    def value(self, group: int) -> Floats:
+    def value(self, group: int) -> NDArray[Any]:
         """The sum of a group: the coordinates that are not levels, then the levels."""
-        return self.sums[group].value()
+        if self.levels is None:
+            return np.asarray(self.sums[group].value())
+        counts = self.levels.counts[group] * self.limit**2
+        sums = np.column_stack([np.diagonal(counts), self.levels.sums[group] * self.limit])
+        return np.block([[self.sums[group].value(), sums.T], [sums, counts]])
 
 
 def level_widths(columns: Iterable[Category | YesNo]) -> list[int]:
     """Number of levels of each category."""
     return [len(column.level_names) for column in columns]
+
+
+class Combination(NamedTuple):
+    """Some neighbouring categories that are counted together, with the places of their levels among all levels."""
+
+    categories: slice
+    widths: tuple[int, ...]
+    places: list[slice]
+
+    @property
+    def size(self) -> int:
+        """Number of combinations of their levels."""
+        return math.prod(self.widths)
+
+
+def combine_categories(widths: Sequence[int], groups: int) -> list[Combination]:
+    """Neighbouring categories together, as long as there are few combinations."""
+    most = min(_MOST_COMBINED, _MOST_SUMS // groups, math.isqrt(_MOST_COUNTS // groups))
+    ends = np.cumsum(widths, dtype=int).tolist()
+    places = [slice(end - width, end) for end, width in zip(ends, widths, strict=True)]
+    found: list[Combination] = []
+    first = 0
+    for last in range(1, len(widths) + 1):
+        if last == len(widths) or math.prod(widths[first : last + 1]) > most:
+            found.append(Combination(slice(first, last), tuple(widths[first:last]), places[first:last]))
+            first = last
+    return found
+
+
+class LevelSums:
+    """Sums by level in each group, complete after `collect`.
+
+    `counts`, of shape (groups, levels, levels), are the numbers of records that have both levels, and `sums`, of shape
+    (groups, levels, coordinates), sums of integer coordinates over the records that have a level.
+    """
+
+    def __init__(self, widths: Sequence[int], groups: int, coordinates: int) -> None:
+        self.combinations = combine_categories(widths, groups)
+        count = len(self.combinations)
+        # Combinations that are counted together: each with each other one, or one alone if there is no other.
+        self._pairs = [(0, 0)] if count == 1 else list(combinations(range(count), 2))
+        self.counts = np.zeros((groups, sum(widths), sum(widths)), np.int64)
+        self.sums = np.zeros((groups, sum(widths), coordinates), np.int64)
+        self._pending_sums: dict[int, Integers] = {}  # by combination, of shape (groups, size, coordinates)
+        self._pending_counts: dict[tuple[int, int], Integers] = {}  # by two combinations, of shape (groups, sizes)
+
+    def add(self, codes: Sequence[Codes], groups: Codes | None, vectors: Floats) -> None:
+        """Add some records: one array of codes for each category, of shape (rows,), and their groups.
+
+        `vectors`, of shape (coordinates, rows), are integers whose sums are below 2^53.
+        """
+        count = len(self.counts)
+        first = 0 if groups is None else groups.astype(np.intp)
+        own = [np.ravel_multi_index(codes[one.categories], one.widths) for one in self.combinations]
+        keys = [first * one.size + code for one, code in zip(self.combinations, own, strict=True)]
+        for number, (one, key) in enumerate(zip(self.combinations, keys, strict=True)):
+            found = np.zeros((len(vectors), count * one.size))
+            for row, sums in zip(vectors, found, strict=True):
+                sums[:] = np.bincount(key, row, minlength=len(sums))
+            new = found.T.astype(np.int64).reshape(count, one.size, -1)
+            self._pending_sums[number] = self._pending_sums.get(number, 0) + new
+        for a, b in self._pairs:
+            both, size = keys[a], self.combinations[a].size
+            if b != a:
+                both, size = both * self.combinations[b].size + own[b], size * self.combinations[b].size
+            counts = np.bincount(both, minlength=count * size).reshape(count, -1)
+            self._pending_counts[a, b] = self._pending_counts.get((a, b), 0) + counts
+
+    def collect(self) -> None:
+        """Write the totals of combinations to `counts` and `sums`."""
+        for number, found in self._pending_sums.items():
+            one = self.combinations[number]
+            cells = found.reshape(len(found), *one.widths, -1)
+            for axis, place in enumerate(one.places):
+                self.sums[:, place] += _sum_others(cells, 1 + axis, cells.ndim - 1)
+        for (a, b), counts in self._pending_counts.items():
+            both = [self.combinations[number] for number in dict.fromkeys((a, b))]
+            places = [place for one in both for place in one.places]
+            cells = counts.reshape(len(counts), *(width for one in both for width in one.widths))
+            split = len(both[0].places)
+            # Pairs within a combination are taken once: from its pair with the next one, or from the last pair.
+            inner = range(0 if b <= a + 1 else split, len(places) if (a, b) == self._pairs[-1] else split)
+            for i, place in enumerate(places):
+                if i in inner:
+                    own = np.arange(place.start, place.stop)
+                    self.counts[:, own, own] += _sum_others(cells, 1 + i)
+                for j in range(i + 1, len(places)):
+                    if i < split <= j or (i in inner and j in inner):
+                        found = _sum_others(cells, 1 + i, 1 + j)
+                        self.counts[:, place, places[j]] += found
+                        self.counts[:, places[j], place] += found.transpose(0, 2, 1)
+        self._pending_sums, self._pending_counts = {}, {}
+
+    def merge(self, other: LevelSums) -> None:
+        """Add the sums of other records."""
+        self.collect()
+        other.collect()
+        self.counts += other.counts
+        self.sums += other.sums
+
+
+def _sum_others(cells: Integers, *kept: int) -> Integers:
+    """Sum over all axes but the first one, the groups, and those that are kept."""
+    return np.asarray(cells.sum(axis=tuple(axis for axis in range(1, cells.ndim) if axis not in kept)))

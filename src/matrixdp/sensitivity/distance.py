@@ -160,13 +160,6 @@ def spectral_norm(factor: Factor) -> float:
     return float(np.linalg.norm(factor, 2) * (1 + 16 * factor.shape[0] * EPS))
 
 
-def precision(factor: Factor, size: int) -> Floats:
-    """``A'A`` as a matrix, of shape (size, size)."""
-    if isinstance(factor, np.ndarray) and factor.ndim == 2:
-        return factor.T @ factor
-    return np.diag(column_norms(factor, size))
-
-
 def require_shape(shape: tuple[int, int], expected: tuple[int | None, int | None], what: str) -> None:
     """Raise a `ParameterError` unless `shape` is `expected`, where None means any number."""
     if any(wanted is not None and wanted != found for wanted, found in zip(expected, shape, strict=True)):

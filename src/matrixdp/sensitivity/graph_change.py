@@ -10,14 +10,12 @@ import numpy as np
 from matrixdp.checks import check_integer, check_magnitude
 from matrixdp.errors import ParameterError, show
 from matrixdp.noise.covariance import Covariance
-from matrixdp.noise.edges import EdgeNoise
-from matrixdp.noise.structure import NoiseStructure
+from matrixdp.noise.structure import EdgeNoise, NoiseStructure
 from matrixdp.sensitivity.distance import (
     ROUND_DOWN,
     Distance,
     Sensitivity,
     column_norms,
-    precision,
     require_shape,
     scale_free,
     spectral_norm,
@@ -29,14 +27,21 @@ _SLACK = 2.0**-10  # of a squared weight: what sums of weights that miss the bou
 _LAPLACIAN_SLACK = 2.0**-8
 
 
-def _check_matrix(matrix: str) -> None:
-    if matrix not in ("adjacency", "laplacian"):
-        raise ParameterError(f"matrix must be 'adjacency' or 'laplacian', got {show(matrix)} instead.")
+class _GraphChange(Sensitivity):
+    """Changes of an adjacency or a Laplacian matrix with weights of at most `weight`."""
+
+    matrix: str
+    weight: float
+
+    def __post_init__(self) -> None:
+        if self.matrix not in ("adjacency", "laplacian"):
+            raise ParameterError(f"matrix must be 'adjacency' or 'laplacian', got {show(self.matrix)} instead.")
+        object.__setattr__(self, "weight", check_magnitude(self.weight, "weight"))
 
 
 @builtin_kind
 @dataclass(frozen=True)
-class EdgeChange(Sensitivity):
+class EdgeChange(_GraphChange):
     """All changes of one edge's weight by up to `weight`, in an adjacency or a Laplacian matrix.
 
     With ``P = A'A``: ``||A (e_i e_j' + e_j e_i') A'||_F^2 = 2 (P_ii P_jj + P_ij^2)`` for the adjacency matrix, and
@@ -46,10 +51,6 @@ class EdgeChange(Sensitivity):
 
     matrix: str
     weight: float = 1.0
-
-    def __post_init__(self) -> None:
-        _check_matrix(self.matrix)
-        object.__setattr__(self, "weight", check_magnitude(self.weight, "weight"))
 
     @property
     def frobenius(self) -> float:
@@ -85,7 +86,8 @@ class EdgeChange(Sensitivity):
             first, second = -np.sort(-column_norms(factor, n), kind="stable")[:2]
             value = math.sqrt(2 * first * second) if self.matrix == "adjacency" else float(first + second)
             return Distance(value, value).times(self.weight)
-        p = precision(factor, n)
+        assert isinstance(factor, np.ndarray)
+        p = factor.T @ factor
         d = np.diagonal(p)
         pairs = 2 * (np.multiply.outer(d, d) + p**2) if self.matrix == "adjacency" else np.add.outer(d, d) - 2 * p
         np.fill_diagonal(pairs, 0.0)
@@ -110,7 +112,7 @@ class EdgeChange(Sensitivity):
 
 @builtin_kind
 @dataclass(frozen=True)
-class NodeChange(Sensitivity):
+class NodeChange(_GraphChange):
     """All changes of the nearest graph of bounded degrees when the edges of one node change, however many they are.
 
     With the largest weight w, the bound D on the sum of a node's weights and ``m = 2`` if the edges of a node are
@@ -127,9 +129,8 @@ class NodeChange(Sensitivity):
     replaced: bool
 
     def __post_init__(self) -> None:
-        _check_matrix(self.matrix)
+        super().__post_init__()
         check_integer(self.nodes, "nodes", at_least=2)
-        check_magnitude(self.weight, "weight")
         check_magnitude(self.max_degree, "max_degree")
 
     def check_shape(self, shape: tuple[int, int]) -> None:

@@ -95,22 +95,13 @@ class KernelRowChange(Sensitivity):
     Such d lie in a box, and in an ellipsoid ``d' M^-1 d <= 1`` that follows from the kernel's own norm
     (`docs/mathematics.md`), so that ``|B d|^2`` is at most the largest eigenvalue of ``B M B'``. The smaller of the two
     bounds is taken.
-
-    Attributes
-    ----------
-    halfwidths, errors : float64 arrays of shape (p,)
-        Half the range of the kernel at each point, and a bound on the rounding error of each value of a row.
-    ellipsoid : float64 array of shape (p, p)
-        M as computed; no entry has an error above `ellipsoid_error`.
-    known : float64 array of shape (q, p)
-        Rows of some records of the domain, for a distance that is attained.
     """
 
-    halfwidths: Floats
-    ellipsoid: Floats
-    errors: Floats
-    ellipsoid_error: float
-    known: Floats
+    halfwidths: Floats  # of shape (p,): half the range of the kernel at each point
+    ellipsoid: Floats  # of shape (p, p): M as computed
+    errors: Floats  # of shape (p,): bounds on the rounding error of each value of a row
+    ellipsoid_error: float  # of no entry of M is larger
+    known: Floats  # of shape (q, p): rows of some records of the domain, for a distance that is attained
 
     def __post_init__(self) -> None:
         check_halfwidths(self.halfwidths, None)

@@ -1,10 +1,23 @@
-"""Sensitivity of second moments, with or without the mean: one record is replaced, added or removed."""
+"""Sensitivity of second moments, with or without the mean: one record is replaced, added or removed.
+
+Squares of the features are measured more precisely beside a second moment, at no cost to privacy.
+
+With whitened records ``u = A x`` and weights e such that ``diag(e) - A'A`` is positive semidefinite, let ``a_i = e_i
+x_i^2``, ``t_i = e_i c_i^2`` (c the halfwidths) and ``T = sum t_i``. Alpha is the whitened square of the constant that
+moments put before a record, or 0. Beside the whitened moment, the squares may have the precision ``k diag(1/t) - g
+11'`` in units of a:
+
+- where a record is replaced, ``g = 1/2`` and ``k = (F(T) - F(T/2))/T``, ``F(s) = 2 (alpha + s)^2 - 2 max(alpha - s,
+  0)^2``, which is ``3 T/2 + 2 alpha`` for ``alpha <= T/2``; the squared distance is at most ``F(T)``;
+- where one is added or removed, ``k = 2 (alpha + T)`` and ``g = k/T``; the distance is at most ``alpha + T``.
+
+The proofs are in `docs/mathematics.md`.
+"""
 
 from __future__ import annotations
 
 import itertools
 import math
-from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -14,21 +27,136 @@ from matrixdp.errors import ParameterError
 from matrixdp.noise.covariance import Covariance
 from matrixdp.noise.structure import NoiseStructure, Squares
 from matrixdp.privacy import Neighbours
-from matrixdp.sensitivity.distance import Distance, Sensitivity, check_halfwidths, require_shape, scale_free
-from matrixdp.sensitivity.free_squares import free_squares, squares_distance
+from matrixdp.sensitivity.distance import (
+    Distance,
+    Sensitivity,
+    check_halfwidths,
+    column_norms,
+    require_shape,
+    scale_free,
+)
 from matrixdp.sensitivity.limit import SMALL, least_ball_error, least_moment_error, small_moment_error
-from matrixdp.sensitivity.quadratic import good_vertex, max_quadratic
+from matrixdp.sensitivity.quadratic import dominate, good_vertex, max_quadratic, repair_dominance
 from matrixdp.serialise import builtin_kind
 from matrixdp.types import Factor, Floats, is_diagonal
 
 
+@dataclass(frozen=True)
+class RecordLengths:
+    """Squared lengths of the parts of a whitened record, from which the distance of neighbours follows.
+
+    `constant` is alpha, what two records have in common; `fixed` what every record has: the constant, and one level of
+    each category of a table; `total` is T, the largest sum of the squares a. A record may move between `groups`, each
+    with a matrix of its own.
+    """
+
+    constant: float
+    fixed: float
+    total: float
+    neighbours: Neighbours
+    groups: int = 1
+
+    def replaced(self, s: float) -> float:
+        """F(s), largest squared distance of two moments whose records have ``sum a`` of s on average, and the same a.
+
+        It is ``2 (fixed + s)^2 - 2 max(constant - s, 0)^2``: records share the constant, but not their levels.
+        """
+        return 2 * (self.fixed + s) ** 2 - 2 * max(self.constant - s, 0.0) ** 2
+
+    def free_gain(self) -> tuple[float, float]:
+        """K and g: squares may have the precision ``k diag(1/t) - g 11'`` at no cost."""
+        total = self.total
+        alone = 2 * (self.fixed + total)
+        if self.neighbours is Neighbours.ADD_REMOVE:
+            return alone, alone / total
+        gain = (self.replaced(total) - self.replaced(total / 2)) / total
+        if self.groups == 1:
+            return gain, 0.5
+        gain = min(gain, alone)
+        return gain, gain / total
+
+    def bound(self, gain: float, loss: float, missing: float = 0.0) -> float:
+        """Largest squared distance of neighbours, squares included, for squares of any precision.
+
+        `gain` is k or more, `loss` is g, and `missing` says how much less than g the squares may lose.
+        """
+        total = self.total
+        alone = _largest_alone(self.fixed, gain, loss - missing, total)
+        if self.neighbours is Neighbours.ADD_REMOVE:
+            return alone
+        apart = self.replaced(total / 2) + gain * total + (max(0.0, 0.5 - loss) + missing) * total**2
+        bound = max(self.replaced(total), apart)
+        return bound if self.groups == 1 else max(bound, 2 * alone)
+
+
+def free_squares(factor: Factor, alpha: float, halfwidths: Floats, neighbours: Neighbours) -> Squares:
+    """The most precise squares beside a moment whitened by `factor`, for records in a box of `halfwidths`.
+
+    `alpha` is the whitened square of the constant before each record, or 0.
+    """
+    if is_diagonal(factor):
+        weights = np.array(column_norms(factor, halfwidths.size))
+    else:
+        scaled = factor * halfwidths
+        weights = dominate(scaled.T @ scaled)[0] / halfwidths**2
+    sizes = weights * halfwidths**2
+    total = float(sizes.sum())
+    gain, loss = RecordLengths(alpha, alpha, total, neighbours).free_gain()
+    strengths = gain / sizes
+    return Squares(weights, strengths, shift_of(strengths, loss))
+
+
+def shift_of(strengths: Floats, loss: float) -> float:
+    """The shift with which the sum of squares of these strengths loses a precision of `loss`."""
+    inverse = float((1 / strengths).sum())
+    return (1 - math.sqrt(max(0.0, 1 - loss * inverse))) / inverse
+
+
+def _largest_alone(fixed: float, gain: float, loss: float, total: float) -> float:
+    """Largest ``(fixed + s)^2 + gain s - loss s^2`` over ``0 <= s <= total``: squared length of one record's part."""
+    curvature = 1 - loss
+    s = total if curvature >= 0 else min(total, (2 * fixed + gain) / (-2 * curvature))
+    return fixed**2 + (2 * fixed + gain) * s + curvature * s**2
+
+
+def squares_distance(
+    factor: Factor, alpha: float, halfwidths: Floats, neighbours: Neighbours, squares: Squares
+) -> Distance:
+    """Distance of neighbours in the whitened sum of ``(1, x)(1, x)'`` together with the squares, as they are.
+
+    The bound holds for any `squares`. For those of `free_squares`, a diagonal factor and no constant, a corner of the
+    box and its midpoint attain it.
+    """
+    exact, scaled, diagonal = squares.weights * halfwidths**2, factor * halfwidths, is_diagonal(factor)
+    # ``e_i c_i^2`` for the smallest e above the weights for which ``diag(e) - A'A`` is certainly semidefinite.
+    if diagonal:
+        extents = np.maximum(exact, column_norms(factor, halfwidths.size) * halfwidths**2)
+    else:
+        extents = repair_dominance(exact, scaled.T @ scaled)
+    total = float(extents.sum())
+    shrunk = exact / extents
+    gain = float((squares.strengths * shrunk * exact).max())
+    # A negative loss, which only an altered design has, adds to the distance; smaller weights take nothing from that.
+    loss, missing = squares.loss, 2 * max(squares.loss, 0.0) * (1 - float(shrunk.min()))
+    longest = total if diagonal else good_vertex(scaled)
+    corner = float((squares.strengths * exact**2).sum()) - loss * float(exact.sum()) ** 2
+    bound = RecordLengths(alpha, alpha, total, neighbours).bound(gain, loss, missing)
+    attained = (alpha + longest) ** 2 + corner
+    if neighbours is Neighbours.REPLACE:  # a corner and the midpoint
+        attained = (alpha + longest) ** 2 - alpha**2 + corner
+    value = math.sqrt(bound)
+    return Distance(value, min(math.sqrt(max(attained, 0.0)), value))
+
+
 class _OuterProductChange(Sensitivity):
-    """Common part of second moments with and without the mean: squares of features at no cost to privacy."""
+    """Common part of second moments with and without the mean."""
 
     halfwidths: Floats
     records: int
     radius: float | None
     neighbours: Neighbours
+    one_signed: bool = False
+    filled: bool = True
     constant: ClassVar[int]  # entries before the features of a record
     answer: ClassVar[str]
 
@@ -52,31 +180,64 @@ class _OuterProductChange(Sensitivity):
         """`radius`."""
         return self.radius
 
-    @abstractmethod
+    @property
+    def _cut(self) -> bool:
+        """True if the radius cuts the box of records."""
+        return self.radius is not None and self.radius**2 < float(np.square(self.halfwidths).sum()) * (1 + 1e-12)
+
     def _split(self, side: Covariance) -> tuple[float, Factor]:
         """Whitened square of the constant, or 0, and the whitening of the features."""
+        factor = side.whitening
+        if not self.constant:
+            return 0.0, factor
+        if not isinstance(factor, np.ndarray):
+            return factor * factor, factor
+        if factor.ndim == 1:
+            return float(factor[0] ** 2), factor[1:]
+        if factor[0, 1:].any() or factor[1:, 0].any():
+            raise ParameterError(
+                "directions of moments must leave the constant alone: the first row and column must be (1, 0, ..., 0)."
+            )
+        return float(factor[0, 0] ** 2), np.ascontiguousarray(factor[1:, 1:])
 
-    def _allows_squares(self) -> bool:
-        """True if records fill a box that no radius cuts."""
-        return self.radius is None or self.radius**2 >= float(np.square(self.halfwidths).sum()) * (1 + 1e-12)
+    @scale_free
+    def distance(self, rowcov: Covariance, colcov: Covariance) -> Distance:
+        """Exact or certified; without a constant, two sides that differ have a bound that is not tight."""
+        if not rowcov.same_as(colcov):
+            if self.constant:
+                raise ParameterError("moments need the same covariance on both sides.")
+            sides = [max_quadratic(side.whitening, self.halfwidths, self.radius).value for side in (rowcov, colcov)]
+            both = math.sqrt(sides[0] * sides[1])
+            return Distance(both if self.neighbours is Neighbours.ADD_REMOVE else 2 * both, 0.0).times(1 / self.records)
+        a, rest = self._split(rowcov)
+        record = max_quadratic(rest, self.halfwidths, self.radius)
+        plain, t = is_diagonal(rest) and self.radius is None, record.value
+        reached = record.attained if self.filled and (plain or not self.one_signed) else 0.0
+        if self.neighbours is Neighbours.ADD_REMOVE or (self.one_signed and plain):
+            return Distance(a + t, a + reached).times(1 / self.records)
+        if plain and self.filled:
+            attained = _attained((rest * self.halfwidths) ** 2, a)
+        else:  # a longest record, and the middle or its own reflection
+            attained = math.sqrt(max((a + reached) ** 2 - a**2, 8 * a * reached))
+        return Distance(math.sqrt(2) * (a + t) if a <= t else math.sqrt(8 * a * t), attained).times(1 / self.records)
 
     def free_structure(self, side: Covariance) -> Squares | None:
         """The squares of the features, for records in a box."""
-        if not self._allows_squares():
+        if self._cut or self.one_signed:
             return None
         normal, unit = side.normalised()
         alpha, factor = self._split(normal)
         return free_squares(factor, alpha, self.halfwidths, self.neighbours).scaled(unit**2)
 
     def structured_distance(self, side: Covariance, structure: NoiseStructure) -> Distance:
-        """Exact for a diagonal covariance without a constant, otherwise a certified bound."""
+        """Exact for a diagonal covariance without a constant and a filled box, otherwise a certified bound."""
         m = self.halfwidths.size
-        if not isinstance(structure, Squares) or structure.weights.size != m or not self._allows_squares():
+        if not isinstance(structure, Squares) or structure.weights.size != m or self._cut or self.one_signed:
             raise ParameterError(f"structure must be the squares of {m} features in a box.")
         normal, unit = side.normalised()
         alpha, factor = self._split(normal)
         found = squares_distance(factor, alpha, self.halfwidths, self.neighbours, structure.scaled(unit**-2))
-        attained = max(found.attained, self._attained_by_corners(alpha, factor))
+        attained = max(found.attained, self._attained_by_corners(alpha, factor)) if self.filled else 0.0
         return Distance(found.value / unit / unit, attained / unit / unit).times(1 / self.records)
 
     def _attained_by_corners(self, alpha: float, factor: Factor) -> float:
@@ -86,6 +247,34 @@ class _OuterProductChange(Sensitivity):
         if is_diagonal(factor):
             return _attained((factor * self.halfwidths) ** 2, alpha)
         return math.sqrt(8 * alpha * good_vertex(factor * self.halfwidths))
+
+    def least_error(self, scale: Floats, *, symmetric: bool) -> float | None:
+        """In a box, and in a ball with one scale, from symmetry; for few features from an enumeration of changes.
+
+        Relative to the widths of its features a record lies in the cube ``[-1, 1]^d``, so that all boxes have one
+        bound.
+        """
+        if not self.filled:
+            return None
+        replace, half, radius = self.neighbours is Neighbours.REPLACE, self.halfwidths, self.radius
+        widths = np.append(np.ones(self.constant), half)
+        cut = radius is not None and radius**2 < float((half**2).sum())
+        ratio = scale / np.multiply.outer(widths, widths)
+        unit = float(ratio.flat[0])
+        if np.allclose(ratio, unit, rtol=1e-12, atol=0.0) and not self.one_signed:
+            if not cut:
+                found = least_moment_error(half.size, replace=replace, constant=bool(self.constant))
+                return found * (1 - 1e-9) / unit**2 / self.records**2  # widths and scale agree to 12 digits
+            if radius is not None and replace and not self.constant and radius <= half.min() == half.max():
+                return least_ball_error(half.size, radius / half[0]) * (1 - 1e-9) / unit**2 / self.records**2
+        if widths.size > SMALL:
+            return None
+        values = ((0.0, 1.0) if self.one_signed else (-1.0, 0.0, 1.0),) * half.size
+        points = half * np.array(list(itertools.product(*values)))
+        if cut and radius is not None:
+            points *= np.minimum(1.0, radius / np.maximum(np.linalg.norm(points, axis=1, keepdims=True), 1e-300))
+        points = np.column_stack([np.ones((len(points), self.constant)), points])
+        return small_moment_error(points, scale, replace=replace) / self.records**2
 
 
 @builtin_kind
@@ -118,39 +307,6 @@ class RankOneChange(_OuterProductChange):
         """True if only one feature is there, so that directions mean nothing."""
         return self.halfwidths.size == 1
 
-    def least_error(self, scale: Floats, *, symmetric: bool) -> float | None:
-        """In a box, and in a ball with one scale, from symmetry; for few features from an enumeration of changes."""
-        if not self.filled:
-            return None
-        return _least_error(self.halfwidths, scale, self.radius, self.neighbours, self.records, self.one_signed)
-
-    def _split(self, side: Covariance) -> tuple[float, Factor]:
-        return 0.0, side.whitening
-
-    def _allows_squares(self) -> bool:
-        return not self.one_signed and super()._allows_squares()
-
-    def structured_distance(self, side: Covariance, structure: NoiseStructure) -> Distance:
-        """Exact for a diagonal covariance and a filled box, otherwise a certified bound."""
-        found = super().structured_distance(side, structure)
-        return found if self.filled else Distance(found.value, 0.0)
-
-    @scale_free
-    def distance(self, rowcov: Covariance, colcov: Covariance) -> Distance:
-        """Exact or certified, see above; with different covariances on the two sides a bound that is not tight."""
-        q = max_quadratic(rowcov.whitening, self.halfwidths, self.radius)
-        if not rowcov.same_as(colcov):
-            other = max_quadratic(colcov.whitening, self.halfwidths, self.radius)
-            both = math.sqrt(q.value * other.value)
-            return Distance(both if self.neighbours is Neighbours.ADD_REMOVE else 2 * both, 0.0).times(1 / self.records)
-        plain = is_diagonal(rowcov.whitening) and self.radius is None
-        attained = q.attained if self.filled and (plain or not self.one_signed) else 0.0
-        if self.neighbours is Neighbours.ADD_REMOVE or (self.one_signed and plain):
-            return Distance(q.value, attained).times(1 / self.records)
-        if plain and self.filled:
-            attained = _attained((rowcov.whitening * self.halfwidths) ** 2, 0.0)
-        return Distance(math.sqrt(2) * q.value, attained).times(1 / self.records)
-
 
 @builtin_kind
 @dataclass(frozen=True, eq=False, repr=False)
@@ -159,7 +315,8 @@ class MomentsChange(_OuterProductChange):
 
     With a the whitened square of the constant and T the largest ``|u|^2`` of a whitened record: ``(a + X)^2 + (a +
     Y)^2 - 2 (a + u'v)^2`` grows with X and Y, and ``u'v`` can be as low as -T, so the distance is at most ``sqrt(2)
-    (a + T)/N`` if ``a <= T`` and ``sqrt(8 a T)/N`` if not. An added record moves the sum by ``(a + T)/N``.
+    (a + T)/N`` if ``a <= T`` and ``sqrt(8 a T)/N`` if not. An added record moves the sum by ``(a + T)/N``. Noise of the
+    constant must be independent of noise of the features.
     """
 
     halfwidths: Floats
@@ -169,43 +326,6 @@ class MomentsChange(_OuterProductChange):
 
     constant = 1
     answer = "moments"
-
-    def least_error(self, scale: Floats, *, symmetric: bool) -> float | None:
-        """In a box from symmetry; for few features from an enumeration of changes."""
-        widths = np.append(1.0, self.halfwidths)
-        return _least_error(widths, scale, self.radius, self.neighbours, self.records, constant=True)
-
-    def _split(self, side: Covariance) -> tuple[float, Factor]:
-        return _split_constant(side.whitening)
-
-    @scale_free
-    def distance(self, rowcov: Covariance, colcov: Covariance) -> Distance:
-        """Exact or a certified bound; noise of the constant must be independent of noise of the features."""
-        if not rowcov.same_as(colcov):
-            raise ParameterError("moments need the same covariance on both sides.")
-        a, rest = _split_constant(rowcov.whitening)
-        record = max_quadratic(rest, self.halfwidths, self.radius)
-        if self.neighbours is Neighbours.ADD_REMOVE:
-            return Distance(a + record.value, a + record.attained).times(1 / self.records)
-        if is_diagonal(rest) and self.radius is None:
-            attained = _attained((rest * self.halfwidths) ** 2, a)
-        else:  # a longest record, and the middle or its own reflection
-            attained = math.sqrt(max((a + record.attained) ** 2 - a**2, 8 * a * record.attained))
-        t = record.value
-        return Distance(math.sqrt(2) * (a + t) if a <= t else math.sqrt(8 * a * t), attained).times(1 / self.records)
-
-
-def _split_constant(factor: Factor) -> tuple[float, Factor]:
-    """Square of the constant's own entry, and the factor of the features."""
-    if not isinstance(factor, np.ndarray):
-        return factor * factor, factor
-    if factor.ndim == 1:
-        return float(factor[0] ** 2), factor[1:]
-    if factor[0, 1:].any() or factor[1:, 0].any():
-        raise ParameterError(
-            "directions of moments must leave the constant alone: the first row and column must be (1, 0, ..., 0)."
-        )
-    return float(factor[0, 0] ** 2), np.ascontiguousarray(factor[1:, 1:])
 
 
 def _attained(parts: Floats, a: float) -> float:
@@ -220,38 +340,3 @@ def _attained(parts: Floats, a: float) -> float:
     corners = 2 * (a + total) ** 2 - 2 * inner**2
     middle = (a + total) ** 2 - a**2
     return math.sqrt(max(corners, middle))
-
-
-def _least_error(
-    widths: Floats,
-    scale: Floats,
-    radius: float | None,
-    neighbours: Neighbours,
-    records: int,
-    one_signed: bool = False,
-    constant: bool = False,
-) -> float | None:
-    """Lower bound on the total squared error relative to `scale`; `widths` are those of the constant and the features.
-
-    Relative to the widths of its features a record lies in the cube ``[-1, 1]^d``, so that all boxes have one bound.
-    """
-    replace = neighbours is Neighbours.REPLACE
-    halfwidths = widths[1:] if constant else widths
-    cut = radius is not None and radius**2 < float((halfwidths**2).sum())
-    ratio = scale / np.multiply.outer(widths, widths)
-    unit = float(ratio.flat[0])
-    if np.allclose(ratio, unit, rtol=1e-12, atol=0.0) and not one_signed:
-        if not cut:
-            found = least_moment_error(halfwidths.size, replace=replace, constant=constant)
-            return found * (1 - 1e-9) / unit**2 / records**2  # widths and scale agree to 12 digits
-        if radius is not None and replace and not constant and radius <= halfwidths.min() == halfwidths.max():
-            return least_ball_error(halfwidths.size, radius / halfwidths[0]) * (1 - 1e-9) / unit**2 / records**2
-    if widths.size > SMALL:
-        return None
-    values = ((0.0, 1.0) if one_signed else (-1.0, 0.0, 1.0),) * halfwidths.size
-    points = halfwidths * np.array(list(itertools.product(*values)))
-    if cut and radius is not None:
-        points *= np.minimum(1.0, radius / np.maximum(np.linalg.norm(points, axis=1, keepdims=True), 1e-300))
-    if constant:
-        points = np.column_stack([np.ones(len(points)), points])
-    return small_moment_error(points, scale, replace=replace) / records**2

@@ -57,7 +57,7 @@ def _max_of_normalised(factor: Factor, halfwidths: Floats, radius: float | None)
         if halfwidths.size <= ENUMERATE:
             value = _best_vertex(scaled)
             return Distance(value + slack, value)
-        dual, signs = _certify(scaled.T @ scaled)
+        dual, signs = dominate(scaled.T @ scaled)
         return Distance(_sum_up(dual) + slack, _local_search(scaled, signs))
     return _with_ball(scaled, halfwidths, radius, slack)
 
@@ -79,23 +79,13 @@ def _best_vertex(scaled: Floats) -> float:
     return float(np.square(signs @ scaled.T).sum(axis=1).max())
 
 
-def dominate_gram(scaled: Floats) -> Floats:
-    """A vector e with a small sum such that ``diag(e) - B'B`` is positive semidefinite, of shape (m,)."""
-    return _certify(scaled.T @ scaled)[0]
-
-
-def repair_dominance(dual: Floats, scaled: Floats) -> Floats:
-    """`dual`, raised by as little as makes ``diag(dual) - B'B`` positive semidefinite in spite of rounding."""
-    return _raise_to_dominate(dual, scaled.T @ scaled)
-
-
 def good_vertex(scaled: Floats) -> float:
     """``|B z|^2`` for a sign vector z that no single change of sign improves."""
     lead = np.linalg.svd(scaled)[2][0]
     return _local_search(scaled, np.where(lead < 0, -1.0, 1.0))
 
 
-def _certify(problem: Floats) -> tuple[Floats, Floats]:
+def dominate(problem: Floats) -> tuple[Floats, Floats]:
     """A vector e with ``diag(e) - M`` positive semidefinite and a small sum, and signs of a good vertex.
 
     Maximises ``sum M_ij v_i.v_j`` over vectors of length at most one, one vector at a time; the lengths of the
@@ -114,12 +104,12 @@ def _certify(problem: Floats) -> tuple[Floats, Floats]:
             gradients[i] = length
             reach = 1.0 if diagonal[i] >= 0 else min(1.0, length / -diagonal[i])
             vectors[i] = pull * (reach / length) if length > 0 else vectors[i]
-    dual = _raise_to_dominate(np.maximum(0.0, gradients + diagonal), problem)
+    dual = repair_dominance(np.maximum(0.0, gradients + diagonal), problem)
     return dual, np.where(vectors[:, 0] < 0, -1.0, 1.0)
 
 
-def _raise_to_dominate(dual: Floats, problem: Floats) -> Floats:
-    """`dual` plus a number that makes ``diag(dual) - M`` positive semidefinite in spite of rounding."""
+def repair_dominance(dual: Floats, problem: Floats) -> Floats:
+    """`dual` plus the least number that makes ``diag(dual) - M`` positive semidefinite in spite of rounding."""
     m = len(dual)
     eigenvalues = np.linalg.eigvalsh(np.diag(dual) - problem)
     size = np.abs(eigenvalues).max() + np.abs(dual).max() + float(np.abs(np.diagonal(problem)).sum())
@@ -137,7 +127,7 @@ def _with_ball(scaled: Floats, halfwidths: Floats, radius: float, slack: float) 
     plain = scaled / halfwidths
     top = float(np.linalg.norm(plain, 2)) ** 2 * (1 + 16 * plain.shape[0] * EPS)
     weights = top * np.array([0.0, 0.125, 0.25, 0.5, 0.75])
-    found = [_certify(gram - np.diag(weight * sizes)) for weight in weights]
+    found = [dominate(gram - np.diag(weight * sizes)) for weight in weights]
     certified = [_sum_up(dual) + weight * radius**2 for (dual, _), weight in zip(found, weights, strict=True)]
     value = min(top * radius**2, *certified) * (1 + 4 * EPS)
     lead = np.linalg.svd(plain)[2][0]  # the best record of the ball alone, shrunk into the box

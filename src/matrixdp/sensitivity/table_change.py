@@ -13,7 +13,7 @@ from matrixdp.noise.structure import NoiseStructure
 from matrixdp.noise.table_noise import CONSTANT, LEVEL, OBSERVED, VALUE, TableLayout, TableNoise
 from matrixdp.privacy import Neighbours
 from matrixdp.sensitivity.distance import Distance, Sensitivity, require_shape
-from matrixdp.sensitivity.free_squares import RecordLengths, shift_of
+from matrixdp.sensitivity.moment_change import RecordLengths, shift_of
 from matrixdp.serialise import builtin_kind
 from matrixdp.types import Floats
 

@@ -10,8 +10,7 @@ import matrixdp.queries
 from matrixdp import audit, estimators
 from matrixdp.audit import __main__ as command
 from matrixdp.audit.broken import BROKEN
-from matrixdp.audit.campaign import Tally, attack_designs, replay_fits
-from matrixdp.audit.random_cases import ESTIMATORS, FITS, QUERIES
+from matrixdp.audit.campaign import ESTIMATORS, FITS, QUERIES, Tally, attack_designs, replay_fits
 
 
 @pytest.mark.parametrize("mistake", BROKEN)
@@ -49,7 +48,7 @@ def test_a_short_campaign_of_replays():
 
 def test_the_command_prints_counts_and_fails_if_a_claim_is_exceeded(monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["audit", "--pairs", "1", "--replays", "1"])
-    monkeypatch.setattr(command, "try_broken", lambda: [("half the noise", True)])
+    monkeypatch.setattr(command, "BROKEN", {"half the noise": lambda: True})
     monkeypatch.setattr(command, "attack_designs", lambda **_: {"Moments": Tally(1, 10, 0.9)})
     monkeypatch.setattr(command, "replay_fits", lambda **_: {"PrivatePCA": Tally(1, 1, 0.9)})
     assert command.main() == 0

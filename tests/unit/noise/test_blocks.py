@@ -11,9 +11,8 @@ import pytest
 
 from forked_child import in_child
 from matrixdp import Bounds, Identity, ParameterError, Privacy, Stream, StreamError, make_design
-from matrixdp.noise import Covariance, MatrixGaussian, blocks
-from matrixdp.noise.blocks import BLOCK, draw_blocks, read_threads
-from matrixdp.noise.gaussian import draw_gaussian, draw_normal
+from matrixdp.noise import Covariance, MatrixGaussian, gaussian
+from matrixdp.noise.gaussian import BLOCK, draw_blocks, draw_gaussian, draw_normal, read_threads
 
 SIZE = BLOCK * 3 // 2 + 1001
 THREADS = [1, 2, 3, 7]
@@ -24,7 +23,7 @@ def digest(array):
 
 
 def on_threads(monkeypatch, count, function):
-    monkeypatch.setattr(blocks, "THREADS", count)
+    monkeypatch.setattr(gaussian, "THREADS", count)
     return function()
 
 
@@ -75,7 +74,7 @@ def test_draws_do_not_depend_on_the_number_of_threads(monkeypatch, draw):
 def test_large_draws_are_those_of_numbered_streams():
     """Block i is what the stream of block i gives, whatever is drawn before it."""
     found = draw_gaussian(Stream(seed=5), 40, shape=SIZE)
-    key = blocks.BlockKey(Stream(seed=5))
+    key = gaussian.BlockKey(Stream(seed=5))
     for number in (1, 0):
         piece = found[number * BLOCK : (number + 1) * BLOCK]
         assert np.array_equal(piece, draw_gaussian(key.stream(number), 40, shape=piece.size))
@@ -90,7 +89,7 @@ def streams_used(stream, count=40):
 
 @pytest.mark.parametrize("make", [Stream, lambda: Stream(seed=1)], ids=["keyed", "seeded"])
 def test_two_draws_never_use_the_same_stream(monkeypatch, make):
-    monkeypatch.setattr(blocks, "THREADS", 3)
+    monkeypatch.setattr(gaussian, "THREADS", 3)
     shared, found = make(), []
     draws = [threading.Thread(target=lambda: found.extend(streams_used(shared))) for _ in range(4)]
     for thread in draws:
@@ -101,7 +100,7 @@ def test_two_draws_never_use_the_same_stream(monkeypatch, make):
 
 
 def test_after_a_fork_threads_start_again_with_other_streams(monkeypatch):
-    monkeypatch.setattr(blocks, "THREADS", 3)
+    monkeypatch.setattr(gaussian, "THREADS", 3)
     stream = Stream()
     streams_used(stream)
     children = [in_child(lambda: b"".join(streams_used(stream))) for _ in range(2)]
@@ -124,7 +123,7 @@ def test_a_seeded_stream_is_refused_after_a_fork(monkeypatch):
 
 
 def test_every_thread_takes_part_and_every_place_is_drawn_once(monkeypatch):
-    monkeypatch.setattr(blocks, "THREADS", 3)
+    monkeypatch.setattr(gaussian, "THREADS", 3)
     together, places, names = threading.Barrier(3), [], set()
 
     def draw(_, piece):
@@ -139,7 +138,7 @@ def test_every_thread_takes_part_and_every_place_is_drawn_once(monkeypatch):
 
 
 def test_an_error_in_a_thread_is_raised_and_ends_the_draw(monkeypatch):
-    monkeypatch.setattr(blocks, "THREADS", 2)
+    monkeypatch.setattr(gaussian, "THREADS", 2)
     drawn = []
 
     def draw(_, piece):
@@ -160,14 +159,14 @@ def test_without_further_threads_the_caller_draws_all(monkeypatch):
     def refuse(self):
         raise RuntimeError("can't start new thread")
 
-    monkeypatch.setattr(blocks, "THREADS", 4)
+    monkeypatch.setattr(gaussian, "THREADS", 4)
     monkeypatch.setattr(threading.Thread, "start", refuse)
     assert np.array_equal(draw_gaussian(Stream(seed=1), 40, shape=SIZE), expected)
 
 
 def test_errors_of_floats_are_handled_in_threads_as_in_the_caller(monkeypatch):
     """A warning in a thread could reveal private data that a release would not show."""
-    monkeypatch.setattr(blocks, "THREADS", 3)
+    monkeypatch.setattr(gaussian, "THREADS", 3)
     found = []
     with np.errstate(all="ignore", divide="raise"):
         draw_blocks(Stream(seed=1), 12, lambda: lambda block, places: found.append(np.geterr()["divide"]), block=1)
@@ -187,6 +186,6 @@ def test_the_variable_sets_the_number_of_threads(monkeypatch):
     monkeypatch.delattr(os, "sched_getaffinity", raising=False)
     monkeypatch.setattr(os, "cpu_count", lambda: 3)
     assert read_threads(None) == read_threads("") == 3
-    code = "from matrixdp.noise import blocks; print(blocks.THREADS)"
+    code = "from matrixdp.noise import gaussian; print(gaussian.THREADS)"
     environment = {**os.environ, "MATRIXDP_THREADS": "9"}
     assert subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True).stdout == "9\n"

@@ -222,7 +222,7 @@ def test_directions_and_allocations_are_refused():
 def test_sums_of_products_from_a_device_are_added_like_those_of_the_host(monkeypatch, by):
     task = table_sums.TableTask(TABLE, by, N, True, "error")
     host, total = task(0, [FRAME]), task.start()
-    sums = [(group, host.value(group), one.records) for group, one in enumerate(host.dense)]
+    sums = [(group, host.value(group), one.records) for group, one in enumerate(host.sums)]
     monkeypatch.setattr(table_sums, "sums_on_device", lambda *_arguments: sums)
     total.add_on_device(FRAME, task)
     assert total.records == host.records == N
