@@ -13,7 +13,7 @@ import numpy as np
 from matrixdp.answers.estimate import Estimate, relate_to_diagonal
 from matrixdp.design import Design
 from matrixdp.design.explain import describe_numbers, outline_ellipse, pair_covariance
-from matrixdp.display import Numbers, format_cells, format_number, join_estimate, make_visible, shorten
+from matrixdp.display import Numbers, format_number, join_cells, join_estimate, make_visible, shorten
 from matrixdp.queries import TableMoments
 from matrixdp.release.adaptive_release import AdaptiveRelease
 from matrixdp.report.answers import Answer, Answerable
@@ -116,7 +116,7 @@ class ErrorTable:
     @cached_property
     def values(self) -> list[list[str]]:
         """The errors as texts."""
-        return format_cells(self._numbers)
+        return join_cells(self._numbers)
 
     @cached_property
     def _numbers(self) -> Numbers:
