@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from matrixdp.design import Design, isotropic, make_design
-from matrixdp.domain.person import Person, find_unit, most_rows
+from matrixdp.domain.person import Person, find_unit
 from matrixdp.errors import ParameterError
 from matrixdp.gdp import compose_mu
 from matrixdp.mechanisms.mechanism import NoisyAnswer, check_stream, measure
@@ -74,11 +74,6 @@ class FitBudget:
     def public_number(self) -> bool:
         """Whether the number of records is public: of records, or of people who count once each."""
         return self.neighbours is Neighbours.REPLACE and (self.person is None or self.person.rows is None)
-
-    @property
-    def effective_mu(self) -> float:
-        """`mu` of one row that counts: where k rows of a person count, the noise is k times that of one record."""
-        return self.privacy.mu / most_rows(self.person)
 
     @property
     def remaining(self) -> float:

@@ -18,7 +18,7 @@ from matrixdp.adaptive.coordinates import LEVELS, Coordinates
 from matrixdp.adaptive.queries import BoxMoments, TracedMoments, ball_query, box_query, count_query, excess_query
 from matrixdp.adaptive.records import PrivateRecords
 from matrixdp.design import isotropic, make_design
-from matrixdp.domain.person import Person
+from matrixdp.domain.person import Person, most_rows
 from matrixdp.mechanisms.mechanism import NoisyAnswer
 from matrixdp.privacy import Neighbours, Privacy
 from matrixdp.types import Floats
@@ -189,7 +189,8 @@ class PrivateMeasurements:
 
     def __init__(self, records: PrivateRecords, budget: FitBudget, public: int) -> None:
         self.records, self.budget, self.size, self.levels = records, budget, records.shape[1], records.levels
-        self.public, self.mu, self.public_number = public, budget.effective_mu, budget.public_number
+        self.public, self.public_number = public, budget.public_number
+        self.mu = budget.privacy.mu / most_rows(budget.person)
         self._kind = public, budget.neighbours, budget.person
 
     @property

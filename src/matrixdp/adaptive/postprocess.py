@@ -229,15 +229,11 @@ class _Pair(NamedTuple):
         return float(((self.mine - self.other) ** 2).sum()) - float((self.variances + self.noise).sum())
 
     @property
-    def spread(self) -> float:
-        """Standard deviation of `excess` without bias; a symmetric matrix has nearly all entries twice."""
-        return math.sqrt(2 * self.mine.ndim * float(((self.variances + self.noise) ** 2).sum()))
-
-    @property
     def is_biased(self) -> bool:
         """Whether noise cannot explain the difference; the more exact the first result is, the surer one must be."""
         gain = float(self.noise.sum()) / max(float(self.variances.sum()), _TINY)
-        return self.excess > max(1.0, _SURE + math.log(max(gain, 1.0)) / 2) * self.spread
+        spread = math.sqrt(2 * self.mine.ndim * float(((self.variances + self.noise) ** 2).sum()))  # entries are twice
+        return self.excess > max(1.0, _SURE + math.log(max(gain, 1.0)) / 2) * spread
 
     def average(self, *, biased: bool) -> tuple[Floats, Floats]:
         """Average by precisions, entry by entry, and its variances; `biased` adds the excess to the first variances."""

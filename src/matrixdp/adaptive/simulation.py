@@ -72,8 +72,8 @@ def simulate_fits(
 
 def fit_simulated(records: SimulatedRecords, options: FitOptions, rng: np.random.Generator) -> Fitted:
     """A fit of simulated records, with noise of its own."""
-    mu, person = options.effective_mu, options.person
-    measure = SimulatedMeasurements(records, options.records, mu, options.neighbours, rng, person)
+    who = options.effective_mu, options.neighbours
+    measure = SimulatedMeasurements(records, options.records, *who, rng, options.person)
     with np.errstate(all="ignore"):
         return fit_moment(measure, Purpose(settings_for(options.aim), options.basis))
 

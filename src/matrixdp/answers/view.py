@@ -173,7 +173,6 @@ def _parse_group(query: TableMoments, group: Any, by: Sequence[str]) -> dict[str
                 f"group must be {len(query.by)} levels, of {', '.join(query.by) or 'no column'}.", parameter="group"
             )
         wanted = dict(zip(query.by, map(str, levels), strict=True))
-    found = {}
     for name, level in wanted.items():
         if name not in query.by:
             raise ParameterError(
@@ -184,5 +183,4 @@ def _parse_group(query: TableMoments, group: Any, by: Sequence[str]) -> dict[str
             raise ParameterError(
                 f"group of {name!r} must be one of {', '.join(known[:20])}, got {show(level)}.", parameter="group"
             )
-        found[name] = known.index(level)
-    return found
+    return {name: query.columns.category(name).level_names.index(level) for name, level in wanted.items()}
