@@ -131,7 +131,7 @@ def run(
         released, receipt = write_dataset(design, data, account, out, **options, **noise)
     else:
         if request.learned:
-            learned = _learn_directions(plan, data, account, **noise)
+            learned = _learn_directions(plan, data, account, ready=ready, **noise)
             design = make_request_design(request, plan.query, learned.directions)
         options = {"clip": request.clip, "missing": request.missing, "aims": request.aims, "ready": ready}
         released, receipt = release_design(design, data, account, **options, **noise)
