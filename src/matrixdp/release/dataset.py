@@ -243,9 +243,7 @@ def write_dataset(
                 f"the data set of the request {show(account.request)} was released before, and is not in {Path(out)}. "
                 "Give the folder that it was written to, or use a new request id, which is charged again."
             )
-        released = DatasetRelease.open(out)
-        require_same_release(released, design, missing, account)
-        return released
+        return require_same_release(DatasetRelease.open(out), design, missing, account)
 
     with ExitStack() as claimed:
         return make_once(

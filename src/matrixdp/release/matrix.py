@@ -41,17 +41,11 @@ def release_design(
     check_design(design)
     check_flag(clip, "clip")
     check_missing(missing)
-
     request = None if account is None else account.request
 
     def find_price() -> Price:
         price = design_price(design, data, clip=clip, missing=missing, request=request)
         return replace(price, options={**price.options, **aims})
-
-    def read(text: str, account: Account) -> Release:
-        released = Release.from_json(text)
-        require_same_release(released, design, missing, account)
-        return released
 
     def make(prepared: Any, _: Receipt | None) -> Release:
         noisy = draw_noisy_answer(design, prepared, stream, simulation=simulation)
@@ -61,7 +55,7 @@ def release_design(
         return make_once(
             account,
             find_price,
-            read=read,
+            read=lambda text, account: require_same_release(Release.from_json(text), design, missing, account),
             prepare=lambda: prepare(design, data, clip=clip, missing=missing),
             make=make,
             ready=ready,

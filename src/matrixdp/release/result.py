@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,6 +31,8 @@ from matrixdp.release.released import Answering, MatrixRelease, Released, to_hos
 from matrixdp.serialise import from_json_content, to_json_content
 from matrixdp.types import Floats
 from matrixdp.version import __version__
+
+G = TypeVar("G", bound="Guaranteed")
 
 
 class Guaranteed(OfQuery, Released):
@@ -262,12 +264,13 @@ class Release(Guaranteed, MatrixRelease, Answering):
         return cls(matrix, **read_design(content, shape=matrix.shape), **chosen)
 
 
-def require_same_release(released: Guaranteed, design: Design, missing: str, account: Account) -> None:
-    """Raise a `LedgerError` if a stored release has other options; ledgers of earlier versions did not keep them."""
+def require_same_release(released: G, design: Design, missing: str, account: Account) -> G:
+    """A stored release, or a `LedgerError` if it has other options; ledgers of earlier versions did not keep them."""
     old = {"missing": released.missing, "structured": released.design.structure is not None}
     new = {"missing": missing, "structured": design.structure is not None}
     if differences := find_differences(old, new):
         raise changed_request_error(account.dataset, account.request, "", differences)
+    return released
 
 
 def read_design(content: Any, shape: tuple[int, ...] | None = None) -> dict[str, Any]:
