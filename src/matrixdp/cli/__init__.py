@@ -43,6 +43,8 @@ class _Output(io.FileIO):
             return super().write(data)
         except BrokenPipeError:
             return len(data)
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, "standard output") from None
 
 
 def _prepare_streams() -> None:

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import click
 import numpy as np
 
-from matrixdp.adaptive.forecast import Forecast
 from matrixdp.answers.described_table import SHAPES
 from matrixdp.answers.table_forecast import compare_questions
 from matrixdp.cli.output import echo_json, echo_section, wrap_text
@@ -28,7 +27,6 @@ from matrixdp.report.forecast import (
     judged_by,
     list_predictions,
     predict_std,
-    read_forecast,
     vary_epsilon,
 )
 from matrixdp.report.guarantee import describe_odds, name_loss
@@ -158,12 +156,6 @@ def _collect_predictions(made: Plan) -> list[dict[str, Any]]:
     ]
 
 
-def _describe_ratio(ratio: float) -> str:
-    if not np.isfinite(ratio):
-        return "noise hides the answer either way"
-    return f"{ratio:.2g} times less noise" if ratio > 1.05 else "as much noise"
-
-
 def _print_std(made: Plan) -> None:
     """The predicted error of every entry, and the error at other epsilons."""
     std, rows, columns = predict_std(made)
@@ -205,7 +197,7 @@ def _print_predictions(made: Plan, design: Design) -> None:
         table = _tabulate_medians(query, [f"epsilon {other.request.epsilon:g}" for other in others], found)
         echo_section("Median error at other epsilons, for typical data", table)
     if made.request.question == "everything":
-        single = [f"  {make_visible(one.title)}: {_describe_ratio(one.ratio)}" for one in compare_questions(design)]
+        single = [f"  {make_visible(one.title)}: {one.words}" for one in compare_questions(design)]
         echo_section("If only this were released, with the same guarantee", "\n".join(single))
 
 
@@ -278,7 +270,7 @@ def print_fit(made: Plan, left: Left, *, as_json: bool) -> None:
             "records": made.records,
             "columns": list(made.bounds.names or ()),
             "shown": judged_by(request.question),
-            "std": {kind: read_forecast(made, found, kind).tolist() for kind in KINDS},
+            "std": {kind: std.tolist() for kind, std in found.items()},
             "budgets": _vary_fit(made, found),
         }
         echo_json(_collect_facts(made, request.privacy.mu, left) | facts)
@@ -289,14 +281,13 @@ def print_fit(made: Plan, left: Left, *, as_json: bool) -> None:
     guarantee = describe_guarantee(privacy.epsilon, privacy.delta, made.neighbours, made.unit)
     odds = describe_odds(privacy.epsilon, privacy.delta, made.unit.words)
     click.echo(f"Guarantee: {guarantee}: {name_loss(privacy.epsilon)}\n{wrap_text(odds)}")
-    typical, shown = read_forecast(made, found, "typical"), judged_by(request.question)
+    typical, shown = found["typical"], judged_by(request.question)
     rows = names if len(typical) > 1 else ("all",)
     subject = {"means": "mean"}.get(shown, shown)
     echo_section(
         f"Predicted error of every {subject}, for typical data", format_numbers(Numbers(typical, None, rows, names))
     )
-    errors = {kind: read_forecast(made, found, kind) for kind in KINDS}
-    ranges = [[kind, f"{_median(errors[kind]):.3g}", f"{errors[kind].max():.3g}", look] for kind, look in KINDS.items()]
+    ranges = [[kind, f"{_median(std):.3g}", f"{std.max():.3g}", KINDS[kind]] for kind, std in found.items()]
     echo_section("Range over the shapes that data may have", format_table(["data", "median", "largest", ""], ranges))
     click.echo(
         "  by simulation of the fit, for records that fill their bounds as the schema expects (expected_mean,\n"
@@ -311,7 +302,7 @@ def print_fit(made: Plan, left: Left, *, as_json: bool) -> None:
     echo_section("Cost in the ledger", _describe_cost(made, privacy.mu, left))
 
 
-def _vary_fit(made: Plan, found: Forecast) -> list[dict[str, float]]:
+def _vary_fit(made: Plan, found: dict[str, Floats]) -> list[dict[str, float]]:
     """Median errors of a fit at smaller and larger epsilons."""
     rows = []
     for other in [made] if made.bounds.size > _MOST_NUMBERS else vary_epsilon(made):
@@ -319,6 +310,6 @@ def _vary_fit(made: Plan, found: Forecast) -> list[dict[str, float]]:
             errors = found if other is made else forecast_fit(other)
         except ParameterError:  # an epsilon for which no fit can be made
             continue
-        medians = {kind: _median(read_forecast(other, errors, kind)) for kind in KINDS}
+        medians = {kind: _median(std) for kind, std in errors.items()}
         rows.append({"epsilon": other.request.epsilon, "mu": other.request.privacy.mu, **medians})
     return rows

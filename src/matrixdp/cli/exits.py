@@ -19,7 +19,7 @@ from matrixdp import errors
 from matrixdp.release.options import OPTION
 
 _PASSWORD = re.compile(r"(?<=://)[^\s/@]*:\S*(?=@)|(?<=password=)[^\s&]+")
-_LONG = re.compile(r"(\S{150})\S{200,}(\S{50})")  # longer than a path of usual names
+_LONG = re.compile(r"(\S{150})\S{200,}(\S{50})|(?m:^(.{2000}).{1000,}(.{500})$)")  # than usual paths and messages
 _SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT") if hasattr(signal, name)]
 
 
@@ -61,7 +61,7 @@ def _write_error(text: str) -> None:
     Arguments that the message repeats may be URLs, whose passwords are not shown, or names of any length, which are
     cut.
     """
-    text = _LONG.sub(r"\1…\2", _PASSWORD.sub("***", text))
+    text = _LONG.sub(r"\1\3…\2\4", _PASSWORD.sub("***", text))
     if not text.replace("\n", "").isprintable():
         from matrixdp.display import make_visible  # which needs NumPy
 

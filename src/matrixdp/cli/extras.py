@@ -48,14 +48,15 @@ def demo(out: Path) -> None:
     import numpy as np
 
     from matrixdp.display import Numbers, format_numbers
-    from matrixdp.release.output_folder import OutputFolder
+    from matrixdp.release.output_folder import OutputFolder, find_foreign_file
 
     patients = _load_patients()
     if out.is_dir() and any(out.iterdir()) and not (out / _MARK).exists():
         raise ParameterError(f"out must be a new folder or that of an earlier demo, but {out} has other files.")
 
     def find_foreign(place: Path) -> Path | None:
-        return next((path for path in sorted(place.iterdir()) if path.name not in _FILES), None)
+        foreign = next((path for path in sorted(place.iterdir()) if path.name not in _FILES), None)
+        return foreign or (find_foreign_file(place / "out") if (place / "out").is_dir() else None)
 
     with OutputFolder(out, force=True, find_foreign=find_foreign) as folder:
         (folder.path / _MARK).touch()

@@ -188,7 +188,28 @@ def principal_directions(
     >>> learned.directions.shape
     (2, 2)
     """
+    account = open_account(
+        *(options.pop(name, None) for name in ("ledger", "dataset", "request", "allowance")),
+        stream=options.get("stream"),
+        simulation=options.get("simulation", False),
+    )
+    return learn_directions(data, bounds, privacy, account, records=records, share=share, person=person, **options)
+
+
+def learn_directions(
+    data: Any,
+    bounds: Bounds,
+    privacy: Privacy,
+    account: Account | None,
+    *,
+    records: int,
+    share: float,
+    person: Person | str | None = None,
+    **options: Any,
+) -> PrincipalDirections:
+    """`principal_directions` for an account; options are as for `release_design`."""
     query = SecondMoment(bounds, records, person=Person.parse(person))
-    released = release(make_design(query, privacy, allocation=isotropic(), share=share), data, **options)
+    design = make_design(query, privacy, allocation=isotropic(), share=share)
+    released = release_design(design, data, account, **options).release
     moments, directions = np.linalg.eigh(released.matrix)
     return PrincipalDirections(directions[:, ::-1].copy(), moments[::-1].copy(), released)

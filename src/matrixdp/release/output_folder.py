@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import json
 import os
+import re
 import shutil
 import uuid
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from fnmatch import fnmatch
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -23,13 +24,8 @@ try:
 except ImportError:  # Windows; there, the workspace of a killed process must be removed by hand
     _HAS_LOCKS = False
 
-_MARKS = ("release.json", "_release.json", "audit.json")  # one of them is in every folder that is written
-FILES = {
-    *_MARKS, "report.html", "_report.html", "directions.json", "dates.json", "notes.txt", "tradeoff.svg",
-    "matrix.npy", "matrix.csv", "matrix.parquet", "matrix.svg", "mean.csv", "std.csv", "std.svg", "correlation.svg",
-    *(f"{name}.csv" for name in ("means", "levels", "means_by_level", "groups", "table", "covariance", "correlation")),
-    "components.csv", "regression.csv",
-}  # fmt: skip  # all that a release, a data set besides its parts, or an audit may have
+_REPORTS = {"release.json": "report.html", "_release.json": "_report.html", "audit.json": "report.html"}
+_LINK = re.compile(r'href="([^"/#:]+)"')
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _CURRENT_FOLDER = -100  # AT_FDCWD of Linux
 _EXCHANGE = 2  # RENAME_EXCHANGE of Linux
@@ -182,19 +178,31 @@ class OutputFolder:
 
 
 def find_foreign_file(place: Path) -> Path | None:
-    """Something in a folder that is not a file of one release, data set or audit; None if there is nothing else."""
-    entries = sorted(place.iterdir())
-    for entry in entries:
-        known = entry.name in FILES or fnmatch(entry.name, "part-*.parquet")
-        if not known or entry.is_symlink() or not entry.is_file():
+    """Something in a folder that is not a file of one release, data set or audit; None if there is nothing else.
+
+    A file of another's making that has the name of one of its files is taken for it.
+    """
+    written = next((names for mark in _REPORTS if (names := _list_written(place / mark))), set())
+    for entry in sorted(place.iterdir(), key=lambda entry: (entry.name not in _REPORTS, entry.name)):
+        if entry.name not in written or entry.is_symlink() or not entry.is_file():
             return entry
-    marks = [entry for entry in entries if entry.name in _MARKS]
-    return None if any(map(_is_ours, marks)) else next(iter(marks or entries), None)
+    return None
 
 
-def _is_ours(mark: Path) -> bool:
-    with mark.open("rb") as file:
-        return b'"format": "matrixdp ' in file.read(100)
+def _list_written(mark: Path) -> set[str]:
+    """Names of the files of a release, a data set or an audit, as the file `mark` or the report beside it has them."""
+    report = mark.with_name(_REPORTS[mark.name])
+    try:
+        with mark.open("rb") as file:
+            if b'"format": "matrixdp ' not in file.read(100):
+                return set()
+        names = {mark.name, report.name}
+        if mark.name == "_release.json":
+            return names | set(json.loads(mark.read_bytes())["files"])
+        linked = _LINK.findall(report.read_text(encoding="utf-8", errors="replace")) if report.exists() else []
+        return names | set(linked) | ({"tradeoff.svg"} if mark.name == "audit.json" else set())
+    except (OSError, ValueError, LookupError, TypeError):
+        return set()
 
 
 def refuse_inside(out: str | os.PathLike[str], paths: Iterable[Path]) -> None:

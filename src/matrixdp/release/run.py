@@ -23,7 +23,7 @@ from matrixdp.records.tables import column_names, count_rows
 from matrixdp.release.adaptive_release import AdaptiveRelease
 from matrixdp.release.charging import Account, Paid, Price, list_read_options, make_once
 from matrixdp.release.dataset import DatasetRelease, write_dataset
-from matrixdp.release.matrix import PrincipalDirections, principal_directions, release_design
+from matrixdp.release.matrix import PrincipalDirections, learn_directions, release_design
 from matrixdp.release.options import GRAPHS
 from matrixdp.release.plan import Plan, make_request_design
 from matrixdp.release.request import Request
@@ -118,7 +118,7 @@ def run(
         return Outcome(paid.release, plan, paid.receipt)
     request, design, learned = plan.request, plan.design, None
     if request.learned:
-        learned = _learn_directions(plan, data, account, stream, simulation)
+        learned = _learn_directions(plan, data, account, **noise)
         design = make_request_design(request, plan.query, learned.directions)
     assert design is not None  # of a plain release
     paid = release_design(design, data, account, clip=request.clip, missing=request.missing, aims=request.aims, **noise)
@@ -248,23 +248,18 @@ def _order_columns(plan: Plan, data: Any) -> Any:
     return data if column_names(data) is not None else read_array(data, len(names))[:, order]
 
 
-def _learn_directions(
-    plan: Plan, data: Any, account: Account | None, stream: Stream | None, simulation: bool
-) -> PrincipalDirections:
+def _learn_directions(plan: Plan, data: Any, account: Account | None, **noise: Any) -> PrincipalDirections:
     """Private principal directions, for their share of the budget."""
     request, query = plan.request, plan.query
-    paying: dict[str, Any] = {}
-    if account is not None:
-        name = None if account.request is None else account.request + DIRECTIONS
-        paying = vars(replace(account, request=name))
-    return principal_directions(
+    if account is not None and account.request is not None:
+        account = replace(account, request=account.request + DIRECTIONS)
+    return learn_directions(
         data,
         query.bounds,  # type: ignore[attr-defined]
         request.privacy,
+        account,
         records=plan.records or 0,
         share=request.directions_share,
         missing=request.missing,
-        stream=stream,
-        simulation=simulation,
-        **paying,
+        **noise,
     )

@@ -37,6 +37,7 @@ EARLY = ("security", "dataset_page")
 LATE = ("schema_page", "design_page", "request_page", "result_page", "api")
 _EARLY_PATHS = ("/", "/enter", "/leave", "/datasets")
 HEAD_SECONDS, BODY_SECONDS = 15.0, 60.0  # in which the head of a request arrives, and then its body
+ANSWER_SECONDS = 60.0  # in which a part of an answer is taken
 MOST_FROM_ADDRESS, MOST_WAITING = 100, 300  # connections that wait for a request
 _PAUSE = 0.5  # seconds in which the first page is answered undisturbed
 
@@ -134,11 +135,13 @@ def _describe(error: Exception) -> tuple[int, str]:
 class LimitedProtocol(H11Protocol):
     """A connection that is closed if a request takes too long to arrive, or if too many others wait for theirs, too.
 
-    It waits from its beginning, or from the end of an answer, until a request has arrived with its body. Of too many,
-    from one address or from all, those that have waited longest are closed: requests of people arrive within moments.
+    It waits from its beginning, or from the end of an answer, until a request has arrived with its body, and while
+    nobody takes its answer. Of too many, from one address or from all, those that have waited longest are closed:
+    requests of people arrive within moments.
     """
 
     _since = 0.0  # when it began to wait; 0 if it does not
+    _left = 0  # bytes of an answer that were not taken then
     _step: object = None
     _timer: asyncio.TimerHandle | None = None
 
@@ -157,6 +160,17 @@ class LimitedProtocol(H11Protocol):
         super().on_response_complete()
         self._follow()
 
+    def pause_writing(self) -> None:
+        """Wait for the answer to be taken."""
+        super().pause_writing()
+        self._wait(ANSWER_SECONDS)
+
+    def resume_writing(self) -> None:
+        """Wait no longer for the answer, of which a part was taken."""
+        super().resume_writing()
+        self._step = None
+        self._follow()
+
     def connection_lost(self, exc: Exception | None) -> None:
         """Wait no longer."""
         super().connection_lost(exc)
@@ -169,14 +183,26 @@ class LimitedProtocol(H11Protocol):
         self._step = self.conn.their_state
         self._stop()
         seconds = {h11.IDLE: HEAD_SECONDS, h11.SEND_BODY: BODY_SECONDS}.get(self.conn.their_state)
-        if seconds is None or self.transport.is_closing():
-            return
-        self._since, self._timer = self.loop.time(), self.loop.call_later(seconds, self._give_up)
+        if seconds is not None and not self.transport.is_closing():
+            self._wait(seconds)
+
+    def _wait(self, seconds: float) -> None:
+        """Wait for some seconds at most, and close what has waited longest if there are too many."""
+        self._stop()
+        self._left = self.transport.get_write_buffer_size()
+        self._since, self._timer = self.loop.time(), self.loop.call_later(seconds, self._expire, seconds)
         known = [one for one in self.connections if isinstance(one, LimitedProtocol) and one._since]
         known.sort(key=lambda one: one._since)
         same = [one for one in known if one.client and self.client and one.client[0] == self.client[0]]
         for one in (*same[:-MOST_FROM_ADDRESS], *known[:-MOST_WAITING]):
             one._give_up()
+
+    def _expire(self, seconds: float) -> None:
+        """Give up, unless somebody is still taking an answer."""
+        if self.transport.get_write_buffer_size() < self._left:
+            self._wait(seconds)
+        else:
+            self._give_up()
 
     def _give_up(self) -> None:
         self._stop()

@@ -81,10 +81,12 @@ def matrixdp(capsys):
 
 @pytest.fixture
 def interruptible():
-    """SIGINT interrupts this process and its children, even if the tests were started with SIGINT ignored."""
-    previous = signal.signal(signal.SIGINT, signal.default_int_handler)
+    """Signals stop this process and its children, even if the tests were started with some of them ignored."""
+    previous = {number: signal.signal(number, signal.SIG_DFL) for number in (signal.SIGHUP, signal.SIGQUIT)}
+    previous[signal.SIGINT] = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
-    signal.signal(signal.SIGINT, previous)
+    for number, handler in previous.items():
+        signal.signal(number, handler)
 
 
 BUDGET = ("--epsilon", "1", "--delta", "1e-6")

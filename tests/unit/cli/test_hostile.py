@@ -181,13 +181,13 @@ def test_a_path_that_cannot_be_encoded_is_not_a_number_out_of_range(clinic):
     assert "LC_ALL" in done.stderr or done.returncode == 0
 
 
-def test_a_long_name_is_not_repeated_whole(matrixdp, clinic):
-    name = "x" * 100_000
-    Path("long.toml").write_text(f"[columns.{name}]\nlower = 0\nupper = 1\n")
+@pytest.mark.parametrize("word", ["xxx", "xxx "])
+def test_a_long_name_is_not_repeated_whole(matrixdp, clinic, word):
+    Path("long.toml").write_text(f'[columns."{word * 30_000}"]\nlower = 0\nupper = 1\n')
     done = matrixdp("schema", "check", "long.toml", "--data", "clinic.csv")
     assert done.code == 3
     assert "has no column 'xxx" in done.err
-    assert len(done.err) < 1000
+    assert len(done.err) < 5000
 
 
 @pytest.mark.parametrize("step", ["_write_csv", "_write_matrix"])

@@ -13,7 +13,6 @@ import pytest
 
 import matrixdp as mdp
 from matrixdp.records.files import FilePart, open_files
-from matrixdp.release import output_folder
 from matrixdp.release import plan as planning
 from matrixdp.report import release_folder
 from matrixdp.report.release_page import DATASET_PAGE
@@ -211,6 +210,18 @@ def test_an_interrupt_after_the_charge_lets_the_release_finish(clinic, interrupt
     assert signal.getsignal(number) is before
 
 
+def test_an_interrupt_after_a_charge_loses_no_directions(clinic, interruptible, matrixdp, monkeypatch):
+    complete = mdp.Ledger.complete
+
+    def interrupted(*a, **k):
+        os.kill(os.getpid(), signal.SIGTERM)
+        return complete(*a, **k)
+
+    monkeypatch.setattr(mdp.Ledger, "complete", interrupted)
+    assert matrixdp(*argv("clinic.csv", "covariance", "--directions", "learned")).code == 0
+    assert [charge.released for charge in read_charges()] == [True, True]
+
+
 def test_the_charge_comes_after_the_last_record_and_before_the_noise(clinic, matrixdp, monkeypatch):
     import matrixdp.mechanisms.mechanism as module
 
@@ -243,7 +254,9 @@ def test_a_signal_that_was_ignored_stays_ignored(clinic, matrixdp, monkeypatch):
         signal.signal(signal.SIGHUP, before)
 
 
-@pytest.mark.parametrize("other", ["mine.txt", "clinic.db", "folder", "link", "release.json"])
+@pytest.mark.parametrize(
+    "other", ["mine.txt", "clinic.db", "part-0.parquet", "table.csv", "folder", "link", "release.json"]
+)
 def test_force_replaces_a_folder_with_a_release_and_nothing_else(clinic, matrixdp, other):
     assert matrixdp(*argv("clinic.csv", "moments", "--request", "1")).code == 0
     if other == "folder":
@@ -290,11 +303,12 @@ def test_what_a_release_needs_is_not_in_its_folder(clinic, matrixdp, option):
     assert Path("out/schema.toml").exists()
 
 
-def test_every_file_of_a_release_is_known():
-    stored = json.loads((Path(__file__).parents[2] / "golden" / "outputs.json").read_text())
-    names = {name for output in stored.values() if "files" in output for name in output["files"]}
-    assert len(names) > 15
-    assert names <= output_folder.FILES
+@pytest.mark.parametrize("options", [("covariance", "--directions", "learned"), ("everything",), ("regression",)])
+def test_every_file_of_a_release_is_known(clinic, matrixdp, options):
+    options = (*options, "--target", "age") if "regression" in options else options
+    for number in "12":
+        done = matrixdp(*argv("clinic.csv", *options, "--request", number, "--force"))
+        assert done.code == 0, done.err
 
 
 def test_old_output_is_replaced_only_with_force(clinic, matrixdp):

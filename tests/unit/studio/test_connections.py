@@ -5,8 +5,10 @@ import socket
 import threading
 import time
 from contextlib import ExitStack, contextmanager
+from functools import partial
 
 import pytest
+from starlette.responses import StreamingResponse
 
 from matrixdp.studio import app as server
 from studio_site import BOTH, make_settings
@@ -70,7 +72,7 @@ def wait_until_closed(connection):
     """The seconds until the server closes a connection, and what it sent before."""
     start, content = time.monotonic(), b""
     try:
-        while part := connection.recv(1000):
+        while part := connection.recv(1 << 16):
             content += part
     except ConnectionResetError:
         pass
@@ -145,3 +147,22 @@ def test_an_answer_may_take_longer_and_a_connection_is_used_again(tmp_path, monk
             assert answer.status == 200
             time.sleep(0.3)
         connection.close()
+
+
+@pytest.mark.parametrize("parts", [1, 200])
+def test_an_answer_that_nobody_takes_is_given_up(tmp_path, monkeypatch, parts):
+    """One that is taken slowly is sent to its end."""
+    size = 20_000_000
+    monkeypatch.setattr(server, "HEAD_SECONDS", 2.0)
+    monkeypatch.setattr(server, "ANSWER_SECONDS", 2.0)
+    answer = partial(StreamingResponse, headers={"Content-Length": str(size)})
+    monkeypatch.setattr(server.Visit, "render", lambda *a, **k: answer(iter([b"x" * (size // parts)] * parts)))
+    with serve(tmp_path, monkeypatch) as port, ExitStack() as stack:
+        request = b"GET /enter HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nConnection: close\r\n\r\n" % port
+        silent, slow = (connect(stack, port, request) for _ in range(2))
+        found = 0
+        while part := slow.recv(1 << 20):
+            found += len(part)
+            time.sleep(0.15)
+        assert found > size
+        assert 0 < len(wait_until_closed(silent)[1]) < size
