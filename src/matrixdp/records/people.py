@@ -155,10 +155,6 @@ class People:
         """Which hashes belong to this shard."""
         return slice(None) if self.shards == 1 else hashes % np.uint64(self.shards) == self.shard
 
-    def find(self, hashes: Hashes) -> NDArray[np.int64]:
-        """How many rows the people with these hashes have; 0 for those who are not in this shard."""
-        return self._table.find(hashes)
-
     @cached_property
     def reading(self) -> Hashes:
         """What `measure_ids` gives for all rows of these people."""
@@ -169,32 +165,27 @@ class People:
         return np.unique(self.rows, return_counts=True)
 
     @cached_property
-    def _table(self) -> _HashTable:
-        return _HashTable(self.hashes, self.rows)
-
-
-class _HashTable:
-    """Open addressing with linear probing, for hashes that are evenly distributed."""
-
-    def __init__(self, hashes: Hashes, values: NDArray[np.int64]) -> None:
-        bits = max(1, int(2 * len(hashes)).bit_length())  # at most half of the places are taken
-        self._shift = np.uint64(64 - bits)
-        homes = (hashes >> self._shift).astype(np.int64)
-        order = np.arange(len(hashes))
-        places = order + np.maximum.accumulate(homes - order) if len(hashes) else order
-        size = max(1 << bits, int(places[-1]) + 1 if len(hashes) else 0) + 1
-        self._entries = np.zeros((size, 2), np.uint64)  # hash and value side by side; a value of zero where no hash is
-        self._entries[places, 0], self._entries[places, 1] = hashes, values
+    def _table(self) -> tuple[np.uint64, Hashes]:
+        """A table with open addressing and linear probing, and how far hashes are shifted for their place in it."""
+        bits = max(1, int(2 * len(self.hashes)).bit_length())  # at most half of the places are taken
+        shift = np.uint64(64 - bits)
+        homes, order = (self.hashes >> shift).astype(np.int64), np.arange(len(self.hashes))
+        places = order + np.maximum.accumulate(homes - order) if len(order) else order
+        size = max(1 << bits, int(places[-1]) + 1 if len(order) else 0) + 1
+        entries = np.zeros((size, 2), np.uint64)  # hash and rows side by side; no rows where no hash is
+        entries[places, 0], entries[places, 1] = self.hashes, self.rows
+        return shift, entries
 
     def find(self, hashes: Hashes) -> NDArray[np.int64]:
-        """The value of each hash, 0 for those that are not there."""
-        places = (hashes >> self._shift).astype(np.int64)
-        entries = self._entries.take(places, axis=0)
+        """How many rows the people with these hashes have; 0 for those who are not in this shard."""
+        shift, table = self._table
+        places = (hashes >> shift).astype(np.int64)
+        entries = table.take(places, axis=0)
         found = entries[:, 1].astype(np.int64)
         rest = np.flatnonzero((entries[:, 0] != hashes) & (found > 0))
         while rest.size:
             places[rest] += 1
-            entries = self._entries.take(places[rest], axis=0)
+            entries = table.take(places[rest], axis=0)
             found[rest] = entries[:, 1]
             rest = rest[(entries[:, 0] != hashes[rest]) & (entries[:, 1] > 0)]
         return found

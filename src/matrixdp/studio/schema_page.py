@@ -21,8 +21,7 @@ from fastapi import APIRouter
 from starlette.responses import RedirectResponse, Response
 
 from matrixdp.domain.fields import COLUMN_FIELDS, SECTIONS, TYPES, Field, quote_line, unquote_line
-from matrixdp.domain.schema_file import parse_schema, parse_toml, read_content, write_toml
-from matrixdp.domain.schema_template import describe_type, propose_type
+from matrixdp.domain.schema_file import describe_type, parse_schema, parse_toml, propose_type, read_content, write_toml
 from matrixdp.errors import DataError, MatrixDPError, ParameterError
 from matrixdp.studio.refusals import NotFoundError
 from matrixdp.studio.rendering import CurrentVisit, Visit

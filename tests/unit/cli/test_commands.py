@@ -11,8 +11,7 @@ import pytest
 import matrixdp as package
 from matrixdp.cli.main import cli
 from matrixdp.design.theorem2 import CALIBRATIONS
-from matrixdp.domain.schema_file import read_schema
-from matrixdp.domain.schema_template import make_template
+from matrixdp.domain.schema_file import make_template, read_schema
 from matrixdp.release import options
 from matrixdp.release.options import QUESTIONS
 

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 import matrixdp as matrixdp_package
 from matrixdp.cli.main import run
-from matrixdp.domain.schema_file import read_schema
-from matrixdp.domain.schema_template import make_template
+from matrixdp.domain.schema_file import make_template, read_schema
 from matrixdp.release import plan as planning
 from matrixdp.report import release_folder
 from nightly import times
