@@ -252,6 +252,13 @@ class SingleQuestion(NamedTuple):
     title: str
     ratio: float
 
+    @property
+    def words(self) -> str:
+        """The ratio in words."""
+        if not 0 < self.ratio < np.inf:
+            return "noise hides the answer either way"
+        return f"{self.ratio:.2g} times less noise" if self.ratio > 1.05 else "as much noise"
+
 
 @np.errstate(all="ignore")
 def compare_questions(design: Design) -> tuple[SingleQuestion, ...]:

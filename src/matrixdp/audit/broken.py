@@ -71,10 +71,6 @@ def _attack_mean(function: Callable[[Any], Floats], radius: float = _RADIUS, bou
     return _attack(query, bounds=BOX, starts=3)
 
 
-def _third(data: Any) -> Floats:
-    return (np.float32(1e5) + (_mean(data) / 3).astype(np.float32)).astype(np.float64)
-
-
 def _half_noise() -> bool:
     design = make_design(Moments(BOX, 3), PRIVACY)
     side = design.colcov.scaled(0.5)
@@ -235,10 +231,6 @@ def _short_coordinates(kind: str, factor: float) -> bool:
     return _attack_table(structured_distance=shorten)
 
 
-def _one_group(right: Any, *arguments: Any) -> Distance:
-    return Distance(right(*arguments).value / math.sqrt(2), 0.0)
-
-
 def _ungrouped_squares() -> bool:
     """Squares for groups that hold for one matrix only, with the distance of the right ones."""
     right_free = TableChange.free_structure
@@ -314,7 +306,9 @@ BROKEN: dict[str, Callable[[], bool]] = {
     "one record that rescales all others": lambda: _attack_mean(
         lambda data: _mean(data / max(1.0, float(np.abs(data).max())))
     ),
-    "floating-point error left out": lambda: _attack_mean(_third, _RADIUS / 3, bound=2e5),
+    "floating-point error left out": lambda: _attack_mean(
+        lambda data: np.asarray(np.float32(1e5) + (_mean(data) / 3).astype(np.float32), float), _RADIUS / 3, bound=2e5
+    ),
     "the factor 2 for two covariances left out": _two_covariances,
     "half the distance between kernel features": lambda: _attack_kernel(_half_spread),
     "regularisation of a kernel subtracted": _subtracted,
@@ -332,7 +326,9 @@ BROKEN: dict[str, Callable[[], bool]] = {
     ),
     "half the length of a category": lambda: _short_coordinates(LEVEL, 0.5),
     "indicators of missing values left out of the length": lambda: _short_coordinates(OBSERVED, 1e-9),
-    "a record that changes its group counted once": lambda: _attack_table(structured_distance=_one_group),
+    "a record that changes its group counted once": lambda: _attack_table(
+        structured_distance=lambda right, *arguments: Distance(right(*arguments).value / math.sqrt(2), 0.0)
+    ),
     "squares of one matrix for several groups": _ungrouped_squares,
     "half the sensitivity of counts, excesses and moments in a fit": lambda: _replay_while(
         queries, "FrobeniusBall", lambda radius: FrobeniusBall(radius / 2)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,19 +30,13 @@ _TERMS = 20
 _ERROR = 2.0**-48
 
 
-class Grid(NamedTuple):
-    """The L1 sensitivity, the bound on each entry as a vector, the noise's scale ``2^bits``, and steps per unit."""
+def _grid(
+    query: Identity | SecondMoment, privacy: Privacy, weight: float = BEST_WEIGHT
+) -> tuple[float, Floats, int, float]:
+    """The L1 sensitivity, the bound on each entry as a vector, the noise's scale ``2^bits``, and steps per unit.
 
-    sensitivity: float
-    bound: Floats
-    bits: int
-    factor: float
-
-
-def _grid(query: Identity | SecondMoment, privacy: Privacy, weight: float = BEST_WEIGHT) -> Grid:
-    """The grid on which neighbours differ by at most ``epsilon 2^bits`` in L1.
-
-    Each entry may move by one step through rounding, and by twice the error of its floats.
+    On this grid neighbours differ by at most ``epsilon 2^bits`` in L1: each entry may move by one step through
+    rounding, and by twice the error of its floats.
     """
     check_arguments(query, privacy)
     sensitivity, epsilon = l1_sensitivity(query, weight=weight), privacy.epsilon
@@ -56,7 +50,7 @@ def _grid(query: Identity | SecondMoment, privacy: Privacy, weight: float = BEST
             f"epsilon must be larger for {bound.size} entries of these bounds, got {epsilon:g} instead: "
             "rounding alone would use it."
         )
-    return Grid(sensitivity, bound, bits, left / sensitivity * 2.0**bits)
+    return sensitivity, bound, bits, left / sensitivity * 2.0**bits
 
 
 @register_mechanism("Laplace", cost=pure_cost, tasks=("records", "second-moment"), check=_grid)

@@ -36,7 +36,7 @@ def studio() -> None:
     """Start pages for curators and analysts on a folder of tables, and manage their tokens."""
 
 
-_folder = click.argument("folder", type=PATH)
+_folder = click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 _state = click.option("--state", type=PATH, help="Folder for the studio's own files. [default: .studio in FOLDER]")
 
 

@@ -188,10 +188,7 @@ def _noisy_rows(design: Design, records: NDArray[np.generic], stream: Stream) ->
 
         return draw
 
-    if rows <= step:
-        make_draw()(stream, slice(None))
-    else:
-        draw_blocks(stream, rows, make_draw, block=step)
+    draw_blocks(stream, rows, make_draw, block=step)
     return out
 
 

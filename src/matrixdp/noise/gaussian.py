@@ -32,7 +32,7 @@ from matrixdp.noise.envelope import FINEST, PLACE_BITS, envelope, narrow, settle
 from matrixdp.noise.stream import BlockKey, Stream
 
 MAX_BITS = 52
-BLOCK = 1 << 18  # entries of a block; a draw of at most one block is not divided
+BLOCK = 1 << 18  # entries of a block
 _VARIABLE = "MATRIXDP_THREADS"
 _MOST_THREADS = 16  # by default: each needs up to 6 MiB, and Python's lock leaves little to gain from more
 _PIECE = 1 << 15  # words that are handled at a time, so that they stay in the processor's cache
@@ -86,10 +86,7 @@ def draw_gaussian(
         sampler = Sampler(bits, flat.size)
         return lambda block, places: sampler.fill(block, flat[places])
 
-    if flat.size <= BLOCK:
-        Sampler(bits, flat.size).fill(stream, flat)
-    else:
-        draw_blocks(stream, flat.size, make_draw)
+    draw_blocks(stream, flat.size, make_draw)
     return out
 
 
@@ -118,10 +115,7 @@ def draw_normal(stream: Stream, shape: int | tuple[int, ...]) -> NDArray[np.floa
 
         return draw
 
-    if flat.size <= BLOCK:
-        make_draw()(stream, slice(None))
-    else:
-        draw_blocks(stream, flat.size, make_draw)
+    draw_blocks(stream, flat.size, make_draw)
     return out
 
 
@@ -145,9 +139,13 @@ def _output(shape: int | tuple[int, ...] | None, out: NDArray[np.int64] | None) 
 def draw_blocks(stream: Stream, size: int, make_draw: Callable[[], Draw], *, block: int = BLOCK) -> None:
     """Call ``draw(stream_of_the_block, places)`` for each block of `size` places, on several threads.
 
-    `make_draw` is called once in each thread and returns `draw`, with buffers of its own. What `draw` does depends on
-    its arguments only, since blocks are drawn in any order, and `block` must not depend on the number of threads.
+    A draw of at most one block is made from the stream itself. `make_draw` is called once in each thread and returns
+    `draw`, with buffers of its own. What `draw` does depends on its arguments only, since blocks are drawn in any
+    order, and `block` must not depend on the number of threads.
     """
+    if size <= block:
+        make_draw()(stream, slice(0, size))
+        return
     key = BlockKey(stream)
     starts = iter(range(0, size, block))
     lock, failures = threading.Lock(), list[BaseException]()

@@ -54,7 +54,7 @@ class GramSum:
         self.limit = limit
         self.records = 0
         self._pending = 0
-        self._floats = np.zeros((columns, columns))
+        self._floats: Any = 0.0  # of the pending records, of shape (columns, columns)
         self._total = np.zeros((columns, columns), np.int64)
 
     @property
@@ -95,23 +95,15 @@ class GramSum:
         self._flush()
         return self._total.copy()
 
-    def __getstate__(self) -> tuple[int, int, int, NDArray[np.int64]]:
-        """Pickle the lower triangle of the symmetric sum, a few kilobytes."""
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle the sum without memory for floats."""
         self._flush()
-        return self.columns, self.limit, self.records, self._total[np.tril_indices(self.columns)]
-
-    def __setstate__(self, state: tuple[int, int, int, NDArray[np.int64]]) -> None:
-        columns, limit, records, lower = state
-        self.__init__(columns, limit=limit)  # type: ignore[misc]
-        self.records = records
-        self._total[np.tril_indices(columns)] = lower
-        self._total += np.tril(self._total, -1).T
+        return self.__dict__
 
     def _flush(self) -> None:
         if self._pending:
             self._total += self._floats.astype(np.int64)
-            self._floats[...] = 0.0
-            self._pending = 0
+            self._floats, self._pending = 0.0, 0
 
     def _check(self, records: int) -> None:
         if records * self.limit**2 > _INT64:
@@ -138,7 +130,11 @@ class PeopleSum:
 
         Rows with a count of 0 are left out.
         """
-        for count, piece in _pieces(block, counts):
+        for count, places in rows_by_count(counts):
+            if isinstance(places, slice) or block.flags.c_contiguous:
+                piece = block[places]
+            else:
+                piece = np.take(block.T, places, axis=1).T  # along its contiguous axis, several times faster
             if count not in self._waiting:
                 if len(self._waiting) * self.columns**2 > _MOST_ENTRIES:
                     self.limbs()
@@ -219,21 +215,12 @@ def sorted_runs(keys: NDArray[np.integer[Any]]) -> tuple[NDArray[np.intp], list[
     return order, [(int(ordered[a]), a, b) for a, b in zip(starts, [*starts[1:], len(keys)], strict=False)]
 
 
-def rows_by_count(counts: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.intp]]]:
+def rows_by_count(counts: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.intp] | slice]]:
     """Each count with the places of its rows, in their order; counts of 0 are left out."""
+    if len(counts) and counts.min() == counts.max():
+        return iter([(int(counts[0]), slice(None))] if counts[0] else [])
     order, runs = sorted_runs(counts)
     return ((count, order[first:last]) for count, first, last in runs if count)
-
-
-def _pieces(block: Floats, counts: NDArray[np.int64]) -> Iterator[tuple[int, Floats]]:
-    """The rows of a block by their counts, without those that have a count of 0."""
-    if len(counts) and counts.min() == counts.max():
-        rows, runs = block, [(int(counts[0]), 0, len(counts))]
-    else:
-        order, runs = sorted_runs(counts)
-        # Along its contiguous axis, which is several times faster.
-        rows = block[order] if block.flags.c_contiguous else np.take(block.T, order, axis=1).T
-    return ((count, rows[first:last]) for count, first, last in runs if count)
 
 
 def weight_left(counts: NDArray[np.int64], people: NDArray[np.int64], person: Person) -> int:

@@ -236,10 +236,9 @@ class TableMoments(MomentQuery):
 
     def finish(self, matrix: Floats) -> Floats:
         """The share of all records is one, unless their number is private; products of two levels are zero."""
-        stacked = matrix.reshape(self.groups, *self.layout.number_of.shape)
-        stacked[:, self.layout.number_of < 0] = 0.0
+        matrix = super().finish(matrix)
         if not self.counted:
-            stacked[:, 0, 0] = 1.0
+            matrix[0, 0] = 1.0
         return matrix
 
     def _task(self, *, clip: bool, missing: str) -> TableTask:

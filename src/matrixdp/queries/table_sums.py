@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, combinations_with_replacement
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -297,22 +297,23 @@ class LevelSums:
             cells = found.reshape(len(found), *one.widths, -1)
             for axis, place in enumerate(one.places):
                 self.sums[:, place] += _sum_others(cells, 1 + axis, cells.ndim - 1)
+        done = set()
         for (a, b), counts in self._pending_counts.items():
             both = [self.combinations[number] for number in dict.fromkeys((a, b))]
             places = [place for one in both for place in one.places]
             cells = counts.reshape(len(counts), *(width for one in both for width in one.widths))
-            split = len(both[0].places)
-            # Pairs within a combination are taken once: from its pair with the next one, or from the last pair.
-            inner = range(0 if b <= a + 1 else split, len(places) if (a, b) == self._pairs[-1] else split)
-            for i, place in enumerate(places):
-                if i in inner:
+            for i, j in combinations_with_replacement(range(len(places)), 2):
+                place, other = places[i], places[j]
+                if (place.start, other.start) in done:  # two categories of one combination, or one of them twice
+                    continue
+                done.add((place.start, other.start))
+                found = _sum_others(cells, 1 + i, 1 + j)
+                if i == j:
                     own = np.arange(place.start, place.stop)
-                    self.counts[:, own, own] += _sum_others(cells, 1 + i)
-                for j in range(i + 1, len(places)):
-                    if i < split <= j or (i in inner and j in inner):
-                        found = _sum_others(cells, 1 + i, 1 + j)
-                        self.counts[:, place, places[j]] += found
-                        self.counts[:, places[j], place] += found.transpose(0, 2, 1)
+                    self.counts[:, own, own] += found
+                else:
+                    self.counts[:, place, other] += found
+                    self.counts[:, other, place] += found.transpose(0, 2, 1)
         self._pending_sums, self._pending_counts = {}, {}
 
     def merge(self, other: LevelSums) -> None:

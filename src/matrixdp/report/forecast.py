@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from matrixdp.adaptive.forecast import Description, Forecast, forecast
+from matrixdp.adaptive.forecast import Description, forecast
 from matrixdp.answers.estimate import Estimate
 from matrixdp.answers.moments import correlation, covariance
 from matrixdp.answers.table_forecast import TableForecast
@@ -97,7 +97,7 @@ def predict(plan: Plan, shapes: Sequence[str] = tuple(KINDS)) -> dict[str, list[
     """
     if plan.design is None:
         found, kind, names = forecast_fit(plan), judged_by(plan.request.question), plan.bounds.names or ()
-        errors = {shape: read_forecast(plan, found, shape) for shape in shapes}
+        errors = {shape: found[shape] for shape in shapes}
         if kind == "means":
             return {shape: [_predicted("Means", std.T, names, ("mean",))] for shape, std in errors.items()}
         return {shape: [_predicted(kind.capitalize(), std, names, names)] for shape, std in errors.items()}
@@ -120,11 +120,14 @@ def judged_by(question: str) -> str:
     return question if question in ("means", "covariance") else "correlation"
 
 
-def forecast_fit(plan: Plan) -> Forecast:
-    """Errors of an adaptive fit, by simulation."""
+def forecast_fit(plan: Plan) -> dict[str, Floats]:
+    """Errors by which an adaptive fit is judged, by simulation: of shape (1, m) for means, (m, m) otherwise.
+
+    There is one array for each of `KINDS` of data.
+    """
     assert plan.records is not None  # of an adaptive fit
     with refuse_extremes():
-        return forecast(
+        found = forecast(
             plan.bounds,
             plan.records,
             plan.request.privacy,
@@ -133,10 +136,7 @@ def forecast_fit(plan: Plan) -> Forecast:
             neighbours=plan.neighbours,
             person=plan.query.person,
         )
-
-
-def read_forecast(plan: Plan, found: Forecast, kind: str) -> Floats:
-    """The errors by which a fit is judged, of shape (1, m) for means and (m, m) otherwise; `kind` is one of `KINDS`."""
     shown = judged_by(plan.request.question)
-    values = np.atleast_2d(getattr(getattr(found, kind), "mean_std" if shown == "means" else f"{shown}_std"))
-    return np.where(values > _NO_ERROR, values, 0.0)
+    name = "mean_std" if shown == "means" else f"{shown}_std"
+    errors = {kind: np.atleast_2d(getattr(getattr(found, kind), name)) for kind in KINDS}
+    return {kind: np.where(std > _NO_ERROR, std, 0.0) for kind, std in errors.items()}

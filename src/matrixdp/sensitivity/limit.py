@@ -50,11 +50,6 @@ class Solution:
     value: float
     bound: float
 
-    @property
-    def gap(self) -> float:
-        """Upper bound on the relative excess of `value` over the optimum."""
-        return self.value / self.bound - 1
-
 
 def best_covariance(changes: Floats, weights: Floats, *, tolerance: float = 1e-6, steps: int = 5000) -> Solution:
     """Covariance of unit distance with the least ``sum weights_i variance_i``.
@@ -78,7 +73,7 @@ def best_covariance(changes: Floats, weights: Floats, *, tolerance: float = 1e-6
     # A little isotropic weight keeps noise in directions that no change reaches; the certificate accounts for it.
     floor = 1e-12 * float(np.square(scaled).sum(axis=1).max())
     p = np.full(count, 1 / count)
-    best: Solution | None = None
+    value, bound = math.inf, 0.0
     for _ in range(steps):
         values, vectors = np.linalg.eigh((scaled.T * p) @ scaled)
         square_root = np.sqrt(np.maximum(values, 0.0))
@@ -86,18 +81,15 @@ def best_covariance(changes: Floats, weights: Floats, *, tolerance: float = 1e-6
         spread = trace * np.sqrt(np.maximum(values, floor))  # eigenvalues of the scaled covariance
         loads = np.square(scaled @ vectors) @ (1 / spread)
         worst = float(loads.max())
-        if best is None or worst * spread.sum() < best.value:
+        bound = max(bound, trace**2)
+        if worst * spread.sum() < value:
+            value = worst * float(spread.sum())
             covariance = (vectors * (worst * spread)) @ vectors.T / np.multiply.outer(root, root)
-            bound = max(trace**2, best.bound if best else 0.0)
-            best = Solution(covariance, worst * float(spread.sum()), bound)
-        elif trace**2 > best.bound:
-            best = Solution(best.covariance, best.value, trace**2)
-        if best.gap <= tolerance:
+        if value / bound - 1 <= tolerance:
             break
         p = p * loads
         p /= p.sum()
-    assert best is not None
-    return Solution(best.covariance * unit**2, best.value * unit**2, best.bound * unit**2)
+    return Solution(covariance * unit**2, value * unit**2, bound * unit**2)
 
 
 def weighted_bound(squares: Floats, dimensions: Floats, weights: Floats, joint: Floats | None = None) -> float:

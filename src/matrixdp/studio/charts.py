@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from matrixdp.answers.estimate import relate_to_diagonal
-from matrixdp.design.noise_ellipse import describe_numbers
-from matrixdp.display import Numbers, format_number, join_estimate, make_visible, shorten
-from matrixdp.domain.bounds import Bounds
-from matrixdp.queries import Moments, TableMoments
+from matrixdp.answers.estimate import Estimate, relate_to_diagonal
+from matrixdp.design import Design
+from matrixdp.design.noise_ellipse import describe_numbers, outline_ellipse, pair_covariance
+from matrixdp.display import Numbers, format_number, join_cells, join_estimate, make_visible, shorten
+from matrixdp.queries import TableMoments
 from matrixdp.release.adaptive_release import AdaptiveRelease
 from matrixdp.report.answers import Answer, Answerable
 from matrixdp.report.pictures import draw_heatmap
@@ -28,9 +30,10 @@ from matrixdp.report.svg import (
     make_image,
     round_up,
 )
-from matrixdp.studio.forecasts import EPSILONS, ErrorTable, Forecast
 from matrixdp.types import Floats
 
+TYPICAL, LARGEST = "typical", "largest"  # entries besides single ones: the median, and the largest error
+_MOST_ENTRIES = 400  # that a page offers to follow
 MOST_CELLS = 40  # rows or columns of a heat map
 _MOST_BARS, _MOST_PANELS = 60, 6
 _LABEL = 24  # characters of a name
@@ -61,20 +64,80 @@ def write_error(error: float, sign: str = "") -> str:
 # Forecasts
 
 
-def draw_table(table: ErrorTable) -> Chart | None:
-    """Errors as a heat map, or as bars if there is one column; None if they are too many to see, or noise hides all."""
-    std, noisy = table.std, table.std[table.std != 0]
-    if max(std.shape) > MOST_CELLS or not np.isfinite(noisy).any():
-        return None
-    summary = f"Predicted errors of: {table.title}"
-    if len(table.columns) == 1:
-        errors = [(name, error) for name, error in zip(table.rows, std[:, 0].tolist(), strict=True)]
-        dots = [Dot(name, error, 0.0, error, write_error(error)) for name, error in errors if math.isfinite(error)]
-        return _make(draw_dots(dots, Scale(0.0, 1.05 * max(dot.value for dot in dots) or 1.0), "error"), summary)
-    shown = None if table.comparable else _shade_logarithms(std)  # otherwise entries have different units
-    caption = f"The stronger the colour, the larger the error{'' if shown is None else ', on a logarithmic scale'}."
-    numbers = Numbers(std, None, table.rows, table.columns, unknown="hidden by noise")
-    return _make(draw_heatmap(numbers, title="", meaning="", shown=shown, counts=True), summary, caption, wide=True)
+@dataclass(frozen=True, eq=False)
+class ErrorTable:
+    """Predicted standard deviations of the privacy noise in a table of answers, of shape (rows, columns).
+
+    `std` is 0 where an answer is public, NaN where noise would hide it. Entries that are `comparable` have the same
+    unit, so that their median means something. `note` says what the prediction assumes.
+    """
+
+    title: str
+    std: Floats
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    comparable: bool
+    note: str = ""
+
+    @cached_property
+    def entries(self) -> dict[str, tuple[str, float]]:
+        """Names and errors of what can be followed: the largest error, the median, and ``"row,column"``."""
+        places, found = np.argwhere(self.std != 0), {}
+        noisy = self.std[self.std != 0]
+        if self.comparable:
+            found[LARGEST] = "the least precise entry", float(noisy.max(initial=0.0))
+            found[TYPICAL] = "a typical entry (median)", float(np.median(noisy)) if noisy.size else 0.0
+        symmetric = self.rows == self.columns
+        single = [(i, j) for i, j in places.tolist() if not symmetric or i <= j]
+        for i, j in single[:_MOST_ENTRIES] or [(0, 0)]:
+            pair = f"{self.rows[i]} (variance)" if symmetric and i == j else f"{self.rows[i]} and {self.columns[j]}"
+            found[f"{i},{j}"] = self.rows[i] if len(self.columns) == 1 else pair, float(self.std[i, j])
+        return found
+
+    def read(self, entry: str) -> float:
+        """The error of an entry; infinite where noise would hide it, or if there is none."""
+        _, error = self.entries.get(entry, ("", math.inf))
+        return error if math.isfinite(error) else math.inf
+
+    def choose(self, entry: str = "") -> str:
+        """The entry, if the table has it; otherwise the first one that noise does not hide."""
+        if entry in self.entries:
+            return entry
+        return next((one for one in self.entries if self.read(one) < math.inf), next(iter(self.entries)))
+
+    @property
+    def hint(self) -> str:
+        """The note, and what empty places mean."""
+        seen = np.isfinite(self.std[self.std != 0])
+        if seen.all():
+            return self.note
+        return ("Empty: hidden by noise. " if seen.any() else "Noise hides all of these numbers. ") + self.note
+
+    @cached_property
+    def values(self) -> list[list[str]]:
+        """The errors as texts."""
+        return join_cells(self._numbers)
+
+    @cached_property
+    def _numbers(self) -> Numbers:
+        errors = np.where(np.isfinite(self.std), self.std, np.nan)
+        return Numbers(errors, None, self.rows, self.columns, unknown="hidden by noise")
+
+    @cached_property
+    def chart(self) -> Chart | None:
+        """A heat map, or bars if there is one column; None if they are too many to see, or noise hides all."""
+        std, noisy = self.std, self.std[self.std != 0]
+        if max(std.shape) > MOST_CELLS or not np.isfinite(noisy).any():
+            return None
+        summary = f"Predicted errors of: {self.title}"
+        if len(self.columns) == 1:
+            errors = zip(self.rows, std[:, 0].tolist(), self.values, strict=True)
+            dots = [Dot(name, error, 0.0, error, text[0]) for name, error, text in errors if math.isfinite(error)]
+            return _make(draw_dots(dots, Scale(0.0, 1.05 * max(dot.value for dot in dots) or 1.0), "error"), summary)
+        shown = None if self.comparable else _shade_logarithms(std)  # otherwise entries have different units
+        caption = f"The stronger the colour, the larger the error{'' if shown is None else ', on a logarithmic scale'}."
+        drawing = draw_heatmap(self._numbers, title="", meaning="", shown=shown, counts=True)
+        return _make(drawing, summary, caption, wide=True)
 
 
 def _shade_logarithms(std: Floats) -> Floats:
@@ -87,7 +150,7 @@ def _shade_logarithms(std: Floats) -> Floats:
 
 def draw_curve(
     plain: Sequence[tuple[float, float]],
-    simulated: Sequence[tuple[float, float, float, float]],
+    simulated: Sequence[tuple[float, ...]],
     epsilon: float,
     here: float | None,
     wanted: float | None = None,
@@ -100,7 +163,7 @@ def draw_curve(
     band = np.array([one for one in simulated if one[1] > 0 and one[3] < math.inf]).reshape(-1, 4).T
     here = here if here is not None and 0 < here < math.inf else None
     seen = [*line[1], *band[1:].ravel(), *([here] if here else [])]
-    x = Scale(EPSILONS[0], EPSILONS[-1], log=True)
+    x = Scale(_EPSILON_TICKS[0], _EPSILON_TICKS[-1], log=True)
     y = Scale(min(seen) / 1.2, max(seen) * 1.2, log=True) if seen else Scale(0.1, 1.0, log=True)
     area = make_area(x, y, _SIZE)
     inside, extra, curves = x.low <= epsilon <= x.high, [], []
@@ -128,17 +191,14 @@ def draw_curve(
     return _make(drawing, "Predicted error against epsilon, both on logarithmic scales; errors fall as epsilon grows")
 
 
-def draw_ellipse(forecast: Forecast, pair: tuple[int, int]) -> Chart | None:
-    """The noise of two numbers, within the curve with 95 % probability; None if the design has none.
-
-    Both axes have the same scale.
-    """
-    points = forecast.outline(*pair)
-    if points is None:
+def draw_ellipse(design: Design, names: Sequence[str], pair: tuple[int, int]) -> Chart | None:
+    """The noise of two features, of which the curve holds 95 %; None if there are no two `names`. Axes are alike."""
+    if len(names) < 2:
         return None
+    points = outline_ellipse(pair_covariance(design, *pair))
     reach = round_up(float(np.abs(points).max()))  # so that a smaller ellipse looks smaller
-    scale, subject = Scale(-reach, reach), describe_numbers(forecast.design)
-    first, second = (f"noise in {subject}{make_visible(shorten(forecast.features[i], _LABEL))}" for i in pair)
+    scale, subject = Scale(-reach, reach), describe_numbers(design)
+    first, second = (f"noise in {subject}{make_visible(shorten(names[i], _LABEL))}" for i in pair)
     inner = make_area(scale, scale, _SIZE).line(points, "p-mark", closed=True, fill_opacity=0.15)
     drawing = draw_curves([Curve(points)], scale, scale, (first, second), size=_SIZE, extra=[inner])
     return _make(drawing, "An ellipse that contains the noise of two numbers with 95 percent probability")
@@ -151,11 +211,11 @@ def draw_answer(release: Answerable, kind: str, answer: Answer) -> tuple[Chart, 
     """The pictures of an answer; none where they would be too large to read."""
     estimate = answer.estimate
     if kind == "means":
-        return _draw_means(release, answer)
+        return _draw_means(release, estimate)
     if kind == "means_by":
-        return tuple(chart for j in range(len(estimate.columns))[:_MOST_PANELS] for chart in _draw_levels(answer, j))
+        return tuple(chart for j in range(len(estimate.columns))[:_MOST_PANELS] for chart in _draw_levels(estimate, j))
     if kind == "regression":
-        return _draw_coefficients(answer)
+        return _draw_coefficients(answer.title, estimate)
     height, width = estimate.value.shape
     if max(height, width) > MOST_CELLS:
         return ()
@@ -174,22 +234,29 @@ def draw_answer(release: Answerable, kind: str, answer: Answer) -> tuple[Chart, 
     return (_make(drawing, f"{answer.title} as a heat map; {_BESIDE}", caption, wide=True),)
 
 
-def _make_dots(rows: Sequence[str], value: Floats, std: Floats, lower: Any = 0.0, unit: Any = 1.0) -> list[Dot]:
-    """The numbers that are given, with 95 % of their errors, in units of `unit` above `lower`; of shape (rows,)."""
+def _draw_dots(
+    title: str,
+    caption: str,
+    name: str,
+    numbers: tuple[Sequence[str], Floats, Floats],
+    unit: Any = 1.0,
+    lower: Any = 0.0,
+    scale: Scale | None = None,
+    guide: float | None = None,
+) -> tuple[Chart, ...]:
+    """Rows, values and errors, of shape (rows,), on an axis in units of `unit` above `lower`, with 95 % of each error.
+
+    By default the axis has room for all error bars. No chart, if noise hides all numbers or there are too many.
+    """
+    rows, value, std = numbers
     std = np.where(np.isfinite(std), std, 0.0)
     with np.errstate(all="ignore"):
         places = np.stack([(value + side * _LEVEL * std - lower) / unit for side in (0, -1, 1)], axis=1)
-    return [
+    dots = [
         Dot(make_visible(rows[i]), middle, low, high, join_estimate(float(value[i]), float(std[i])))
         for i, (middle, low, high) in enumerate(places.tolist())
         if math.isfinite(low + middle + high)
     ]
-
-
-def _draw_dots(
-    dots: Sequence[Dot], name: str, title: str, caption: str, scale: Scale | None = None, guide: float | None = None
-) -> tuple[Chart, ...]:
-    """A line for each number, unless there are none or too many; by default the axis has room for all error bars."""
     if not 0 < len(dots) <= _MOST_BARS:
         return ()
     if scale is None:
@@ -200,35 +267,29 @@ def _draw_dots(
     return (_make(drawing, f"{title} with error bars; {_BESIDE}", caption),)
 
 
-def _draw_means(release: Answerable, answer: Answer) -> tuple[Chart, ...]:
+def _draw_means(release: Answerable, found: Estimate) -> tuple[Chart, ...]:
     """Means as places between their public bounds, so that columns with different units share an axis."""
-    bounds: Bounds | None
-    if isinstance(release, AdaptiveRelease):
-        bounds = release.moment.bounds
-    else:
-        query = release.design.query
-        assert isinstance(query, TableMoments | Moments)  # as of all releases that answer questions
-        bounds = query.used.bounds if isinstance(query, TableMoments) else query.bounds
-        assert bounds is not None  # there are numbers
-    found = answer.estimate
-    dots = _make_dots(found.rows, found.value[:, 0], found.std[:, 0], bounds.lower, bounds.upper - bounds.lower)
-    caption = "Bars: 95% of the privacy noise, cut at the bounds."
-    return _draw_dots(dots, "mean, from the lower (0) to the upper bound (1)", "Means", caption, Scale(0.0, 1.0))
+    query: Any = release.moment if isinstance(release, AdaptiveRelease) else release.design.query
+    bounds: Any = query.used.bounds if isinstance(query, TableMoments) else query.bounds
+    caption, name = (
+        "Bars: 95% of the privacy noise, cut at the bounds.",
+        "mean, from the lower (0) to the upper bound (1)",
+    )
+    numbers = found.rows, found.value[:, 0], found.std[:, 0]
+    return _draw_dots("Means", caption, name, numbers, bounds.upper - bounds.lower, bounds.lower, Scale(0.0, 1.0))
 
 
-def _draw_levels(answer: Answer, column: int) -> tuple[Chart, ...]:
+def _draw_levels(found: Estimate, column: int) -> tuple[Chart, ...]:
     """The numbers of one column of a table, a bar to each level."""
-    found, title = answer.estimate, answer.estimate.columns[column]
-    dots = _make_dots(found.rows, found.value[:, column], found.std[:, column])
     caption = "Bars: 95% of the privacy noise. A level without a bar is hidden by it."
-    return _draw_dots(dots, make_visible(shorten(title, 40)), title, caption)
+    title, numbers = found.columns[column], (found.rows, found.value[:, column], found.std[:, column])
+    return _draw_dots(title, caption, make_visible(shorten(title, 40)), numbers)
 
 
-def _draw_coefficients(answer: Answer) -> tuple[Chart, ...]:
+def _draw_coefficients(title: str, found: Estimate) -> tuple[Chart, ...]:
     """Coefficients over their standard errors, so that columns with different units share an axis."""
-    found = answer.estimate
-    error = np.hypot(found.value[:, 1], found.value[:, 2])  # of the noise and of the sample
     first = int(found.rows[0] == "intercept")
-    dots = _make_dots(found.rows[first:], found.value[first:, 0], error[first:], unit=error[first:])
+    error = np.hypot(found.value[first:, 1], found.value[first:, 2])  # of the noise and of the sample
     caption = "A bar that reaches zero: the coefficient may be nothing but noise and sampling error."
-    return _draw_dots(dots, "coefficient, in standard errors", answer.title, caption, guide=0.0)
+    numbers = found.rows[first:], found.value[first:, 0], error
+    return _draw_dots(title, caption, "coefficient, in standard errors", numbers, unit=error, guide=0.0)

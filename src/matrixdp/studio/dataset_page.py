@@ -3,41 +3,27 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Any
 from urllib.parse import quote
 
-from fastapi import APIRouter, Form
-from pydantic import BaseModel
+from fastapi import APIRouter
 from starlette.responses import RedirectResponse, Response
 
-from matrixdp.errors import MatrixDPError, ParameterError
+from matrixdp.domain.fields import read_number
+from matrixdp.errors import MatrixDPError
 from matrixdp.ledger import Charge, Gaussian
 from matrixdp.studio.datasets import Dataset, measure_budget
 from matrixdp.studio.refusals import find_status, place_error
 from matrixdp.studio.rendering import CurrentVisit, Visit
+from matrixdp.studio.security import SentFields
 
 router = APIRouter()
 _SHOWN_CHARGES = 100
-
-
-class DatasetForm(BaseModel):
-    """The fields of the form that registers a data set, as they were sent."""
-
-    dataset: str = ""
-    table: str = ""
-    epsilon: str = ""
-    delta: str = "1e-6"
-    neighbours: str = "replace"
-    unit: str = "record"
-    person: str = ""
-
-
-class AllowanceForm(BaseModel):
-    """The fields of the form that sets an allowance apart, as they were sent."""
-
-    allowance: str = ""
-    epsilon: str = ""
-    share: str = ""
+# The fields of the two forms, and what they have at first.
+_DATASET = {"dataset": "", "table": "", "epsilon": "", "delta": "1e-6"}
+_DATASET |= {"neighbours": "replace", "unit": "record", "person": ""}
+_ALLOWANCE = {"allowance": "", "epsilon": "", "share": ""}
 
 
 @router.get("/")
@@ -49,47 +35,37 @@ def show_start() -> Response:
 @router.get("/datasets")
 def list_datasets(visit: CurrentVisit, table: str = "") -> Response:
     """All data sets, with a gauge of each budget; for a curator, a form for a new one."""
-    return _show_list(visit, DatasetForm(table=table))
+    return _show_list(visit, {**_DATASET, "table": table})
 
 
 @router.post("/datasets")
-def register(visit: CurrentVisit, form: Annotated[DatasetForm, Form()]) -> Response:
+def register(visit: CurrentVisit, sent: SentFields) -> Response:
     """Register a data set. The same form sent twice is one registration."""
+    form = {**_DATASET, **sent}
+    total: Any = {name: read_number(form[name]) for name in ("epsilon", "delta")}
+    unit = f"{form['unit']}:{form['person']}" if form["unit"] in ("person", "values") else form["unit"]
+    options = {**total, "neighbours": form["neighbours"], "unit": unit}
     try:
-        _check_name(form.dataset, "dataset")
-        visit.studio.datasets.register(
-            visit.viewer,
-            form.dataset,
-            form.table,
-            epsilon=_read_number(form.epsilon, "epsilon"),
-            delta=_read_number(form.delta, "delta"),
-            neighbours=form.neighbours,
-            unit=f"{form.unit}:{form.person}" if form.unit in ("person", "values") else form.unit,
-        )
+        visit.studio.datasets.register(visit.viewer, form["dataset"], form["table"], **options)
     except MatrixDPError as error:
         return _show_list(visit, form, error)
-    return _go_to(form.dataset)
+    return _go_to(form["dataset"])
 
 
 @router.get("/datasets/{dataset}")
 def show_dataset(visit: CurrentVisit, dataset: str) -> Response:
     """One data set: its budget, its allowances, and what was released."""
-    return _show_one(visit, visit.studio.datasets.get(dataset), AllowanceForm())
+    return _show_one(visit, visit.studio.datasets.get(dataset), _ALLOWANCE)
 
 
 @router.post("/datasets/{dataset}/allowances")
-def allow(
-    visit: CurrentVisit,
-    dataset: str,
-    form: Annotated[AllowanceForm, Form()],
-) -> Response:
+def allow(visit: CurrentVisit, dataset: str, sent: SentFields) -> Response:
     """Set a part of the total apart. The same form sent twice is one allowance."""
+    form = {**_ALLOWANCE, **sent}
+    epsilon = read_number(form["epsilon"]) if form["epsilon"].strip() else None
+    size: Any = {"epsilon": epsilon, "share": form["share"].strip() or None}
     try:
-        _check_name(form.allowance, "allowance")
-        size = _read_number(form.epsilon, "epsilon") if form.epsilon.strip() else None
-        visit.studio.datasets.allow(
-            visit.viewer, dataset, form.allowance, epsilon=size, share=form.share.strip() or None
-        )
+        visit.studio.datasets.allow(visit.viewer, dataset, form["allowance"], **size)
     except MatrixDPError as error:
         return _show_one(visit, visit.studio.datasets.get(dataset), form, error)
     return _go_to(dataset)
@@ -104,7 +80,7 @@ def return_allowance(visit: CurrentVisit, dataset: str, allowance: str) -> Respo
     return _go_to(dataset)
 
 
-def _show_list(visit: Visit, form: DatasetForm, error: MatrixDPError | None = None) -> Response:
+def _show_list(visit: Visit, form: Mapping[str, str], error: MatrixDPError | None = None) -> Response:
     datasets = [(one, measure_budget(one.summary)) for one in visit.studio.datasets.list_all()]
     return visit.render(
         "datasets.html",
@@ -112,12 +88,12 @@ def _show_list(visit: Visit, form: DatasetForm, error: MatrixDPError | None = No
         datasets=datasets,
         tables=visit.studio.tables.list_all() if visit.viewer.is_curator else [],
         values=form,
-        errors={} if error is None else place_error(error, DatasetForm.model_fields),
-        open_form=bool(error or form.table or not datasets),
+        errors={} if error is None else place_error(error, _DATASET, {"name": "dataset"}),
+        open_form=bool(error or form["table"] or not datasets),
     )
 
 
-def _show_one(visit: Visit, found: Dataset, form: AllowanceForm, error: MatrixDPError | None = None) -> Response:
+def _show_one(visit: Visit, found: Dataset, form: Mapping[str, str], error: MatrixDPError | None = None) -> Response:
     charges = visit.studio.datasets.history(found.name)[::-1]
     present = [table for table in found.tables if visit.studio.tables.find(table)]
     others = [one for one in visit.studio.datasets.list_all() if one.name != found.name]
@@ -133,7 +109,7 @@ def _show_one(visit: Visit, found: Dataset, form: AllowanceForm, error: MatrixDP
         schemas={table: visit.studio.schemas.read(table) is not None for table in present},
         others={table: [one.name for one in others if table in one.tables] for table in found.tables},
         values=form,
-        errors={} if error is None else place_error(error, AllowanceForm.model_fields),
+        errors={} if error is None else place_error(error, _ALLOWANCE, {"name": "allowance"}),
     )
 
 
@@ -152,20 +128,6 @@ def _name_cost(charge: Charge) -> str:
     parts += [f"delta {delta:.2g}"] if isinstance(delta, int | float) else []
     parts += [f"mu {charge.event.mu:.4g}"] if isinstance(charge.event, Gaussian) else []
     return ", ".join(parts) or str(charge.event)
-
-
-def _read_number(text: str, name: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise ParameterError(f"{name} must be a number, got {text[:40]!r} instead.", parameter=name) from None
-
-
-def _check_name(name: str, field: str) -> None:
-    """Raise unless a name can stand in an address."""
-    if not name.strip() or not name.isprintable() or "/" in name or name != name.strip():
-        message = f"{field} must be a name of printable characters, without / and spaces at its ends."
-        raise ParameterError(message, parameter=field)
 
 
 def _go_to(dataset: str) -> Response:

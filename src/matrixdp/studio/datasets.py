@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from matrixdp.domain.file_rules import FileRules
-from matrixdp.domain.schema import Schema
 from matrixdp.domain.schema_file import parse_schema
 from matrixdp.domain.schema_template import make_template
 from matrixdp.errors import DataError, ParameterError, show
@@ -132,7 +131,7 @@ class SchemaStore:
             raise NotFoundError(f"{table} has no schema yet. A curator writes it first.")
         return text
 
-    def write(self, table: str, text: str) -> Schema:
+    def write(self, table: str, text: str) -> None:
         """Keep the text of a schema, completely or not at all; a `ParameterError` names the first mistake in it."""
         if len(text) > _LARGEST:
             raise ParameterError(f"the schema must have at most {_LARGEST:,} characters, got {len(text):,} instead.")
@@ -140,7 +139,6 @@ class SchemaStore:
         schema.check()
         self._tables.open(table, schema.rules.sheet).require(schema.required_names())
         write_file(self.path(table), text, option="state")
-        return schema
 
 
 @dataclass(frozen=True)
@@ -201,8 +199,7 @@ class DatasetBook:
         ``"person:COLUMN"``, ``"edge"`` or ``"node"``.
         """
         self._tables.path(table)
-        if "/" in name or name in (".", ".."):
-            raise ParameterError("name must not contain a slash: it is a part of addresses.", parameter="name")
+        _check_part(name)
         privacy = Privacy(epsilon, delta)
         with self.open_ledger(viewer) as ledger:
             ledger.register(name, privacy, neighbours=neighbours, unit=unit)
@@ -219,6 +216,7 @@ class DatasetBook:
         self, viewer: Viewer, name: str, allowance: str, *, epsilon: float | None = None, share: str | None = None
     ) -> Allowance:
         """Set a part of a data set's total apart, as an epsilon or as a share such as ``"1/4"``."""
+        _check_part(allowance)
         if (epsilon is None) == (share is None):
             raise ParameterError(
                 "epsilon or share must be given, and not both: the size of the allowance.", parameter="epsilon"
@@ -236,6 +234,13 @@ class DatasetBook:
         for row in self._state.select("SELECT * FROM dataset_tables ORDER BY dataset, table_name"):
             found[row["dataset"]].append(row["table_name"])
         return found
+
+
+def _check_part(name: str) -> None:
+    """Raise unless a name can be a part of an address."""
+    if not name.isprintable() or name != name.strip() or "/" in name or name in ("", ".", ".."):
+        message = "must be a name of printable characters, without / and spaces at its ends"
+        raise ParameterError(f"name {message}: it is a part of addresses.", parameter="name")
 
 
 class Gauge(NamedTuple):

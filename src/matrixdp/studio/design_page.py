@@ -5,18 +5,18 @@ Columns are given by their numbers in the schema, so that no name has to be quot
 
 from __future__ import annotations
 
-import math
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
-import numpy as np
 from fastapi import APIRouter, Response
 from starlette.datastructures import ImmutableMultiDict
 
 from matrixdp.answers.table_forecast import compare_questions
 from matrixdp.domain.columns import Columns
+from matrixdp.domain.fields import read_number
 from matrixdp.domain.schema import Schema
 from matrixdp.errors import LedgerError, MatrixDPError, ParameterError, show
 from matrixdp.ledger import Registration
@@ -27,23 +27,21 @@ from matrixdp.release.plan import refuse_extremes
 from matrixdp.report.forecast import KINDS, list_predictions
 from matrixdp.report.guarantee import describe_odds, name_loss
 from matrixdp.studio import forecasts
-from matrixdp.studio.charts import draw_curve, draw_ellipse, draw_table, write_error
+from matrixdp.studio.charts import ErrorTable, draw_curve, draw_ellipse, write_error
 from matrixdp.studio.datasets import Dataset, measure_budget
-from matrixdp.studio.forecasts import ErrorTable, Forecast, Forecaster, Simulated
-from matrixdp.studio.refusals import NotFoundError, UnavailableError, place_error, word_error
+from matrixdp.studio.forecasts import Forecast, Forecaster, Simulated
+from matrixdp.studio.refusals import UnavailableError, place_error
 from matrixdp.studio.rendering import CurrentVisit, Visit
 from matrixdp.studio.requests import ReleaseSpec
 from matrixdp.studio.security import SentForm
 from matrixdp.studio.studio import Studio
 
 router = APIRouter()
-_MOST_ENTRIES = 400  # that a page offers to follow
 FIELDS = ("query", "columns", "by", "cells", "target", "records", "epsilon", "delta", "method", "allowance", "form")
 NUMBERS_ONLY = ("correlation", "covariance", "components", "moments", "second-moment")
 _TABLES = ("everything", "means", "correlation", "covariance", "regression", "components", "table")
 OFFERED = (*_TABLES, "moments", "second-moment", *GRAPHS)  # the API takes all questions
 WEIGHTS = {"1": "usual", "4": "more", "16": "most", "0.25": "less"}
-_PLACES = {"question": "query", "on": "columns", "importance": "columns"}  # fields of options that have none
 
 
 FormData = ImmutableMultiDict[str, Any]  # of a form or of a query string
@@ -54,112 +52,86 @@ class DesignForm:
     """The fields of the design page, as they were sent.
 
     `chosen` and `by` are numbers of the columns that are released and of those that make groups, `weights` the
-    importance of those where it is not 1. `target`, `table_rows` and `table_columns` are numbers of columns, too.
-    `entry` is the one that is followed, `first` and `second` are the features of the ellipse, and `wanted` is an error.
+    importance of those where it is not 1. Of the `texts`, ``target``, ``table_rows`` and ``table_columns`` are numbers
+    of columns, too; ``entry`` is the one that is followed, ``first`` and ``second`` are the features of the ellipse,
+    and ``wanted`` is an error.
     """
 
-    query: str = ""
-    epsilon: str = ""
-    delta: str = ""
-    records: str = ""
-    method: str = ""
-    allowance: str = ""
-    chosen: tuple[int, ...] = ()
-    by: tuple[int, ...] = ()
-    weights: Mapping[int, str] = field(default_factory=dict)
-    target: str = ""
-    table_rows: str = ""
-    table_columns: str = ""
-    entry: str = ""
-    first: str = ""
-    second: str = ""
-    wanted: str = ""
+    texts: Mapping[str, str]
+    chosen: tuple[int, ...]
+    by: tuple[int, ...]
+    weights: Mapping[int, str]
 
     @classmethod
     def read(cls, form: FormData, schema: Schema, registration: Registration) -> DesignForm:
         """The form as it was sent; what is missing has a useful default."""
-
-        def read_text(name: str) -> str:
-            value = form.get(name, "")
-            return value.strip()[:200] if isinstance(value, str) else ""
-
-        def read_numbers(name: str) -> tuple[int, ...]:
-            return tuple(i for i in everything if str(i) in form.getlist(name))
-
-        everything = range(len(list(schema.columns or ())))
-        sent = read_text("query") in OFFERED
-        usual = {
-            "query": "everything" if schema.columns is not None else "adjacency",
-            "epsilon": f"{min(1.0, registration.privacy.epsilon):.3g}",
-            "delta": f"{registration.privacy.delta:g}",
-            "records": "" if sent else str(schema.records or ""),
-            "method": "auto",
-        }
-        texts = [one.name for one in fields(cls) if one.type == "str" and (sent or one.name != "query")]
-        given = {name: value for name in texts if (value := read_text(name))}
-        weights = {i: read_text(f"weight{i}") or "1" for i in everything}
-        return cls(
-            **usual | given,
-            chosen=read_numbers("column") if sent else tuple(everything),
-            by=read_numbers("by"),
-            weights={i: weight for i, weight in weights.items() if weight != "1"},
+        everything = tuple(range(len(list(schema.columns or ()))))
+        given = {name: text.strip()[:200] for name, text in form.items() if isinstance(text, str) and text.strip()}
+        sent = given.get("query") in OFFERED
+        texts = defaultdict(
+            str,
+            query="everything" if schema.columns is not None else "adjacency",
+            epsilon=f"{min(1.0, registration.privacy.epsilon):.3g}",
+            delta=f"{registration.privacy.delta:g}",
+            records="" if sent else str(schema.records or ""),
+            method="auto",
         )
+        texts.update((name, text) for name, text in given.items() if sent or name != "query")
+        chosen, by = (tuple(i for i in everything if str(i) in form.getlist(name)) for name in ("column", "by"))
+        weights = {i: given.get(f"weight{i}", "1") for i in everything}
+        weights = {i: weight for i, weight in weights.items() if weight != "1"}
+        return cls(texts, chosen if sent else everything, by, weights)
 
-    def make_spec(
-        self, forecaster: Forecaster, registration: Registration
-    ) -> tuple[ReleaseSpec | None, dict[str, str]]:
-        """The request, or None and the mistakes by field."""
-        try:
-            spec = ReleaseSpec.from_mapping(self._collect(forecaster.schema, registration))
-            plan = forecaster.plan(spec)
-        except MatrixDPError as error:
-            return None, place_error(error, FIELDS, _PLACES)
-        if not plan.unit.covers(registration.unit):
-            return None, {
-                "form": f"the data set protects {registration.unit.words}, and this release would protect "
-                f"{plan.unit.words}. A curator changes the schema, or registers another data set."
-            }
-        return spec, {}
+    def make_spec(self, forecaster: Forecaster, registration: Registration) -> ReleaseSpec:
+        """The request, or a `ParameterError` that names the first mistake."""
+        options = {name: self.texts[name] for name in ("query", "epsilon", "delta", "allowance")}
+        if options["query"] not in GRAPHS:
+            options["records"] = self.texts["records"]
+            if registration.neighbours is not Neighbours.REPLACE:
+                options["neighbours"] = str(registration.neighbours)
+            if options["query"] in FITTED:
+                options["method"] = self.texts["method"]
+            options |= self._choose(options["query"], forecaster.schema.require_columns())
+        spec = ReleaseSpec.from_mapping(options)
+        unit = forecaster.plan(spec).unit
+        if not unit.covers(registration.unit):
+            raise ParameterError(
+                f"the data set protects {registration.unit.words}, and this release would protect {unit.words}. A "
+                "curator changes the schema, or registers another data set."
+            )
+        return spec
 
-    def _collect(self, schema: Schema, registration: Registration) -> dict[str, object]:
-        """The options of the request by name; lists are texts separated by commas."""
-        names = ("query", "epsilon", "delta", "allowance")
-        found: dict[str, object] = {name: getattr(self, name) for name in names}
-        if self.query in GRAPHS:
-            return found
-        found["records"] = self.records
-        if registration.neighbours is not Neighbours.REPLACE:
-            found["neighbours"] = str(registration.neighbours)
-        if self.query in FITTED:
-            found["method"] = self.method
-        return found | self._choose(schema.require_columns())
-
-    def _choose(self, columns: Columns) -> dict[str, object]:
-        """Columns, groups and weights."""
+    def _choose(self, query: str, columns: Columns) -> dict[str, str]:
+        """Columns, groups and weights as texts, separated by commas."""
         names = columns.names
-        by = [names[i] for i in self.by] if self.query in GROUPED else []
-        numbers = {column.name for column in columns.numbers}
-        chosen = [names[i] for i in self.chosen if names[i] not in by]
-        if self.query in NUMBERS_ONLY:
-            chosen = [name for name in chosen if name in numbers]
-        found: dict[str, object] = {"by": _join(by)} if by else {}
-        if self.query == "table":
-            pair = [_find_name(text, names, "cells") for text in (self.table_rows, self.table_columns)]
+        by = [names[i] for i in self.by] if query in GROUPED else []
+        found = {"by": _join(by)} if by else {}
+        if query == "table":
+            pair = [self._find_name(field, names, "cells") for field in ("table_rows", "table_columns")]
             return found | {"cells": _join(pair)}
-        if self.query == "regression":
-            target = _find_name(self.target, names, "target")
+        kept = {column.name for column in columns.numbers} if query in NUMBERS_ONLY else set(names)
+        chosen = [names[i] for i in self.chosen if names[i] in kept.difference(by)]
+        if query == "regression":
+            target = self._find_name("target", names, "target")
             chosen = [name for name in chosen if name != target]
             found |= {"target": target, "on": _join(chosen)}
         elif {*chosen, *by} != set(names):
             found["columns"] = _join(chosen)
         if not chosen:
-            need = " of numbers" if self.query in NUMBERS_ONLY else ""
+            need = " of numbers" if query in NUMBERS_ONLY else ""
             raise ParameterError(f"«columns» must name at least one column{need}.")
-        weights = [(name, self.weights.get(names.index(name), "1")) for name in chosen]
-        if not {weight for _, weight in weights} <= set(WEIGHTS):
+        weights = {name: self.weights.get(names.index(name), "1") for name in chosen}
+        if not set(weights.values()) <= set(WEIGHTS):
             raise ParameterError(f"«importance» must be one of {', '.join(WEIGHTS)}.")
-        weighed = [f"{name}={weight}" for name, weight in weights if weight != "1"]
+        weighed = [f"{name}={weight}" for name, weight in weights.items() if weight != "1"]
         return found | ({"importance": _join(weighed)} if weighed else {})
+
+    def _find_name(self, field: str, names: Sequence[str], option: str) -> str:
+        """The name of the column whose number a field has."""
+        number = self.texts[field]
+        if not number.isdecimal() or int(number) >= len(names):
+            raise ParameterError(f"«{option}» must be chosen.")
+        return names[int(number)]
 
 
 def write_address(spec: ReleaseSpec, schema: Schema, dataset: str, table: str) -> str:
@@ -179,13 +151,6 @@ def write_address(spec: ReleaseSpec, schema: Schema, dataset: str, table: str) -
     weights = [(name, f"{weight:g}") for name, weight in spec.importance or ()]
     given += [(f"weight{i}", weight) for name, weight in weights if weight in WEIGHTS for i in find([name])]
     return f"/design?{urlencode(given)}"
-
-
-def _find_name(text: str, names: Sequence[str], option: str) -> str:
-    """The name of a column by its number."""
-    if not text.isdecimal() or int(text) >= len(names):
-        raise ParameterError(f"«{option}» must be chosen.")
-    return names[int(text)]
 
 
 def _join(names: Sequence[str]) -> str:
@@ -230,17 +195,19 @@ def _answers(path: str, fields: Sequence[str] = ()) -> Callable[[Show], Show]:
     def register(show: Show) -> Show:
         @router.post(path, name=show.__name__)
         def answer(visit: CurrentVisit, sent: SentForm) -> Response:
-            filled, errors = read_filled(visit.studio, sent)
             try:
-                if filled is not None:
-                    return show(visit, filled)
+                return show(visit, read_filled(visit.studio, sent))
             except (LedgerError, ParameterError, UnavailableError) as error:
-                errors = {"form": word_error(error)}
-            return visit.render("design_problem.html", errors=errors, fields=fields)
+                return visit.render("design_problem.html", errors=place_mistake(error, fields), fields=fields)
 
         return show
 
     return register
+
+
+def place_mistake(error: MatrixDPError, fields: Sequence[str]) -> dict[str, str]:
+    """The message of an error by the field of the form that it is about."""
+    return place_error(error, fields, {"question": "query", "on": "columns", "importance": "columns"})
 
 
 @router.get("/design")
@@ -252,43 +219,44 @@ def show_design(visit: CurrentVisit) -> Response:
 @_answers("/design/forecast", FIELDS)
 def show_forecast(visit: Visit, filled: Filled) -> Response:
     """What can be said at once."""
-    form, forecaster = filled.form, filled.source.forecaster
-    context = describe_release(visit.studio, filled.source, filled.spec, form.entry)
+    texts, forecaster = filled.form.texts, filled.source.forecaster
+    context = describe_release(visit.studio, filled.source, filled.spec, texts["entry"])
     forecast = context["forecast"]
-    context |= _describe_curve(forecaster, forecast, context["entry"], form.wanted)
-    context |= {"pair": _read_pair((form.first, form.second), len(forecast.features)), "errors": {}, "fields": FIELDS}
-    context["ellipse"] = draw_ellipse(forecast, context["pair"])
-    context["others"] = [_show_table(one) for one in forecast.tables[1:7]]
+    context |= _describe_curve(forecaster, forecast, context["entry"], texts["wanted"])
+    pair = _read_pair((texts["first"], texts["second"]), len(forecast.features))
+    ellipse = draw_ellipse(forecast.design, forecast.features, pair)
     command = filled.spec.write_command(forecaster.schema.path.name)
-    return visit.render("design_forecast.html", command=command, **context)
+    context |= {"pair": pair, "ellipse": ellipse, "command": command, "errors": {}, "fields": FIELDS}
+    return visit.render("design_forecast.html", **context)
 
 
 @_answers("/design/details")
 def show_details(visit: Visit, filled: Filled) -> Response:
     """What takes longer: the simulated range of an adaptive fit, coefficients, and single questions."""
-    context = describe_details(filled.source.forecaster, filled.spec, filled.form.entry)
+    context = describe_details(filled.source.forecaster, filled.spec, filled.form.texts["entry"])
     return visit.render("design_details.html", **context)
 
 
 @_answers("/design/curve")
 def show_curve(visit: Visit, filled: Filled) -> Response:
     """Error against epsilon, with the simulated range of an adaptive fit."""
-    forecaster, spec = filled.source.forecaster, filled.spec
-    found = forecaster.predict(spec)
-    entry = found.tables[0].choose(filled.form.entry)
+    forecaster, texts = filled.source.forecaster, filled.form.texts
+    found = forecaster.predict(filled.spec)
+    entry = found.tables[0].choose(texts["entry"])
     if found.plan.adaptive:
-        forecaster.follow_fit(spec, entry)
-    return visit.render("design_curve.html", **_describe_curve(forecaster, found, entry, filled.form.wanted))
+        forecaster.follow_fit(filled.spec, entry)
+    return visit.render("design_curve.html", **_describe_curve(forecaster, found, entry, texts["wanted"]))
 
 
 @_answers("/design/needed")
 def find_needed(visit: Visit, filled: Filled) -> Response:
     """The epsilon that a wanted error needs."""
-    wanted, spec, forecaster = _read_wanted(filled.form.wanted), filled.spec, filled.source.forecaster
+    texts, spec, forecaster = filled.form.texts, filled.spec, filled.source.forecaster
+    wanted = _read_wanted(texts["wanted"])
     if wanted is None:
         return visit.render("design_needed.html", problem="The error must be a number above 0.")
     found = forecaster.predict(spec)
-    needed = forecaster.find_epsilon(spec, found.tables[0].choose(filled.form.entry), wanted)
+    needed = forecaster.find_epsilon(spec, found.tables[0].choose(texts["entry"]), wanted)
     epsilon, error = (None, "") if needed is None else (needed[0], write_error(needed[1], "± "))
     with visit.studio.datasets.open_ledger() as ledger:
         left = ledger.remaining(filled.source.dataset.name, allowance=spec.allowance).epsilon
@@ -297,15 +265,18 @@ def find_needed(visit: Visit, filled: Filled) -> Response:
 
 
 def show_form(
-    visit: Visit,
-    form: FormData,
-    errors: dict[str, str] | None = None,
-    status: int = 200,
-    form_id: str = "",
+    visit: Visit, form: FormData, errors: Mapping[str, str] | None = None, status: int = 200, form_id: str = ""
 ) -> Response:
-    """The design page with a form as it was sent, and the mistakes in it; a `form_id` keeps it the same form."""
-    sources = _list_sources(visit.studio)
-    source = _find_source(visit.studio, form, sources) if sources else None
+    """The design page with a form as it was sent, and the mistakes in it; a `form_id` keeps it the same form.
+
+    It is for the data set and table that the form names, or for the first that fits and has a schema.
+    """
+    studio, wanted = visit.studio, (form.get("dataset", ""), form.get("table", ""))
+    found = [(dataset, table) for dataset in studio.datasets.list_all() for table in dataset.tables]
+    sources = [(dataset, table) for dataset, table in found if studio.tables.find(table)]
+    fitting = [one for one in sources if wanted[0] in ("", one[0].name) and wanted[1] in ("", one[1])]
+    candidates = [Source(*one, studio.schemas.read(one[1])) for one in fitting or sources]
+    source = next((one for one in candidates if one.text is not None), candidates[0] if candidates else None)
     if source is None or source.text is None:
         return visit.render("design_empty.html", source=source, sources=sources)
     schema = source.forecaster.schema
@@ -327,53 +298,26 @@ def show_form(
         slider=(forecasts.LEAST_STEP, forecasts.MOST_STEP, forecasts.STEPS),
         purpose=form.get("purpose", ""),
         errors=errors or {},
-        absent=_list_absent(source.dataset, schema.columns),
         **kept,
     )
 
 
-def read_filled(studio: Studio, sent: FormData) -> tuple[Filled | None, dict[str, str]]:
-    """A form that was sent, or its mistakes by field."""
-    source = _find_source(studio, sent, _list_sources(studio), exact=True)
-    if source.text is None:
-        raise NotFoundError(f"{source.table} has no schema yet. A curator writes it first.")
+def read_filled(studio: Studio, sent: FormData) -> Filled:
+    """A form that was sent, or an error with the first mistake in it."""
+    dataset, table = str(sent.get("dataset", "")), str(sent.get("table", ""))
+    studio.datasets.require_table(dataset, table)
+    source = Source(studio.datasets.get(dataset), table, studio.schemas.require(table))
     registration = source.dataset.summary.registration
     form = DesignForm.read(sent, source.forecaster.schema, registration)
-    spec, errors = form.make_spec(source.forecaster, registration)
-    return None if spec is None else Filled(source, form, spec), errors
-
-
-def _list_sources(studio: Studio) -> list[tuple[Dataset, str]]:
-    found = [(dataset, table) for dataset in studio.datasets.list_all() for table in dataset.tables]
-    return [(dataset, table) for dataset, table in found if studio.tables.find(table)]
-
-
-def _find_source(
-    studio: Studio, form: FormData, sources: Sequence[tuple[Dataset, str]], *, exact: bool = False
-) -> Source:
-    """The data set and table that a form names; unless they must be exact, the first that fits, with a schema."""
-    dataset, table = form.get("dataset", ""), form.get("table", "")
-    found = [one for one in sources if dataset in ("", one[0].name) and table in ("", one[1])]
-    if exact and not found:
-        raise NotFoundError("there is no such table of such a data set.")
-    candidates = [Source(*one, studio.schemas.read(one[1])) for one in found or sources]
-    return next((one for one in candidates if one.text is not None), candidates[0])
-
-
-def _list_absent(dataset: Dataset, columns: Columns | None) -> list[str]:
-    """Fields that the form of a data set with these columns does not have."""
-    absent = [] if any(not one.returned for one in dataset.summary.allowances) else ["allowance"]
-    if columns is None:
-        return [*absent, "records", "target", "cells", "columns", "by", "method"]
-    return absent if columns.categories else [*absent, "by"]
+    return Filled(source, form, form.make_spec(source.forecaster, registration))
 
 
 def describe_release(studio: Studio, source: Source, spec: ReleaseSpec, entry: str = "") -> dict[str, Any]:
     """The context of the templates that show what a release costs and publishes: what is known at once."""
     forecaster, dataset = source.forecaster, source.dataset
     forecast = forecaster.predict(spec)
-    plan, first_table = forecast.plan, forecast.tables[0]
-    entry, entries = first_table.choose(entry), list_entries(first_table)
+    plan, table = forecast.plan, forecast.tables[0]
+    entry = table.choose(entry)
     simulated = forecaster.recall(spec) if plan.adaptive else None
     with studio.datasets.open_ledger() as ledger:
         left = forecasts.preview_ledger(ledger, dataset.name, plan, spec.allowance)
@@ -385,10 +329,8 @@ def describe_release(studio: Studio, source: Source, spec: ReleaseSpec, entry: s
         "plan": plan,
         "adaptive": plan.adaptive,
         "method_reason": "" if plan.choice is None else plan.choice.reason,
-        "table": _show_table(first_table),
+        "table": table,
         "entry": entry,
-        "entries": entries,
-        "entry_name": dict(entries).get(entry, entry),
         "error": write_error(forecaster.read(forecast, entry), "± "),
         "range": None if simulated is None else _show_range(simulated, entry),
         "loss": name_loss(spec.epsilon),
@@ -397,7 +339,7 @@ def describe_release(studio: Studio, source: Source, spec: ReleaseSpec, entry: s
         "left": left,
         "shares": measure_budget(payer or dataset.summary, plan.event),
         "python": spec.write_python(schema, source.table, dataset.name, adaptive=plan.adaptive),
-        "release_command": spec.write_release_command(schema, source.table, dataset.name),
+        "release_command": spec.write_command(schema, source.table, dataset.name),
     }
 
 
@@ -419,61 +361,23 @@ def describe_details(forecaster: Forecaster, spec: ReleaseSpec, entry: str = "")
     forecast = forecaster.predict(spec)
     query = forecast.design.query
     if forecast.plan.adaptive:
-        simulated = forecaster.simulate(spec)
-        entry = forecast.tables[0].choose(entry)
-        return found | {"range": _show_range(simulated, entry), "typical": _show_table(simulated["typical"])}
+        simulated, entry = forecaster.simulate(spec), forecast.tables[0].choose(entry)
+        return found | {"range": _show_range(simulated, entry), "typical": simulated["typical"]}
     if not isinstance(query, TableMoments) or len(query.used.numbers) > forecasts.MOST_CORRELATED:
         return found
     with refuse_extremes():
         if spec.question in ("regression", "components"):
-            found["model"] = _predict_model(forecast)
+            first = list_predictions(forecast.plan)[0]
+            estimate = first.estimate.column("coefficient") if spec.question == "regression" else first.estimate
+            found["model"] = ErrorTable(first.title, estimate.std, estimate.rows, estimate.columns, False)
         elif spec.question == "everything":
-            questions = compare_questions(forecast.design)
-            found["questions"] = [(one.title, _describe_ratio(one.ratio)) for one in questions]
+            found["questions"] = compare_questions(forecast.design)
     return found
-
-
-def _predict_model(forecast: Forecast) -> dict[str, Any]:
-    """Predicted errors of coefficients or components."""
-    first = list_predictions(forecast.plan)[0]
-    columns = 1 if forecast.spec.question == "regression" else None  # the second one is the sampling error
-    std, names = first.estimate.std[:, :columns], first.estimate.columns[:columns]
-    values = [[write_error(value) for value in row] for row in std.tolist()]
-    return {"title": first.title, "rows": first.estimate.rows, "columns": names, "values": values}
-
-
-def list_entries(table: ErrorTable) -> list[tuple[str, str]]:
-    """The entries that can be followed: their values in the form, and their names."""
-    found = []
-    if table.comparable:
-        found = [(forecasts.LARGEST, "the least precise entry"), (forecasts.TYPICAL, "a typical entry (median)")]
-    symmetric = table.rows == table.columns
-    noisy = [(i, j) for i, j in np.argwhere(table.std != 0).tolist() if not symmetric or i <= j]
-    for i, j in noisy[: _MOST_ENTRIES - len(found)]:
-        row, column = table.rows[i], table.columns[j]
-        name = f"{row} (variance)" if symmetric and i == j else f"{row} and {column}"
-        found.append((f"{i},{j}", row if len(table.columns) == 1 else name))
-    return found
-
-
-def _show_table(table: ErrorTable) -> dict[str, Any]:
-    """A table of errors as a chart and as numbers."""
-    seen, hidden = np.isfinite(table.std[table.std != 0]), ""
-    if not seen.all():
-        hidden = "Empty: hidden by noise. " if seen.any() else "Noise hides all of these numbers. "
-    values = [[write_error(error) for error in row] for row in table.std.tolist()]
-    return {**vars(table), "note": f"{hidden}{table.note}", "chart": draw_table(table), "values": values}
 
 
 def _show_range(simulated: Simulated, entry: str) -> list[tuple[str, str, str]]:
     """The errors of an entry for friendly, typical and hostile data, each with what that means."""
     return [(kind, look, write_error(simulated[kind].read(entry), "± ")) for kind, look in KINDS.items()]
-
-
-def _describe_ratio(ratio: float) -> str:
-    if not 0 < ratio < math.inf:
-        return "noise hides the answer either way"
-    return f"{ratio:.2g} times less noise" if ratio > 1.05 else "as much noise"
 
 
 def _read_pair(pair: tuple[str, str], features: int) -> tuple[int, int]:
@@ -482,8 +386,5 @@ def _read_pair(pair: tuple[str, str], features: int) -> tuple[int, int]:
 
 
 def _read_wanted(text: str) -> float | None:
-    try:
-        found = float(text)
-    except ValueError:
-        return None
-    return found if 0 < found < math.inf else None
+    found = read_number(text)
+    return float(found) if not isinstance(found, str) and found > 0 else None

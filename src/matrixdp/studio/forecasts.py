@@ -9,10 +9,11 @@ simulation runs at a time: others wait, and leave a core for pages.
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache
+from itertools import takewhile
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ import numpy as np
 from matrixdp.answers.estimate import Estimate
 from matrixdp.answers.table_forecast import TableForecast
 from matrixdp.design import Design
-from matrixdp.design.noise_ellipse import feature_names, outline_ellipse, pair_covariance
+from matrixdp.design.noise_ellipse import feature_names
 from matrixdp.display import has_equal_rows
 from matrixdp.domain.schema import Schema
 from matrixdp.domain.schema_file import parse_schema
@@ -29,12 +30,11 @@ from matrixdp.ledger import Ledger
 from matrixdp.queries import TableMoments
 from matrixdp.release.plan import Plan, plan, refuse_extremes
 from matrixdp.report.answers import make_answers
-from matrixdp.report.forecast import KINDS, forecast_fit, judged_by, predict_std, read_forecast
+from matrixdp.report.forecast import KINDS, forecast_fit, judged_by, predict_std
+from matrixdp.studio.charts import ErrorTable
 from matrixdp.studio.refusals import UnavailableError
 from matrixdp.studio.requests import ReleaseSpec
-from matrixdp.types import Floats
 
-TYPICAL, LARGEST = "typical", "largest"  # entries of a table besides single ones: the median, and the largest error
 MOST_CORRELATED = 40  # numbers of a table with categories whose correlations are predicted within a page's time
 STEPS = 30  # of a slider for epsilon in a factor of ten
 LEAST_STEP, MOST_STEP = -60, 30
@@ -56,53 +56,6 @@ _SIMULATED = (
 )
 
 
-@dataclass(frozen=True, eq=False)
-class ErrorTable:
-    """Predicted standard deviations of the privacy noise in a table of answers.
-
-    `std` is of shape (rows, columns): 0 where an answer is public, NaN where noise would hide it. Entries that are
-    `comparable` have the same unit, so that their median means something. `note` says what the prediction assumes.
-    """
-
-    title: str
-    std: Floats
-    rows: tuple[str, ...]
-    columns: tuple[str, ...]
-    comparable: bool
-    note: str = ""
-
-    def read(self, entry: str) -> float:
-        """The error of an entry, ``"row,column"``, `TYPICAL` or `LARGEST`; infinite where noise would hide it."""
-        if entry in (TYPICAL, LARGEST):
-            noisy = self.std[self.std != 0]
-            found = float(np.median(noisy) if entry == TYPICAL else noisy.max()) if noisy.size else 0.0
-        else:
-            places = [int(part) for part in entry.split(",") if part.isdecimal()]
-            if entry.count(",") != 1 or len(places) != 2 or not np.less(places, self.std.shape).all():
-                raise ParameterError("entry must be 'typical', 'largest', or the row and column of a number.")
-            found = float(self.std[places[0], places[1]])
-        return found if np.isfinite(found) else float("inf")
-
-    def choose(self, entry: str) -> str:
-        """The entry, if the table has it and it means something there; otherwise the default."""
-        if entry in (TYPICAL, LARGEST) and not self.comparable:
-            return self.default_entry
-        try:
-            self.read(entry)
-        except ParameterError:
-            return self.default_entry
-        return entry
-
-    @property
-    def default_entry(self) -> str:
-        """The largest error, or the median if noise hides that; the first that is not 0 where units differ."""
-        if self.comparable:
-            return LARGEST if np.isfinite(self.read(LARGEST)) else TYPICAL
-        noisy = np.argwhere(self.std != 0)
-        row, column = noisy[0] if len(noisy) else (0, 0)
-        return f"{row},{column}"
-
-
 Simulated = dict[str, ErrorTable]  # by the kind of data: friendly, typical, hostile
 
 
@@ -110,8 +63,10 @@ def predict_tables(plan: Plan) -> Iterator[ErrorTable]:
     """The tables that describe a plain release best, and that take little time."""
     request, query = plan.request, plan.query
     if isinstance(query, TableMoments):
+        note = "" if request.question == "table" else _DESCRIBED
         with np.errstate(all="ignore"):
-            yield from _predict_table_answers(plan, query)
+            for title, found, comparable in _predict_answers(plan, query):
+                yield ErrorTable(title, found.std, found.rows, found.columns, comparable, note)
         return
     std, rows, columns = predict_std(plan)
     if has_equal_rows(std):
@@ -122,28 +77,25 @@ def predict_tables(plan: Plan) -> Iterator[ErrorTable]:
     yield ErrorTable(title, std, tuple(rows), tuple(columns), scale_free, _DESCRIBED if follows else "")
 
 
-def _predict_table_answers(plan: Plan, query: TableMoments) -> Iterator[ErrorTable]:
+def _predict_answers(plan: Plan, query: TableMoments) -> Iterator[tuple[str, Estimate, bool]]:
+    """Titles and answers about a table, and whether their entries have the same unit."""
     assert plan.design is not None  # of a plain release
-    numbers, request = len(query.used.numbers), plan.request
-    forecast = TableForecast(plan.design, request.schema.guesses)
-
-    def show(title: str, found: Estimate, *, comparable: bool, columns: int | None = None) -> ErrorTable:
-        return ErrorTable(title, found.std[:, :columns], found.rows, found.columns[:columns], comparable, _DESCRIBED)
-
-    if request.question == "table":
+    numbers, question = len(query.used.numbers), plan.request.question
+    forecast = TableForecast(plan.design, plan.request.schema.guesses)
+    if question == "table":
         first = make_answers(forecast, "table", groups=False)[0]
-        yield replace(show(first.title, first.estimate, comparable=True), note="")
+        yield first.title, first.estimate, True
         return
     few = numbers <= MOST_CORRELATED
-    if request.question == "covariance" and few:
-        yield show("Covariance", forecast.covariance(), comparable=False)
-    elif request.question not in ("means", "covariance") and numbers > 1 and few:
-        yield show("Correlation", forecast.correlation(), comparable=True)
+    if question == "covariance" and few:
+        yield "Covariance", forecast.covariance(), False
+    elif question not in ("means", "covariance") and numbers > 1 and few:
+        yield "Correlation", forecast.correlation(), True
     if numbers:
-        yield show("Means", forecast.means(), comparable=False, columns=1)
-    if request.question in ("means", "everything"):
+        yield "Means", forecast.means().column("mean"), False
+    if question in ("means", "everything"):
         for column in query.used.categories:
-            yield show(f"Shares of the levels of {column.name}", forecast.shares(column.name), comparable=True)
+            yield f"Shares of the levels of {column.name}", forecast.shares(column.name), True
 
 
 def plan_release(spec: ReleaseSpec, schema: Schema) -> Plan:
@@ -176,12 +128,6 @@ class Forecast:
         flat = isinstance(self.design.query, TableMoments) or self.design.flat
         return () if flat else tuple(feature_names(self.design.query))
 
-    def outline(self, first: int = 0, second: int = 1) -> Floats | None:
-        """The curve that holds 95 % of the noise of two features, of shape (2, k); None if the design has none."""
-        if first == second or not max(first, second) < len(self.features):
-            return None
-        return outline_ellipse(pair_covariance(self.design, first, second))
-
 
 class Forecaster:
     """Forecasts for one schema; remembers plans, curves and simulations. `plan` is `plan_release` for this schema."""
@@ -190,7 +136,7 @@ class Forecaster:
         self.schema = schema
         self.plan: Callable[[ReleaseSpec], Plan] = lru_cache(maxsize=64)(lambda spec: plan_release(spec, schema))
         self._curve = lru_cache(maxsize=32)(self._make_curve)
-        self._simulated: OrderedDict[ReleaseSpec, Simulated] = OrderedDict()
+        self._simulated: dict[ReleaseSpec, Simulated] = {}
 
     def predict(self, spec: ReleaseSpec) -> Forecast:
         """The forecast of a request; a `ParameterError` says why no release can be made for it."""
@@ -211,27 +157,41 @@ class Forecaster:
         """Pairs of epsilon and the error of an entry of the first table, for a plain release at other epsilons."""
         return self._curve(replace(self._find_plain(spec), epsilon=1.0, allowance=None), entry)  # not of the slider
 
-    def follow_fit(
-        self, spec: ReleaseSpec, entry: str, *, simulate: bool = True
-    ) -> tuple[tuple[float, float, float, float], ...]:
+    def follow_fit(self, spec: ReleaseSpec, entry: str, *, simulate: bool = True) -> list[tuple[float, ...]]:
         """Epsilon and the friendly, typical and hostile error of an entry, at other epsilons where a fit is best.
 
         Nothing, if `simulate` is False and not all of it was simulated before.
         """
         others = [replace(spec, epsilon=epsilon) for epsilon in _FIT_CURVE]
         adaptive = [other for other in others if self.plan(other).adaptive]
-        found = [(other.epsilon, self.simulate(other) if simulate else self.recall(other)) for other in adaptive]
-        known = [(at, *read_range(simulated, entry)) for at, simulated in found if simulated is not None]
-        return tuple(known) if len(known) == len(found) else ()
+        found = [self.simulate(other) if simulate else self.recall(other) for other in adaptive]
+        known = [[one[kind].read(entry) for kind in KINDS] for one in found if one is not None]
+        return [(at.epsilon, *errors) for at, errors in zip(adaptive, known, strict=True)] if all(found) else []
 
     def find_epsilon(self, spec: ReleaseSpec, entry: str, wanted: float) -> tuple[float, float] | None:
-        """The least epsilon at which an entry has at most the wanted error, and that error; None if there is none.
+        """The least epsilon of the slider from which on an entry has at most the wanted error, and its error there.
 
-        Of an adaptive fit, it is the error for typical data. It falls with epsilon but for the noise of its simulation,
-        so the search may stop a step or two early.
+        None if there is none. Of an adaptive fit, it is the error for typical data. It falls with epsilon but for the
+        noise of its simulation, so the search may stop a step or two early.
         """
-        read = self._read_typical if self.plan(spec).adaptive else self._read_plain
-        return search_epsilon(lambda epsilon: read(replace(spec, epsilon=epsilon), entry), wanted)
+        fits = self.plan(spec).adaptive
+
+        @cache
+        def read(epsilon: float) -> float:
+            other = replace(spec, epsilon=epsilon)
+            if fits and self.plan(other).adaptive:  # otherwise a plain release is better at this epsilon
+                return self.simulate(other)["typical"].read(entry)
+            return self._read_plain(other, entry)
+
+        def suffices(epsilon: float) -> bool:
+            return read(epsilon) <= wanted
+
+        steps = list(takewhile(suffices, EPSILONS[::-_STRIDE]))  # from above, where predictions are best
+        if not steps:
+            return None
+        high = EPSILONS.index(steps[-1])
+        found = EPSILONS[bisect_left(EPSILONS, True, max(0, high - _STRIDE), high, key=suffices)]
+        return found, read(found)
 
     def simulate(self, spec: ReleaseSpec) -> Simulated:
         """The errors of an adaptive release, with rows and columns of a plain one; kept, and made one at a time.
@@ -245,12 +205,11 @@ class Forecaster:
             raise UnavailableError("too many simulations are waiting. Try again in a minute.")
         try:
             with _ONE_AT_A_TIME:
-                found = self._simulated.get(key)
-                if found is None:
-                    found = self._simulated[key] = _simulate(self.plan(key))
-                    while len(self._simulated) > _REMEMBERED:
-                        self._simulated.popitem(last=False)
-                return found
+                if key not in self._simulated:
+                    self._simulated[key] = _simulate(self.plan(key))
+                    if len(self._simulated) > _REMEMBERED:
+                        del self._simulated[next(iter(self._simulated))]
+                return self._simulated[key]
         finally:
             _PLACES.release()
 
@@ -282,35 +241,22 @@ class Forecaster:
         except ParameterError:  # an epsilon for which no design can be made
             return float("inf")
 
-    def _read_typical(self, spec: ReleaseSpec, entry: str) -> float:
-        if not self.plan(spec).adaptive:  # at this epsilon a plain release is better
-            return self._read_plain(spec, entry)
-        return self.simulate(spec)["typical"].read(entry)
-
-
-def read_range(simulated: Simulated, entry: str) -> tuple[float, float, float]:
-    """The errors of an entry for friendly, typical and hostile data."""
-    friendly, typical, hostile = (simulated[kind].read(entry) for kind in KINDS)
-    return friendly, typical, hostile
-
 
 def _simulate(planned: Plan) -> Simulated:
     if not planned.adaptive:
         raise ParameterError("«question» must be one that an adaptive fit answers; others need no simulation.")
-    bounds = planned.bounds
+    bounds, shown = planned.bounds, judged_by(planned.request.question)
     if bounds.size > _MOST_FEATURES:
         raise ParameterError(
             f"«columns» must be at most {_MOST_FEATURES} for a simulation on this page, got {bounds.size} instead. The "
             "command line below simulates more."
         )
-    found, shown = forecast_fit(planned), judged_by(planned.request.question)
     names = planned.request.choose_numbers().names
     order = [(bounds.names or ()).index(name) for name in names]  # the target of a regression is last in `bounds`
     tables = {}
-    for kind, look in KINDS.items():
-        std = read_forecast(planned, found, kind)[:, order]
-        std, columns = (std.T, ("mean",)) if shown == "means" else (std[order], names)
-        tables[kind] = ErrorTable(f"{shown}: {look}", std, names, columns, shown == "correlation", _SIMULATED)
+    for kind, std in forecast_fit(planned).items():
+        std, columns = (std[:, order].T, ("mean",)) if shown == "means" else (std[np.ix_(order, order)], names)
+        tables[kind] = ErrorTable(f"{shown}: {KINDS[kind]}", std, names, columns, shown == "correlation", _SIMULATED)
     return tables
 
 
@@ -318,27 +264,6 @@ def _simulate(planned: Plan) -> Simulated:
 def open_forecaster(text: str, name: str) -> Forecaster:
     """The forecaster for the text of a schema; errors name it `name`."""
     return Forecaster(parse_schema(text, name))
-
-
-def search_epsilon(read_error: Callable[[float], float], wanted: float) -> tuple[float, float] | None:
-    """The least epsilon of the slider from which on errors are at most `wanted`, and its error, or None."""
-    if not wanted > 0 or not np.isfinite(wanted):
-        raise ParameterError(f"wanted must be a number above 0, got {wanted!r} instead.", parameter="wanted")
-    high, error = len(EPSILONS) - 1, read_error(EPSILONS[-1])
-    if not error <= wanted:
-        return None
-    low = high - _STRIDE
-    while low >= 0 and (found := read_error(EPSILONS[low])) <= wanted:  # from above, where predictions are best
-        high, error, low = low, found, low - _STRIDE
-    low = max(low, -1)
-    while high - low > 1:
-        middle = (low + high) // 2
-        found = read_error(EPSILONS[middle])
-        if found <= wanted:
-            high, error = middle, found
-        else:
-            low = middle
-    return EPSILONS[high], error
 
 
 class Left(NamedTuple):

@@ -49,8 +49,6 @@ def start_studio(options: ServerOptions) -> None:
         raise MissingExtraError(f"the studio requires {', '.join(missing)}. {install_hint('studio')}")
     from matrixdp.studio.app import run_server
 
-    if not options.folder.is_dir():
-        raise ParameterError(f"FOLDER must be a folder of tables, but there is none at {options.folder}.")
     tls = _check_network(options)
     for address in options.origin:
         if not _ORIGIN.fullmatch(address):
@@ -104,10 +102,7 @@ def find_state(folder: Path, state: Path | None) -> Path:
 
 def open_state(folder: Path, state: Path | None) -> State:
     """The file with the tokens of a studio."""
-    place = find_state(folder, state)
-    if state is None and not folder.is_dir():
-        raise ParameterError(f"FOLDER must be a folder of tables, but there is none at {folder}.")
-    return State(place / "studio.db")
+    return State(find_state(folder, state) / "studio.db")
 
 
 def _check_network(options: ServerOptions) -> bool:

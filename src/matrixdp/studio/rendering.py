@@ -16,7 +16,6 @@ from starlette.responses import HTMLResponse, Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
-from matrixdp.studio.refusals import SignInError
 from matrixdp.studio.roles import Viewer
 from matrixdp.studio.studio import Studio
 from matrixdp.version import __version__
@@ -26,17 +25,14 @@ STATIC = _HERE / "static"
 STYLES = _HERE.parent / "report" / "styles"  # of the pictures that reports have, too
 
 
-@lru_cache(maxsize=1)
-def _templates() -> Environment:
-    templates = Environment(
-        loader=FileSystemLoader(_HERE / "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    templates.filters["when"] = lambda time: f"{time[:16].replace('T', ' ')} UTC"  # to the minute
-    return templates
+_TEMPLATES = Environment(
+    loader=FileSystemLoader(_HERE / "templates"),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+_TEMPLATES.filters["when"] = lambda time: f"{time[:16].replace('T', ' ')} UTC"  # to the minute
 
 
 class Visit:
@@ -45,14 +41,8 @@ class Visit:
     def __init__(self, request: Request) -> None:
         self.request = request
         self.studio: Studio = request.app.state.studio
-
-    @property
-    def viewer(self) -> Viewer:
-        """The person, on a route that is not public."""
-        viewer: Viewer | None = self.request.state.viewer
-        if viewer is None:
-            raise SignInError("sign in first.")
-        return viewer
+        viewer: Any = getattr(request.state, "viewer", None)
+        self.viewer: Viewer = viewer  # nobody on public pages, which do not use it
 
     def render(self, template: str, *, status: int = 200, **context: Any) -> HTMLResponse:
         """A page from a template, which has besides `context` what `fixed` lists.
@@ -64,7 +54,7 @@ class Visit:
         session = getattr(self.request.state, "session", None)
         csrf = "" if session is None else session.csrf
         fixed = {
-            "viewer": getattr(self.request.state, "viewer", None),
+            "viewer": self.viewer,
             "csrf": csrf,
             "csrf_field": Markup('<input type="hidden" name="csrf_token" value="{}">').format(csrf),
             "form_id": secrets.token_hex(16),
@@ -72,7 +62,7 @@ class Visit:
             "path": self.request.url.path,
             "version": __version__,
         }
-        return HTMLResponse(_templates().get_template(template).render({**fixed, **context}), status)
+        return HTMLResponse(_TEMPLATES.get_template(template).render({**fixed, **context}), status)
 
 
 def _begin_visit(request: Request) -> Visit:

@@ -47,20 +47,17 @@ def list_requests(visit: CurrentVisit) -> Response:
 @router.post("/requests")
 def ask(visit: CurrentVisit, sent: SentForm) -> Response:
     """Ask for the release that the design page shows. The same form is one request, however often it is sent."""
-    form_id = str(sent.get("form_id", ""))
-    filled, errors = design_page.read_filled(visit.studio, sent)
-    purpose = " ".join(str(sent.get("purpose", "")).split())
-    if not purpose:
-        errors |= {"purpose": "purpose must say in a line what the result is for."}
-    if filled is None or errors:
-        return design_page.show_form(visit, sent, errors, 422, form_id)
+    form_id, purpose = str(sent.get("form_id", "")), " ".join(str(sent.get("purpose", "")).split())
     try:
-        names = (filled.source.dataset.name, filled.source.table)
-        found = visit.studio.requests.submit(visit.viewer, *names, filled.spec, purpose, form_id)
+        source, _, spec = design_page.read_filled(visit.studio, sent)
+        found = visit.studio.requests.submit(visit.viewer, source.dataset.name, source.table, spec, purpose, form_id)
+    except NotFoundError:
+        raise
     except MatrixDPError as error:
         if isinstance(error, ConflictError):  # the same form with other values: the next try is another request
             form_id = ""
-        return design_page.show_form(visit, sent, place_error(error, ["purpose"]), find_status(error), form_id)
+        errors = design_page.place_mistake(error, (*design_page.FIELDS, "purpose"))
+        return design_page.show_form(visit, sent, errors, find_status(error), form_id)
     return RedirectResponse(f"/requests/{found.id}", 303)
 
 
@@ -77,20 +74,11 @@ def show_progress(visit: CurrentVisit, request_id: str, seen: str = "") -> Respo
     Nothing if it is the one that was `seen`; the whole page once it is decided or over.
     """
     found = visit.studio.requests.get(visit.viewer, request_id)
-    if _name_step(found) == seen:
+    if found.step == seen:
         return Response(status_code=204)
     if found.is_over or seen == Status.PENDING.value:
         return Response(headers={"HX-Refresh": "true"})
-    return visit.render("request_state.html", **_describe_state(found))
-
-
-def _describe_state(found: StoredRequest) -> dict[str, Any]:
-    return {"found": found, "states": STATES, "seen": _name_step(found)}
-
-
-def _name_step(found: StoredRequest) -> str:
-    """The state of a request as far as its page shows it."""
-    return found.status.value if found.progress is None else f"{found.status.value} {found.progress:.2f}"
+    return visit.render("request_state.html", found=found, states=STATES)
 
 
 @router.get("/requests/{request_id}/forecast")
@@ -126,14 +114,9 @@ def _decide(visit: Visit, request_id: str, decide: Callable[[], object], reason:
 
 def _show(visit: Visit, found: StoredRequest, error: MatrixDPError | None = None, reason: str = "") -> Response:
     errors = {} if error is None else place_error(error, ["reason"])
-    return visit.render(
-        "request.html",
-        status=200 if error is None else find_status(error),
-        reason=reason,
-        errors=errors,
-        **_describe_state(found),
-        **_forecast(visit, found),
-    )
+    status = 200 if error is None else find_status(error)
+    context = {"found": found, "states": STATES, "reason": reason, "errors": errors, **_forecast(visit, found)}
+    return visit.render("request.html", status=status, **context)
 
 
 def _forecast(visit: Visit, found: StoredRequest) -> dict[str, Any]:

@@ -60,10 +60,6 @@ class ReleaseSpec(Request):
         found = {name.replace("-", "_"): value for name, value in self.to_options().items()}
         return found if self.allowance is None else {**found, "allowance": self.allowance}
 
-    def to_json(self) -> str:
-        """The request as text, to be stored."""
-        return json.dumps(self.to_mapping(), allow_nan=False, sort_keys=True)
-
     @property
     def title(self) -> str:
         """What is asked for, in a few words."""
@@ -73,16 +69,16 @@ class ReleaseSpec(Request):
         words += [f"{name} {', '.join(names)}" for name in ("on", "by") if (names := getattr(self, name))]
         return " ".join(words)
 
-    def write_command(self, schema: str) -> str:
-        """The command ``matrixdp design`` for a request; `schema` is the name of a file."""
-        return _break_lines(["matrixdp", "design", "--schema", schema, *self._list_words("missing")])
-
-    def write_release_command(self, schema: str, table: str, dataset: str) -> str:
-        """The command ``matrixdp release`` for a request."""
-        file = f"./{table}" if table.startswith("-") else table
-        words = ["matrixdp", "release", file, "--schema", schema, *self._list_words()]
-        words += [] if self.allowance is None else ["--allowance", self.allowance]
-        return _break_lines([*words, "--ledger", "ledger.db", "--dataset", dataset, "--out", "out"])
+    def write_command(self, schema: str, table: str = "", dataset: str = "") -> str:
+        """The command ``matrixdp design`` for a request or, with a table and a data set, ``matrixdp release``."""
+        options = {name: value for name, value in self.to_options().items() if table or name != "missing"}
+        if table:
+            paid = {} if self.allowance is None else {"allowance": self.allowance}
+            options |= {**paid, "ledger": "ledger.db", "dataset": dataset, "out": "out"}
+        words = ["release", f"./{table}" if table.startswith("-") else table] if table else ["design"]
+        texts = {name: one if isinstance(one, str) else repr(one).removesuffix(".0") for name, one in options.items()}
+        lines = [["matrixdp", *words, "--schema", schema], *([f"--{name}", text] for name, text in texts.items())]
+        return " \\\n  ".join(map(shlex.join, lines))
 
     def write_python(self, schema: str, table: str, dataset: str, *, adaptive: bool) -> str:
         """Python code that plans the same release and predicts its errors; lines that make it are commented out."""
@@ -91,7 +87,7 @@ class ReleaseSpec(Request):
         account = f"ledger, {dataset!r}" + ("" if self.allowance is None else f", allowance={self.allowance!r}")
         predicted = "planned.design.explain())  # no data so far"
         if adaptive:
-            predicted = "forecast_fit(planned).typical.correlation_std)  # by simulation, no data so far"
+            predicted = 'forecast_fit(planned)["typical"])  # by simulation, no data so far'
         lines = [
             "import matrixdp as mdp",
             "from matrixdp.domain.schema_file import read_schema",
@@ -114,12 +110,6 @@ class ReleaseSpec(Request):
         ]
         return "\n".join(lines) + "\n"
 
-    def _list_words(self, *left_out: str) -> list[str]:
-        """The options of a command that asks for the same, without schema, ledger, data set and folder."""
-        given = [(name, value) for name, value in self.to_options().items() if name not in left_out]
-        texts = [(name, value if isinstance(value, str) else repr(value).removesuffix(".0")) for name, value in given]
-        return [word for name, text in texts for word in (f"--{name}", text)]
-
 
 def describe_options() -> dict[str, Any]:
     """The options of a release as properties of JSON Schema."""
@@ -129,16 +119,6 @@ def describe_options() -> dict[str, Any]:
         facts = {"type": _JSON_TYPES.get(option.kind, "string"), "description": option.help, "default": option.default}
         found[name_option(option.name)] = {**facts, **({"enum": list(choices)} if choices else {})}
     return found
-
-
-def _break_lines(words: list[str]) -> str:
-    """A command line with one option a line, for shells."""
-    lines: list[list[str]] = [[]]
-    for word in words:
-        if word.startswith("--") and len(lines[-1]) > 1 and word != "--schema":
-            lines.append([])
-        lines[-1].append(word)
-    return " \\\n  ".join(shlex.join(line) for line in lines)
 
 
 class Status(Enum):
@@ -191,6 +171,11 @@ class StoredRequest:
         return self.status in (Status.REFUSED, Status.RELEASED, Status.FAILED)
 
     @property
+    def step(self) -> str:
+        """The state as far as a page shows it."""
+        return self.status.value if self.progress is None else f"{self.status.value} {self.progress:.2f}"
+
+    @property
     def message(self) -> str | None:
         """Why it was refused or failed."""
         return {Status.REFUSED: self.reason, Status.FAILED: self.error}.get(self.status)
@@ -236,14 +221,14 @@ class RequestBook:
         schema = self._schemas.require(table)
         self._require_affordable(dataset, table, spec, schema)
         values = {"id": uuid.uuid4().hex, "asker": viewer.name, "form_id": form_id, "dataset": dataset}
-        values |= {"table_name": table, "spec": spec.to_json(), "purpose": purpose, "schema": schema}
+        values |= {"table_name": table, "spec": json.dumps(spec.to_mapping(), sort_keys=True)}
         with self._state.writing() as connection:
             (waiting,) = connection.execute(
                 "SELECT count(*) FROM requests WHERE asker = ? AND status = 'pending'", (viewer.name,)
             ).fetchone()
             if waiting >= _MOST_PENDING:
                 raise ConflictError(f"{waiting:,} of your requests wait for a curator already. Wait for an answer.")
-            insert(connection, "requests", **values, asked=now(), status="pending")
+            insert(connection, "requests", **values, purpose=purpose, schema=schema, asked=now(), status="pending")
         found = self._find_form(viewer, form_id)
         assert found is not None  # this thread or another has just written it
         return _require_same(found, dataset, table, spec)
@@ -324,15 +309,14 @@ def load_request(state: State, request_id: str) -> StoredRequest:
     return found
 
 
-def _list_rows(state: State, condition: str, *values: str | None) -> list[StoredRequest]:
+def _list_rows(state: State, condition: str, *values: str | None, columns: str = _LISTED) -> list[StoredRequest]:
     """Requests, the latest first, without their schemas."""
-    query = f"SELECT {_LISTED} FROM requests WHERE {condition} ORDER BY asked DESC, id"  # noqa: S608
+    query = f"SELECT {columns} FROM requests WHERE {condition} ORDER BY asked DESC, id"  # noqa: S608
     return [_read_row(row) for row in state.select(query, *values)]
 
 
 def _find_row(state: State, condition: str, *values: str) -> StoredRequest | None:
-    rows = state.select(f"SELECT * FROM requests WHERE {condition}", *values)  # noqa: S608
-    return next(map(_read_row, rows), None)
+    return next(iter(_list_rows(state, condition, *values, columns="*")), None)
 
 
 def _read_row(row: Row) -> StoredRequest:

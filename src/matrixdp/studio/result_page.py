@@ -32,22 +32,21 @@ _MOST_NUMBERS = 200  # columns of numbers whose pairs are shown
 
 
 class Kind(NamedTuple):
-    """A kind of question: its words, the method of a release, its answer, and the fields of a `Question` it takes."""
+    """A kind of question: its words, its answer, and the columns that it is about."""
 
     title: str
-    method: str
     answer: Callable[..., Answer]
     fields: tuple[str, ...] = ()
 
 
 KINDS = {
-    "means": Kind("Means", "means", answers.answer_means),
-    "means_by": Kind("Means by group", "means", answers.answer_means, ("by",)),
-    "table": Kind("Table of two categories", "table", answers.answer_table, ("rows", "columns")),
-    "correlation": Kind("Correlations", "correlation", partial(answers.answer_matrix, kind="correlation")),
-    "covariance": Kind("Covariances", "covariance", partial(answers.answer_matrix, kind="covariance")),
-    "regression": Kind("Regression", "regression", answers.answer_regression, ("target", "on")),
-    "components": Kind("Principal components", "components", answers.answer_components),
+    "means": Kind("Means", answers.answer_means),
+    "means_by": Kind("Means by group", answers.answer_means, ("by",)),
+    "table": Kind("Table of two categories", answers.answer_table, ("rows", "columns")),
+    "correlation": Kind("Correlations", partial(answers.answer_matrix, kind="correlation")),
+    "covariance": Kind("Covariances", partial(answers.answer_matrix, kind="covariance")),
+    "regression": Kind("Regression", answers.answer_regression, ("target", "on")),
+    "components": Kind("Principal components", answers.answer_components),
 }
 
 
@@ -69,25 +68,20 @@ class Choices:
 
 @dataclass(frozen=True)
 class Question:
-    """One question: its kind, one of `KINDS`, and the columns that it is about.
+    """One question: its kind, one of `KINDS`, and the `columns` that it is about, by the names of its fields.
 
-    A regression explains `target` by `on`, or by all others if that is empty. `group` has levels of columns by which
-    the release is grouped, unless the answer has all levels of them; it is empty for all records.
+    A regression explains ``target`` by ``on``, or by all others if that is empty. `group` has levels of columns by
+    which the release is grouped, unless they are `told_apart`; it is empty for all records.
     """
 
     kind: str
-    by: str = ""
-    rows: str = ""
-    columns: str = ""
-    target: str = ""
-    on: tuple[str, ...] = ()
+    columns: Mapping[str, Any]
     group: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def arguments(self) -> list[Any]:
         """The columns, as the method of a release takes them."""
-        found = [getattr(self, name) for name in KINDS[self.kind].fields]
-        return [list(one) if isinstance(one, tuple) else one for one in found if one]
+        return [value for value in self.columns.values() if value]
 
     @property
     def told_apart(self) -> list[Any]:
@@ -99,10 +93,10 @@ def list_choices(release: Answerable | None) -> Choices:
     """What can be asked of a release."""
     if release is None:
         return Choices(reason="No further answers follow from this release by itself: its report shows the matrix.")
-    query: Any = None if isinstance(release, AdaptiveRelease) else release.design.query
     categories: tuple[str, ...] = ()
     splits: tuple[str, ...] = ()
     groups, models = {}, True
+    query: Any = getattr(getattr(release, "design", None), "query", None)  # a fit has none
     if isinstance(release, AdaptiveRelease):
         numbers = release.names
     elif isinstance(query, TableMoments):
@@ -129,39 +123,32 @@ def read_question(sent: Sequence[tuple[str, str]], choices: Choices) -> Question
 
     Raises a `ParameterError` for a column or level that there is not.
     """
-    given = dict(sent)
-    kind = given.get("kind") or choices.kinds[0]
-    if kind not in choices.kinds:
-        raise ParameterError(f"kind must be one of {', '.join(choices.kinds)}, got {show(kind)} instead.")
-    by, rows, target = (
-        _choose(given, name, known)
-        for name, known in (("by", choices.splits), ("rows", choices.splits), ("target", choices.numbers))
-    )
-    others = tuple(name for name in choices.splits if name != rows)
-    columns = _choose(given, "columns", choices.splits if given.get("columns") else others)
-    if kind == "table" and rows == columns:
+
+    def require(value: str, name: str, known: Sequence[str]) -> str:
+        if value not in known:
+            raise ParameterError(f"{name} must be one of {', '.join(known[:20])}, got {show(value)} instead.")
+        return value
+
+    given = {name: unquote_line(value) for name, value in sent}
+    kind = require(given.get("kind") or choices.kinds[0], "kind", choices.kinds)
+    columns: dict[str, Any] = {}
+    for name in KINDS[kind].fields:
+        known = choices.numbers if name == "target" else choices.splits
+        others = [one for one in known if one not in columns.values()]
+        if name == "on":
+            explaining = choices.numbers + choices.categories
+            on = [require(unquote_line(value), "on", explaining) for key, value in sent if key == "on" and value]
+            columns["on"] = [one for one in on if one != columns["target"]]
+        else:
+            columns[name] = require(given.get(name) or others[0], name, known)
+    if kind == "table" and columns["rows"] == columns["columns"]:
         raise ParameterError("rows and columns must be two different categories.")
-    explaining = choices.numbers + choices.categories
-    on = [_require(unquote_line(value), "on", explaining) for name, value in sent if name == "on" and value]
-    question = Question(kind, by, rows, columns, target, tuple(name for name in on if name != target))
-    group = {}
+    question, group = Question(kind, columns), {}
     for number, (name, levels) in enumerate(choices.groups.items()):
-        level = unquote_line(given.get(f"group.{number}", ""))
-        if level and _require(level, f"the level of {name}", levels) and name not in question.told_apart:
+        level = given.get(f"group.{number}")
+        if level and require(level, f"the level of {name}", levels) and name not in question.told_apart:
             group[name] = level
     return replace(question, group=group)
-
-
-def _choose(given: Mapping[str, str], name: str, known: Sequence[str]) -> str:
-    """The name in a field, or the first that is known."""
-    value = unquote_line(given.get(name, ""))
-    return _require(value, name, known) if value else (known[0] if known else "")
-
-
-def _require(value: str, name: str, known: Sequence[str]) -> str:
-    if value not in known:
-        raise ParameterError(f"{name} must be one of {', '.join(known[:20])}, got {show(value)} instead.")
-    return value
 
 
 def ask(release: Answerable, question: Question) -> Answer:
@@ -183,7 +170,7 @@ def show_table(answer: Answer) -> Markup:
 def to_python(question: Question) -> str:
     """Lines of Python that print the same answer from the downloaded file of the release."""
     written = [*map(repr, question.arguments), *([f"group={question.group!r}"] if question.group else [])]
-    call = f"release.{KINDS[question.kind].method}({', '.join(written)})"
+    call = f"release.{question.kind.removesuffix('_by')}({', '.join(written)})"
     return f'import matrixdp as mdp\n\nrelease = mdp.load("release.json")\nprint({call})'
 
 
@@ -194,14 +181,9 @@ def list_results(visit: CurrentVisit) -> Response:
 
 
 @router.get("/results/{request_id}")
-def show_result(visit: CurrentVisit, request_id: str) -> Response:
-    """One release, with its first answer."""
-    return _show(visit, request_id)
-
-
 @router.get("/results/{request_id}/explore")
 def explore(visit: CurrentVisit, request_id: str) -> Response:
-    """The answer to a question about a release, as a page or, with ``format``, as a file."""
+    """A release with the answer to a question about it, by default the first; with ``format``, the answer as a file."""
     form = visit.request.query_params.get("format")
     if form is None:
         return _show(visit, request_id)

@@ -13,10 +13,11 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter
 from starlette.responses import RedirectResponse, Response
 
 from matrixdp.domain.fields import Field, quote_line, unquote_line
@@ -33,7 +34,7 @@ from matrixdp.domain.schema_template import describe_type, propose_type
 from matrixdp.errors import DataError, MatrixDPError, ParameterError
 from matrixdp.studio.refusals import NotFoundError
 from matrixdp.studio.rendering import CurrentVisit, Visit
-from matrixdp.studio.security import receive_form
+from matrixdp.studio.security import SentFields
 from matrixdp.studio.studio import Studio
 
 router = APIRouter()
@@ -57,39 +58,20 @@ class SchemaForm:
     columns: tuple[Texts, ...] = ()
     texts: Texts = field(default_factory=dict)
 
-    def without_column(self, number: int) -> SchemaForm:
-        """The form without the column at this place."""
-        return replace(self, columns=self.columns[:number] + self.columns[number + 1 :])
 
-    def with_column(self, column: Texts) -> SchemaForm:
-        """The form with one more column, unless there is one of its name."""
-        known = {one["name"] for one in self.columns}
-        return self if column["name"] in known else replace(self, columns=(*self.columns, column))
+def propose_columns(table: Mapping[str, Any]) -> tuple[dict[str, Texts], Texts]:
+    """Columns of a table by name, without bounds and levels; and those that a schema cannot describe: what they hold.
 
-
-def propose_form(table: Mapping[str, Any]) -> SchemaForm:
-    """A form with the columns of a table, Arrow fields or None by name; bounds and levels are empty.
+    `table` has Arrow fields by name. The type is empty where it is unknown (None), as in CSV.
 
     Privacy
     -------
     Only names and types are used.
     """
-    return SchemaForm(tuple(propose_column(name, field) for name, field in table.items() if name and _usable(field)))
-
-
-def propose_column(name: str, field: Any) -> Texts:
-    """The texts of a column of this Arrow field; without a type if that is unknown, as in CSV."""
-    kind = None if field is None else propose_type(field.type)
-    return {"name": name} if kind is None else {"name": name, "type": kind}
-
-
-def list_unusable(table: Mapping[str, Any]) -> Texts:
-    """The columns of a table that a schema cannot describe, and what they hold."""
-    return {name: describe_type(field.type) for name, field in table.items() if not _usable(field)}
-
-
-def _usable(field: Any) -> bool:
-    return field is None or propose_type(field.type) is not None
+    types = {name: "" if field is None else propose_type(field.type) for name, field in table.items()}
+    usable = {name: {"name": name, "type": kind} for name, kind in types.items() if name and kind is not None}
+    unusable = {name: describe_type(table[name].type) for name, kind in types.items() if kind is None}
+    return usable, unusable
 
 
 def read_form(sent: Mapping[str, str]) -> SchemaForm:
@@ -110,17 +92,14 @@ def fold_column(column: Texts) -> str:
 
 
 def _read_column(sent: Texts) -> Texts:
-    try:
-        folded = json.loads(sent.pop("folded", "") or "{}")
-    except (ValueError, RecursionError):
-        folded = {}
-    found = {**(folded if isinstance(folded, dict) else {}), **sent}
+    found: dict[str, Any] = dict(sent)
+    with suppress(ValueError, TypeError, RecursionError):
+        found = {**json.loads(found.pop("folded", "{}")), **found}
     found = {name: text for name, text in found.items() if isinstance(text, str) and text}
     try:
-        name = unquote_line(found.get("name", ""))
+        return {**found, "name": unquote_line(found.get("name", ""))}
     except ParameterError:
-        name = ""
-    return {**found, "name": name}
+        return {**found, "name": ""}
 
 
 def form_from_toml(text: str) -> SchemaForm:
@@ -176,22 +155,17 @@ def _parse_form(form: SchemaForm) -> tuple[dict[str, Any], Texts]:
 
 
 def find_mistakes(form: SchemaForm) -> Texts:
-    """Messages by the name of the field that they are about; those about the whole form have an empty name."""
+    """Messages by the name of the field that they are about, columns first; those about the form have an empty name."""
     content, mistakes = _parse_form(form)
     places = {column["name"]: number for number, column in reversed(list(enumerate(form.columns)))}
-    found: Texts = {}
-    for place, message in read_content(content)[1].items():
-        name = f"column.{places[place[1]]}.{place[2]}" if place[0] == "columns" else ".".join(place)
-        found[name] = message
-    found |= mistakes
+    found = {
+        f"column.{places[place[1]]}.{place[2]}" if place[0] == "columns" else ".".join(place): message
+        for place, message in read_content(content)[1].items()
+    } | mistakes
     if not form.columns:
         found[""] = "there are no columns. Add at least one."
-
-    def find_place(name: str) -> float:  # columns come first
-        column = _COLUMN_FIELD.fullmatch(name)
-        return int(column[1]) if column else math.inf
-
-    return {name: found[name][:1].upper() + found[name][1:] for name in sorted(found, key=find_place)}
+    order = sorted(found, key=lambda name: int(name.split(".")[1]) if name.startswith("column.") else math.inf)
+    return {name: found[name][:1].upper() + found[name][1:] for name in order}
 
 
 def form_to_toml(form: SchemaForm) -> str:
@@ -201,13 +175,6 @@ def form_to_toml(form: SchemaForm) -> str:
 
 
 # The pages
-
-
-async def _read_fields(request: Request) -> Texts:
-    return {name: value for name, value in (await receive_form(request)).items() if isinstance(value, str)}
-
-
-SentFields = Annotated[Texts, Depends(_read_fields)]
 
 
 @router.get("/tables")
@@ -235,7 +202,7 @@ def edit_schema(visit: CurrentVisit, table: str, saved: str | None = None) -> Re
     except ParameterError as error:
         form, problem = None, f"The stored schema cannot be shown as a form: {error}"
     if form is None:
-        form = propose_form(visit.studio.tables.open(table).fields())
+        form = SchemaForm(tuple(propose_columns(visit.studio.tables.open(table).fields())[0].values()))
     return _show(visit, table, form, problem=problem, saved=saved is not None and text is not None)
 
 
@@ -244,31 +211,29 @@ def change_schema(visit: CurrentVisit, table: str, sent: SentFields) -> Response
     """Save the form, or show it again with a column more or less, or with its mistakes."""
     form, (action, _, place) = read_form(sent), sent.get("action", "check").partition(".")
     if action == "save":
-        return _save(visit, table, form, sent)
+        return _save(visit, table, form, sent.get("version", ""))
+    number = int(place) if re.fullmatch(r"[0-9]{1,6}", place) else None
     if action == "remove":
-        number = _read_place(place)
-        return _show(visit, table, form if number is None else form.without_column(number))
+        kept = (column for at, column in enumerate(form.columns) if at != number)
+        return _show(visit, table, replace(form, columns=tuple(kept)))
     if action == "open":
-        return _show(visit, table, form, opened=_read_place(place))
-    fields, _ = _find_columns(visit.studio, table, form)
-    if action == "add" and sent.get("new"):
-        name = unquote_line(sent["new"])
-        if name not in fields:
+        return _show(visit, table, form, opened=number)
+    if action == "add all" or (action == "add" and sent.get("new")):
+        columns, _ = propose_columns(_find_columns(visit.studio, table, form)[0])
+        names = list(columns) if action == "add all" else [unquote_line(sent["new"])]
+        if not columns.keys() >= set(names):
             raise NotFoundError("there is no such column in the table.")
-        form = form.with_column(propose_column(name, fields[name]))
-        return _show(visit, table, form, opened=len(form.columns) - 1)
-    if action == "add all":
-        for column in propose_form(fields).columns:
-            form = form.with_column(column)
-        return _show(visit, table, form)
+        known = {column["name"] for column in form.columns}
+        added = [columns[name] for name in names if name not in known]
+        form = replace(form, columns=(*form.columns, *added))
+        return _show(visit, table, form, opened=len(form.columns) - 1 if action == "add" else None)
     return _show(visit, table, form, mistakes=find_mistakes(form))
 
 
-def _save(visit: Visit, table: str, form: SchemaForm, sent: Texts) -> Response:
-    mistakes = find_mistakes(form)
-    if mistakes:
+def _save(visit: Visit, table: str, form: SchemaForm, version: str) -> Response:
+    if mistakes := find_mistakes(form):
         return _show(visit, table, form, mistakes=mistakes, status=422)
-    if sent.get("version", "") != _find_version(visit.studio.schemas.read(table)):
+    if version != _find_version(visit.studio.schemas.read(table)):
         return _show(visit, table, form, problem=_CHANGED, status=409)
     try:
         visit.studio.schemas.write(table, form_to_toml(form))
@@ -289,13 +254,13 @@ def check_schema(visit: CurrentVisit, table: str, sent: SentFields) -> Response:
 def open_column(visit: CurrentVisit, table: str, sent: SentFields) -> Response:
     """All fields of one column of a long form, of which the page has sent only this one."""
     visit.studio.tables.path(table)
-    form, number = read_form(sent), _read_place(sent.get("opened", ""))
-    if len(form.columns) != 1 or number is None:
+    form, opened = read_form(sent), sent.get("opened", "")
+    if len(form.columns) != 1 or not re.fullmatch(r"[0-9]{1,6}", opened):
         raise ParameterError("opened must be the number of the column that is sent.")
     found = find_mistakes(form) if sent.get("checked") == "yes" else {}
-    errors = {name.replace("column.0.", f"column.{number}."): one for name, one in found.items() if "." in name}
+    errors = {name.replace("column.0.", f"column.{opened}."): one for name, one in found.items() if "." in name}
     context = _describe_fields(visit, form, errors, checked=bool(errors))
-    return visit.render("schema_opened.html", column=form.columns[0], opened=number, **context)
+    return visit.render("schema_opened.html", column=form.columns[0], opened=int(opened), **context)
 
 
 @router.get("/tables/{table}/schema.toml")
@@ -319,7 +284,7 @@ def _show(
     """The page of the editor."""
     text = visit.studio.schemas.read(table)
     fields, no_sheet = _find_columns(visit.studio, table, form)
-    unusable = list_unusable(fields)
+    _, unusable = propose_columns(fields)
     known = {"", *unusable, *(column["name"] for column in form.columns)}
     workbook = table.lower().endswith((".xlsx", ".xls"))
     checked = mistakes is not None or bool(no_sheet)
@@ -360,11 +325,6 @@ def _describe_fields(visit: Visit, form: SchemaForm, errors: Texts, *, checked: 
         "column_fields": COLUMN_FIELDS,
         "quote_line": quote_line,
     }
-
-
-def _read_place(text: str) -> int | None:
-    """The number of a column in the form; None for a text that is none."""
-    return int(text) if re.fullmatch(r"[0-9]{1,6}", text) else None
 
 
 def _find_columns(studio: Studio, table: str, form: SchemaForm) -> tuple[Mapping[str, Any], Texts]:

@@ -15,8 +15,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from matrixdp.studio.refusals import ForbiddenError, SignInError, TooManyError
 from matrixdp.studio.rendering import CurrentVisit, Visit
-from matrixdp.studio.roles import ROUTES, Viewer, permits
-from matrixdp.studio.sign_in import enter_by_link, enter_by_token, find_session, find_token, sign_out
+from matrixdp.studio.roles import ROUTES, permits
+from matrixdp.studio.sign_in import SESSION, Token, find_session, find_token, sign_out, start_session
 from matrixdp.studio.state import Settings
 from matrixdp.studio.studio import Studio
 
@@ -35,7 +35,10 @@ _HEADERS = {
     "permissions-policy": "camera=(), geolocation=(), microphone=()",
     "cache-control": "no-store",
 }
+BODY_LIMIT = 1 << 20  # bytes of a request
+_TOO_LARGE = f"The request has over {BODY_LIMIT:,} bytes."
 _MOST_FIELDS = 50_000
+AnswerError = Callable[[Request, Exception], Awaitable[Response]]
 _SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 router = APIRouter()
 
@@ -48,21 +51,18 @@ def cookie_name(settings: Settings) -> str:
     return f"{'__Host-' if settings.secure else ''}matrixdp-studio-{settings.port}"
 
 
-ErrorAnswer = Callable[[Request, Exception], Awaitable[Response]]
-
-
 class Guard:
     """Refuses foreign hosts and origins and large bodies, and adds the security headers to every answer.
 
     `answer_error` makes the answer to an unforeseen error.
     """
 
-    def __init__(self, app: ASGIApp, settings: Settings, answer_error: ErrorAnswer) -> None:
+    def __init__(self, app: ASGIApp, settings: Settings, answer_error: AnswerError) -> None:
         self._app, self._answer_error = app, answer_error
-        self._limit, self._too_large = settings.body_limit, f"The request has over {settings.body_limit:,} bytes."
         headers = {**_HEADERS, "strict-transport-security": "max-age=31536000"} if settings.secure else _HEADERS
         self._headers = [(name.encode(), value.encode()) for name, value in headers.items()]
-        self._hosts, self._origins = settings.allowed_hosts, frozenset(settings.addresses)
+        self._origins = frozenset(settings.addresses)
+        self._hosts = {address.partition("://")[2] for address in self._origins}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -83,8 +83,7 @@ class Guard:
             await send(message)
 
         if (problem := self._find_problem(scope["headers"])) is not None:
-            status, text = problem
-            await PlainTextResponse(text, status)(scope, receive, send_safely)
+            await problem(scope, receive, send_safely)
             return
         try:
             await self._app(scope, self._count_bytes(receive), send_safely)
@@ -93,16 +92,16 @@ class Guard:
             if not started:
                 await response(scope, receive, send_safely)
 
-    def _find_problem(self, headers: Sequence[tuple[bytes, bytes]]) -> tuple[int, str] | None:
+    def _find_problem(self, headers: Sequence[tuple[bytes, bytes]]) -> PlainTextResponse | None:
         hosts = [value.decode("latin-1").lower() for name, value in headers if name == b"host"]
         if len(hosts) != 1 or hosts[0] not in self._hosts:
-            return 421, "This server does not answer for that host."
+            return PlainTextResponse("This server does not answer for that host.", 421)
         origins = {value.decode("latin-1").lower() for name, value in headers if name == b"origin"}
         if origins - self._origins:
-            return 403, "Requests from pages of other sites are refused."
+            return PlainTextResponse("Requests from pages of other sites are refused.", 403)
         for name, value in headers:
-            if name == b"content-length" and not (re.fullmatch(rb"\d{1,18}", value) and int(value) <= self._limit):
-                return 413, self._too_large
+            if name == b"content-length" and not (re.fullmatch(rb"\d{1,18}", value) and int(value) <= BODY_LIMIT):
+                return PlainTextResponse(_TOO_LARGE, 413)
         return None
 
     def _count_bytes(self, receive: Receive) -> Receive:
@@ -112,8 +111,8 @@ class Guard:
             nonlocal size
             message = await receive()
             size += len(message.get("body", b""))
-            if size > self._limit:
-                raise HTTPException(413, self._too_large)
+            if size > BODY_LIMIT:
+                raise HTTPException(413, _TOO_LARGE)
             return message
 
         return receive_some
@@ -127,7 +126,12 @@ def authorise(request: Request) -> None:
     studio: Studio = request.app.state.studio
     request.state.viewer = request.state.session = None
     if request.url.path.startswith(f"{API}/"):
-        request.state.viewer = _find_bearer(request, studio)
+        kind, _, secret = request.headers.get("authorization", "").partition(" ")
+        if kind.lower() == "bearer" and secret.strip():
+            token = find_token(studio.state, secret.strip())
+            if token is None:
+                raise refuse_wrong_token(request, studio)
+            request.state.viewer = token.viewer
     elif cookie := request.cookies.get(cookie_name(studio.settings)):
         request.state.session = find_session(studio.state, cookie)
         request.state.viewer = request.state.session and request.state.session.viewer
@@ -161,7 +165,12 @@ async def receive_form(request: Request) -> FormData:
     return await request.form(max_fields=_MOST_FIELDS)
 
 
+async def _receive_fields(request: Request) -> dict[str, str]:
+    return {name: value for name, value in (await receive_form(request)).items() if isinstance(value, str)}
+
+
 SentForm = Annotated[FormData, Depends(receive_form)]
+SentFields = Annotated[dict[str, str], Depends(_receive_fields)]  # of a form in which each field is there once
 
 
 def refuse_wrong_token(request: Request, studio: Studio) -> SignInError | TooManyError:
@@ -172,16 +181,6 @@ def refuse_wrong_token(request: Request, studio: Studio) -> SignInError | TooMan
     return SignInError("the token is unknown, expired or revoked.")
 
 
-def _find_bearer(request: Request, studio: Studio) -> Viewer | None:
-    kind, _, secret = request.headers.get("authorization", "").partition(" ")
-    if kind.lower() != "bearer" or not secret.strip():
-        return None
-    token = find_token(studio.state, secret.strip())
-    if token is None:
-        raise refuse_wrong_token(request, studio)
-    return token.viewer
-
-
 @router.get("/enter")
 def show_entry(visit: CurrentVisit, token: Annotated[str | None, Query()] = None) -> Response:
     """Exchange the token of a printed address for a cookie; without one, ask for a person's token.
@@ -190,15 +189,14 @@ def show_entry(visit: CurrentVisit, token: Annotated[str | None, Query()] = None
     """
     studio = visit.studio
     if token is not None and "prefetch" not in visit.request.headers.get("sec-purpose", ""):
-        return _answer(visit, enter_by_link(studio.state, studio.links, token, studio.settings.session_hours))
+        return _enter(visit, studio.links.take(studio.state, token))
     return visit.render("enter.html", problem=None)
 
 
 @router.post("/enter")
 def enter(visit: CurrentVisit, token: Annotated[str, Form()]) -> Response:
     """Sign in with a person's token."""
-    studio = visit.studio
-    return _answer(visit, enter_by_token(studio.state, token.strip(), studio.settings.session_hours))
+    return _enter(visit, find_token(visit.studio.state, token.strip()))
 
 
 @router.post("/leave")
@@ -212,15 +210,20 @@ def leave(visit: CurrentVisit) -> Response:
     return response
 
 
-def _answer(visit: Visit, cookie: str | None) -> Response:
+def _enter(visit: Visit, token: Token | None) -> Response:
     settings = visit.studio.settings
-    if cookie is None:
+    if token is None:
         problem = refuse_wrong_token(visit.request, visit.studio)
         return visit.render("enter.html", status=problem.status, problem=str(problem))
     # Browsers do not send a strict cookie after a redirect from another site, such as a page with the address.
     foreign = visit.request.headers.get("sec-fetch-site", "none") in ("cross-site", "same-site")
     response = visit.render("entered.html") if foreign else RedirectResponse("/", 303)
-    age = int(settings.session_hours * 3600)
-    name = cookie_name(settings)
-    response.set_cookie(name, cookie, max_age=age, httponly=True, samesite="strict", secure=settings.secure)
+    response.set_cookie(
+        cookie_name(settings),
+        start_session(visit.studio.state, token),
+        max_age=int(SESSION.total_seconds()),
+        httponly=True,
+        samesite="strict",
+        secure=settings.secure,
+    )
     return response

@@ -18,8 +18,9 @@ from matrixdp.studio.refusals import NotFoundError
 from matrixdp.studio.roles import Role, Viewer
 from matrixdp.studio.state import State, insert, now
 
-_BYTES = 32
+_BYTES = 32  # of a random text that can be a part of a URL
 _LONGEST_NAME = 100
+SESSION = timedelta(hours=12)  # that a browser stays signed in
 _LINK = "link-"  # begins the ids of printed addresses
 
 
@@ -53,11 +54,6 @@ class Token:
         return self.revoked is None and (self.expires is None or now() < self.expires)
 
 
-def make_secret() -> str:
-    """A random text of 256 bits that can be a part of a URL."""
-    return secrets.token_urlsafe(_BYTES)
-
-
 def hash_secret(secret: str) -> str:
     """SHA-256 of a text with 256 random bits, which cannot be guessed, so no slow hash is needed."""
     return hashlib.sha256(secret.encode()).hexdigest()
@@ -75,7 +71,7 @@ def create_token(state: State, name: str, roles: Iterable[Role], days: float | N
         raise ParameterError("roles must name a role: curator, analyst or both.")
     if days is not None and not 0 < days <= 36500:
         raise ParameterError(f"days must be from 0 to 36500, got {show(days)} instead.")
-    secret = make_secret()
+    secret = secrets.token_urlsafe(_BYTES)
     expires = None if days is None else now(timedelta(days=days))
     token = Token(secrets.token_hex(4), name, given, now(), expires, None)
     with state.writing() as connection:
@@ -149,45 +145,34 @@ class OneTimeLinks:
 
     def create(self, viewer: Viewer) -> str:
         """A new token for an address."""
-        secret = make_secret()
+        secret = secrets.token_urlsafe(_BYTES)
         self._viewers[hash_secret(secret)] = viewer
         return secret
 
-    def take(self, secret: str) -> Viewer | None:
-        """The person that the token signs in; None if it is unknown, or was taken before."""
-        return self._viewers.pop(hash_secret(secret), None)
+    def take(self, state: State, secret: str) -> Token | None:
+        """An entry among the tokens for the browser, so that it can be revoked; None for a text that is not known.
+
+        No text is its token.
+        """
+        viewer = self._viewers.pop(hash_secret(secret), None)
+        if viewer is None:
+            return None
+        token = Token(f"{_LINK}{secrets.token_hex(4)}", viewer.name, viewer.roles, now(), now(SESSION), None)
+        with state.writing() as connection:
+            connection.execute("DELETE FROM tokens WHERE id LIKE ? AND expires <= ?", (f"{_LINK}%", now()))
+            _insert(connection, token, secrets.token_urlsafe(_BYTES))
+        return token
 
 
-def enter_by_link(state: State, links: OneTimeLinks, secret: str, hours: float) -> str | None:
-    """The text of the cookie for the token of a printed address; None if it is unknown, or was used.
-
-    An entry among the tokens stands for the browser, so that it can be revoked; no text is its token.
-    """
-    viewer = links.take(secret)
-    if viewer is None:
-        return None
-    expires = now(timedelta(hours=hours))
-    token = Token(f"{_LINK}{secrets.token_hex(4)}", viewer.name, viewer.roles, now(), expires, None)
-    with state.writing() as connection:
-        connection.execute("DELETE FROM tokens WHERE id LIKE ? AND expires <= ?", (f"{_LINK}%", now()))
-        _insert(connection, token, make_secret())
-    return _start_session(state, token, hours)
-
-
-def enter_by_token(state: State, secret: str, hours: float) -> str | None:
-    """The text of the cookie for a person's token; None if it is not valid."""
-    token = find_token(state, secret)
-    return None if token is None else _start_session(state, token, hours)
-
-
-def _start_session(state: State, token: Token, hours: float) -> str:
-    cookie, expires = make_secret(), now(timedelta(hours=hours))
+def start_session(state: State, token: Token) -> str:
+    """The text of the cookie for a browser that has sent a valid token."""
+    cookie, expires = secrets.token_urlsafe(_BYTES), now(SESSION)
     values = {
         "hash": hash_secret(cookie),
         "token": token.id,
         "name": token.name,
         "roles": write_roles(token.roles),
-        "csrf": make_secret(),
+        "csrf": secrets.token_urlsafe(_BYTES),
         "expires": expires if token.expires is None else min(expires, token.expires),
     }
     with state.writing() as connection:
@@ -217,7 +202,7 @@ def sign_out(state: State, cookie: str) -> None:
         connection.execute("DELETE FROM sessions WHERE hash = ?", (hash_secret(cookie),))
 
 
-_WINDOW = 60.0  # seconds
+MOST_WRONG, _WINDOW = 10, 60.0  # wrong tokens from an address, and seconds
 _MOST_ADDRESSES = 10_000  # that are remembered; the oldest is forgotten first
 
 
@@ -225,11 +210,11 @@ class WrongTokens:
     """Counts wrong tokens by the address that sent them.
 
     A right token is always accepted: it cannot be guessed, and nobody can lock others out by sending wrong ones. Of
-    wrong ones, all after the first `most` in a minute are answered with 429.
+    wrong ones, all after the first `MOST_WRONG` in a minute are answered with 429.
     """
 
-    def __init__(self, most: int, clock: Callable[[], float] = time.monotonic) -> None:
-        self._most, self._clock = most, clock
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
         self._times: OrderedDict[str, deque[float]] = OrderedDict()
         self._lock = Lock()
 
@@ -237,11 +222,11 @@ class WrongTokens:
         """Count a wrong token; returns whether there were too many."""
         present = self._clock()
         with self._lock:
-            times = self._times.setdefault(address, deque(maxlen=self._most + 1))
+            times = self._times.setdefault(address, deque(maxlen=MOST_WRONG + 1))
             self._times.move_to_end(address)
             while times and times[0] <= present - _WINDOW:
                 times.popleft()
             times.append(present)
             while len(self._times) > _MOST_ADDRESSES:
                 self._times.popitem(last=False)
-            return len(times) > self._most
+            return len(times) > MOST_WRONG

@@ -22,9 +22,8 @@ class Settings:
 
     `hosts` are names, without ports, under which browsers reach it; other values of the header ``Host`` are refused.
     `origins` are the addresses by way of a proxy, such as ``https://studio.example.org``, in place of those that
-    `hosts`, `port` and `tls` say. An address that has sent more than `wrong_tokens` in a minute gets no other answer
-    than 429. Of `releases_at_once` others wait; `isolated` ones run in a process of their own each, which finishes even
-    if the server is killed.
+    `hosts`, `port` and `tls` say. An `isolated` release runs in a process of its own, which finishes even if the server
+    is killed.
     """
 
     folder: Path
@@ -34,10 +33,6 @@ class Settings:
     hosts: tuple[str, ...] = LOCAL_HOSTS
     tls: bool = False
     origins: tuple[str, ...] = ()
-    session_hours: float = 12.0  # that a browser stays signed in
-    body_limit: int = 1 << 20  # bytes of a request
-    wrong_tokens: int = 10
-    releases_at_once: int = 1
     isolated: bool = True
 
     @property
@@ -46,11 +41,6 @@ class Settings:
         scheme, usual = ("https", 443) if self.tls else ("http", 80)
         place = "" if self.port == usual else f":{self.port}"
         return self.origins or tuple(f"{scheme}://{name.lower()}{place}" for name in self.hosts)
-
-    @property
-    def allowed_hosts(self) -> frozenset[str]:
-        """Accepted values of the header ``Host``."""
-        return frozenset(address.partition("://")[2] for address in self.addresses)
 
     @property
     def secure(self) -> bool:

@@ -16,7 +16,7 @@ class Studio:
         self.settings = settings
         self.state = State(settings.database)
         self.links = OneTimeLinks()
-        self.wrong_tokens = WrongTokens(settings.wrong_tokens)
+        self.wrong_tokens = WrongTokens()
         self.tables = TableFolder(settings.folder)
         self.schemas = SchemaStore(settings.state / "schemas", self.tables)
         self.datasets = DatasetBook(settings.ledger, self.state, self.tables)

@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from enum import Enum
 from pathlib import Path
-from threading import Condition, Thread
+from threading import Event, Thread
 
 from matrixdp.domain.schema_file import parse_schema
 from matrixdp.errors import ChargedError, LedgerError, MatrixDPError, RequestPendingError
@@ -185,32 +185,26 @@ class Runner:
 
     def __init__(self, settings: Settings, state: State) -> None:
         self._settings, self._state = settings, state
-        self._changed = Condition()
-        self._active: set[str] = set()
+        self._called, self._stopping = Event(), False
         self._unusable: set[str] = set()
-        self._stopping = False
-        self._threads: list[Thread] = []
+        self._thread = Thread(target=self._work, daemon=True)
 
     def start(self) -> None:
         """Resume what a stopped server left: approved, running, or paid but not written."""
         self._resume()
         self._stopping = False
-        self._threads = [Thread(target=self._work, daemon=True) for _ in range(self._settings.releases_at_once)]
-        for thread in self._threads:
-            thread.start()
+        self._thread = Thread(target=self._work, daemon=True)
+        self._thread.start()
 
     def wake(self) -> None:
         """Look for approved requests."""
-        with self._changed:
-            self._changed.notify_all()
+        self._called.set()
 
     def stop(self) -> None:
         """Start no further release. A process that is releasing finishes by itself."""
-        with self._changed:
-            self._stopping = True
-            self._changed.notify_all()
-        for thread in self._threads:
-            thread.join()
+        self._stopping = True
+        self._called.set()
+        self._thread.join()
 
     def _resume(self) -> None:
         with self._state.writing() as connection:
@@ -223,51 +217,44 @@ class Runner:
             )
 
     def _work(self) -> None:
-        while (request_id := self._take()) is not None:
+        """Release one request after the other, and wait where there is none, until the studio stops."""
+        while True:
+            self._called.clear()  # before anything is looked at, so that no call is missed
+            if self._stopping:
+                return
             try:
-                self._release(request_id)
+                waiting = self._state.select("SELECT id FROM requests WHERE status = 'approved' ORDER BY decided, id")
+                usable = [row["id"] for row in waiting if row["id"] not in self._unusable]
+                if usable:
+                    self._try(usable[0])
+                    continue
             except UnavailableError as error:  # tried again after a while
                 _LOG.error("%s", error)
-                with self._changed:
-                    self._changed.wait_for(lambda: self._stopping, _LOOK)
-            except Exception as error:  # no process could be started, or unforeseen; others are released all the same
-                reason = error.strerror if isinstance(error, OSError) else type(error).__name__
-                _LOG.error("request %s cannot be released: %s", request_id, reason)
-                try:
-                    with suppress(UnavailableError):
-                        note_failure(self._settings, self._state, load_request(self._state, request_id), error)
-                except Exception:  # not tried again by this server, so that it does not keep others waiting
-                    self._unusable.add(request_id)
-            finally:
-                with self._changed:
-                    self._active.discard(request_id)
+            self._called.wait(_LOOK)
 
-    def _take(self) -> str | None:
-        """The next approved request; waits for one. None if the studio is stopping."""
-        query = "SELECT id FROM requests WHERE status = 'approved' ORDER BY decided, id"
-        with self._changed:
-            while not self._stopping:
-                try:
-                    waiting = [str(row["id"]) for row in self._state.select(query)]
-                except UnavailableError as error:
-                    _LOG.error("%s", error)
-                    waiting = []
-                for request_id in waiting:
-                    if request_id not in self._active | self._unusable:
-                        self._active.add(request_id)
-                        return request_id
-                self._changed.wait(_LOOK)
-            return None
+    def _try(self, request_id: str) -> None:
+        """Release a request, or note why it cannot be, so that others are released all the same."""
+        try:
+            self._release(request_id)
+        except UnavailableError:
+            raise
+        except Exception as error:  # no process could be started, or unforeseen
+            reason = error.strerror if isinstance(error, OSError) else type(error).__name__
+            _LOG.error("request %s cannot be released: %s", request_id, reason)
+            try:
+                note_failure(self._settings, self._state, load_request(self._state, request_id), error)
+            except UnavailableError:
+                raise
+            except Exception:  # not tried again by this server, so that it does not keep others waiting
+                self._unusable.add(request_id)
 
     def _release(self, request_id: str) -> None:
         if not self._settings.isolated:
             release_request(self._settings, request_id)
             return
         code = self._run_process(request_id)
-        if code is None:
-            return
         request = load_request(self._state, request_id)
-        if request.status in (Status.APPROVED, Status.RUNNING):
+        if code is not None and request.status in (Status.APPROVED, Status.RUNNING):
             _LOG.error("the process that released request %s ended with code %d", request_id, code)
             ended = "the process that released it ended before it had finished."
             note_failure(self._settings, self._state, request, InterruptedReleaseError(ended))
@@ -285,10 +272,8 @@ class Runner:
         with suppress(BrokenPipeError), process.stdin as pipe:  # broken if the process has ended by now
             pipe.write(pickle.dumps((self._settings, request_id)))
         while not self._stopping:
-            try:
+            with suppress(subprocess.TimeoutExpired):
                 return process.wait(_POLL)
-            except subprocess.TimeoutExpired:
-                continue
         process.returncode = 0  # it finishes by itself; otherwise Python warns that nobody waits for it
         return None
 

@@ -1,5 +1,7 @@
 """Sums of products are exact, whatever the order, the blocks and the threads."""
 
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -82,3 +84,13 @@ def test_unfit_arguments_are_named():
         GramSum(1, limit=2**27)
     with pytest.raises(ParameterError, match="block must have shape"):
         GramSum(2, limit=1).add(np.ones((2, 3)))
+
+
+def test_a_sum_can_be_sent_to_another_process_and_continued():
+    rows = np.random.default_rng(0).integers(-9, 10, (40, 3)).astype(float)
+    total = GramSum(3, limit=9)
+    total.add(rows[:20])
+    again = pickle.loads(pickle.dumps(total))
+    again.add(rows[20:])
+    assert again.records == 40
+    np.testing.assert_array_equal(again.value(), (rows.T @ rows).astype(int))

@@ -13,7 +13,6 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
-from threading import Thread
 
 import numpy as np
 import pytest
@@ -152,9 +151,11 @@ def test_a_studio_that_stops_leaves_the_process_alone(folder, monkeypatch):
     site = Site(folder, isolated=True)
     request = site.ask()
     approve(site, request)
+    whole, started = worker.subprocess.Popen, []
+    monkeypatch.setattr(worker.subprocess, "Popen", lambda *a, **b: started.append(whole(*a, **b)) or started[0])
     with _hold_lock(site.settings.state / "locks" / request.id):
         site.studio.runner.start()
-        wait_for(lambda: site.studio.runner._active)
+        wait_for(lambda: started)
         site.studio.runner.stop()
         assert load_request(site.studio.state, request.id).status is Status.APPROVED
     wait_for(lambda: load_request(site.studio.state, request.id).status is Status.RELEASED)
@@ -174,8 +175,7 @@ def test_the_studios_own_file_may_be_unusable_for_a_while(site, monkeypatch, cap
     monkeypatch.setattr(State, "reading", read_later)
     with pytest.raises(UnavailableError):
         load_request(site.studio.state, request.id)
-    site.studio.runner._threads = [thread := Thread(target=site.studio.runner._work)]
-    thread.start()
+    site.studio.runner._thread.start()
     wait_for(lambda: not failures)
     wait_for(lambda: load_request(site.studio.state, request.id).is_over)
     site.studio.runner.stop()
@@ -474,7 +474,7 @@ def test_an_unforeseen_error_shows_its_class_alone(site, monkeypatch, caplog):
 
 def test_many_analysts_spend_a_budget_exactly(folder):
     people, each, affordable = (50, 20, 200) if FULL else (6, 4, 8)
-    site = Site(folder, releases_at_once=4)
+    site = Site(folder)
     with Ledger.open(site.settings.ledger) as ledger:
         schedule = ledger.schedule("clinic", affordable)
     spec = {"query": "means", "method": "plain", "columns": "age", "epsilon": schedule.epsilon, "delta": schedule.delta}
@@ -489,7 +489,7 @@ def test_many_analysts_spend_a_budget_exactly(folder):
     assert len({request.id for request in requests}) == people * each
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda request: approve(site, request), requests))
-    run_until_over(site.studio, *requests)
+        list(pool.map(lambda request: release_request(site.settings, request.id), requests))
     found = [load_request(site.studio.state, request.id) for request in requests]
     assert sum(request.status is Status.RELEASED for request in found) == affordable
     assert {request.error_kind for request in found if request.status is Status.FAILED} == {"BudgetExceededError"}

@@ -17,9 +17,7 @@ from matrixdp.studio.schema_page import (
     find_mistakes,
     form_from_toml,
     form_to_toml,
-    list_unusable,
-    propose_column,
-    propose_form,
+    propose_columns,
     read_form,
 )
 
@@ -266,18 +264,10 @@ def test_types_are_proposed_from_arrow_types_alone():
     }
     table = {name: pa.field(name, kind) for name, (kind, _) in kinds.items()}
     table |= {"unknown": None, "": pa.field("", pa.int8()), "long": pa.field("long", pa.duration("s"))}
-    form = propose_form(table)
-    assert list(form.columns) == [
-        *(texts_of(name, kind) for name, (_, kind) in kinds.items()),
-        {"name": "unknown"},
-    ]
-    assert list_unusable(table) == {"long": "lengths of time"}
-
-
-def test_columns_are_added_once_and_removed():
-    form = SchemaForm((AGE,)).with_column(WARD).with_column(propose_column("ward", None))
-    assert form.columns == (AGE, WARD)
-    assert form.without_column(0).columns == (WARD,)
+    columns, unusable = propose_columns(table)
+    proposed = {name: texts_of(name, kind) for name, (_, kind) in kinds.items()}
+    assert columns == {**proposed, "unknown": {"name": "unknown", "type": ""}}
+    assert unusable == {"long": "lengths of time"}
 
 
 def test_a_schema_in_the_short_form_is_understood(tmp_path):

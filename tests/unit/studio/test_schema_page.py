@@ -127,6 +127,8 @@ def test_columns_are_added_and_removed_without_saving(curator, site):
     assert 'id="column-1"' not in page
     page = curator.post(EDITOR, data={**SENT, "action": "add", "new": "bmi"}).text
     assert 'name="column.2.name" value="bmi"' in page
+    page = curator.post(EDITOR, data={**SENT, "action": "add", "new": "age"}).text
+    assert 'id="column-2"' not in page  # it is there
     page = curator.post(EDITOR, data={"action": "add all"}).text
     assert 'id="column-2"' in page
     assert curator.post(EDITOR, data={**SENT, "action": "add", "new": "height"}).status_code == 404

@@ -76,7 +76,7 @@ def test_python_and_command_line_forecast_the_same_fit(spec, folder):
     order = [simulated.rows.index(name) for name in sorted(simulated.rows, key=lambda name: name == spec.target)]
     expected = simulated.std[np.ix_(order, order)]
     names = run_python(GUESSED, spec)
-    found = names["forecast_fit"](names["planned"]).typical.correlation_std
+    found = names["forecast_fit"](names["planned"])["typical"]
     off = ~np.eye(3, dtype=bool)
     assert np.array_equal(found[off], expected[off])
     facts = run_command(GUESSED, spec)
@@ -97,13 +97,13 @@ def test_the_python_that_is_commented_out_makes_the_release(folder):
 def test_allowances_are_named_where_a_ledger_is_charged():
     spec = make_spec("moments", allowance="team a")
     assert "--allowance" not in spec.write_command("schema.toml")
-    assert "--allowance 'team a'" in spec.write_release_command("schema.toml", "table.csv", "clinic")
+    assert "--allowance 'team a'" in spec.write_command("schema.toml", "table.csv", "clinic")
     assert "allowance='team a'" in spec.write_python("schema.toml", "table.csv", "clinic", adaptive=False)
 
 
 def test_the_release_command_parses():
     spec = make_spec("moments", missing="midpoint")
-    words = shlex.split(spec.write_release_command("schema.toml", "-t able.csv", "clinic").replace("\\\n", " "))
+    words = shlex.split(spec.write_command("schema.toml", "-t able.csv", "clinic").replace("\\\n", " "))
     with cli.commands["release"].make_context("release", words[2:]) as context:
         assert context.params["data"] == ("./-t able.csv",)
         assert (context.params["missing"], str(context.params["ledger"])) == ("midpoint", "ledger.db")

@@ -9,7 +9,8 @@ from matrixdp.studio import sign_in as tokens_module
 from matrixdp.studio import state as state_module
 from matrixdp.studio.refusals import NotFoundError, UnavailableError
 from matrixdp.studio.roles import Role
-from matrixdp.studio.sign_in import WrongTokens, create_token, find_token, list_tokens, revoke_token
+from matrixdp.studio.security import BODY_LIMIT
+from matrixdp.studio.sign_in import MOST_WRONG, WrongTokens, create_token, find_token, list_tokens, revoke_token
 from matrixdp.studio.state import State
 from studio_site import ANALYST, BOTH, CURATOR, ORIGIN, TABLE, Site
 
@@ -96,7 +97,7 @@ def test_wrong_tokens_are_limited_and_right_ones_still_work(site):
     secret, _ = create_token(site.studio.state, "ann", [Role.ANALYST])
     client = site.browser(None)
     found = [client.get("/api/me", headers={"Authorization": f"Bearer wrong{i}"}).status_code for i in range(50)]
-    assert found == [401] * site.settings.wrong_tokens + [429] * (50 - site.settings.wrong_tokens)
+    assert found == [401] * MOST_WRONG + [429] * (50 - MOST_WRONG)
     assert client.post("/enter", data={"token": "wrong"}).status_code == 429
     assert client.get("/enter", params={"token": "wrong"}).status_code == 429
     assert client.get("/api/me", headers={"Authorization": f"Bearer {secret}"}).status_code == 200
@@ -104,8 +105,8 @@ def test_wrong_tokens_are_limited_and_right_ones_still_work(site):
 
 def test_the_limit_is_for_a_minute_and_an_address():
     seconds = [0.0]
-    limit = WrongTokens(3, clock=lambda: seconds[0])
-    assert [limit.add("a") for _ in range(5)] == [False, False, False, True, True]
+    limit = WrongTokens(clock=lambda: seconds[0])
+    assert [limit.add("a") for _ in range(MOST_WRONG + 2)] == [False] * MOST_WRONG + [True, True]
     assert not limit.add("b")
     seconds[0] = 61.0
     assert not limit.add("a")
@@ -153,7 +154,7 @@ def test_cookies_by_https_are_secure(tmp_path):
 
 def test_large_bodies_are_refused(site):
     client = site.browser()
-    size = site.settings.body_limit
+    size = BODY_LIMIT
     assert client.post("/leave", content=b"x" * (size + 1)).status_code == 413
 
     def stream():
