@@ -80,7 +80,7 @@ def print_design(made: Plan, left: Left, plot: Path | None, *, as_json: bool) ->
     click.echo("\n".join(lines[:_GUARANTEE]))
     _print_predictions(made, predicted)
     if request.question == "everything" and design is not None:
-        single = [f"  {make_visible(one.title)}: {_describe_ratio(one.ratio)}" for one in compare_questions(design)]
+        single = [f"  {make_visible(one.title)}: {one.words}" for one in compare_questions(design)]
         echo_section("If only this were released, with the same guarantee", "\n".join(single))
     echo_section("Cost in the ledger", _describe_cost(made, left))
     if design is not None:
@@ -196,12 +196,6 @@ def _collect_design(made: Plan, design: Design, predicted: dict[str, list[Answer
             {"question": one.title, "times_less_noise": one.ratio} for one in compare_questions(design)
         ]
     return facts
-
-
-def _describe_ratio(ratio: float) -> str:
-    if not np.isfinite(ratio):
-        return "noise hides the answer either way"
-    return f"{ratio:.2g} times less noise" if ratio > 1.05 else "as much noise"
 
 
 def _tabulate_medians(made: Plan, found: dict[str, list[Answer]]) -> str:

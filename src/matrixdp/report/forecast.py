@@ -96,8 +96,8 @@ def predict(plan: Plan, shapes: Sequence[str] = tuple(KINDS)) -> dict[str, list[
     A table whose rows have equal errors has one row.
     """
     if plan.design is None:
-        errors, kind, names = forecast_fit(plan), judged_by(plan.request.question), plan.bounds.names or ()
-        errors = {shape: errors[shape] for shape in shapes}
+        found, kind, names = forecast_fit(plan), judged_by(plan.request.question), plan.bounds.names or ()
+        errors = {shape: found[shape] for shape in shapes}
         if kind == "means":
             return {shape: [_predicted("Means", std.T, names, ("mean",))] for shape, std in errors.items()}
         return {shape: [_predicted(kind.capitalize(), std, names, names)] for shape, std in errors.items()}
