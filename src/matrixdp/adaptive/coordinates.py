@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrixdp.domain.bounds import Bounds, square_lengths
+from matrixdp.records import to_array
 from matrixdp.types import Floats
 
 LEVELS = 1 << 19  # half the number of grid steps of the records
@@ -149,6 +150,11 @@ class FourierFeatures:
         """Features of shape (n, k) of records of shape (n, m)."""
         phase = self._phase(self.bounds.quantise(records, LEVELS))
         return np.asarray(self.size * np.cos(phase + self._shift))
+
+    def with_target(self, columns: tuple[str, ...], block: Any) -> Floats:
+        """Features of a block of records and the target, which is the last of `columns`, of shape (n, k + 1)."""
+        records = to_array(block, len(columns), columns)
+        return np.column_stack([self(records[:, :-1]), records[:, -1]])
 
 
 def to_digits(whole: NDArray[np.int64]) -> Floats:

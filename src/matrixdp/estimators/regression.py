@@ -21,7 +21,6 @@ from matrixdp.errors import ParameterError
 from matrixdp.estimators import inputs
 from matrixdp.estimators.base import MomentEstimator
 from matrixdp.estimators.table_fit import joint_of
-from matrixdp.records import to_array
 from matrixdp.records.expanded_columns import ExpandedColumns
 from matrixdp.records.records import MappedRecords
 from matrixdp.types import Floats
@@ -226,7 +225,7 @@ class PrivateKernelRidge(RegressorMixin, MomentEstimator):  # type: ignore[misc]
         bounds = inputs.joint_bounds(features.box, target_bounds)
         if in_parts:
             columns = inputs.joint_bounds(features.bounds, target_bounds, names).names or ()
-            table: Any = MappedRecords(X.select(columns), partial(_map_block, features, columns))
+            table: Any = MappedRecords(X.select(columns), partial(features.with_target, columns))
         else:
             table = np.column_stack([features(X), y])
         moment = self._fit_moment(table, bounds, "regression", ids=ids)
@@ -238,9 +237,3 @@ class PrivateKernelRidge(RegressorMixin, MomentEstimator):  # type: ignore[misc]
         """Targets of shape (n,) for features X of shape (n, m)."""
         check_is_fitted(self)
         return np.asarray(self.features_(self._validate_features(X, reset=False)) @ self.coef_ + self.intercept_)
-
-
-def _map_block(features: FourierFeatures, columns: tuple[str, ...], block: Any) -> Floats:
-    """Fourier features of a block of records, and the target, which is last, of shape (n, k + 1)."""
-    records = to_array(block, len(columns), columns)
-    return np.column_stack([features(records[:, :-1]), records[:, -1]])
