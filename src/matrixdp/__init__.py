@@ -11,158 +11,77 @@ NumPy and SciPy.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from matrixdp.version import __version__
+from matrixdp.version import __version__ as __version__
 
-if TYPE_CHECKING:
-    from matrixdp.baselines import release_mechanism
-    from matrixdp.design import Design, make_design
-    from matrixdp.domain import Bounds, Category, Columns, Number, Person, YesNo
-    from matrixdp.domain.schema import Schema
-    from matrixdp.errors import (
-        BudgetExceededError,
-        DataError,
-        EngineError,
-        LedgerError,
-        MatrixDPError,
-        MechanismError,
-        MissingExtraError,
-        ParameterError,
-        RequestPendingError,
-        StreamError,
-    )
-    from matrixdp.ledger import Ledger
-    from matrixdp.noise import Stream
-    from matrixdp.privacy import Neighbours, Privacy
-    from matrixdp.queries import (
-        Adjacency,
-        ContingencyTable,
-        GramMatrix,
-        Identity,
-        Laplacian,
-        Moments,
-        Query,
-        SecondMoment,
-        TableMoments,
-    )
-    from matrixdp.records import open_records
-    from matrixdp.release.adaptive_release import AdaptiveRelease
-    from matrixdp.release.comparison import compare
-    from matrixdp.release.dataset import DatasetRelease, release_dataset
-    from matrixdp.release.matrix import principal_directions
-    from matrixdp.release.reading import from_json, load
-    from matrixdp.release.result import Release
-    from matrixdp.release.table import release_table
-    from matrixdp.studio.client import Studio
-
-__all__ = [
-    "AdaptiveRelease",
-    "Adjacency",
-    "Bounds",
-    "BudgetExceededError",
-    "Category",
-    "Columns",
-    "ContingencyTable",
-    "DataError",
-    "DatasetRelease",
-    "Design",
-    "EngineError",
-    "GramMatrix",
-    "Identity",
-    "Laplacian",
-    "Ledger",
-    "LedgerError",
-    "MatrixDPError",
-    "MechanismError",
-    "MissingExtraError",
-    "Moments",
-    "Neighbours",
-    "Number",
-    "ParameterError",
-    "Person",
-    "Privacy",
-    "Query",
-    "Release",
-    "RequestPendingError",
-    "Schema",
-    "SecondMoment",
-    "Stream",
-    "StreamError",
-    "Studio",
-    "TableMoments",
-    "YesNo",
-    "__version__",
-    "compare",
-    "from_json",
-    "load",
-    "make_design",
-    "open_records",
-    "principal_directions",
-    "release_dataset",
-    "release_mechanism",
-    "release_table",
-]
+if TYPE_CHECKING:  # for type checkers: what `_HOMES` lists
+    from matrixdp.baselines import release_mechanism as release_mechanism
+    from matrixdp.design import Design as Design
+    from matrixdp.design import make_design as make_design
+    from matrixdp.domain import Bounds as Bounds
+    from matrixdp.domain import Category as Category
+    from matrixdp.domain import Columns as Columns
+    from matrixdp.domain import Number as Number
+    from matrixdp.domain import Person as Person
+    from matrixdp.domain import YesNo as YesNo
+    from matrixdp.domain.schema import Schema as Schema
+    from matrixdp.errors import BudgetExceededError as BudgetExceededError
+    from matrixdp.errors import DataError as DataError
+    from matrixdp.errors import EngineError as EngineError
+    from matrixdp.errors import LedgerError as LedgerError
+    from matrixdp.errors import MatrixDPError as MatrixDPError
+    from matrixdp.errors import MechanismError as MechanismError
+    from matrixdp.errors import MissingExtraError as MissingExtraError
+    from matrixdp.errors import ParameterError as ParameterError
+    from matrixdp.errors import RequestPendingError as RequestPendingError
+    from matrixdp.errors import StreamError as StreamError
+    from matrixdp.ledger import Ledger as Ledger
+    from matrixdp.noise import Stream as Stream
+    from matrixdp.privacy import Neighbours as Neighbours
+    from matrixdp.privacy import Privacy as Privacy
+    from matrixdp.queries import Adjacency as Adjacency
+    from matrixdp.queries import ContingencyTable as ContingencyTable
+    from matrixdp.queries import GramMatrix as GramMatrix
+    from matrixdp.queries import Identity as Identity
+    from matrixdp.queries import Laplacian as Laplacian
+    from matrixdp.queries import Moments as Moments
+    from matrixdp.queries import Query as Query
+    from matrixdp.queries import SecondMoment as SecondMoment
+    from matrixdp.queries import TableMoments as TableMoments
+    from matrixdp.records import open_records as open_records
+    from matrixdp.release.adaptive_release import AdaptiveRelease as AdaptiveRelease
+    from matrixdp.release.comparison import compare as compare
+    from matrixdp.release.dataset import DatasetRelease as DatasetRelease
+    from matrixdp.release.dataset import release_dataset as release_dataset
+    from matrixdp.release.matrix import principal_directions as principal_directions
+    from matrixdp.release.reading import from_json as from_json
+    from matrixdp.release.reading import load as load
+    from matrixdp.release.result import Release as Release
+    from matrixdp.release.run import release_table as release_table
+    from matrixdp.studio.client import Studio as Studio
 
 _HOMES = {
-    "matrixdp.baselines": ("release_mechanism",),
-    "matrixdp.design": (
-        "Design",
-        "make_design",
-    ),
-    "matrixdp.domain": (
-        "Bounds",
-        "Category",
-        "Columns",
-        "Number",
-        "Person",
-        "YesNo",
-    ),
-    "matrixdp.domain.schema": ("Schema",),
-    "matrixdp.errors": (
-        "BudgetExceededError",
-        "DataError",
-        "EngineError",
-        "LedgerError",
-        "MatrixDPError",
-        "MechanismError",
-        "MissingExtraError",
-        "ParameterError",
-        "RequestPendingError",
-        "StreamError",
-    ),
-    "matrixdp.ledger": ("Ledger",),
-    "matrixdp.noise": ("Stream",),
-    "matrixdp.privacy": (
-        "Neighbours",
-        "Privacy",
-    ),
-    "matrixdp.queries": (
-        "Adjacency",
-        "ContingencyTable",
-        "GramMatrix",
-        "Identity",
-        "Laplacian",
-        "Moments",
-        "Query",
-        "SecondMoment",
-        "TableMoments",
-    ),
-    "matrixdp.records": ("open_records",),
-    "matrixdp.release.adaptive_release": ("AdaptiveRelease",),
-    "matrixdp.release.comparison": ("compare",),
-    "matrixdp.release.dataset": (
-        "DatasetRelease",
-        "release_dataset",
-    ),
-    "matrixdp.release.matrix": ("principal_directions",),
-    "matrixdp.release.reading": (
-        "from_json",
-        "load",
-    ),
-    "matrixdp.release.result": ("Release",),
-    "matrixdp.release.table": ("release_table",),
-    "matrixdp.studio.client": ("Studio",),
+    "baselines": "release_mechanism",
+    "design": "Design make_design",
+    "domain": "Bounds Category Columns Number Person YesNo",
+    "domain.schema": "Schema",
+    "errors": "BudgetExceededError DataError EngineError LedgerError MatrixDPError MechanismError MissingExtraError "
+    "ParameterError RequestPendingError StreamError",
+    "ledger": "Ledger",
+    "noise": "Stream",
+    "privacy": "Neighbours Privacy",
+    "queries": "Adjacency ContingencyTable GramMatrix Identity Laplacian Moments Query SecondMoment TableMoments",
+    "records": "open_records",
+    "release.adaptive_release": "AdaptiveRelease",
+    "release.comparison": "compare",
+    "release.dataset": "DatasetRelease release_dataset",
+    "release.matrix": "principal_directions",
+    "release.reading": "from_json load",
+    "release.result": "Release",
+    "release.run": "release_table",
+    "studio.client": "Studio",
 }
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+_HOME_OF = {name: f"matrixdp.{home}" for home, names in _HOMES.items() for name in names.split()}
+__all__ = sorted([*_HOME_OF, "__version__"])
 _PACKAGES = frozenset(
     {"adaptive", "allocations", "answers", "audit", "baselines", "datasets", "design", "domain", "errors", "gdp"}
     | {"estimators", "ledger", "mechanisms", "noise", "paper", "privacy", "queries", "records", "release", "report"}

@@ -30,13 +30,7 @@ def check_number(
 
     Anything that converts to a float counts, except booleans, strings and arrays with dimensions. `above` and `below`
     are excluded, `at_least` and `at_most` included. The message says "NAME must be RULE"; by default the rule is made
-    from the limits.
-
-    Examples
-    --------
-    >>> check_number(2, "share", above=0, at_most=1)
-    Traceback (most recent call last):
-    matrixdp.errors.ParameterError: share must be greater than 0 and at most 1, got 2 instead.
+    from the limits, as in "share must be greater than 0 and at most 1, got 2 instead."
     """
     scalar = _scalar(value)
     number = _float_or_nan(scalar)
@@ -48,14 +42,7 @@ def check_number(
 def check_integer(
     value: Any, name: str, *, at_least: int | None = None, at_most: int | None = None, rule: str | None = None
 ) -> int:
-    """`value` as an int, if it is an integer within the limits. Floats are not integers, even if whole.
-
-    Examples
-    --------
-    >>> check_integer(True, "columns", at_least=1)
-    Traceback (most recent call last):
-    matrixdp.errors.ParameterError: columns must be a positive integer, got True instead.
-    """
+    """`value` as an int, if it is an integer within the limits. Floats are not integers, even if whole."""
     scalar = _scalar(value)
     if (
         isinstance(scalar, bool)
@@ -85,13 +72,13 @@ def check_magnitudes(
     """
     low, high = float(values.min()), float(values.max())  # NaN if there is one
     if signed:
-        worst = high if high > -low else low
-        if not abs(worst) <= largest:
-            rule = f"finite, with absolute values of at most {largest:g}"
-            raise ParameterError(f"{name} must be {rule}, got {worst:g} instead; {remedy}.")
-    elif not (1 / largest <= low and high <= largest):
+        worst, rule = high if high > -low else low, f"finite, with absolute values of at most {largest:g}"
+        holds = abs(worst) <= largest
+    else:
         worst = low if not low >= 1 / largest else high
         rule = f"finite, positive and from {1 / largest:g} to {largest:g}"
+        holds = 1 / largest <= low and high <= largest
+    if not holds:
         raise ParameterError(f"{name} must be {rule}, got {worst:g} instead; {remedy}.")
 
 

@@ -68,7 +68,7 @@ def gdp_epsilon(*, mu: float, delta: float) -> float:
     high = max(mu, mu * mu)
     while _delta_at(mu, high) > delta:
         high *= 2
-    return _root(lambda epsilon: _delta_at(mu, epsilon), delta, high, toward=math.inf)
+    return _root(lambda epsilon: _delta_at(mu, epsilon), delta, 0.0, high, rises=False)
 
 
 def gdp_mu(*, epsilon: float, delta: float) -> float:
@@ -90,7 +90,7 @@ def _mu_at(epsilon: float, delta: float) -> float:
         low /= 2
     while _delta_at(2 * low, epsilon) <= delta:
         low *= 2
-    return _root(lambda mu: _delta_at(mu, epsilon), delta, low, toward=0.0, other=2 * low)
+    return _root(lambda mu: _delta_at(mu, epsilon), delta, low, 2 * low, rises=True)
 
 
 def pure_mu(epsilon: float) -> float:
@@ -122,19 +122,13 @@ def _mills(x: float | np.ndarray) -> float | np.ndarray:
     return math.sqrt(math.pi / 2) * erfcx(x / math.sqrt(2))  # type: ignore[no-any-return]
 
 
-def _root(
-    delta_at: Callable[[float], float], delta: float, safe: float, *, toward: float, other: float | None = None
-) -> float:
-    """The x at which `delta_at` crosses `delta`, moved towards `toward` until ``delta_at(x) <= delta`` holds.
-
-    `safe` satisfies that condition; the crossing lies between it and `other`, or 0.
-    """
-    low, high = (0.0, safe) if other is None else (safe, other)
+def _root(delta_at: Callable[[float], float], delta: float, low: float, high: float, *, rises: bool) -> float:
+    """The x in [low, high] at which `delta_at`, which `rises` or falls, crosses `delta`, moved to the safe side."""
     log_delta = math.log(delta)
     x = _find_zero(lambda x: math.log(delta_at(x)) - log_delta, low, high)
     step = _EPS
     while delta_at(x) > delta:
-        x = (x + step * high) if toward > x else x * (1 - step)
+        x = x * (1 - step) if rises else x + step * high
         step *= 2
     return x
 

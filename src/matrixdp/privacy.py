@@ -45,12 +45,8 @@ _UNITS = {
 class Unit:
     """The unit of protection: what two neighbours differ in, and so what a guarantee protects.
 
-    Parameters
-    ----------
-    kind : 'record', 'person', 'values', 'edge' or 'node'
-    column : str, optional
-        For persons and their values, the column that says whose each row is. Persons of two columns, such as patients
-        and households, are different units.
+    The `kind` is 'record', 'person', 'values', 'edge' or 'node'; persons and their values have the `column` that says
+    whose each row is. Persons of two columns, such as patients and households, are different units.
 
     Privacy
     -------

@@ -26,7 +26,7 @@ _MOST_RECORDS = 1 << 50
 
 def builtin_kind(cls: C) -> C:
     """Class decorator for classes of this package: store instances under the bare name of the class."""
-    return _add(cls, cls.__name__, cls)
+    return register_family(cls, cls.__name__, cls)
 
 
 def register(cls: C) -> C:
@@ -54,15 +54,11 @@ def register(cls: C) -> C:
     if not isinstance(cls, type) or not dataclasses.is_dataclass(cls) or not cls.__dataclass_params__.frozen:  # type: ignore[attr-defined]
         name = getattr(cls, "__name__", type(cls).__name__)
         raise ParameterError(f"only a frozen dataclass can be registered: put @dataclass(frozen=True) on {name}.")
-    return _add(cls, f"{cls.__module__}.{cls.__qualname__}", cls)
+    return register_family(cls, f"{cls.__module__}.{cls.__qualname__}", cls)
 
 
-def register_family(base: type, kind: str, read: Callable[..., Any]) -> None:
-    """Register one of several classes that share a kind: `read` rebuilds an instance from what `to_fields` returns."""
-    _add(base, kind, read)
-
-
-def _add(cls: C, kind: str, read: Callable[..., Any]) -> C:
+def register_family(cls: C, kind: str, read: Callable[..., Any]) -> C:
+    """Register a class under a kind, which several may share: `read` rebuilds an instance from its fields in JSON."""
     lock_arrays(cls)
     _KIND_OF[cls] = kind
     _READERS[kind] = read  # a notebook may define the same class again
@@ -144,24 +140,13 @@ def _fields(value: Any) -> Mapping[str, Any]:
     """The part of an instance that is stored: the fields of its constructor, or what `to_fields` returns."""
     if hasattr(value, "to_fields"):
         return dict(value.to_fields())
-    return {
-        field.name: field.metadata.get("to_json", _same)(getattr(value, field.name))
-        for field in dataclasses.fields(value)
-        if field.init
-        and not (field.metadata.get("omit_none") and getattr(value, field.name) is None)
-        and not ("absent" in field.metadata and getattr(value, field.name) == field.metadata["absent"])
-    }
-
-
-def _same(value: Any) -> Any:
-    return value
-
-
-def _absent_fields(read: Any) -> dict[str, Any]:
-    """Values of fields that earlier versions did not have: where a text lacks such a field, it means ``absent``."""
-    if not dataclasses.is_dataclass(read):
-        return {}
-    return {field.name: field.metadata["absent"] for field in dataclasses.fields(read) if "absent" in field.metadata}
+    found = {}
+    for field in dataclasses.fields(value):
+        item, marks = getattr(value, field.name), field.metadata
+        omitted = (marks.get("omit_none") and item is None) or ("absent" in marks and item == marks["absent"])
+        if field.init and not omitted:
+            found[field.name] = marks["to_json"](item) if "to_json" in marks else item
+    return found
 
 
 def from_json_content(value: Any) -> Any:
@@ -179,8 +164,11 @@ def from_json_content(value: Any) -> Any:
     if read is None and isinstance(kind, str) and "." in kind:
         raise ParameterError(f"{kind!r} is not registered. Import the module that registers it, and read again.")
     fields = {name: _read_field(kind, name, item) for name, item in value.items() if name != "kind"}
+    # Fields that earlier versions did not have: where a text lacks one, it means ``absent``.
+    known = dataclasses.fields(read) if dataclasses.is_dataclass(read) else ()
+    absent = {field.name: field.metadata["absent"] for field in known if "absent" in field.metadata}
     try:
-        return read(**{**_absent_fields(read), **fields})  # type: ignore[misc]  # None is a TypeError, too
+        return read(**{**absent, **fields})  # type: ignore[misc]  # None is a TypeError, too
     except ParameterError:
         raise
     except (KeyError, TypeError, ValueError):

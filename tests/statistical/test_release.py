@@ -10,7 +10,8 @@ import pytest
 import matrixdp as mdp
 from levels import LEVEL
 from matrixdp.audit import measure
-from matrixdp.release.matrix import release
+
+release = mdp.Design.release
 
 PRIVACY = mdp.Privacy(2.0, 0.01)
 BOX = mdp.Bounds([-1, -1], [1, 1])

@@ -24,7 +24,6 @@ from matrixdp.estimators import (
 from matrixdp.mechanisms import dataset_rows
 from matrixdp.mechanisms.dataset_rows import CheckTask, WriteTask
 from matrixdp.noise import BlockKey
-from matrixdp.release.matrix import release
 from matrixdp.studio import worker
 from matrixdp.studio.refusals import NotFoundError
 from matrixdp.studio.requests import ReleaseSpec
@@ -32,6 +31,8 @@ from matrixdp.studio.roles import Role, Viewer
 from matrixdp.studio.studio import Studio
 from matrixdp.studio.worker import release_request
 from studio_site import ANALYST, CURATOR, SCHEMA, SPEC, Site
+
+release = mdp.Design.release
 
 PRIVACY = mdp.Privacy(1, 1e-6)
 COLUMNS = mdp.Columns([mdp.Number("age", 0, 0.7), mdp.Number("bmi", 10, 10.3), mdp.Category("ward", ["n", "s"])])

@@ -10,7 +10,8 @@ import pytest
 import matrixdp as mdp
 from matrixdp.audit import attack, distance_between
 from matrixdp.design.grid import column_factors, fit_grid
-from matrixdp.release.matrix import release
+
+release = mdp.Design.release
 
 PRIVACY = mdp.Privacy(1, 1e-6)
 

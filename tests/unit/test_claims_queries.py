@@ -5,7 +5,8 @@ import pytest
 
 import matrixdp as mdp
 from matrixdp.audit import attack, distance_between
-from matrixdp.release.matrix import release
+
+release = mdp.Design.release
 
 PRIVACY = mdp.Privacy(1, 1e-6)
 BOX = mdp.Bounds([0, -3], [1, 4])

@@ -24,8 +24,7 @@ from matrixdp.noise.table_noise import LEVEL, OBSERVED
 from matrixdp.privacy import Neighbours, Privacy
 from matrixdp.queries import Adjacency, GramMatrix, Identity, Laplacian, Moments, Query, SecondMoment, TableMoments
 from matrixdp.records import Blocks, with_ids
-from matrixdp.records.readings import SameRecords
-from matrixdp.release.matrix import release
+from matrixdp.records.people import SameRecords
 from matrixdp.sensitivity import Distance, EdgeChange, FrobeniusBall, KernelRowChange, NodeChange, RankOneChange
 from matrixdp.sensitivity.moment_change import MomentsChange
 from matrixdp.sensitivity.quadratic import max_quadratic
@@ -86,7 +85,7 @@ def _no_rounding() -> bool:
 
 def _half_noise_drawn() -> bool:
     honest, weaker = (make_design(Identity(BOX, 1), Privacy(epsilon, 0.01)) for epsilon in (2.0, 6.0))
-    draw = partial(release, weaker, stream=Stream(seed=1), simulation=True)
+    draw = partial(weaker.release, stream=Stream(seed=1), simulation=True)
     return measure(draw, [[1, 1]], [[-1, -1]], claim=honest.distance).broken
 
 
@@ -95,7 +94,7 @@ def _reused_noise() -> bool:
 
     def twice(data: Floats) -> Floats:
         seed = next(seeds)
-        draws = [release(design, x, stream=Stream(seed=seed), simulation=True).matrix for x in (data, data / 2)]
+        draws = [design.release(x, stream=Stream(seed=seed), simulation=True).matrix for x in (data, data / 2)]
         return np.concatenate(draws)
 
     corner = np.ones((1, 2))
@@ -271,7 +270,7 @@ def _replay_while(owner: Any, name: str, wrong: Any, person: Person | None = Non
 def _two_releases(data: Floats) -> None:
     """Two releases from budgets of their own, which nobody adds up."""
     for _ in range(2):
-        release(make_design(Moments(BOX, len(data)), PRIVACY, allocation=isotropic(), share=0.7), data)
+        make_design(Moments(BOX, len(data)), PRIVACY, allocation=isotropic(), share=0.7).release(data)
 
 
 def _learn_bounds(data: Floats) -> Any:
@@ -351,6 +350,6 @@ BROKEN: dict[str, Callable[[], bool]] = {
         lambda data: replace(scales := private_scales(data, BOX, PRIVACY), mean=scales.mean + data.max())
     ),
     "noise whose structure depends on the data": lambda: _replay(
-        lambda data: release(make_design(SecondMoment(BOX, 400), PRIVACY, structured=bool(data[0, 0] > 0.5)), data)
+        lambda data: make_design(SecondMoment(BOX, 400), PRIVACY, structured=bool(data[0, 0] > 0.5)).release(data)
     ),
 }

@@ -88,7 +88,7 @@ def separate_cov(
 ) -> MechanismRelease:
     """Eigenvectors of a noisy second moment with noisy eigenvalues of the true one.
 
-    Parameters are those of `matrixdp.release.matrix.release`; the query is a SecondMoment about the midpoint of its
+    Parameters are those of `matrixdp.Design.release`; the query is a SecondMoment about the midpoint of its
     bounds, which are scaled to [-1, 1].
 
     Privacy

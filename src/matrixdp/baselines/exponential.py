@@ -40,7 +40,7 @@ def exponential(
     Parameters
     ----------
     query, privacy, data, stream, simulation
-        As for `matrixdp.release.matrix.release`; delta is not used.
+        As for `matrixdp.Design.release`; delta is not used.
     halved : bool
         Use epsilon/2, as the textbook's general form does for a normaliser that depends on the data. Here the
         normaliser does not, so half the budget is unused.
@@ -77,7 +77,7 @@ def ppca(
     """The first component, by Chaudhuri, Sarwate, Sinha (2012).
 
     It is a unit vector v of shape (m, 1) with density proportional to ``exp(concentration v'Av)``, A the second moment
-    that is asked for. Parameters are those of `matrixdp.release.matrix.release`; delta is not used.
+    that is asked for. Parameters are those of `matrixdp.Design.release`; delta is not used.
 
     Privacy
     -------

@@ -46,7 +46,7 @@ def classical_gaussian(
 ) -> MechanismRelease:
     """The answer with noise of standard deviation ``s2 sqrt(2 ln(1.25/delta))/epsilon`` (Dwork & Roth 2014, App. A).
 
-    Parameters are those of `matrixdp.release.matrix.release`, with epsilon at most 1, where the formula holds.
+    Parameters are those of `matrixdp.Design.release`, with epsilon at most 1, where the formula holds.
 
     Privacy
     -------
@@ -70,7 +70,7 @@ def analytic_gaussian(
 ) -> MechanismRelease:
     """The answer with as little isotropic noise as (epsilon, delta) allows (Balle & Wang 2018).
 
-    Parameters are those of `matrixdp.release.matrix.release`.
+    Parameters are those of `matrixdp.Design.release`.
 
     Privacy
     -------
@@ -119,7 +119,7 @@ def analyze_gauss(
     Parameters
     ----------
     query, privacy, data, stream, simulation
-        As for `matrixdp.release.matrix.release`.
+        As for `matrixdp.Design.release`.
     calibration : 'exact' or 'classical'
         As small as possible, or the published ``sqrt(2 ln(1.25/delta))/epsilon``, for epsilon up to 1.
 
@@ -172,7 +172,7 @@ def sulq(
     Parameters
     ----------
     query, privacy, data, stream, simulation
-        As for `matrixdp.release.matrix.release`; the query holds the bounds and the number of records.
+        As for `matrixdp.Design.release`; the query holds the bounds and the number of records.
     components : int, optional
         Number of directions; all m by default, at the same cost.
     share : float

@@ -58,7 +58,7 @@ def johnson_lindenstrauss(
         ``parameters["ridge"] = w^2/N`` on the diagonal. For SecondMoment it is the estimate of the moment, the ridge
         taken off.
     privacy, data, stream, simulation
-        As for `matrixdp.release.matrix.release`.
+        As for `matrixdp.Design.release`.
     draws : int, optional
         The dimension r that is projected on; the number of records by default. With the exact calibration more is
         better; with the published one the threshold grows with it, and there is a best value.

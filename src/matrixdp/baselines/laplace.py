@@ -68,7 +68,7 @@ def laplace(
     Parameters
     ----------
     query, privacy, data, stream, simulation
-        As for `matrixdp.release.matrix.release`; delta is not used.
+        As for `matrixdp.Design.release`; delta is not used.
     weight : float
         For a second moment, of which one triangle is drawn: the ratio of the noise on the diagonal to that off it,
         above 0 and at most 2. The default minimises the mean square error over the whole matrix if all features have

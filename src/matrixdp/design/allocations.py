@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -121,7 +121,14 @@ class Optimal(BuiltInAllocation):
         best = _optimal_variances(weights, query.extent(directions), changes.record_radius)
         if directions is None:
             return best
-        return min(best, np.ones(best.size), key=lambda variances: _cost(query, directions, variances, weights))
+
+        def cost(variances: Floats) -> float:
+            """The weighted noise, after scaling to unit distance."""
+            distance = changes.distance(*noise_sides(query, variances, directions)).value
+            noise = float((weights * variances).sum())
+            return noise * distance if query.side == "both" else noise * distance**2
+
+        return min(best, np.ones(best.size), key=cost)
 
     def precisions(self, query: MatrixQuery) -> Floats:
         """Minimises ``sum weights_i sigma_i`` for a given ``sum 1/sigma_i^2``."""
@@ -148,13 +155,6 @@ def optimal(weights: ArrayLike | None = None) -> Allocation:
         noise counts relative to it (for vertices, ones).
     """
     return Optimal(weights)  # type: ignore[arg-type]  # which makes them an array
-
-
-def _cost(query: MatrixQuery, directions: Floats, variances: Floats, weights: Floats) -> float:
-    """The weighted noise of an optimal allocation, after scaling to unit distance."""
-    distance = query.sensitivity.distance(*noise_sides(query, variances, directions)).value
-    noise = float((weights * variances).sum())
-    return noise * distance if query.side == "both" else noise * distance**2
 
 
 def _optimal_variances(weights: Floats, extent: Floats, radius: float | None) -> Floats:
@@ -342,7 +342,8 @@ def shares(theta: ArrayLike) -> Shares:
 def parse_allocation(allocation: Any) -> Allocation:
     """The allocation that a name, None (uniform) or an allocation means."""
     if allocation is None or (isinstance(allocation, str) and allocation in _NAMED):
-        return _RULES[allocation or "uniform"]()
+        named: Allocation = _RULES[allocation or "uniform"]()
+        return named
     if not isinstance(allocation, Allocation):
         raise ParameterError(
             "allocation must be uniform(), isotropic(), binary(...), shares(...), optimal(...) or 'kernel'."
@@ -355,7 +356,8 @@ def _from_fields(rule: str, values: Any = None, share: float = 1.0) -> Allocatio
     if rule not in _RULES:
         raise ParameterError(f"unknown allocation {rule!r}.")
     given = {"binary": (values, share), "shares": (values,), "optimal": (values,)}.get(rule, ())
-    return _RULES[rule](*given)
+    found: Allocation = _RULES[rule](*given)
+    return found
 
 
 def _find(query: MatrixQuery, item: str | int) -> int:
@@ -368,8 +370,6 @@ def _find(query: MatrixQuery, item: str | int) -> int:
 
 
 _NAMED = ("uniform", "isotropic", "optimal", "kernel")  # rules that need no numbers
-_RULES: dict[str, Callable[..., Allocation]] = {
-    rule.rule: rule for rule in (Uniform, Isotropic, Kernel, Binary, Shares, Optimal)
-}
-for _rule in (Uniform, Isotropic, Kernel, Binary, Shares, Optimal):
+_RULES: dict[str, Any] = {rule.rule: rule for rule in (Uniform, Isotropic, Kernel, Binary, Shares, Optimal)}
+for _rule in _RULES.values():
     register_family(_rule, "Allocation", _from_fields)

@@ -196,10 +196,14 @@ class Design(OfQuery):
         return std
 
     @property
+    def distinct_std(self) -> Floats:
+        """`std`, or its first row where all rows are alike."""
+        return self.std[:1] if self.std.strides[0] == 0 else self.std
+
+    @property
     def rmse(self) -> float:
         """Root mean square of the standard deviations."""
-        std = self.std[:1] if self.std.strides[0] == 0 else self.std  # rows that are alike are taken once
-        return root_mean_square(std)
+        return root_mean_square(self.distinct_std)
 
     @property
     def directional(self) -> bool:
@@ -209,8 +213,8 @@ class Design(OfQuery):
     @property
     def relative_error(self) -> float:
         """Root mean square of the standard deviations over the largest absolute value that each entry can have."""
-        rows = 1 if self.std.strides[0] == 0 else None
-        return root_mean_square(self.std[:rows] / self.query.magnitude[:rows])
+        std = self.distinct_std
+        return root_mean_square(std / self.query.magnitude[: len(std)])
 
     @cached_property
     def limit(self) -> float | None:
@@ -229,8 +233,8 @@ class Design(OfQuery):
         """Upper bound on the total squared error, in the units of `limit`, over the least of any Gaussian noise."""
         if self.limit is None:
             return None
-        rows = 1 if self.std.strides[0] == 0 else self.query.shape[0]  # rows that are alike are taken once
-        mean = root_mean_square(self.std[:rows] / self.query.error_units[:rows]) ** 2
+        std = self.distinct_std
+        mean = root_mean_square(std / self.query.error_units[: len(std)]) ** 2
         return mean * math.prod(self.query.shape) / self.limit
 
     @cached_property
@@ -261,17 +265,11 @@ class Design(OfQuery):
 
     def alternatives(self) -> dict[str, float]:
         """Root mean square error under each calibration, with the same directions and allocation."""
-        if self.flat:
-            return {self.calibration: self.rmse}
-        return {name: rmse for name in CALIBRATIONS if (rmse := self._rmse_under(name)) is not None}
-
-    def _rmse_under(self, calibration: str) -> float | None:
-        """Root mean square error; None if delta alone covers the share, which leaves no epsilon for Theorem 2."""
-        if calibration == self.calibration:
-            return self.rmse
-        if calibration != "exact" and gdp_epsilon(mu=self.mu, delta=self.privacy.delta) == 0.0:
-            return None
-        return self.remade(calibration=calibration, structured=True).rmse
+        others = [name for name in CALIBRATIONS if name != self.calibration and not self.flat]
+        if gdp_epsilon(mu=self.mu, delta=self.privacy.delta) == 0.0:  # delta alone covers the share
+            others = [name for name in others if name == "exact"]  # which leaves no epsilon for Theorem 2
+        found = {name: self.remade(calibration=name, structured=True).rmse for name in others}
+        return {self.calibration: self.rmse, **found}
 
     @property
     def directions(self) -> Floats | None:
@@ -303,14 +301,49 @@ class Design(OfQuery):
         stream: Stream | None = None,
         simulation: bool = False,
     ) -> Release:
-        """Release the query's answer on private data; `matrixdp.release.matrix.release` says what the options mean."""
-        from matrixdp.release.matrix import release  # the only import of a higher layer
+        """Release the query's answer on private data.
+
+        Parameters
+        ----------
+        data : array, pandas, polars or Arrow table of shape (records, features), or what the query takes
+            Arrays on a GPU (CuPy, PyTorch, JAX) are summed there; a noisy data set stays there (`Release.to_host`).
+        clip : bool
+            Move records into their bounds; otherwise one outside is an error.
+        missing : 'error' or 'midpoint'
+            Whether NaN and infinity raise an error or are replaced with the midpoint of their bounds.
+        ledger : Ledger or path, optional
+            Where the release is charged, before its first random bit is drawn.
+        dataset : str, optional
+            Name of the data set in the ledger.
+        request : str, optional
+            Request id. A later call with the same id and the same options returns the stored release, without a charge
+            and without reading the data: after a correction of the data, use a new id. With another design, `clip`,
+            `missing` or way to read the data, it is refused with a `LedgerError` that names what differs. If another
+            process releases the same request, its release is waited for (`Ledger.wait`).
+        allowance : str, optional
+            The allowance of the data set that pays for the release. Without one, what is not allotted pays for it.
+        stream : Stream, optional
+            For simulations only. A release that protects anything draws from a new stream, keyed from the operating
+            system.
+        simulation : bool
+            Must be True if a stream is given. The release is permanently marked as a simulation.
+
+        Privacy
+        -------
+        `distance`-GDP for `neighbours`, under the assumption that AES-256 in counter mode cannot be told from random
+        bits. Errors in the data are raised before anything is charged or drawn. Without a ledger, the cumulative
+        privacy loss is not tracked.
+        """
+        from matrixdp.release.charging import open_account  # the only imports of a higher layer
+        from matrixdp.release.matrix import release_design
 
         records = getattr(self.query, "records", None)
         if records is not None and not simulation:
             warn_large_delta(self.privacy, records)
-        account: dict[str, Any] = {"ledger": ledger, "dataset": dataset, "request": request, "allowance": allowance}
-        return release(self, data, clip=clip, missing=missing, stream=stream, simulation=simulation, **account)
+        account = open_account(ledger, dataset, request, allowance, stream=stream, simulation=simulation)
+        options: dict[str, Any] = {"clip": clip, "missing": missing, "stream": stream, "simulation": simulation}
+        released: Release = release_design(self, data, account, **options).release
+        return released
 
     explain = explain
     plot = plot_design

@@ -102,10 +102,5 @@ def error_curve(design: Design, epsilons: ArrayLike | None = None) -> ErrorCurve
     points = np.unique(given)
     others = [Privacy(float(epsilon), design.privacy.delta) for epsilon in points]
     found = [design if privacy == design.privacy else design.remade(privacy=privacy) for privacy in others]
-    errors = np.array([(one.rmse, _median_std(one), one.relative_error) for one in found])
-    return ErrorCurve(design, points, *errors.T)
-
-
-def _median_std(design: Design) -> float:
-    std = design.std[:1] if design.std.strides[0] == 0 else design.std  # rows that are alike are taken once
-    return float(np.median(std[std > 0]))
+    errors = [(one.rmse, np.median(one.distinct_std[one.distinct_std > 0]), one.relative_error) for one in found]
+    return ErrorCurve(design, points, *np.array(errors).T)

@@ -1,22 +1,25 @@
-"""A design in words: a dozen lines of text, one line, HTML; and its noise as a plot."""
+"""A design in words: a dozen lines of text, one line, HTML; and its noise as a plot, or an ellipse for two features."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from matrixdp.design.noise_ellipse import describe_numbers, feature_names, outline_ellipse, pair_covariance
+from matrixdp.design.public_total import adjusted_covariance
 from matrixdp.display import Numbers, render_card, render_facts, render_numbers
 from matrixdp.errors import ParameterError, show
 from matrixdp.noise.structure import EdgeNoise, Squares
 from matrixdp.plots import MOST_SIDE, plot_matrix, plot_outlines
+from matrixdp.queries import MatrixQuery, Moments
 from matrixdp.types import Floats
 
 if TYPE_CHECKING:
     from matrixdp.design.design import Design
 
+REACH = math.sqrt(-2 * math.log(0.05))  # radius of the disc that holds 95 % of a standard normal pair
 _ROWS = 8
 _MOST_ENTRIES = 1_000_000  # of an answer whose noise is computed for one line
 
@@ -31,7 +34,10 @@ def explain(design: Design) -> str:
 
     The comparisons make further designs; `str(design)` is the same text without them.
     """
-    facts = {**dict(list_facts(design)), "calibration": design.calibration + _others(design)}
+    others = [(name, rmse) for name, rmse in design.alternatives().items() if name != design.calibration]
+    ratios = ", ".join(f"{rmse / design.rmse:.3g} ({name})" for name, rmse in others)
+    calibration = design.calibration + (f"; others would need {ratios} times this noise" if ratios else "")
+    facts = {**dict(list_facts(design)), "calibration": calibration}
     last = [("gain", _gain(design)), ("limit", compare_to_limit(design))]
     return "\n".join([describe_subject(design), *_lines(facts.items()), *_table(design, compare=True), *_lines(last)])
 
@@ -92,15 +98,8 @@ def _lines(facts: Iterable[tuple[str, str]]) -> list[str]:
 def _tightness(design: Design) -> str:
     if design.exact:
         return "exactly"
-    if not design.attained:
-        return "an upper bound"
-    return f"an upper bound (a known pair of neighbours attains {design.attained / design.distance:.2%} of it)"
-
-
-def _others(design: Design) -> str:
-    ratios = [f"{rmse / design.rmse:.3g} ({name})" for name, rmse in design.alternatives().items()]
-    ratios = [text for text in ratios if not text.endswith(f"({design.calibration})")]
-    return f"; others would need {', '.join(ratios)} times this noise" if ratios else ""
+    known = f" (a known pair of neighbours attains {design.attained / design.distance:.2%} of it)"
+    return "an upper bound" + (known if design.attained else "")
 
 
 def _range(values: Floats) -> str:
@@ -200,10 +199,8 @@ def plot_design(design: Design, pair: tuple[str | int, str | int] | None = None,
 
 def _named_std(design: Design) -> Numbers:
     """Standard deviations with names; one row where all rows are alike."""
-    rows, columns = design.query.entry_names
-    if len(rows) > 1 and design.std.strides[0] == 0:
-        return Numbers(design.std[:1], None, ("each row",), columns)
-    return Numbers(design.std, None, rows, columns)
+    std, (rows, columns) = design.distinct_std, design.query.entry_names
+    return Numbers(std, None, rows if len(std) == len(rows) else ("each row",), columns)
 
 
 def _index(names: tuple[str, ...], feature: Any) -> int:
@@ -215,3 +212,45 @@ def _index(names: tuple[str, ...], feature: Any) -> int:
     raise ParameterError(
         f"pair must be features by name ({known}) or by number from 0 to {len(names) - 1}, got {show(feature)} instead."
     )
+
+
+def pair_covariance(design: Design, i: int, j: int) -> Floats:
+    """Covariance of the noise in two released numbers, one for each of two features, of shape (2, 2).
+
+    The numbers are the means for moments, the diagonal entries for other symmetric answers, and otherwise the entries
+    of one row or column. Symmetric noise has ``cov(Z_ij, Z_kl) = (C_ik C_jl + C_il C_jk)/2``.
+    """
+    if design.flat:
+        raise ParameterError("a noise ellipse needs a design with directions; this one has a covariance of its own.")
+    side, other = (design.colcov, design.rowcov) if design.query.side != "rows" else (design.rowcov, design.colcov)
+    matrix = side.matrix()
+    if isinstance(design.query, Moments):
+        pair = np.array([i + 1, j + 1])
+        return np.asarray(matrix[0, 0] * matrix[np.ix_(pair, pair)] / 2)
+    if design.query.total is not None:
+        return adjusted_covariance(design.noise, 0, [i, j])
+    if isinstance(design.structure, Squares | EdgeNoise):
+        return design.structure.diagonal_covariance(side)[np.ix_([i, j], [i, j])]
+    block = matrix[np.ix_([i, j], [i, j])]
+    return np.asarray(np.square(block) if design.query.symmetric else block * other.variances[0])
+
+
+def outline_ellipse(covariance: Floats) -> Floats:
+    """Points of the curve that contains 95 % of noise with this covariance, of shape (2, 121)."""
+    values, vectors = np.linalg.eigh(covariance)
+    angles = np.linspace(0, 2 * np.pi, 121)
+    circle = np.stack([np.cos(angles), np.sin(angles)])
+    return np.asarray(REACH * (vectors * np.sqrt(np.maximum(values, 0.0))) @ circle)
+
+
+def describe_numbers(design: Design) -> str:
+    """The numbers of two features whose noise `pair_covariance` describes, to go before the names of the features."""
+    if isinstance(design.query, Moments):
+        return "the means of "
+    return "the diagonal entries of " if design.query.symmetric else ""
+
+
+def feature_names(query: MatrixQuery) -> tuple[str, ...]:
+    """Names of the features of a query, as they are in its answer."""
+    rows, columns = query.entry_names
+    return rows if query.side == "rows" else columns[-query.features :]

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from matrixdp.design import Design
 from matrixdp.errors import DataError, ParameterError
-from matrixdp.mechanisms.mechanism import RowMechanism, rowwise_query
+from matrixdp.mechanisms.mechanism import noisy_parts, rowwise_query
 from matrixdp.noise import BlockKey
 from matrixdp.queries import Identity
 from matrixdp.records import to_array
@@ -120,14 +120,11 @@ class WriteTask:
             raise DataError(ALTERED)
 
     def _write(self, draft: Path, rows: Iterable[NDArray[np.generic]], *, first: int) -> None:
-        mechanism = RowMechanism(self.design, self.key)
         schema = pa.schema([(name, pa.float64()) for name in self.names])
         with writing(draft.parent):  # noise does not compress
             writer = pa.parquet.ParquetWriter(str(draft), schema, compression="none", use_dictionary=False)
         try:
-            for records in rows:
-                noisy = mechanism(first, records)
-                first += len(records)
+            for noisy in noisy_parts(self.design, self.key, first, rows):
                 with writing(draft.parent):
                     writer.write_batch(pa.record_batch([pa.array(column) for column in noisy.T], schema=schema))
         except BaseException:

@@ -6,7 +6,7 @@ The answer is whitened and rounded to integers, and exact Gaussian integers are 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from matrixdp.checks import check_flag
 from matrixdp.design.design import Design, check_design
 from matrixdp.design.grid import column_factors
 from matrixdp.design.public_total import adjust_total
-from matrixdp.device import is_device_block, is_on_device
+from matrixdp.device import is_device_block
 from matrixdp.errors import ParameterError, StreamError, show
 from matrixdp.mechanisms.device_rows import noisy_device_rows, read_device_rows
 from matrixdp.noise import BlockKey, Stream, apply_factors, draw_gaussian
@@ -60,11 +60,7 @@ def current_answer() -> Answer | None:
 
 @dataclass(frozen=True, eq=False)
 class NoisyAnswer:
-    """A noisy matrix of the query's shape, and the design of its noise. Nothing in it is private.
-
-    The matrix is on a GPU if it is a data set that was there. A `simulation`, whose noise can be repeated by whoever
-    knows the seed, or is the answer of an audit, protects nothing.
-    """
+    """A noisy matrix of the query's shape, and the design of its noise. A `simulation` protects nothing."""
 
     matrix: Floats
     design: Design
@@ -98,14 +94,13 @@ def draw_noisy_answer(
 
     Without a `stream`, a new one is keyed from the operating system.
     """
-    answer = current_answer()
-    if is_on_device(prepared):
-        matrix = noisy_device_rows(design, prepared, Stream() if stream is None else stream)
-    elif answer is None:
-        matrix = design.query.finish(add_noise(design, prepared, Stream() if stream is None else stream))
-    else:
-        matrix, simulation = design.query.finish(answer(design, prepared)), True
-    return NoisyAnswer(matrix, design, simulation)
+    answer, on_host = current_answer(), isinstance(prepared, np.ndarray)
+    if answer is not None and on_host:
+        return NoisyAnswer(design.query.finish(answer(design, prepared)), design, simulation=True)
+    stream = Stream() if stream is None else stream
+    if not on_host:
+        return NoisyAnswer(noisy_device_rows(design, prepared, stream), design, simulation)
+    return NoisyAnswer(design.query.finish(add_noise(design, prepared, stream)), design, simulation)
 
 
 def check_stream(stream: Stream | None, *, simulation: bool) -> None:
@@ -197,17 +192,15 @@ def unwhiten(design: Design, integers: NDArray[np.int64]) -> Floats:
     noisy: Floats = (integers.astype(np.float64) + 0.5) * 2.0**-design.grid.bits
     if design.structure is not None:
         return design.structure.combine(design.noise, noisy)
-    left, right = design.noise.factors()
-    symmetric = design.query.symmetric
+    query, (left, right) = design.query, design.noise.factors()
+    if query.symmetric and not design.flat:
+        noisy = vector_to_triangle(noisy, query.shape[0])
+    matrix = apply_factors(left, noisy, right)
     if design.flat:
-        matrix = apply_factors(left, noisy, right).reshape(design.query.shape)
-    elif symmetric:
-        matrix = apply_factors(left, vector_to_triangle(noisy, design.query.shape[0]), right)
-    else:
-        matrix = apply_factors(left, noisy, right)
-    if design.query.total is not None:
-        adjust_total(matrix, design.noise, design.query.total)
-    return (matrix + matrix.T) / 2 if symmetric else matrix
+        matrix = matrix.reshape(query.shape)
+    if query.total is not None:
+        adjust_total(matrix, design.noise, query.total)
+    return (matrix + matrix.T) / 2 if query.symmetric else matrix
 
 
 Rounding = Callable[[NDArray[np.generic], Floats], None]  # from records to grid steps in an array
@@ -241,8 +234,8 @@ def convert_rows(design: Design) -> tuple[Rounding, Values]:
     return query.row_rounding(factors), divide
 
 
-class RowMechanism:
-    """Noisy rows of a data set that is released in parts, by a design whose noise is the same for every record.
+def noisy_parts(design: Design, key: BlockKey, first: int, parts: Iterable[NDArray[np.generic]]) -> Iterator[Floats]:
+    """Yield noisy records of a data set that is released in parts, of shape (rows, features), from number `first` on.
 
     Row i of the data set gets the noise of row i of an infinite table, which is drawn in blocks of a fixed size, each
     from a stream derived from the key of the release and the number of the block. So a part that is processed twice
@@ -252,40 +245,30 @@ class RowMechanism:
     -------
     Use a key for one data set only: two data sets with the same noise reveal their difference.
     """
-
-    def __init__(self, design: Design, key: BlockKey) -> None:
-        check_rowwise(design)
-        self._design, self._key = design, key
-        self._columns = design.query.shape[1]
-        self._size = max(1, BLOCK // self._columns)
-        self._round, self._values = convert_rows(design)
-        self._records = np.zeros((self._size, self._columns))
-        self._steps = np.empty((self._size, self._columns))
-        self._noise = np.empty((self._size, self._columns), np.int64)
-        self._drawn = -1
-
-    def __call__(self, first: int, records: NDArray[np.generic]) -> Floats:
-        """Noisy records of shape (rows, features); `first` is the number of the first of them in the data set."""
-        out = np.empty(records.shape)
-        done = 0
+    check_rowwise(design)
+    columns = design.query.shape[1]
+    size = max(1, BLOCK // columns)
+    round_rows, values = convert_rows(design)
+    block, steps, noise = np.zeros((size, columns)), np.empty((size, columns)), np.empty((size, columns), np.int64)
+    drawn = -1
+    for records in parts:
+        out, done = np.empty(records.shape), 0
         while done < len(records):
-            number, place = divmod(first + done, self._size)
-            count = min(self._size - place, len(records) - done)
-            out[done : done + count] = self._block(number, place, records[done : done + count])
+            number, place = divmod(first + done, size)
+            count = min(size - place, len(records) - done)
+            rows, found = slice(place, place + count), slice(done, done + count)
+            block[rows] = records[found]  # the other rows hold finite numbers that are not used
+            round_rows(block, steps)
+            if drawn != number:
+                draw_gaussian(key.stream(number), design.grid.bits, out=noise)
+                drawn = number
+            noisy = noise.copy()
+            noisy[rows] += steps[rows].astype(np.int64)
+            values(noisy, steps)
+            out[found] = steps[rows]
             done += count
-        return self._design.query.finish(out)
-
-    def _block(self, number: int, place: int, records: NDArray[np.generic]) -> Floats:
-        rows = slice(place, place + len(records))
-        self._records[rows] = records  # the other rows hold finite numbers that are not used
-        self._round(self._records, self._steps)
-        if self._drawn != number:
-            draw_gaussian(self._key.stream(number), self._design.grid.bits, out=self._noise)
-            self._drawn = number
-        noisy = self._noise.copy()
-        noisy[rows] += self._steps[rows].astype(np.int64)
-        self._values(noisy, self._steps)
-        return self._steps[rows]
+        first += len(records)
+        yield design.query.finish(out)
 
 
 def rowwise_query(design: Design) -> Identity:

@@ -222,7 +222,11 @@ class MatrixQuery(ABC):
 class OfQuery:
     """Base class of what is made for one query, and has its guarantee."""
 
-    query: MatrixQuery
+    if TYPE_CHECKING:  # a field or a property
+
+        @property
+        def query(self) -> MatrixQuery:
+            """What is answered."""
 
     @property
     def neighbours(self) -> Neighbours:

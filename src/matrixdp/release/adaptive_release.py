@@ -1,8 +1,6 @@
 """A covariance from an adaptive fit, with its guarantee and what follows from it.
 
-Error bars of principal components and regressions come from simulation, as those of `matrixdp.adaptive.error_bars` do:
-the fit is repeated on records of several families that have the private mean and covariance, and the largest errors
-count.
+Error bars of principal components and regressions come from simulation, as those of `matrixdp.adaptive.error_bars` do.
 """
 
 from __future__ import annotations
@@ -18,7 +16,7 @@ from numpy.typing import NDArray
 
 from matrixdp.adaptive.budget import Step
 from matrixdp.adaptive.error_bars import sampling_bars
-from matrixdp.adaptive.moment import PrivateMoment, prepare_fit
+from matrixdp.adaptive.moment import PrivateMoment
 from matrixdp.adaptive.postprocess import Fitted
 from matrixdp.adaptive.regression import hidden_std, joint_moment, solve_regression
 from matrixdp.adaptive.settings import SETTINGS, MethodChoice, settings_for
@@ -29,7 +27,6 @@ from matrixdp.answers.moments import correlation_from_covariance, hide_uncertain
 from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.person import Person, least_sample
 from matrixdp.errors import ParameterError, show
-from matrixdp.noise import Stream
 from matrixdp.noise.covariance import check_orthonormal
 from matrixdp.privacy import Neighbours, Privacy, Unit
 from matrixdp.queries.base import parse_records
@@ -39,7 +36,6 @@ from matrixdp.serialise import from_json_content, to_json_content
 from matrixdp.types import Floats
 from matrixdp.version import __version__
 
-_SAMPLE = 16  # made-up records
 _VECTORS = ("mean", "mean_std")  # fields of a fit of shape (d,); the others have the shape (d, d)
 _SCALARS = ("noise_std", "radius", "learned", "evident")
 _PARTS = {"privacy": Privacy, "bounds": Bounds, "steps": tuple, "fitted": Fitted}  # of a fit, in its JSON form
@@ -87,7 +83,7 @@ class AdaptiveRelease(SavedRelease, Answering):
         return f"{self.method} release, {self._guarantee()}\n{self.reason}\n{self.means()}\n{self.correlation()}"
 
     def _show(self) -> tuple[str, list[tuple[str, str]], list[str]]:
-        return "Private mean and covariance", *self._show_answers(correlation=True)
+        return "Private mean and covariance", self._show_method(), self._show_answers(correlation=True)
 
     def to_frame(self, *, long: bool = False, level: float = 0.95) -> Any:
         """The covariance as a pandas data frame; `Estimate.to_frame` explains the options."""
@@ -246,9 +242,8 @@ class AdaptiveRelease(SavedRelease, Answering):
             person=_read_person(Unit.parse(content["unit"]), content.get("rows_per_person")),
         )
         settings_for(moment.aim)
-        release = cls(moment, read_choice(content, "adaptive"), content["aim"], content["version"])
-        check_adaptive(release)
-        return release
+        check_moment(moment)
+        return cls(moment, read_choice(content, "adaptive"), content["aim"], content["version"])
 
 
 def read_choice(content: Any, method: str) -> MethodChoice:
@@ -279,66 +274,37 @@ def find_recipe(question: str) -> str:
     return question if question in SETTINGS else "covariance"
 
 
-def make_sample_release(
-    bounds: Bounds,
-    privacy: Privacy,
-    records: int,
-    neighbours: Neighbours,
-    *,
-    aim: str = "covariance",
-    person: Person | None = None,
-) -> AdaptiveRelease:
-    """A release of a few made-up records that fill their bounds evenly, as if they were `records`. Reads no data.
-
-    It is marked as a simulation; to try whether a release can be shown before anything is charged.
-    """
-    made_up = np.random.default_rng(0).uniform(bounds.lower, bounds.upper, (_SAMPLE, bounds.size))
-    prepared = prepare_fit(
-        made_up,
-        replace(bounds, names=None),
-        privacy,
-        aim=find_recipe(aim),
-        records=_SAMPLE,
-        neighbours=neighbours,
-        stream=Stream(seed=0),
-        simulation=True,
-    )
-    moment = replace(prepared.fit(), bounds=bounds, records=records, person=person)
-    return AdaptiveRelease(moment, MethodChoice("adaptive", "This is an example."), aim)
-
-
 def digest_content(content: dict[str, Any]) -> str:
     """Digest of a release's content. It finds altered texts, unless whoever altered them computes it again."""
     given = {name: value for name, value in content.items() if name != "digest"}
     return hashlib.sha256(json.dumps(given, sort_keys=True, allow_nan=False).encode()).hexdigest()
 
 
-def check_adaptive(release: AdaptiveRelease) -> None:
-    """Raise a `ParameterError` unless the parts of a release fit together: steps, guarantee, shapes and ranges."""
-    moment, fitted = release.moment, release.moment.fitted
-    d, steps, spent = moment.bounds.size, moment.steps, moment.mu**2
+def check_moment(moment: PrivateMoment) -> None:
+    """Raise a `ParameterError` unless the parts of a fit fit together: steps, guarantee, shapes and ranges."""
+
+    def require(holds: Any, rule: str) -> None:
+        if not holds:
+            raise ParameterError(f"{rule}; the text was altered.")
+
+    fitted, d, steps, spent = moment.fitted, moment.bounds.size, moment.steps, moment.mu**2
     for field in fields(fitted):
         value = np.asarray(getattr(fitted, field.name))
         shape = (d,) if field.name in _VECTORS else () if field.name in _SCALARS else (d, d)
-        _require(value.shape == shape, f"{field.name} must have the shape {shape}")
-        _require(bool(np.isfinite(value).all()), f"{field.name} must be finite")
+        require(value.shape == shape, f"{field.name} must have the shape {shape}")
+        require(np.isfinite(value).all(), f"{field.name} must be finite")
     covariance, shares = fitted.covariance, [(step.mu / moment.privacy.mu) ** 2 for step in steps]
-    _require(bool(np.allclose(covariance, covariance.T, rtol=1e-9, atol=1e-12)), "covariance must be symmetric")
-    _require(float(np.linalg.eigvalsh(covariance)[0]) >= -1e-9 * d, "covariance must be positive semidefinite")
-    _require(bool((np.diagonal(covariance) <= 1 + 1e-9).all()), "variances must be possible within the bounds")
-    _require(bool((np.abs(fitted.mean) <= 1).all()), "means must be within the bounds")
-    _require(bool((fitted.std >= 0).all() and (fitted.mean_std >= 0).all()), "error bars must not be negative")
-    _require(bool(steps) and all(step.mu > 0 and step.releases > 0 for step in steps), "steps must cost")
+    require(np.allclose(covariance, covariance.T, rtol=1e-9, atol=1e-12), "covariance must be symmetric")
+    require(np.linalg.eigvalsh(covariance)[0] >= -1e-9 * d, "covariance must be positive semidefinite")
+    require((np.diagonal(covariance) <= 1 + 1e-9).all(), "variances must be possible within the bounds")
+    require((np.abs(fitted.mean) <= 1).all(), "means must be within the bounds")
+    require((fitted.std >= 0).all() and (fitted.mean_std >= 0).all(), "error bars must not be negative")
+    require(steps and all(step.mu > 0 and step.releases > 0 for step in steps), "steps must cost")
     total = sum(step.mu**2 for step in steps)
-    _require(abs(total - spent) <= 1e-9 * spent, "mu must be what the steps spent together")
-    _require(0 < moment.mu <= moment.privacy.mu, "mu must be within the guarantee")
+    require(abs(total - spent) <= 1e-9 * spent, "mu must be what the steps spent together")
+    require(0 < moment.mu <= moment.privacy.mu, "mu must be within the guarantee")
     told = zip(steps, shares, strict=True)
-    _require(all(abs(step.share - share) <= 1e-9 * share for step, share in told), "shares must be those of the steps")
-
-
-def _require(holds: bool, rule: str) -> None:
-    if not holds:
-        raise ParameterError(f"{rule}; the text was altered.")
+    require(all(abs(step.share - share) <= 1e-9 * share for step, share in told), "shares must be those of the steps")
 
 
 def _components(covariance: Floats, reference: Floats | None = None) -> Floats:

@@ -34,8 +34,7 @@ P = TypeVar("P")
 class Price:
     """What a release is charged, and what it was asked for. Public, and fixed before the data are read.
 
-    `description` says what was asked for: the same on every machine and in every version. `options` are all public
-    options by name, which a repeat of the request must have again.
+    `description` is the same on every machine and in every version; a repeat must have all `options` again.
     """
 
     event: Event
@@ -47,10 +46,7 @@ class Price:
 
 @dataclass(frozen=True)
 class Account:
-    """A data set in a ledger that pays for a release, perhaps under a request id.
-
-    The ledger keeps the release under `request`. Without an `allowance`, what is not allotted pays.
-    """
+    """A data set in a ledger that pays for a release; the ledger keeps the release if it has a `request` id."""
 
     ledger: Ledger
     dataset: str
@@ -71,10 +67,7 @@ class Account:
         )
 
     def charge_or_find(self, price: Price) -> Receipt | str:
-        """Commit the charge, or return the release of another process that charged the same request first.
-
-        Called before any noise is drawn.
-        """
+        """Commit the charge, or return the release of another process that charged the same request first."""
         try:
             return self.ledger.charge(
                 self.dataset,
@@ -150,13 +143,7 @@ def release_fit(
     dataset: str | None = None,
     allowance: str | None = None,
 ) -> Any:
-    """Charge the whole budget of a prepared fit to the ledger at a path, and fit.
-
-    Privacy
-    -------
-    One Gaussian event of the total `mu`, before the first random bit is drawn. A fit that fails after the charge leaves
-    it spent.
-    """
+    """Charge the whole budget of a prepared fit to the ledger at a path, as one Gaussian event, and fit."""
     budget = prepared.budget
     account = open_account(ledger, dataset, None, allowance, simulation=budget.simulation)
 
@@ -183,11 +170,7 @@ def open_account(
     stream: Stream | None = None,
     simulation: bool = False,
 ) -> Account | None:
-    """The account that a release names, or None if it names none; `matrixdp.release.matrix.release` explains them.
-
-    Raises a `ParameterError` for a ledger without a data set's name, a name without a ledger, or a simulation that is
-    charged; a `StreamError` for a stream from outside that is not for a simulation.
-    """
+    """The account that a release names, or None if it names none; `matrixdp.Design.release` explains them."""
     check_stream(stream, simulation=simulation)
     if ledger is None:
         if dataset is not None or request is not None or allowance is not None:
@@ -205,10 +188,7 @@ def open_account(
 
 
 def design_price(design: Design, data: Any, *, clip: bool, missing: str, request: str | None) -> Price:
-    """The price of the release of a design; raises if its query cannot be charged, or has no `request` id.
-
-    Its options are the inputs of the design, and how records are read.
-    """
+    """The price of the release of a design, whose options are its inputs, and how records are read."""
     check_chargeable(design.query, request)
     options = {
         "method": "plain",

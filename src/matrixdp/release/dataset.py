@@ -109,26 +109,20 @@ class DatasetRelease(Guaranteed):
         except OSError:
             raise ParameterError(f"path must be a complete data set, but {place} has no {MANIFEST}.") from None
         with reading(f"{place / MANIFEST} must be a file that matrixdp wrote, but it was altered."):
-            found = cls._from_content(place, json.loads(text.decode("utf-8")))
-            lost = [name for name in found.files if not (place / name).is_file()]
+            content = json.loads(text.decode("utf-8"))
+            files, request, charge = tuple(content["files"]), content.get("request"), content.get("charge")
+            if content["format"] != cls.FORMAT or any(Path(name).name != name for name in files):
+                raise KeyError("format")
+            if not isinstance(request, str | None) or not isinstance(charge, str | None):
+                raise KeyError("request")
+            found = cls(path=place, files=files, request=request, charge=charge, **read_design(content))
+            found.check_facts(content)
+            check_rowwise(found.design)
+            if not np.allclose(content["std"], found.std, rtol=1e-9, atol=0):
+                raise ParameterError("std of the text does not match its design; it was altered.")
+            lost = [name for name in files if not (place / name).is_file()]
         if lost:
             raise ParameterError(f"path must be a complete data set, but {place / lost[0]} does not exist.")
-        return found
-
-    @classmethod
-    def _from_content(cls, place: Path, content: Any) -> DatasetRelease:
-        files, request, charge = tuple(content["files"]), content.get("request"), content.get("charge")
-        if content["format"] != cls.FORMAT or any(
-            not isinstance(name, str) or Path(name).name != name for name in files
-        ):
-            raise KeyError("format")
-        if not isinstance(request, str | None) or not isinstance(charge, str | None):
-            raise KeyError("request")
-        found = cls(path=place, files=files, request=request, charge=charge, **read_design(content))
-        found.check_facts(content)
-        check_rowwise(found.design)
-        if not np.allclose(content["std"], found.std, rtol=1e-9, atol=0):
-            raise ParameterError("std of the text does not match its design; it was altered.")
         return found
 
 
@@ -163,7 +157,7 @@ def release_dataset(
     out : path
         A new or empty folder; with a cluster, all workers must see it under this path.
     clip, missing, ledger, dataset, allowance, stream, simulation
-        As for `matrixdp.release.matrix.release`.
+        As for `matrixdp.Design.release`.
     request : str, optional
         A request id that was used before, with the same options, returns the data set in `out`, without a charge, if it
         is the one that was released under this id; also if the first process was killed after the folder was complete.
@@ -238,15 +232,25 @@ def write_dataset(
         facts: dict[str, Any] = {"simulation": simulation, "missing": missing, "request": request}
         charge = receipt.hash if receipt is not None and request is not None else None
         released = DatasetRelease(folder.place, design, files, **facts, charge=charge)
-        _finish(folder, released)
+        with writing(folder.place):
+            (folder.path / MANIFEST).write_text(released.to_json(), encoding="utf-8")
+            folder.finish()
         return released
+
+    def read(stored: str, account: Account) -> DatasetRelease:
+        if _read_manifest(out) != stored:
+            raise ParameterError(
+                f"the data set of the request {show(account.request)} was released before, and is not in {Path(out)}. "
+                "Give the folder that it was written to, or use a new request id, which is charged again."
+            )
+        return require_same_release(DatasetRelease.open(out), design, missing, account)
 
     with ExitStack() as claimed:
         return make_once(
             account,
             find_price,
             find=lambda account, price: _find_stored(out, account, price),
-            read=lambda text, account: _open_stored(out, text, design, missing, account),
+            read=read,
             prepare=prepare,
             make=make,
             ready=ready,
@@ -262,27 +266,24 @@ def _find_stored(out: str | os.PathLike[str], account: Account, price: Price) ->
     try:
         return account.stored(price, wait=False)
     except RequestPendingError as error:
-        if _complete_request(out, account, price, error.receipt):
-            with suppress(ParameterError), OutputFolder(out, force=True):
-                pass  # removes what the process left beside the folder; one that is alive keeps it
+        _complete_request(out, account, price, error.receipt)
     return account.stored(price)
 
 
-def _complete_request(out: str | os.PathLike[str], account: Account, price: Price, receipt: Receipt) -> bool:
-    """Complete a pending request whose data set is in `out`: a folder that names its charge, with all its files.
+def _complete_request(out: str | os.PathLike[str], account: Account, price: Price, receipt: Receipt) -> None:
+    """Complete a pending request if its data set is in `out`: a folder that names its charge, with all its files.
 
     The folder appears in one step, with all files, after their noise was drawn for the charge whose hash it contains,
     so it is the release that was paid for. Where its process is still alive, both store the same text.
     """
-    try:
+    with suppress(ParameterError):
         found, text = DatasetRelease.open(out), _read_manifest(out)
         described = describe_design(found.design).items() <= price.description.items()
-    except ParameterError:
-        return False
-    if text is None or not described or (found.request, found.charge) != (account.request, receipt.hash):
-        return False
-    account.ledger.complete(receipt, text)
-    return True
+        if text is None or not described or (found.request, found.charge) != (account.request, receipt.hash):
+            return
+        account.ledger.complete(receipt, text)
+        with OutputFolder(out, force=True):
+            pass  # removes what the process left beside the folder; one that is alive keeps it
 
 
 def _read_manifest(out: str | os.PathLike[str]) -> str | None:
@@ -290,23 +291,3 @@ def _read_manifest(out: str | os.PathLike[str]) -> str | None:
         return Path(out, MANIFEST).read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
-
-
-def _open_stored(
-    out: str | os.PathLike[str], stored: str, design: Design, missing: str, account: Account
-) -> DatasetRelease:
-    """The data set in `out`, if it is the one that the ledger has stored under the request id."""
-    if _read_manifest(out) == stored:
-        released = DatasetRelease.open(out)
-        require_same_release(released, design, missing, account)
-        return released
-    raise ParameterError(
-        f"the data set of the request {show(account.request)} was released before, and is not in {Path(out)}. Give the "
-        "folder that it was written to, or use a new request id, which is charged again."
-    )
-
-
-def _finish(folder: OutputFolder, released: DatasetRelease) -> None:
-    with writing(folder.place):
-        (folder.path / MANIFEST).write_text(released.to_json(), encoding="utf-8")
-        folder.finish()

@@ -1,8 +1,7 @@
-"""`release`: the noisy answer of a single design, charged once; and directions that are learned by one."""
+"""The noisy answer of a single design, charged once; and directions that are learned by one."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -16,68 +15,14 @@ from matrixdp.design.design import Design, check_design
 from matrixdp.display import short_repr
 from matrixdp.domain.bounds import Bounds, check_missing
 from matrixdp.domain.person import Person
-from matrixdp.ledger import Ledger, Receipt
+from matrixdp.ledger import Receipt
 from matrixdp.mechanisms.mechanism import draw_noisy_answer, prepare
 from matrixdp.noise import Stream
 from matrixdp.privacy import Privacy
 from matrixdp.queries import SecondMoment
-from matrixdp.release.charging import Account, Paid, Price, design_price, make_once, open_account
+from matrixdp.release.charging import Account, Paid, Price, design_price, make_once
 from matrixdp.release.result import Release, require_same_release
 from matrixdp.types import Floats
-
-
-def release(
-    design: Design,
-    data: Any,
-    *,
-    clip: bool = True,
-    missing: str = "error",
-    ledger: Ledger | str | os.PathLike[str] | None = None,
-    dataset: str | None = None,
-    request: str | None = None,
-    allowance: str | None = None,
-    stream: Stream | None = None,
-    simulation: bool = False,
-) -> Release:
-    """Release the answer of a design's query on private data.
-
-    Parameters
-    ----------
-    design : Design
-    data : array, pandas, polars or Arrow table of shape (records, features), or what the query takes
-        Arrays on a GPU (CuPy, PyTorch, JAX) are summed there; a noisy data set stays there (`Release.to_host`).
-    clip : bool
-        Move records into their bounds; otherwise one outside is an error.
-    missing : 'error' or 'midpoint'
-        Whether NaN and infinity raise an error or are replaced with the midpoint of their bounds.
-    ledger : Ledger or path, optional
-        Where the release is charged, before its first random bit is drawn.
-    dataset : str, optional
-        Name of the data set in the ledger.
-    request : str, optional
-        Request id. A later call with the same id and the same options returns the stored release, without a charge and
-        without reading the data: after a correction of the data, use a new id. With another design, `clip`, `missing`
-        or way to read the data, it is refused with a `LedgerError` that names what differs. If another process releases
-        the same request, its release is waited for (`Ledger.wait`).
-    allowance : str, optional
-        The allowance of the data set that pays for the release. Without one, what is not allotted pays for it.
-    stream : Stream, optional
-        For simulations only. A release that protects anything draws from a new stream, keyed from the operating system.
-    simulation : bool
-        Must be True if a stream is given. The release is permanently marked as a simulation.
-
-    Privacy
-    -------
-    `design.distance`-GDP for `design.neighbours`, under the assumption that AES-256 in counter mode cannot be told
-    from random bits. Errors in the data are raised before anything is charged or drawn. Without a ledger, the
-    cumulative privacy loss is not tracked.
-    """
-    account = open_account(ledger, dataset, request, allowance, stream=stream, simulation=simulation)
-    released: Release
-    released, _ = release_design(
-        design, data, account, clip=clip, missing=missing, stream=stream, simulation=simulation
-    )
-    return released
 
 
 def release_design(
@@ -92,21 +37,15 @@ def release_design(
     stream: Stream | None = None,
     simulation: bool = False,
 ) -> Paid:
-    """`release` for an account; `aims` are further public options, which a repeat of the request must have again."""
+    """`Design.release` for an account; a repeat of the request must have its `aims`, further public options, again."""
     check_design(design)
     check_flag(clip, "clip")
     check_missing(missing)
-
     request = None if account is None else account.request
 
     def find_price() -> Price:
         price = design_price(design, data, clip=clip, missing=missing, request=request)
         return replace(price, options={**price.options, **aims})
-
-    def read(text: str, account: Account) -> Release:
-        released = Release.from_json(text)
-        require_same_release(released, design, missing, account)
-        return released
 
     def make(prepared: Any, _: Receipt | None) -> Release:
         noisy = draw_noisy_answer(design, prepared, stream, simulation=simulation)
@@ -116,7 +55,7 @@ def release_design(
         return make_once(
             account,
             find_price,
-            read=read,
+            read=lambda text, account: require_same_release(Release.from_json(text), design, missing, account),
             prepare=lambda: prepare(design, data, clip=clip, missing=missing),
             make=make,
             ready=ready,
@@ -142,6 +81,12 @@ class PrincipalDirections:
     release: Release
 
     __repr__ = short_repr
+
+    @classmethod
+    def of(cls, release: Release) -> PrincipalDirections:
+        """The eigenvectors of a released second moment."""
+        moments, directions = np.linalg.eigh(release.matrix)
+        return cls(directions[:, ::-1].copy(), moments[::-1].copy(), release)
 
     @property
     def mu(self) -> float:
@@ -174,7 +119,7 @@ def principal_directions(
     person : str or Person, optional
         The column that says whose row it is, if people may have several rows.
     **options
-        As for `matrixdp.release.matrix.release`.
+        As for `Design.release`.
 
     Privacy
     -------
@@ -188,28 +133,6 @@ def principal_directions(
     >>> learned.directions.shape
     (2, 2)
     """
-    account = open_account(
-        *(options.pop(name, None) for name in ("ledger", "dataset", "request", "allowance")),
-        stream=options.get("stream"),
-        simulation=options.get("simulation", False),
-    )
-    return learn_directions(data, bounds, privacy, account, records=records, share=share, person=person, **options)
-
-
-def learn_directions(
-    data: Any,
-    bounds: Bounds,
-    privacy: Privacy,
-    account: Account | None,
-    *,
-    records: int,
-    share: float,
-    person: Person | str | None = None,
-    **options: Any,
-) -> PrincipalDirections:
-    """`principal_directions` for an account; options are as for `release_design`."""
     query = SecondMoment(bounds, records, person=Person.parse(person))
     design = make_design(query, privacy, allocation=isotropic(), share=share)
-    released = release_design(design, data, account, **options).release
-    moments, directions = np.linalg.eigh(released.matrix)
-    return PrincipalDirections(directions[:, ::-1].copy(), moments[::-1].copy(), released)
+    return PrincipalDirections.of(design.release(data, **options))

@@ -48,11 +48,8 @@ ANSWERED = (*SUMMARIES, *MATRICES, *MODELS)  # by what follows from the moments 
 GROUPED = (*SUMMARIES, *MATRICES)  # can be asked for each level of some categories
 FITTED = ("means", "covariance", "correlation", "components", "regression")  # an adaptive fit can answer, too
 PER_RECORD = ("identity", "gram")  # whose answers have a row for each record
-METHODS = ("auto", "adaptive", "plain")
 CALIBRATIONS = ("exact", "theorem2", "theorem2-corrected", "theorem2-psd")
 NEIGHBOURS = ("replace", "add-remove")
-KERNELS = ("gaussian", "laplacian")
-MISSING = ("error", "midpoint")
 _LONGEST = 20_000  # characters of a text, such as a list of columns
 _LARGEST_WEIGHT = 1e12
 _LEAST_SHARE = 1e-6
@@ -94,8 +91,6 @@ class Option:
             return self._parse_number(value)
         if not isinstance(value, str) or not value.isprintable() or len(value) > _LONGEST:
             raise self.error(f"must be printable text of up to {_LONGEST:,} characters, got {show(value)}.")
-        if self.choices and value not in self.choices:
-            raise self.error(f"must be one of {', '.join(self.choices)}, got {show(value)} instead.")
         if self.kind == "names":
             return split_names(value)
         return self._parse_weights(value) if self.kind == "weights" else value
@@ -205,7 +200,13 @@ OPTIONS = (
         choices=CALIBRATIONS,
         default="exact",
     ),
-    Option("columns", "names", "Columns of the schema to release. [default: all]", metavar="NAME,..."),
+    Option(
+        "columns",
+        "names",
+        "Columns of the schema to release. [default: all]",
+        metavar="NAME,...",
+        questions=tuple(name for name in QUESTIONS if name not in (*GRAPHS, "counts")),
+    ),
     Option(
         "by",
         "names",
@@ -216,14 +217,14 @@ OPTIONS = (
     ),
     Option("cells", "names", "The two columns that --query table and counts tabulate.", metavar="ROWS,COLUMNS"),
     Option("points", "file", "Public points for --query gram: a table or a NPY file."),
-    Option("kernel", "choice", "Kernel of --query gram.", choices=KERNELS, default="gaussian"),
+    Option("kernel", "choice", "Kernel of --query gram.", choices=("gaussian", "laplacian"), default="gaussian"),
     Option("bandwidth", "number", "Bandwidth of the kernel, in units of half the width of the bounds.", default=1.0),
     Option(
         "method",
         "choice",
         "For means, covariance, correlation, components and regression: an adaptive fit, a plain release, or the "
         "one that is expected to be more accurate.",
-        choices=METHODS,
+        choices=("auto", "adaptive", "plain"),
         default="auto",
         questions=FITTED,
     ),
@@ -239,7 +240,7 @@ OPTIONS = (
         "missing",
         "choice",
         "Stop at empty, NaN and infinite entries, or replace them by the middle of their bounds.",
-        choices=MISSING,
+        choices=("error", "midpoint"),
         default="error",
     ),
     Option(

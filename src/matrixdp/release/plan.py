@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from matrixdp.adaptive.moment import prepare_fit
 from matrixdp.adaptive.settings import MethodChoice, choose_method
 from matrixdp.design import Allocation, Design, make_design, optimal
 from matrixdp.domain.bounds import Bounds
@@ -20,6 +21,7 @@ from matrixdp.domain.schema import MAX_SIDE
 from matrixdp.errors import MatrixDPError, ParameterError, show
 from matrixdp.gdp import share_mu
 from matrixdp.ledger import Event, Gaussian
+from matrixdp.noise import Stream
 from matrixdp.privacy import Neighbours
 from matrixdp.queries import ContingencyTable, GramMatrix, Identity, MatrixQuery, Moments, SecondMoment, TableMoments
 from matrixdp.queries.base import OfQuery, parse_records
@@ -28,7 +30,7 @@ from matrixdp.records import read_array
 from matrixdp.records.files import open_files
 from matrixdp.records.opening import load_npy, make_engine
 from matrixdp.records.records import StoredRecords
-from matrixdp.release.adaptive_release import AdaptiveRelease, find_recipe, make_sample_release
+from matrixdp.release.adaptive_release import AdaptiveRelease, find_recipe
 from matrixdp.release.charging import describe_design, digest
 from matrixdp.release.options import FITTED, GRAPHS, MATRICES, MODELS, PER_RECORD, SUMMARIES
 from matrixdp.release.request import Request
@@ -41,6 +43,7 @@ _DIRECTED = ("moments", "covariance", "correlation", "second-moment", "identity"
 _MOST_NUMBERS = 100  # with more, error bars of the moments of a table take too long
 _SHAPING = ("importance", "directions", "calibration")  # options of the noise of a plain release
 _MEAN_SHARES = {"means": 0.5, "table": 0.05}  # of the budget, for what is best for them
+_SAMPLE = 16  # made-up records
 
 
 @lock_arrays
@@ -90,14 +93,9 @@ class Plan(OfQuery):
         return int(self.request.question == "regression" and self.request.target is not None)
 
     @property
-    def public_number(self) -> bool:
-        """Whether the number of records is public; where it is private, `records` is an estimate of it."""
-        return self.query.public_number
-
-    @property
     def public_progress(self) -> bool:
         """Whether it may be shown how many records were read: that of a person's rows is private, too."""
-        return self.records is not None and self.public_number and self.query.count_word != "people"
+        return self.records is not None and self.query.public_number and self.query.count_word != "people"
 
     @property
     def event(self) -> Event:
@@ -147,8 +145,12 @@ class Plan(OfQuery):
         """A made-up release of the same shape, to try whether it can be shown. Reads no data."""
         if self.design is not None:
             return Release(self.query.finish(np.zeros(self.query.shape)), self.design)
-        asked = self.request.privacy, self.records or 0, self.neighbours
-        return make_sample_release(self.bounds, *asked, aim=self.request.question, person=self.query.person)
+        bounds, noise = self.bounds, {"stream": Stream(seed=0), "simulation": True}
+        made_up = np.random.default_rng(0).uniform(bounds.lower, bounds.upper, (_SAMPLE, bounds.size))
+        options: dict[str, Any] = {"aim": self.recipe, "records": _SAMPLE, "neighbours": self.neighbours, **noise}
+        moment = prepare_fit(made_up, replace(bounds, names=None), self.request.privacy, **options).fit()
+        moment = replace(moment, bounds=bounds, records=self.records or 0, person=self.query.person)
+        return AdaptiveRelease(moment, MethodChoice("adaptive", "This is an example."), self.request.question)
 
     def at(self, epsilon: float) -> Plan:
         """The same plan at another epsilon, by the same method."""
@@ -268,53 +270,50 @@ def _find_need_of_plain(request: Request) -> str:
 
 
 def make_query(request: Request, records: int | None) -> MatrixQuery:
-    """The query of a plain release."""
+    """The query of a plain release; a graph has no public number of records."""
     with refuse_extremes():
-        return _QUERIES[request.question](request, records)
+        if request.question in GRAPHS:
+            return _make_graph_query(request)
+        assert records is not None  # only graphs have none
+        if request.question in (*SUMMARIES, *MODELS) or (request.question in MATRICES and _suits_table(request)):
+            return _make_table_query(request, records)
+        return _require_small(request, _make_matrix_query(request, records))
 
 
-def _make_graph_query(kind: type[Adjacency | Laplacian], request: Request, _: int | None) -> MatrixQuery:
+def _make_graph_query(request: Request) -> MatrixQuery:
     graph, whose = request.schema.graph, request.whose
     assert whose is None  # of a graph
     if graph is None:
         raise ParameterError(f"{request.schema.path}: a graph needs [graph] with its public nodes.")
-    return kind(
-        len(graph.nodes),
-        graph.weight,
-        node_names=graph.nodes,
-        neighbours=request.relation,
-        unit=graph.unit,
-        max_degree=graph.max_degree,
-    )
+    kind = Adjacency if request.question == "adjacency" else Laplacian
+    options: dict[str, Any] = {"unit": graph.unit, "max_degree": graph.max_degree, "neighbours": request.relation}
+    return kind(len(graph.nodes), graph.weight, node_names=graph.nodes, **options)
 
 
-def _make_number_query(kind: Callable[..., MatrixQuery], request: Request, records: int) -> MatrixQuery:
-    """The query of a matrix of numbers that are there in every record."""
+def _make_matrix_query(request: Request, records: int) -> MatrixQuery:
+    """The query of a table of counts, or of a matrix of numbers that are there in every record."""
+    protected: dict[str, Any] = {"neighbours": request.relation, "person": request.whose}
+    if request.question == "counts":
+        rows, columns = (request.schema.pair_levels(name) for name in request.parse_cells())
+        return ContingencyTable(rows, columns, records, **protected)
     bounds = request.require_complete(request.choose_numbers())
-    return _require_small(request, kind(bounds, records, neighbours=request.relation, person=request.whose))
-
-
-def _make_gram_query(request: Request, records: int) -> MatrixQuery:
-    def kind(bounds: Bounds, records: int, **protected: Any) -> GramMatrix:
+    if request.question == "gram":
         points = read_points(request.points, bounds.names or ())
         return GramMatrix(bounds, records, points, kernel=request.kernel, bandwidth=request.bandwidth, **protected)
+    kinds: dict[str, Callable[..., MatrixQuery]] = {
+        "moments": Moments,
+        "second-moment": SecondMoment,
+        "identity": Identity,
+        **dict.fromkeys(MATRICES, Moments.for_covariance),
+    }
+    return kinds[request.question](bounds, records, **protected)
 
-    return _make_number_query(kind, request, records)
 
-
-def _make_counts_query(request: Request, records: int) -> MatrixQuery:
-    rows, columns = (request.schema.pair_levels(name) for name in request.parse_cells())
-    query = ContingencyTable(rows, columns, records, neighbours=request.relation, person=request.whose)
-    return _require_small(request, query)
-
-
-def _make_covariance_query(request: Request, records: int) -> MatrixQuery:
-    """The moments of a table where they can be used: they have less noise, but neither directions nor a radius."""
+def _suits_table(request: Request) -> bool:
+    """Whether the moments of a table give a covariance: they have less noise, but neither directions nor a radius."""
     table = request.by is not None or any(column.missing for column in request.choose_columns())
     plain = request.standard and request.calibration == "exact" and request.schema.radius is None
-    if table or (plain and 1 < len(request.choose_numbers().numbers) <= _MOST_NUMBERS):
-        return _make_table_query(request, records)
-    return _make_number_query(Moments.for_covariance, request, records)
+    return table or (plain and 1 < len(request.choose_numbers().numbers) <= _MOST_NUMBERS)
 
 
 def _require_small(request: Request, query: MatrixQuery) -> MatrixQuery:
@@ -372,20 +371,6 @@ def _choose_table_columns(request: Request, by: tuple[str, ...]) -> Columns:
         return request.choose_columns()
     found: Columns = schema.choose(list(dict.fromkeys([*request.columns, *by])), "«columns»")
     return found
-
-
-# How the query of each question is made, from the request and the public number of records, which a graph has none of.
-_QUERIES: dict[str, Callable[[Request, Any], MatrixQuery]] = {
-    **dict.fromkeys((*SUMMARIES, *MODELS), _make_table_query),
-    **dict.fromkeys(MATRICES, _make_covariance_query),
-    "moments": partial(_make_number_query, Moments),
-    "second-moment": partial(_make_number_query, SecondMoment),
-    "identity": partial(_make_number_query, Identity),
-    "gram": _make_gram_query,
-    "counts": _make_counts_query,
-    "adjacency": partial(_make_graph_query, Adjacency),
-    "laplacian": partial(_make_graph_query, Laplacian),
-}
 
 
 def make_request_design(request: Request, query: MatrixQuery, learned: Floats | None = None) -> Design:

@@ -6,7 +6,6 @@ import json
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from matrixdp.errors import ParameterError
 from matrixdp.queries import TableMoments
@@ -37,23 +36,17 @@ def load(path: str | os.PathLike[str]) -> Release | MechanismRelease | AdaptiveR
     if (place / MANIFEST).is_file():
         return DatasetRelease.open(place)
     file = place / "release.json" if place.is_dir() else place
-    try:
-        return from_json(read_text(file))
-    except ParameterError as error:
-        raise error.within(file) from None
-
-
-def read_text(file: Path) -> str:
-    """The text of a file of a release."""
+    wanted = f"{file}: path must be a release.json, or the folder of one"
     try:
         if file.stat().st_size > _LARGEST:
             raise ParameterError("a release must be at most 2 GiB.")
-        return file.read_text(encoding="utf-8")
+        return from_json(file.read_text(encoding="utf-8"))
+    except ParameterError as error:
+        raise error.within(file) from None
     except UnicodeDecodeError:
-        raise ParameterError("path must be a release.json, or the folder of one; it is not text.") from None
+        raise ParameterError(f"{wanted}; it is not text.") from None
     except OSError as error:
-        why = error.strerror or type(error).__name__
-        raise ParameterError(f"path must be a release.json, or the folder of one: it cannot be read: {why}.") from None
+        raise ParameterError(f"{wanted}: it cannot be read: {error.strerror or type(error).__name__}.") from None
 
 
 def from_json(text: str) -> Release | MechanismRelease | AdaptiveRelease:
@@ -71,16 +64,13 @@ def from_json(text: str) -> Release | MechanismRelease | AdaptiveRelease:
     with reading("text must be JSON, as the to_json of a release wrote it; for a file, pass its content."):
         content = json.loads(text)
         form = str(content["format"])
-    if form == _PLAIN:
+    if form == _PLAIN:  # a plain covariance, as earlier versions wrote it
         with reading("text must be a release as its to_json wrote it, of this or an earlier version."):
-            return _read_plain(content)
+            release = Release.from_json(json.dumps(content["release"]))
+            if not isinstance(release.query, TableMoments):
+                raise ParameterError(
+                    "a plain covariance must follow from the moments of a table; the text was altered."
+                )
+            return replace(release, aim=content["aim"], reason=read_choice(content, "plain").reason)
     kinds: list[type[Release | MechanismRelease | AdaptiveRelease]] = [MechanismRelease, AdaptiveRelease]
     return next((kind for kind in kinds if form == kind.FORMAT), Release).from_json(text)
-
-
-def _read_plain(content: Any) -> Release:
-    """A plain covariance, as earlier versions wrote it."""
-    release = Release.from_json(json.dumps(content["release"]))
-    if not isinstance(release.query, TableMoments):
-        raise ParameterError("a plain covariance must follow from the moments of a table; the text was altered.")
-    return replace(release, aim=content["aim"], reason=read_choice(content, "plain").reason)

@@ -22,7 +22,7 @@ from matrixdp.ledger import Approximate, Gaussian, Ledger, Pure, Receipt
 from matrixdp.noise import Stream
 from matrixdp.privacy import Privacy, check_privacy
 from matrixdp.queries import Identity, MatrixQuery, SecondMoment
-from matrixdp.queries.base import OfQuery, check_answer, check_query
+from matrixdp.queries.base import check_answer, check_query
 from matrixdp.release.charging import Price, check_chargeable, digest, list_read_options, make_once, open_account
 from matrixdp.release.released import MatrixRelease
 from matrixdp.release.result import Release
@@ -38,7 +38,7 @@ _MECHANISMS: dict[str, Mechanism] = {}
 
 
 @dataclass(frozen=True, eq=False)
-class MechanismRelease(OfQuery, MatrixRelease):
+class MechanismRelease(MatrixRelease):
     """A noisy matrix, the mechanism that made it, and the guarantee that it has.
 
     Attributes
@@ -118,7 +118,7 @@ class MechanismRelease(OfQuery, MatrixRelease):
         return f"{super()._title}, by {self.mechanism}"
 
     def _guarantee(self, *more: str) -> str:
-        return f"{self.mechanism}: {super()._guarantee(f'protects {self.query.protects}', *more)}"
+        return f"{self.mechanism}: {super()._guarantee(*more)}"
 
     def _content(self) -> dict[str, Any]:
         return {
@@ -351,7 +351,7 @@ def release_mechanism(
     privacy : Privacy
     data : array or table of shape (records, features), or what the query takes
     ledger, dataset, request, allowance, stream, simulation
-        As for `matrixdp.release.matrix.release`: the charge is committed before the mechanism runs, and a request id
+        As for `matrixdp.Design.release`: the charge is committed before the mechanism runs, and a request id
         that was used before with the same query, budget and options returns the stored release without a charge.
     **options
         Passed to the mechanism.

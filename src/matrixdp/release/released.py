@@ -26,7 +26,7 @@ from matrixdp.display import (
 from matrixdp.errors import ParameterError, show
 from matrixdp.plots import MOST_SIDE, plot_matrix
 from matrixdp.privacy import Neighbours, Privacy, Unit, describe_guarantee
-from matrixdp.queries import MatrixQuery
+from matrixdp.queries.base import OfQuery
 from matrixdp.release.output_folder import write_file
 from matrixdp.types import Floats
 
@@ -51,14 +51,8 @@ if TYPE_CHECKING:  # fields of some releases, properties of others
         def mu(self) -> float | None: ...
         @property
         def simulation(self) -> bool: ...
-        @property
-        def version(self) -> str: ...
 
     class _OfMatrix:
-        @property
-        def query(self) -> MatrixQuery: ...
-        @property
-        def matrix(self) -> Floats: ...
         @property
         def std(self) -> Floats | None: ...
 
@@ -78,6 +72,7 @@ class Released(_Guaranteed):
     """Base class of everything that is released: it has a guarantee, and says so wherever it is shown."""
 
     FORMAT: ClassVar[str]  # the name of its JSON form
+    version: str
 
     @property
     def _spent(self) -> tuple[float, float]:
@@ -99,12 +94,24 @@ class Released(_Guaranteed):
     def _guarantee(self, *more: str) -> str:
         """The guarantee in a line, with `more` of it in words, and what weakens it."""
         epsilon, delta = self._spent
-        parts = [f"({epsilon:g}, {delta:.3g})-DP, {self.neighbours} neighbours", *more]
+        protected = [f"protects {self.query.protects}"] if isinstance(self, OfQuery) else []
+        parts = [f"({epsilon:g}, {delta:.3g})-DP, {self.neighbours} neighbours", *protected, *more]
         return ", ".join([*parts, *(mark for mark, _ in self._caveats)])
 
     def to_json(self) -> str:
         """The release as JSON text, from which every bit can be restored."""
         return json.dumps(self._content(), allow_nan=False)
+
+    def _repr_html_(self) -> str:
+        title, facts, content = self._show()
+        spent = [] if self.mu is None else [("spent", f"mu {self.mu:.4g} of Gaussian differential privacy")]
+        guarantee = describe_guarantee(*self._spent, self.neighbours, self.unit)
+        warnings = [sentence for _, sentence in self._caveats]
+        return render_card(title, render_facts([("guarantee", guarantee), *spent, *facts]), *content, warnings=warnings)
+
+    def _show(self) -> tuple[str, list[tuple[str, str]], list[str]]:
+        """For a notebook: the title, facts besides the guarantee, and the rest as HTML."""
+        raise NotImplementedError
 
     def _content(self) -> dict[str, Any]:
         """What the JSON text holds: metadata first, which every release has."""
@@ -127,17 +134,6 @@ class Released(_Guaranteed):
         if not isinstance(self.version, str) or not isinstance(self.simulation, bool):
             raise ParameterError("version must be a text, and simulation true or false; the text was altered.")
         return self
-
-    def _repr_html_(self) -> str:
-        title, facts, content = self._show()
-        spent = [] if self.mu is None else [("spent", f"mu {self.mu:.4g} of Gaussian differential privacy")]
-        guarantee = describe_guarantee(*self._spent, self.neighbours, self.unit)
-        warnings = [sentence for _, sentence in self._caveats]
-        return render_card(title, render_facts([("guarantee", guarantee), *spent, *facts]), *content, warnings=warnings)
-
-    def _show(self) -> tuple[str, list[tuple[str, str]], list[str]]:
-        """For a notebook: the title, facts besides the guarantee, and the rest as HTML."""
-        raise NotImplementedError
 
 
 class SavedRelease(Released):
@@ -163,8 +159,10 @@ class SavedRelease(Released):
         raise NotImplementedError
 
 
-class MatrixRelease(SavedRelease, _OfMatrix):
+class MatrixRelease(OfQuery, SavedRelease, _OfMatrix):
     """A release of one matrix, which answers a query."""
+
+    matrix: Floats
 
     @property
     def entry_names(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -257,10 +255,10 @@ class Answering(_Chosen):
         """The error of the records as a sample, of shape (m,) for means and (m, m) otherwise."""
         raise NotImplementedError
 
-    def _show_answers(self, *, correlation: bool) -> tuple[list[tuple[str, str]], list[str]]:
-        """For a notebook: the method, and tables of means and perhaps correlations as HTML."""
+    def _show_answers(self, *, correlation: bool) -> list[str]:
+        """For a notebook: tables of means and perhaps correlations as HTML."""
         tables = [self.means().render("Means"), *([self.correlation().render("Correlation")] if correlation else [])]
-        return self._show_method(), [*tables, render_note(f"{NOISE_NOTE}{_MORE}, .correlation(), .regression()")]
+        return [*tables, render_note(f"{NOISE_NOTE}{_MORE}, .correlation(), .regression()")]
 
     def _show_method(self) -> list[tuple[str, str]]:
         return [("method", f"{self.method}: {self.reason}")] if self.reason else []

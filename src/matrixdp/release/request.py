@@ -93,16 +93,12 @@ class Request:
         if isinstance(self.importance, Mapping):
             self._set("importance", tuple(self.importance.items()))
         check_flag(self.clip, "clip")
-        for option in OPTIONS:
-            _check_option(option, getattr(self, option.name))
-        if self.columns is not None and (self.question in GRAPHS or self.question == "counts"):
-            raise ParameterError(f"«columns» must be left out for «question» {self.question}.")
-        for option in OPTIONS:
-            needless = option.questions and self.question not in option.questions
-            if needless and getattr(self, option.name) != option.default:
-                raise ParameterError(
-                    f"«{option.name}» must be left out for «question» {self.question}; it is for "
-                    f"{', '.join(option.questions)}."
+        for option in OPTIONS:  # the question is the first
+            value = getattr(self, option.name)
+            _check_option(option, value)
+            if option.questions and self.question not in option.questions and value != option.default:
+                raise option.error(
+                    f"must be left out for «question» {self.question}; it is for {', '.join(option.questions)}."
                 )
 
     def _set(self, name: str, value: Any) -> None:

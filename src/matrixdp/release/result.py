@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,16 +23,19 @@ from matrixdp.domain.bounds import check_missing
 from matrixdp.domain.person import least_sample
 from matrixdp.errors import ParameterError
 from matrixdp.ledger.request import changed_request_error, find_differences
-from matrixdp.privacy import Neighbours, Privacy, Unit
+from matrixdp.privacy import Privacy
 from matrixdp.queries import MatrixQuery, Moments, TableMoments
+from matrixdp.queries.base import OfQuery
 from matrixdp.release.charging import Account
 from matrixdp.release.released import Answering, MatrixRelease, Released, to_host
 from matrixdp.serialise import from_json_content, to_json_content
 from matrixdp.types import Floats
 from matrixdp.version import __version__
 
+G = TypeVar("G", bound="Guaranteed")
 
-class Guaranteed(Released):
+
+class Guaranteed(OfQuery, Released):
     """Base class of the results of a design, which have its guarantee."""
 
     design: Design
@@ -53,26 +56,13 @@ class Guaranteed(Released):
         """What was spent, as Gaussian differential privacy."""
         return self.design.distance
 
-    @property
-    def neighbours(self) -> Neighbours:
-        """The neighbours that the guarantee is for."""
-        return self.design.neighbours
-
-    @property
-    def unit(self) -> Unit:
-        """What the guarantee protects: one record, one person, one edge or one node."""
-        return self.design.unit
-
     def _content(self) -> dict[str, Any]:
         replaced = {} if self.missing == "error" else {"missing": self.missing}
         return {**super()._content(), "design": to_json_content(self.design), **replaced}
 
-    def _guarantee(self, *more: str) -> str:
-        return super()._guarantee(f"protects {self.query.protects}", *more)
-
 
 @dataclass(frozen=True, eq=False)
-class Release(MatrixRelease, Guaranteed, Answering):
+class Release(Guaranteed, MatrixRelease, Answering):
     """A noisy matrix and all that is needed to read it. Nothing in it is private.
 
     Attributes
@@ -131,8 +121,7 @@ class Release(MatrixRelease, Guaranteed, Answering):
         return f"<Release of {self.query.summary}, {self._guarantee()}; print shows the {shown}>"
 
     @property
-    def _has_means(self) -> bool:
-        """Whether it is of a table with numbers, whose matrix is about the middle of their bounds and hard to read."""
+    def _has_means(self) -> bool:  # a matrix about the middle of the bounds is hard to read
         return isinstance(self.query, TableMoments) and bool(self.query.used.numbers)
 
     def __str__(self) -> str:
@@ -142,10 +131,10 @@ class Release(MatrixRelease, Guaranteed, Answering):
         return f"{kind}, {self._guarantee(spent)}\n{body}"
 
     def _show(self) -> tuple[str, list[tuple[str, str]], list[str]]:
+        title, _, content = super()._show()
         if isinstance(self.query, Moments | TableMoments):
-            return self._title, *self._show_answers(correlation=isinstance(self.query, Moments))
-        title, facts, content = super()._show()
-        return title, [*self._show_method(), *facts], content
+            content = self._show_answers(correlation=isinstance(self.query, Moments))
+        return title, self._show_method(), content
 
     def to_host(self) -> Release:
         """The release with its matrix in the memory of the host; a data set released from a GPU is on the device."""
@@ -193,12 +182,11 @@ class Release(MatrixRelease, Guaranteed, Answering):
             Move the mean of each level towards the mean of all records, by as much as noise suggests: biased, with less
             expected error where noise dominates, and for every level. Error bars include the bias.
         """
+        if not shrunk:
+            return means(self.matrix, self.design, by, group)
         if by is None:
-            if shrunk:
-                raise ParameterError("shrunk means need by: the means of all records are not shrunk.")
-            return means(self.matrix, self.design, group=group)
-        answer = shrunk_means if shrunk else means
-        return answer(self.matrix, self.design, by, group)
+            raise ParameterError("shrunk means need by: the means of all records are not shrunk.")
+        return shrunk_means(self.matrix, self.design, by, group)
 
     def table(self, first: str, second: str, group: Any = None, *, shrunk: bool = False) -> Estimate:
         """Shares of the records for each pair of levels of two categories, with totals and error bars.
@@ -276,18 +264,19 @@ class Release(MatrixRelease, Guaranteed, Answering):
         return cls(matrix, **read_design(content, shape=matrix.shape), **chosen)
 
 
-def require_same_release(released: Guaranteed, design: Design, missing: str, account: Account) -> None:
-    """Raise a `LedgerError` if a stored release has other options; ledgers of earlier versions did not keep them."""
+def require_same_release(released: G, design: Design, missing: str, account: Account) -> G:
+    """A stored release, or a `LedgerError` if it has other options; ledgers of earlier versions did not keep them."""
     old = {"missing": released.missing, "structured": released.design.structure is not None}
     new = {"missing": missing, "structured": design.structure is not None}
     if differences := find_differences(old, new):
         raise changed_request_error(account.dataset, account.request, "", differences)
+    return released
 
 
 def read_design(content: Any, shape: tuple[int, ...] | None = None) -> dict[str, Any]:
-    """The fields of a release of a design that `Guaranteed.to_json` wrote, after a check of the design.
+    """The fields of a release of a design, after a check of the design, which takes memory of the answer's size.
 
-    `shape` is that of the released matrix; it is compared first, since a check takes memory of the answer's size.
+    The `shape` of the released matrix is compared first.
     """
     design = from_json_content(content["design"])
     if not isinstance(design, Design) or shape not in (None, design.query.shape):
@@ -295,9 +284,4 @@ def read_design(content: Any, shape: tuple[int, ...] | None = None) -> dict[str,
     design.check_once()
     missing = content.get("missing", "error")
     check_missing(missing)
-    return {
-        "design": design,
-        "version": content["version"],
-        "simulation": content["simulation"],
-        "missing": missing,
-    }
+    return {"design": design, "missing": missing, **{name: content[name] for name in ("version", "simulation")}}

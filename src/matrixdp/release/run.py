@@ -1,30 +1,46 @@
-"""`run`: from a plan and private records to a release that was charged once."""
+"""`run`: from a plan and private records to a release that was charged once; `release_table`, which plans and runs."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from matrixdp.adaptive.moment import PreparedFit, prepare_fit
-from matrixdp.errors import DataError, RequestPendingError
-from matrixdp.ledger import Receipt
+from matrixdp.design import isotropic, make_design
+from matrixdp.domain.bounds import Bounds
+from matrixdp.domain.person import Person
+from matrixdp.domain.schema import Schema
+from matrixdp.domain.schema_file import as_schema
+from matrixdp.errors import DataError, ParameterError, RequestPendingError
+from matrixdp.ledger import Ledger, Receipt
 from matrixdp.ledger.request import Difference, changed_request_error
 from matrixdp.mechanisms.mechanism import check_stream
 from matrixdp.noise import Stream
-from matrixdp.records import Blocks, as_records, is_out_of_core, read_array, require_rereadable, with_ids
+from matrixdp.privacy import Privacy, check_privacy, warn_large_delta
+from matrixdp.queries import SecondMoment
+from matrixdp.records import (
+    Blocks,
+    as_records,
+    is_out_of_core,
+    open_records,
+    read_array,
+    require_rereadable,
+    with_ids,
+)
 from matrixdp.records.files import Files, read_graph, read_pairs
 from matrixdp.records.opening import make_engine
 from matrixdp.records.people import number_of_people
-from matrixdp.records.records import ColumnOrder, MappedRecords, StoredRecords, count_records
+from matrixdp.records.records import MappedRecords, StoredRecords, count_records, order_columns
 from matrixdp.records.tables import column_names, count_rows
 from matrixdp.release.adaptive_release import AdaptiveRelease
-from matrixdp.release.charging import Account, Paid, Price, list_read_options, make_once
+from matrixdp.release.charging import Account, Paid, Price, list_read_options, make_once, open_account
 from matrixdp.release.dataset import DatasetRelease, write_dataset
-from matrixdp.release.matrix import PrincipalDirections, learn_directions, release_design
+from matrixdp.release.matrix import PrincipalDirections, release_design
 from matrixdp.release.options import GRAPHS
-from matrixdp.release.plan import Plan, make_request_design
+from matrixdp.release.plan import Plan, make_request_design, plan
 from matrixdp.release.request import Request
 from matrixdp.release.result import Release
 from matrixdp.serialise import to_json_content
@@ -106,46 +122,45 @@ def run(
     if rehearse is not None and new:
         rehearse(plan.sample())
     data = open_data(plan, records, workers=workers, progress=progress)
-    noise: dict[str, Any] = {"ready": ready, "stream": stream, "simulation": simulation}
-    if plan.adaptive:
-        paid = _release_fit(plan, data, account, **noise)
-        return Outcome(paid.release, plan, paid.receipt)
-    if plan.in_files:
-        assert out is not None  # as of a data set in files
-        assert plan.design is not None
-        paid = write_dataset(plan.design, data, account, out, missing=plan.request.missing, force=force, **noise)
-        return Outcome(paid.release, plan, paid.receipt)
+    noise: dict[str, Any] = {"stream": stream, "simulation": simulation}
     request, design, learned = plan.request, plan.design, None
-    if request.learned:
-        learned = _learn_directions(plan, data, account, **noise)
-        design = make_request_design(request, plan.query, learned.directions)
-    assert design is not None  # of a plain release
-    paid = release_design(design, data, account, clip=request.clip, missing=request.missing, aims=request.aims, **noise)
-    chosen = {} if plan.choice is None else {"aim": request.question, "reason": plan.choice.reason}
-    return Outcome(replace(paid.release, **chosen), plan, paid.receipt, learned)
+    if design is None:
+        released, receipt = _release_fit(plan, data, account, ready, **noise)
+    elif plan.in_files:
+        assert out is not None  # as of a data set in files
+        options: dict[str, Any] = {"missing": request.missing, "force": force, "ready": ready}
+        released, receipt = write_dataset(design, data, account, out, **options, **noise)
+    else:
+        if request.learned:
+            learned = _learn_directions(plan, data, account, ready=ready, **noise)
+            design = make_request_design(request, plan.query, learned.directions)
+        options = {"clip": request.clip, "missing": request.missing, "aims": request.aims, "ready": ready}
+        released, receipt = release_design(design, data, account, **options, **noise)
+        if plan.choice is not None:
+            released = replace(released, aim=request.question, reason=plan.choice.reason)
+    return Outcome(released, plan, receipt, learned)
 
 
 def check_budget(plan: Plan, account: Account) -> bool:
     """Whether the request was charged before; a `LedgerError` if it was not, and the budget does not cover it."""
-    before = _was_charged(account)
-    learned = plan.request.learned and _was_charged(account, DIRECTIONS)
-    if before and plan.request.learned and not learned:  # directions would be charged before it is refused
+
+    def was_charged(suffix: str = "") -> bool:
+        """Whether a request is stored or pending; the release compares its options, and waits for it."""
+        try:
+            request = account.request
+            return request is not None and account.ledger.stored(account.dataset, request + suffix) is not None
+        except RequestPendingError:
+            return True
+
+    before = was_charged()
+    to_learn = plan.request.learned and not was_charged(DIRECTIONS)
+    if before and to_learn:  # directions would be charged before it is refused
         changed = Difference("directions", "given", "learned")
         raise changed_request_error(account.dataset, account.request, "", [changed])
     if not before:
-        account.ledger.whatif(account.dataset, plan.design or plan, allowance=account.allowance)
-        if plan.request.learned and not learned:
-            account.ledger.whatif(account.dataset, plan, allowance=account.allowance)
+        cost = plan if to_learn or plan.design is None else plan.design
+        account.ledger.whatif(account.dataset, cost, allowance=account.allowance)
     return before
-
-
-def _was_charged(account: Account, suffix: str = "") -> bool:
-    """Whether a request is stored or pending; the release compares its options, and waits for it."""
-    try:
-        request = account.request
-        return request is not None and account.ledger.stored(account.dataset, request + suffix) is not None
-    except RequestPendingError:
-        return True
 
 
 def open_data(plan: Plan, records: Any, *, workers: Any = None, progress: Callable[[int], object] | None = None) -> Any:
@@ -177,26 +192,24 @@ def count_units(request: Request, records: Any) -> int:
 
     Raises a `DataError` if there are none.
     """
-    rows = records.count() if isinstance(records, Files) else count_rows_of(records, request)
+    rows: int
+    in_files = isinstance(records, Files)
+    if in_files:
+        rows = records.count()
+    elif is_out_of_core(records):
+        one_column = request.choose_columns().names[:1]
+        rows = sum(require_rereadable(as_records(records)).select(one_column).map(count_records))
+    else:
+        rows = count_rows(records)
     if rows == 0:
-        found = f"{records.place} has no records." if isinstance(records, Files) else ""
-        raise DataError(found or "data must have at least one record.")
+        raise DataError(f"{records.place} has no records." if in_files else "data must have at least one record.")
     if not request.counts_people:
         return rows
-    whose = request.whose
-    assert whose is not None  # as people count
-    if isinstance(records, Files):
-        records.require([whose.column])
+    assert request.whose is not None  # as people count
+    if in_files:
+        records.require([request.whose.column])
         records = StoredRecords(records, make_engine(None))
-    return number_of_people(as_records(records), whose, rows=rows)
-
-
-def count_rows_of(data: Any, request: Request) -> int:
-    """The number of records in memory, or in parts, of which one column is read."""
-    if not is_out_of_core(data):
-        return count_rows(data)
-    columns = request.choose_columns().names
-    return sum(require_rereadable(as_records(data)).select(columns[:1]).map(count_records))
+    return number_of_people(as_records(records), request.whose, rows=rows)
 
 
 def _release_fit(plan: Plan, data: Any, account: Account | None, ready: Any, **noise: Any) -> Paid:
@@ -243,7 +256,7 @@ def _order_columns(plan: Plan, data: Any) -> Any:
     if order == sorted(order):
         return data
     if is_out_of_core(data):
-        return MappedRecords(as_records(data), ColumnOrder(tuple(order)), named=True)
+        return MappedRecords(as_records(data), partial(order_columns, order), named=True)
     return data if column_names(data) is not None else read_array(data, len(names))[:, order]
 
 
@@ -252,13 +265,116 @@ def _learn_directions(plan: Plan, data: Any, account: Account | None, **noise: A
     request, query = plan.request, plan.query
     if account is not None and account.request is not None:
         account = replace(account, request=account.request + DIRECTIONS)
-    return learn_directions(
-        data,
-        query.bounds,  # type: ignore[attr-defined]
-        request.privacy,
-        account,
-        records=plan.records or 0,
-        share=request.directions_share,
-        missing=request.missing,
-        **noise,
-    )
+    moment = SecondMoment(query.bounds, plan.records or 0)  # type: ignore[attr-defined]
+    design = make_design(moment, request.privacy, allocation=isotropic(), share=request.directions_share)
+    return PrincipalDirections.of(release_design(design, data, account, missing=request.missing, **noise).release)
+
+
+def release_table(
+    data: Any,
+    schema: Any,
+    privacy: Privacy | None = None,
+    *,
+    question: str = "everything",
+    epsilon: float | None = None,
+    delta: float | None = None,
+    ledger: Ledger | str | os.PathLike[str] | None = None,
+    dataset: str | None = None,
+    request: str | None = None,
+    allowance: str | None = None,
+    workers: Any = None,
+    stream: Stream | None = None,
+    simulation: bool = False,
+    **options: Any,
+) -> Release | AdaptiveRelease:
+    """Release what a question needs of a table of private records, by the method that suits it best.
+
+    Parameters
+    ----------
+    data : array, pandas, polars or Arrow table of shape (n, m), or what open_records takes
+        Values outside their bounds are moved to them. Files are read as the schema says.
+    schema : Bounds, pair (lower, upper), Columns, dict, Schema, or path of a schema file
+        What is public about the columns; never taken from the data. A pair has two sequences of bounds; a dict is that
+        of `Columns.from_dict`.
+    privacy : Privacy, optional
+        The whole budget; or give `epsilon` and `delta`.
+    question : str
+        What the release should be most accurate for: 'everything', 'means', 'table', 'covariance', 'correlation',
+        'components', 'regression', or another one of `matrixdp.release.options.QUESTIONS`.
+    epsilon, delta : float, optional
+    ledger, dataset, request, allowance
+        What the release is charged to, as for `Design.release`. A request id that was used before returns the stored
+        release without a charge, if all options are the same.
+    workers : int, str or distributed.Client, optional
+        Who reads files, as for `open_records`.
+    stream, simulation
+        For simulations only, as for `Design.release`.
+    **options
+        Further fields of `matrixdp.release.request.Request`: `columns`, `by`, `cells`, `target`, `on`, `records`,
+        `neighbours`, `person`, `method` ('auto', 'adaptive' or 'plain'), `importance`, `missing`, and others.
+
+    Returns
+    -------
+    Release or AdaptiveRelease
+        Both have `means`, `table`, `covariance`, `correlation`, `components`, `regression` and `save`.
+
+    Privacy
+    -------
+    The budget for the given neighbours, all steps together. The method depends on public numbers alone. Errors in data
+    and parameters are raised before anything is charged, and the charge is committed before the first random bit is
+    drawn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> data = rng.normal(size=(4000, 1)) * [1.0, 0.9, 0.1] + 0.3 * rng.normal(size=(4000, 3))
+    >>> bounds = Bounds([-5, -5, -5], [5, 5, 5], names=["a", "b", "c"])
+    >>> released = release_table(data, bounds, epsilon=1, delta=1e-6, question="correlation")
+    >>> released.method, released.correlation()["a", "b"] > 0.8
+    ('adaptive', True)
+    >>> table = {"age": [30, 41, 52, 67] * 500, "smoker": [True, False, False, True] * 500}
+    >>> released = release_table(table, {"age": (18, 90), "smoker": bool}, Privacy(1, 1e-6))
+    >>> abs(released.means(by="smoker")["yes", "age"] - 48.5) < 3
+    True
+    """
+    budget = _parse_privacy(privacy, epsilon, delta)
+    parsed, named = _parse_schema(schema)
+    if isinstance(person := options.get("person"), Person):
+        options |= {"person": person.column, "rows": person.rows}
+    asked = Request(schema=parsed, question=question, epsilon=budget.epsilon, delta=budget.delta, id=request, **options)
+    account = open_account(ledger, dataset, request, allowance, stream=stream, simulation=simulation)
+    if is_out_of_core(data):
+        data = open_records(data, workers=workers, rules=parsed.rules)
+    elif not named:
+        data = read_array(data, len(parsed.require_columns().names))
+    made = plan(asked, lambda: count_units(asked, data))
+    if made.in_files:
+        raise ParameterError("«question» identity of so many records is released as files: use release_dataset.")
+    if not simulation and made.records is not None:
+        warn_large_delta(budget, made.records)
+    if not named and made.adaptive and not made.targets:  # a target is found by its number
+        query: Any = made.query
+        made = replace(made, query=replace(query, bounds=replace(made.bounds, names=None)))
+    released = run(made, data, account, stream=stream, simulation=simulation).release
+    assert not isinstance(released, DatasetRelease)
+    return released
+
+
+def _parse_privacy(privacy: Any, epsilon: float | None, delta: float | None) -> Privacy:
+    if privacy is None:
+        if epsilon is None or delta is None:
+            raise ParameterError("privacy must be given, as Privacy(epsilon, delta), or epsilon and delta.")
+        return Privacy(epsilon, delta)
+    check_privacy(privacy)
+    if epsilon is not None or delta is not None:
+        raise ParameterError("epsilon and delta must be left out with privacy, which has both.", parameter="epsilon")
+    return privacy  # type: ignore[no-any-return]
+
+
+def _parse_schema(schema: Any) -> tuple[Schema, bool]:
+    """The schema, and whether its columns have names of their own; otherwise they are numbered."""
+    schema = Bounds(*schema) if isinstance(schema, tuple) and len(schema) == 2 else schema
+    if isinstance(schema, Bounds) and schema.names is None:
+        return as_schema(replace(schema, names=tuple(map(str, range(schema.size))))), False
+    return as_schema(schema), True

@@ -21,7 +21,7 @@ import numpy as np
 from matrixdp.answers.estimate import Estimate
 from matrixdp.answers.table_forecast import TableForecast
 from matrixdp.design import Design
-from matrixdp.design.noise_ellipse import feature_names
+from matrixdp.design.explain import feature_names
 from matrixdp.display import has_equal_rows
 from matrixdp.domain.schema import Schema
 from matrixdp.domain.schema_file import parse_schema

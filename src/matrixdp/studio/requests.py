@@ -298,7 +298,7 @@ class RequestBook:
 
         forecaster = open_forecaster(schema, f"{table}.toml")
         plan = forecaster.plan(spec)
-        _require_schema_limits(spec, forecaster.schema, public_number=plan.public_number)
+        _require_schema_limits(spec, forecaster.schema, public_number=plan.query.public_number)
         with self._datasets.open_ledger() as ledger:
             ledger.whatif(dataset, plan, allowance=spec.allowance)
 

@@ -8,7 +8,7 @@ import pytest
 
 import matrixdp
 from matrixdp.answers.estimate import Estimate, relate_to_diagonal
-from matrixdp.design.noise_ellipse import outline_ellipse, pair_covariance
+from matrixdp.design.explain import outline_ellipse, pair_covariance
 from matrixdp.display import Numbers
 from matrixdp.plots import plot_matrix
 

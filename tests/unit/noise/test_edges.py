@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import matrixdp as mdp
-from matrixdp.design.noise_ellipse import pair_covariance
+from matrixdp.design.explain import pair_covariance
 from matrixdp.noise import Covariance, EdgeNoise, MatrixGaussian
 from matrixdp.sensitivity import EdgeChange
 from matrixdp.sensitivity.limit import best_covariance

@@ -12,9 +12,9 @@ from matrixdp.adaptive import private_moment, private_scales
 from matrixdp.audit import distance_between
 from matrixdp.records import Blocks, with_ids
 from matrixdp.records import people as people_module
-from matrixdp.records.people import count_people
-from matrixdp.records.readings import SameRecords, hash_rows
-from matrixdp.release.matrix import release
+from matrixdp.records.people import SameRecords, count_people, hash_rows
+
+release = mdp.Design.release
 
 PRIVACY = mdp.Privacy(1, 1e-6)
 PEOPLE = 40

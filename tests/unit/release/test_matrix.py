@@ -8,7 +8,9 @@ import pytest
 import matrixdp as mdp
 from matrixdp.answers import nearest_psd
 from matrixdp.mechanisms.mechanism import _noisy_rows, prepare
-from matrixdp.release.matrix import release
+from matrixdp.release.matrix import release_design
+
+release = mdp.Design.release
 
 PRIVACY = mdp.Privacy(1, 1e-6)
 BOUNDS = mdp.Bounds([0, -1], [4, 3], names=["a", "b"])
@@ -368,6 +370,6 @@ def test_flags_are_true_or_false(options, name, tmp_path):
 def test_a_release_needs_a_design(tmp_path):
     query = mdp.Identity(mdp.Bounds([0], [1]), 2)
     with pytest.raises(mdp.ParameterError, match="design must be a Design"):
-        release(query, [[0.5], [0.5]])
+        release_design(query, [[0.5], [0.5]], None)
     with pytest.raises(mdp.ParameterError, match="design must be a Design"):
         mdp.release_dataset(query, iter([np.full((2, 1), 0.5)]), tmp_path / "out")

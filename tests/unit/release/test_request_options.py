@@ -12,7 +12,6 @@ import matrixdp as mdp
 from matrixdp.domain.file_rules import DateRule, FileRules
 from matrixdp.ledger import Reserve
 from matrixdp.release.charging import describe_design
-from matrixdp.release.matrix import release as release_design
 from release_worker import BOUNDS, DATA, release_folder, run_worker
 
 PRIVACY = mdp.Privacy(1, 1e-6)
@@ -68,8 +67,8 @@ DESIGNS = {
 
 class TestDesigns:
     def test_every_argument_is_covered(self):
-        arguments = {*inspect.signature(release_design).parameters, *inspect.signature(mdp.make_design).parameters}
-        assert arguments - {"design", "privacy"} - ACCOUNT - NOISE <= set(DESIGNS)
+        arguments = {*inspect.signature(mdp.Design.release).parameters, *inspect.signature(mdp.make_design).parameters}
+        assert arguments - {"self", "privacy"} - ACCOUNT - NOISE <= set(DESIGNS)
         fields = set(json.loads(release().to_json())["design"]["query"]) - {"kind"}
         assert fields <= set(DESIGNS)
 

@@ -10,8 +10,8 @@ import pytest
 import matrixdp as mdp
 from matrixdp.display import write_csv
 from matrixdp.errors import ParameterError
-from matrixdp.privacy import Neighbours
-from matrixdp.release.adaptive_release import make_sample_release
+from matrixdp.release.plan import plan
+from matrixdp.release.request import Request
 from matrixdp.report.answers import as_answerable, list_notes, to_facts
 from matrixdp.studio.charts import draw_answer
 from matrixdp.studio.result_page import KINDS, Question, ask, list_choices, read_question, show_table, to_python
@@ -159,7 +159,8 @@ def test_moments_answer_means_and_matrices():
 
 def test_an_adaptive_release_answers_questions_about_numbers():
     bounds = mdp.Bounds([0, 0, 0], [1, 1, 1], names=["a", "b", "c"])
-    release = make_sample_release(bounds, PRIVACY, 800, Neighbours.REPLACE, aim="regression")
+    asked = {"epsilon": PRIVACY.epsilon, "delta": PRIVACY.delta, "records": 800, "method": "adaptive"}
+    release = plan(Request(schema=bounds, question="regression", target="c", **asked)).sample()
     assert as_answerable(release) is release
     assert list_choices(release).kinds == ("means", "correlation", "covariance", "regression", "components")
     for kind in ("means", "correlation", "covariance"):
