@@ -244,21 +244,27 @@ TestPostgresMachine.settings = settings(examples(5), stateful_step_count=30)
 
 
 def ignore_what_is_allotted(patch):
-    patch.setattr(Balance, "available", lambda self, part=None: part.left if part else self.total - self.spent)
+    def available(self):
+        return self.allowance.left if self.allowance else self.total - self.spent
+
+    patch.setattr(Balance, "available", available)
 
 
 def let_allowances_use_the_rest(patch):
-    patch.setattr(Balance, "available", lambda self, part=None: self.total - self.spent)
+    patch.setattr(Balance, "available", lambda self: self.total - self.spent)
 
 
 def return_the_whole_size(patch):
-    patch.setattr(
-        Balance, "take_back", lambda self, part: dataclasses.replace(self, allotted=self.allotted - part.size)
-    )
+    def take_back(self):
+        returned = dataclasses.replace(self.allowance, returned=True)
+        return dataclasses.replace(self, allotted=self.allotted - self.allowance.size, allowance=returned)
+
+    patch.setattr(Balance, "take_back", take_back)
 
 
 def forget_what_an_allowance_spent(patch):
-    patch.setattr(AllowanceBalance, "pay", lambda self, cost: self)
+    spend = Balance.spend
+    patch.setattr(Balance, "spend", lambda self, cost: dataclasses.replace(spend(self, cost), allowance=self.allowance))
 
 
 def charge_returned_allowances(patch):
@@ -266,7 +272,10 @@ def charge_returned_allowances(patch):
 
 
 def allot_without_a_check(patch):
-    patch.setattr(Balance, "allot", lambda self, part, _: dataclasses.replace(self, allotted=self.allotted + part.size))
+    def allot(self, part, _):
+        return dataclasses.replace(self, allotted=self.allotted + part.size, allowance=part)
+
+    patch.setattr(Balance, "allot", allot)
 
 
 @pytest.mark.parametrize(

@@ -16,9 +16,16 @@ import matrixdp as mdp
 from ledger_stores import SQLiteFiles
 from matrixdp.gdp import pure_mu
 from matrixdp.ledger import Approximate, Gaussian, Ledger, Plan, Pure, Reserve
-from matrixdp.ledger.accounting import Amount, _difference_below, payment_options, remaining_epsilon, total_amount
+from matrixdp.ledger.accounting import (
+    Amount,
+    _difference_below,
+    float_below,
+    payment_options,
+    remaining_epsilon,
+    root_below,
+    total_amount,
+)
 from matrixdp.ledger.composition import _curve, composed_epsilon, composed_mu
-from matrixdp.ledger.units import float_below, root_below
 
 UNIT = Fraction(1, 2**192)
 TOTAL = mdp.Privacy(1, 1e-6)

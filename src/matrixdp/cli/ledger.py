@@ -232,7 +232,7 @@ def _collect_facts(summary: Summary) -> dict[str, Any]:
 @flags.json_option
 def history(path: Location, dataset: str | None, as_json: bool) -> None:
     """Show the charges in a LEDGER, and which were released."""
-    from matrixdp.ledger.events import event_to_json
+    from matrixdp.ledger.values import event_to_json
 
     with open_ledger(path) as ledger:
         charges = ledger.history(dataset)
@@ -372,7 +372,7 @@ def roles(path: Location) -> None:
 
     It connects to nothing.
     """
-    from matrixdp.ledger.schema import roles_sql
+    from matrixdp.ledger.postgres import roles_sql
 
     if isinstance(path, Path):
         raise ParameterError("LEDGER must be the URL of a ledger in PostgreSQL: files have no roles.")
@@ -535,9 +535,9 @@ def _format_down(value: float) -> str:
 def metrics(path: Location, alert_below: str | None) -> int:
     """Print the state of a LEDGER for monitoring, in the text format of Prometheus."""
     from matrixdp.display import make_visible
-    from matrixdp.ledger.metrics import Threshold, find_low, render_metrics
+    from matrixdp.ledger.metrics import find_low, parse_threshold, render_metrics
 
-    threshold = None if alert_below is None else Threshold.parse(alert_below)
+    threshold = None if alert_below is None else parse_threshold(alert_below)
     with open_ledger(path) as ledger:
         summaries, entries = ledger.summaries(), ledger.head.entry
     click.echo(render_metrics(summaries, entries, datetime.now(UTC)), nl=False)

@@ -4,11 +4,24 @@ A data set is registered with a total (epsilon, delta). Every release is charged
 and refused if it would exceed the total.
 """
 
-from matrixdp.ledger.accounting import Reserve
-from matrixdp.ledger.events import Approximate, Event, Gaussian, Plan, Pure
 from matrixdp.ledger.ledger import Ledger
 from matrixdp.ledger.schedule import Schedule, count_releases, make_schedule
-from matrixdp.ledger.values import Allowance, Charge, Counts, Head, Receipt, Registration, Remaining, Summary
+from matrixdp.ledger.values import (
+    Allowance,
+    Approximate,
+    Charge,
+    Counts,
+    Event,
+    Gaussian,
+    Head,
+    Plan,
+    Pure,
+    Receipt,
+    Registration,
+    Remaining,
+    Reserve,
+    Summary,
+)
 
 __all__ = [
     "Allowance",

@@ -9,6 +9,10 @@ and the third bounds the probability of everything else.
 The three totals are fixed separately for a reason. A ledger that checked only ``gdp_delta(mu=sqrt(sum mu_i^2),
 epsilon=epsilon) + sum delta_i <= delta`` would let the analyst decide, after seeing earlier outputs, which of the two
 to spend; that breaks the guarantee.
+
+Amounts are integer multiples of a unit of ``2^-192``: what is spent is rounded up, what is allowed is rounded down, and
+sums are exact, while those of floats depend on their order and may be rounded down. Doubles of at least ``2^-139``, and
+squares of doubles of at least ``2^-43``, are integer multiples of the unit, so in practice nothing is rounded at all.
 """
 
 from __future__ import annotations
@@ -19,18 +23,67 @@ from dataclasses import astuple, dataclass
 from fractions import Fraction
 from functools import singledispatch
 
-from matrixdp.checks import check_number
 from matrixdp.errors import ParameterError, show
 from matrixdp.gdp import gdp_delta, gdp_epsilon, gdp_mu, pure_mu
 from matrixdp.ledger.composition import composed_epsilon, composed_mu
-from matrixdp.ledger.events import Approximate, Event, Gaussian, Plan, Pure
-from matrixdp.ledger.units import float_below, square_above, square_below, units_above, units_below
+from matrixdp.ledger.values import Approximate, Event, Gaussian, Plan, Pure, Reserve
 from matrixdp.privacy import Privacy
+
+_BITS = 192
+
+
+def units_above(value: float | Fraction) -> int:
+    """`value` in units, rounded up."""
+    return -units_below(-value)
+
+
+def units_below(value: float | Fraction) -> int:
+    """`value` in units, rounded down."""
+    return int(Fraction(value) * 2**_BITS // 1)
+
+
+def square_above(value: float) -> int:
+    """The square of `value` in units, rounded up."""
+    return units_above(Fraction(value) ** 2)
+
+
+def square_below(value: float) -> int:
+    """The square of `value` in units, rounded down."""
+    return units_below(Fraction(value) ** 2)
+
+
+def float_below(units: int) -> float:
+    """The value of `units` as a float, rounded down."""
+    return _round_down(Fraction(units, 2**_BITS))
+
+
+def float_above(units: int) -> float:
+    """The value of `units` as a float, rounded up."""
+    return 0.0 - float_below(-units)
+
+
+def root_below(units: int) -> float:
+    """The square root of `units` as a float, rounded down (to within one unit in the last place)."""
+    shift = 128
+    return _round_down(Fraction(math.isqrt(units << shift), 2 ** ((_BITS + shift) // 2)))
+
+
+def root_above(units: int) -> float:
+    """The square root of `units` as a float, rounded up (to within one unit in the last place)."""
+    root = root_below(units)
+    while square_below(root) < units:
+        root = math.nextafter(root, math.inf)
+    return root
+
+
+def _round_down(value: Fraction) -> float:
+    number = float(value)
+    return math.nextafter(number, -math.inf) if Fraction(number) > value else number
 
 
 @dataclass(frozen=True)
 class Amount:
-    """Amounts of the three accounts, in exact units (see `matrixdp.ledger.units`)."""
+    """Amounts of the three accounts, in exact units."""
 
     mu_squared: int = 0
     epsilon: int = 0
@@ -57,30 +110,6 @@ class Amount:
 
 
 NOTHING = Amount()
-
-
-@dataclass(frozen=True)
-class Reserve:
-    """The part of a data set's total that is set aside for events that are not Gaussian.
-
-    Parameters
-    ----------
-    epsilon, delta : float
-        At least 0. The epsilons and deltas of such events add up. An event with a delta always needs `delta`; the
-        epsilon of any event can also be paid from the Gaussian account, at ``pure_mu(epsilon)``.
-
-    Examples
-    --------
-    >>> Reserve(epsilon=0.5, delta=1e-7)
-    Reserve(epsilon=0.5, delta=1e-07)
-    """
-
-    epsilon: float = 0.0
-    delta: float = 0.0
-
-    def __post_init__(self) -> None:
-        for name in ("epsilon", "delta"):
-            object.__setattr__(self, name, check_number(getattr(self, name), f"the reserve's {name}", at_least=0))
 
 
 def total_amount(privacy: Privacy, reserve: Reserve) -> Amount:

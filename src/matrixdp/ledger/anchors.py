@@ -15,35 +15,43 @@ from matrixdp.ledger.values import Head
 _TAIL = 1 << 16  # bytes at the end of a file, in which the lines of processes that write at the same time can be mixed
 
 
-class FileAnchor:
-    """A file with one line ``ENTRY:HASH`` for each charge. It is best kept where the ledger's users cannot alter it."""
+class Anchor:
+    """Where the last entry is recorded after each charge: in a file, as a line ``ENTRY:HASH``, or by a function.
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    A file is best kept where the ledger's users cannot alter it. A function can record, but not check.
+    """
+
+    def __init__(self, target: str | os.PathLike[str] | Callable[[Head], object]) -> None:
+        if not isinstance(target, str | os.PathLike) and not callable(target):
+            raise ParameterError(f"anchor must be a path or a function, got {show(target)} instead.")
+        self.target = Path(target).absolute() if isinstance(target, str | os.PathLike) else target
 
     def check(self, journal: Journal) -> None:
         """Raise a `LedgerError` if the last entry that was recorded is not in the ledger, or none can be recorded."""
-        last = self._read()
+        last = self._read(self.target) if isinstance(self.target, Path) else None
         row = None if last is None else journal.row("entry", last.entry)
         if last is not None and (row is None or row.hash != last.hash):
             raise LedgerError(
-                f"{journal.location} was replaced by an earlier copy, or {self.path} belongs to another ledger: "
+                f"{journal.location} was replaced by an earlier copy, or {self.target} belongs to another ledger: "
                 f"the anchored entry {last.entry} is not in it. Nothing was charged. Put the latest file back; if "
                 f"it is lost: matrixdp ledger restore {journal.location} NEW, with a new anchor file."
             )
 
     def record(self, head: Head) -> None:
-        """Append a line, durable when this returns."""
-        with self._open() as stream:
+        """Append a line, durable when this returns, or call the function."""
+        if not isinstance(self.target, Path):
+            _call(self.target, head)
+            return
+        with _open(self.target) as stream:
             size = stream.seek(0, os.SEEK_END)
             stream.seek(max(0, size - 1))
             start = b"\n" if size and stream.read(1) != b"\n" else b""
             stream.write(start + f"{head.entry}:{head.hash}\n".encode())
             os.fsync(stream.fileno())
 
-    def _read(self) -> Head | None:
-        """The last entry that was recorded, or None if there is none yet."""
-        with self._open() as stream:
+    def _read(self, path: Path) -> Head | None:
+        """The last entry that was recorded in a file, or None if there is none yet."""
+        with _open(path) as stream:
             size = stream.seek(0, os.SEEK_END)
             stream.seek(max(0, size - _TAIL))
             lines = stream.read().split(b"\n")
@@ -52,56 +60,33 @@ class FileAnchor:
             heads = [parse_anchor(line.decode()) for line in complete if line]
         except (UnicodeDecodeError, ParameterError):
             raise LedgerError(
-                f"{self.path} is not a file of anchors: its lines must be ENTRY:HASH. Nothing was charged. Choose "
+                f"{path} is not a file of anchors: its lines must be ENTRY:HASH. Nothing was charged. Choose "
                 "another file."
             ) from None
         return max(heads, key=lambda head: head.entry, default=None)
 
-    @contextlib.contextmanager
-    def _open(self) -> Iterator[FileIO]:
-        try:
-            with FileIO(os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600), "r+") as stream:
-                yield stream
-        except OSError as error:
-            raise LedgerError(
-                f"the anchor file {self.path} cannot be written: {error.strerror}. Nothing was released."
-            ) from None
+
+@contextlib.contextmanager
+def _open(path: Path) -> Iterator[FileIO]:
+    try:
+        with FileIO(os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600), "r+") as stream:
+            yield stream
+    except OSError as error:
+        raise LedgerError(
+            f"the anchor file {path} cannot be written: {error.strerror}. Nothing was released."
+        ) from None
 
 
-class CallAnchor:
-    """A function that is called with the last entry after each charge. It can record, but not check."""
-
-    def __init__(self, function: Callable[[Head], object]) -> None:
-        self.function = function
-
-    def check(self, journal: Journal) -> None:
-        """Nothing is known about earlier entries."""
-
-    def record(self, head: Head) -> None:
-        """Call the function."""
-        try:
-            self.function(head)
-        except MatrixDPError:
-            raise
-        except Exception as error:
-            raise LedgerError(
-                f"entry {head.entry} was charged, but its anchor could not be recorded ({type(error).__name__}: "
-                f"{error}). Nothing was released, and the charge stays spent."
-            ) from error
-
-
-Anchor = FileAnchor | CallAnchor
-
-
-def make_anchor(value: str | os.PathLike[str] | Callable[[Head], object] | None) -> Anchor | None:
-    """The anchor that an argument names: a file, a function, or none."""
-    if value is None:
-        return None
-    if isinstance(value, str | os.PathLike):
-        return FileAnchor(Path(value).absolute())
-    if callable(value):
-        return CallAnchor(value)
-    raise ParameterError(f"anchor must be a path or a function, got {show(value)} instead.")
+def _call(function: Callable[[Head], object], head: Head) -> None:
+    try:
+        function(head)
+    except MatrixDPError:
+        raise
+    except Exception as error:
+        raise LedgerError(
+            f"entry {head.entry} was charged, but its anchor could not be recorded ({type(error).__name__}: {error}). "
+            "Nothing was released, and the charge stays spent."
+        ) from error
 
 
 def parse_anchor(text: str) -> Head:

@@ -18,9 +18,8 @@ from matrixdp.ledger.entries import (
     registration_from_json,
     sums_from_json,
 )
-from matrixdp.ledger.events import event_from_json
 from matrixdp.ledger.journal import Journal
-from matrixdp.ledger.values import Head
+from matrixdp.ledger.values import Head, event_from_json
 from matrixdp.privacy import Unit
 
 Content = dict[str, Any]
@@ -30,9 +29,9 @@ _ENTRIES_AT_ONCE = 20_000
 _TOLERANCE = Fraction(1, 10**9)
 
 
-def audit(journal: Journal, anchor: Head | None = None) -> Head:
+def audit(journal: Journal) -> Head:
     """The head of the ledger, if nothing in it was altered; otherwise a `LedgerError` that names the first fault."""
-    running = Audit(anchor)
+    running = Audit()
     while not running.advance(journal):
         pass
     return running.head
@@ -106,15 +105,15 @@ class Audit:
         for row in journal.rows("registrations"):
             if row.entry <= entry:
                 self._register(row.entry, row.content())
-                if (state := journal.row("state until", row.dataset, entry)) is not None:
+                if (state := journal.row("state", row.dataset, entry)) is not None:
                     spent, allotted = sums_from_json(state.content())
                     balance = self._balances[str(row.dataset)]
                     self._balances[str(row.dataset)] = replace(balance, spent=spent, allotted=allotted)
         for dataset, name in journal.all_counters():
             if name and (found := journal.row("allowance", dataset, name)) is not None and found.entry <= entry:
                 self._allowances[dataset, name] = journal.allowance(dataset, name, entry)
-        self._restored = journal.row("restore until", entry) is not None
-        self._unsettled = {name for name in self._balances if journal.unsettled(name, entry) is not None}
+        self._restored = journal.row("restore", entry) is not None
+        self._unsettled = {name for name in self._balances if journal.restored_from(name, entry) is not None}
 
     def _add(self, row: Row, content: Content) -> None:
         """Apply an entry, or raise an error if it contradicts the earlier ones."""
@@ -158,34 +157,30 @@ class Audit:
         balance, cost = self._balances[content["dataset"]], amount_from_json(content["cost"])
         if not NOTHING.within(cost) or not cost.within(balance.total - balance.spent):
             raise LedgerError("its cost is more than what was available.")
-        self._set_balance(content, balance.spend(cost, None))
+        self._set_balance(content, balance.spend(cost))
         self._unsettled.discard(content["dataset"])
         for key, allowance in self._allowances.items():
             if key[0] == content["dataset"] and cost != NOTHING:
                 self._allowances[key] = replace(allowance, stale=True)
 
     def _charge(self, entry: int, content: Content) -> None:
-        balance, event = self._balances[content["dataset"]], event_from_json(content["event"])
-        balance.require_neighbours(content["neighbours"])
+        balance, event = self._account(content), event_from_json(content["event"])
+        balance.require(content["neighbours"], None)
         if not Unit.parse(content["unit"]).covers(balance.registration.unit):
             raise LedgerError("its unit is not the one that its data set is registered for.")
-        cost, allowance = amount_from_json(content["cost"]), self._allowance(content)
+        cost = amount_from_json(content["cost"])
         if not any(option.scale(1 - _TOLERANCE).within(cost) for option in payment_options(event)):
             raise LedgerError("its cost is less than its event's.")
         if content["dataset"] in self._unsettled:
             raise LedgerError("it is a charge to a restored data set that was not settled.")
-        if not cost.within(balance.available(allowance)):
+        if not cost.within(balance.available()):
             raise LedgerError("its cost is more than what was available.")
-        self._set_balance(content, balance.spend(cost, allowance))
-        if allowance is not None:
-            after = allowance.pay(cost)
-            self._allowances[content["dataset"], after.name] = after
-            if amount_from_json(content["allowance_spent"]) != after.spent:
-                raise LedgerError("its sum of what is spent of its allowance is wrong.")
+        after = balance.spend(cost)
+        self._set_balance(content, after)
+        if after.allowance is not None and amount_from_json(content["allowance_spent"]) != after.allowance.spent:
+            raise LedgerError("its sum of what is spent of its allowance is wrong.")
         self._charges[entry] = (content["dataset"], content.get("allowance"))
-        for key in _counted(content):
-            self._counters[key] = self._counters.get(key, Counters()).count("charge", entry)
-        self._check_number(content, "charges")
+        self._count("charge", entry, content)
         if (request := content.get("request")) is not None:
             if (content["dataset"], request) in self._requests:
                 raise LedgerError("its request was charged before.")
@@ -202,29 +197,30 @@ class Audit:
             raise LedgerError("its size is more than its guarantee allows.")
         allowance = AllowanceBalance(content["allowance"], size, NOTHING, content["epsilon"])
         self._set_balance(content, balance.allot(allowance, "the ledger"))
-        self._allowances[content["dataset"], allowance.name] = allowance
         self._counters[content["dataset"], content["allowance"]] = Counters()
 
     def _return(self, _: int, content: Content) -> None:
-        balance, allowance = self._balances[content["dataset"]], self._allowance(content)
-        if allowance is None or amount_from_json(content["returned"]) != allowance.unspent:
+        balance = self._account(content)
+        if balance.allowance is None or amount_from_json(content["returned"]) != balance.allowance.unspent:
             raise LedgerError("it does not return what is left of its allowance.")
-        self._set_balance(content, balance.take_back(allowance))
-        self._allowances[content["dataset"], allowance.name] = replace(allowance, returned=True)
+        self._set_balance(content, balance.take_back())
 
-    def _allowance(self, content: Content) -> AllowanceBalance | None:
-        """The open allowance that an entry names, or None if it names none."""
+    def _account(self, content: Content) -> Balance:
+        """The balance of the entry's data set, with the open allowance that it names, if it names one."""
+        balance = self._balances[content["dataset"]]
         if content.get("allowance") is None:
-            return None
+            return balance
         found = self._allowances.get((content["dataset"], content["allowance"]))
         if found is None or found.returned:
             raise LedgerError("its allowance does not exist, or was returned before.")
-        return found
+        return replace(balance, allowance=found)
 
     def _set_balance(self, content: Content, after: Balance) -> None:
         if sums_from_json(content) != (after.spent, after.allotted):
             raise LedgerError("its sum of what is spent or allotted is wrong.")
-        self._balances[content["dataset"]] = after
+        self._balances[content["dataset"]] = replace(after, allowance=None)
+        if after.allowance is not None:
+            self._allowances[content["dataset"], after.allowance.name] = after.allowance
 
     def _release(self, entry: int, content: Content) -> None:
         charge = content["charge"]
@@ -233,15 +229,16 @@ class Audit:
         if not earlier and (self._charges.get(charge) != account or charge in self._released):
             raise LedgerError("it is a release without a charge of its own.")
         self._released.add(charge)
-        for key in _counted(content):
-            self._counters[key] = self._counters.get(key, Counters()).count("release", entry)
-        self._check_number(content, "releases")
+        self._count("release", entry, content)
 
-    def _check_number(self, content: Content, name: str) -> None:
-        """Check the number of charges or releases in an entry; the first one after the anchor is taken as it is."""
-        counters = self._counters[content["dataset"], ""]
+    def _count(self, kind: str, entry: int, content: Content) -> None:
+        """Count a charge or a release, and check its number; the first one after the anchor is taken as it is."""
+        dataset, name = content["dataset"], f"{kind}s"
+        for key in {(dataset, ""), (dataset, content.get("allowance") or "")}:
+            self._counters[key] = self._counters.get(key, Counters()).count(kind, entry)
+        counters = self._counters[dataset, ""]
         if self._first and getattr(counters, name) == 1:
-            self._counters[content["dataset"], ""] = replace(counters, **{name: content[name]})
+            self._counters[dataset, ""] = replace(counters, **{name: content[name]})
         elif content[name] != getattr(counters, name):
             raise LedgerError(f"its number of {name} is wrong.")
 
@@ -250,14 +247,13 @@ class Audit:
         unfinished = {entry for entry in journal.unfinished() if entry > self._first or entry in self._released}
         if unfinished != self._charges.keys() - self._released:
             raise LedgerError("its list of unfinished charges does not agree with its entries.")
-        if self._first:  # those before the anchor were not counted
-            for dataset, counters in ((name, self._counters[name, ""]) for name in self._balances):
-                found = journal.counters(dataset)  # compares the counters with the last charge and release
-                if (counters.last_charge or found.last_charge) != found.last_charge or (
-                    counters.last_release or found.last_release
-                ) != found.last_release:
-                    raise LedgerError("its counters of charges do not agree with its entries.")
-        elif journal.all_counters() != self._counters:
+        agree = journal.all_counters() == self._counters
+        if self._first:  # those before the anchor were not counted; the stored ones are compared with the last entries
+            agree = all(
+                counted.last_charge in (0, found.last_charge) and counted.last_release in (0, found.last_release)
+                for found, counted in ((journal.counters(name), self._counters[name, ""]) for name in self._balances)
+            )
+        if not agree:
             raise LedgerError("its counters of charges do not agree with its entries.")
 
 
@@ -274,8 +270,3 @@ def _check_link(row: Row, head: Head) -> Content:
     if row.payload is None and "payload" in content:
         raise LedgerError("its stored release was removed.")
     return content
-
-
-def _counted(content: Content) -> set[tuple[str, str]]:
-    """The counters that an entry counts for: that of its data set, and that of its allowance."""
-    return {(content["dataset"], ""), (content["dataset"], content.get("allowance") or "")}

@@ -16,10 +16,18 @@ from fractions import Fraction
 from matrixdp.checks import check_number
 from matrixdp.errors import BudgetExceededError, LedgerError, ParameterError, show
 from matrixdp.gdp import gdp_epsilon
-from matrixdp.ledger.accounting import NOTHING, Amount, Reserve, remaining_epsilon, total_amount
-from matrixdp.ledger.events import Event, Gaussian
-from matrixdp.ledger.units import float_above, float_below, root_above, root_below, units_below
-from matrixdp.ledger.values import Allowance, Counts, Registration, Remaining, Summary
+from matrixdp.ledger.accounting import (
+    NOTHING,
+    Amount,
+    float_above,
+    float_below,
+    remaining_epsilon,
+    root_above,
+    root_below,
+    total_amount,
+    units_below,
+)
+from matrixdp.ledger.values import Allowance, Counts, Event, Gaussian, Registration, Remaining, Reserve, Summary
 from matrixdp.privacy import Neighbours, Privacy, Unit
 
 _ALLOTTED = " The rest of its total is allotted: name an allowance to use one."
@@ -50,10 +58,6 @@ class AllowanceBalance:
     def left(self) -> Amount:
         """What can still be charged to it."""
         return NOTHING if self.stale else self.unspent
-
-    def pay(self, cost: Amount) -> AllowanceBalance:
-        """The allowance after a charge of `cost`."""
-        return replace(self, spent=self.spent + cost)
 
 
 def allowance_size(
@@ -113,7 +117,7 @@ def parse_share(share: float | Fraction | str) -> Fraction:
 
 @dataclass(frozen=True)
 class Balance:
-    """Total and spent amounts of one data set.
+    """Total and spent amounts of one data set, and the allowance that pays, if one does.
 
     `spent` is the sum of all charges, with or without an allowance, `allotted` that of what is left of the allowances.
 
@@ -127,104 +131,103 @@ class Balance:
     total: Amount
     spent: Amount
     allotted: Amount = NOTHING
+    allowance: AllowanceBalance | None = None
 
-    def require_neighbours(self, neighbours: str) -> None:
-        """Raise a `ParameterError` unless `neighbours` are the registered ones."""
-        registered = self.registration.neighbours
-        if Neighbours.parse(neighbours) is not registered:
+    def require(self, neighbours: str | None, unit: str | Unit | None) -> None:
+        """Raise an error unless releases for these neighbours and this unit, where known, are the registered ones."""
+        registered, protected = self.registration.neighbours, self.registration.unit
+        if neighbours is not None and Neighbours.parse(neighbours) is not registered:
             raise ParameterError(
                 f"neighbours must be {str(registered)!r}, as {self.registration.dataset!r} is registered, "
                 f"got {str(neighbours)!r} instead. Design the release for {str(registered)!r} neighbours."
             )
-
-    def require_unit(self, unit: str | Unit) -> None:
-        """Raise a `LedgerError` unless the data set is registered for releases that protect `unit`."""
-        given, registered = Unit.parse(unit), self.registration.unit
-        if given.covers(registered):
+        given = protected if unit is None else Unit.parse(unit)
+        if given.covers(protected):
             return
+        persons = f"Design the release for persons: person={protected.column!r}, or --person {protected.column}"
         remedy = {
             "record": "If each person has one row at most, design the release for records, without a person",
-            "person": f"Design the release for persons: person={registered.column!r}, or --person {registered.column}",
-            "values": f"Design the release for persons: person={registered.column!r}, or --person {registered.column}",
+            "person": persons,
+            "values": persons,
             "edge": "Design the release for edges: unit='edge'",
             "node": "Design the release for nodes: unit='node', with the largest degree",
         }
-        unit = "--unit values " if given.kind == "values" else ""
-        how = (
-            "" if given.column is None else f" (ledger add {unit}--person {given.column}, or register(unit='{given}'))"
-        )
+        option = f"{'--unit values ' if given.kind == 'values' else ''}--person {given.column}"
+        how = "" if given.column is None else f" (ledger add {option}, or register(unit='{given}'))"
         has, wants = (
             each.words if each.column is None else f"{each.words} (column {each.column!r})"
-            for each in (registered, given)
+            for each in (protected, given)
         )
         raise LedgerError(
             f"{self.registration.dataset!r} is registered for releases that protect {has}, and this one protects "
-            f"{wants}. Nothing was charged. {remedy[registered.kind]}; or register the data under another name, with a "
+            f"{wants}. Nothing was charged. {remedy[protected.kind]}; or register the data under another name, with a "
             f"total of its own{how}."
         )
 
-    def available(self, allowance: AllowanceBalance | None = None) -> Amount:
-        """What a charge to `allowance` can use or, without one, what is neither spent nor allotted."""
+    def available(self) -> Amount:
+        """What a charge to the allowance can use or, without one, what is neither spent nor allotted."""
         unspent = self.total - self.spent
         # An entry that settles a restored ledger can spend what is allotted, so the total limits allowances, too.
-        return unspent.limit(allowance.left) if allowance is not None else (unspent - self.allotted).limit(unspent)
+        return (unspent - self.allotted if self.allowance is None else self.allowance.left).limit(unspent)
 
-    def pay(
-        self, event: Event, options: Sequence[Amount], location: str, allowance: AllowanceBalance | None = None
-    ) -> tuple[Amount, Balance]:
+    def pay(self, event: Event, options: Sequence[Amount], location: str) -> tuple[Amount, Balance]:
         """The first of the payment `options` that is available, and the balance after it.
 
         Raises a `BudgetExceededError` if none is, or if the allowance accepts no charges.
         """
-        if allowance is not None and allowance.returned:
+        if self.allowance is not None and self.allowance.returned:
             raise BudgetExceededError(
-                f"{self._name(allowance)} was returned, so nothing can be charged to it. Name another one, or none."
+                f"{self._name} was returned, so nothing can be charged to it. Name another one, or none."
             )
-        if allowance is not None and allowance.stale:
+        if self.allowance is not None and self.allowance.stale:
             raise BudgetExceededError(
-                f"{self._name(allowance)} is from before the ledger was restored from a backup, and what was spent of "
+                f"{self._name} is from before the ledger was restored from a backup, and what was spent of "
                 "it since is not known. Return it, and set another one apart (matrixdp ledger return and allow)."
             )
-        available = self.available(allowance)
         for cost in options:
-            if cost.within(available):
-                return cost, self.spend(cost, allowance)
-        shortage = self._describe_shortage(event, options, allowance)
+            if cost.within(self.available()):
+                return cost, self.spend(cost)
+        shortage = self._describe_shortage(event, options)
         raise BudgetExceededError(f"{shortage}\nAsk for less, or see what was spent: matrixdp ledger show {location}")
 
-    def spend(self, cost: Amount, allowance: AllowanceBalance | None) -> Balance:
+    def spend(self, cost: Amount) -> Balance:
         """The balance after a charge of `cost`, which is available."""
-        left = self.allotted if allowance is None else self.allotted - cost
-        return replace(self, spent=self.spent + cost, allotted=left)
+        if self.allowance is None:
+            return replace(self, spent=self.spent + cost)
+        paid = replace(self.allowance, spent=self.allowance.spent + cost)
+        return replace(self, spent=self.spent + cost, allotted=self.allotted - cost, allowance=paid)
 
     def allot(self, allowance: AllowanceBalance, location: str) -> Balance:
         """The balance after a new allowance was set apart, or a `BudgetExceededError` if it is not available."""
         if not allowance.size.within(self.available()):
             raise BudgetExceededError(
-                f"{self._describe_left(None)}; the allowance {allowance.name!r} needs "
+                f"{self._describe_left()}; the allowance {allowance.name!r} needs "
                 f"{_describe_amount(allowance.size)}.\nChoose a smaller one, or see what is left: "
                 f"matrixdp ledger show {location}"
             )
-        return replace(self, allotted=self.allotted + allowance.size)
+        return replace(self, allotted=self.allotted + allowance.size, allowance=allowance)
 
-    def take_back(self, allowance: AllowanceBalance) -> Balance:
-        """The balance after what is left of an allowance was returned."""
-        return replace(self, allotted=self.allotted - allowance.unspent)
+    def take_back(self) -> Balance:
+        """The balance after what is left of the allowance was returned."""
+        assert self.allowance is not None
+        returned = replace(self.allowance, returned=True)
+        return replace(self, allotted=self.allotted - self.allowance.unspent, allowance=returned)
 
-    def remaining(self, allowance: AllowanceBalance | None = None) -> Remaining:
-        """What a charge to `allowance` can use or, without one, what is neither spent nor allotted; rounded down."""
-        return self._round(self.available(allowance), None if allowance is None else allowance.name)
+    def remaining(self) -> Remaining:
+        """What a charge can use, rounded down."""
+        return self._round(self.available())
 
-    def describe(self, allowance: AllowanceBalance) -> Allowance:
-        """The state of an allowance."""
+    def describe(self) -> Allowance:
+        """The state of the allowance."""
+        assert self.allowance is not None
         return Allowance(
             dataset=self.registration.dataset,
-            name=allowance.name,
-            mu=root_below(allowance.size.mu_squared),
-            epsilon=allowance.epsilon,
+            name=self.allowance.name,
+            mu=root_below(self.allowance.size.mu_squared),
+            epsilon=self.allowance.epsilon,
             delta=self.registration.privacy.delta,
-            left=self.remaining(allowance),
-            returned=allowance.returned,
+            left=self.remaining(),
+            returned=self.allowance.returned,
         )
 
     def summarise(self, allowances: Sequence[AllowanceBalance], counts: Counts, restored_from: int | None) -> Summary:
@@ -236,40 +239,40 @@ class Balance:
             spent_epsilon=guaranteed_epsilon(self.spent, self.registration.privacy.delta),
             unspent=self._round(self.total - self.spent),
             left=self.remaining(),
-            allowances=tuple(map(self.describe, allowances)),
+            allowances=tuple(replace(self, allowance=allowance).describe() for allowance in allowances),
             counts=counts,
             restored_from=restored_from,
         )
 
-    def _round(self, amount: Amount, allowance: str | None = None) -> Remaining:
+    def _round(self, amount: Amount) -> Remaining:
+        allowance = None if self.allowance is None else self.allowance.name
         mu, privacy = root_below(amount.mu_squared), self.registration.privacy
         reserve = Reserve(epsilon=float_below(amount.epsilon), delta=float_below(amount.delta))
         epsilon = remaining_epsilon(mu, privacy)
         return Remaining(self.registration.dataset, mu, epsilon, privacy.delta, reserve, allowance)
 
-    def _describe_shortage(self, event: Event, options: Sequence[Amount], allowance: AllowanceBalance | None) -> str:
-        left, delta = self.remaining(allowance), self.registration.privacy.delta
-        hint = "" if allowance is not None or self.allotted == NOTHING else _ALLOTTED
+    def _describe_shortage(self, event: Event, options: Sequence[Amount]) -> str:
+        left, delta = self.remaining(), self.registration.privacy.delta
+        hint = "" if self.allowance is not None or self.allotted == NOTHING else _ALLOTTED
         if isinstance(event, Gaussian):
             has, needs = _format_apart(left.epsilon, gdp_epsilon(mu=event.mu, delta=delta))
             if has != needs:
                 at = f"{delta:g}".replace("e-0", "e-")
-                return (
-                    f"{self._name(allowance)} has epsilon {has} left at delta {at}; this release needs {needs}.{hint}"
-                )
+                return f"{self._name} has epsilon {has} left at delta {at}; this release needs {needs}.{hint}"
         needed = " or ".join(_describe_amount(cost) for cost in options)
-        return f"{self._describe_left(allowance)}; this release needs {needed}.{hint}"
+        return f"{self._describe_left()}; this release needs {needed}.{hint}"
 
-    def _describe_left(self, allowance: AllowanceBalance | None) -> str:
-        left = self.remaining(allowance)
+    def _describe_left(self) -> str:
+        left = self.remaining()
         return (
-            f"{self._name(allowance)} has mu {left.mu!r} left, and in reserve epsilon {left.reserve.epsilon!r} and "
+            f"{self._name} has mu {left.mu!r} left, and in reserve epsilon {left.reserve.epsilon!r} and "
             f"delta {left.reserve.delta!r}"
         )
 
-    def _name(self, allowance: AllowanceBalance | None) -> str:
+    @property
+    def _name(self) -> str:
         dataset = repr(self.registration.dataset)
-        return dataset if allowance is None else f"the allowance {allowance.name!r} of {dataset}"
+        return dataset if self.allowance is None else f"the allowance {self.allowance.name!r} of {dataset}"
 
 
 def _describe_amount(amount: Amount) -> str:

@@ -15,10 +15,9 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from matrixdp.errors import LedgerError, ParameterError, show
-from matrixdp.ledger.accounting import Amount, Reserve
+from matrixdp.ledger.accounting import Amount
 from matrixdp.ledger.balance import Balance
-from matrixdp.ledger.events import event_from_json
-from matrixdp.ledger.values import Charge, Head, Registration
+from matrixdp.ledger.values import Charge, Head, Registration, Reserve, event_from_json
 from matrixdp.privacy import Neighbours, Privacy, Unit
 from matrixdp.version import __version__
 

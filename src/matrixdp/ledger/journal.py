@@ -1,4 +1,9 @@
-"""Entries of a ledger, read and appended within one transaction of any store."""
+"""Entries of a ledger, read and appended within one transaction of any store.
+
+Entries are only appended: triggers refuse to alter or delete them, move the head with each one, and count charges and
+releases. The table `counters` has a row for each data set, with the allowance '', and one for each allowance.
+`counters` and `unfinished` save reading all entries; `verify` computes them again.
+"""
 
 from __future__ import annotations
 
@@ -24,10 +29,34 @@ from matrixdp.ledger.entries import (
     sha256,
     sums_from_json,
 )
-from matrixdp.ledger.schema import HEAD_QUERY, IN_STATES, select_entries
 from matrixdp.ledger.values import Charge, Counts, Head, Registration, Summary
 
+# Kinds of entries that change the balance of a data set. The index `states` is used only where a query has these words.
+_IN_STATES = "kind IN ('charge', 'allowance', 'return', 'settle')"
+_LAST = "ORDER BY entry DESC LIMIT 1"
+_QUERIES = {
+    "entry": "WHERE entry = ?",
+    "last": _LAST,
+    "registration": "WHERE kind = 'register' AND dataset = ?",
+    "registrations": "WHERE kind = 'register' ORDER BY entry",
+    "state": f"WHERE {_IN_STATES} AND dataset = ? AND entry <= ? {_LAST}",
+    "request": "WHERE kind = 'charge' AND dataset = ? AND request = ?",
+    "release": "WHERE kind = 'release' AND charge = ?",
+    "allowance": "WHERE kind = 'allowance' AND dataset = ? AND allowance = ?",
+    "allowance charge": f"WHERE kind = 'charge' AND dataset = ? AND allowance = ? AND entry <= ? {_LAST}",
+    "return": "WHERE kind = 'return' AND dataset = ? AND allowance = ? AND entry <= ?",
+    "settlement": f"WHERE kind = 'settle' AND dataset = ? AND entry <= ? {_LAST}",
+    "settlements between": "WHERE kind = 'settle' AND dataset = ? AND entry > ? AND entry <= ?",
+    "restore": f"WHERE kind = 'restore' AND entry <= ? {_LAST}",
+    "after": "WHERE entry > ? ORDER BY entry LIMIT ?",
+}
+HEAD_QUERY = "SELECT entry, hash FROM head"
 _CHARGE = ", ".join(f"c.{name}" for name in COLUMNS.split(", "))
+
+
+def select_entries(query: str) -> str:
+    """The SQL of a named query."""
+    return f"SELECT {COLUMNS} FROM entries {_QUERIES[query]}"  # noqa: S608
 
 
 class Journal(ABC):
@@ -39,7 +68,6 @@ class Journal(ABC):
     def __init__(self, location: str, author: Author | None = None) -> None:
         self.location = location
         self.author = author
-        self._checked: dict[tuple[str, str], Counters] = {}  # counters that were compared since the last entry
 
     @abstractmethod
     def execute(self, sql: str, values: Sequence[object] = ()) -> Iterable[tuple[Any, ...]]:
@@ -59,6 +87,12 @@ class Journal(ABC):
         if len(rows) != 1 or not isinstance(rows[0][0], int) or not isinstance(rows[0][1], str):
             raise LedgerError(f"{self.location}: the record of its last entry is missing. Restore it from a backup.")
         return Head(*rows[0])
+
+    def first_hash(self) -> str:
+        """The hash of the first entry, which no other ledger has."""
+        if (first := self.row("entry", 1)) is None:
+            raise LedgerError(f"{self.location} is damaged: its first entry is missing. Restore it from a backup.")
+        return first.hash
 
     def append(
         self,
@@ -90,7 +124,6 @@ class Journal(ABC):
         if last is not None and (time := str(last.content()["time"])) > times["time"]:
             times = {"time": time, "clock": times["time"]}
         body, head = next_entry({**content, **author, **given, "kind": kind, **times}, previous)
-        self._checked.clear()
         self.insert([Row(head.entry, kind, dataset, request, charge, allowance, body, payload, head.hash)])
         return head
 
@@ -118,25 +151,28 @@ class Journal(ABC):
         if last.kind in ("charge", "release") and last.dataset is not None:
             self.counters(last.dataset)
 
-    def balance(self, dataset: str) -> Balance:
-        """The data set's balance, from its registration and the last entry that changed what is spent."""
+    def balance(self, dataset: str, allowance: str | None = None) -> Balance:
+        """The data set's balance, from its registration and the last entry that changed what is spent.
+
+        `allowance` is the one that pays, if any does.
+        """
         row = self.row("registration", dataset)
         if row is None:
             raise LedgerError(
                 f"{self.location} has no data set {show(dataset)}. Check the name, or register it first: matrixdp "
                 f"ledger add, or ledger.register({show(dataset)}, privacy, neighbours=...) in Python."
             )
-        content = row.content()
-        last, counters = self.row("state", dataset), self.counters(dataset)
+        content, last, counted = row.content(), self.row("state", dataset, LAST_ENTRY), self.counters(dataset)
         state = {} if last is None else last.content()
         if content["dataset"] != dataset or state.get("dataset", dataset) != dataset:
             raise self.damage("an index names an entry of another data set")
-        if counters.last_charge > (0 if last is None else last.entry) or (
-            last is not None and last.kind == "charge" and counters.last_charge != last.entry
+        if counted.last_charge > (0 if last is None else last.entry) or (
+            last is not None and last.kind == "charge" and counted.last_charge != last.entry
         ):
             raise self.damage(f"the last charge to {show(dataset)} is not the one that was counted")
         sums = (NOTHING, NOTHING) if last is None else sums_from_json(state)
-        return Balance(registration_from_json(content), amount_from_json(content["total"]), *sums)
+        part = None if allowance is None else self.allowance(dataset, allowance)
+        return Balance(registration_from_json(content), amount_from_json(content["total"]), *sums, part)
 
     def registrations(self) -> list[Registration]:
         """The registered data sets, in order of registration."""
@@ -152,8 +188,8 @@ class Journal(ABC):
             raise LedgerError(
                 f"{dataset!r} has no allowance {show(name)}. See which it has: matrixdp ledger show {self.location}"
             )
-        last = self.row("allowance charge until", dataset, name, entry)
-        end = self.row("return until", dataset, name, entry)
+        last = self.row("allowance charge", dataset, name, entry)
+        end = self.row("return", dataset, name, entry)
         if entry == LAST_ENTRY and self.counters(dataset, name).last_charge != (0 if last is None else last.entry):
             raise self.damage(f"the last charge to the allowance {show(name)} is not the one that was counted")
         contents = [found.content() for found in (row, last, end) if found is not None]
@@ -169,10 +205,6 @@ class Journal(ABC):
             stale=any(amount_from_json(cost) != NOTHING for cost in settled),
         )
 
-    def find_allowance(self, dataset: str, name: str | None) -> AllowanceBalance | None:
-        """The balance of an allowance, or None if none is named."""
-        return None if name is None else self.allowance(dataset, name)
-
     def summarise(self, dataset: str) -> Summary:
         """The state of a data set, with its allowances in the order of their names."""
         balance = self.balance(dataset)
@@ -181,18 +213,16 @@ class Journal(ABC):
         allowances = [self.allowance(dataset, name) for name in names]
         return balance.summarise(allowances, self.counts(dataset), self.restored_from(dataset))
 
-    def unsettled(self, dataset: str, entry: int = LAST_ENTRY) -> Row | None:
-        """The entry by which the ledger was restored, if the data set was not settled since (and until `entry`)."""
-        restore = self.row("restore until", entry)
-        if restore is None:
-            return None
-        settled = self.row("settlement until", dataset, entry)
-        return restore if settled is None or settled.entry < restore.entry else None
+    def restored_from(self, dataset: str, entry: int = LAST_ENTRY) -> int | None:
+        """The last entry of the backup from which the ledger was restored, if the data set was not settled since.
 
-    def restored_from(self, dataset: str) -> int | None:
-        """The last entry of the backup from which the ledger was restored, if the data set was not settled since."""
-        restore = self.unsettled(dataset)
-        return None if restore is None else int(restore.content()["backup"]["entry"])
+        Only entries until `entry` count.
+        """
+        restore = self.row("restore", entry)
+        settled = None if restore is None else self.row("settlement", dataset, entry)
+        if restore is None or (settled is not None and settled.entry > restore.entry):
+            return None
+        return int(restore.content()["backup"]["entry"])
 
     def require_settled(self, dataset: str) -> None:
         """Raise a `LedgerError` if the ledger was restored from a backup and the data set was not settled since."""
@@ -204,29 +234,18 @@ class Journal(ABC):
                 "rest as spent)"
             )
 
-    def counters(self, dataset: str, allowance: str | None = None) -> Counters:
-        """The counters of a data set or of one of its allowances, compared with those in its last entries."""
-        if (dataset, allowance or "") in self._checked:
-            return self._checked[dataset, allowance or ""]
-        rows = self.execute(
-            f"SELECT {COUNTERS} FROM counters WHERE dataset = ? AND allowance = ?",  # noqa: S608
-            (dataset, allowance or ""),
-        )
-        found = next((Counters(*row) for row in rows), None)
+    def counters(self, dataset: str, allowance: str = "") -> Counters:
+        """The counters of a data set, compared with its last charge and release, or those of one of its allowances."""
+        sql = f"SELECT {COUNTERS} FROM counters WHERE dataset = ? AND allowance = ?"  # noqa: S608
+        found = next((Counters(*row) for row in self.execute(sql, (dataset, allowance))), None)
         if found is None:
             raise self.damage(f"the counters of {show(dataset)} are missing")
-        if allowance is None:
-            numbers = (("charges", found.last_charge, found.charges), ("releases", found.last_release, found.releases))
-            for name, entry, number in numbers:
-                row = self.row("entry", entry) if entry else None
-                content = {} if row is None else row.content()
-                if (
-                    (row is None) != (number == 0)
-                    or content.get(name, number) != number
-                    or (row is not None and (content["dataset"], f"{content['kind']}s") != (dataset, name))
-                ):
-                    raise self.damage(f"the counters of {show(dataset)} do not agree with entry {entry}")
-        self._checked[dataset, allowance or ""] = found
+        last = (("charge", found.last_charge, found.charges), ("release", found.last_release, found.releases))
+        for kind, entry, number in () if allowance else last:
+            row = self.row("entry", entry) if entry else None
+            named = None if row is None else tuple(map(row.content().get, ("dataset", "kind", f"{kind}s")))
+            if named != ((dataset, kind, number) if number else None):
+                raise self.damage(f"the counters of {show(dataset)} do not agree with entry {entry}")
         return found
 
     def counts(self, dataset: str) -> Counts:
@@ -247,8 +266,8 @@ class Journal(ABC):
         """The numbers of all unfinished charges, as they are stored."""
         return {entry for (entry,) in self.execute("SELECT entry FROM unfinished")}
 
-    def charges(self, dataset: str | None, after: int = 0, limit: int = LAST_ENTRY) -> list[Charge]:
-        """Charges to all data sets or to one, in order: up to `limit` of those after the entry `after`."""
+    def read_charges(self, found: list[Charge], dataset: str | None, limit: int) -> bool:
+        """Append the next charges, to all data sets or to one, to those that were `found`; whether these are all."""
         sql = (
             f"SELECT r.entry, u.entry, {_CHARGE} FROM entries c "  # noqa: S608
             "LEFT JOIN entries r ON r.kind = 'release' AND r.charge = c.entry "
@@ -256,19 +275,18 @@ class Journal(ABC):
             "WHERE c.kind = 'charge' AND c.entry > ?"
         )
         if dataset is not None:
-            sql += f" AND c.{IN_STATES} AND c.dataset = ?"
-        values = (after, limit) if dataset is None else (after, dataset, limit)
-        found = []
+            sql += f" AND c.{_IN_STATES} AND c.dataset = ?"
+        values = (found[-1].entry if found else 0, *([] if dataset is None else [dataset]), limit)
+        before = len(found)
         for release, unfinished, *row in self.execute(f"{sql} ORDER BY c.entry LIMIT ?", values):
             if (release is None) != (unfinished is not None):
                 raise self.damage(f"entry {row[0]} is both released and unfinished, or neither")
             found.append(charge_from_row(Row(*row), released=release is not None))
-        return found
-
-    def require_all(self, charges: Sequence[Charge], dataset: str | None) -> None:
-        """Raise a `LedgerError` unless these are as many charges as were counted."""
-        if len(charges) != sum(self.counters(name).charges for name in self._names(dataset)):
+        if len(found) == before + limit:
+            return False
+        if len(found) != sum(self.counters(name).charges for name in self._names(dataset)):
             raise self.damage("its charges are not as many as were counted")
+        return True
 
     def unfinished_charges(self, dataset: str | None) -> list[Charge]:
         """Charges without a release, in order."""

@@ -12,12 +12,12 @@ from functools import partial
 from typing import Any, Protocol, Self, TypedDict, Unpack
 
 from matrixdp.checks import check_number
-from matrixdp.errors import BudgetExceededError, LedgerError, ParameterError, RequestPendingError, show
+from matrixdp.errors import BudgetExceededError, LedgerError, ParameterError, show
 from matrixdp.gdp import gdp_mu
-from matrixdp.ledger.accounting import NOTHING, Amount, Reserve, payment_options, total_amount
-from matrixdp.ledger.anchors import make_anchor
+from matrixdp.ledger.accounting import NOTHING, payment_options, total_amount
+from matrixdp.ledger.anchors import Anchor
 from matrixdp.ledger.audit import Audit
-from matrixdp.ledger.balance import AllowanceBalance, Balance, allowance_size
+from matrixdp.ledger.balance import AllowanceBalance, allowance_size
 from matrixdp.ledger.entries import (
     LAST_ENTRY,
     Author,
@@ -27,7 +27,6 @@ from matrixdp.ledger.entries import (
     registration_to_json,
     sums_to_json,
 )
-from matrixdp.ledger.events import Event, Gaussian
 from matrixdp.ledger.journal import Journal
 from matrixdp.ledger.location import Address, Location, PostgresURL, parse_location
 from matrixdp.ledger.metrics import render_ledger
@@ -36,7 +35,18 @@ from matrixdp.ledger.request import already_charged_error, check_mapping, reques
 from matrixdp.ledger.schedule import Schedule, divide_amount
 from matrixdp.ledger.sqlite import SQLiteStore
 from matrixdp.ledger.store import Store, copy_ledger
-from matrixdp.ledger.values import Allowance, Charge, Head, Receipt, Registration, Remaining, Summary
+from matrixdp.ledger.values import (
+    Allowance,
+    Charge,
+    Event,
+    Gaussian,
+    Head,
+    Receipt,
+    Registration,
+    Remaining,
+    Reserve,
+    Summary,
+)
 from matrixdp.privacy import Neighbours, Privacy, Unit
 
 _STEP = 20_000  # entries that are read in one transaction
@@ -114,8 +124,7 @@ class Ledger:
         wait: float = 30.0,
     ) -> None:
         self.author = Author(actor, purpose)  # of the entries that are written with this object
-        self._anchor = make_anchor(anchor)
-        self._anchored = anchor
+        self._anchor = None if anchor is None else Anchor(anchor)
         self.wait = check_number(wait, "wait", at_least=0)
         self._store = _open_store(path, timeout)
         with self._store.reading():
@@ -263,20 +272,20 @@ class Ledger:
             )
             if journal.row("allowance", dataset, name) is None:
                 journal.require_settled(dataset)
-                allowance = AllowanceBalance(name, size, NOTHING, guarantee)
-                balance = balance.allot(allowance, self._store.location)
+                balance = balance.allot(AllowanceBalance(name, size, NOTHING, guarantee), self._store.location)
                 content = {"size": amount_to_json(size), "epsilon": guarantee, **sums_to_json(balance)}
                 journal.append("allowance", content, dataset=dataset, allowance=name)
-            else:
-                allowance = journal.allowance(dataset, name)
-                if allowance.returned:
-                    raise LedgerError(f"the allowance {name!r} of {dataset!r} was returned. Choose another name.")
-                if allowance.size != size:
-                    raise LedgerError(
-                        f"{dataset!r} has an allowance {name!r} of another size, which cannot be changed. "
-                        "Choose another name, or return it first."
-                    )
-        return balance.describe(allowance)
+                return balance.describe()
+            balance = journal.balance(dataset, name)
+            found = balance.describe()
+            if found.returned:
+                raise LedgerError(f"the allowance {name!r} of {dataset!r} was returned. Choose another name.")
+            if balance.allowance is None or balance.allowance.size != size:
+                raise LedgerError(
+                    f"{dataset!r} has an allowance {name!r} of another size, which cannot be changed. "
+                    "Choose another name, or return it first."
+                )
+            return found
 
     def return_allowance(self, dataset: str, name: str) -> Allowance:
         """Return what is left of an allowance to its data set. Nothing can be charged to it afterwards.
@@ -284,13 +293,12 @@ class Ledger:
         What was charged to it stays spent. Returning it again changes nothing.
         """
         with self._writing() as journal:
-            balance, allowance = journal.balance(dataset), journal.allowance(dataset, name)
-            if not allowance.returned:
-                balance = balance.take_back(allowance)
-                content = {"returned": amount_to_json(allowance.unspent), **sums_to_json(balance)}
+            balance = journal.balance(dataset, name)
+            if (part := balance.allowance) is not None and not part.returned:
+                balance = balance.take_back()
+                content = {"returned": amount_to_json(part.unspent), **sums_to_json(balance)}
                 journal.append("return", content, dataset=dataset, allowance=name)
-                allowance = journal.allowance(dataset, name)
-        return balance.describe(allowance)
+            return balance.describe()
 
     def charge(
         self,
@@ -338,15 +346,12 @@ class Ledger:
         if request is not None:
             check_name(request, "request")
         with self._writing() as journal:
-            balance = journal.balance(dataset)
-            balance.require_neighbours(neighbours)
-            balance.require_unit(unit)
+            journal.balance(dataset).require(neighbours, unit)
             if request is not None and (earlier := journal.row("request", dataset, request)) is not None:
                 require_match(wanted, earlier)
                 raise already_charged_error(earlier)
             journal.require_settled(dataset)
-            part = journal.find_allowance(dataset, allowance)
-            cost, after = balance.pay(event, payments, self._store.location, part)
+            cost, after = journal.balance(dataset, allowance).pay(event, payments, self._store.location)
             content = {
                 **wanted,
                 "neighbours": str(Neighbours.parse(neighbours)),
@@ -355,8 +360,8 @@ class Ledger:
                 **sums_to_json(after),
                 "charges": journal.counters(dataset).charges + 1,
             }
-            if part is not None:
-                content["allowance_spent"] = amount_to_json(part.pay(cost).spent)
+            if after.allowance is not None:
+                content["allowance_spent"] = amount_to_json(after.allowance.spent)
             head = journal.append("charge", content, dataset=dataset, request=request, allowance=allowance)
         return Receipt(dataset, event, request, head.entry, head.hash)
 
@@ -424,26 +429,20 @@ class Ledger:
         wanted = request_content(event, description, options)
         deadline, pause = time.monotonic() + check_number(wait, "wait", at_least=0), 0.01
         while True:
-            try:
-                return self._find_stored(dataset, request, wanted)
-            except RequestPendingError:
-                if time.monotonic() >= deadline:
-                    raise
+            with self._store.reading() as journal:
+                journal.balance(dataset)
+                charge = journal.row("request", dataset, request)
+                if charge is None:
+                    return None
+                require_match(wanted, charge)
+                release = journal.row("release", charge.entry)
+                if release is not None:
+                    release.content()  # compares the hash of the payload
+                    return release.payload
+            if time.monotonic() >= deadline:
+                raise already_charged_error(charge)
             time.sleep(min(pause, max(0.0, deadline - time.monotonic())))
             pause = min(2 * pause, 0.5)
-
-    def _find_stored(self, dataset: str, request: str, wanted: Mapping[str, Any]) -> str | None:
-        with self._store.reading() as journal:
-            journal.balance(dataset)
-            charge = journal.row("request", dataset, request)
-            if charge is None:
-                return None
-            require_match(wanted, charge)
-            release = journal.row("release", charge.entry)
-            if release is None:
-                raise already_charged_error(charge)
-            release.content()  # compares the hash of the payload
-            return release.payload
 
     def settle(self, dataset: str, spent: float | Event | str) -> None:
         """Say what was spent on a data set since the backup was made from which this ledger was restored.
@@ -458,40 +457,36 @@ class Ledger:
         """
         with self._writing() as journal:
             balance = journal.balance(dataset)
-            restore = journal.row("restore until", LAST_ENTRY)
+            restore = journal.row("restore", LAST_ENTRY)
             if restore is None:
                 raise LedgerError(f"{self._store.location} was not restored from a backup; there is nothing to settle.")
+            if isinstance(spent, str) and spent != "all":
+                raise ParameterError(f"spent must be an epsilon, an event or 'all', got {show(spent)} instead.")
             if spent == "all":
                 cost = balance.total - balance.spent
-            elif isinstance(spent, str):
-                raise ParameterError(f"spent must be an epsilon, an event or 'all', got {show(spent)} instead.")
+            elif not isinstance(spent, Event) and check_number(spent, "spent", at_least=0) == 0:
+                cost = NOTHING
             else:
-                cost = self._settled_cost(replace(balance, allotted=NOTHING), spent)  # allowances may have spent it
-            sums = {"cost": amount_to_json(cost), **sums_to_json(balance.spend(cost, None))}
+                delta = balance.registration.privacy.delta
+                event = spent if isinstance(spent, Event) else Gaussian(gdp_mu(epsilon=float(spent), delta=delta))
+                unallotted = replace(balance, allotted=NOTHING)  # allowances may have spent it
+                try:
+                    cost, _ = unallotted.pay(event, payment_options(event), self._store.location)
+                except BudgetExceededError as error:
+                    remedy = "To settle it as spent entirely, use --all or spent='all'."
+                    raise BudgetExceededError(f"{error}\n{remedy}") from None
+            sums = {"cost": amount_to_json(cost), **sums_to_json(balance.spend(cost))}
             journal.append("settle", {"restore": restore.entry, **sums}, dataset=dataset)
-
-    def _settled_cost(self, balance: Balance, spent: float | Event) -> Amount:
-        if not isinstance(spent, Event):
-            epsilon = check_number(spent, "spent", at_least=0)
-            if epsilon == 0:
-                return NOTHING
-            spent = Gaussian(gdp_mu(epsilon=epsilon, delta=balance.registration.privacy.delta))
-        try:
-            return balance.pay(spent, payment_options(spent), self._store.location)[0]
-        except BudgetExceededError as error:
-            raise BudgetExceededError(f"{error}\nTo settle it as spent entirely, use --all or spent='all'.") from None
 
     def require(self, dataset: str, *, neighbours: str, unit: str | Unit) -> None:
         """Raise the error of `charge` if a data set is registered for other neighbours or another unit."""
         with self._store.reading() as journal:
-            balance = journal.balance(dataset)
-            balance.require_neighbours(neighbours)
-            balance.require_unit(unit)
+            journal.balance(dataset).require(neighbours, unit)
 
     def remaining(self, dataset: str, *, allowance: str | None = None) -> Remaining:
         """The budget that an allowance has left or, without one, what is neither spent nor allotted; rounded down."""
         with self._store.reading() as journal:
-            return journal.balance(dataset).remaining(journal.find_allowance(dataset, allowance))
+            return journal.balance(dataset, allowance).remaining()
 
     def whatif(self, dataset: str, event: Event | Chargeable, *, allowance: str | None = None) -> Remaining:
         """The budget that would be left after an event or the release of a design. Nothing is charged.
@@ -505,15 +500,11 @@ class Ledger:
             The allowance that would pay; the result is what would be left of it.
         """
         with self._store.reading() as journal:
-            balance, part = journal.balance(dataset), journal.find_allowance(dataset, allowance)
-            if (neighbours := getattr(event, "neighbours", None)) is not None:
-                balance.require_neighbours(neighbours)
-            if (unit := getattr(event, "unit", None)) is not None:
-                balance.require_unit(unit)
+            balance = journal.balance(dataset, allowance)
+            balance.require(getattr(event, "neighbours", None), getattr(event, "unit", None))
             journal.require_settled(dataset)
         wanted = event if isinstance(event, Event) else event.event
-        cost, after = balance.pay(wanted, payment_options(wanted), self._store.location, part)
-        return after.remaining(None if part is None else part.pay(cost))
+        return balance.pay(wanted, payment_options(wanted), self._store.location)[1].remaining()
 
     def schedule(self, dataset: str, releases: int, *, allowance: str | None = None) -> Schedule:
         """The budget that each of `releases` equal releases may have, if they divide what is left. Nothing is charged.
@@ -521,9 +512,8 @@ class Ledger:
         `count_releases` gives their number for a period and a time. An `allowance` would pay, if one is named.
         """
         with self._store.reading() as journal:
-            balance = journal.balance(dataset)
-            available = balance.available(journal.find_allowance(dataset, allowance))
-        return divide_amount(available, balance.registration.privacy, releases)
+            balance = journal.balance(dataset, allowance)
+        return divide_amount(balance.available(), balance.registration.privacy, releases)
 
     def datasets(self) -> list[Registration]:
         """The registered data sets, in order of registration."""
@@ -552,10 +542,7 @@ class Ledger:
         found: list[Charge] = []
         while True:  # in steps, so that writers need not wait until all are read
             with self._store.reading() as journal:
-                step = journal.charges(dataset, found[-1].entry if found else 0, _STEP)
-                found += step
-                if len(step) < _STEP:
-                    journal.require_all(found, dataset)
+                if journal.read_charges(found, dataset, _STEP):
                     return found
 
     def incomplete(self, dataset: str | None = None) -> list[Charge]:
@@ -571,8 +558,8 @@ class Ledger:
         Parameters
         ----------
         anchor : Head, optional
-            An earlier `head` that was kept outside of the ledger. Without one, a ledger that was rewritten entirely
-            or replaced by an earlier copy cannot be distinguished from the original.
+            An earlier `head` that was kept outside of the ledger. Without one, a ledger that was rewritten entirely,
+            or restored with its folder or server, cannot be distinguished from the original.
         resume : bool
             Check only the entries after the anchor, which an earlier `verify` returned. The sums begin with those that
             the entries up to the anchor contain. This proves that the anchored entry and all later ones are intact and
@@ -585,6 +572,7 @@ class Ledger:
         while True:
             with self._store.reading() as journal:
                 if audit.advance(journal):
+                    self._store.require_latest(journal)
                     return audit.head
 
     def backup(self, file: Address) -> Head:
@@ -611,8 +599,8 @@ class Ledger:
         return f"Ledger.open({self._store.location!r})"
 
     def __reduce__(self) -> tuple[Callable[..., Self], tuple[Location, float]]:
-        author = self.author
-        opened = partial(type(self), actor=author.actor, purpose=author.purpose, anchor=self._anchored, wait=self.wait)
+        author, anchor = self.author, None if self._anchor is None else self._anchor.target
+        opened = partial(type(self), actor=author.actor, purpose=author.purpose, anchor=anchor, wait=self.wait)
         return opened, (self._store.address, self._store.timeout)
 
     @contextlib.contextmanager

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -50,29 +49,19 @@ def _table_row(summary: Summary) -> tuple[str, ...]:
     )
 
 
-@dataclass(frozen=True)
-class Threshold:
-    """A budget below which a data set or an allowance runs low: an epsilon, or a share of the total or of the size.
+def parse_threshold(text: str) -> tuple[float, bool]:
+    """A threshold of `find_low`: an epsilon, or a share of the total, and whether it is a share.
 
-    Examples
-    --------
-    >>> Threshold.parse("0.5"), Threshold.parse("10%")
-    (Threshold(value=0.5, relative=False), Threshold(value=0.1, relative=True))
+    >>> parse_threshold("0.5"), parse_threshold("10%")
+    ((0.5, False), (0.1, True))
     """
-
-    value: float
-    relative: bool
-
-    @classmethod
-    def parse(cls, text: str) -> Threshold:
-        """The threshold that a text names: an epsilon such as ``"0.5"``, or a share such as ``"10%"``."""
-        found = _THRESHOLD.fullmatch(text)
-        value = float(found[1]) if found else math.nan
-        if found is None or not 0 < value < math.inf or (found[2] and value > 100):
-            raise ParameterError(
-                f"the threshold must be a positive epsilon, or a share of up to 100%, got {show(text)} instead."
-            )
-        return cls(value / 100, relative=True) if found[2] else cls(value, relative=False)
+    found = _THRESHOLD.fullmatch(text)
+    value = float(found[1]) if found else math.nan
+    if found is None or not 0 < value < math.inf or (found[2] and value > 100):
+        raise ParameterError(
+            f"the threshold must be a positive epsilon, or a share of up to 100%, got {show(text)} instead."
+        )
+    return (value / 100, True) if found[2] else (value, False)
 
 
 def render_metrics(summaries: Sequence[Summary], entries: int, now: datetime) -> str:
@@ -108,8 +97,8 @@ def _render_family(name: str, text: str, samples: Iterable[tuple[dict[str, str],
             yield f"matrixdp_ledger_{name}{_format_labels(labels)} {number}"
 
 
-def find_low(summaries: Iterable[Summary], threshold: Threshold) -> list[str]:
-    """Messages about data sets and allowances with less than `threshold` left.
+def find_low(summaries: Iterable[Summary], threshold: tuple[float, bool]) -> list[str]:
+    """Messages about data sets and allowances with less than the threshold of `parse_threshold` left.
 
     A data set counts with all that is not spent, whether it is allotted or not; a returned allowance does not count.
     """
@@ -122,14 +111,14 @@ def find_low(summaries: Iterable[Summary], threshold: Threshold) -> list[str]:
             for found in summary.allowances
             if not found.returned
         ]
-    messages, limit = [], threshold.value
+    messages, (limit, relative) = [], threshold
     for name, left, mu, epsilon in parts:
         # Where there is no Gaussian account, the reserve's epsilon counts.
         share = (left.mu / mu) ** 2 if mu else left.reserve.epsilon / epsilon
         has = left.epsilon + left.reserve.epsilon
-        if threshold.relative and share < limit:
+        if relative and share < limit:
             messages.append(f"{name} has {share * 100:.4g}% of its budget left, less than {limit * 100:.4g}%.")
-        elif not threshold.relative and has < limit:
+        elif not relative and has < limit:
             messages.append(f"{name} has epsilon {has:.4g} left, less than {limit:.4g}.")
     return messages
 

@@ -24,12 +24,14 @@ import sqlite3
 import struct
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from matrixdp.errors import LedgerError
 from matrixdp.ledger.entries import sha256
+from matrixdp.ledger.journal import Journal
 from matrixdp.ledger.values import Head
 
 try:
@@ -127,7 +129,8 @@ def _ask_libc(name: str, *arguments: int | bytes) -> bytes | None:
 
 def require_local(path: Path) -> None:
     """Raise a `LedgerError` if the file would be on a network file system, whose locks may not exclude writers."""
-    kind = _NETWORK.get(find_file_system(path.parent) or 0)
+    real = Path(os.path.realpath(path))  # a link or a mount can lead from a local folder to a file on a server
+    kind = _NETWORK.get(find_file_system(real) or find_file_system(real.parent) or 0)
     if kind is not None:
         raise LedgerError(
             f"{path} is on a network file system ({kind}), where two writers may not exclude each other, and charges "
@@ -137,20 +140,19 @@ def require_local(path: Path) -> None:
         )
 
 
-def read_place(connection: sqlite3.Connection) -> Place:
+def read_place(execute: Callable[[str], Iterable[tuple[Any, ...]]]) -> Place:
     """The place that the ledger recorded; earlier versions recorded of the file only its inode."""
-    row = connection.execute("SELECT file, directory, name, path FROM place").fetchone()
-    file, directory, name, path = map(str, row)
+    ((file, directory, name, path),) = execute("SELECT file, directory, name, path FROM place")
     identity = {"inode": file} if file.isdecimal() else json.loads(file)
     marks = frozenset(identity.pop("marks", "").split())
     return Place(identity, directory, name, path, marks)
 
 
-def write_place(connection: sqlite3.Connection, place: Place) -> None:
+def write_place(journal: Journal, place: Place) -> None:
     """Record the place at which the ledger is written from now on."""
     file = json.dumps({**place.identity, "marks": " ".join(sorted(place.marks))})
     values = (file, place.directory, place.name, place.path)
-    connection.execute("INSERT OR REPLACE INTO place VALUES (1, ?, ?, ?, ?)", values)
+    journal.execute("INSERT OR REPLACE INTO place VALUES (1, ?, ?, ?, ?)", values)
 
 
 def peek_place(path: Path) -> Place | None:
@@ -160,7 +162,7 @@ def peek_place(path: Path) -> Place | None:
         uri = f"{path.as_uri()}?mode=ro&immutable=1"
         connected = sqlite3.connect(uri, isolation_level=None, check_same_thread=False, uri=True)
         with contextlib.closing(connected) as connection:
-            return read_place(connection)
+            return read_place(connection.execute)
     return None
 
 
@@ -186,16 +188,16 @@ def require_own_journal(path: Path) -> None:
             )
 
 
-def require_place(connection: sqlite3.Connection, path: Path, *, moving: bool = False) -> None:
+def require_place(journal: Journal, path: Path, *, moving: bool = False) -> None:
     """Raise a `LedgerError` unless this is the file that the ledger recorded, at its place and with its marks.
 
     What can be known of the place now, and was not recorded before, is recorded: within the transaction of a writer.
     While a move is confirmed, only what is marked is compared.
     """
-    marks = require_marked_entries(connection, path, path)
+    marks = require_marked_entries(journal, path, Path(os.path.realpath(path)))
     if moving:
         return
-    recorded, here = read_place(connection), find_place(path, marks=marks)
+    recorded, here = read_place(journal.execute), find_place(path, marks=marks)
     if not recorded.matches(here):
         if recorded.holds(here):
             raise LedgerError(
@@ -215,7 +217,7 @@ def require_place(connection: sqlite3.Connection, path: Path, *, moving: bool = 
             f"ledger moved {path}. If it is lost: matrixdp ledger restore {path} NEW"
         )
     if recorded != here:
-        write_place(connection, here)
+        write_place(journal, here)
 
 
 def require_original_gone(recorded: Place | None, path: Path) -> None:
@@ -236,12 +238,12 @@ def require_original_gone(recorded: Place | None, path: Path) -> None:
         )
 
 
-def require_marked_entries(connection: sqlite3.Connection, path: Path, marked: Path) -> Mapping[str, Head]:
+def require_marked_entries(journal: Journal, path: Path, marked: Path) -> Mapping[str, Head]:
     """The marks at `marked`; a `LedgerError` if their entries are not in the ledger at `path`, an old copy then."""
-    marks = read_marks(marked, first_hash(connection))
+    marks = read_marks(marked, journal.first_hash())
     for mark in set(marks.values()):
-        found = connection.execute("SELECT hash FROM entries WHERE entry = ?", (mark.entry,)).fetchone()
-        if found != (mark.hash,):
+        found = journal.row("entry", mark.entry)
+        if found is None or found.hash != mark.hash:
             raise LedgerError(
                 f"{path} was replaced by an earlier copy of itself, or by another ledger: entry {mark.entry}, which "
                 f"was written to {marked}, is not in it. Nothing was charged. Put the latest file back; if it is lost: "
@@ -251,7 +253,10 @@ def require_marked_entries(connection: sqlite3.Connection, path: Path, marked: P
 
 
 def read_marks(path: Path, first: str) -> dict[str, Head]:
-    """The entries that are marked as the last ones of the ledger with this `first` hash, on its file and directory."""
+    """The entries that are marked as the last ones of the ledger with this `first` hash, on its file and directory.
+
+    `path` may have become a link since it was recorded; its own name was marked, and not that of the link's target.
+    """
     found = {}
     for name, (target, attribute) in _mark_places(path).items():
         with contextlib.suppress(OSError, AttributeError, ValueError):
@@ -266,6 +271,7 @@ def write_marks(path: Path, head: Head, first: str, *, anew: bool = False) -> No
 
     An older mark never replaces a newer one, unless the ledger was made `anew`: processes write theirs in any order.
     """
+    path = Path(os.path.realpath(path))
     with _locked_directory(path):
         present = {} if anew else read_marks(path, first)
         for name, (target, attribute) in _mark_places(path).items():
@@ -276,7 +282,7 @@ def write_marks(path: Path, head: Head, first: str, *, anew: bool = False) -> No
 
 def find_blind_spots(path: Path, first: str) -> list[str]:
     """What could be done to the file and would not be noticed, because the file system does not show it."""
-    marks, spots = read_marks(path, first), []
+    marks, spots = read_marks(Path(os.path.realpath(path)), first), []
     if "born" not in find_identity(path) and "directory" not in marks:
         spots.append("that the file was removed and an old copy put in its place")
     if not marks:
@@ -284,12 +290,6 @@ def find_blind_spots(path: Path, first: str) -> list[str]:
     elif "directory" not in marks:
         spots.append("that an old copy was written over the file together with its extended attributes (cp -a)")
     return spots
-
-
-def first_hash(connection: sqlite3.Connection) -> str:
-    """The hash of the ledger's first entry, which no other ledger has; empty if there is none."""
-    (found,) = connection.execute("SELECT hash FROM entries WHERE entry = 1").fetchone() or ("",)
-    return str(found)
 
 
 def file_id(path: Path) -> tuple[int, int] | None:
@@ -303,11 +303,10 @@ def file_id(path: Path) -> tuple[int, int] | None:
 
 def _mark_places(path: Path) -> dict[str, tuple[str, str]]:
     """Where the marks are, and the names of their attributes; that of a directory tells its ledgers apart."""
-    real = os.path.realpath(path)
-    folder, name = os.path.split(real)
+    folder = os.path.realpath(path.parent)
     return {
-        "file": (real, "user.matrixdp.head"),
-        "directory": (folder, f"user.matrixdp.{sha256(_as_text(name))[:16]}"),
+        "file": (str(path), "user.matrixdp.head"),
+        "directory": (folder, f"user.matrixdp.{sha256(_as_text(path.name))[:16]}"),
     }
 
 
@@ -315,17 +314,21 @@ def _mark_places(path: Path) -> dict[str, tuple[str, str]]:
 def _locked_directory(path: Path) -> Iterator[None]:
     """Exclude others that write marks beside `path`, where this is possible."""
     try:
-        folder = os.open(os.path.dirname(os.path.realpath(path)), os.O_RDONLY)
+        folder = os.open(path.parent, os.O_RDONLY)
     except OSError:
         yield
         return
     try:
         deadline = time.monotonic() + _LOCK_WAIT
         while fcntl is not None and time.monotonic() < deadline:
-            with contextlib.suppress(OSError):
+            try:
                 fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                time.sleep(0.001)
+            except OSError:  # a file system without locks
                 break
-            time.sleep(0.001)
+            else:
+                break
         yield
     finally:
         os.close(folder)

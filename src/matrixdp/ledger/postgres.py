@@ -4,28 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import math
+import re
 import secrets
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from matrixdp.errors import LedgerError, install_hint
 from matrixdp.ledger.audit import audit
-from matrixdp.ledger.entries import Author
-from matrixdp.ledger.journal import Journal
+from matrixdp.ledger.entries import LAST_ENTRY, Author
+from matrixdp.ledger.journal import HEAD_QUERY, Journal, select_entries
 from matrixdp.ledger.location import PostgresURL
-from matrixdp.ledger.schema import (
-    ENTRY_QUERY,
-    FIRST_QUERIES,
-    HEAD_QUERY,
-    LAST_QUERY,
-    POSTGRES_FORMAT,
-    POSTGRES_VERSION,
-    postgres_guards,
-    postgres_sql,
-    postgres_upgrade,
-)
 from matrixdp.ledger.store import Store, append_first, require_version
 from matrixdp.ledger.values import Head
 
@@ -34,6 +25,14 @@ if TYPE_CHECKING:
 
     Connection = psycopg.Connection[tuple[Any, ...]]
 
+# Read at once: a process may have given up the right to read them when it needs them.
+_TABLES, _GUARDS, _ROLES_SQL = (
+    Path(__file__).with_name("sql").joinpath(f"postgres_{name}.sql").read_text(encoding="utf-8")
+    for name in ("tables", "guards", "roles")
+)
+_FORMAT = "matrixdp ledger"
+_VERSION = 4
+_OLDEST = 2  # is upgraded; earlier ones were never published
 _ROLES = "Ask its owner for the role that you need: matrixdp ledger roles prints them"
 _REMEDIES = {
     "22021": "it cannot store this text. Use characters that UTF-8 can encode, and no NUL",
@@ -55,6 +54,14 @@ _REFUSALS = {
     "permission denied": f"this role may not connect. {_ROLES}",
 }
 _PAUSE = 0.05  # seconds between attempts to reach a server that went away during a commit
+# Makes a ledger of an earlier version one of today. Who wrote entries of version 2 is not known.
+_UPGRADE = f"""
+DROP FUNCTION IF EXISTS {{schema}}.amounts(text, text);
+ALTER TABLE {{schema}}.entries ADD COLUMN IF NOT EXISTS role text COLLATE "C";
+ALTER TABLE {{schema}}.entries ALTER COLUMN role SET DEFAULT session_user;
+{_GUARDS}
+UPDATE {{schema}}.ledger SET version = {_VERSION};
+"""  # noqa: S608
 # All settings end with the transaction.
 _BEGIN_READING = """
 BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
@@ -72,8 +79,52 @@ SET LOCAL idle_in_transaction_session_timeout = {milliseconds};
 SET LOCAL matrixdp.attempt = '{token}';
 SELECT version, current_setting('synchronous_standby_names') FROM {schema}.lock_head()
 """
-# Sent with the beginning of a transaction, to save round trips while the lock is held.
-_FIRST = ";".join(["", *(sql.replace("?", "%d") % values for sql, values in FIRST_QUERIES)])
+# Statements that nearly every transaction runs. They are sent with its beginning, to save round trips while the lock is
+# held.
+_ENTRY_QUERY, _LAST_QUERY = select_entries("entry"), select_entries("last")
+_FIRST_QUERIES: tuple[tuple[str, tuple[int, ...]], ...] = (
+    (_ENTRY_QUERY, (1,)),
+    (HEAD_QUERY, ()),
+    (_LAST_QUERY, ()),
+    (select_entries("restore"), (LAST_ENTRY,)),
+)
+_FIRST = ";".join(["", *(sql.replace("?", "%d") % values for sql, values in _FIRST_QUERIES)])
+
+
+def roles_sql(schema: str) -> str:
+    """SQL that creates the roles of the ledger in `schema`, with their rights."""
+    return _ROLES_SQL.replace("{schema}", schema)
+
+
+def postgres_guards(schema: str) -> Iterator[tuple[str, dict[str, str]]]:
+    """Queries that find the definitions of all guards by their names, and what they should find.
+
+    The name of a schema was checked when the URL was read, so that it is safe to insert into SQL.
+    """
+    tables, guards = (text.replace("{schema}", schema) for text in (_TABLES, _GUARDS))
+    triggers = re.findall(r"^CREATE OR REPLACE TRIGGER (\w+) ([^;]*);", guards, re.MULTILINE)
+    yield (
+        "SELECT t.tgname, pg_get_triggerdef(t.oid) || ' ' || t.tgenabled::text FROM pg_trigger t "
+        "JOIN pg_class c ON c.oid = t.tgrelid JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = %s",
+        {name: f"CREATE TRIGGER {name} {' '.join(text.split())} A" for name, text in triggers},
+    )
+    indexes = re.findall(r"^(CREATE (?:UNIQUE )?INDEX (\w+) [^;]*);", tables, re.MULTILINE)
+    yield (
+        "SELECT c.relname, pg_get_indexdef(i.indexrelid) || ' ' || i.indisvalid::text FROM pg_index i "
+        "JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = %s",
+        {name: f"{' '.join(text.split())} true" for text, name in indexes},
+    )
+    functions = re.findall(r"^CREATE OR REPLACE FUNCTION \w+\.(\w+)\(.*?\$body\$(.*?)\$body\$;", guards, re.M | re.S)
+    yield (
+        "SELECT p.proname, p.prosrc || p.prosecdef::text || array_to_string(p.proconfig, ' ') FROM pg_proc p "
+        "JOIN pg_namespace n ON n.oid = p.pronamespace WHERE n.nspname = %s",
+        {name: f"{source}truesearch_path=pg_catalog, pg_temp extra_float_digits=1" for name, source in functions},
+    )
+    yield (
+        "SELECT c.relname || ' (row security)', c.relrowsecurity::text FROM pg_class c "
+        "JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind = 'r' AND n.nspname = %s",
+        {"entries (row security)": "true"},
+    )
 
 
 class PostgresJournal(Journal):
@@ -147,8 +198,6 @@ class PostgresStore(Store):
     def __init__(self, url: PostgresURL, timeout: float) -> None:
         self.url = url
         self.driver_errors = (import_psycopg().Error,)
-        self._connection: Connection | None = None
-        self._current: PostgresJournal | None = None
         self._warnings: list[str] = []
         super().__init__(url, timeout)
 
@@ -165,7 +214,7 @@ class PostgresStore(Store):
                 connection.execute("SET LOCAL synchronous_commit = on")
                 if not exists:
                     connection.execute(f"CREATE SCHEMA {schema}")
-                connection.execute(postgres_sql(schema))
+                connection.execute((_TABLES + _GUARDS).replace("{schema}", schema))
                 connection.execute(f"SET LOCAL search_path = {schema}, pg_temp")
                 fill(PostgresJournal(connection, self.url, secrets.token_hex(16), author))
                 connection.execute("COMMIT")
@@ -191,13 +240,12 @@ class PostgresStore(Store):
     def _begin(self, author: Author | None) -> PostgresJournal:
         reused = self._connection is not None
         try:
-            self._current = self._begin_now(author)
+            return self._begin_now(author)
         except self.driver_errors as error:
             if not (reused and is_lost(error)):
                 raise
             self._disconnect()  # lost while it was idle: nothing was asked of it yet
-            self._current = self._begin_now(author)
-        return self._current
+            return self._begin_now(author)
 
     def _begin_now(self, author: Author | None) -> PostgresJournal:
         connection, token = self._open(), secrets.token_hex(16)
@@ -206,7 +254,7 @@ class PostgresStore(Store):
             "schema": self.url.schema,
             "milliseconds": milliseconds,
             "token": token,
-            "version": POSTGRES_VERSION,
+            "version": _VERSION,
         }
         begin = (_BEGIN_READING if author is None else _BEGIN_WRITING) + _FIRST
         cursor = connection.cursor()
@@ -216,29 +264,27 @@ class PostgresStore(Store):
             if cursor.description is not None:
                 answers.append(cursor.fetchall())
         ((version, standbys),), *known = answers
-        require_version(version, POSTGRES_VERSION, self.location)
+        require_version(version, _VERSION, self.location)
         journal = PostgresJournal(connection, self.url, token, author)
         journal.waits_for_standby = standbys != ""
-        for (sql, places), rows in zip(FIRST_QUERIES, known, strict=True):
+        for (sql, places), rows in zip(_FIRST_QUERIES, known, strict=True):
             journal.learn(sql, places, rows)
-            if sql == LAST_QUERY and rows:
-                journal.learn(ENTRY_QUERY, (rows[0][0],), rows)
+            if sql == _LAST_QUERY and rows:
+                journal.learn(_ENTRY_QUERY, (rows[0][0],), rows)
         return journal
 
-    def _commit(self, *, writing: bool) -> None:
-        current, connection = self._current, self._connection
-        if current is None or connection is None:
-            return
+    def _commit(self, journal: Journal) -> None:
+        assert isinstance(journal, PostgresJournal)
+        connection = journal.connection
         self._warnings.clear()
         try:
-            with _cancelling(connection, self.timeout) if current.waits_for_standby else contextlib.nullcontext():
+            with _cancelling(connection, self.timeout) if journal.waits_for_standby else contextlib.nullcontext():
                 status = connection.execute("COMMIT").statusmessage
         except self.driver_errors as error:
             self._disconnect()
-            if not self._find_entry(current):
+            if not self._find_entry(journal):
                 raise self._translate(error) from error
             return
-        self._current = None
         if status != "COMMIT":
             raise LedgerError(f"{self.url}: the server rolled the transaction back. Nothing was released.")
         if self._warnings:
@@ -272,24 +318,6 @@ class PostgresStore(Store):
                     ) from error
             time.sleep(_PAUSE)
 
-    def _roll_back(self) -> None:
-        self._current = None
-        connection = self._connection
-        if connection is None:
-            return
-        try:
-            if connection.info.transaction_status != import_psycopg().pq.TransactionStatus.IDLE:
-                connection.execute("ROLLBACK")
-        except self.driver_errors:
-            self._disconnect()
-
-    def _disconnect(self) -> None:
-        connection, self._connection = getattr(self, "_connection", None), None
-        self._current = None
-        if connection is not None:
-            with contextlib.suppress(*self.driver_errors):
-                connection.close()
-
     def _translate(self, error: Exception) -> LedgerError:
         code = getattr(error, "sqlstate", None)
         if code not in _REMEDIES and is_lost(error):
@@ -308,7 +336,8 @@ class PostgresStore(Store):
                 raise
             connection.add_notice_handler(self._note_warning)
             self._connection = connection
-        return self._connection
+        found: Connection = self._connection
+        return found
 
     def _note_warning(self, notice: Any) -> None:
         if notice.severity_nonlocalized == "WARNING":
@@ -423,25 +452,25 @@ def _require_schema(connection: Connection, url: PostgresURL) -> None:
             "Ledger.create(url), or matrixdp ledger new."
         )
     found = connection.execute(f"SELECT * FROM {url.schema}.ledger").fetchone() if "ledger" in tables else None  # noqa: S608
-    if found is None or len(found) != 3 or found[1] != POSTGRES_FORMAT:
+    if found is None or len(found) != 3 or found[1] != _FORMAT:
         raise LedgerError(
             f"{url} is not a matrixdp ledger: its schema {url.schema!r} holds other tables. Check the URL, or add the "
             "option schema=NAME to it."
         )
-    if found[2] == POSTGRES_VERSION - 1:
+    if _OLDEST <= found[2] < _VERSION:
         _upgrade(connection, url)
     else:
-        require_version(found[2], POSTGRES_VERSION, str(url))
+        require_version(found[2], _VERSION, str(url))
 
 
 def _upgrade(connection: Connection, url: PostgresURL) -> None:
-    """Give a ledger of the version before the triggers and functions of today; only its owner may."""
+    """Give a ledger of an earlier version the triggers and functions of today; only its owner may."""
     try:
         with connection.transaction():
             connection.execute("SET LOCAL synchronous_commit = on")
             (version,) = connection.execute(f"SELECT version FROM {url.schema}.ledger FOR UPDATE").fetchall()[0]  # noqa: S608
-            if version != POSTGRES_VERSION:  # another client may have been first
-                connection.execute(postgres_upgrade(url.schema))
+            if version != _VERSION:  # another client may have been first
+                connection.execute(_UPGRADE.replace("{schema}", url.schema))
     except import_psycopg().errors.InsufficientPrivilege:
         raise LedgerError(
             f"{url} was made by an earlier matrixdp, and must be upgraded once, by its owner: matrixdp ledger show "

@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 
 from matrixdp.errors import LedgerError, ParameterError, RequestPendingError
 from matrixdp.ledger.entries import Row, canonical_json, sha256
-from matrixdp.ledger.events import Event, event_from_json, event_to_json
-from matrixdp.ledger.values import Receipt
+from matrixdp.ledger.values import Event, Receipt, event_from_json, event_to_json
 
 _LONGEST = 10_000  # characters of a value that is stored as it is; a longer one is stored as its hash
 _MOST_SHOWN = 3

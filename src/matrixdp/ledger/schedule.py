@@ -13,8 +13,8 @@ from fractions import Fraction
 
 from matrixdp.checks import check_integer
 from matrixdp.errors import ParameterError, show
-from matrixdp.ledger.accounting import Amount, Reserve, remaining_epsilon, total_amount
-from matrixdp.ledger.units import root_below
+from matrixdp.ledger.accounting import Amount, remaining_epsilon, root_below, total_amount
+from matrixdp.ledger.values import Reserve
 from matrixdp.privacy import Privacy, check_privacy
 
 _MOST_RELEASES = 10**9

@@ -8,6 +8,7 @@ import secrets
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,13 @@ from matrixdp.ledger import place
 from matrixdp.ledger.audit import audit
 from matrixdp.ledger.entries import Author
 from matrixdp.ledger.journal import Journal
-from matrixdp.ledger.schema import SQLITE_ID, SQLITE_VERSION, sqlite_statements
 from matrixdp.ledger.store import Store, append_first, require_version
 from matrixdp.ledger.values import Head
 
+# Read at once: a process may have given up the right to read it when it needs it.
+_SQL = Path(__file__).with_name("sql").joinpath("sqlite.sql").read_text(encoding="utf-8")
+_FORMAT = 0x4D78_4450  # "MxDP"
+_VERSION = 3  # earlier ones were never published
 _WRITABLE = "Make the file and its directory writable for this user"
 _BACKUP = "Restore it from a backup; until then, treat its data sets as spent"
 _REMEDIES = {
@@ -35,6 +39,16 @@ _REMEDIES = {
 
 # EXTRA syncs the journal, the database and, once the journal is deleted, the directory: the charge is durable then.
 _SETTINGS = ("synchronous = EXTRA", "fullfsync = ON", "temp_store = MEMORY", "trusted_schema = OFF")
+
+
+def sqlite_statements() -> Iterator[str]:
+    """The statements that make an empty SQLite file a ledger without entries."""
+    statement = ""
+    for line in _SQL.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""
 
 
 class SQLiteJournal(Journal):
@@ -54,7 +68,7 @@ class SQLiteJournal(Journal):
 
     def faults(self) -> Iterator[str]:
         """Missing or altered triggers and indexes, and damaged pages."""
-        with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as pattern:
+        with closing(sqlite3.connect(":memory:", isolation_level=None)) as pattern:
             for statement in sqlite_statements():
                 pattern.execute(statement)
             missing = _guards(pattern) - _guards(self.connection)
@@ -75,7 +89,6 @@ class SQLiteStore(Store):
 
     def __init__(self, path: Path, timeout: float) -> None:
         self.path = path
-        self._connection: sqlite3.Connection | None = None
         self._file_id: tuple[int, int] | None = None
         self._moving = False
         super().__init__(path, timeout)
@@ -83,35 +96,15 @@ class SQLiteStore(Store):
     def create(self, author: Author, fill: Callable[[Journal], object] = append_first) -> None:
         """Create a new file, which only its owner may read, with the entries that `fill` appends."""
         place.require_local(self.path)
-        try:
-            os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-        except FileExistsError:
-            raise LedgerError(
-                f"{self.path} already exists, and may be a ledger. Open it (Ledger.open, or matrixdp ledger add), or "
-                "choose another path."
-            ) from None
-        except OSError as error:
-            raise LedgerError(
-                f"{self.path} cannot be created: {error.strerror}. Choose a path in a writable directory."
-            ) from None
-        try:
-            with contextlib.closing(connect(self.path, self.timeout)) as connection:
-                connection.execute("BEGIN IMMEDIATE")
-                for statement in sqlite_statements():
-                    connection.execute(statement)
-                place.write_place(connection, place.find_place(self.path))
-                journal = SQLiteJournal(connection, self.location, author)
-                fill(journal)
-                head, first = journal.head(), place.first_hash(connection)
-                connection.execute("COMMIT")
-        except BaseException as error:
-            self.path.unlink()
-            if isinstance(error, sqlite3.Error):
-                raise self._translate(error) from error
-            raise
-        place.write_marks(self.path, head, first, anew=True)
-        with contextlib.suppress(OSError):  # not every system can open a directory
-            _sync(self.path.parent)
+        exists = (
+            "already exists, and may be a ledger. Open it (Ledger.open, or matrixdp ledger add), or choose another path"
+        )
+        with self._new_file("created", exists) as draft, closing(connect(draft, self.timeout)) as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            for statement in sqlite_statements():
+                connection.execute(statement)
+            marked = self._fill(connection, draft, author, fill)
+        place.write_marks(self.path, *marked, anew=True)
 
     def back_up(self, target: Store) -> Head:
         """Copy the ledger, which may be in use, to a new file, durable when this returns; the head of the copy.
@@ -120,37 +113,36 @@ class SQLiteStore(Store):
         """
         if not isinstance(target, SQLiteStore):
             raise target.not_a_file()
-        with target._new_file() as draft:
-            with self.reading() as journal, contextlib.closing(connect(draft, self.timeout)) as copy:
-                head = journal.head()
-                _copy(journal, copy)
-            return head
+        with target._new_file() as draft, closing(connect(draft, self.timeout)) as copy, self.reading() as journal:
+            _copy(journal, copy)
+            return journal.head()
 
     def restore(self, backup: Store, author: Author) -> Head:
-        """Make a new ledger from a backup, with an entry that says so; the head of the backup.
-
-        Journals and logs that an earlier file left beside it are renamed: SQLite would replay them over the new file.
-        """
+        """Make a new ledger from a backup, with an entry that says so; the head of the backup."""
         if not isinstance(backup, SQLiteStore):
             raise backup.not_a_file()
-        try:
-            place.require_local(self.path)
-            with self._new_file() as draft:
-                with backup.reading() as journal, contextlib.closing(connect(draft, self.timeout)) as copy:
+        place.require_local(self.path)
+        with closing(backup):
+            with self._new_file() as draft, closing(connect(draft, self.timeout)) as copy:
+                with backup.reading() as journal:
                     head = audit(journal)
                     place.require_original_gone(place.peek_place(backup.path), self.path)
                     _copy(journal, copy)
-                    copy.execute("BEGIN IMMEDIATE")
-                    new = SQLiteJournal(copy, self.location, author).append("restore", {"backup": vars(head)})
-                    place.write_place(copy, place.find_place(self.path, draft))
-                    first = place.first_hash(copy)
-                    copy.execute("COMMIT")
-                for leftover in place.find_leftovers(self.path):
-                    leftover.rename(f"{leftover}.{secrets.token_hex(4)}.old")
-            place.write_marks(self.path, new, first, anew=True)
-            return head
-        finally:
-            backup.close()
+                copy.execute("BEGIN IMMEDIATE")
+                marked = self._fill(copy, draft, author, lambda new: new.append("restore", {"backup": vars(head)}))
+            place.write_marks(self.path, *marked, anew=True)
+        return head
+
+    def _fill(
+        self, connection: sqlite3.Connection, draft: Path, author: Author, fill: Callable[[Journal], object]
+    ) -> tuple[Head, str]:
+        """Append the first entries of a file that will be moved here, and commit them; its head and its first hash."""
+        journal = SQLiteJournal(connection, self.location, author)
+        fill(journal)
+        place.write_place(journal, place.find_place(self.path, draft))
+        marked = journal.head(), journal.first_hash()
+        connection.execute("COMMIT")
+        return marked
 
     def confirm_move(self, author: Author) -> Head:
         """Record that the file was moved here, after a check of the whole ledger; the new head."""
@@ -160,15 +152,14 @@ class SQLiteStore(Store):
             self._moving = True
             try:
                 with self.writing(author) as journal:
-                    connection = self._open()
-                    marks = place.read_marks(self.path, place.first_hash(connection))
+                    marks = place.read_marks(Path(os.path.realpath(self.path)), journal.first_hash())
                     here = place.find_place(self.path, marks=marks)
                     if recorded is None or (recorded.matches(here) and recorded.marks <= here.marks):
                         return journal.head()
-                    place.require_marked_entries(connection, self.path, Path(recorded.path))
+                    place.require_marked_entries(journal, self.path, Path(recorded.path))
                     audit(journal)
                     head = journal.append("move", {"from": recorded.path, "to": here.path})
-                    place.write_place(connection, here)
+                    place.write_place(journal, here)
                 return head
             finally:
                 self._moving = False
@@ -177,8 +168,11 @@ class SQLiteStore(Store):
     def find_blind_spots(self) -> list[str]:
         """What could be done to the file and would not be noticed."""
         with self.reading() as journal:
-            first = journal.row("entry", 1)
-        return [] if first is None else place.find_blind_spots(self.path, first.hash)
+            return place.find_blind_spots(self.path, journal.first_hash())
+
+    def require_latest(self, journal: Journal) -> None:
+        """Raise a `LedgerError` if the file or its directory is marked with an entry that is not in the ledger."""
+        place.require_marked_entries(journal, self.path, Path(os.path.realpath(self.path)))
 
     def _begin(self, author: Author | None) -> SQLiteJournal:
         place.require_own_journal(self.path)  # before SQLite uses it
@@ -190,32 +184,23 @@ class SQLiteStore(Store):
         if author is not None:
             if connection.execute("PRAGMA journal_mode").fetchone() == ("wal",):
                 connection.execute("ROLLBACK")
-                self._leave_log(connection)
+                if os.stat(self.path).st_nlink > 1:
+                    raise LedgerError(
+                        f"{self.path} has other names (hard links), under which entries may have been written that are "
+                        "not in it yet. Nothing was changed. Remove the other names and try again."
+                    )
+                _leave_log(connection, self.timeout)
                 return self._begin(author)
             place.require_local(self.path)
-            place.require_place(connection, self.path, moving=self._moving)
+            place.require_place(journal, self.path, moving=self._moving)
         return journal
 
-    def _commit(self, *, writing: bool) -> None:
-        connection = self._open()
-        head, first = SQLiteJournal(connection, self.location).head(), place.first_hash(connection)
-        connection.execute("COMMIT")
+    def _commit(self, journal: Journal) -> None:
+        head, first = journal.head(), journal.first_hash()
+        journal.execute("COMMIT")
         self._require_same_file("What was just charged may be in the other file only, so nothing was released")
-        if writing:
+        if journal.author is not None:
             place.write_marks(self.path, head, first)
-
-    def _roll_back(self) -> None:
-        try:
-            if self._connection is not None and self._connection.in_transaction:
-                self._connection.execute("ROLLBACK")
-        except sqlite3.Error:
-            self._disconnect()
-
-    def _disconnect(self) -> None:
-        connection, self._connection = getattr(self, "_connection", None), None
-        if connection is not None:
-            with contextlib.suppress(sqlite3.Error):
-                connection.close()
 
     def _translate(self, error: Exception) -> LedgerError:
         code = getattr(error, "sqlite_errorcode", None)
@@ -236,16 +221,8 @@ class SQLiteStore(Store):
                 )
             self._connection = connect(self.path, self.timeout)
             self._file_id = found
-        return self._connection
-
-    def _leave_log(self, connection: sqlite3.Connection) -> None:
-        """Change the file back to a rollback journal, if another program gave it a write-ahead log."""
-        if os.stat(self.path).st_nlink > 1:
-            raise LedgerError(
-                f"{self.path} has other names (hard links), under which entries may have been written that are not in "
-                "it yet. Nothing was changed. Remove the other names and try again."
-            )
-        _leave_log(connection, self.timeout)
+        connection: sqlite3.Connection = self._connection
+        return connection
 
     def _require_same_file(self, result: str = "Nothing was charged") -> None:
         """Raise a `LedgerError` if the file was removed or replaced: a charge to it would be lost."""
@@ -260,16 +237,23 @@ class SQLiteStore(Store):
         found, version = (
             connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")
         )
-        if found != SQLITE_ID:
+        if found != _FORMAT:
             raise LedgerError(
                 f"{self.path} is not a matrixdp ledger, or its creation was interrupted. Check the path. If the file "
                 "is not needed, remove it and create a ledger there: Ledger.create(path)."
             )
-        require_version(version, SQLITE_VERSION, self.location)
+        require_version(version, _VERSION, self.location)
 
     @contextlib.contextmanager
-    def _new_file(self) -> Iterator[Path]:
-        """A new file beside the path, which gets that name once it is complete; an existing file is never replaced."""
+    def _new_file(
+        self,
+        verb: str = "written",
+        exists: str = "already exists and is not replaced. Choose another path, or move that file away first",
+    ) -> Iterator[Path]:
+        """A new file beside the path, which gets that name once it is complete; an existing file is never replaced.
+
+        Journals and logs that an earlier file left there are renamed: SQLite would replay them over the new file.
+        """
         draft = self.path.with_name(f".{self.path.name}.{secrets.token_hex(4)}.part")
         try:
             if os.path.lexists(self.path):
@@ -278,17 +262,18 @@ class SQLiteStore(Store):
             try:
                 yield draft
                 _sync(draft)
+                for leftover in place.find_leftovers(self.path):
+                    leftover.rename(f"{leftover}.{secrets.token_hex(4)}.old")
                 _publish(draft, self.path)
             finally:
                 draft.unlink(missing_ok=True)
-            _sync(self.path.parent)
+            with contextlib.suppress(PermissionError):  # not every system can open a directory
+                _sync(self.path.parent)
         except FileExistsError:
-            raise LedgerError(
-                f"{self.path} already exists and is not replaced. Choose another path, or move that file away first."
-            ) from None
+            raise LedgerError(f"{self.path} {exists}.") from None
         except OSError as error:
             raise LedgerError(
-                f"{self.path} cannot be written: {error.strerror}. Choose a path in a writable directory."
+                f"{self.path} cannot be {verb}: {error.strerror}. Choose a path in a writable directory."
             ) from None
         except sqlite3.Error as error:
             raise self._translate(error) from error
@@ -344,8 +329,7 @@ def _publish(draft: Path, target: Path) -> None:
     except FileExistsError:
         raise
     except OSError:  # a file system without links
-        if os.path.lexists(target):
-            raise FileExistsError from None
+        os.close(os.open(target, os.O_CREAT | os.O_EXCL, 0o600))
         os.replace(draft, target)
 
 

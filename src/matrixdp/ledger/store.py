@@ -13,6 +13,7 @@ import threading
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from matrixdp.errors import LedgerError, MatrixDPError
 from matrixdp.ledger.audit import audit
@@ -54,6 +55,7 @@ class Store(ABC):
         self.address = address  # what opens this ledger again: a path, or a URL with its password if it has one
         self.location = str(address)  # for messages, without a password
         self.timeout = timeout
+        self._connection: Any = None
         self._lock = threading.RLock()
         self._first_hash: str | None = None
         self._pid = os.getpid()
@@ -86,6 +88,9 @@ class Store(ABC):
         """What could be done to the ledger's file and would not be noticed."""
         return []
 
+    def require_latest(self, journal: Journal) -> None:  # noqa: B027
+        """Raise a `LedgerError` if there is evidence beside the ledger of later entries than it has."""
+
     def not_a_file(self) -> LedgerError:
         """The error for a ledger in a database server where a file is needed."""
         return LedgerError(f"{self.location} is not a file. Use the tools of its database, or matrixdp ledger copy.")
@@ -95,16 +100,8 @@ class Store(ABC):
         """Connect, check that this is a ledger, and begin a transaction; with an author, other writers are excluded."""
 
     @abstractmethod
-    def _commit(self, *, writing: bool) -> None:
+    def _commit(self, journal: Journal) -> None:
         """End the transaction; a writer's entries are durable when this returns."""
-
-    @abstractmethod
-    def _roll_back(self) -> None:
-        """End the transaction without its changes, if there is one."""
-
-    @abstractmethod
-    def _disconnect(self) -> None:
-        """Close the connection, which rolls back what was not committed. Raises nothing."""
 
     @abstractmethod
     def _translate(self, error: Exception) -> LedgerError:
@@ -112,19 +109,31 @@ class Store(ABC):
 
     def reading(self) -> contextlib.AbstractContextManager[Journal]:
         """Context manager of a transaction that reads one state of the ledger."""
-        return self._transaction(None)
-
-    def writing(self, author: Author) -> contextlib.AbstractContextManager[Journal]:
-        """Context manager of a transaction that excludes other writers; durable at its end, rolled back on an error."""
-        return self._transaction(author)
+        return self.writing(None)
 
     def close(self) -> None:
         """Close the connection, once it is idle. It is opened again when next used."""
         with self._lock:
             self._disconnect()
 
+    def _roll_back(self) -> None:
+        """End the transaction without its changes, if there is one."""
+        try:
+            if self._connection is not None:
+                self._connection.execute("ROLLBACK")
+        except self.driver_errors:
+            self._disconnect()
+
+    def _disconnect(self) -> None:
+        """Close the connection, which rolls back what was not committed. Raises nothing."""
+        connection, self._connection = getattr(self, "_connection", None), None
+        if connection is not None:
+            with contextlib.suppress(*self.driver_errors):
+                connection.close()
+
     @contextlib.contextmanager
-    def _transaction(self, author: Author | None) -> Iterator[Journal]:
+    def writing(self, author: Author | None) -> Iterator[Journal]:
+        """A transaction that excludes other writers; durable at its end, rolled back on an error."""
         with self._lock:
             try:
                 if self._pid != os.getpid():
@@ -137,7 +146,7 @@ class Store(ABC):
                 if author is not None:
                     journal.require_intact_end()
                 yield journal
-                self._commit(writing=author is not None)
+                self._commit(journal)
             except self.driver_errors as error:
                 self._disconnect()  # its state is unknown; the next use opens a new one
                 raise self._translate(error) from error
@@ -155,27 +164,18 @@ class Store(ABC):
 
     def _require_same_ledger(self, journal: Journal) -> None:
         """Raise a `LedgerError` if this is not the ledger that was first opened: their first entries differ."""
-        first = journal.row("entry", 1)
-        if first is None:
-            raise LedgerError(f"{self.location} is damaged: its first entry is missing. Restore it from a backup.")
-        if self._first_hash not in (None, first.hash):
+        first = journal.first_hash()
+        if self._first_hash not in (None, first):
             raise LedgerError(f"{self.location} is not the ledger that was first opened here. Open it again.")
-        self._first_hash = first.hash
+        self._first_hash = first
 
 
 def copy_ledger(original: Store, copy: Store, author: Author) -> Head:
     """Copy a ledger to a new store, where it is charged from now on; the head of the copy.
 
-    Both ledgers would spend the same total, so at no time may both accept charges. The last entry of the original is of
-    the kind `leave`; after it, only an entry of the kind `arrive` is accepted, which the copy gets. The steps:
-
-    1. The original is locked and verified, and gets its entry `leave`, which is not committed yet.
-    2. The copy is made, with all entries up to `leave`, and committed and verified. It accepts no charges.
-    3. The original is committed. Neither accepts charges now.
-    4. The copy gets its entry `arrive`.
-
-    If the process is stopped before step 3, the original is as it was, and the copy can be removed. After step 3, the
-    same call again finishes step 4.
+    The last entry of the original is of the kind `leave`; after it, only an entry of the kind `arrive` is accepted,
+    which the copy gets. ``docs/ledger.md`` ("Moving a ledger") lists the steps. If the process is stopped before the
+    third, the original is as it was, and the copy can be removed. After it, the same call again finishes the fourth.
 
     Privacy
     -------

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request
 from pydantic import AliasPath, BaseModel, BeforeValidator, ConfigDict, Field, StrictFloat, StrictInt, StrictStr
 from starlette.responses import FileResponse, JSONResponse, Response
 
-from matrixdp.ledger.events import event_to_json
+from matrixdp.ledger.values import event_to_json
 from matrixdp.studio.datasets import TableColumn
 from matrixdp.studio.rendering import CurrentVisit
 from matrixdp.studio.requests import ReleaseSpec, Status, describe_options

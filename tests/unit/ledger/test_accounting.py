@@ -12,8 +12,7 @@ from scipy.stats import norm
 from matrixdp.errors import ParameterError
 from matrixdp.gdp import gdp_delta, gdp_mu, pure_mu
 from matrixdp.ledger import Approximate, Gaussian, Plan, Pure, Reserve
-from matrixdp.ledger.accounting import Amount, payment_options, remaining_epsilon, total_amount
-from matrixdp.ledger.units import root_below, units_above
+from matrixdp.ledger.accounting import Amount, payment_options, remaining_epsilon, root_below, total_amount, units_above
 from matrixdp.privacy import Privacy
 
 TOTAL = Privacy(epsilon=1, delta=1e-6)

@@ -7,7 +7,7 @@ import pytest
 
 from matrixdp.errors import LedgerError, ParameterError
 from matrixdp.ledger import Approximate, Gaussian, Plan, Pure
-from matrixdp.ledger.events import event_from_json, event_to_json
+from matrixdp.ledger.values import event_from_json, event_to_json
 
 EVENTS = [Gaussian(0.1), Pure(0.3), Approximate(0.2, 1e-9), Plan([Pure(0.1), Gaussian(0.2)], delta=1e-8)]
 

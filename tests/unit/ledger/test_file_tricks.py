@@ -123,7 +123,7 @@ def test_a_copy_in_the_place_of_its_original_is_not_charged(half):
 
 def first_of(path):
     with contextlib.closing(sqlite3.connect(path)) as connection:
-        return place.first_hash(connection)
+        return connection.execute("SELECT hash FROM entries WHERE entry = 1").fetchone()[0]
 
 
 def marks_of(path):
@@ -290,7 +290,7 @@ def test_a_ledger_of_an_earlier_version_learns_its_place_and_its_marks(half):
         assert set(marks_of(half).values()) == {ledger.head}
         spend(ledger, Gaussian(0.01))
     with contextlib.closing(sqlite3.connect(half)) as connection:
-        recorded = place.read_place(connection)
+        recorded = place.read_place(connection.execute)
     assert recorded.marks == {"file", "directory"}
     assert recorded.identity == place.find_identity(half)
 
@@ -313,6 +313,32 @@ def test_an_old_copy_is_not_moved_to_another_folder(half, tmp_path):
     half.unlink()
     with pytest.raises(LedgerError, match=r"entry 4, which was written to .*clinic\.db, is not in it"):
         Ledger.moved(other)
+
+
+@HAS_MARKS
+def test_an_old_copy_is_not_moved_behind_a_link_with_the_name_of_the_original(half):
+    old = half.with_name("old.db")
+    shutil.copy2(half, old)
+    spend(Ledger.open(half))
+    half.rename(half.with_name("latest.db"))
+    half.symlink_to(old)
+    for path in (half, old):
+        with pytest.raises(LedgerError, match=r"entry 4, which was written to .*clinic\.db, is not in it"):
+            Ledger.moved(path)
+
+
+@HAS_MARKS
+@pytest.mark.parametrize("attributes", [True, False])
+def test_an_old_copy_in_the_place_of_its_original_is_not_verified(half, attributes):
+    old = half.with_name("old.db")
+    (shutil.copy2 if attributes else shutil.copyfile)(half, old)
+    spend(Ledger.open(half))
+    Ledger.open(half).verify()
+    half.unlink()
+    shutil.copyfile(old, half)
+    with pytest.raises(LedgerError, match="was replaced by an earlier copy of itself"):
+        Ledger.open(half).verify()
+    Ledger.open(old).verify()  # a copy that does not pretend to be the ledger
 
 
 def test_a_file_system_that_shows_nothing_is_named(tmp_path, monkeypatch):
@@ -351,6 +377,15 @@ def test_a_network_file_system_is_refused(half, tmp_path, number, monkeypatch):
     half.unlink()
     with pytest.raises(LedgerError, match=remote):
         Ledger.restore(tmp_path / "backup.db", half)
+
+
+def test_a_link_to_a_file_on_a_network_file_system_is_refused(half, tmp_path, monkeypatch):
+    link = tmp_path / "local" / "clinic.db"
+    link.parent.mkdir()
+    link.symlink_to(half)
+    monkeypatch.setattr(place, "find_file_system", lambda path: 0xEF53 if path == link.parent else 0x6969)
+    with pytest.raises(LedgerError, match="is on a network file system"):
+        spend(Ledger.open(link))
 
 
 def test_a_local_file_system_is_recognised(tmp_path):

@@ -12,7 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from matrixdp.errors import ParameterError
 from matrixdp.ledger import Allowance, Counts, Registration, Remaining, Reserve, Summary
-from matrixdp.ledger.metrics import Threshold, find_low, render_metrics
+from matrixdp.ledger.metrics import find_low, parse_threshold, render_metrics
 from matrixdp.privacy import Neighbours, Privacy
 
 NOW = datetime(2031, 2, 3, 4, 5, 6, tzinfo=UTC)
@@ -108,28 +108,28 @@ def test_a_clock_that_was_set_back_and_an_infinite_epsilon():
 
 def test_what_is_below_a_threshold_is_named():
     summaries = [make_summary(allowances=(make_allowance(), make_allowance("bob", left=(0.0, 0.0), returned=True)))]
-    assert find_low(summaries, Threshold.parse("0.5")) == []
-    assert find_low(summaries, Threshold.parse("0.6")) == [
+    assert find_low(summaries, parse_threshold("0.5")) == []
+    assert find_low(summaries, parse_threshold("0.6")) == [
         "the allowance 'ann' of 'clinic' has epsilon 0.5 left, less than 0.6."
     ]
-    assert len(find_low(summaries, Threshold.parse("2.1"))) == 2
-    assert find_low(summaries, Threshold.parse("24.9%")) == []
-    assert find_low(summaries, Threshold.parse("26%")) == [
+    assert len(find_low(summaries, parse_threshold("2.1"))) == 2
+    assert find_low(summaries, parse_threshold("24.9%")) == []
+    assert find_low(summaries, parse_threshold("26%")) == [
         "the allowance 'ann' of 'clinic' has 25% of its budget left, less than 26%."
     ]
-    assert find_low(summaries, Threshold.parse("40%"))[0].startswith("'clinic' has 39.06% of its budget left")
+    assert find_low(summaries, parse_threshold("40%"))[0].startswith("'clinic' has 39.06% of its budget left")
 
 
 def test_a_data_set_that_is_all_reserve_counts_its_epsilon():
     registration = Registration("clinic", Privacy(4, 1e-6), Neighbours.REPLACE, Reserve(4, 1e-6))
     summary = make_summary(registration=registration, total_mu=0.0, unspent=make_left(0.0, 0.0, 1.0))
-    assert find_low([summary], Threshold.parse("20%")) == []
-    assert find_low([summary], Threshold.parse("1")) == []
-    assert len(find_low([summary], Threshold.parse("30%"))) == 1
-    assert len(find_low([summary], Threshold.parse("1.5"))) == 1
+    assert find_low([summary], parse_threshold("20%")) == []
+    assert find_low([summary], parse_threshold("1")) == []
+    assert len(find_low([summary], parse_threshold("30%"))) == 1
+    assert len(find_low([summary], parse_threshold("1.5"))) == 1
 
 
 @pytest.mark.parametrize("text", ["", "0", "-1", "nan", "inf", "101%", "half", "1%%", "1e999", "%"])
 def test_other_thresholds_are_refused(text):
     with pytest.raises(ParameterError, match="the threshold must be"):
-        Threshold.parse(text)
+        parse_threshold(text)

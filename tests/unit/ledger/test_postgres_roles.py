@@ -17,7 +17,7 @@ from ledger_worker import TOTAL
 from matrixdp.errors import LedgerError
 from matrixdp.ledger import Gaussian, Ledger, Receipt
 from matrixdp.ledger.entries import canonical_json, next_entry, sha256
-from matrixdp.ledger.schema import roles_sql
+from matrixdp.ledger.postgres import roles_sql
 from matrixdp.ledger.values import Head
 
 ROLES = ["reader", "writer", "curator"]
@@ -336,11 +336,33 @@ class TestForgedEntries:
             self.insert(urls, {**content, **change}, head)
         self.require_usable(urls)
 
-    @pytest.mark.parametrize("time", [None, "yesterday", 5, "2031-01-01"])
+    @pytest.mark.parametrize("time", [None, "yesterday", 5, "2031-01-01", "2031-01-01T24:00:00.000+00:00"])
     def test_an_entry_without_its_time_is_refused(self, urls, template, time):
         content, head = template
         with pytest.raises(psycopg.errors.RaiseException, match="must have the time"):
             self.insert(urls, {**content, "time": time}, head)
+        self.require_usable(urls)
+
+    @pytest.mark.parametrize("time", ["2031-02-30T10:00:00.000+00:00", "9999-99-99T99:99:99+00:00"])
+    def test_a_time_that_cannot_be_read_is_refused(self, urls, template, time):
+        """The age of the last charge could not be shown."""
+        content, head = template
+        with pytest.raises(psycopg.errors.DatetimeFieldOverflow):
+            self.insert(urls, {**content, "time": time}, head)
+        self.require_usable(urls)
+
+    @pytest.mark.parametrize("text", ["\ud800", "a\udfffb", "\udc00\ud800"])
+    def test_a_text_that_no_column_can_hold_is_refused(self, urls, template, text):
+        """Half of a surrogate pair: the server would compare it with a replacement, and `verify` with itself."""
+        content, head = template
+        column = "".join("\ufffd" if "\ud800" <= sign <= "\udfff" else sign for sign in text)
+        with pytest.raises(psycopg.errors.RaiseException, match="must be those of its body"):
+            self.insert(urls, {**content, "request": text}, head, request=column)
+        self.require_usable(urls)
+
+    def test_a_text_beyond_the_basic_plane_is_accepted(self, urls, template):
+        content, head = template
+        self.insert(urls, {**content, "request": "\U0001f600\ufffd"}, head, request="\U0001f600\ufffd")
         self.require_usable(urls)
 
     def test_what_is_allotted_to_others_is_not_spent(self, urls, template):

@@ -65,6 +65,15 @@ class TestRegistration:
             assert str(ledger.history()[0].unit) == registered
             ledger.verify()
 
+    def test_what_protects_a_person_can_be_charged_where_their_values_are_protected(self, path, store):
+        with Ledger.create(path) as ledger:
+            ledger.register("clinic", TOTAL, neighbours="replace", unit="values:patient_id")
+            spend(ledger, PERSON)
+            with pytest.raises(LedgerError, match="this one protects"):
+                spend(ledger, "person:household")
+            assert [str(charge.unit) for charge in ledger.history()] == [PERSON]
+            ledger.verify()
+
     def test_the_unit_cannot_be_changed(self, path, store):
         with Ledger.create(path) as ledger:
             ledger.register("clinic", TOTAL, neighbours="replace", unit=PERSON)

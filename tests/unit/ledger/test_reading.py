@@ -13,7 +13,7 @@ from ledger_worker import TOTAL, run_worker
 from matrixdp.errors import LedgerError
 from matrixdp.ledger import Gaussian, Ledger, Reserve
 from matrixdp.ledger.entries import COLUMNS
-from matrixdp.ledger.schema import _QUERIES
+from matrixdp.ledger.journal import _QUERIES
 from nightly import times
 
 OWN_MOUNTS = subprocess.run(["unshare", "--mount", "true"], check=False, capture_output=True).returncode == 0

@@ -5,7 +5,7 @@ from fractions import Fraction
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from matrixdp.ledger.units import (
+from matrixdp.ledger.accounting import (
     float_below,
     root_below,
     square_above,

@@ -117,14 +117,21 @@ EXCEPTION WHEN data_exception OR program_limit_exceeded THEN
 END
 $body$;
 
--- Whether the content of an entry has a text in a field, or, for NULL, no such field.
+-- Whether the content of an entry has a text in a field, or, for NULL, no such field. A column cannot hold a NUL or half of
+-- a surrogate pair, so no column equals a text that has one.
 CREATE OR REPLACE FUNCTION {schema}.holds(content json, field text, value text) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET extra_float_digits = 1 AS $body$
 BEGIN
     IF value IS NULL THEN
         RETURN content -> field IS NULL;
     END IF;
-    RETURN coalesce(json_typeof(content -> field) = 'string' AND {schema}.unmask(content ->> field) = value, false);
+    RETURN coalesce(
+        json_typeof(content -> field) = 'string'
+        AND {schema}.unmask(content ->> field) = value
+        AND regexp_replace(content ->> field, E'\x7fud[89ab][0-9a-f]{2}\x7fud[c-f][0-9a-f]{2}', '', 'g')
+            !~ E'\x7fu(?:0000|d[89a-f])',
+        false
+    );
 END
 $body$;
 
@@ -215,7 +222,9 @@ BEGIN
     IF NEW.role IS DISTINCT FROM session_user::text THEN
         RAISE EXCEPTION 'an entry must name the role that writes it';
     END IF;
-    IF coalesce(content ->> 'time', '') !~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]{8,15}[+]00:00$' THEN
+    IF coalesce(content ->> 'time', '') !~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}([.][0-9]{3,6})?[+]00:00$'
+        OR to_char((content ->> 'time')::timestamptz AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS')
+            <> left(content ->> 'time', 19) THEN
         RAISE EXCEPTION 'an entry must have the time at which it was written';
     END IF;
     IF NEW.kind IN ('charge', 'settle', 'allowance', 'return') THEN
@@ -258,7 +267,9 @@ BEGIN
             OR json_typeof(content -> 'actor') IS DISTINCT FROM 'string'
             OR json_typeof(content -> 'version') IS DISTINCT FROM 'string'
             OR content ->> 'neighbours' IS DISTINCT FROM registered ->> 'neighbours'
-            OR content ->> 'unit' IS DISTINCT FROM registered ->> 'unit'
+            -- What protects a person protects the person's values.
+            OR (registered ->> 'unit' IN (content ->> 'unit', regexp_replace(content ->> 'unit', '^person:', 'values:')))
+                IS NOT TRUE
             OR (content -> 'charges')::text IS DISTINCT FROM (counted.charges + 1)::text THEN
             RAISE EXCEPTION 'a charge must have an event, a description, an author, its number, and the neighbours and '
                 'the unit of its data set';
