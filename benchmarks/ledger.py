@@ -19,7 +19,7 @@ from matrixdp.errors import BudgetExceededError
 from matrixdp.gdp import share_mu
 from matrixdp.ledger import Gaussian, Head, Ledger
 from matrixdp.ledger.accounting import payment_options
-from matrixdp.ledger.entries import amount_to_json, next_entry, sums_to_json
+from matrixdp.ledger.entries import LAST_ENTRY, amount_to_json, next_entry, sums_to_json
 from matrixdp.ledger.request import request_content
 from matrixdp.ledger.sqlite import connect
 from matrixdp.privacy import Privacy
@@ -46,7 +46,7 @@ def _charges(folder: Path) -> list[dict[str, Any]]:
     with create(folder / "charges.db") as ledger:
         _charge(ledger)
         with ledger._store.reading() as journal:
-            row = journal.row("state", "clinic")
+            row = journal.row("state", "clinic", LAST_ENTRY)
         assert row is not None
         (folder / "bare.db").touch()
         with contextlib.closing(connect(folder / "bare.db", 30.0)) as bare:

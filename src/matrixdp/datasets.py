@@ -19,7 +19,6 @@ import urllib.request
 import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -62,10 +61,10 @@ def scale_to_unit(values: Floats) -> Floats:
     return np.asarray((values - low) / (high - low))
 
 
-_RATES = ("AC", "FM", "UC", "DL", "DS", "DP")
-_VARIABILITY = ("ASTV", "MSTV", "ALTV", "MLTV")
-_HISTOGRAM = ("Width", "Min", "Max", "Nmax", "Nzeros", "Mode", "Mean", "Median", "Variance", "Tendency")
-CTG_COLUMNS = ("LB", *_RATES, *_VARIABILITY, *_HISTOGRAM, "NSP")
+CTG_COLUMNS = (
+    *("LB", "AC", "FM", "UC", "DL", "DS", "DP", "ASTV", "MSTV", "ALTV", "MLTV", "Width", "Min", "Max"),
+    *("Nmax", "Nzeros", "Mode", "Mean", "Median", "Variance", "Tendency", "NSP"),
+)
 _RSS = re.compile(r"(?:^|/)MovementAAL_RSS_(\d+)\.csv$")
 _LARGEST_MEMBER = 1 << 22
 
@@ -90,21 +89,16 @@ def parse_movement(raw: bytes) -> list[list[float]]:
 
 
 def parse_ctg(raw: bytes) -> list[list[float]]:
-    """Rows of ``CTG.xls``, sheet "Data": 21 features and the class NSP."""
-    return select_ctg(read_sheet(raw, "Data"))
-
-
-def select_ctg(cells: Sequence[Sequence[Any]]) -> list[list[float]]:
-    """The columns of the canonical table, by their names, from the sheet's cells.
+    """Rows of ``CTG.xls``, sheet "Data": 21 features and the class NSP, by the names of their columns.
 
     Counts stand left of ``LB`` under the same names as the rates that stand right of it; only the latter are taken.
     """
+    cells = read_sheet(raw, "Data")
     header = next((i for i, row in enumerate(cells) if "LB" in row and "NSP" in row), None)
     if header is None:
         raise DataError("CTG.xls must have a header row with LB and NSP in its sheet 'Data'.")
     names = [str(cell).strip() for cell in cells[header]]
-    start = names.index("LB")
-    places = [names.index(name, start) for name in CTG_COLUMNS]
+    places = [names.index(name, names.index("LB")) for name in CTG_COLUMNS]
     rows = [[row[place] for place in places] for row in cells[header + 1 :] if len(row) > max(places)]
     return [[float(cell) for cell in row] for row in rows if all(isinstance(cell, float | int) for cell in row)]
 
@@ -211,17 +205,11 @@ class DatasetError(MatrixDPError, OSError):
     """A data set cannot be obtained, or is not the one that was published."""
 
 
-def _archive_url() -> str:
-    """Address of the raw files: ``MATRIXDP_DATA_URL`` if it is set, else the UCI archive; empty for no downloads."""
-    return os.environ.get("MATRIXDP_DATA_URL", ARCHIVE)
-
-
-def download(source: Source, *, base: str | None = None) -> bytes:
+def download(source: Source, base: str) -> bytes:
     """The canonical table of a data set, from the archive at the address `base`."""
-    base = (_archive_url() if base is None else base).rstrip("/")
     if not base.startswith(("https://", "http://")):
         raise DatasetError(f"MATRIXDP_DATA_URL must be an http address to download from, got {base!r} instead.")
-    url = f"{base}/{source.path}"
+    url = f"{base.rstrip('/')}/{source.path}"
     try:
         with urllib.request.urlopen(url, timeout=_SECONDS) as answer:  # noqa: S310 - http only, see above
             raw = answer.read(_LARGEST + 1)
@@ -255,34 +243,19 @@ def simulate_table(name: str) -> Table:
 
     For 'movement' it has the 2,021 records of the paper's experiment, as one sequence.
     """
-    source, summary = _find_source(name), _summaries()[name]
-    columns = tuple(summary["columns"])
-    scores = _scores(np.array(summary["correlations"]), int(summary["records"]))
-    drawn = {}
-    for j, column in enumerate(columns):
-        level = ndtr(scores[:, j])
-        level = (level - level.min()) / (level.max() - level.min())  # the ends of the range occur, as in the data
-        values = np.interp(level, LEVELS, summary["quantiles"][j])
-        drawn[column] = values if column in source.floats else np.rint(values)
-    if name == "movement":
-        count = np.arange(int(summary["records"]))
-        drawn |= {"sequence_id": np.ones(count.size), "t": count, "target": np.ones(count.size)}
-    return Table(name, source.columns, np.column_stack([drawn[c] for c in source.columns]).astype(float), "simulated")
-
-
-def _scores(correlations: Floats, records: int) -> Floats:
-    """Normal draws with these correlations, of shape (records, columns)."""
-    values, vectors = np.linalg.eigh(correlations)  # rounded correlations need not be positive definite
+    source = _find_source(name)
+    summary = json.loads(resources.files("matrixdp").joinpath("summaries.json").read_text("utf-8"))[name]
+    columns, records = summary["columns"], int(summary["records"])
+    values, vectors = np.linalg.eigh(summary["correlations"])  # rounded correlations need not be positive definite
     factor = vectors * np.sqrt(np.maximum(values, 0.0))
-    drawn = np.random.default_rng(0).standard_normal((records, len(correlations))) @ factor.T
-    return np.asarray(drawn / np.sqrt(np.square(factor).sum(axis=1)))
-
-
-@cache
-def _summaries() -> dict[str, Any]:
-    text = resources.files("matrixdp").joinpath("summaries.json").read_text("utf-8")
-    content: dict[str, Any] = json.loads(text)
-    return content
+    scores = np.random.default_rng(0).standard_normal((records, len(columns))) @ factor.T
+    levels = ndtr(scores / np.sqrt(np.square(factor).sum(axis=1)))
+    levels = (levels - levels.min(axis=0)) / np.ptp(levels, axis=0)  # the ends of the range occur, as in the data
+    drawn = {"sequence_id": np.ones(records), "t": np.arange(records), "target": np.ones(records)}
+    for column, level, quantiles in zip(columns, levels.T, summary["quantiles"], strict=True):
+        found = np.interp(level, LEVELS, quantiles)
+        drawn[column] = found if column in source.floats else np.rint(found)
+    return Table(name, source.columns, np.column_stack([drawn[c] for c in source.columns]).astype(float), "simulated")
 
 
 def load_table(name: str, *, fetch: bool = True, simulate: bool = False) -> Table:
@@ -301,11 +274,12 @@ def load_table(name: str, *, fetch: bool = True, simulate: bool = False) -> Tabl
     for folder, origin in ((os.environ.get("MATRIXDP_DATA"), "file"), (cache_folder(), "cache")):
         path = Path(folder) / f"{name}.csv" if folder else None
         if path is not None and path.is_file():
-            return _table(source, _check(source, path.read_bytes(), str(path)), origin)
+            return _parse_table(source, _check(source, path.read_bytes(), str(path)), origin)
     try:
-        if not fetch or not _archive_url():
+        base = os.environ.get("MATRIXDP_DATA_URL", ARCHIVE)
+        if not fetch or not base:
             raise DatasetError("downloads are switched off.")
-        content = download(source)
+        content = download(source, base)
     except (DatasetError, MissingExtraError) as error:
         if simulate:
             return simulate_table(name)
@@ -314,7 +288,12 @@ def load_table(name: str, *, fetch: bool = True, simulate: bool = False) -> Tabl
             "Set MATRIXDP_DATA to a folder that has it, or use simulate=True."
         ) from None
     _store(source, content)
-    return _table(source, content, "download")
+    return _parse_table(source, content, "download")
+
+
+def _parse_table(source: Source, content: bytes, origin: str) -> Table:
+    values = np.array([line.split(",") for line in content.decode().splitlines()[1:]], np.float64)
+    return Table(source.name, source.columns, values, origin)
 
 
 def _find_source(name: str) -> Source:
@@ -339,9 +318,3 @@ def _store(source: Source, content: bytes) -> None:
         part.replace(folder / f"{source.name}.csv")
     except OSError:
         part.unlink(missing_ok=True)
-
-
-def _table(source: Source, content: bytes, origin: str) -> Table:
-    lines = content.decode().splitlines()
-    values = np.array([line.split(",") for line in lines[1:]], np.float64)
-    return Table(source.name, source.columns, values, origin)

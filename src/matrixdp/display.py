@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from matrixdp.checks import check_number
-from matrixdp.errors import MissingExtraError, install_hint
+from matrixdp.errors import import_extra
 from matrixdp.types import Floats
 
 CERTAIN = 2.0  # error bars from zero from which on a number may be more than noise
@@ -121,7 +121,7 @@ def format_estimate(value: float, std: float, decimals: int | None = None, *, co
     return f"{round(value, decimals) + 0.0:{comma}.{decimals}f}", f"{round(std, decimals):{comma}.{decimals}f}"
 
 
-def join_estimate(value: float, std: float, decimals: int | None = None, *, commas: bool = True) -> str:
+def join_estimate(value: float, std: float, decimals: int | None = None) -> str:
     """A number and its error bar in one string.
 
     Examples
@@ -129,7 +129,7 @@ def join_estimate(value: float, std: float, decimals: int | None = None, *, comm
     >>> join_estimate(0.481, 0.08, 3), join_estimate(25103.4, 931.0)
     ('0.481 ± 0.080', '25,100 ± 930')
     """
-    return " ± ".join(filter(None, format_estimate(value, std, decimals, commas=commas)))
+    return " ± ".join(filter(None, format_estimate(value, std, decimals)))
 
 
 def choose_decimals(value: Floats, std: Floats | None, *, counts: bool = False) -> int | None:
@@ -217,10 +217,8 @@ def format_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join("  " + line for line in align_columns([lines[0], rule, *lines[1:]]))
 
 
-def format_numbers(numbers: Numbers, *, digits: int = 3, text: Texts | None = None) -> str:
-    """Text of the first twelve rows and eight columns of a table, with error bars where they are known.
-
-    `digits` are those of numbers without error bars; `text` has strings in place of numbers, such as dates.
+def format_numbers(numbers: Numbers, text: Texts | None = None) -> str:
+    """Text of the first twelve rows and eight columns of a table, with `text` in place of some numbers, such as dates.
 
     Examples
     --------
@@ -231,39 +229,46 @@ def format_numbers(numbers: Numbers, *, digits: int = 3, text: Texts | None = No
     """
     part = numbers.cut(12, 8)
     more = [""] * (len(part.columns) < len(numbers.columns))
-    cells = format_cells(part, digits, text)
+    cells = join_cells(part, text)
     body = [[shorten(name, 20), *line, *("…" for _ in more)] for name, line in zip(part.rows, cells, strict=True)]
     if len(part.rows) < len(numbers.rows):
         body.append(["…", *([""] * len(part.columns)), *more])
     return format_table(["", *(shorten(name, 18) for name in part.columns), *more], body)
 
 
-def format_cells(numbers: Numbers, digits: int = 3, text: Texts | None = None) -> list[list[str]]:
-    """Each number with its error bar, or the text in its place, or why it is not given."""
+def format_cells(
+    numbers: Numbers,
+    decimals: Sequence[int | None] | None = None,
+    *,
+    digits: int | None = 3,
+    commas: bool = False,
+    text: Texts | None = None,
+) -> list[list[tuple[str, str]]]:
+    """Each number, or the text in its place, or why it is not given, and its error bar, which may be empty.
 
-    def cell(i: int, j: int, value: float) -> str:
-        if math.isnan(value):
-            return numbers.reason(i, j)
-        if text is not None and text[i][j]:
-            return text[i][j]
-        if numbers.std is None:
-            return format_number(value, digits)
-        return join_estimate(value, float(numbers.std[i, j]), commas=False)
+    `decimals` are those of each column; `digits` those of numbers in a table without error bars.
+    """
+    width = numbers.value.shape[1]
+    places = [None] * width if decimals is None else decimals
+    bars = np.zeros(numbers.value.shape) if numbers.std is None else numbers.std
 
-    return [[cell(i, j, value) for j, value in enumerate(row)] for i, row in enumerate(numbers.value.tolist())]
-
-
-def label_cells(numbers: Numbers, decimals: int | None) -> list[list[tuple[str, str]]]:
-    """Each number alone, for a small cell, and with its error bar or why it is not given, for a tooltip."""
-
-    def label(i: int, j: int, value: float) -> tuple[str, str]:
+    def cell(i: int, j: int, value: float, std: float) -> tuple[str, str]:
         if not math.isfinite(value):
-            return "–", numbers.reason(i, j)
-        std = None if numbers.std is None else float(numbers.std[i, j])
-        words = format_number(value, 4) if std is None else join_estimate(value, std, decimals)
-        return format_estimate(value, std or 0.0, decimals)[0], words
+            return numbers.reason(i, j), ""
+        if text is not None and text[i][j]:
+            number, _, bar = text[i][j].partition(" ± ")
+            return number, bar
+        if numbers.std is None and digits is not None:
+            return format_number(value, digits), ""
+        return format_estimate(value, std, places[j], commas=commas)
 
-    return [[label(i, j, value) for j, value in enumerate(row)] for i, row in enumerate(numbers.value.tolist())]
+    lines = zip(numbers.value.tolist(), bars.tolist(), strict=True)
+    return [[cell(i, j, *pair) for j, pair in enumerate(zip(*line, strict=True))] for i, line in enumerate(lines)]
+
+
+def join_cells(numbers: Numbers, text: Texts | None = None) -> list[list[str]]:
+    """Each number with its error bar in one string, or the text in its place, or why it is not given."""
+    return [[" ± ".join(filter(None, cell)) for cell in line] for line in format_cells(numbers, text=text)]
 
 
 # HTML
@@ -375,17 +380,15 @@ def write_table(
     std = np.zeros((height, width)) if numbers.std is None else np.where(np.isfinite(numbers.std), numbers.std, 0.0)
     weak = (np.abs(numbers.value) < CERTAIN * std) & (True if fades is None else fades)
     decimals = _align_decimals(numbers, align, text, counts=counts)
+    written = format_cells(numbers, decimals, digits=None, commas=bool(align), text=text)
 
     def cell(i: int, j: int) -> str:
-        value, attributes = float(numbers.value[i, j]), "" if colour is None else colour[i][j]
-        if not attributes and not math.isfinite(value):
-            return f'<td class="note">{escape_text(numbers.reason(i, j))}</td>'
+        (number, bar), attributes = written[i][j], "" if colour is None else colour[i][j]
+        if not attributes and not math.isfinite(numbers.value[i, j]):
+            return f'<td class="note">{escape_text(number)}</td>'
         total = totals and (i == height - 1 or j == width - 1)
         marks = " ".join(["total"] * total + ["weak"] * bool(weak[i, j]))
         attributes = attributes or (f'class="{marks}"' if marks else "")
-        number, bar = format_estimate(value, float(std[i, j]), decimals[j], commas=bool(align))
-        if text is not None and text[i][j]:
-            number, _, bar = text[i][j].partition(" ± ")
         error = f' <span class="bar">± {escape_text(bar)}</span>' if bar else ""
         more = "" if below is None else below[i][j]
         return f"<td{' ' * bool(attributes)}{attributes}>{escape_text(number)}{error}{more}</td>"
@@ -471,11 +474,7 @@ def write_csv(numbers: Numbers) -> str:
 
 def load_pandas() -> Any:
     """The module pandas, or a `MissingExtraError`."""
-    try:
-        import pandas
-    except ImportError:
-        raise MissingExtraError(f"data frames need pandas. {install_hint('plot')}") from None
-    return pandas
+    return import_extra("pandas", "data frames need pandas", "plot")
 
 
 def interval(value: Floats, std: Floats, level: float = 0.95) -> tuple[Floats, Floats]:

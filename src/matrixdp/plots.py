@@ -6,12 +6,13 @@ Every function draws into `ax`, or into a new figure, and returns the axes.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from matrixdp.display import CERTAIN, Numbers, format_estimate, format_number, interval, make_visible, shorten
-from matrixdp.errors import MissingExtraError, ParameterError, install_hint
+from matrixdp.display import CERTAIN, Numbers, format_cells, interval, make_visible, shorten
+from matrixdp.errors import ParameterError, import_extra
 from matrixdp.types import Floats
 
 MOST_SIDE = 60  # rows and columns of a matrix that a plot shows
@@ -23,11 +24,8 @@ BLUE, ORANGE, GREY = "#2b8cbe", "#d9572b", "#9aa0aa"
 
 def load_pyplot() -> Any:
     """The module matplotlib.pyplot, or a `MissingExtraError`."""
-    try:
-        from matplotlib import pyplot
-    except ImportError:
-        raise MissingExtraError(f"plots need matplotlib. {install_hint('plot')}") from None
-    return pyplot
+    import_extra("matplotlib", "plots need matplotlib", "plot")
+    return import_module("matplotlib.pyplot")
 
 
 def open_axes(ax: Any, width: float = 5.0, height: float = 4.0) -> Any:
@@ -84,7 +82,7 @@ def plot_matrix(
     ax.set_yticks(np.arange(len(rows)), [clean_label(name) for name in rows])
     ax.tick_params(length=0)
     if count <= _NUMBERS:
-        _write_numbers(ax, value, std, painted)
+        _write_numbers(ax, part, painted)
     mapped = pyplot.cm.ScalarMappable(norm=norm, cmap=colours)
     notes = [] if std is None else ["pale: may be noise alone"]
     notes += ["grey: no noise, or unknown"] if grey.any() else []
@@ -154,10 +152,11 @@ def clean_label(name: str) -> str:
     return make_visible(shorten(name, _LABEL_LENGTH)).replace("$", r"\$")
 
 
-def _write_numbers(ax: Any, value: Floats, std: Floats | None, painted: Floats) -> None:
-    for (i, j), number in np.ndenumerate(value):
-        bar = 0.0 if std is None else float(std[i, j])
-        words = format_estimate(float(number), bar, commas=False)[0] if bar else format_number(float(number))
+def _write_numbers(ax: Any, part: Numbers, painted: Floats) -> None:
+    cells = format_cells(part)
+    weak = np.abs(part.value) < CERTAIN * (np.zeros(()) if part.std is None else part.std)
+    for i, j in np.ndindex(part.value.shape):
         dark = float(painted[i, j] @ (0.299, 0.587, 0.114)) < 0.55
-        ink = "#ffffff" if dark else "#888888" if abs(number) < CERTAIN * bar else "#1c2330"
+        ink = "#ffffff" if dark else "#888888" if weak[i, j] else "#1c2330"
+        words = cells[i][j][0] if np.isfinite(part.value[i, j]) else "–"
         ax.text(j, i, words, ha="center", va="center", color=ink, fontsize="small")

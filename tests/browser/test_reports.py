@@ -17,7 +17,6 @@ from matrixdp.paper.tables import ReportTable
 from matrixdp.release.registered import MechanismRelease
 from matrixdp.report import LedgerSummary, make_content, render_release
 from matrixdp.report.page import Block, Section, fold, render_page
-from matrixdp.report.release_page import render_dataset
 from matrixdp.report.stylesheet import DARK, LIGHT
 
 LEDGER = LedgerSummary("clinic.db", "clinic", 4.0, 1e-6, 3.5, 2.25, 7, "ab" * 32)
@@ -94,7 +93,7 @@ def dataset_page(folder):
     design = mdp.make_design(mdp.Identity(bounds, 500), mdp.Privacy(1, 1e-6))
     blocks = mdp.records.Blocks(lambda: iter([np.zeros((500, 2))]))
     release = mdp.release_dataset(design, blocks, folder / "noisy", **simulate())
-    return render_dataset(release, ledger=LEDGER, **ORIGIN)
+    return render(release)
 
 
 def other_pages(folder):

@@ -1,11 +1,13 @@
 """The fingerprint that workers are compared by covers the code that tasks run, and no other."""
 
 import ast
+import inspect
 import os
 import pickle
 import shutil
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +26,7 @@ BOUNDS = mdp.Bounds([-1] * 3, [1] * 3, names=NAMES)
 BALL = mdp.Bounds([-1] * 3, [1] * 3, names=NAMES, radius=1.0)
 PRIVACY = mdp.Privacy(1, 1e-6)
 RECORDS = 600
+ARGUMENTS = (["number", "blocks"], ["_", "blocks"])  # the last ones of a task
 
 
 class TracingEngine:
@@ -51,10 +54,15 @@ class TracingEngine:
             self.packages.add(path.relative_to(ROOT).parts[0].removesuffix(".py"))
 
 
+def is_task(value):
+    return callable(value) and list(inspect.signature(value).parameters)[-2:] in ARGUMENTS
+
+
 def task_names(task):
-    """Name of a task's class, and of the tasks that it wraps."""
-    inner = [value for value in vars(task).values() if callable(value) and type(value).__name__.endswith("Task")]
-    return {type(task).__name__}.union(*map(task_names, inner))
+    """Name of a task, a class or a function, and of the tasks that it wraps."""
+    function, held = (task.func, task.args) if isinstance(task, partial) else (task, vars(task).values())
+    name = getattr(function, "__name__", type(task).__name__)
+    return {name}.union(*(task_names(value) for value in held if is_task(value)))
 
 
 @pytest.fixture
@@ -109,14 +117,13 @@ def run_every_task(folder, engine):
 
 def test_the_fingerprint_covers_the_packages_that_tasks_run(folder, engine):
     run_every_task(folder, engine)
-    written = {
-        node.name
-        for path in ROOT.rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.ClassDef) and node.name.endswith("Task")
-    }
-    counting = {"function"}  # `count_records`
-    assert engine.tasks - counting == written - {"PartitionTask"}  # which wraps a task for Spark
+    written = set()
+    for path in ROOT.rglob("*.py"):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            arguments = [one.arg for one in node.args.args] if isinstance(node, ast.FunctionDef) else []
+            if arguments[-2:] in ARGUMENTS or getattr(node, "name", "").endswith("Task"):
+                written.add(node.name)
+    assert engine.tasks == written
     assert {"adaptive", "domain", "mechanisms", "noise", "queries", "records"} <= engine.packages <= RUN_BY_WORKERS
 
 

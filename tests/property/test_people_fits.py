@@ -14,7 +14,7 @@ from matrixdp.audit import replay
 from matrixdp.privacy import Neighbours
 from matrixdp.records import Blocks
 from matrixdp.records.people import People
-from matrixdp.records.records import IdentifiedBlock
+from matrixdp.records.records import OwnedBlock
 
 D = 4
 BOUNDS = mdp.Bounds(-np.ones(D), np.ones(D))
@@ -37,7 +37,7 @@ def table(*rows, parts=1):
     mine = np.reshape(rows, (-1, D))
     values, ids = np.vstack([values, mine]), np.append(ids, np.full(len(mine), PEOPLE))
     order = np.random.default_rng(6).permutation(len(ids))
-    pieces = [IdentifiedBlock(values[some], ids[some]) for some in np.array_split(order, parts)]
+    pieces = [OwnedBlock(values[some], ids[some]) for some in np.array_split(order, parts)]
     return Blocks(lambda: tuple(pieces))
 
 

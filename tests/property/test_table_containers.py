@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import matrixdp as mdp
-from matrixdp.records.table_columns import TableBlock
+from matrixdp.records.tables import TableBlock
 from nightly import examples
 
 BIG = 2**53
@@ -91,7 +91,7 @@ def test_all_containers_agree_with_values_read_one_by_one(column, kind, data):
 def test_one_array_for_all_values_is_found(monkeypatch):
     """Reading through one array of a common type recodes the other values."""
     monkeypatch.setattr(
-        TableBlock, "codes", lambda self, column: (np.array(self.column("a")).astype(float) == BIG + 1).astype(int)
+        TableBlock, "codes", lambda self, column: (np.array(self.values["a"]).astype(float) == BIG + 1).astype(int)
     )
     rows = [0, BIG, 1, 2]
     first = read(CONTAINERS["mapping"], INTEGERS, rows)

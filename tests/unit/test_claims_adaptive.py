@@ -14,7 +14,7 @@ from matrixdp.adaptive.moment import prepare_fit
 from matrixdp.adaptive.queries import ball_query, count_query
 from matrixdp.adaptive.records import EXCESS_STEPS, grid_levels, grid_records, may_be_outside, validate_records
 from matrixdp.adaptive.scales import _query as scales_query
-from matrixdp.adaptive.scales import _TotalTask
+from matrixdp.adaptive.scales import _sum_part
 from matrixdp.audit import distance_between, replay
 from matrixdp.privacy import Neighbours
 from matrixdp.release.charging import release_fit
@@ -105,7 +105,7 @@ def test_no_record_outside_of_the_ball_is_summed_as_it_is():
 def test_scales_move_by_no_more_than_their_design_says(kind, size):
     query = scales_query(size, 4, kind)
     design = mdp.make_design(query, PRIVACY, allocation="isotropic")
-    task = _TotalTask(mdp.Bounds([-1] * size, [1] * size))
+    box = mdp.Bounds([-1] * size, [1] * size)
     rng, worst = np.random.default_rng(0), 0.0
     others = rng.uniform(-1, 1, (3, size))
     ends = [np.full(size, value) for value in (-1.0, 0.0, 1.0, 9.0, 0.5, 0.7, -0.9)]
@@ -115,7 +115,7 @@ def test_scales_move_by_no_more_than_their_design_says(kind, size):
             pair = [np.vstack([[end], others]) for end in (first, second)]
             if kind is not Neighbours.REPLACE:
                 pair[1] = others
-            worst = max(worst, distance_between(design, *(task(0, [rows])[1] for rows in pair)))
+            worst = max(worst, distance_between(design, *(_sum_part(box, 0, [rows])[1] for rows in pair)))
     assert 0.99 * design.distance < worst <= design.distance
 
 

@@ -9,8 +9,7 @@ import pytest
 import matrixdp as mdp
 from matrixdp.design.explain import pair_covariance
 from matrixdp.design.public_total import adjust_total, adjusted_covariance, adjusted_std
-from matrixdp.report import make_content
-from matrixdp.report.words import explain_error_bars
+from matrixdp.report import make_content, render_release
 from matrixdp.sensitivity.limit import best_covariance
 
 PRIVACY = mdp.Privacy(1, 1e-6)
@@ -65,7 +64,7 @@ def test_released_counts_sum_to_the_number_of_records(allocation):
     again = mdp.Release.from_json(released.to_json())
     assert np.array_equal(again.std, released.std)
     assert "adjusted to sum to 5" in design.explain()
-    assert any("adjusted to sum" in line for line in explain_error_bars(make_content(released)))
+    assert "adjusted to sum" in render_release(make_content(released))
 
 
 def test_the_variance_is_smaller_by_one_over_the_number_of_cells():

@@ -5,9 +5,8 @@ method and its proofs.
 """
 
 from matrixdp.adaptive.budget import Step
-from matrixdp.adaptive.error_bars import MomentErrors, error_bars
-from matrixdp.adaptive.forecast import Description, Forecast, forecast
-from matrixdp.adaptive.fourier import FourierFeatures
+from matrixdp.adaptive.coordinates import FourierFeatures
+from matrixdp.adaptive.error_bars import Description, Forecast, MomentErrors, error_bars, forecast
 from matrixdp.adaptive.moment import Components, PrivateMoment, principal_components, private_moment
 from matrixdp.adaptive.regression import solve_regression
 from matrixdp.adaptive.scales import Scales, private_scales

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from matrixdp.design import Design, isotropic, make_design
-from matrixdp.domain.person import Person, find_unit, most_rows
+from matrixdp.domain.person import Person, find_unit
 from matrixdp.errors import ParameterError
 from matrixdp.gdp import compose_mu
 from matrixdp.mechanisms.mechanism import NoisyAnswer, check_stream, measure
@@ -76,11 +76,6 @@ class FitBudget:
         return self.neighbours is Neighbours.REPLACE and (self.person is None or self.person.rows is None)
 
     @property
-    def effective_mu(self) -> float:
-        """`mu` of one row that counts: where k rows of a person count, the noise is k times that of one record."""
-        return self.privacy.mu / most_rows(self.person)
-
-    @property
     def remaining(self) -> float:
         """Share of ``mu^2`` that is not spent yet."""
         return 1.0 - math.fsum(share for _, share, _ in self._releases)
@@ -102,9 +97,9 @@ class FitBudget:
     def release(
         self, name: str, query: MatrixQuery, data: Any, *, share: float, structured: bool = False
     ) -> NoisyAnswer:
-        """Release `query` on `data`, for `share` of the total.
+        """Release `query` on `data`, for `share` of the total, with isotropic noise.
 
-        Noise is isotropic by default, and that of `make_design` if `structured`: exact on the diagonal of a moment.
+        If it is `structured`, noise is that of `make_design`: exact on the diagonal of a moment.
         """
         if query.neighbours is not self.neighbours:
             raise ParameterError("a fit's queries must all be for the same neighbours.")

@@ -1,12 +1,9 @@
-"""Public affine coordinates of private records, computed exactly.
+"""Public coordinates of private records, computed exactly.
 
 Records, the matrix of the map and its centre are all rounded to integers, so that the product is a sum of integers
-below 2^53: the same in any order, with any number of threads. So the coordinates of a record are a function of that
-record alone, down to the last bit.
-
-Sums over records in these coordinates exceed 2^53. An integer matrix is stored as layers of digits to the base 2^20,
-each from -2^19 to 2^19: no larger than a record on its grid, so that a layer's product with the integers of
-`Coordinates` is exact as well. Carries bring the digits back into their range.
+below 2^53, the same in any order: the coordinates of a record are a function of that record alone, to the last bit.
+Sums over records exceed 2^53. An integer matrix is stored as layers of digits to the base 2^20, each from -2^19 to
+2^19, so that a layer's product with the integers of `Coordinates` is exact as well.
 """
 
 from __future__ import annotations
@@ -15,11 +12,13 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from matrixdp.domain.bounds import square_lengths
+from matrixdp.domain.bounds import Bounds, square_lengths
+from matrixdp.records import to_array
 from matrixdp.types import Floats
 
 LEVELS = 1 << 19  # half the number of grid steps of the records
@@ -55,10 +54,7 @@ class Coordinates:
 
     @classmethod
     def of(cls, matrix: Floats, centre: Floats, levels: int = LEVELS) -> Coordinates:
-        """Coordinates with a matrix of shape (k, d) and a centre in [-1, 1]^d.
-
-        The matrix is rounded to some 27 bits a row (for 50 features), the centre to the grid.
-        """
+        """Coordinates with a matrix of shape (k, d), rounded to some 27 bits a row, and a centre in [-1, 1]^d."""
         d = matrix.shape[1]
         bits = _EXACT - 1 - (LEVELS.bit_length() - 1) - math.ceil(math.log2(d + 1))
         exponents = np.frexp(np.abs(matrix).max(axis=1))[1].astype(np.int64) - bits
@@ -119,14 +115,50 @@ class Coordinates:
             yield slice(start, start + len(block)), out[: len(block)]
 
 
-def to_digits(whole: NDArray[np.int64]) -> Floats:
-    """Digits of integers of at most 2^62, of shape (layers, ...), the lowest first.
+class FourierFeatures:
+    """``sqrt(2/k) cos(w'x + b)``, whose inner products are close to ``exp(-gamma |x - y|^2)`` (Rahimi & Recht 2007).
+
+    Parameters
+    ----------
+    bounds : Bounds
+        Bounds of the m input features, which are scaled to [-1, 1].
+    gamma : float
+    count : int
+        Number k of random features.
+    seed : int
+        Seed of the public random frequencies.
+
+    Privacy
+    -------
+    Frequencies are public. Each record is mapped independently of the others, into the box of halfwidth ``sqrt(2/k)``.
 
     Examples
     --------
-    >>> to_digits(np.array([5, -(2**20) - 1])).tolist()
-    [[5.0, -1.0], [0.0, -1.0]]
+    >>> FourierFeatures(Bounds([-1], [1]), gamma=1.0, count=4, seed=0)([[0.5]]).shape
+    (1, 4)
     """
+
+    def __init__(self, bounds: Bounds, *, gamma: float, count: int, seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        self.bounds, self.size = bounds, math.sqrt(2 / count)
+        frequencies = rng.normal(scale=math.sqrt(2 * gamma), size=(count, bounds.size))
+        self._phase = Coordinates.of(frequencies, np.zeros(bounds.size))
+        self._shift = rng.uniform(0, 2 * math.pi, count)
+        self.box = Bounds(np.full(count, -self.size), np.full(count, self.size))
+
+    def __call__(self, records: Any) -> Floats:
+        """Features of shape (n, k) of records of shape (n, m)."""
+        phase = self._phase(self.bounds.quantise(records, LEVELS))
+        return np.asarray(self.size * np.cos(phase + self._shift))
+
+    def with_target(self, columns: tuple[str, ...], block: Any) -> Floats:
+        """Features of a block of records and the target, which is the last of `columns`, of shape (n, k + 1)."""
+        records = to_array(block, len(columns), columns)
+        return np.column_stack([self(records[:, :-1]), records[:, -1]])
+
+
+def to_digits(whole: NDArray[np.int64]) -> Floats:
+    """Digits of integers of at most 2^62, of shape (layers, ...), the lowest first."""
     layers: list[Floats] = []
     rest = whole
     while not layers or rest.any():
@@ -142,13 +174,7 @@ def _last_digit(whole: NDArray[np.int64]) -> tuple[Floats, NDArray[np.int64]]:
 
 
 def limbs_to_digits(limbs: NDArray[np.int64]) -> Floats:
-    """Digits of ``low + 2^22 middle + 2^44 high``, with low and middle from 0 to 2^22 and high below 2^58.
-
-    Examples
-    --------
-    >>> limbs_to_digits(np.array([[0], [1 << 18], [3]])).tolist()  # 2^40 (1 + 3 x 2^4)
-    [[0.0], [0.0], [49.0]]
-    """
+    """Digits of ``low + 2^22 middle + 2^44 high``, with low and middle from 0 to 2^22 and high below 2^58."""
     low, middle, high = limbs
     first, rest = _last_digit(middle << 22 | low)
     second, rest = _last_digit(rest)
@@ -156,13 +182,7 @@ def limbs_to_digits(limbs: NDArray[np.int64]) -> Floats:
 
 
 def multiply(numbers: Floats, digits: Floats) -> Floats:
-    """Digits of ``numbers @ x`` for x with the given digits; ``sum_j |numbers[i, j]|`` must be at most 2^33.
-
-    Examples
-    --------
-    >>> to_floats(multiply(np.array([[2.0**32, 1.0]]), to_digits(np.array([[2**40], [-1]])))).tolist() == [[2.0**72]]
-    True
-    """
+    """Digits of ``numbers @ x`` for x with the given digits; ``sum_j |numbers[i, j]|`` must be at most 2^33."""
     layers: list[Floats] = []
     rest = np.zeros(())
     for product in np.matmul(numbers, digits):  # at most 2^52 each, and carries of 2^33

@@ -1,38 +1,34 @@
-"""Error bars of a private moment: noise, clipping, shrinkage and learned steps together, from private answers alone.
+"""Errors of private moments: error bars from private answers alone, and forecasts before any data are read.
 
 The noise is known, but not what clipping and shrinkage do to records that nobody may look at. So the fit is repeated on
 simulated records of six families (`simulation`) that have the private mean and covariance: once as they are, and
 twice with means and variances raised until the *fit* has about the private ones. An error bar is the root mean square
 of the errors of the three worst families or the noise, whichever is larger. In squares, it adds half of the smaller
 one, what was taken from a covariance because it may be noise, and what a few records at the end of their bounds
-contribute, which no private answer tells from none. Error bars of covariances agree with those of their
-variances.
+contribute, which no private answer tells from none. A forecast simulates records that match a public description; the
+errors of a fit depend on the shape of the data, which a description does not tell, so it is a range.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from matrixdp.adaptive import simulation
 from matrixdp.adaptive.measure import SimulatedRecords
-from matrixdp.adaptive.simulation import (
-    FAMILIES,
-    SimulatedErrors,
-    Statistics,
-    find_eigenvalues,
-    fit_simulated,
-    likeliest,
-    public_seed,
-    read_off,
-    sampling_errors,
-    simulate_errors,
-    simulate_records,
-    simulated_number,
-)
+from matrixdp.adaptive.records import check_features
+from matrixdp.adaptive.settings import settings_for
+from matrixdp.adaptive.simulation import FAMILIES, Statistics, likeliest, public_seed, read_off
+from matrixdp.answers.described_table import factor_loadings
 from matrixdp.display import short_repr
-from matrixdp.domain.person import least_sample, most_rows
+from matrixdp.domain.bounds import Bounds, check_bounds
+from matrixdp.domain.person import Person, least_sample, most_rows
+from matrixdp.errors import ParameterError
+from matrixdp.privacy import Neighbours, Privacy, check_privacy
+from matrixdp.queries.base import parse_records
 from matrixdp.types import Floats
 
 if TYPE_CHECKING:
@@ -42,6 +38,7 @@ NORMAL = 1.96  # error bars in half a 95% interval
 _REPETITIONS = 2  # fits of the same simulated records
 _UNSEEN = 1.5  # records at the end of their bounds that may be overlooked, over 1/mu: the noise of a private count
 _TOGETHER = 0.5  # part of the error bars of two variances by which their covariance may move
+_FORECASTS, _FORECAST_SEED = 3, 1  # fits of the same simulated records in a forecast, and its first seed
 _RAISED = 2  # times that means and variances are raised
 _MOST_RAISED = 4.0  # factor on a variance, each time
 _MOST_RAISED_MEAN = 2.0  # factor on a mean, each time
@@ -112,7 +109,7 @@ def error_bars(moment: PrivateMoment, *, sampling: bool = False) -> MomentErrors
     most = {"eigenvalue": float(half @ half)}  # no true value lies further from zero than this, or one
     bars = {}
     for name, value in found.items():
-        errors = _largest_families(np.array([one.errors[name] for one in simulated]))
+        errors = _largest_families(simulated[name])
         bar = np.hypot(_with_noise(errors, noise[name]), known[name])
         bars[name] = np.minimum(bar, (most.get(name, 1.0) + np.abs(value)) / NORMAL)
     bars["covariance"] = np.maximum(bars["covariance"], _size_bars(moment, found, bars, known))
@@ -124,20 +121,13 @@ def error_bars(moment: PrivateMoment, *, sampling: bool = False) -> MomentErrors
 
 
 def _with_noise(simulated: Floats, noise: Floats) -> Floats:
-    """The larger of simulated errors and the noise, and half of the smaller one, in squares.
-
-    Simulated errors contain noise, but that of the simulated fits.
-    """
+    """The larger of simulated errors and the noise, which they contain, and half of the smaller one, in squares."""
     with np.errstate(invalid="ignore"):  # the noise of a correlation may be infinite
         return np.asarray(np.hypot(np.maximum(simulated, noise), np.minimum(simulated, noise) / 2))
 
 
 def sampling_bars(moment: PrivateMoment) -> MomentErrors:
-    """The error that the records have as a sample from a population, apart from what privacy costs.
-
-    That of records like the simulated ones, on average over their families. `error_bars` are the other part; both add
-    in squares.
-    """
+    """The error of the records as a sample from a population, which adds to `error_bars` in squares."""
     bars = _sampling(moment)
     np.fill_diagonal(bars["correlation"], 0.0)
     return MomentErrors.in_units(bars, moment.bounds.halfwidths)
@@ -146,13 +136,13 @@ def sampling_bars(moment: PrivateMoment) -> MomentErrors:
 def _sampling(moment: PrivateMoment) -> Statistics:
     """Standard deviations over samples, in units of the halfwidths: root mean squares over the families."""
     fitted, seed = moment.fitted, public_seed(moment.fitted)
-    number = simulated_number(moment.records, moment.bounds.size)
+    number = simulation.simulated_number(moment.records, moment.bounds.size)
     found = []
     for index, family in enumerate(FAMILIES):
         rng = np.random.default_rng(seed + index)
-        records = simulate_records(family, fitted.mean, likeliest(fitted), number, rng)
+        records = simulation.simulate_records(family, fitted.mean, likeliest(fitted), number, rng)
         sample = least_sample(moment.records, moment.person)
-        found.append(sampling_errors(records, sample, moment.bounds.halfwidths))
+        found.append(simulation.sampling_errors(records, sample, moment.bounds.halfwidths))
     return {name: np.sqrt(np.mean(np.square([one[name] for one in found]), axis=0)) for name in found[0]}
 
 
@@ -178,23 +168,24 @@ def _largest_families(errors: Floats) -> Floats:
     return np.asarray(np.sqrt(np.sort(squares, axis=0)[-_LARGEST:].mean(axis=0)))
 
 
-def _simulate(moment: PrivateMoment) -> list[SimulatedErrors]:
-    """Errors of the fit for each family, as it is and with its mean and variances raised."""
+def _simulate(moment: PrivateMoment) -> Statistics:
+    """Errors of the fit for each family, as it is and with its mean and variances raised, one row each."""
     fitted, seed = moment.fitted, public_seed(moment.fitted)
     wanted = np.diagonal(likeliest(fitted))
-    found: list[SimulatedErrors] = []
+    found: list[Any] = []
     for family in FAMILIES:
         mean, covariance = fitted.mean, likeliest(fitted)
         for _ in range(1 + _RAISED):
-            one = simulate_errors(family, mean, covariance, moment, seed + len(found), _REPETITIONS)
-            mean = _raise_mean(mean, fitted.mean, one.mean)
-            covariance = _raise_variances(covariance, wanted, one.variances)
-            found.append(one)
-    return found
+            found.append(simulation.simulate_fits(family, mean, covariance, moment, seed + len(found), _REPETITIONS))
+            fits = found[-1][1]
+            mean = _raise_mean(mean, fitted.mean, np.mean([fit.mean for fit in fits], axis=0))
+            variances = np.mean([np.diagonal(likeliest(fit)) for fit in fits], axis=0)
+            covariance = _raise_variances(covariance, wanted, variances)
+    return simulation.find_errors(found, moment.bounds.halfwidths)
 
 
 def _raise_mean(mean: Floats, wanted: Floats, found: Floats) -> Floats:
-    """A mean that is further from the midpoint by the factor that a fit of such records lacks of the wanted one.
+    """A mean that is further from the midpoint by what a fit of such records lacks of the wanted one.
 
     One factor for all features, since a fit of few records may have clipped all of them.
     """
@@ -210,10 +201,7 @@ def _raise_variances(covariance: Floats, wanted: Floats, found: Floats) -> Float
 
 
 def noise_bars(moment: PrivateMoment) -> Statistics:
-    """Standard deviation of the noise alone in each statistic of `read_off`, before shrinkage and to first order.
-
-    That of a correlation is infinite where a private variance is zero.
-    """
+    """Standard deviation of the noise in each statistic, before shrinkage and to first order; may be infinite."""
     fitted, half = moment.fitted, moment.bounds.halfwidths
     cross = np.multiply.outer(np.abs(fitted.mean), fitted.mean_std)
     vectors = np.linalg.eigh(fitted.covariance * np.multiply.outer(half, half))[1][:, ::-1] * half[:, None]
@@ -239,8 +227,7 @@ def _correlation_noise(covariance: Floats, std: Floats) -> Floats:
 def _overlooked_errors(moment: PrivateMoment) -> Statistics:
     """What overlooked records at the further end of their bounds contribute, and what was taken from a covariance.
 
-    For pairs of features it is one record: others are rarely at the end of the bounds of both. Where k rows of a person
-    count, all of them may be there.
+    For pairs of features it is one record: others are rarely at the end of the bounds of both.
     """
     fitted, half = moment.fitted, moment.bounds.halfwidths
     most = most_rows(moment.person)
@@ -256,15 +243,14 @@ def _overlooked_errors(moment: PrivateMoment) -> Statistics:
         "second_moment": record,
         "covariance": np.hypot(record, taken) + np.sqrt(np.multiply.outer(spread, spread)) * pairs,
         "correlation": turned,
-        "eigenvalue": np.hypot(float(np.max(half**2 * np.diagonal(record))), find_eigenvalues(taken, half)),
+        "eigenvalue": np.hypot(float(np.max(half**2 * np.diagonal(record))), simulation.find_eigenvalues(taken, half)),
     }
 
 
 def _turned_correlations(covariance: Floats, record: Floats) -> Floats:
-    """How far one record moves correlations that adds `record` to the variances of its features, of shape (d, d).
+    """How far one record that adds `record` to the variances of its features moves correlations, of shape (d, d).
 
-    The record lies where it moves them most: at the ends of both bounds, against the sign of the correlation. In error
-    bars, so that an interval reaches that far.
+    It lies at the ends of both bounds, against the sign of the correlation. In error bars, so that intervals reach it.
     """
     variances = np.maximum(np.diagonal(covariance), 0.0)
     before = np.sqrt(np.multiply.outer(variances, variances))
@@ -278,15 +264,14 @@ def _short_of_corners(moment: PrivateMoment) -> tuple[Floats, Floats]:
     """How far means and variances are from those of records at the corners of the box, where a fit finds as little.
 
     With few records all of them are clipped, and what is found of a full box is not told from little. Zero where the
-    fit would have found more: longer records for means, and more variance for variances. Means are as far from the
-    bounds as the fit loses of the length of corners. In error bars, of shape (d,) each.
+    fit would have found more. In error bars, of shape (d,) each.
     """
     fitted, d = moment.fitted, moment.bounds.size
     seed = public_seed(fitted)
-    number = simulated_number(moment.records, d)
+    number = simulation.simulated_number(moment.records, d)
     rng = np.random.default_rng(seed)
     corners = SimulatedRecords.of(rng.choice([-1.0, 1.0], (number, d)))
-    fits = [fit_simulated(corners, moment, rng) for _ in range(_REPETITIONS)]
+    fits = [simulation.fit_simulated(corners, moment, rng) for _ in range(_REPETITIONS)]
     noise = 2 * float(np.linalg.norm(np.diagonal(fitted.std)))
     squares = min(float(np.trace(fit.second)) for fit in fits)
     variances = min(float(np.trace(likeliest(fit))) for fit in fits)
@@ -296,3 +281,124 @@ def _short_of_corners(moment: PrivateMoment) -> tuple[Floats, Floats]:
     if float(np.trace(likeliest(fitted))) + noise >= variances:
         spread = np.maximum(1 - np.diagonal(fitted.covariance), 0.0)
     return np.asarray(length / NORMAL), np.asarray(spread / NORMAL)
+
+
+@dataclass(frozen=True, eq=False)
+class Description:
+    """Public guesses about the data; the defaults are typical of tables in bounds somewhat wider than their range.
+
+    Attributes
+    ----------
+    spread : float or array_like of shape (m,)
+        Standard deviation of each feature, as a share of the width of its bounds: from 0 to 0.5.
+    position : float or array_like of shape (m,)
+        Mean of each feature, as a share of the width above the lower bound: from 0 to 1.
+    correlation : float
+        Root mean square of the correlations: from 0 to 1.
+    """
+
+    spread: ArrayLike = 0.15
+    position: ArrayLike = 0.3
+    correlation: float = 0.3
+
+    __repr__ = short_repr
+
+    def moments(self, size: int) -> tuple[Floats, Floats]:
+        """Mean and covariance of records scaled to [-1, 1], of shape (size,) and (size, size).
+
+        A spread that is not possible at its position is reduced to the largest that is.
+        """
+        mean = 2 * _within("position", self.position, 1.0, size) - 1
+        std = np.minimum(2 * _within("spread", self.spread, 0.5, size), np.sqrt(1 - mean**2))
+        wanted = float(_within("correlation", self.correlation, 1.0, 1)[0])
+        loadings, common = factor_loadings(wanted, size)
+        correlation = common * (loadings @ loadings.T)
+        np.fill_diagonal(correlation, 1.0)
+        return mean, correlation * np.multiply.outer(std, std)
+
+
+@dataclass(frozen=True, eq=False)
+class Forecast:
+    """Root mean square errors to expect against the same records without privacy, in the data's units.
+
+    Attributes
+    ----------
+    friendly : MomentErrors
+        For Gaussian features.
+    typical : MomentErrors
+        Mean over all families of simulated records.
+    hostile : MomentErrors
+        For the family with the largest error of each number.
+    """
+
+    friendly: MomentErrors
+    typical: MomentErrors
+    hostile: MomentErrors
+
+    __repr__ = short_repr
+
+
+def forecast(
+    bounds: Bounds,
+    records: int,
+    privacy: Privacy,
+    *,
+    description: Description | None = None,
+    aim: str = "covariance",
+    neighbours: str = Neighbours.REPLACE,
+    person: str | Person | None = None,
+) -> Forecast:
+    """Errors of a private moment to expect for data that match a public description.
+
+    Above some thousand records, fewer are simulated, each of which counts as several: their noise is that of all, but
+    rare records are missing. The same arguments give the same forecast.
+
+    Parameters
+    ----------
+    bounds : Bounds
+    records : int
+        The public number of records.
+    privacy : Privacy
+    description : Description, optional
+        Guesses about the data; by default typical ones.
+    aim, neighbours, person
+        As for `private_moment`. With a person, `records` is the number of people, or of rows that count.
+
+    Privacy
+    -------
+    Reads no data.
+
+    Examples
+    --------
+    >>> box = Bounds([0, 0, 0], [10, 10, 10])
+    >>> found = forecast(box, 3000, Privacy(1, 1e-6), description=Description(spread=0.1))
+    >>> bool(found.friendly.mean_std.max() <= found.hostile.mean_std.max() < 0.2)
+    True
+    """
+    settings_for(aim)
+    check_bounds(bounds)
+    check_features(bounds.size)
+    check_privacy(privacy)
+    who: dict[str, Any] = {"neighbours": Neighbours.parse(neighbours), "person": Person.parse(person)}
+    options = simulation.FitOptions(bounds=bounds, privacy=privacy, records=parse_records(records), aim=aim, **who)
+    mean, covariance = (description or Description()).moments(bounds.size)
+    simulated = [
+        simulation.simulate_fits(family, mean, covariance, options, _FORECAST_SEED + index, _FORECASTS)
+        for index, family in enumerate(FAMILIES)
+    ]
+    found, half = simulation.find_errors(simulated, bounds.halfwidths), bounds.halfwidths
+    return Forecast(  # the first family is Gaussian
+        friendly=MomentErrors.in_units({name: errors[0] for name, errors in found.items()}, half),
+        typical=MomentErrors.in_units({name: errors.mean(axis=0) for name, errors in found.items()}, half),
+        hostile=MomentErrors.in_units({name: errors.max(axis=0) for name, errors in found.items()}, half),
+    )
+
+
+def _within(name: str, value: ArrayLike, most: float, size: int) -> Floats:
+    """One number for each feature, from 0 to `most`."""
+    array = np.asarray(value, dtype=np.float64)
+    if array.shape not in ((), (size,)) or not ((array >= 0) & (array <= most)).all():
+        raise ParameterError(
+            f"{name} must be a number from 0 to {most:g}, or one for each of {size} features, got {value!r} instead."
+        )
+    return np.broadcast_to(array, (size,))

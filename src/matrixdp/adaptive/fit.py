@@ -1,8 +1,7 @@
 """Strategies of a private moment: how a fit spends its budget, and what it measures next.
 
-A strategy is chosen by public numbers. It takes noisy measurements one after another, each chosen by what the earlier
-ones say, and post-processes them into a mean and a covariance. It sees records through `Measurements` alone, so the
-same functions fit private records and, for error bars and forecasts, simulated ones.
+A strategy sees records through `Measurements` alone, so the same functions fit private records and, for error bars
+and forecasts, simulated ones. docs/adaptive.md has the reasons of each step.
 """
 
 from __future__ import annotations
@@ -15,8 +14,7 @@ from functools import partial
 import numpy as np
 
 from matrixdp.adaptive.coordinates import Coordinates
-from matrixdp.adaptive.measure import Measurements
-from matrixdp.adaptive.noisy_moment import NoisyMoment, box_noise, denoise
+from matrixdp.adaptive.measure import Measurements, NoisyMoment, box_noise
 from matrixdp.adaptive.postprocess import (
     FinalBall,
     FinalPlan,
@@ -27,7 +25,7 @@ from matrixdp.adaptive.postprocess import (
     finish_targets,
 )
 from matrixdp.adaptive.settings import Settings
-from matrixdp.adaptive.shrinkage import shrink_spectrum
+from matrixdp.adaptive.shrinkage import denoise, shrink_spectrum
 from matrixdp.types import Floats
 
 _BOX_SHARES = (0.0, 0.2, 0.4, 0.6, 0.8)
@@ -40,10 +38,9 @@ _EXPLAINED = 0.5  # share of a target's variance that features may explain
 
 @dataclass(frozen=True, eq=False)
 class Purpose:
-    """What a fit is for: the settings of its aim.
+    """Settings of a fit's aim, public orthonormal columns to use instead of learned ones, and the number of targets.
 
-    `basis` has public orthonormal columns to use, of shape (d, d); they are learned by default. `targets` is the number
-    of last features that a regression predicts.
+    Targets are the last features, which a regression predicts.
     """
 
     settings: Settings
@@ -67,10 +64,7 @@ def choose_strategy(measure: Measurements, purpose: Purpose) -> str:
 
 
 def fit_target_mean(measure: Measurements, purpose: Purpose) -> Fitted:
-    """Spend everything on the means of a regression's targets: records are too few for coefficients.
-
-    With a constant as large as the halfwidths' length, a mean has the noise that it would have if measured alone.
-    """
+    """Spend everything on the means of a regression's targets, with the noise of means that are measured alone."""
     moment = measure.box("target mean", 1.0, measure.remaining, last=purpose.targets)
     return finish_targets(moment, measure.size)
 
@@ -92,13 +86,14 @@ def fit_learned(measure: Measurements, purpose: Purpose) -> Fitted:
     settings = purpose.settings
     radius = find_first_radius(measure, settings)
     rough = measure.ball("rough moment", radius, settings.ratio, settings.rough_share)
-    plan = plan_final_moment(rough, settings, basis=purpose.basis, levels=measure.levels)
+    plan = _expect_errors(*new_coordinates(rough, settings, purpose.basis, measure.levels), settings)
     inside = measure.transform(plan.coordinates)
     ball = find_final_ball(inside, plan, settings)
+    reach = measure.public * measure.mu * math.sqrt(measure.remaining)
     if purpose.targets:
-        plan = for_targets(plan, ball, purpose.targets, measure.reach)
+        plan = for_targets(plan, ball, purpose.targets, reach)
     ratio = box_ratio(rough, settings, public_number=measure.public_number)
-    share = box_share(rough, plan, ball, settings, measure.reach, ratio) * measure.remaining
+    share = box_share(rough, plan, ball, settings, reach, ratio) * measure.remaining
     box = measure.box("box moment", ratio, share) if share else None
     final = inside.ball("final moment", ball.radius, plan.ratio, measure.remaining)
     return finish_learned(rough, final, box, plan, ball, settings)
@@ -114,10 +109,7 @@ STRATEGIES: dict[str, Strategy] = {
 
 
 def find_first_radius(measure: Measurements, settings: Settings) -> float:
-    """Step 1: clipping norm about the midpoint that balances clipping error and noise.
-
-    Spends `radius_share`; nothing where the counts would be lost in their noise, and the radius is public.
-    """
+    """Step 1: clipping norm about the midpoint; public where the counts would be lost in their noise."""
     mu, longest = measure.mu, math.sqrt(measure.size)
     if count_std(settings.bisections, settings.radius_share, mu) > settings.lost_counts * measure.public:
         return settings.public_radius * longest
@@ -130,8 +122,7 @@ def find_radius(
 ) -> float:
     """Radius in a bracket that about `clip_factor` times the balanced number of records exceed, at most half of them.
 
-    Fewer than two standard deviations of a count are not searched for: they would be lost in its noise. A bracket
-    spans a factor of two for each count. Spends `radius_share`.
+    Fewer than two standard deviations of a count would be lost in its noise. Spends `radius_share`.
     """
     share, steps = settings.radius_share, settings.bisections
     above = max(settings.clip_factor * balanced, 2 * count_std(steps, share, measure.mu))
@@ -146,9 +137,7 @@ def count_std(counts: int, share: float, mu: float) -> float:
 def bisect_radius(
     name: str, measure: Measurements, bracket: tuple[float, float], above: float, steps: int, share: float
 ) -> float:
-    """Radius that about `above` of the records exceed, by bisection of noisy counts on a log scale.
-
-    The least and the most are in `bracket`; all `steps` counts together spend `share`.
+    """Radius in a bracket that about `above` records exceed, by noisy counts that spend `share` together.
 
     Privacy
     -------
@@ -169,23 +158,12 @@ def bisect_radius(
     return float(cuts[low] * (cuts[high] / cuts[low]) ** min(max(part, 0.0), 1.0))
 
 
-def plan_final_moment(rough: NoisyMoment, settings: Settings, *, basis: Floats | None, levels: int) -> FinalPlan:
-    """Step 3: coordinates along the rough moment's directions, and the constant with the least expected error there.
-
-    `basis` has public orthonormal columns to use instead of the rough eigenvectors; the centre is rounded to the grid
-    of the records. Spends nothing: a function of the rough moment and public numbers.
-    """
-    return _expect_errors(*new_coordinates(rough, settings, basis, levels), settings)
-
-
 def new_coordinates(
     rough: NoisyMoment, settings: Settings, basis: Floats | None, levels: int
 ) -> tuple[Coordinates, Floats]:
-    """Coordinates along the rough moment's directions, and its variances along them, raised by some of their noise.
+    """Step 3: coordinates along the rough moment's directions, and its variances there, raised by some of their noise.
 
-    Each coordinate is divided by the fourth root of its variance: of all powers, 1/4 has the least noise in the
-    Frobenius norm for a given clipping error. For correlations, features are first divided by their rough standard
-    deviations, and variances are those of scaled features.
+    Each is divided by the fourth root of its variance: of all powers, it has the least noise for a clipping error.
     """
     spectrum = partial(shrink_spectrum, level=settings.level)
     mean, covariance = denoise(rough.second, rough.constant, rough.std, spectrum)
@@ -207,11 +185,9 @@ def new_coordinates(
 
 
 def pull_to_midpoint(mean: Floats, basis: Floats, variances: Floats, pull: float) -> Floats:
-    """The mean, `pull` standard deviations nearer to the midpoint, or the midpoint itself if that is nearer.
+    """The mean, `pull` standard deviations nearer to the midpoint, on whose side most long records lie.
 
-    If the mean is far from the midpoint, the box extends further on the midpoint's side, where most long records lie;
-    if it is close, it may be noise. The standard deviation is that along the line to the midpoint, where noise of the
-    mean adds to it; so it is limited to the root of the mean variance.
+    The standard deviation is that along the line to the midpoint, to which noise of the mean adds; hence the limit.
     """
     far = float(np.linalg.norm(mean))
     if not far:
@@ -223,10 +199,8 @@ def pull_to_midpoint(mean: Floats, basis: Floats, variances: Floats, pull: float
 def _expect_errors(coordinates: Coordinates, variances: Floats, settings: Settings) -> FinalPlan:
     """Plan with the ratio y that has the least expected error, and the sizes of noise and clipping error.
 
-    All noise is proportional to ``1 + y``, and that of the mean to ``(1 + y)/sqrt(y)``. The mean's error changes the
-    second moment about the midpoint by its product with the centre; the covariance hardly depends on it. Where the
-    records that are clipped lie on one side, so does clipping: a record of length ``sqrt(2 |u|^2)`` that loses t in its
-    square moves the mean by about ``t/sqrt(8 mean_square)`` in u.
+    All noise is proportional to ``1 + y``, and that of the mean to ``(1 + y)/sqrt(y)``; its error changes the second
+    moment by its product with the centre. Clipping t of a square on one side moves it by ``t/sqrt(8 mean_square)``.
     """
     total, trace = float(np.sqrt(variances).sum()), float(variances.sum())
     freedom, clipping = total**2 / trace, float(np.linalg.norm(variances))
@@ -244,10 +218,7 @@ def _expect_errors(coordinates: Coordinates, variances: Floats, settings: Settin
 
 
 def find_final_ball(measure: Measurements, plan: FinalPlan, settings: Settings) -> FinalBall:
-    """Step 4: clipping norm in the plan's coordinates, and the trace of what clipping takes.
-
-    Spends `settings.radius_share` on counts and `settings.tail_share` on the trace, which is shrunk by its noise.
-    """
+    """Step 4: clipping norm in the plan's coordinates, and the trace of what clipping takes, shrunk by its noise."""
     tail = settings.tail_share
     final = measure.mu * math.sqrt(measure.remaining - settings.radius_share - tail)
     balance = plan.noise * plan.mean_square / plan.clipping
@@ -264,10 +235,8 @@ def find_final_ball(measure: Measurements, plan: FinalPlan, settings: Settings) 
 def for_targets(plan: FinalPlan, ball: FinalBall, targets: int, reach: float) -> FinalPlan:
     """The plan with the constant before each record that has the least error of guesses of the last features.
 
-    With a larger constant the means of the targets have less noise, and coefficients more. In the plan's coordinates,
-    in which features have variances v, noise of covariances of size s adds ``s^2 sum 1/v`` to the square of a
-    guess, but not more than `_EXPLAINED` of the target's variance: where coefficients are lost in noise, they are zero.
-    `reach` is the public number of records times the `mu` that remains.
+    In the plan's coordinates, in which features have variances v, noise of covariances of size s adds ``s^2 sum 1/v``
+    to the square of a guess, but not more than `_EXPLAINED` of the target's variance..
     """
     back = plan.coordinates.inverse
     spreads, rows = (back**2).sum(axis=0), back[-targets:] ** 2  # of all coordinates, and what targets are made of
@@ -287,10 +256,8 @@ def box_share(
 ) -> float:
     """Share, of what remains of the budget, for a moment of the whole box; a function of noisy answers.
 
-    Both moments are averaged by their precisions, so the share minimises the expected error of that average: the sum of
-    logarithms for the second moment about the midpoint and the covariance. It is at least `settings.box` over the
-    squared number of features, and at least `settings.check_share` where noise is small, so that clipping cannot remain
-    unseen. `reach` is as for `for_targets`, and `ratio` is that of the box (`box_ratio`).
+    It minimises the expected error of the average of both moments: the sum of logarithms for the second moment about
+    the midpoint and the covariance. Where noise is small, it is at least so much that clipping cannot remain unseen.
     """
     if not settings.box:
         return 0.0
@@ -318,9 +285,8 @@ def box_share(
 def box_ratio(rough: NoisyMoment, settings: Settings, *, public_number: bool) -> float:
     """Square of the constant before each record of a box moment, in units of d.
 
-    Where the number of records is private, its noise is in both the second moment and the covariance, and the ratio has
-    the least sum of both squared errors: that noise, relative to the number, moves the second moment S by S, and the
-    covariance C about the mean m by ``C - m m'``.
+    The noise of a private number of records, relative to it, moves the second moment S by S, and the covariance C about
+    the mean m by ``C - m m'``; the ratio has the least sum of both squared errors.
     """
     if public_number:
         return settings.ratio

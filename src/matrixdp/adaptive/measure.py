@@ -1,74 +1,185 @@
-"""Measurements of records for shares of a budget: of private ones by releases, of simulated ones in arrays."""
+"""Measurements of records for shares of a budget: of private ones by releases, of simulated ones in arrays.
+
+Moments are noisy, and come with the law of their noise.
+"""
 
 from __future__ import annotations
 
 import copy
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 
 from matrixdp.adaptive.budget import FitBudget
 from matrixdp.adaptive.coordinates import LEVELS, Coordinates
-from matrixdp.adaptive.noisy_moment import NoisyMoment, ball_noise, box_noise, read_ball, read_box
-from matrixdp.adaptive.queries import ball_query, box_query, count_query, excess_query
+from matrixdp.adaptive.queries import BoxMoments, TracedMoments, ball_query, box_query, count_query, excess_query
 from matrixdp.adaptive.records import PrivateRecords
 from matrixdp.design import isotropic, make_design
-from matrixdp.domain.person import Person
-from matrixdp.privacy import Neighbours
+from matrixdp.domain.person import Person, most_rows
+from matrixdp.mechanisms.mechanism import NoisyAnswer
+from matrixdp.privacy import Neighbours, Privacy
 from matrixdp.types import Floats
 
 
-class Measurements(ABC):
-    """Noisy answers about records in [-1, 1]^d, or in other public coordinates; all that a strategy of a fit sees.
+@dataclass(frozen=True, eq=False)
+class NoisyMoment:
+    """Noisy ``(1/N) sum (1, u)(1, u)'`` of records u, of shape (d + 1, d + 1), and the size of its noise.
 
-    `size` is d, `public` the public number of records, which `public_number` says is their number, not only about it.
-    `mu` is that of the whole fit for one row that counts: where k rows of a person count, the noise is k times that of
-    one record. `levels` is half the number of grid steps of the records.
+    For ``(c, u)`` in place of ``(1, u)``, c being `constant`, the noise is isotropic but for the diagonal, with
+    standard deviation `std` off it, and `trace_std` in the trace of ``sum u u'/N``. `count` is the number of records as
+    a fraction of the public number; noisy where the number is private. `diagonal`, of shape (d,), is the variance of
+    the noise on the diagonal of ``sum u u'/N`` for moments of the whole box; by default twice that off the diagonal.
     """
 
-    def __init__(self, size: int, public: int, mu: float, *, public_number: bool, levels: int) -> None:
-        self.size, self.public, self.mu = size, public, mu
-        self.public_number, self.levels = public_number, levels
+    second: Floats
+    constant: float
+    std: float
+    trace_std: float = math.nan
+    count: float = 1.0
+    diagonal: Floats | None = None
 
     @property
-    @abstractmethod
-    def remaining(self) -> float:
-        """Share of the budget, as ``mu^2``, that is not spent yet."""
+    def mean(self) -> Floats:
+        """Mean of u, of shape (d,)."""
+        return self.second[0, 1:]
 
-    @property
-    def reach(self) -> float:
-        """The public number of records times the mu that remains."""
-        return self.public * self.mu * math.sqrt(self.remaining)
+    def over(self, count: float) -> NoisyMoment:
+        """The same sums over another number of records, a fraction of the public number."""
+        factor = self.count / count
+        second = self.second * factor
+        second[0, 0] = 1.0
+        return replace(
+            self,
+            second=second,
+            std=self.std * factor,
+            trace_std=self.trace_std * factor,
+            count=count,
+            diagonal=None if self.diagonal is None else self.diagonal * factor**2,
+        )
 
-    @abstractmethod
-    def transform(self, coordinates: Coordinates) -> Measurements:
-        """Measurements of the same records in public coordinates, from the same budget."""
+    def transform(self, matrix: Floats | None = None, centre: Floats | float = 0.0) -> tuple[Floats, Floats]:
+        """Moment of ``(1, A (u - m))``, by default of (1, u), and the variance of the noise in each entry.
 
-    @abstractmethod
-    def counter(self, name: str, cuts: Sequence[float], share: float) -> Callable[[float], float]:
-        """Function that returns the noisy number of records longer than one of the cut-offs; each call spends `share`.
-
-        The standard deviation of the noise is ``1/(mu sqrt(share))``.
+        Noise ``K G K'``, G symmetric with variance s^2 off the diagonal and 2 s^2 on it, has the variances ``s^2 (L_ii
+        L_jj + L_ij^2)``, ``L = K K'``; what is more exact on the diagonal is subtracted.
         """
+        turn = np.eye(len(self.second))
+        if matrix is not None:
+            turn[1:, 1:], turn[1:, 0] = matrix, -matrix @ np.broadcast_to(centre, self.mean.size)
+        own = turn.copy()
+        own[:, 0] /= self.constant
+        spread = own @ own.T
+        sizes = np.diagonal(spread)
+        variances = self.std**2 * (np.multiply.outer(sizes, sizes) + spread**2)
+        if self.diagonal is not None:
+            squares = own[:, 1:] ** 2
+            variances = variances - (squares * (2 * self.std**2 - self.diagonal)) @ squares.T
+        return turn @ self.second @ turn.T, variances
 
-    @abstractmethod
-    def excess(self, name: str, radius: float, limit: float, share: float) -> tuple[float, float]:
-        """Noisy mean of ``min(max(l^2 - radius^2, 0), limit)`` over lengths l, and its standard deviation."""
+    def add_noise(self, rng: np.random.Generator, public: int, *, public_number: bool) -> NoisyMoment:
+        """The moment with simulated noise of its own law; for moments of simulated records."""
+        d = len(self.second) - 1
+        noise = rng.standard_normal((d + 1, d + 1)) * self.std
+        noise[1:, 0] /= self.constant
+        lower = np.tril(noise, -1)
+        noise = lower + lower.T
+        alone = rng.standard_normal(d)
+        own = 2 * self.std**2 if self.diagonal is None else float(self.diagonal[0])
+        even = self.trace_std**2 / d
+        rest = max((own - even / d) / (1 - 1 / d), 0.0) if d > 1 else 0.0
+        diagonal = math.sqrt(rest) * (alone - alone.mean()) + math.sqrt(even) * alone.mean()
+        noise[np.arange(1, d + 1), np.arange(1, d + 1)] = diagonal
+        noisy = replace(self, second=self.second + noise)
+        if public_number:
+            return noisy
+        std = math.sqrt(2) * self.std / self.constant**2
+        return noisy.over(positive_count(1 + std * float(rng.standard_normal()), std, public))
 
-    @abstractmethod
-    def ball(self, name: str, radius: float, ratio: float, share: float) -> NoisyMoment:
-        """Noisy moment of records clipped to a ball; `ratio` as for `ball_query`."""
 
-    @abstractmethod
-    def box(self, name: str, ratio: float, share: float, last: int = 0) -> NoisyMoment:
-        """Noisy moment of records in their box, none of them clipped, or of their `last` features; see `box_query`."""
+def positive_count(noisy: float, std: float, public: int) -> float:
+    """Noisy fraction of the public number of records, but at least its noise and at least one record."""
+    return max(noisy, std, 1 / public)
 
 
-class PrivateMeasurements(Measurements):
-    """Measurements of private records.
+def read_moment(released: NoisyAnswer, public: int) -> NoisyMoment:
+    """Moment from a release of `ball_query` or `box_query`, over the noisy number of records where that is private."""
+    query, design = released.design.query, released.design
+    if isinstance(query, TracedMoments):
+        d, std = query.moments.bounds.size, float(released.std[0, 0])
+        trace_std = std * math.sqrt(d / (1 + d * query.weight))
+        return NoisyMoment(query.matrix(released.matrix[0]), query.constant, std / math.sqrt(2), trace_std)
+    variance = float(design.colcov.variances[1])
+    off, constant = variance / math.sqrt(2), math.sqrt(variance / design.colcov.variances[0])
+    diagonal, trace_std = None, variance * math.sqrt(len(released.matrix) - 1)
+    if isinstance(query, BoxMoments):
+        diagonal = np.asarray(np.diagonal(released.std)[1:] ** 2)
+        trace_std = math.sqrt(_trace_variance(diagonal, off, constant, query.neighbours))
+    noisy = NoisyMoment(released.matrix, constant, off, trace_std, diagonal=diagonal)
+    count = positive_count(float(released.matrix[0, 0]), float(released.std[0, 0]), public)
+    return noisy.over(1.0 if query.public_number else count)
+
+
+def ball_noise(
+    second: Floats, radius: float, ratio: float, reach: float, neighbours: Neighbours, *, traced: bool
+) -> NoisyMoment:
+    """An exact moment, of shape (d + 1, d + 1), with the law of the noise that `ball_query` has.
+
+    `reach` is the public number of records times mu, and `traced` says whether the trace is measured as well, as where
+    the number of records is public.
+    """
+    d = len(second) - 1
+    std = (1 + ratio) * radius**2 / reach * (math.sqrt(2) if neighbours is Neighbours.REPLACE else 1.0)
+    trace_std = std * math.sqrt(d / (1 + d * (1 + 2 * ratio)) if traced else d)
+    return NoisyMoment(second, math.sqrt(ratio) * radius, std / math.sqrt(2), trace_std)
+
+
+def box_noise(second: Floats, ratio: float, reach: float, neighbours: Neighbours = Neighbours.REPLACE) -> NoisyMoment:
+    """An exact moment with the law of the noise that `box_query` has; parameters as for `ball_noise`.
+
+    For replaced records the precision of the squares, relative to that of ``K G K'``, is ``1 + 1.5 d + 2 c^2``, and
+    ``1 + d + 2 c^2`` that of their sum.
+    """
+    d = len(second) - 1
+    std, square = d * (1 + ratio) / reach, ratio * d
+    part = (1 - 1 / d) / (1 + 1.5 * d + 2 * square) + 1 / d / (1 + d + 2 * square)
+    if neighbours is not Neighbours.REPLACE:
+        std, part = std / math.sqrt(2), _added_squares(d, ratio)
+    diagonal, constant = np.full(d, 2 * std**2 * part), math.sqrt(square)
+    trace_std = math.sqrt(_trace_variance(diagonal, std, constant, neighbours))
+    return NoisyMoment(second, constant, std, trace_std, diagonal=diagonal)
+
+
+def _trace_variance(diagonal: Floats, std: float, constant: float, neighbours: Neighbours) -> float:
+    """Variance of the noise in the trace: its precision is ``1 + d + 2 c^2`` instead of 1 for replaced records."""
+    d = diagonal.size
+    precision = 1 + d + 2 * constant**2 if neighbours is Neighbours.REPLACE else 1.0
+    return max(2 * d * std**2 / precision, float(diagonal.sum()) / d)
+
+
+@lru_cache(maxsize=256)
+def _added_squares(size: int, ratio: float) -> float:
+    """Variance of a square, relative to that of ``K G K'``, where records are added or removed."""
+    design = make_design(box_query(size, 1000, Neighbours.ADD_REMOVE, ratio), Privacy(1.0, 1e-6), allocation="uniform")
+    return float(design.std[1, 1] ** 2 / design.colcov.variances[1] ** 2)
+
+
+def share_count(*moments: NoisyMoment) -> tuple[NoisyMoment, ...]:
+    """The same moments over one number of records, if it is private: the average of their noisy ones by precisions."""
+    if all(moment.count == 1.0 for moment in moments):
+        return moments
+    precisions = np.array([(moment.constant**2 / (moment.std * moment.count)) ** 2 for moment in moments])
+    count = float(precisions @ [moment.count for moment in moments] / precisions.sum())
+    return tuple(moment.over(count) for moment in moments)
+
+
+class PrivateMeasurements:
+    """Noisy answers about private records in [-1, 1]^d, or in other public coordinates; all that a fit sees of them.
+
+    `public` is the public number of records, which `public_number` says is their number, not only about it; `mu` is
+    that of the whole fit for one row that counts, and `levels` half the number of grid steps of the records.
 
     Privacy
     -------
@@ -77,42 +188,42 @@ class PrivateMeasurements(Measurements):
     """
 
     def __init__(self, records: PrivateRecords, budget: FitBudget, public: int) -> None:
-        size, mu = records.shape[1], budget.effective_mu
-        super().__init__(size, public, mu, public_number=budget.public_number, levels=records.levels)
-        self.records, self.budget = records, budget
+        self.records, self.budget, self.size, self.levels = records, budget, records.shape[1], records.levels
+        self.public, self.public_number = public, budget.public_number
+        self.mu = budget.privacy.mu / most_rows(budget.person)
         self._kind = public, budget.neighbours, budget.person
 
     @property
     def remaining(self) -> float:
-        """Share of the budget that is not spent yet."""
+        """Share of the budget, as ``mu^2``, that is not spent yet."""
         return self.budget.remaining
 
     def transform(self, coordinates: Coordinates) -> PrivateMeasurements:
-        """The same records in public coordinates."""
+        """The same records in public coordinates, from the same budget."""
         return PrivateMeasurements(self.records.transform(coordinates), self.budget, self.public)
 
     def counter(self, name: str, cuts: Sequence[float], share: float) -> Callable[[float], float]:
-        """Noisy counts, from one pass over records outside of memory."""
+        """Function from one of the cut-offs to the noisy number of longer records; each call spends `share`."""
         query, above = count_query(*self._kind), self.records.counter(cuts)
         return lambda cut: float(self.budget.release(name, query, above(cut), share=share).matrix[0, 0])
 
     def excess(self, name: str, radius: float, limit: float, share: float) -> tuple[float, float]:
-        """Noisy mean excess and its standard deviation."""
+        """Noisy mean of ``min(max(l^2 - radius^2, 0), limit)`` over lengths l, and its standard deviation."""
         query = excess_query(limit, *self._kind)
         released = self.budget.release(name, query, self.records.excess(radius, limit), share=share)
         return float(released.matrix[0, 0]), float(released.std[0, 0])
 
     def ball(self, name: str, radius: float, ratio: float, share: float) -> NoisyMoment:
-        """Noisy moment in a ball; where the number of records is public, the trace is measured twice at no cost."""
+        """Noisy moment of records clipped to a ball; `ratio` as for `ball_query`."""
         public, neighbours, person = self._kind
         query = ball_query(self.size, radius, public, neighbours, ratio, person)
-        return read_ball(self.budget.release(name, query, self.records, share=share), public)
+        return read_moment(self.budget.release(name, query, self.records, share=share), public)
 
     def box(self, name: str, ratio: float, share: float, last: int = 0) -> NoisyMoment:
-        """Noisy moment of the box, with the noise of "Squares beside a moment" in docs/mathematics.md."""
+        """Noisy moment of records in their box, none of them clipped, or of their `last` features; see `box_query`."""
         public, neighbours, person = self._kind
         query = box_query(last or self.size, public, neighbours, ratio, person)
-        return read_box(self.budget.release(name, query, self.records, share=share, structured=True), public)
+        return read_moment(self.budget.release(name, query, self.records, share=share, structured=True), public)
 
 
 def check_designs(budget: FitBudget, size: int, public: int) -> None:
@@ -145,8 +256,8 @@ class SimulatedRecords:
         return mean, self.second[1:, 1:] - np.multiply.outer(mean, mean)
 
 
-class SimulatedMeasurements(Measurements):
-    """Measurements of simulated records, with noise from a public generator: the same laws, in plain arrays.
+class SimulatedMeasurements:
+    """`PrivateMeasurements` of simulated records, with noise from a public generator: the same laws, in plain arrays.
 
     With fewer records than the public number, each counts as several: the noise is that of the public number.
     """
@@ -160,9 +271,9 @@ class SimulatedMeasurements(Measurements):
         rng: np.random.Generator,
         person: Person | None = None,
     ) -> None:
-        known = neighbours is Neighbours.REPLACE and (person is None or person.rows is None)
-        super().__init__(records.array.shape[1], public, mu, public_number=known, levels=LEVELS)
-        self.records, self.neighbours, self.rng = records, neighbours, rng
+        self.public_number = neighbours is Neighbours.REPLACE and (person is None or person.rows is None)
+        self.records, self.neighbours, self.rng, self.levels = records, neighbours, rng, LEVELS
+        self.size, self.public, self.mu = records.array.shape[1], public, mu
         self.lengths, self.coordinates = records.lengths, Coordinates.of(np.eye(self.size), np.zeros(self.size))
         self._spent: list[float] = []
 
@@ -216,3 +327,6 @@ class SimulatedMeasurements(Measurements):
         kept = np.r_[0, self.size + 1 - (last or self.size) : self.size + 1]
         law = box_noise(self.records.second[np.ix_(kept, kept)], ratio, self._spend(share), self.neighbours)
         return law.add_noise(self.rng, self.public, public_number=self.public_number)
+
+
+Measurements = PrivateMeasurements | SimulatedMeasurements

@@ -16,6 +16,7 @@ from matrixdp.adaptive.measure import PrivateMeasurements, check_designs
 from matrixdp.adaptive.postprocess import Fitted
 from matrixdp.adaptive.records import PrivateRecords, check_features, validate_records
 from matrixdp.adaptive.settings import settings_for
+from matrixdp.adaptive.simulation import FitOptions
 from matrixdp.answers.models import find_components
 from matrixdp.checks import check_integer
 from matrixdp.display import short_repr
@@ -30,18 +31,12 @@ from matrixdp.queries.base import check_domain, parse_records
 from matrixdp.types import Floats
 
 
-@dataclass(frozen=True, eq=False)
-class PrivateMoment:
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class PrivateMoment(FitOptions):
     """A private mean and covariance, and their privacy cost. Safe to publish.
 
     Attributes
     ----------
-    mean : float64 array of shape (m,)
-        In the data's units.
-    covariance : float64 array of shape (m, m)
-        About the mean, over N; positive semidefinite.
-    errors : MomentErrors
-        Error bars of all that is read off the moment, computed at the first access.
     fitted : Fitted
         Results for records scaled to [-1, 1].
     bounds : Bounds
@@ -61,35 +56,26 @@ class PrivateMoment:
         Public directions; None if they are learned.
     person : Person or None
         The column of ids and how rows count, where the guarantee protects one person.
-    unit : Unit
-        What the guarantee protects: one record or one person.
     """
 
     fitted: Fitted
-    bounds: Bounds
-    privacy: Privacy
-    neighbours: Neighbours
     mu: float
     steps: tuple[Step, ...]
     simulation: bool
-    records: int
-    aim: str = "covariance"
-    basis: Floats | None = None
-    person: Person | None = None
 
     @property
     def unit(self) -> Unit:
-        """What the guarantee protects."""
+        """What the guarantee protects: one record or one person."""
         return find_unit(self.person)
 
     @property
     def mean(self) -> Floats:
-        """Mean of each feature, of shape (m,)."""
+        """Mean of each feature in the data's units, of shape (m,)."""
         return self.bounds.midpoint + self.bounds.halfwidths * self.fitted.mean
 
     @property
     def covariance(self) -> Floats:
-        """Covariance about the mean, of shape (m, m)."""
+        """Covariance about the mean, over N, of shape (m, m); positive semidefinite."""
         return self._in_units(self.fitted.covariance)
 
     @property
@@ -99,7 +85,7 @@ class PrivateMoment:
 
     @cached_property
     def errors(self) -> MomentErrors:
-        """Error bars: noise, clipping and shrinkage together, from the private answers alone."""
+        """Error bars of all that is read off the moment: noise, clipping and shrinkage, from private answers alone."""
         return error_bars(self)
 
     def __repr__(self) -> str:
@@ -178,11 +164,7 @@ def private_moment(
 
 @dataclass(frozen=True, eq=False)
 class PreparedFit:
-    """A fit whose data and parameters have been checked, and which has not spent anything yet. Private.
-
-    `public` is the public number of records, `basis` public directions unless they are learned, and `targets` the
-    number of last features that a regression predicts.
-    """
+    """A fit whose data and parameters have been checked, and which has not spent anything yet. Private."""
 
     records: PrivateRecords
     bounds: Bounds
@@ -209,8 +191,10 @@ class PreparedFit:
         with np.errstate(all="ignore"):  # a warning would reveal something about private data
             measure = PrivateMeasurements(self.records, budget, self.public)
             fitted = fit_moment(measure, Purpose(settings_for(self.aim), self.basis, self.targets))
-        spent = budget.privacy, budget.neighbours, budget.mu, budget.steps, budget.simulation
-        return PrivateMoment(fitted, self.bounds, *spent, self.public, self.aim, self.basis, budget.person)
+        names = "privacy", "neighbours", "person", "mu", "steps", "simulation"
+        spent: dict[str, Any] = {name: getattr(budget, name) for name in names}
+        own: dict[str, Any] = {"bounds": self.bounds, "records": self.public, "aim": self.aim, "basis": self.basis}
+        return PrivateMoment(fitted=fitted, **own, **spent)
 
 
 def prepare_fit(
@@ -224,31 +208,26 @@ def prepare_fit(
     records: int | None = None,
     **kind: Any,
 ) -> PreparedFit:
-    """Check data and parameters of `private_moment`; raises every error that they can have.
-
-    Other keywords are those of `FitBudget`.
-    """
+    """Check data and parameters of `private_moment`; raises every error that they have. `kind` is for `FitBudget`."""
     settings_for(aim)
     check_bounds(bounds)
     check_features(bounds.size)
     budget = FitBudget(privacy, **kind)
     predicted = check_integer(targets, "targets", at_least=0, at_most=bounds.size - 1) if aim == "regression" else 0
-    basis = _basis(directions, bounds.size)
+    basis = None
+    if not isinstance(directions, str):
+        basis = check_orthonormal(directions, bounds.size)
+    elif directions == "standard":
+        basis = np.eye(bounds.size)
+    elif directions != "learned":
+        raise ParameterError(
+            f"directions must be 'learned', 'standard' or an orthonormal matrix, got {directions!r} instead."
+        )
     count, on_grid = validate_records(data, bounds, budget.person)
     public = public_records(records, count, budget.neighbours, budget.person)
     check_designs(budget, bounds.size, public)
     with np.errstate(all="ignore"):  # a warning would reveal something about private data
         return PreparedFit(on_grid(public), bounds, aim, budget, public, basis, predicted)
-
-
-def _basis(directions: Any, size: int) -> Floats | None:
-    if isinstance(directions, str):
-        if directions not in ("learned", "standard"):
-            raise ParameterError(
-                f"directions must be 'learned', 'standard' or an orthonormal matrix, got {directions!r} instead."
-            )
-        return None if directions == "learned" else np.eye(size)
-    return check_orthonormal(directions, size)
 
 
 def public_records(records: Any, found: int, neighbours: Neighbours, person: Person | None = None) -> int:

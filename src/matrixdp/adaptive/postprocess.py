@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from matrixdp.adaptive.coordinates import Coordinates
-from matrixdp.adaptive.noisy_moment import NoisyMoment, Spectrum, denoise, share_count
+from matrixdp.adaptive.measure import NoisyMoment, share_count
 from matrixdp.adaptive.settings import Settings
-from matrixdp.adaptive.shrinkage import keep_spikes, nearest_of_same_trace, shrink_spectrum
+from matrixdp.adaptive.shrinkage import denoise, keep_spikes, nearest_of_same_trace, shrink_spectrum
 from matrixdp.serialise import builtin_kind
 from matrixdp.types import Floats
 
@@ -59,8 +59,6 @@ class Fitted:
     its coordinates; `learned` says whether there were enough records to learn them.
     """
 
-    READ: ClassVar = ("mean", "covariance", "second")
-
     mean: Floats
     covariance: Floats
     evident: float
@@ -75,18 +73,9 @@ class Fitted:
 
 
 def finish_single(moment: NoisyMoment, radius: float, settings: Settings) -> Fitted:
-    """Mean and covariance from one moment about the midpoint, where records are too few for learned coordinates.
-
-    Everything is multiplied by a factor from 0 to 1, since the trace itself may be noise.
-    """
-    second, variances = moment.transform()
-    second[0, 0] = 1.0
-    mean, covariance, evident = _estimate(second, variances, moment, settings, keep_spikes)
-    if settings.shrink:
-        kept = _evident(float(np.trace(second)) - 1.0, moment.trace_std)
-        mean, covariance = math.sqrt(kept) * mean, kept * covariance
-    identity = Coordinates.of(np.eye(mean.size), np.zeros(mean.size))
-    return _fitted(second, variances, mean, covariance, identity, moment.std, radius, evident, learned=False)
+    """Mean and covariance from one moment about the midpoint, all of which may be noise: records are few."""
+    identity = Coordinates.of(np.eye(moment.mean.size), np.zeros(moment.mean.size))
+    return _fitted(*moment.transform(), moment, identity, FinalBall(radius, 0.0), settings, learned=False)
 
 
 def finish_learned(
@@ -97,34 +86,14 @@ def finish_learned(
     ball: FinalBall,
     settings: Settings,
 ) -> Fitted:
-    """Mean and covariance from moments about the midpoint and in the plan's coordinates, and perhaps one of the box.
-
-    The first two are combined by their precisions in the plan's coordinates, and what clipping took is added back.
-    """
+    """Mean and covariance from moments about the midpoint, in the plan's coordinates, and perhaps of the whole box."""
     rough, final, *boxes = share_count(rough, final, *([] if box is None else [box]))
     second, variances = final.transform()
     other, others = rough.transform(plan.coordinates.matrix, plan.coordinates.centre)
     weights = others / (variances + others)
     second = weights * second + (1 - weights) * other
-    variances = weights * variances
-    second[0, 0] = 1.0
-    spectrum = partial(shrink_spectrum, level=settings.level)
-    mean, covariance, evident = _estimate(second, variances, final, settings, spectrum)
-    if settings.shrink:
-        covariance = restore_excess(covariance, ball.excess / final.count)
-    parts = second, variances, mean, covariance, plan.coordinates, final.std, ball.radius, evident
-    fitted = _fitted(*parts, learned=True)
+    fitted = _fitted(second, weights * variances, final, plan.coordinates, ball, settings)
     return _mix_box(fitted, final, plan, boxes[0]) if boxes else fitted
-
-
-def _estimate(
-    second: Floats, variances: Floats, moment: NoisyMoment, settings: Settings, spectrum: Spectrum
-) -> tuple[Floats, Floats, float]:
-    """Mean, covariance and how much of it is evident; shrunk by `spectrum` where the aim needs variances."""
-    if not settings.shrink:
-        return *about_mean(second, variances), 1.0
-    mean, covariance = denoise(second, moment.constant, moment.std, spectrum)
-    return mean, covariance, evident_share(second, variances, moment.trace_std)
 
 
 def about_mean(second: Floats, variances: Floats) -> tuple[Floats, Floats]:
@@ -136,16 +105,28 @@ def about_mean(second: Floats, variances: Floats) -> tuple[Floats, Floats]:
 def _fitted(
     second: Floats,
     variances: Floats,
-    mean: Floats,
-    covariance: Floats,
+    moment: NoisyMoment,
     coordinates: Coordinates,
-    noise_std: float,
-    radius: float,
-    evident: float,
+    ball: FinalBall,
+    settings: Settings,
     *,
-    learned: bool,
+    learned: bool = True,
 ) -> Fitted:
-    """Map everything back from the coordinates u to [-1, 1]^d, and make the covariance a possible one."""
+    """Shrink a noisy second moment where the aim needs variances, and map everything back from u to [-1, 1]^d.
+
+    The covariance is made a possible one. What clipping took of it is restored; where nothing was learned, everything
+    is multiplied by a factor from 0 to 1, since the trace itself may be noise.
+    """
+    second[0, 0] = 1.0
+    mean, covariance = about_mean(second, variances)
+    evident = 1.0
+    if settings.shrink:
+        spectrum = partial(shrink_spectrum, level=settings.level) if learned else keep_spikes
+        mean, covariance = denoise(second, moment.constant, moment.std, spectrum)
+        evident = evident_share(second, variances, moment.trace_std)
+        kept = 1.0 if learned else _evident(float(np.trace(second)) - 1.0, moment.trace_std)
+        mean, covariance = math.sqrt(kept) * mean, kept * covariance
+        covariance = restore_excess(covariance, ball.excess / moment.count)
     back = coordinates.inverse
     squares = back**2
     noise = squares @ variances[1:, 1:] @ squares.T
@@ -161,8 +142,8 @@ def _fitted(
         std=np.sqrt(noise),
         unshrunk=back @ (second[1:, 1:] - np.multiply.outer(second[0, 1:], second[0, 1:])) @ back.T,
         noise_shape=back @ back.T,
-        noise_std=noise_std,
-        radius=radius,
+        noise_std=moment.std,
+        radius=ball.radius,
         learned=learned,
     )
 
@@ -175,11 +156,7 @@ def nearest_possible(covariance: Floats) -> Floats:
 
 
 def evident_share(second: Floats, variances: Floats, trace_std: float) -> float:
-    """Factor from 0 to 1 for the covariance, by how far its noisy trace exceeds its noise.
-
-    The trace is the number that is measured best. Within `_EVIDENCE` standard deviations of zero there is nothing to
-    tell the covariance from zero, and the zero matrix has less error; beyond, the factor approaches one quickly.
-    """
+    """Factor from 0 to 1 for the covariance, by how far its trace, which is measured best, exceeds its noise."""
     mean, own = second[0, 1:], variances[0, 1:]
     trace = float(np.trace(second)) - 1.0 - float(mean @ mean) + float(own.sum())
     std = math.sqrt(trace_std**2 + 4 * float(own @ mean**2) + 2 * float(own @ own))
@@ -212,11 +189,7 @@ def finish_box(moment: NoisyMoment) -> Fitted:
 
 
 def _mix_box(fitted: Fitted, final: NoisyMoment, plan: FinalPlan, box: NoisyMoment) -> Fitted:
-    """A fit in learned coordinates, averaged entry by entry with a moment of the whole box.
-
-    Weights are precisions. The moment of the box has more noise and no bias; where the fit differs from it by more than
-    noise can explain, the difference is what clipping took, and is added to the variance of the fit.
-    """
+    """A fit in learned coordinates, averaged entry by entry with a moment of the whole box, which has no bias."""
     whole, noise = box.transform()
     mean, covariance, std = _with_std(whole, noise)
     own = final.transform(plan.coordinates.inverse, -plan.coordinates.matrix @ plan.coordinates.centre)[1][1:, 1:]
@@ -256,15 +229,11 @@ class _Pair(NamedTuple):
         return float(((self.mine - self.other) ** 2).sum()) - float((self.variances + self.noise).sum())
 
     @property
-    def spread(self) -> float:
-        """Standard deviation of `excess` without bias; a symmetric matrix has nearly all entries twice."""
-        return math.sqrt(2 * self.mine.ndim * float(((self.variances + self.noise) ** 2).sum()))
-
-    @property
     def is_biased(self) -> bool:
         """Whether noise cannot explain the difference; the more exact the first result is, the surer one must be."""
         gain = float(self.noise.sum()) / max(float(self.variances.sum()), _TINY)
-        return self.excess > max(1.0, _SURE + math.log(max(gain, 1.0)) / 2) * self.spread
+        spread = math.sqrt(2 * self.mine.ndim * float(((self.variances + self.noise) ** 2).sum()))  # entries are twice
+        return self.excess > max(1.0, _SURE + math.log(max(gain, 1.0)) / 2) * spread
 
     def average(self, *, biased: bool) -> tuple[Floats, Floats]:
         """Average by precisions, entry by entry, and its variances; `biased` adds the excess to the first variances."""
@@ -306,9 +275,6 @@ def finish_targets(moment: NoisyMoment, size: int) -> Fitted:
 
 
 def restore_excess(covariance: Floats, excess: float) -> Floats:
-    """Covariance of clipped records with `excess` added to its trace, at most as much as the trace itself.
-
-    Long records are taken to have the directions of all.
-    """
+    """Covariance of clipped records with `excess` added to its trace, at most as much as the trace itself."""
     total = float(np.trace(covariance))
     return np.asarray(covariance * (1 + min(max(excess, 0.0) / total, 1.0))) if total > 0 else covariance

@@ -82,10 +82,7 @@ class BallMoments(Moments):
 
     @property
     def relative_error(self) -> float:
-        """Relative rounding error of exact sums as floats.
-
-        Up to nine layers of digits, of which two are not rounded, a division and a sum; the units are powers of two.
-        """
+        """Relative rounding error of exact sums as floats: nine layers of digits, seven of them rounded; a division."""
         return 8 * _EPS
 
     def evaluate(self, data: Any, *, clip: bool, missing: str) -> Floats:

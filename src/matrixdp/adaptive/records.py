@@ -1,13 +1,12 @@
 """Private records on a grid, with exact counts, excesses and moments, wherever the records are.
 
-Records in memory or on a GPU are rounded to the grid once; records outside of memory, and those of people with several
-rows, are read and rounded again for each answer. All answers are sums of integers over blocks of records, so they have
-the same bits in any order, partition and place.
+Records in memory or on a GPU are rounded to the grid once, others again for each answer. All answers are sums of
+integers over blocks of records, so they have the same bits in any order, partition and place.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from typing import Any
@@ -22,9 +21,8 @@ from matrixdp.domain.person import Person
 from matrixdp.errors import ParameterError
 from matrixdp.queries.cuda_sums import DeviceGrid, device_gram, device_records, padded, rows_at_a_time
 from matrixdp.queries.sums import UNIT, GramSum, MomentTask, PeopleSum, levels
-from matrixdp.records import Records, as_records, is_out_of_core, require_rereadable, to_array
-from matrixdp.records.people import People, count_people
-from matrixdp.records.readings import SameRecords, split_rows
+from matrixdp.records import Records, as_records, is_out_of_core, require_rereadable, split_rows, to_array
+from matrixdp.records.people import People, SameRecords, count_people
 from matrixdp.types import Floats
 
 Integers = NDArray[np.int64]
@@ -41,17 +39,8 @@ def check_features(size: int) -> None:
 
 
 def grid_levels(public: int) -> int:
-    """Half the number of grid steps for a public number of records: 2^19 up to two million records.
-
-    Sums of ``(q - m)(q - m)'`` over twice as many records stay below 2^62 for any grid point m.
-    """
+    """Half the number of grid steps: sums of ``(q - m)(q - m)'`` over twice as many records stay below 2^62."""
     return min(LEVELS, levels(4 * public))
-
-
-def excess_steps(lengths: Floats, radius: float, limit: float) -> Integers:
-    """Excess of squared lengths over a squared radius, up to a limit, in whole steps of ``limit/EXCESS_STEPS``."""
-    beyond = np.square(lengths) - radius**2
-    return np.asarray(np.rint(np.clip(beyond / limit, 0.0, 1.0) * EXCESS_STEPS).astype(np.int64))
 
 
 def may_be_outside(lengths: Floats, ball: Bounds) -> NDArray[np.bool_]:
@@ -78,8 +67,7 @@ def sum_steps(steps: NDArray[np.floating], limit: int) -> Integers:
 class GridBlock:
     """Some records on the grid, of shape (n, d), and their lengths, of shape (n,).
 
-    `counts` says how many rows the person of each has, where there are people. `sums` are those of all records of a
-    block that is kept (`sum_steps`).
+    `counts` says how many rows the person of each has; `sums` are those of a block that is kept (`sum_steps`).
     """
 
     steps: NDArray[np.float32]
@@ -107,12 +95,6 @@ class Grid:
     person: Person | None = None
     unit: int = 1
 
-    def blocks(self, blocks: Iterable[Any]) -> Iterator[GridBlock]:
-        """Blocks of data on the grid."""
-        for block in blocks:
-            data, counts = split_rows(block)
-            yield self.block(to_array(data, self.bounds.size, self.bounds.names), counts)
-
     def block(self, array: NDArray[np.generic], counts: Integers | None = None) -> GridBlock:
         """Records of shape (n, d) on the grid."""
         n, d = len(array), self.bounds.size
@@ -126,8 +108,7 @@ class Grid:
     def device_block(self, array: Any) -> GridBlock:
         """Records on a GPU, rounded and summed there, and kept in the memory of the host: the same integers and sums.
 
-        Lengths of records are sums along a row, whose bits depend on the order of summation: they are computed on the
-        host, like those of other records.
+        Lengths of records, whose bits depend on the order of summation, are computed on the host, like those of others.
         """
         n, d = int(array.shape[0]), self.bounds.size
         steps, cupy, width = np.empty((n, d), np.float32), load_cupy(), padded(1 + d)
@@ -177,10 +158,7 @@ class Grid:
         return block.sums - sum_steps(block.steps[~rows], self.levels)
 
     def moment(self, sums: Integers | PeopleSum) -> Floats:
-        """``sum (1, u)(1, u)'``, of shape (d + 1, d + 1), from exact sums on the grid, rounded once.
-
-        The first entry of people in coordinates is left at zero.
-        """
+        """``sum (1, u)(1, u)'`` from exact sums on the grid, rounded once; (0, 0) of people in coordinates is zero."""
         people, d = isinstance(sums, PeopleSum), self.bounds.size
         if self.coordinates is None:
             scale = np.append(1.0, np.full(d, 1 / self.levels))  # powers of two
@@ -240,8 +218,8 @@ class PrivateRecords:
     def moment(self, ball: Bounds, public: int) -> Floats:
         """``(1/public) sum (1, u)(1, u)'`` over records clipped to a ball about the origin, (d + 1, d + 1).
 
-        A record inside the ball is summed as it is; one outside, or too close to the sphere to tell, is clipped and
-        rounded to the grid of the ball. Both sums are exact, so the result does not depend on the order of records.
+        A record outside of the ball, or too close to the sphere to tell, is clipped and rounded to the grid of the
+        ball.
         """
         inside, clipped = self._sum(partial(_sum_moments, ball=ball, public=public))
         moment = self.grid.moment(inside)
@@ -260,9 +238,10 @@ class PrivateRecords:
 
     def _sum(self, function: _OfBlock) -> list[Any]:
         """What a function of blocks gives, summed over all of them."""
-        task, source = _GridTask(self.grid, function), self.source
-        parts = iter([task.sum_blocks([source])]) if isinstance(source, GridBlock) else source.map(task)
-        return reduce(_merge, parts, task.sum_blocks([]))
+        whole, source = partial(_sum_blocks, self.grid, function), self.source
+        if isinstance(source, GridBlock):
+            return whole([source])
+        return reduce(_merge, source.map(partial(_sum_part, self.grid, function)), whole([]))
 
 
 def _count_longer(grid: Grid, block: GridBlock, cuts: tuple[float, ...]) -> list[Any]:
@@ -271,9 +250,11 @@ def _count_longer(grid: Grid, block: GridBlock, cuts: tuple[float, ...]) -> list
 
 
 def _sum_excess(grid: Grid, block: GridBlock, radius: float, limit: float) -> list[Any]:
-    """Weighted sum of the excess of rows, in whole steps."""
+    """Weighted sum of the excess of squared lengths of rows over a squared radius, up to a limit, in whole steps."""
     longer = block.lengths > radius
-    return [int(grid.weights(block, longer) @ excess_steps(block.lengths[longer], radius, limit))]
+    beyond = np.square(block.lengths[longer]) - radius**2
+    steps = np.rint(np.clip(beyond / limit, 0.0, 1.0) * EXCESS_STEPS).astype(np.int64)
+    return [int(grid.weights(block, longer) @ steps)]
 
 
 def _sum_moments(grid: Grid, block: GridBlock, ball: Bounds, public: int) -> list[Any]:
@@ -297,46 +278,33 @@ def _merge(first: list[Any], second: list[Any]) -> list[Any]:
     return first
 
 
-@dataclass(frozen=True, eq=False)
-class _GridTask:
-    """What a function of blocks gives, summed over the blocks of one part of the data."""
-
-    grid: Grid
-    function: _OfBlock
-
-    def __call__(self, number: int, blocks: Iterable[Any]) -> list[Any]:
-        return self.sum_blocks(self.grid.blocks(blocks))
-
-    def sum_blocks(self, blocks: Iterable[GridBlock]) -> list[Any]:
-        """The sums over blocks on the grid."""
-        nothing = self.grid.block(np.empty((0, self.grid.bounds.size)), np.zeros(0, np.int64))
-        return reduce(_merge, (self.function(self.grid, block) for block in blocks), self.function(self.grid, nothing))
+def _sum_blocks(grid: Grid, function: _OfBlock, blocks: Iterable[GridBlock]) -> list[Any]:
+    """What a function of blocks gives, summed over some blocks."""
+    nothing = grid.block(np.empty((0, grid.bounds.size)), np.zeros(0, np.int64))
+    return reduce(_merge, (function(grid, block) for block in blocks), function(grid, nothing))
 
 
-@dataclass(frozen=True, eq=False)
-class _CheckTask:
-    """Counts the rows of one part, and raises for unsuitable ones."""
+def _sum_part(grid: Grid, function: _OfBlock, _: int, blocks: Iterable[Any]) -> list[Any]:
+    """The same over one part of the data, whose blocks are put on the grid."""
+    return _sum_blocks(grid, function, (grid.block(*_read(grid.bounds, block)) for block in blocks))
 
-    bounds: Bounds
 
-    def __call__(self, number: int, blocks: Iterable[Any]) -> int:
-        rows = 0
-        for block in blocks:
-            array = to_array(split_rows(block)[0], self.bounds.size, self.bounds.names)
-            rows += len(self.bounds.checked(array, clip=True, missing="error"))
-        return rows
+def _check_part(bounds: Bounds, _: int, blocks: Iterable[Any]) -> int:
+    """Number of rows of one part of the data; raises for unsuitable ones."""
+    return sum(len(bounds.checked(_read(bounds, block)[0], clip=True, missing="error")) for block in blocks)
+
+
+def _read(bounds: Bounds, block: Any) -> tuple[NDArray[np.generic], Integers | None]:
+    """The features of a block, of shape (n, d), and how many rows the person of each has."""
+    data, counts = split_rows(block)
+    return to_array(data, bounds.size, bounds.names), counts
 
 
 def validate_records(
     data: Any, bounds: Bounds, person: Person | None = None
 ) -> tuple[int, Callable[[int], PrivateRecords]]:
-    """Number of records, of people or of rows that count, and a function from their public number to the records.
-
-    Raises for unsuitable data.
-    """
-    if person is not None:
-        return _validate_people(data, bounds, person)
-    if is_device_block(data):
+    """Number of records, of people or of rows that count, and a function from their public number to the records."""
+    if person is None and is_device_block(data):
         on_device = device_records(data, bounds.size, bounds.names)
 
         def keep(public: int) -> PrivateRecords:
@@ -344,12 +312,25 @@ def validate_records(
             return PrivateRecords(grid.device_block(on_device), grid, len(on_device))
 
         return len(on_device), keep
-    if not is_out_of_core(data):
+    if person is None and not is_out_of_core(data):
         array = to_array(data, bounds.size, bounds.names)
         return len(array), lambda public: grid_records(bounds, array, grid_levels(public))
-    parts = SameRecords(require_rereadable(as_records(data)).select(bounds.names))
-    count = sum(parts.map(_CheckTask(bounds)))
-    return count, lambda public: PrivateRecords(parts, Grid(bounds, grid_levels(public)), count)
+    people = None
+    if person is None:
+        parts = SameRecords(require_rereadable(as_records(data)).select(bounds.names))
+    else:
+        parts, people = read_people(data, bounds, person)
+    count = sum(parts.map(partial(_check_part, bounds)))
+    if person is not None and people is not None:
+        count = int(np.minimum(people.rows, person.most).sum())
+
+    def on_grid(public: int) -> PrivateRecords:
+        # Sums of weights times `EXCESS_STEPS` stay below 2^53; there are at most twice the public number. A unit that
+        # depended on the private number of people would let one of them change the weights of all others.
+        unit = 1 if person is None else 1 << max(0, 52 - EXCESS_STEPS.bit_length() - (2 * public).bit_length())
+        return PrivateRecords(parts, Grid(bounds, grid_levels(public), None, person, unit), count)
+
+    return count, on_grid
 
 
 def grid_records(bounds: Bounds, array: NDArray[np.generic], levels: int) -> PrivateRecords:
@@ -360,22 +341,8 @@ def grid_records(bounds: Bounds, array: NDArray[np.generic], levels: int) -> Pri
     return PrivateRecords(block, grid, len(array))
 
 
-def _validate_people(data: Any, bounds: Bounds, person: Person) -> tuple[int, Callable[[int], PrivateRecords]]:
-    parts, people = read_people(data, bounds, person)
-    sum(parts.map(_CheckTask(bounds)))
-    count = int(np.minimum(people.rows, person.most).sum())
-
-    def on_grid(public: int) -> PrivateRecords:
-        # Sums of weights times `EXCESS_STEPS` stay below 2^53; there are at most twice the public number. A unit that
-        # depended on the private number of people would let one of them change the weights of all others.
-        unit = 1 << max(0, 52 - EXCESS_STEPS.bit_length() - (2 * public).bit_length())
-        return PrivateRecords(parts, Grid(bounds, grid_levels(public), None, person, unit), count)
-
-    return count, on_grid
-
-
 def read_people(data: Any, bounds: Bounds, person: Person, *, whole: bool = True) -> tuple[SameRecords, People]:
-    """Records with the columns of the bounds and that of the ids, and how many rows each person has.
+    """Records with the columns of the bounds and of the ids, and how many rows each person has.
 
     With `whole`, all that rows hold is the same at each reading, not only the ids.
     """

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import partial
 
 import numpy as np
 
 from matrixdp.adaptive.moment import PrivateMoment
+from matrixdp.adaptive.postprocess import Fitted
 from matrixdp.adaptive.shrinkage import nearest_of_same_trace
 from matrixdp.answers.noise_law import robust_spread
 from matrixdp.checks import check_integer
@@ -23,16 +24,6 @@ _HIDDEN = 1.5  # standard deviations of the noise that a hidden variance counts 
 _MOST_PENALTY = 1e60  # for features in [-1, 1]; makes all coefficients zero
 
 
-class Posterior(NamedTuple):
-    """Posterior mean of coefficients, of shape (m,), and the mean square of what shrinkage takes from them, (m, m).
-
-    The latter is for coefficients from the prior.
-    """
-
-    coefficients: Floats
-    shrinkage: Floats
-
-
 def posterior_coefficients(
     gram: Floats,
     cross: Floats,
@@ -42,19 +33,14 @@ def posterior_coefficients(
     variance: float,
     std: float,
     records: float,
-) -> Posterior:
-    """Posterior mean of the coefficients b in ``cross = gram b + noise``.
+) -> tuple[Floats, Floats]:
+    """Posterior mean of the coefficients b in ``cross = gram b + noise``, and the mean square that shrinkage takes.
 
     In coordinates in which the noise of `gram` is isotropic, the prior of the coefficients is Gaussian with one
-    variance, for which they explain a share of the target's variance on average. The shares, from none to all, are
-    averaged with their likelihood given `cross`. The noise of `gram` adds ``s^2 |b - a|^2``
-    to the variance ``s^2 l`` of `cross`, for a and l given in `target`, and sampling adds the residual variance over
-    the number of records. So the coefficients are close to zero where `cross` may be noise alone.
-
-    `gram` is the positive semidefinite covariance of the features, and `shape` that of its noise, of shape (m, m)
-    (`Fitted.noise_shape`); `target` has the shapes of the noise between features and target, of shape (m,), and of the
-    target alone. `std` is the standard deviation of the noise off the diagonal, where it is isotropic. `records` is
-    infinite where coefficients of these records are wanted, not of the population that they are a sample of.
+    variance, for which they explain a share of the target's variance on average; shares are averaged with their
+    likelihood. The noise of `gram`, of a given `shape` (`Fitted.noise_shape`) and standard deviation off the diagonal,
+    adds ``s^2 |b - a|^2`` to the variance ``s^2 l`` of `cross`, for a and l in `target`. `records` is infinite where
+    coefficients of these records are wanted, not of their population. Of shape (m,) and (m, m).
     """
     values, turn = _isotropic_directions(gram, shape)
     values = np.maximum(values, _TINY)
@@ -71,7 +57,7 @@ def posterior_coefficients(
         found = kept * seen
     evenly = max(variance, _TINY) / values.size / (values + std)
     lost = np.maximum(float(priors[-1, 0]), evenly) * (1 - kept * values) ** 2
-    return Posterior(np.asarray(turn @ found), np.asarray((turn * lost) @ turn.T))
+    return np.asarray(turn @ found), np.asarray((turn * lost) @ turn.T)
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,17 +66,21 @@ class JointMoment:
 
     The covariance is that before shrinkage, and may have negative eigenvalues; noise is as for `Fitted`. A feature in
     its own units is ``middle + half * scaled``. `records` is their public number, `sample_size` as for
-    `posterior_coefficients`.
+    `posterior_coefficients`. `draws` gives means and covariances with noise drawn again. Where records were too few
+    for a covariance, it was not `learned`: coefficients are zero, and their errors not known.
     """
 
     mean: Floats
     covariance: Floats
+    mean_std: Floats
     noise_shape: Floats
     noise_std: float
     middle: Floats
     half: Floats
     records: int
     sample_size: float
+    learned: bool = True
+    draws: Callable[[], Iterable[tuple[Floats, Floats]]] = tuple
 
     @property
     def location(self) -> Floats:
@@ -102,9 +92,11 @@ class JointMoment:
         with np.errstate(over="ignore"):
             return np.diag(np.minimum(alpha / self.records / self.half[:features] ** 2, _MOST_PENALTY))
 
-    def regress(self, features: int, *, alpha: float = 0.0) -> list[Posterior]:
-        """Posterior coefficients of each target on the first features, in scaled units."""
-        m, shape = features, self.noise_shape
+    def regress(self, features: int, *, alpha: float = 0.0) -> list[tuple[Floats, Floats]]:
+        """`posterior_coefficients` of each target on the first features, in scaled units."""
+        m, shape, targets = features, self.noise_shape, range(features, len(self.half))
+        if not self.learned:
+            return [(np.zeros(m), np.full((m, m), np.nan)) for _ in targets]
         seen = nearest_of_same_trace(self.covariance)
         return [
             posterior_coefficients(
@@ -116,43 +108,40 @@ class JointMoment:
                 std=self.noise_std,
                 records=self.sample_size,
             )
-            for k in range(m, len(seen))
+            for k in targets
         ]
 
     def coefficients(self, features: int, *, alpha: float = 0.0) -> tuple[Floats, Floats]:
         """Coefficients of shape (targets, m) and intercepts of shape (targets,), in the data's units."""
-        scaled = np.array([one.coefficients for one in self.regress(features, alpha=alpha)])
+        scaled = np.array([slopes for slopes, _ in self.regress(features, alpha=alpha)])
         coefficients = scaled * self.half[features:, None] / self.half[:features]
         return coefficients, self.location[features:] - coefficients @ self.location[:features]
 
-    def coefficient_std(
-        self, features: int, draws: Iterable[tuple[Floats, Floats]], *, alpha: float = 0.0
-    ) -> tuple[Floats, Floats]:
-        """Standard deviations of the errors of what `coefficients` returns, of the same shapes.
+    def coefficient_std(self, features: int, *, alpha: float = 0.0) -> tuple[Floats, Floats]:
+        """Standard deviations of the errors of `coefficients`, from noise and shrinkage; NaN where none are known.
 
-        The draws are means and covariances with noise drawn again: public. Each is fitted anew, and the results vary as
-        the coefficients do. What shrinkage takes from the coefficients is added, for coefficients from their prior.
+        Each draw is fitted anew, and the results vary as the coefficients do. What shrinkage takes from the
+        coefficients is added, for coefficients from their prior.
         """
-        m, targets = features, len(self.half) - features
-        found = []
-        for mean, covariance in draws:
+        m, found = features, []
+        for mean, covariance in self.draws():
             fit = dataclasses.replace(self, mean=mean, covariance=covariance).coefficients(m, alpha=alpha)
             found.append(np.column_stack(fit))
         spread = robust_spread(np.array(found))
         centre = self.location[:m]
-        for k, posterior in enumerate(self.regress(m, alpha=alpha)):
-            lost = posterior.shrinkage * self.half[m + k] ** 2 / np.multiply.outer(self.half[:m], self.half[:m])
+        for k, (_, shrinkage) in enumerate(self.regress(m, alpha=alpha)):
+            lost = shrinkage * self.half[m + k] ** 2 / np.multiply.outer(self.half[:m], self.half[:m])
             own = np.append(np.diagonal(lost), centre @ lost @ centre)
             spread[k] = np.sqrt(spread[k] ** 2 + np.maximum(own, 0.0))
-        return spread[:, :m], spread[:, m].reshape(targets)
+        return spread[:, :m], spread[:, m]
 
 
 def joint_moment(moment: PrivateMoment) -> JointMoment:
     """The joint moment of an adaptive fit with ``aim='regression'``."""
-    fitted, bounds = moment.fitted, moment.bounds
-    noise = fitted.noise_shape, fitted.noise_std
+    fitted, bounds, draws = moment.fitted, moment.bounds, partial(_draw_moments, moment.fitted)
+    parts = fitted.mean, fitted.unshrunk, fitted.mean_std, fitted.noise_shape, fitted.noise_std
     units = bounds.midpoint, bounds.halfwidths
-    return JointMoment(fitted.mean, fitted.unshrunk, *noise, *units, moment.records, moment.records)
+    return JointMoment(*parts, *units, moment.records, moment.records, fitted.learned, draws)
 
 
 def solve_regression(moment: PrivateMoment, targets: int, *, alpha: float = 0.0) -> tuple[Floats, Floats]:
@@ -170,26 +159,12 @@ def solve_regression(moment: PrivateMoment, targets: int, *, alpha: float = 0.0)
         Ridge penalty in the data's units, for sums over records.
     """
     m = moment.bounds.size - check_integer(targets, "targets", at_least=1, at_most=moment.bounds.size - 1)
-    if not moment.fitted.learned:
-        return np.zeros((targets, m)), moment.mean[m:]
     return joint_moment(moment).coefficients(m, alpha=alpha)
 
 
-def regression_std(moment: PrivateMoment, targets: int, *, alpha: float = 0.0) -> tuple[Floats, Floats]:
-    """Standard deviations of the errors of what `solve_regression` returns, of the same shapes; post-processing.
-
-    They cover noise and shrinkage, not clipping or sampling. NaN where records were too few for a regression.
-    """
-    m = moment.bounds.size - check_integer(targets, "targets", at_least=1, at_most=moment.bounds.size - 1)
-    if not moment.fitted.learned:
-        return np.full((targets, m), np.nan), np.full(targets, np.nan)
-    return joint_moment(moment).coefficient_std(m, _draw_moments(moment), alpha=alpha)
-
-
-def _draw_moments(moment: PrivateMoment) -> Iterator[tuple[Floats, Floats]]:
+def _draw_moments(fitted: Fitted) -> Iterator[tuple[Floats, Floats]]:
     """Means and covariances of an adaptive fit with noise drawn again, about the private ones."""
     rng = np.random.default_rng(0)  # this noise is public
-    fitted = moment.fitted
     values, vectors = np.linalg.eigh(fitted.noise_shape)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
     of_mean = float(np.sqrt(np.median(fitted.mean_std**2 / np.diagonal(fitted.noise_shape))))
@@ -203,12 +178,10 @@ def _draw_moments(moment: PrivateMoment) -> Iterator[tuple[Floats, Floats]]:
 def hidden_std(joint: JointMoment, slopes: Floats, target: int = 0, *, alpha: float = 0.0) -> Floats:
     """Standard deviations of an intercept and slopes that noise leaves open, of shape (m + 1,), the intercept first.
 
-    New draws of the noise about a private moment, and records simulated from it, do not show what lies in directions
-    that noise hides, as it does for features that are nearly collinear: there, a slope may be anything that the
+    Draws of the noise do not show what lies in directions that noise hides: there, a slope may be anything that the
     variance of the target allows. Along each direction in which the noise is isotropic, with variance v and noise n in
     the covariance with the target, this is ``1/(v^2/n + 1/p)``, where the prior variance p of the slope would let it
-    explain the target alone. A hidden variance, which may be anything from zero to ``2 s sqrt(m)`` for noise of
-    standard deviation s, counts as `_HIDDEN` s. The slopes, of shape (m,), are in the data's units.
+    explain the target alone. A hidden variance counts as `_HIDDEN` standard deviations of the noise.
     """
     m = slopes.size
     own, half, shape = m + target, joint.half, joint.noise_shape

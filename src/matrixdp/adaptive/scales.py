@@ -6,14 +6,15 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from matrixdp.adaptive.budget import FitBudget
+from matrixdp.adaptive.measure import positive_count
 from matrixdp.adaptive.moment import public_records
-from matrixdp.adaptive.noisy_moment import positive_count
 from matrixdp.adaptive.records import read_people
 from matrixdp.design import isotropic, make_design
 from matrixdp.display import short_repr
@@ -24,8 +25,7 @@ from matrixdp.noise import Stream
 from matrixdp.privacy import Neighbours, Privacy
 from matrixdp.queries import MatrixQuery, Query
 from matrixdp.queries.sums import rows_by_count
-from matrixdp.records import Records, as_records, to_array
-from matrixdp.records.readings import split_rows
+from matrixdp.records import Records, as_records, split_rows, to_array
 from matrixdp.sensitivity import FrobeniusBall
 from matrixdp.types import Floats
 
@@ -94,7 +94,7 @@ def private_scales(
 class PreparedScales:
     """Sums whose data and parameters have been checked, and which have not spent anything yet. Private."""
 
-    totals: _Totals
+    totals: NDArray[Any]
     query: MatrixQuery
     bounds: Bounds
     budget: FitBudget
@@ -125,35 +125,45 @@ def prepare_scales(
     budget = FitBudget(privacy, **kind)
     with np.errstate(all="ignore"):  # a warning would reveal something about private data
         totals = _sum_rows(data, bounds, budget.person)
-    public = public_records(records, totals.count, budget.neighbours)
+    public = public_records(records, int(totals[0]), budget.neighbours)
     query = _query(bounds.size, public, budget.neighbours, budget.person)
     make_design(query, privacy, allocation=isotropic())  # raises before the charge
     return PreparedScales(totals, query, bounds, budget, public)
 
 
-def _sum_rows(data: Any, bounds: Bounds, person: Person | None) -> _Totals:
+def _sum_rows(data: Any, bounds: Bounds, person: Person | None) -> NDArray[Any]:
     """Sums over people of the means over their rows, each rounded once; a record is a person with one row."""
     if person is not None and person.rows is not None:
         raise ParameterError("person must count once here, got rows instead. Give the name of the column alone.")
-    parts: Records
-    parts, people = as_records(data).select(bounds.names), None
+    parts: Records = as_records(data).select(bounds.names)
     if person is not None:
-        parts, people = read_people(data, bounds, person, whole=False)
-    found = {1: _Totals(0, np.zeros(bounds.size, np.int64), np.zeros(bounds.size, np.int64))}
-    for partial in parts.map(_TotalTask(bounds)):
-        for count, totals in partial.items():
-            found[count] = totals if count not in found else found[count] + totals
-    rows = sum(totals.count for totals in found.values())
-    if rows > _MOST_RECORDS:
+        parts, _ = read_people(data, bounds, person, whole=False)
+    found: dict[int, NDArray[Any]] = {1: np.zeros(1 + 2 * bounds.size, np.int64)}
+    for part in parts.map(partial(_sum_part, bounds)):
+        for count, totals in part.items():
+            found[count] = found.get(count, 0) + totals
+    if sum(int(totals[0]) for totals in found.values()) > _MOST_RECORDS:
         raise DataError(f"data must have at most {_MOST_RECORDS:,} records, whose sums of squares fit into 64 bits.")
-    if people is None:
+    if person is None:
         return found[1]
+    means = [[Fraction(int(total), count) for total in totals] for count, totals in found.items()]
+    return np.array([float(sum(column)) for column in zip(*means, strict=True)])
 
-    def mean(name: str) -> Floats:
-        sums = [[Fraction(int(value), count) for value in getattr(found[count], name)] for count in found]
-        return np.array([float(sum(column)) for column in zip(*sums, strict=True)])
 
-    return _Totals(len(people.rows), mean("values"), mean("squares"))
+def _sum_part(bounds: Bounds, _: int, blocks: Iterable[Any]) -> dict[int, NDArray[np.int64]]:
+    """Number of rows, and exact sums of their values and squares on the grid, of shape (1 + 2m,).
+
+    By the number of rows that a person has; all have one where there are no people.
+    """
+    found: dict[int, NDArray[np.int64]] = {}
+    for block in blocks:
+        data, counts = split_rows(block)
+        array = np.asarray(to_array(data, bounds.size, bounds.names))
+        for count, rows in [(1, slice(None))] if counts is None else rows_by_count(counts):
+            steps = bounds.quantise(array[rows], _LEVELS).astype(np.int64)
+            totals = np.concatenate([[len(steps)], steps.sum(axis=0), np.square(steps).sum(axis=0)])
+            found[count] = found.get(count, 0) + totals
+    return found
 
 
 def _query(size: int, records: int, neighbours: Neighbours, person: Person | None = None) -> Query:
@@ -162,53 +172,15 @@ def _query(size: int, records: int, neighbours: Neighbours, person: Person | Non
         (1, 2 * size + 1),
         FrobeniusBall(math.sqrt(square) / records * _ROUNDING),
         bound=4.0,
-        function=_Sums(records),
+        function=partial(_centre, records),
         neighbours=neighbours,
         person=person,
         relative_error=_FLOAT_ERROR,
     )
 
 
-@dataclass(frozen=True)
-class _Sums:
-    """Count, sums of values and weighted sums of centred squares, divided by the public number of records."""
-
-    records: int
-
-    def __call__(self, totals: _Totals) -> Floats:
-        centred = totals.squares.astype(np.float64) / _LEVELS**2 - totals.count / 2
-        parts = [np.array([float(totals.count)]), totals.values / _LEVELS, _WEIGHT * centred]
-        return (np.concatenate(parts) / self.records)[None]
-
-
-@dataclass(frozen=True, eq=False)
-class _Totals:
-    """Number of records, and exact sums of their values and squares on the grid, int64 arrays of shape (m,).
-
-    For people, their number, and floats.
-    """
-
-    count: int
-    values: NDArray[Any]
-    squares: NDArray[Any]
-
-    def __add__(self, other: _Totals) -> _Totals:
-        return _Totals(self.count + other.count, self.values + other.values, self.squares + other.squares)
-
-
-@dataclass(frozen=True, eq=False)
-class _TotalTask:
-    """Sums the rows of people with each number of rows, by that number; all have one where there are no people."""
-
-    bounds: Bounds
-
-    def __call__(self, number: int, blocks: Iterable[Any]) -> dict[int, _Totals]:
-        found: dict[int, _Totals] = {}
-        for block in blocks:
-            data, counts = split_rows(block)
-            array = np.asarray(to_array(data, self.bounds.size, self.bounds.names))
-            for count, rows in [(1, slice(None))] if counts is None else rows_by_count(counts):
-                steps = self.bounds.quantise(array[rows], _LEVELS).astype(np.int64)
-                totals = _Totals(len(steps), steps.sum(axis=0), np.square(steps).sum(axis=0))
-                found[count] = totals if count not in found else found[count] + totals
-        return found
+def _centre(records: int, totals: NDArray[Any]) -> Floats:
+    """Count, sums of values and weighted sums of centred squares, over the public number of records."""
+    count, values, squares = np.split(totals.astype(np.float64), [1, 1 + len(totals) // 2])
+    parts = [count, values / _LEVELS, _WEIGHT * (squares / _LEVELS**2 - count / 2)]
+    return (np.concatenate(parts) / records)[None]

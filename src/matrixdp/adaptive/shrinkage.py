@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+
 import numpy as np
 
 from matrixdp.types import Floats
+
+_TINY = float(np.finfo(float).tiny)
+Spectrum = Callable[[Floats, float], Floats]  # eigenvalues without noise, from noisy ones and the size of the noise
 
 
 def shrink_eigenvalues(values: Floats, std: float) -> Floats:
@@ -14,7 +20,7 @@ def shrink_eigenvalues(values: Floats, std: float) -> Floats:
     estimator that keeps the eigenvectors (Bun, Allez, Bouchaud, Potters 2016). Its poles are smoothed to width s.
     """
     gaps = values[:, None] - values
-    width = max(std, float(np.finfo(float).tiny) ** 0.5)
+    width = max(std, _TINY**0.5)
     return np.asarray(values - 2 * std**2 * (gaps / (gaps**2 + width**2)).sum(axis=1))
 
 
@@ -24,10 +30,7 @@ def clean_spectrum(values: Floats, std: float) -> Floats:
 
 
 def shrink_spectrum(values: Floats, std: float, *, level: float) -> Floats:
-    """Clean eigenvalues, with those that may be noise alone, up to ``2 s sqrt(d)``, moved towards their mean.
-
-    Differences between them are mostly noise, and so are their directions. `level` is how far they move, from 0 to 1.
-    """
+    """Clean eigenvalues; those that may be noise alone, up to ``2 s sqrt(d)``, are moved by `level` to their mean."""
     clean = clean_spectrum(values, std)
     within = values <= 2 * std * np.sqrt(values.size)
     if within.any():
@@ -53,13 +56,7 @@ def keep_spikes(values: Floats, std: float) -> Floats:
 
 
 def project_simplex(values: Floats) -> Floats:
-    """Nearest non-negative numbers of the same sum, or zeros if the sum is negative.
-
-    Examples
-    --------
-    >>> project_simplex(np.array([3.0, 1.0, -1.0])).tolist()
-    [2.5, 0.5, 0.0]
-    """
+    """Nearest non-negative numbers of the same sum, or zeros if the sum is negative."""
     total = float(values.sum())
     if total <= 0:
         return np.zeros_like(values)
@@ -70,10 +67,22 @@ def project_simplex(values: Floats) -> Floats:
 
 
 def nearest_of_same_trace(matrix: Floats) -> Floats:
-    """Nearest positive semidefinite matrix with the trace of `matrix`, of shape (d, d).
-
-    Setting negative eigenvalues to zero would raise the trace, which is known better than the entries.
-    """
+    """Nearest positive semidefinite matrix of the same trace, which is known better than the entries; (d, d)."""
     values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
     result = (vectors * project_simplex(values)) @ vectors.T
     return np.asarray((result + result.T) / 2)
+
+
+def denoise(second: Floats, constant: float, std: float, spectrum: Spectrum) -> tuple[Floats, Floats]:
+    """Mean and covariance from a noisy moment of ``(1, u)``, after shrinking its eigenvalues.
+
+    The whole matrix is shrunk, so that a mean far from the origin, which dominates the leading eigenvector, is kept.
+    The mean is the first column of the result over the square root of its first entry; the covariance is then a Schur
+    complement, hence positive semidefinite.
+    """
+    scale = np.ones(len(second))
+    scale[0] = constant
+    values, vectors = np.linalg.eigh(second * np.multiply.outer(scale, scale))
+    clean = (vectors * spectrum(values, std)) @ vectors.T
+    mean = clean[0, 1:] / math.sqrt(max(float(clean[0, 0]), _TINY))
+    return mean, clean[1:, 1:] - np.multiply.outer(mean, mean)

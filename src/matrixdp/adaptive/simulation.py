@@ -1,23 +1,18 @@
 """Fits of simulated records, which may stand for many more, and what is read off them.
 
-The strategies of a fit run on plain arrays with simulated noise (`SimulatedMeasurements`): no query is designed, and
-nothing is released.
-
 A private moment tells the mean and the covariance of the records, not their shape; yet what clipping takes depends on
-the shape. Families of records in [-1, 1]^d cover the shapes that tables have, from friendly to hostile: Gaussian
-features, a few long records, features skewed to either side, rare values at the end of the bounds, and groups. A
-feature whose variance does not fit between its bounds in such a shape has many of its values at the bounds, as features
-with two values have.
+the shape. Families of records in [-1, 1]^d cover the shapes that tables have, from friendly to hostile. A feature
+whose variance does not fit between its bounds in such a shape has many of its values at the bounds, as features with
+two values have.
 """
 
 from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -31,9 +26,6 @@ from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.person import Person, most_rows
 from matrixdp.privacy import Neighbours, Privacy
 from matrixdp.types import Floats
-
-if TYPE_CHECKING:
-    from matrixdp.adaptive.moment import PrivateMoment
 
 _NUMBERS = 60_000  # of simulated records times features
 _LEAST_RECORDS = 2_000
@@ -51,61 +43,48 @@ def simulated_number(public: int, features: int) -> int:
     return min(public, max(_LEAST_RECORDS, _NUMBERS // features))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class FitOptions:
-    """Public options of a fit of simulated records, all of which a `PrivateMoment` has as well."""
+    """Public options of a fit, of private or simulated records."""
 
     bounds: Bounds
     privacy: Privacy
     neighbours: Neighbours
     records: int
-    aim: str
+    aim: str = "covariance"
     basis: Floats | None = None
     person: Person | None = None
 
-
-class SimulatedErrors(NamedTuple):
-    """Root mean square errors of the statistics of `read_off`, in units of the halfwidths of the bounds.
-
-    With the means and variances that were fitted, on average, of shape (d,).
-    """
-
-    errors: Statistics
-    mean: Floats
-    variances: Floats
-
-
-def simulate_errors(
-    family: str, mean: Floats, covariance: Floats, options: FitOptions | PrivateMoment, seed: int, times: int
-) -> SimulatedErrors:
-    """Errors of a fit of simulated records of a family, from several repetitions with the same records.
-
-    Mean and covariance, of shape (d,) and (d, d), are those of records scaled to [-1, 1]. The seed is public.
-    """
-    units = options.bounds.halfwidths
-    moments, fits = simulate_fits(family, mean, covariance, options, seed, times)
-    means, covariances, seconds = (np.array([getattr(fit, name) for fit in fits]) for name in Fitted.READ)
-    truth, found = read_off(*moments, units), read_off(means, covariances, units, seconds)
-    errors = {name: np.sqrt(np.mean(np.square(found[name] - truth[name]), axis=0)) for name in truth}
-    variances = np.mean([np.diagonal(likeliest(fit)) for fit in fits], axis=0)
-    return SimulatedErrors(errors, np.mean(means, axis=0), variances)
+    @cached_property
+    def effective_mu(self) -> float:
+        """`mu` of one row that counts: where k rows of a person count, the noise is k times that of one record."""
+        return self.privacy.mu / most_rows(self.person)
 
 
 def simulate_fits(
-    family: str, mean: Floats, covariance: Floats, options: FitOptions | PrivateMoment, seed: int, times: int
+    family: str, mean: Floats, covariance: Floats, options: FitOptions, seed: int, times: int
 ) -> tuple[tuple[Floats, Floats], list[Fitted]]:
-    """Mean and covariance of simulated records of a family, and several fits of them; as for `simulate_errors`."""
+    """Mean and covariance of simulated records of a family with about those given, and several fits of them."""
     rng, number = np.random.default_rng(seed), simulated_number(options.records, mean.size)
     records = SimulatedRecords.of(simulate_records(family, mean, covariance, number, rng))
     return records.moments, [fit_simulated(records, options, rng) for _ in range(times)]
 
 
-def fit_simulated(records: SimulatedRecords, options: FitOptions | PrivateMoment, rng: np.random.Generator) -> Fitted:
+def fit_simulated(records: SimulatedRecords, options: FitOptions, rng: np.random.Generator) -> Fitted:
     """A fit of simulated records, with noise of its own."""
-    mu = options.privacy.mu / most_rows(options.person)
-    measure = SimulatedMeasurements(records, options.records, mu, options.neighbours, rng, options.person)
+    who = options.effective_mu, options.neighbours
+    measure = SimulatedMeasurements(records, options.records, *who, rng, options.person)
     with np.errstate(all="ignore"):
         return fit_moment(measure, Purpose(settings_for(options.aim), options.basis))
+
+
+def find_errors(simulated: Sequence[tuple[tuple[Floats, Floats], list[Fitted]]], units: Floats) -> Statistics:
+    """Root mean square errors of the statistics of `read_off` over the fits of each simulation, one row each."""
+    means, covariances = (np.array(parts)[:, None] for parts in zip(*(truth for truth, _ in simulated), strict=True))
+    found = [[(fit.mean, fit.covariance, fit.second) for fit in fits] for _, fits in simulated]
+    mean, covariance, second = (np.array([[one[k] for one in row] for row in found]) for k in range(3))
+    errors, truth = read_off(mean, covariance, units, second), read_off(means, covariances, units)
+    return {name: np.sqrt(np.mean(np.square(errors[name] - truth[name]), axis=1)) for name in truth}
 
 
 def likeliest(fitted: Fitted) -> Floats:
@@ -125,11 +104,6 @@ def read_off(mean: Floats, covariance: Floats, units: Floats, second: Floats | N
 
     Eigenvalues are for features in these units, of shape (d,); other statistics are in units of the halfwidths of the
     bounds. `second` is the second moment about the midpoint, where it does not follow from mean and covariance.
-
-    Examples
-    --------
-    >>> {name: value.tolist() for name, value in read_off(np.zeros(1), np.ones((1, 1)), np.array([2.0])).items()}
-    {'mean': [0.0], 'second_moment': [[1.0]], 'covariance': [[1.0]], 'correlation': [[1.0]], 'eigenvalue': [4.0]}
     """
     return {
         "mean": mean,
@@ -153,10 +127,7 @@ def moments_of(records: Floats) -> tuple[Floats, Floats]:
 
 
 def sampling_errors(records: Floats, count: float, units: Floats) -> Statistics:
-    """Standard deviation of each statistic for samples of `count` records from a population like `records`, (n, d).
-
-    To first order, from the influence of each record.
-    """
+    """Standard deviation of each statistic for samples of `count` records from a population like `records`, (n, d)."""
     mean, covariance = moments_of(records)
     centred = records - mean
     std = np.sqrt(np.diagonal(covariance))
@@ -244,27 +215,16 @@ FAMILIES: dict[str, Family] = {
 
 
 def simulate_records(family: str, mean: Floats, covariance: Floats, count: int, rng: np.random.Generator) -> Floats:
-    """Records of one family within [-1, 1]^d, of shape (count, d), with the given means and variances.
-
-    Variances beyond what is possible in the box at these means are lowered to it.
-    """
+    """Records of one family within [-1, 1]^d, of shape (count, d), with these means and possible variances."""
     records = FAMILIES[family](mean, covariance, count, rng)
     return fit_into_box(records, mean, np.sqrt(np.maximum(np.diagonal(covariance), 0.0)), rng)
 
 
 def fit_into_box(records: Floats, mean: Floats, std: Floats, rng: np.random.Generator) -> Floats:
-    """Records within [-1, 1]^d with this mean and standard deviation of each feature.
+    """Records within [-1, 1]^d with this mean and standard deviation of each feature, at most ``sqrt(1 - mean^2)``.
 
-    Values are clipped. What that takes from a variance is restored by moving some values to the bounds, those above a
-    threshold to the upper one and the others to the lower one. At most ``sqrt(1 - mean^2)`` is possible for the
-    standard deviation.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> records = fit_into_box(rng.normal(size=(10_000, 1)), np.array([0.6]), np.array([0.7]), rng)
-    >>> records.mean().round(1).item(), records.std().round(1).item(), np.abs(records).max().item()
-    (0.6, 0.7, 1.0)
+    What clipping takes from a variance is restored by moving some values to the bounds, those above a threshold to the
+    upper one and the others to the lower one.
     """
     own, std = records.std(axis=0), np.minimum(std, np.sqrt(np.maximum(1 - mean**2, 0.0)))
     shape = (records - records.mean(axis=0)) / np.where(own > 0, own, 1.0)

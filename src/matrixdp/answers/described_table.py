@@ -1,9 +1,8 @@
 """Moments of a table that is described in public: what a forecast takes the data to be. No data are read.
 
-Columns depend on a few common factors, as for `factor_loadings`. Given the factors they are independent: a number is
-the factors' part plus its own, a category is a number that is cut into levels, and values are missing at random. So the
-moments are those of a table that could exist, and only they matter for the errors of a release, since its noise does
-not depend on the data.
+Given a few common factors (`factor_loadings`), columns are independent: a number is the factors' part plus its own, a
+category is a number that is cut into levels, and values are missing at random. So the moments are those of a table that
+could exist, and only they matter for the errors of a release, since its noise does not depend on the data.
 """
 
 from __future__ import annotations
@@ -26,9 +25,9 @@ _ASSOCIATION = 0.7  # of categories, relative to the correlations of numbers: in
 class TableShape(NamedTuple):
     """What is assumed where a `TableDescription` has no guess.
 
-    Standard deviation and mean of a number are shares of the width of its bounds, the mean above the lower one;
-    `correlation` is the root mean square of those of the numbers, `level` the size of the level or group that is
-    judged, relative to equal ones, and `missing` the share of missing values in a column of numbers that allows it.
+    `spread` and `position` of the mean above the lower bound are shares of the width of the bounds; `correlation` is
+    the root mean square of those of the numbers, `level` the size of the level or group that is judged, relative to
+    equal ones, and `missing` the share of missing values in a column of numbers that allows it.
     """
 
     spread: float
@@ -83,9 +82,8 @@ def describe_moments(query: Any, description: TableDescription, shape: TableShap
 def factor_loadings(wanted: float, size: int, *, others: int = 0) -> tuple[Floats, float]:
     """Loadings of unit length on a few common factors, and the share of the variance that the factors have.
 
-    The correlations of the first `size` of ``size + others`` variables, products of loadings times that share, then
-    have the root mean square `wanted`. There are about ``1/wanted`` factors with random loadings: one factor alone
-    would be too easy, and with as many as possible, about ``1/wanted^2``, there would be no leading directions.
+    Correlations of the first `size` variables then have the root mean square `wanted`. There are about ``1/wanted``
+    factors: one alone would be too easy, and with as many as possible there would be no leading directions.
     """
     if not wanted or size + others == 1:
         return np.ones((size + others, 1)), 0.0

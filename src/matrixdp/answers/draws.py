@@ -31,34 +31,16 @@ from matrixdp.answers.view import MomentView
 from matrixdp.errors import ParameterError
 from matrixdp.types import Floats
 
-
-class Stratum(NamedTuple):
-    """A prior of the loadings.
-
-    Attributes
-    ----------
-    power : float
-        Factor h has a share of the loadings' variance that is proportional to ``h^-power``.
-    least, most : float
-        Range of the variance of a column's loadings over its own variance, whose logarithm is uniform.
-    near_zero : float
-        The density of the own variance v of a number is multiplied by ``v^-near_zero``.
-    """
-
-    power: float
-    least: float
-    most: float
-    near_zero: float
-
-
-# No single prior serves tables with a few strong factors and tables where many columns add up to a large R^2. Chains
-# are divided equally among these; weights by their fit would favour those that fit the noise.
+# Priors of the loadings: the share that factor h has of their variance is proportional to h^-power; the logarithm of
+# that variance, over a column's own variance v, is uniform between two limits; and the density of v, for a number, is
+# multiplied by v^-a. No single prior serves tables with a few strong factors and tables where many columns add up to a
+# large R^2. Chains are divided equally among these; weights by their fit would favour those that fit the noise.
 STRATA = (
-    Stratum(2.0, 0.1, 3.0, 0.0),  # weak dependence
-    Stratum(0.0, 0.3, 6.0, 0.0),  # along all directions
-    Stratum(0.0, 3.0, 30.0, 0.8),  # the same, with little variance of their own
-    Stratum(3.0, 0.3, 6.0, 0.5),  # few factors
-    Stratum(6.0, 1.0, 10.0, 0.8),  # nearly one factor
+    (2.0, 0.1, 3.0, 0.0),  # weak dependence
+    (0.0, 0.3, 6.0, 0.0),  # along all directions
+    (0.0, 3.0, 30.0, 0.8),  # the same, with little variance of their own
+    (3.0, 0.3, 6.0, 0.5),  # few factors
+    (6.0, 1.0, 10.0, 0.8),  # nearly one factor
 )
 _EVEN = 0.15  # share of the loadings' variance that is spread evenly over all factors
 _SPREAD = (np.log(0.3), 0.85)  # mean and standard deviation of the logarithm of a standard deviation in halfwidths
@@ -74,22 +56,12 @@ _BURN, _KEEP, _EVERY = 40, 5, 4  # sweeps before the first draw, draws of each c
 
 
 class Column(NamedTuple):
-    """The coordinates of a column.
+    """The coordinates of a column: `rows` among those of w, and `places` among those of z.
 
-    Attributes
-    ----------
-    rows : slice
-        Of its coordinates among all of w.
-    places : int array
-        Of the same in z.
-    from_w : float64 array of shape (places, rows)
-        The coordinates z, less `constant`, from w.
-    constant : float
-        ``1/k`` for each of k levels, 0 for numbers.
-    number : int
-        Which of the numbers it is; -1 for a category.
-    events : slice
-        Among all events: the levels of a category; that a number is there, and that it is missing, if it may be.
+    The coordinates z, less `constant`, which is ``1/k`` for each of k levels and 0 for numbers, are ``from_w w``.
+    `number` says which of the numbers it is; -1 for a category. Its `events`, among all, are the levels of a category;
+    that a number is there, and that it is missing, if it may be. Their rows are ``to_events w`` and `certain` for the
+    constant. `support` is the event to which the bounds of a number apply: that it is there, or the constant.
     """
 
     rows: slice
@@ -98,11 +70,14 @@ class Column(NamedTuple):
     constant: float
     number: int
     events: slice
+    to_events: Floats
+    certain: Floats
+    support: int
 
     @property
     def optional(self) -> bool:
         """Whether it is a number that may be missing: its rows are the indicator and the value."""
-        return self.number >= 0 and self.places.size == 2
+        return self.support > 0
 
 
 class Range(NamedTuple):
@@ -147,17 +122,9 @@ class Draws:
 class Measured:
     """What a release says of the products of coordinates w, as independent measurements; c chains or one for all.
 
-    Attributes
-    ----------
-    columns : list of Column
-    products : float64 array of shape (c, 1 + d, 1 + d)
-        The first row and column are the means.
-    scales : float64 array of shape (c, d)
-        The precision of a product of coordinates i and j of two columns is ``2 scales_i scales_j``.
-    means : float64 array of shape (c, d)
-        Precision of the means.
-    squares : float64 array of shape (c, numbers)
-        Precision of the second moments of numbers.
+    `products`, of shape (c, 1 + d, 1 + d), has the means in the first row and column. The precision of a product of
+    coordinates i and j of two columns is ``2 scales_i scales_j``, that of a mean is in `means`, both of shape (c, d),
+    and that of a number's second moment in `squares`, of shape (c, numbers).
     """
 
     columns: list[Column]
@@ -187,34 +154,35 @@ def measure(view: MomentView) -> Measured:
     """The moments of a view in coordinates w."""
     law, halfwidths = view.law, iter(view.halfwidths.tolist())
     columns: list[Column] = []
-    scales, means, squares = [], [], []
-    size = events = number = 0
+    scales: list[Floats] = []
+    means: list[Floats] = []
+    squares: list[Floats] = []
+    size, events = 0, 1
+    to_w = np.eye(1, law.size)
     for name, place in view.places.items():
+        to_events, certain, which, support = np.zeros((0, 1)), np.zeros(0), -1, 0
         if place.levels:
             places = view.levels(name)
-            basis, constant, count, which = _contrast(view.read(0, places)), 1 / places.size, places.size, -1
+            basis, constant = _contrast(view.read(0, places)), 1 / places.size
+            to_events, certain = basis, np.full(places.size, constant)
             scales.append(np.full(places.size - 1, law.scales[places[0]]))
         else:
             there = [place.observed] * bool(place.observed)
-            places, constant, count, which = np.array([*there, place.value]), 0.0, 2 * len(there), number
+            places, constant, which = np.array([*there, place.value]), 0.0, len(squares)
             basis = np.diag([*np.ones(len(there)), next(halfwidths)])
+            if there:
+                to_events, certain, support = np.array([[1.0, 0.0], [-1.0, 0.0]]), np.array([0.0, 1.0]), events
             scales.append(law.scales[places] * np.diagonal(basis) ** 2)
             squares.append(basis[-1, -1] ** 4 / law.covariance(*[places[-1]] * 4))
-            number += 1
-        rows = slice(size, size + basis.shape[1])
-        columns.append(Column(rows, places, basis, constant, which, slice(events, events + count)))
-        size, events = rows.stop, events + count
-        to_w = np.linalg.pinv(basis)
-        noise = law.covariance(0, places[:, None], 0, places)
-        means.append(1 / np.diagonal(to_w @ noise @ to_w.T))
-    to_w = np.zeros((1 + size, law.size))
-    to_w[0, 0] = 1.0
-    for one in columns:
-        to_w[1 + one.rows.start : 1 + one.rows.stop, one.places] = np.linalg.pinv(one.from_w)
-    products = (to_w @ view.matrix @ to_w.T)[None]
-    return Measured(
-        columns, products, np.concatenate(scales)[None], np.concatenate(means)[None], np.array(squares).reshape(1, -1)
-    )
+        rows, own = slice(size, size + basis.shape[1]), slice(events, events + certain.size)
+        columns.append(Column(rows, places, basis, constant, which, own, to_events, certain, support))
+        size, events = rows.stop, own.stop
+        back = np.linalg.pinv(basis)
+        means.append(1 / np.diagonal(back @ law.covariance(0, places[:, None], 0, places) @ back.T))
+        to_w = np.vstack([to_w, np.zeros((len(back), law.size))])
+        to_w[1 + rows.start :, places] = back
+    products, precisions = (to_w @ view.matrix @ to_w.T)[None], np.array(squares).reshape(1, -1)
+    return Measured(columns, products, np.concatenate(scales)[None], np.concatenate(means)[None], precisions)
 
 
 def _contrast(shares: Floats) -> Floats:
@@ -230,16 +198,10 @@ def _contrast(shares: Floats) -> Floats:
 class Chains:
     """Chains of possible moments, in one stack of c chains.
 
-    Attributes
-    ----------
-    rows : float64 array of shape (c, d, 1 + K)
-        Mean and loadings of each coordinate.
-    squares : float64 array of shape (c, numbers)
-        Second moments of the numbers.
-    log_own : float64 array of shape (c, numbers)
-        Logarithm of the own variance that is expected of each number.
-    log_ratio : float64 array of shape (c, columns)
-        Logarithm of the variance that is expected of a column's loadings, over its own variance.
+    `rows` has the mean and the loadings of each coordinate, of shape (c, d, 1 + K), and `squares` the second moments
+    of the numbers, of shape (c, numbers). `log_own`, of the same shape, is the logarithm of the own variance that is
+    expected of a number, and `log_ratio`, of shape (c, columns), that of the variance of a column's loadings over it.
+    `events`, of shape (c, events, 1 + K), begins with the constant.
     """
 
     def __init__(self, measured: Measured, count: int, rng: np.random.Generator) -> None:
@@ -248,9 +210,7 @@ class Chains:
         self.every = np.arange(count)
         self.keep, self.kept = False, cast("Floats | None", None)
         strata = np.array(STRATA)[self.every % len(STRATA)]
-        power, self.near_zero = strata[:, :1], strata[:, 3]
-        self.limits = np.log(strata[:, 1:3])
-        self.power = power
+        self.power, self.limits, self.near_zero = strata[:, :1], np.log(strata[:, 1:3]), strata[:, 3]
         self.log_ratio = np.repeat(self.limits.mean(axis=1, keepdims=True), len(self.columns), axis=1)
         self._start()
 
@@ -336,36 +296,18 @@ class Chains:
         return np.asarray(roots @ loadings)[:, :, :count]
 
     def _refresh(self) -> None:
-        """What is derived from the rows: those of events, those that numbers are supported on, the sum of squares."""
+        """What is derived from the rows: those of events, and the sum of squares."""
         self.events = np.zeros((self.count, self.columns[-1].events.stop, self.rows.shape[2]))
-        self.supports = np.zeros((self.count, self.measured.values.size, self.rows.shape[2]))
+        self.events[:, 0, 0] = 1.0
         for one in self.columns:
-            self._refresh_column(one)
+            self.events[:, one.events] = self._find_events(self.rows[:, one.rows], one)
         self.total = (self.rows * self.measured.scales[..., None]).swapaxes(1, 2) @ self.rows
-
-    def _refresh_column(self, one: Column) -> None:
-        rows = self.rows[:, one.rows]
-        self.events[:, one.events] = self._find_events(rows, one)
-        if one.number >= 0:
-            self.supports[:, one.number] = self._find_support(rows, one)
 
     def _find_events(self, rows: Floats, one: Column) -> Floats:
         """Rows of the events of a column, of shape (c, events, 1 + K)."""
-        if one.number < 0:
-            found = one.from_w @ rows
-            found[..., 0] += one.constant
-            return np.asarray(found)
-        if not one.optional:
-            return np.zeros((len(rows), 0, rows.shape[2]))
-        missing = -rows[:, :1]
-        missing[..., 0] += 1.0
-        return np.concatenate([rows[:, :1], missing], axis=1)
-
-    def _find_support(self, rows: Floats, one: Column) -> Floats:
-        """The row of what a number is bounded by: the indicator of whether it is there, or the constant; (c, 1 + K)."""
-        if one.optional:
-            return np.asarray(rows[:, 0])
-        return np.repeat(np.eye(1, rows.shape[2]), len(rows), axis=0)
+        found = one.to_events @ rows
+        found[..., 0] += one.certain
+        return np.asarray(found)
 
     # What is possible
 
@@ -373,22 +315,17 @@ class Chains:
         """Logarithm of the factor of the density of a column's rows beside its Gaussian; -inf where it is impossible.
 
         Possible rows have no negative cell of two events, and no sum of a number over an event that exceeds what its
-        bounds allow; and a category, or a number, has some variance of its own.
-
-        Parameters
-        ----------
-        chosen : int array of shape (k,)
-            The chains.
-        rows : float64 array of shape (k, rows, 1 + K)
+        bounds allow; and a category, or a number, has some variance of its own. `rows` are those of the `chosen`
+        chains, of shape (k, rows, 1 + K).
         """
         own, events = self._find_events(rows, one), self.events[chosen]
-        events = np.delete(events, one.events, axis=1).swapaxes(1, 2)
-        others = [k for k in range(self.supports.shape[1]) if k != one.number]
+        others = np.delete(events, one.events, axis=1).swapaxes(1, 2)
         good = (own[:, :, 0] > _LEAST).all(axis=1)
         if own.shape[1]:
-            good &= (own @ events >= 0).all(axis=(1, 2))
-            values = self.rows[chosen][:, self.measured.values[others]].swapaxes(1, 2)
-            most = own @ self.supports[chosen][:, others].swapaxes(1, 2)
+            good &= (own @ others >= 0).all(axis=(1, 2))
+            numbers = [other for other in self.columns if other.number >= 0 and other is not one]
+            values = self.rows[chosen][:, [other.rows.stop - 1 for other in numbers]].swapaxes(1, 2)
+            most = own @ events[:, [other.support for other in numbers]].swapaxes(1, 2)
             good &= (np.abs(own @ values) <= most).all(axis=(1, 2))
         if one.number < 0:
             shares, loadings = own[:, None, :, 0], rows[:, :, 1:]
@@ -397,9 +334,8 @@ class Chains:
             if means.shape[1]:
                 good &= np.linalg.eigvalsh(left - loadings @ loadings.swapaxes(1, 2))[:, 0] > 0
             return np.where(good, 0.0, -np.inf)
-        support, value = self._find_support(rows, one)[:, None], rows[:, -1:]
-        good &= (np.abs(value @ events) <= support @ events).all(axis=(1, 2))
-        good &= np.abs(value[:, 0, 0]) <= support[:, 0, 0]
+        support, value = own[:, :1] if one.optional else events[:, :1], rows[:, -1:]
+        good &= (np.abs(value @ others) <= support @ others).all(axis=(1, 2))
         explained, square = self._find_explained(rows, one), self.squares[chosen, one.number]
         if self.kept is not None:
             square = explained + self.kept[chosen]
@@ -482,7 +418,7 @@ class Chains:
     def _replace(self, one: Column, before: Floats) -> None:
         after, scales = self.rows[:, one.rows], self.measured.scales[:, one.rows, None]
         self.total += (after * scales).swapaxes(1, 2) @ after - (before * scales).swapaxes(1, 2) @ before
-        self._refresh_column(one)
+        self.events[:, one.events] = self._find_events(after, one)
 
     def _stretch(self, number: int, one: Column) -> None:
         """A Metropolis step that multiplies the loadings of a column and their expected size by the same."""
@@ -525,7 +461,7 @@ class Chains:
         """Draw the second moment of a number, given its rows, from a fine grid of its own variance."""
         rows, column = self.rows[:, one.rows], one.rows.stop
         explained = self._find_explained(rows, one)
-        most = np.maximum(self._find_support(rows, one)[:, 0] - explained, 2 * _LEAST)
+        most = np.maximum(self.events[:, one.support, 0] - explained, 2 * _LEAST)
         precision = self.measured.squares[:, one.number, None]
         centre = (self.measured.products[:, column, column] - explained)[:, None]
         logs = np.exp(np.linspace(np.log(_LEAST), np.log(most), _GRID, axis=1))
@@ -561,10 +497,9 @@ class Chains:
 
     def moments(self, size: int) -> Floats:
         """The moments of the vectors z, of shape (c, p, p) for p = `size`."""
-        to_z = np.zeros((size, 1 + self.size))
-        full = np.concatenate([np.eye(1, self.rows.shape[2])[None].repeat(self.count, 0), self.rows], axis=1)
+        to_z = np.eye(size, 1 + self.size) * np.eye(1, 1 + self.size)
+        full = np.concatenate([self.events[:, :1], self.rows], axis=1)
         products = full @ full.swapaxes(1, 2)
-        to_z[0, 0] = 1.0
         for one in self.columns:
             rows, last = slice(1 + one.rows.start, 1 + one.rows.stop), one.rows.stop
             to_z[one.places, 0], to_z[one.places, rows] = one.constant, one.from_w

@@ -12,8 +12,8 @@ from matrixdp.answers.psd import nearest_psd, shrink_psd
 from matrixdp.display import (
     Numbers,
     align_columns,
-    format_cells,
     interval,
+    join_cells,
     make_frame,
     render_card,
     render_note,
@@ -81,10 +81,7 @@ class Estimate(Numbers):
         return Estimate(parts[0], parts[1], self.rows, (name,), parts[2])  # type: ignore[arg-type]
 
     def to_dict(self) -> dict[str, Any]:
-        """Rows, columns, values and standard deviations as lists; None where a number could not be computed.
-
-        If there are such numbers, `reasons` says why.
-        """
+        """Rows, columns, values and standard deviations as lists; None for what is not given, with `reasons` why."""
 
         def plain(array: Floats) -> list[list[float | None]]:
             return [[float(x) if np.isfinite(x) else None for x in row] for row in array]
@@ -151,7 +148,7 @@ class Estimate(Numbers):
 
     def __str__(self) -> str:
         """A table, each number with its error bar."""
-        lines = [[name, *cells] for name, cells in zip(self.rows, format_cells(self), strict=True)]
+        lines = [[name, *cells] for name, cells in zip(self.rows, join_cells(self), strict=True)]
         return "\n".join(align_columns([["", *self.columns], *lines]))
 
 
@@ -164,8 +161,8 @@ def _find(names: tuple[str, ...], name: Any, what: str) -> int:
 def relate_to_diagonal(value: Floats, std: Floats) -> tuple[Floats, str]:
     """What the colours of a square matrix show, and how the legend names it.
 
-    A matrix with ones on its diagonal is shown as it is. In any other, such as a covariance of columns with different
-    units, each number is divided by the roots of the two diagonal numbers, or of their error bars if these are larger.
+    Unless its diagonal has ones, each number is divided by the roots of the two diagonal numbers, or of their error
+    bars.
     """
     diagonal = np.diagonal(value)
     if np.allclose(diagonal[np.isfinite(diagonal)], 1.0):

@@ -1,7 +1,7 @@
-"""Models fitted to moments: linear regression, discriminant analysis and principal components.
+"""Models fitted to moments: linear regression, discriminant analysis and principal components; post-processing.
 
-All of it is post-processing, computed for a stack of moments at once. Error bars come from simulation: noise is drawn
-again about the released moments, which are public, and the spread of the results is reported.
+Error bars come from simulation: noise is drawn again about the released moments, which are public, and the spread of
+the results is reported.
 """
 
 from __future__ import annotations
@@ -164,10 +164,7 @@ class Discriminant:
 
 
 def hide_undetermined(slope_std: Floats, feature_std: Floats, target_std: Any) -> Floats:
-    """Standard deviations of slopes, of shape (..., m), NaN where a 95% interval reaches further than they can matter.
-
-    That is the slope with which a feature would explain the target alone, times `_REACH`.
-    """
+    """Errors of slopes, (..., m); NaN where a 95% interval reaches further than what explains the target alone."""
     return np.where(_NORMAL * slope_std * feature_std >= _REACH * target_std, np.nan, slope_std)
 
 
@@ -192,10 +189,7 @@ class Variables(NamedTuple):
 
 
 def list_variables(view: MomentView, columns: Iterable[str], *, reference: Iterable[str] = ()) -> Variables:
-    """The variables of columns: one for a number, one for each level of a category.
-
-    Categories in `reference` have none for their first level, to which the others are compared.
-    """
+    """One variable for a number, and one for each level of a category; not for the first if it is in `reference`."""
     found: list[tuple[str, str, int, int]] = []
     for name in columns:
         place = view.place(name)
@@ -236,10 +230,7 @@ def _list_predictors(view: MomentView, target: str, on: Sequence[str] | None) ->
 
 
 class PairMoments(NamedTuple):
-    """Means and covariances of variables, and the standard deviation of the noise in each product.
-
-    Each is over the records in which both are there: arrays of shape (..., n), (..., n, n) and (..., n, n).
-    """
+    """Means, covariances and noise of products of variables, (..., n) and twice (..., n, n), where both are there."""
 
     mean: Floats
     covariance: Floats
@@ -272,10 +263,7 @@ def pseudo_inverse(covariance: Floats, noise: Floats) -> Floats:
 
 
 def hidden_inverse(covariance: Floats, noise: Floats) -> Floats:
-    """Inverse over the other directions, as if their variance were `_HIDDEN` standard deviations of the noise.
-
-    Noise leaves open what it is. Times the variance of a target, this is how far slopes may be from zero there.
-    """
+    """Inverse over the other directions, as if their variance were `_HIDDEN` standard deviations of the noise."""
     _, directions, kept, unit = _split_directions(covariance, noise)
     hidden = directions * ~kept[..., None, :]
     return np.asarray(hidden @ hidden.swapaxes(-1, -2) / np.maximum(_HIDDEN * unit, 1e-300)[..., None, None])
@@ -311,9 +299,8 @@ def regression(
 ) -> Regression:
     """Regression of a number on numbers and categories; by default on all other columns.
 
-    Where noise makes the moments of the predictors indefinite or nearly so, directions that noise hides get no weight.
-    What this may take from a coefficient is part of `noise_std`: there, a slope may be anything that the variance of
-    the target allows.
+    Directions that noise hides get no weight. What this may take from a coefficient is part of `noise_std`: there, a
+    slope may be anything that the variance of the target allows.
     """
     view = view_moments(matrix, design, group)
     fit = RegressionFit(view, target, on)
@@ -384,10 +371,7 @@ def discriminant(
     *,
     error_bars: bool = True,
 ) -> Discriminant:
-    """Linear discriminant analysis: class means and the covariance that the classes share.
-
-    Without `error_bars`, which are simulated, they are NaN.
-    """
+    """Linear discriminant analysis: class means and the covariance that classes share; `error_bars` are simulated."""
     view = view_moments(matrix, design, group)
     levels = view.levels(target)
     _, variables = _list_predictors(view, target, on)
@@ -426,8 +410,7 @@ def discriminant(
 def components(matrix: Floats, design: Design, count: int | None = None, group: Any = None) -> Estimate:
     """Principal components of the numbers, standardised, of shape (numbers + 1, count); variances in the last row.
 
-    A component is given if its variance differs from that of each other one by at least `SEPARATION` standard
-    deviations of the noise that mixes them, and is NaN otherwise: then noise turns it, and no error bar holds.
+    NaN where the variances of two are closer than `SEPARATION` standard deviations of the noise that mixes them.
     """
     view = view_moments(matrix, design, group)
     names = view.numbers

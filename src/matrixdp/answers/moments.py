@@ -1,8 +1,7 @@
 """Means, tables, covariances and correlations from noisy moments, with error bars; post-processing.
 
 Each statistic is a function of a stack of moments (`MomentView`) and comes with its derivatives by their entries, from
-which the law of the noise gives its error bar. Error bars are the standard deviation of the noise alone, to first
-order; sampling error is not included.
+which the law of the noise gives its error bar, to first order; sampling error is not included.
 """
 
 from __future__ import annotations
@@ -150,31 +149,21 @@ def _mirror(below: Floats, size: int) -> Floats:
 def hide_uncertain(correlation: Floats, std: Floats) -> tuple[Floats, Floats]:
     """Correlations within [-1, 1] and their error bars; both are NaN where noise hides a correlation.
 
-    That is where a variance is not positive; where the error bar is at least `LARGEST_BAR`, the standard deviation of
-    a number of which nothing is known but that it lies between -1 and 1; and where the correlation is impossible, more
-    than two error bars outside of that range.
-
-    Examples
-    --------
-    >>> value, std = hide_uncertain(np.array([0.5, 1.02, -1.9, 1.4]), np.array([0.1, 0.05, 2.9, 0.1]))
-    >>> value.tolist()
-    [0.5, 1.0, nan, nan]
+    That is where the error bar is at least `LARGEST_BAR`, and where the correlation is impossible, more than two error
+    bars outside of the range.
     """
     hidden = ~(std < LARGEST_BAR) | ~(np.abs(correlation) <= 1 + 2 * std + 1e-9)
     return np.where(hidden, np.nan, np.clip(correlation, -1.0, 1.0)), np.where(hidden, np.nan, std)
 
 
 def correlation_from_covariance(covariance: Floats, *, undefined: float = np.nan) -> Floats:
-    """Correlations from covariances, both of shape (..., m, m).
+    """Correlations from covariances, both of shape (..., m, m); with noise they may lie outside of [-1, 1].
 
-    With noise, covariances need not be positive semidefinite, and correlations may lie outside of [-1, 1]. `undefined`
-    is the correlation of a feature whose variance is not positive with any other feature. With NaN, its correlation
-    with itself is NaN as well; otherwise that is 1, as for all features.
+    `undefined` is the correlation of a feature whose variance is not positive with any other feature; if it is NaN,
+    that with itself is NaN as well.
 
     Examples
     --------
-    >>> correlation_from_covariance(np.array([[4.0, 2.0], [2.0, 4.0]])).tolist()
-    [[1.0, 0.5], [0.5, 1.0]]
     >>> correlation_from_covariance(np.diag([1.0, 0.0])).tolist()
     [[1.0, nan], [nan, nan]]
     >>> correlation_from_covariance(np.diag([1.0, 0.0]), undefined=0.0).tolist()
@@ -219,8 +208,8 @@ def view_levels(
 ) -> tuple[MomentView, NDArray[np.intp], tuple[str, ...]]:
     """The moments in which the levels of a column are, the coordinate of each level, and their names.
 
-    Coordinates are of shape (levels, 1) for a category of the table. For a column by which the release is grouped, they
-    are the constant of all matrices, of shape (1,), and the first axis of the moments has the levels.
+    Coordinates are of shape (levels, 1) for a category, and (1,), the constant, for a column of groups, whose levels
+    are the first axis of the moments.
     """
     query = table_query(design)
     if by in query.by:
@@ -286,8 +275,7 @@ def second_moment(matrix: Floats, design: Design, centre: ArrayLike) -> Estimate
 def cross_table(matrix: Floats, design: Design, first: str, second: str, group: Any = None) -> Estimate:
     """Shares of records for each pair of levels, with totals, of shape (levels + 1, levels + 1); they add up.
 
-    Each is a category of the table, or a column by which the release is grouped. The adjusted moments of groups are
-    linear in the released ones, so that those of all levels of a column of groups sum to those of all records.
+    Each is a category of the table, or a column by which the release is grouped.
     """
     if first == second:
         raise ParameterError("a table needs two different categories.")

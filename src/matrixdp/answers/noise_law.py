@@ -49,11 +49,7 @@ class NoiseLaw(ABC):
         """Covariance of the noise in the entries (i, j) and (k, m), for arrays of indices that broadcast."""
 
     def std(self, terms: Terms) -> Floats:
-        """Standard deviation of the noise in answers, to first order.
-
-        The terms are entries that the answers depend on, int arrays of the shape of the answers, and derivatives, which
-        may have more axes in front, for a stack of matrices.
-        """
+        """Standard deviation of the noise in answers, to first order; derivatives may have more axes in front."""
         total: Floats = np.zeros(())
         for number, (i, j, slope) in enumerate(terms):
             total = total + slope * slope * self.covariance(i, j, i, j)
@@ -130,20 +126,15 @@ class SidesLaw(NoiseLaw):
 
     def draw(self, count: int, rng: np.random.Generator) -> Floats:
         """As the base class says."""
-        drawn = [draw_answer(self._noise, self._structure, rng) for _ in range(count)]
-        stack = np.array(drawn).reshape(count, self.size, self.size)
+        size, structure, factor = self.size, self._structure, self._noise.colcov.factor
+        if isinstance(structure, Squares):
+            more = size * (size + 1) // 2 + structure.weights.size
+            drawn = [structure.combine(self._noise, rng.standard_normal(more)) for _ in range(count)]
+        else:
+            normals = rng.standard_normal((count, size * (size + 1) // 2))
+            drawn = [apply_factors(factor, vector_to_triangle(one, size), factor) for one in normals]
+        stack = np.array(drawn).reshape(count, size, size)
         return stack if self._public is None else np.where(self._public, 0.0, stack)
-
-
-def draw_answer(noise: MatrixGaussian, structure: Any, rng: np.random.Generator) -> Floats:
-    """Noise of a symmetric answer, of shape (p, p)."""
-    size = noise.shape[0]
-    more = structure.weights.size if isinstance(structure, Squares) else 0
-    normals = rng.standard_normal(size * (size + 1) // 2 + more)
-    if isinstance(structure, Squares):
-        return structure.combine(noise, normals)
-    factor = noise.colcov.factor
-    return apply_factors(factor, vector_to_triangle(normals, size), factor)
 
 
 class TableLaw(NoiseLaw):
@@ -151,17 +142,12 @@ class TableLaw(NoiseLaw):
 
     The indicators of the levels of a category sum to one. So a record's vector is ``z = c + u``: u is known (1 for the
     constant, ``1/k`` for each of k levels, 0 for numbers), and c has the numbers and the indicators less ``1/k``. Then
+    ``E z z' = E c c' + E c u' + u E c' + E 1 u u'``, whose parts are measured independently, ``E c`` and E 1 several
+    times; each is the mean of its measurements, weighted by their precisions (`docs/mathematics.md`, "Levels that add
+    up").
 
-        E z z' = E c c' + E c u' + u E c' + E 1 u u'.
-
-    The noise of a level is the same for all levels of a category and independent. So ``E c c'``, ``E c`` and E 1, the
-    share of the records, are measured independently: ``E c`` by the first row and, again, by the sum over the levels of
-    each category; E 1 by the first entry and by all sums of sums. Each is the mean of its measurements, weighted by
-    their precisions (`docs/mathematics.md`, "Levels that add up").
-
-    `merged` is the number of groups that were added up, each with the same noise, and `size_kept` what is left of the
-    variance of the noise in the share of the records, entry (0, 0), where the shares of all groups sum to a public
-    number.
+    `merged` groups were added up, each with the same noise; `size_kept` is what is left of the variance of the noise in
+    the share of the records, entry (0, 0), where the shares of all groups sum to a public number.
     """
 
     def __init__(self, noise: TableNoise, sides: MatrixGaussian, merged: int = 1, size_kept: float = 1.0) -> None:
@@ -340,58 +326,42 @@ class TableLaw(NoiseLaw):
 
     @cached_property
     def numbers(self) -> NDArray[np.intp]:
-        """The constant and the coordinates of numbers, which `draw_numbers` draws."""
+        """The constant and the coordinates of numbers."""
         return np.append(0, self.own)
 
-    def draw_numbers(self, count: int) -> Floats:
-        """Noise in the products of the constant and numbers alone, of shape (count, m, m); the same for every call."""
-        part = _PartialDraw(self, count)
-        where, m = self.layout.number_of[np.ix_(self.numbers, self.numbers)], self.numbers.size
-        block = np.empty((m, m, count))
-        below = np.tril_indices(m, -1)
-        drawn = part.rng.standard_normal((below[0].size, count))
-        drawn *= part.unit / np.sqrt(self.noise.precisions[where[below]])[:, None]
-        block[below] = block[below[::-1]] = drawn
-        block[0] = block[:, 0] = part.first[:, self.numbers].T
-        rows = np.arange(1, m)
-        block[rows, rows] = part.squares.T
-        for i, j in np.argwhere((where == where[0]) & (np.arange(m) > 0) & (np.arange(m)[:, None] > 0)):
-            block[i, j] = block[j, i] = block[0, j]  # the number beside the constant once more
-        block[0, 0] = part.size
+    def draw_rows(self, rows: NDArray[np.intp], count: int) -> Floats:
+        """Noise in the products of some rows with the constant and numbers, (count, rows, m); the same for every call.
+
+        The rows are the constant alone, `numbers`, or all levels of one category.
+        """
+        rng, unit, columns = np.random.default_rng(_SEED), np.sqrt(self.merged), self.numbers
+        size = rng.standard_normal(count) * np.sqrt(self.size_variance * self.size_kept) * unit
+        root = np.linalg.cholesky(self.square_covariance)
+        squares = rng.standard_normal((count, len(root))) @ root.T * unit
+        means = rng.standard_normal((count, self.size)) * unit / np.sqrt(self._first_row_precisions)
+        means[:, self._observed] = squares[:, self._observed_squares]
+        means[:, 0] = 0.0
+        means = self._centre(means)
+        where, m = self.layout.number_of[np.ix_(rows, columns)], columns.size
+        std = (unit / np.sqrt(self.noise.precisions[where]))[..., None]
+        block = np.empty((rows.size, m, count))
+        if rows[0]:  # levels
+            block = rng.standard_normal(block.shape) * std
+            block -= block.mean(axis=0)
+            block += means[:, columns].T / rows.size
+            block[:, 0] = means[:, rows].T + size / rows.size
+            return np.moveaxis(block, -1, 0)
+        block[0] = means[:, columns].T
+        if rows.size > 1:
+            below, own = np.tril_indices(m, -1), np.arange(1, m)
+            drawn = rng.standard_normal((below[0].size, count)) * std[below]
+            block[below] = block[below[::-1]] = drawn
+            block[0] = block[:, 0] = means[:, columns].T
+            block[own, own] = squares.T
+            for i, j in np.argwhere((where == where[0]) & (np.arange(m) > 0) & (np.arange(m)[:, None] > 0)):
+                block[i, j] = block[j, i] = block[0, j]  # the number beside the constant once more
+        block[0, 0] = size
         return np.moveaxis(block, -1, 0)
-
-    def draw_levels(self, levels: NDArray[np.intp], count: int) -> Floats:
-        """Noise in the products of all levels of one category with the constant and numbers, (count, levels, m)."""
-        part, width, chosen = _PartialDraw(self, count), levels.size, self.numbers
-        precisions = self.noise.precisions[self.layout.number_of[np.ix_(levels, chosen)]]
-        drawn = part.rng.standard_normal((width, chosen.size, count))
-        drawn *= (part.unit / np.sqrt(precisions))[:, :, None]
-        drawn -= drawn.mean(axis=0)
-        drawn += part.first[:, chosen].T / width
-        drawn[:, 0] = part.first[:, levels].T + part.size / width
-        return np.moveaxis(drawn, -1, 0)
-
-    def draw_first(self, count: int) -> Floats:
-        """Noise in the products of the constant with the constant and numbers, of shape (count, 1, m)."""
-        part = _PartialDraw(self, count)
-        first = part.first[:, self.numbers]
-        first[:, 0] = part.size
-        return first[:, None]
-
-
-class _PartialDraw:
-    """Noise in the share of the records, in squares, and in the means of the coordinates of c, drawn `count` times."""
-
-    def __init__(self, law: TableLaw, count: int) -> None:
-        self.rng = np.random.default_rng(_SEED)
-        self.unit = np.sqrt(law.merged)
-        self.size = self.rng.standard_normal(count) * np.sqrt(law.size_variance * law.size_kept) * self.unit
-        root = np.linalg.cholesky(law.square_covariance)
-        self.squares = self.rng.standard_normal((count, len(root))) @ root.T * self.unit
-        drawn = self.rng.standard_normal((count, law.size)) * self.unit / np.sqrt(law._first_row_precisions)
-        drawn[:, law._observed] = self.squares[:, law._observed_squares]
-        drawn[:, 0] = 0.0
-        self.first = law._centre(drawn)
 
 
 def robust_spread(draws: Floats) -> Floats:

@@ -1,15 +1,12 @@
 """Positive semidefinite matrices near a noisy one: the nearest in Frobenius norm, or in the norm of the noise.
 
-Among the positive semidefinite matrices, the one nearest in Frobenius norm sets negative eigenvalues to zero, which
-raises the whole diagonal. Where the noise on the diagonal is small, that makes the accurate entries worse. Here the
-distance is ``1/2 sum_{i != j} (X_ij - M_ij)^2 + 1/2 sum_i h_i (X_ii - M_ii)^2``, with rows and columns scaled so that
-all entries off the diagonal have about the same noise. With h = 1 it is the Frobenius norm. The nearest X is ``P(M +
-diag(y))``, P the projection that removes negative eigenvalues, for the y that minimises a convex function of m
-variables (Qi and Sun 2006), found by Newton's method in a few eigenvalue decompositions.
-
-The weight of a diagonal entry is the square of its precision over that of the entries off the diagonal, and at least 1:
+The nearest in Frobenius norm raises the whole diagonal, which makes entries with little noise worse. Here the distance
+is ``1/2 sum_{i != j} (X_ij - M_ij)^2 + 1/2 sum_i h_i (X_ii - M_ii)^2``, with rows and columns scaled so that all
+entries off the diagonal have about the same noise. The nearest X is ``P(M + diag(y))``, P the projection that removes
+negative eigenvalues, for the y that minimises a convex function of m variables (Qi and Sun 2006), found by Newton's
+method. The weight h_i is the square of the entry's precision over that of the entries off the diagonal, and at least 1:
 more than the likelihood gives, because the projection moves all diagonal entries the same way. It was chosen on
-simulated records; with noise as large on the diagonal as elsewhere it is 1.
+simulated records.
 """
 
 from __future__ import annotations

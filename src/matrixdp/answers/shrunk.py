@@ -1,12 +1,9 @@
 """Answers about tables with less expected error where noise dominates: shrunk towards what is known better.
 
-The mean of a level is shrunk towards the mean of all records, a cell of a table towards the product of its totals, and
-correlations towards zero and a possible matrix. Shrunk answers are biased, and always given. Their error bars are those
-before shrinkage, and at most that of a number of which nothing is known but its range. All of it is post-processing.
-
-A difference theta of which noise leaves ``weight * theta + noise`` is estimated by its posterior mean. A priori it is
-Gaussian with mean zero and a standard deviation whose logarithm is uniform between those of 0.01 and 1. So differences
-that noise explains are shrunk by much and others by little (`docs/mathematics.md`, "Shrunk answers").
+Shrunk answers are biased, and always given. Their error bars are those before shrinkage, and at most that of a number
+of which nothing is known but its range. A difference theta of which noise leaves ``weight * theta + noise`` is
+estimated by its posterior mean: a priori it is Gaussian with mean zero and a standard deviation whose logarithm is
+uniform between those of 0.01 and 1 (`docs/mathematics.md`, "Shrunk answers").
 """
 
 from __future__ import annotations
@@ -31,12 +28,6 @@ def shrink(measured: Floats, weight: Floats, noise: Floats, *, together: bool = 
     """Posterior mean of theta, given ``measured = weight * theta + noise``, for arrays of one shape.
 
     `noise` is its standard deviation. Each theta has a variance of its own a priori, or `together` all have the same.
-
-    Examples
-    --------
-    >>> measured = np.array([0.001, 0.01, 0.5])
-    >>> (shrink(measured, np.ones(3), np.full(3, 0.01)) / measured).round(2).tolist()
-    [0.77, 0.78, 1.0]
     """
     variances = _VARIANCES.reshape(-1, *[1] * measured.ndim)
     total = weight**2 * variances + noise**2
@@ -49,10 +40,10 @@ def shrink(measured: Floats, weight: Floats, noise: Floats, *, together: bool = 
 
 
 def shrink_cells(cells: Floats, rows: Floats, columns: Floats, noise: Floats) -> Floats:
-    """Shares of records for two levels, shrunk towards independence, with the given totals.
+    """Shares of records for two levels, shrunk towards independence, with the given totals; of shape (k, m).
 
-    What is shrunk is the correlation of the indicators of the two levels. Cells, of shape (k, m) like the standard
-    deviations of their noise, are not negative, and fitted to their totals by multiplying rows and columns.
+    What is shrunk is the correlation of the indicators of the two levels; rows and columns are then fitted to the
+    totals.
     """
     size = max(float(rows.sum()), _TINY)
     expected = np.multiply.outer(rows, columns) / size
@@ -66,11 +57,7 @@ def shrink_cells(cells: Floats, rows: Floats, columns: Floats, noise: Floats) ->
 
 
 def shrink_correlations(covariance: Floats, std: Floats) -> tuple[Floats, Floats]:
-    """Correlations from a noisy covariance, as a possible matrix, shrunk towards zero (`shrink_psd`), and error bars.
-
-    A variance counts as at least the standard deviation of its noise. Arrays have the shape (m, m); NaN where noise
-    hides a number.
-    """
+    """Correlations from a noisy covariance, as a possible matrix, shrunk (`shrink_psd`), and their error bars."""
     known = np.isfinite(covariance) & np.isfinite(std)
     own = np.diagonal(known)
     noise = np.where(own, np.diagonal(std), 1.0)

@@ -1,7 +1,6 @@
 """Errors of the answers from the moments of a table, before any data are read, by simulation of releases.
 
-The data are taken to be as a public description says. For each answer, noise is drawn many times and the answer is
-computed as from a release, with the same rules for what noise hides.
+Noise is drawn many times, and each answer is computed as from a release, with the same rules for what noise hides.
 """
 
 from __future__ import annotations
@@ -12,26 +11,12 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from matrixdp.answers import moments as answers
 from matrixdp.answers.described_table import SHAPES, TableShape, describe_moments
 from matrixdp.answers.estimate import Estimate
 from matrixdp.answers.models import Regression, RegressionFit, components, simulate
-from matrixdp.answers.moments import (
-    Numbers,
-    correlate_all,
-    correlation,
-    covary_all,
-    cross_table,
-    divide,
-    explain_correlations,
-    find_level_means,
-    means,
-    name_level_means,
-    name_summary,
-    read_entry,
-    summarise,
-    view_levels,
-)
 from matrixdp.answers.noise_law import TableLaw, robust_spread
 from matrixdp.answers.view import MomentView, view_moments
 from matrixdp.design import make_design
@@ -113,16 +98,17 @@ class TableForecast:
         """As `Release.means`."""
         if by is None:
             view = self._view(group)
-            return name_summary(view, self._judge_numbers(summarise, group))
+            return answers.name_summary(view, self._judge_numbers(answers.summarise, group))
         if by in self._query.by:
-            return self._judge_groups(by, group)
-        view = self._scale_levels(by, group)
-        rows, columns = view.levels(by), self._law(view).numbers
-        truth = view.matrix[np.ix_(rows, columns)]
-        noise = self._law(view).draw_levels(rows, _count_draws(truth.size))
-        released = find_level_means(view.show_part(rows, columns, truth + noise), rows[:, None])
-        found = judge_errors(released.value, find_level_means(view.without_noise(), rows[:, None]).value)
-        return name_level_means(view, view.places[by].levels, _find_shares(view, by), found)
+            view, row, levels = answers.view_levels(self.moments, self.design, by, group)
+            view = replace(view, matrix=view.matrix * self._find_size(*(group or {}), by))
+            shares = answers.read_entry(view, 0, 0).numbers(view.law)
+        else:
+            view = self._scale_levels(by, group)
+            row, levels, shares = view.levels(by)[:, None], view.places[by].levels, _find_shares(view, by)
+        released = answers.find_level_means(_simulate(view, row.ravel()), row)
+        found = judge_errors(released.value, answers.find_level_means(view.without_noise(), row).value)
+        return answers.name_level_means(view, levels, shares, found)
 
     def shares(self, by: str) -> Estimate:
         """The first column of ``means(by)`` for a category of the table: the share of the records in each level."""
@@ -132,20 +118,22 @@ class TableForecast:
 
     def table(self, first: str, second: str, group: Any = None) -> Estimate:
         """As `Release.table`; the noise in a share of the records does not depend on the data."""
-        return cross_table(self.moments, self.design, first, second, group)
+        return answers.cross_table(self.moments, self.design, first, second, group)
 
     @np.errstate(all="ignore")
     def covariance(self, group: Any = None) -> Estimate:
         """As `Release.covariance`."""
         names = self._view(group).numbers
-        return Estimate(*self._judge_numbers(covary_all, group), names, names)
+        return Estimate(*self._judge_numbers(answers.covary_all, group), names, names)
 
     @np.errstate(all="ignore")
     def correlation(self, group: Any = None) -> Estimate:
         """As `Release.correlation`."""
-        view, (value, error) = self._view(group), self._judge_numbers(correlate_all, group)
+        view, (value, error) = self._view(group), self._judge_numbers(answers.correlate_all, group)
         error[np.eye(len(error), dtype=bool) & np.isfinite(error)] = 0.0
-        return Estimate(value, error, view.numbers, view.numbers, explain_correlations(view, correlate_all(view)))
+        return Estimate(
+            value, error, view.numbers, view.numbers, answers.explain_correlations(view, answers.correlate_all(view))
+        )
 
     @np.errstate(all="ignore")
     def regression(self, target: str, on: Sequence[str] | None = None, group: Any = None) -> Regression:
@@ -191,54 +179,39 @@ class TableForecast:
         """Size of the levels that are judged, relative to those of the described table."""
         return float(np.prod([self.shape.level for name in columns if name not in self.description.shares]))
 
-    @staticmethod
-    def _law(view: MomentView) -> TableLaw:
-        assert isinstance(view.law, TableLaw)
-        return view.law
-
     @cached_property
     def _released(self) -> MomentView:
-        return self._simulate(self._whole)
+        return _simulate(self._whole)
 
-    def _simulate(self, view: MomentView) -> MomentView:
-        """Simulated releases of the moments of the numbers, one below the other."""
-        columns = self._law(view).numbers
-        truth = view.matrix[np.ix_(columns, columns)]
-        return view.show_part(columns, columns, truth + self._law(view).draw_numbers(_count_draws(truth.size)))
-
-    def _judge_numbers(self, statistic: Callable[[MomentView], Numbers], group: Any) -> Numbers:
+    def _judge_numbers(self, statistic: Callable[[MomentView], answers.Numbers], group: Any) -> answers.Numbers:
         """Values of a statistic of the numbers without noise, and the errors to expect of a release."""
         view = self._view(group)
-        released = self._released if group is None else self._simulate(view)
+        released = self._released if group is None else _simulate(view)
         return judge_errors(statistic(released).value, statistic(view.without_noise()).value)
 
-    def _judge_groups(self, by: str, group: Any) -> Estimate:
-        """Means of each level of a column by which the release is grouped; all have the same noise."""
-        view, row, levels = view_levels(self.moments, self.design, by, group)
-        view = replace(view, matrix=view.matrix * self._find_size(*(group or {}), by))
-        columns = self._law(view).numbers
-        truth = view.matrix[:, :1, columns]
-        noise = self._law(view).draw_first(_count_draws(truth.size))[:, None]
-        released = find_level_means(view.show_part(row, columns, truth + noise), row)
-        found = judge_errors(released.value, find_level_means(view.without_noise(), row).value)
-        return name_level_means(view, levels, read_entry(view, 0, 0).numbers(view.law), found)
+
+def _simulate(view: MomentView, rows: NDArray[np.intp] | None = None) -> MomentView:
+    """Simulated releases of the products of some rows, by default all numbers, with the numbers, in one stack."""
+    law = view.law
+    assert isinstance(law, TableLaw)
+    rows = law.numbers if rows is None else rows
+    truth = view.matrix[..., rows[:, None], law.numbers]
+    noise = law.draw_rows(rows, _count_draws(truth.size))
+    return view.show_part(rows, law.numbers, truth + (noise[:, None] if truth.ndim > noise.ndim - 1 else noise))
 
 
-def _find_shares(view: MomentView, by: str) -> Numbers:
+def _find_shares(view: MomentView, by: str) -> answers.Numbers:
     """Share of the records in each level of a category, and its error to first order."""
-    return divide(view, (0, view.levels(by)), (0, 0)).numbers(view.law)
+    return answers.divide(view, (0, view.levels(by)), (0, 0)).numbers(view.law)
 
 
-def judge_errors(released: Floats, truth: Floats) -> Numbers:
-    """Value and root mean square error of answers; both are NaN where noise hides an answer in most releases.
-
-    `released` are answers of simulated releases, of shape (count, ...), NaN where noise hides one.
-    """
+def judge_errors(released: Floats, truth: Floats) -> answers.Numbers:
+    """Value and root mean square error of answers, (count, ...); NaN where noise hides an answer in most releases."""
     shown = np.isfinite(released)
     squares = np.where(shown, (released - truth) ** 2, 0.0).sum(axis=0)
     error = np.sqrt(squares / np.maximum(shown.sum(axis=0), 1))
     hidden = (shown.mean(axis=0) < 1 - _MOST_HIDDEN) | ~np.isfinite(error)
-    return Numbers(np.where(hidden, np.nan, truth), np.where(hidden, np.nan, error))
+    return answers.Numbers(np.where(hidden, np.nan, truth), np.where(hidden, np.nan, error))
 
 
 def _count_draws(numbers: int) -> int:
@@ -289,17 +262,17 @@ def compare_questions(design: Design) -> tuple[SingleQuestion, ...]:
     if numbers and groups:
         number, by = numbers[0], groups[0]
         best = release_alone([number, by], **({} if by.missing else {"by": [by.name], "mean_share": 0.5}))
-        joint = means(even, design, by.name)
-        ratio = joint.std[0, joint.columns.index(number.name)] / means(*best, by.name).std[0, 1]
+        joint = answers.means(even, design, by.name)
+        ratio = joint.std[0, joint.columns.index(number.name)] / answers.means(*best, by.name).std[0, 1]
         found.append(SingleQuestion(f"means of {number.name} by {by.name}", float(ratio)))
     if len(categories) > 1:
         one, other = categories[:2]
         table = ContingencyTable(one.level_names, other.level_names, query.records, **who)
-        cells = cross_table(even, design, one.name, other.name).std[0, 0] * query.records
+        cells = answers.cross_table(even, design, one.name, other.name).std[0, 0] * query.records
         ratio = cells / make_design(table, design.privacy).std[0, 0]
         found.append(SingleQuestion(f"the table {one.name} x {other.name}", float(ratio)))
     if len(numbers) > 1:
-        ratio = correlation(even, design).std[0, 1] / correlation(*release_alone(numbers[:2])).std[0, 1]
+        ratio = answers.correlation(even, design).std[0, 1] / answers.correlation(*release_alone(numbers[:2])).std[0, 1]
         found.append(SingleQuestion(f"the correlation of {numbers[0].name} and {numbers[1].name}", float(ratio)))
     return tuple(found)
 

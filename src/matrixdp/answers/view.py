@@ -105,15 +105,11 @@ class MomentView:
 
 
 def view_moments(matrix: Floats, design: Design, group: Any = None, by: Sequence[str] = ()) -> MomentView:
-    """The moments of one group, or of all groups together, adjusted by least squares.
+    """The moments of one group, or of all groups together, adjusted by least squares so that levels add up.
 
-    Levels of a category add up, and the shares of all groups sum to one where the number of all records is public. The
-    shares have independent noise of the same variance, so each loses the same, and m of G groups together keep ``1 -
-    m/G`` of their variance.
-
-    The matrix has the shape of the answer. `group` has the levels of the columns of `TableMoments.by`, or those of some
-    of them as ``{column: level}``. `by` are columns by which the release is grouped, to have one matrix for each of
-    their levels: the first axes.
+    The shares of all groups sum to one where the number of all records is public; m of G groups together keep ``1 -
+    m/G`` of the variance of their noise. `group` has the levels of the columns of `TableMoments.by`, or those of some
+    of them as ``{column: level}``. There is one matrix for each level of the columns in `by`: the first axes.
     """
     query = design.query
     if isinstance(query, TableMoments):
@@ -177,7 +173,6 @@ def _parse_group(query: TableMoments, group: Any, by: Sequence[str]) -> dict[str
                 f"group must be {len(query.by)} levels, of {', '.join(query.by) or 'no column'}.", parameter="group"
             )
         wanted = dict(zip(query.by, map(str, levels), strict=True))
-    found = {}
     for name, level in wanted.items():
         if name not in query.by:
             raise ParameterError(
@@ -188,5 +183,4 @@ def _parse_group(query: TableMoments, group: Any, by: Sequence[str]) -> dict[str
             raise ParameterError(
                 f"group of {name!r} must be one of {', '.join(known[:20])}, got {show(level)}.", parameter="group"
             )
-        found[name] = known.index(level)
-    return found
+    return {name: query.columns.category(name).level_names.index(level) for name, level in wanted.items()}

@@ -24,7 +24,7 @@ from matrixdp.noise.table_noise import LEVEL, OBSERVED
 from matrixdp.privacy import Neighbours, Privacy
 from matrixdp.queries import Adjacency, GramMatrix, Identity, Laplacian, Moments, Query, SecondMoment, TableMoments
 from matrixdp.records import Blocks, with_ids
-from matrixdp.records.readings import SameRecords
+from matrixdp.records.people import SameRecords
 from matrixdp.sensitivity import Distance, EdgeChange, FrobeniusBall, KernelRowChange, NodeChange, RankOneChange
 from matrixdp.sensitivity.moment_change import MomentsChange
 from matrixdp.sensitivity.quadratic import max_quadratic

@@ -19,8 +19,7 @@ from scipy.stats import beta, binom
 from matrixdp.checks import check_integer, check_number
 from matrixdp.errors import ParameterError
 from matrixdp.privacy import Privacy
-from matrixdp.report.charts import Curve, draw_curves
-from matrixdp.report.svg import Scale, make_image
+from matrixdp.report.svg import Curve, Scale, draw_curves, make_image
 from matrixdp.types import Floats
 
 Statistic = Callable[[Floats], Floats]  # from outputs of shape (runs, entries) to scores of shape (runs,)

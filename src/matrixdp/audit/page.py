@@ -13,7 +13,7 @@ from matrixdp.audit.campaign import Tally
 from matrixdp.audit.measure import Measurement, draw_tradeoff
 from matrixdp.privacy import Privacy
 from matrixdp.records import Records
-from matrixdp.report.page import Block, Page, Section, fold, list_facts, render_page, say, show_picture
+from matrixdp.report.page import Block, Page, Section, fold, render_page, say
 from matrixdp.version import __version__
 
 _LARGEST = 400  # entries of a data set that a report shows
@@ -118,8 +118,8 @@ def _show_finding(found: Finding) -> Section:
     known = {name: value for name, value in found.facts.items() if value is not None}
     blocks = [
         say(found.text),
-        *([show_picture(found.inline)] if found.inline else []),
-        list_facts((title, _show(known[name])) for name, title in _NAMES.items() if name in known),
+        *([Block("figure", found.inline)] if found.inline else []),
+        Block("facts", [(title, _show(known[name])) for name, title in _NAMES.items() if known.get(name) is not None]),
         *(fold(title, Block("data", str(known[name]))) for name, title in _FOLDED.items() if name in known),
     ]
     return Section(found.subject, blocks, "broken" if found.broken else "")

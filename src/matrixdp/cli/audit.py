@@ -23,7 +23,6 @@ from matrixdp.release.output_folder import OutputFolder
 if TYPE_CHECKING:
     from matrixdp.audit.page import Finding
     from matrixdp.design import Design
-    from matrixdp.domain.schema import Schema
     from matrixdp.privacy import Privacy
 
 _RECORDS = 8  # without --records: a pair of neighbours within a small data set is enough
@@ -53,7 +52,7 @@ def audit(target: str | None, schema: Path | None, out: Path | None, force: bool
     The options of design name a design; --schema alone, all designs for its columns. MODULE:NAME is a design, a query,
     an estimator, or a function from data to numbers. The exit code is 1 if a claim does not hold.
     """
-    from matrixdp.audit.page import audit_facts
+    from matrixdp.audit.page import audit_facts, render_audit
 
     asked, chosen = split_request(options)
     with nullcontext() if out is None else OutputFolder(out, force=force) as folder:
@@ -62,7 +61,12 @@ def audit(target: str | None, schema: Path | None, out: Path | None, force: bool
         else:
             findings = [_audit_object(target, _import_object(target, "MODULE:NAME"), schema, asked, chosen)]
         if folder is not None:
-            _write_files(folder.path, findings)
+            facts = json.dumps(replace_nonfinite(audit_facts(findings)), indent=2, allow_nan=False)
+            (folder.path / "audit.json").write_text(facts + "\n", encoding="utf-8")
+            (folder.path / "report.html").write_text(render_audit(findings), encoding="utf-8")
+            for found in findings:
+                if found.picture:
+                    (folder.path / "tradeoff.svg").write_text(found.picture, encoding="utf-8")
             folder.finish()
     if as_json:
         echo_json(audit_facts(findings))
@@ -81,6 +85,7 @@ for _parameter in audit.params:
 
 def _audit_schema(path: Path | None, asked: dict[str, Any], chosen: dict[str, Any]) -> Iterator[Finding]:
     """The design that the asked name, or all that the schema allows."""
+    from matrixdp.domain.columns import Category
     from matrixdp.domain.schema_file import read_schema
     from matrixdp.release.plan import make_query, make_request_design
     from matrixdp.release.request import Request
@@ -88,44 +93,27 @@ def _audit_schema(path: Path | None, asked: dict[str, Any], chosen: dict[str, An
     if path is None:
         raise ParameterError("--schema must be given, or MODULE:NAME of a design, query, estimator or function.")
     schema, privacy = read_schema(path), _require_privacy(asked)
+    numbers = () if schema.columns is None else [one.name for one in schema.columns.numbers if not one.missing]
+    categories = () if schema.columns is None else schema.columns.categories
+    pairs = [one.name for one in categories if isinstance(one, Category) and not (one.other or one.missing)]
+    possible = {name: bool(numbers) for name in QUESTIONS if name not in _SHOWN_AS_OTHERS}
+    possible |= dict.fromkeys(GRAPHS, schema.graph is not None)
+    possible |= {"counts": len(pairs) > 1, "everything": schema.columns is not None}
     unbounded = asked["rows_per_person"] is None and (schema.person is None or schema.person.rows is None)
-    by_row = PER_RECORD if (asked["person"] or schema.person) and unbounded else ()
-    for query in [asked["query"]] if asked["query"] else _possible_queries(schema):
-        if query in by_row and asked["query"] is None:
-            continue
+    if (asked["person"] or schema.person) and unbounded:
+        possible |= dict.fromkeys(PER_RECORD, False)
+    for query in [asked["query"]] if asked["query"] else [name for name, can in possible.items() if can]:
         named = {**asked, "query": query, "epsilon": privacy.epsilon, "delta": privacy.delta}
-        if query == "counts" and asked["query"] is None:
-            named["cells"] = ",".join(_pairable(schema)[:2])
-        if query not in ("counts", "everything", *GRAPHS) and asked["query"] is None:
-            named["columns"] = ",".join(_complete_numbers(schema))
+        if asked["query"] is None and query == "counts":
+            named["cells"] = ",".join(pairs[:2])
+        elif asked["query"] is None and query not in ("everything", *GRAPHS):
+            named["columns"] = ",".join(numbers)
         request = Request.parse(schema, named)
         records = None if query in GRAPHS else _RECORDS if asked["records"] is None else asked["records"]
         if request.learned:
             raise ParameterError("--directions must be standard or a file for an audit: nothing is learned.")
         design = make_request_design(request, make_query(request, records))
         yield _attack(f"{query} ({path.name})", design, chosen)
-
-
-def _possible_queries(schema: Schema) -> list[str]:
-    """Queries that a schema allows; those that are read off the moments of numbers or of a table are left out."""
-    numbers = bool(_complete_numbers(schema))
-    allowed = {name: numbers for name in QUESTIONS if name not in _SHOWN_AS_OTHERS}
-    allowed |= dict.fromkeys(GRAPHS, schema.graph is not None)
-    allowed |= {"counts": len(_pairable(schema)) > 1, "everything": schema.columns is not None}
-    return [name for name, possible in allowed.items() if possible]
-
-
-def _complete_numbers(schema: Schema) -> list[str]:
-    """Columns of numbers that are not missing."""
-    return [] if schema.columns is None else [one.name for one in schema.columns.numbers if not one.missing]
-
-
-def _pairable(schema: Schema) -> list[str]:
-    """Categories that --query counts can use."""
-    from matrixdp.domain.columns import Category
-
-    categories = () if schema.columns is None else schema.columns.categories
-    return [one.name for one in categories if isinstance(one, Category) and not (one.other or one.missing)]
 
 
 def _audit_object(name: str, thing: Any, schema: Path | None, asked: dict[str, Any], chosen: dict[str, Any]) -> Finding:
@@ -138,7 +126,12 @@ def _audit_object(name: str, thing: Any, schema: Path | None, asked: dict[str, A
     if isinstance(thing, MatrixQuery):
         return _attack(name, make_design(thing, _require_privacy(asked)), chosen, schema, asked["records"])
     if hasattr(thing, "fit") and hasattr(thing, "get_params"):
-        return _replay(name, _make_estimator(thing, asked) if isinstance(thing, type) else thing, chosen)
+        if isinstance(thing, type):  # for features from -1 to 1
+            privacy, options = _require_privacy(asked), {"bounds": (-1, 1)}
+            if "target_bounds" in thing().get_params(deep=False):
+                options["target_bounds"] = (-1, 1)
+            thing = thing(epsilon=privacy.epsilon, delta=privacy.delta, **options)
+        return _replay(name, thing, chosen)
     if callable(thing):
         return _measure(name, thing, asked, chosen)
     raise ParameterError(
@@ -168,14 +161,6 @@ def _replay(name: str, estimator: Any, chosen: dict[str, Any]) -> Finding:
     limits: dict[str, Any] = {"replays": chosen["replays"], "seconds": chosen["seconds"]}
     tallies = replay_fits(**limits, names=[name], choose=lambda _, rng: estimator_case(estimator, rng))
     return describe_replays(name, tallies[name])
-
-
-def _make_estimator(kind: Any, asked: dict[str, Any]) -> Any:
-    """An estimator of the class with the budget of the asked, for features from -1 to 1."""
-    privacy = _require_privacy(asked)
-    known = kind().get_params(deep=False)
-    targets = {"target_bounds": (-1, 1)} if "target_bounds" in known else {}
-    return kind(epsilon=privacy.epsilon, delta=privacy.delta, bounds=(-1, 1), **targets)
 
 
 def _measure(name: str, function: Callable[[Any], Any], asked: dict[str, Any], chosen: dict[str, Any]) -> Finding:
@@ -211,14 +196,3 @@ def _import_object(path: str, option: str) -> Any:
         raise ParameterError(
             f"{option} {show(path)} cannot be imported: {error}. Run from its folder, or put the folder on PYTHONPATH."
         ) from None
-
-
-def _write_files(folder: Path, findings: list[Finding]) -> None:
-    from matrixdp.audit.page import audit_facts, render_audit
-
-    (folder / "report.html").write_text(render_audit(findings), encoding="utf-8")
-    facts = json.dumps(replace_nonfinite(audit_facts(findings)), indent=2, allow_nan=False)
-    (folder / "audit.json").write_text(facts + "\n", encoding="utf-8")
-    for found in findings:
-        if found.picture:
-            (folder / "tradeoff.svg").write_text(found.picture, encoding="utf-8")

@@ -14,7 +14,7 @@ import click
 
 from matrixdp.cli.options import PATH
 from matrixdp.cli.output import Command
-from matrixdp.errors import MissingExtraError, ParameterError, install_hint
+from matrixdp.errors import ParameterError, import_extra
 
 if TYPE_CHECKING:
     from matrixdp.types import Floats
@@ -50,7 +50,6 @@ def demo(out: Path) -> None:
     from matrixdp.display import Numbers, format_numbers
     from matrixdp.release.output_folder import OutputFolder, find_foreign_file
 
-    patients = _load_patients()
     if out.is_dir() and any(out.iterdir()) and not (out / _MARK).exists():
         raise ParameterError(f"out must be a new folder or that of an earlier demo, but {out} has other files.")
 
@@ -60,7 +59,7 @@ def demo(out: Path) -> None:
 
     with OutputFolder(out, force=True, find_foreign=find_foreign) as folder:
         (folder.path / _MARK).touch()
-        _write_inputs(folder.path, patients)
+        patients = _write_inputs(folder.path)
         with contextlib.chdir(folder.path):
             click.echo("442 patients (from scikit-learn) are in clinic.csv, their public bounds in schema.toml.")
             _run_command("Create a ledger with the total budget of these data", "ledger", "new", "clinic.db",
@@ -71,35 +70,26 @@ def demo(out: Path) -> None:
             _run_command("Show what is left", "ledger", "show", "clinic.db")
         _print_title("The true correlation, for comparison (these data are public)")
         names = list(_COLUMNS)
-        click.echo(format_numbers(Numbers(np.asarray(np.corrcoef(patients.T)), None, names, names), digits=2))
+        click.echo(format_numbers(Numbers(np.asarray(np.corrcoef(patients.T)), None, names, names)))
         folder.finish()
     _print_title("Files to look at")
-    click.echo(f"  report                {out / 'out' / 'report.html'}")
-    click.echo(f"  picture of the matrix {out / 'out' / 'matrix.svg'}")
-    click.echo(f"  error bars            {out / 'out' / 'std.csv'}")
-    click.echo(f"  numbers               {out / 'out' / 'matrix.csv'}")
+    shown = {"report": "report.html", "picture of the matrix": "matrix.svg", "error bars": "std.csv"}
+    for what, name in {**shown, "numbers": "matrix.csv"}.items():
+        click.echo(f"  {what:21} {out / 'out' / name}")
 
 
-def _load_patients() -> Floats:
-    """Age, body mass index, blood pressure and progression of diabetes, of shape (442, 4)."""
+def _write_inputs(folder: Path) -> Floats:
+    """Write a table and its schema; returns age, body mass index, blood pressure and progression, of shape (442, 4)."""
     import numpy as np
 
-    try:
-        from sklearn.datasets import load_diabetes
-    except ImportError:
-        raise MissingExtraError(f"the demo uses data from scikit-learn. {install_hint('demo')}") from None
-    data = load_diabetes(scaled=False)
+    data = import_extra("sklearn.datasets", "the demo uses data from scikit-learn", "demo").load_diabetes(scaled=False)
     columns = [data.feature_names.index(name) for name in ("age", "bmi", "bp")]
-    return np.column_stack([data.data[:, columns], data.target])
-
-
-def _write_inputs(folder: Path, patients: Floats) -> None:
-    import numpy as np
-
+    patients = np.column_stack([data.data[:, columns], data.target])
     header = ",".join(_COLUMNS)
     np.savetxt(folder / "clinic.csv", patients, fmt="%.6g", delimiter=",", header=header, comments="", encoding="utf-8")
-    columns = [f"[columns.{name}]\nlower = {low}\nupper = {high}\n" for name, (low, high) in _COLUMNS.items()]
-    (folder / "schema.toml").write_text("\n".join(columns), encoding="utf-8")
+    bounds = [f"[columns.{name}]\nlower = {low}\nupper = {high}\n" for name, (low, high) in _COLUMNS.items()]
+    (folder / "schema.toml").write_text("\n".join(bounds), encoding="utf-8")
+    return patients
 
 
 def _run_command(title: str, *words: str) -> None:
@@ -115,18 +105,11 @@ def _print_title(words: str) -> None:
     click.echo(f"\n{click.style(words, bold=True)}")
 
 
-def _check_trials(_context: click.Context, _parameter: click.Parameter, value: int) -> int:
-    if value < 2:
-        raise click.BadParameter(f"{value} is too few; an error bar needs at least 2 trials.")
-    return value
-
-
 @click.command(cls=Command, example="matrixdp reproduce --trials 20 --out paper/")
 @click.argument("parts", nargs=-1)
 @click.option(
     "--trials",
-    type=int,
-    callback=_check_trials,
+    type=click.IntRange(min=2),
     default=100,
     show_default=True,
     help="Trials of each row, at least 2: an error bar needs two.",
@@ -137,7 +120,7 @@ def _check_trials(_context: click.Context, _parameter: click.Parameter, value: i
 def reproduce(parts: tuple[str, ...], trials: int, seed: int, out: Path, plugin: tuple[str, ...]) -> None:
     """Repeat the paper's experiments: all, or the PARTS named."""
     try:
-        command = import_module("matrixdp.paper.command")
+        command = import_module("matrixdp.paper.report")
     except ModuleNotFoundError as error:
         if not (error.name or "").startswith("matrixdp.paper"):
             raise

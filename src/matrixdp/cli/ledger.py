@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import asdict
 from datetime import UTC, datetime
+from decimal import ROUND_DOWN, Context
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
@@ -128,26 +128,17 @@ def add(path: Location, **options: Any) -> None:
     _register(open_ledger, path, **options)
 
 
-def _register(
-    make: Callable[..., Ledger],
-    path: Location,
-    dataset: str,
-    epsilon: float,
-    delta: float,
-    neighbours: str,
-    unit: str | None,
-    person: str | None,
-    **author: Any,
-) -> None:
+def _register(make: Callable[..., Ledger], path: Location, dataset: str, **options: Any) -> None:
     """Register a data set in the ledger that `make` opens or creates; --unit or --person says what it protects."""
     from matrixdp.privacy import Privacy, Unit
 
+    epsilon, delta, neighbours, unit, person = map(options.pop, ("epsilon", "delta", "neighbours", "unit", "person"))
     if person is not None and unit not in (None, "person", "values"):
         raise ParameterError(f"--unit must be person or values with --person, or left out, got {unit!r} instead.")
     if unit in ("person", "values") and person is None:
         raise ParameterError(f"--person COLUMN must be given with --unit {unit}: the column that says whose a row is.")
     privacy, protected = Privacy(epsilon, delta), Unit(unit or ("person" if person else "record"), person)
-    with make(path, **author) as ledger:
+    with make(path, **options) as ledger:
         ledger.register(dataset, privacy, neighbours=neighbours, unit=protected)
 
 
@@ -166,9 +157,8 @@ def _print_ledger(path: Location, *, as_json: bool) -> None:
         head, unnoticed = ledger.head, ledger.blind_spots
     if as_json:
         last = {"entry": head.entry, "hash": head.hash}
-        echo_json(
-            {"ledger": str(path), "datasets": facts, "head": last, **({"unnoticed": unnoticed} if unnoticed else {})}
-        )
+        more = {"unnoticed": unnoticed} if unnoticed else {}
+        echo_json({"ledger": str(path), "datasets": facts, "head": last, **more})
         return
     rows, allowances = [], []
     for fact in facts:
@@ -237,14 +227,11 @@ def history(path: Location, dataset: str | None, as_json: bool) -> None:
     with open_ledger(path) as ledger:
         charges = ledger.history(dataset)
     if as_json:
-        echo_json(
-            [
-                {name: getattr(charge, name) for name in _CHARGE}
-                | {"event": event_to_json(charge.event), "description": dict(charge.description)}
-                | {"unit": str(charge.unit)}
-                for charge in charges
-            ]
-        )
+        facts = [{name: getattr(charge, name) for name in _CHARGE} for charge in charges]
+        for fact, charge in zip(facts, charges, strict=True):
+            fact |= {"event": event_to_json(charge.event), "description": dict(charge.description)}
+            fact["unit"] = str(charge.unit)
+        echo_json(facts)
         return
     if not charges:
         click.echo("Nothing has been charged.")
@@ -393,16 +380,8 @@ def whatif(path: Location, dataset: str, allowance: str | None, epsilon: float, 
 
     before, after = preview_ledger(path, dataset, Gaussian(Privacy(epsilon, delta).mu), allowance)
     if as_json:
-        echo_json(
-            {
-                "dataset": dataset,
-                "allowance": allowance,
-                "delta": before.delta,
-                "epsilon_left_before": before.epsilon,
-                "epsilon_left_after": after.epsilon,
-                "mu_left_after": after.mu,
-            }
-        )
+        left = {"epsilon_left_before": before.epsilon, "epsilon_left_after": after.epsilon, "mu_left_after": after.mu}
+        echo_json({"dataset": dataset, "allowance": allowance, "delta": before.delta, **left})
         return
     rows = [[name, f"{left.epsilon:.4g}", f"{left.mu:.4g}"] for name, left in (("now", before), ("after", after))]
     echo_table([allowance or dataset, f"epsilon left at delta {before.delta:g}", "mu left"], rows)
@@ -500,29 +479,16 @@ def plan(
     if as_json:
         echo_json({**asdict(schedule), "every": every})
         return
-    each = ["each release", _format_down(schedule.mu), _format_down(schedule.epsilon)]
-    total = ["all together", _format_down(schedule.total_mu), _format_down(schedule.total_epsilon)]
+    rounding = Context(prec=6, rounding=ROUND_DOWN)  # so that what is shown can be spent
+    amounts = (schedule.mu, schedule.epsilon, schedule.total_mu, schedule.total_epsilon)
+    each, epsilon_each, total, epsilon_total = (f"{float(rounding.create_decimal(one)):.6g}" for one in amounts)
     header = [f"{schedule.releases:,} releases, one every {every}", "mu", f"epsilon at delta {schedule.delta:g}"]
-    echo_table(header, [each, total])
+    echo_table(header, [["each release", each, epsilon_each], ["all together", total, epsilon_total]])
     if schedule.epsilon == 0:
         click.echo(
             f"\nThat is too little for a release at delta {schedule.delta:g}. Plan fewer releases, or design them "
             "for a smaller delta."
         )
-
-
-def _format_down(value: float) -> str:
-    """A positive number with six digits, rounded down, so that what is shown can be spent.
-
-    Examples
-    --------
-    >>> _format_down(0.34749999), _format_down(4.0), _format_down(0.0)
-    ('0.347499', '4', '0')
-    """
-    text = f"{value:.6g}"
-    if float(text) <= value:
-        return text
-    return f"{value - 10.0 ** (math.floor(math.log10(value)) - 5):.6g}"
 
 
 @ledger.command("metrics", example="matrixdp ledger metrics clinic.db --alert-below 10%")

@@ -51,10 +51,6 @@ def split_request(values: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any
     return asked, {name: value for name, value in values.items() if name not in _REQUESTED}
 
 
-def _parse_delimiter(_context: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:
-    return "\t" if value in ("tab", "\\t") else value
-
-
 def name_option(flag: str, **attributes: Any) -> Callable[[F], F]:
     """An option whose value a ledger can store: printable text, so that bytes that are not UTF-8 are refused."""
 
@@ -84,28 +80,23 @@ def ledger_options(use: str, pays: str) -> Callable[[F], F]:
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
 delimiter_option = click.option(
     "--delimiter",
-    callback=_parse_delimiter,
+    callback=lambda _context, _parameter, mark: "\t" if mark in ("tab", "\\t") else mark,
     help="Column separator of CSV files: one character, or 'tab'. [default: the one in the line of column names]",
 )
-_TYPES = {"number": float, "integer": int}
 
 
 def request_option(name: str) -> Callable[[F], F]:
     """The option of the command line that `matrixdp.release.options` declares for a field of a request."""
     option = OPTION[name]
-    attributes: dict[str, Any] = {"help": option.help}
-    if option.choices:
-        attributes["type"] = click.Choice(option.choices)
-    elif option.kind in _TYPES:
-        attributes["type"] = _TYPES[option.kind]
-    elif name == "points":
-        attributes["type"] = click.Path()
+    kind = click.Choice(option.choices) if option.choices else click.Path() if name == "points" else None
+    attributes: dict[str, Any] = {
+        "type": kind or {"number": float, "integer": int}.get(option.kind),
+        "required": option.required,
+        "metavar": option.metavar or None,
+        "help": option.help,
+    }
     if option.default is not None:
         attributes |= {"default": option.default, "show_default": True}
-    if option.required:
-        attributes["required"] = True
-    if option.metavar:
-        attributes["metavar"] = option.metavar
     flag = f"--{option.public_name.replace('_', '-')}"
     if name in ("person", "id"):
         return name_option(flag, **attributes)

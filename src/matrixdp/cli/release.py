@@ -45,7 +45,7 @@ _MAX_STORED = 10**6  # entries of a release that the ledger stores, so that it c
 @flags.json_option
 def design(schema: Path, plot: Path | None, features: str | None, as_json: bool, **options: Any) -> None:
     """Show how accurate a release would be and what it would cost. Reads no data."""
-    from matrixdp.cli.design_text import draw_plot, print_design, print_fit
+    from matrixdp.cli.release_text import draw_plot, print_design
     from matrixdp.domain.schema_file import read_schema
     from matrixdp.release.plan import plan, refuse_extremes
     from matrixdp.release.request import Request
@@ -58,13 +58,10 @@ def design(schema: Path, plot: Path | None, features: str | None, as_json: bool,
     left = None
     if payment["ledger"] is not None:
         left = preview_ledger(payment["ledger"], require_dataset(payment["dataset"]), made, payment["allowance"])
-    if made.design is None:
-        print_fit(made, left, as_json=as_json)
-        return
     with refuse_extremes():
-        if plot is not None:
+        if plot is not None and made.design is not None:
             draw_plot(made.design, plot, features)
-        print_design(made, made.design, left, plot, as_json=as_json)
+        print_design(made, left, plot, as_json=as_json)
 
 
 @click.command(
@@ -131,7 +128,7 @@ def release(
     A large noisy data set (--query identity) is written as a set of Parquet files.
     """
     _check_payment(no_ledger, options)
-    from matrixdp.cli.release_text import print_dataset, print_release
+    from matrixdp.cli.release_text import print_release
     from matrixdp.domain.schema_file import read_schema
     from matrixdp.records.files import open_files
     from matrixdp.release.output_folder import refuse_inside
@@ -173,28 +170,26 @@ def release(
             _remark(f"{request.id} was released before; it was not charged again.")
         if folder.problem:
             _remark(folder.problem)
-        printed = print_release if folder.content is not None else print_dataset
-        printed(folder, out, as_json=as_json)
+        print_release(folder, out, as_json=as_json)
 
 
 def _check_payment(no_ledger: bool, options: dict[str, Any]) -> None:
     """Raise unless either a ledger is named, or --no-ledger is given without what needs a ledger."""
-    anchors = [options["anchor_to"], options["anchor_command"]]
-    if options["ledger"] is None and not no_ledger:
-        raise click.UsageError(
-            "--ledger must be given, so that the total spent is known. Create one: matrixdp ledger new clinic.db ... "
-            "To release without one, add --no-ledger."
-        )
-    if options["ledger"] is not None and no_ledger:
-        raise click.UsageError("--ledger and --no-ledger cannot be used together.")
-    if no_ledger and options["allowance"] is not None:
-        raise click.UsageError("--allowance must be left out with --no-ledger: it is a part of a ledger's total.")
-    if no_ledger and options["request"] is not None:
-        raise click.UsageError("--request must be left out with --no-ledger: the ledger stores releases by their ids.")
-    if no_ledger and anchors != [None, None]:
-        raise click.UsageError("--anchor-to and --anchor-command must be left out with --no-ledger.")
-    if None not in anchors:
-        raise click.UsageError("--anchor-to and --anchor-command cannot be used together.")
+    ledger, anchors = options["ledger"] is not None, [options["anchor_to"], options["anchor_command"]]
+    wrong = {
+        "--ledger must be given, so that the total spent is known. Create one: matrixdp ledger new clinic.db ... To "
+        "release without one, add --no-ledger.": not ledger and not no_ledger,
+        "--ledger and --no-ledger cannot be used together.": ledger and no_ledger,
+        "--allowance must be left out with --no-ledger: it is a part of a ledger's total.": no_ledger
+        and options["allowance"] is not None,
+        "--request must be left out with --no-ledger: the ledger stores releases by their ids.": no_ledger
+        and options["request"] is not None,
+        "--anchor-to and --anchor-command must be left out with --no-ledger.": no_ledger and anchors != [None, None],
+        "--anchor-to and --anchor-command cannot be used together.": None not in anchors,
+    }
+    for message, is_wrong in wrong.items():
+        if is_wrong:
+            raise click.UsageError(message)
 
 
 def _remark(text: str) -> None:

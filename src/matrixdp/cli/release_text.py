@@ -1,96 +1,309 @@
-"""What ``matrixdp release`` prints, for people or as JSON: the answers, their guarantee, and what is left."""
+"""What ``matrixdp design`` and ``matrixdp release`` print, for people or as JSON: errors, answers and cost."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 
-from matrixdp.cli.output import echo_json, wrap_text
-from matrixdp.display import Numbers, format_numbers, make_visible
+from matrixdp.answers.table_forecast import compare_questions
+from matrixdp.cli.output import echo_json, echo_section, wrap_text
+from matrixdp.design import Design
+from matrixdp.design.explain import feature_names
+from matrixdp.display import Numbers, format_number, format_numbers, format_table, has_equal_rows, make_visible
+from matrixdp.errors import ParameterError
+from matrixdp.ledger import Remaining
+from matrixdp.privacy import describe_guarantee
+from matrixdp.queries import TableMoments
 from matrixdp.release.adaptive_release import AdaptiveRelease
 from matrixdp.release.dataset import DatasetRelease
+from matrixdp.release.output_folder import write_file
+from matrixdp.release.plan import Plan
 from matrixdp.release.registered import MechanismRelease
 from matrixdp.release.result import Guaranteed
-from matrixdp.report.answers import BY_COLUMN, REPLACED, Answer
-from matrixdp.report.content import ReportContent
+from matrixdp.report.answers import Answer
 from matrixdp.report.dates import show_dates
+from matrixdp.report.forecast import KINDS, judged_by, predict, predict_std, vary_epsilon
 from matrixdp.report.guarantee import LedgerSummary, describe_odds, name_loss
+from matrixdp.report.pictures import draw_design
 from matrixdp.report.release_folder import ReleaseFolder
-from matrixdp.report.release_page import DATASET_PAGE
-from matrixdp.report.words import write_words
+from matrixdp.report.release_page import DATASET_PAGE, write_words
+from matrixdp.types import Floats
 
+_GUARANTEE = 2  # lines of an explained design that say what is released, and with what guarantee
 _MOST_TABLES = 12
+_MOST_NUMBERS = 40  # with more, other epsilons take too long to simulate
+_DESCRIBED = (
+    "for data as the schema expects (expected_mean, expected_std, expected_missing, expected_shares,\n"
+    "  expected_correlation), or as tables usually are; no data were read\n"
+    "  percentages are of the width of the bounds, for covariances of the product of two widths"
+)
+Left = tuple[Remaining, Remaining] | None  # in the ledger, now and after a release
+
+
+def draw_plot(design: Design, path: Path, features: str | None) -> None:
+    """Write a picture of the noise of a design, with the ellipse of the first two features or those of --features."""
+    names = feature_names(design.query)
+    pair = (0, 1) if len(names) > 1 else None
+    if isinstance(design.query, TableMoments):
+        if features is not None:
+            raise ParameterError("--features must be left out for the moments of a table, which have no noise ellipse.")
+        pair = None
+    elif features is not None:
+        chosen = [name.strip() for name in features.split(",")]
+        if len(chosen) != 2 or chosen[0] == chosen[1] or not set(chosen) <= set(names):
+            raise ParameterError(f"--features must name two of {', '.join(names[:20])}, got {features!r} instead.")
+        pair = names.index(chosen[0]), names.index(chosen[1])
+    write_file(path, draw_design(design, pair), option="plot")
+
+
+def print_design(made: Plan, left: Left, plot: Path | None, *, as_json: bool) -> None:
+    """Print the predicted errors and the cost of a release, and the path of its picture."""
+    design, request = made.design, made.request
+    privacy = request.privacy
+    predicted = predict(made)
+    if as_json:
+        collected = _collect_fit(made, predicted) if design is None else _collect_design(made, design, predicted)
+        echo_json(_collect_plan(made, left) | collected)
+        return
+    if made.choice is not None:
+        what = "an adaptive fit" if made.adaptive else "a plain release"
+        click.echo(f"Method: {what}. {made.choice.reason}")
+    lines = [] if design is None else make_visible(design.explain(), keep="\n").split("\n")
+    if design is None:
+        guarantee = describe_guarantee(privacy.epsilon, privacy.delta, made.neighbours, made.unit)
+        odds = wrap_text(describe_odds(privacy.epsilon, privacy.delta, made.unit.words))
+        lines = [f"Guarantee: {guarantee}: {name_loss(privacy.epsilon)}", odds]
+    click.echo("\n".join(lines[:_GUARANTEE]))
+    _print_predictions(made, predicted)
+    if request.question == "everything" and design is not None:
+        single = [f"  {make_visible(one.title)}: {one.words}" for one in compare_questions(design)]
+        echo_section("If only this were released, with the same guarantee", "\n".join(single))
+    echo_section("Cost in the ledger", _describe_cost(made, left))
+    if design is not None:
+        echo_section("How the noise was chosen", "\n".join(lines[_GUARANTEE:]))
+    if plot is not None:
+        click.echo(f"\nPicture: {plot}")
+
+
+def _print_predictions(made: Plan, predicted: dict[str, list[Answer]]) -> None:
+    """The predicted error of each answer for typical data, its range, and the error at other epsilons."""
+    request = made.request
+    for answer in predicted["typical"][:_MOST_TABLES]:
+        found = answer.estimate
+        width = 1 if answer.name == "regression" else len(found.columns)  # the second one is the sampling error
+        errors = Numbers(found.std, None, found.rows, found.columns, found.reasons, found.unknown)
+        shown = format_numbers(errors.cut(len(found.rows), width))
+        echo_section(make_visible(f"Predicted error of: {answer.title}"), shown)
+    if len(predicted) > 1:
+        table = _tabulate_medians(made, predicted)
+        echo_section("Median error, by how easy the data are where the schema has no guess", table)
+        for shape, words in KINDS.items() if made.adaptive else ():
+            click.echo(f"  {shape}: {words}")
+    if request.kind != "matrix":
+        click.echo(f"  {_DESCRIBED}")
+    if made.adaptive and judged_by(request.question) != request.question:
+        click.echo("  components and regressions are computed from these correlations")
+    others = {f"epsilon {other.request.epsilon:g}": found["typical"] for other, found in _vary(made, predicted)}
+    if len(others) > 1:
+        echo_section("Median error at other epsilons, for typical data", _tabulate_medians(made, others))
+
+
+def _vary(made: Plan, predicted: dict[str, list[Answer]]) -> Iterator[tuple[Plan, dict[str, list[Answer]]]]:
+    """The plan and its predictions at smaller and larger epsilons, or it alone where others take too long."""
+    query = made.query
+    numbers = made.bounds.size if made.adaptive else len(query.used.numbers) if isinstance(query, TableMoments) else 0
+    slow = numbers > _MOST_NUMBERS or (made.request.kind == "components" and not made.adaptive)
+    for other in [made] if slow else vary_epsilon(made):
+        try:
+            yield other, predicted if other is made else predict(other, tuple(KINDS) if made.adaptive else ("typical",))
+        except ParameterError:  # an epsilon for which no fit can be made
+            continue
+
+
+def _collect_plan(made: Plan, left: Left) -> dict[str, Any]:
+    """The facts that plain releases and fits have in common."""
+    request, mu = made.request, _cost(made)
+    facts: dict[str, Any] = {
+        "query": request.question,
+        **({} if made.choice is None else made.choice._asdict()),
+        "epsilon": request.epsilon,
+        "delta": request.delta,
+        "neighbours": str(made.neighbours),
+        "unit": str(made.unit),
+        "mu": mu,
+        "mu_squared": mu**2,
+    }
+    if left is not None:
+        facts["ledger"] = {"epsilon_left_before": left[0].epsilon, "epsilon_left_after": left[1].epsilon}
+    return facts
+
+
+def _collect_fit(made: Plan, predicted: dict[str, list[Answer]]) -> dict[str, Any]:
+    shown = judged_by(made.request.question)
+    std = {shape: found[0].estimate.std for shape, found in predicted.items()}
+    budgets = []
+    for other, found in _vary(made, predicted):
+        medians = {shape: _median(one[0].estimate.std) for shape, one in found.items()}
+        budgets.append({"epsilon": other.request.epsilon, "mu": other.request.privacy.mu, **medians})
+    return {
+        "loss": name_loss(made.request.epsilon),
+        "records": made.records,
+        "columns": list(made.bounds.names or ()),
+        "shown": shown,
+        "std": {shape: (one.T if shown == "means" else one).tolist() for shape, one in std.items()},
+        "budgets": budgets,
+    }
+
+
+def _collect_design(made: Plan, design: Design, predicted: dict[str, list[Answer]]) -> dict[str, Any]:
+    """The facts of a plain release; not finite where noise would hide an answer."""
+    std, rows, columns = predict_std(made)
+    equal_rows, budgets = has_equal_rows(std), []
+    for other in vary_epsilon(made):
+        found = predict_std(other)[0]
+        errors = {
+            "median_std": _median(found[np.isfinite(found)]),
+            "largest_std": found[np.isfinite(found)].max(initial=0),
+        }
+        assert other.design is not None
+        cost = {"epsilon": other.request.epsilon, "mu": other.design.distance}
+        budgets.append({**cost, **errors, "relative_error": other.design.relative_error})
+    facts: dict[str, Any] = {
+        "shape": list(design.query.shape),
+        "calibration": design.calibration,
+        "allocation": design.allocation.rule,
+        "directions_mu": made.learning_mu,
+        "exact": design.exact,
+        "gain": design.gain,
+        "excess": design.excess,
+        "relative_error": design.relative_error,
+        "rows": None if equal_rows else list(rows),
+        "columns": list(columns),
+        "std": (std[:1] if equal_rows else std).tolist(),
+        "budgets": budgets,
+    }
+    if isinstance(design.query, TableMoments):
+        facts["answers"] = []
+        for answers in zip(*predicted.values(), strict=True):
+            errors_by = {shape: one.estimate.std.tolist() for shape, one in zip(predicted, answers, strict=True)}
+            names = {"rows": answers[0].estimate.rows, "columns": answers[0].estimate.columns}
+            facts["answers"].append({"title": answers[0].title, **names, "std": errors_by["typical"], **errors_by})
+        facts["asked_alone"] = [
+            {"question": one.title, "times_less_noise": one.ratio} for one in compare_questions(design)
+        ]
+    return facts
+
+
+def _tabulate_medians(made: Plan, found: dict[str, list[Answer]]) -> str:
+    """Median errors of each table, in one column for each list of tables."""
+    rows: list[list[str]] = []
+    for answers in list(zip(*found.values(), strict=True))[:_MOST_TABLES]:
+        parts = [_list_parts(answer, made) for answer in answers]
+        rows += [
+            [make_visible(one[0][0]), *(_show_median(*part[1:]) for part in one)] for one in zip(*parts, strict=True)
+        ]
+    return format_table(["", *found], rows)
+
+
+def _list_parts(answer: Answer, made: Plan) -> list[tuple[str, Floats, bool]]:
+    """Title and errors of parts of a table that can be compared, and whether they are relative to bounds."""
+    std, title, name, query = answer.estimate.std, answer.title, answer.name, made.query
+    bounds = query.used.bounds if isinstance(query, TableMoments) else getattr(query, "bounds", None)
+    widths = np.ones((1, 1)) if bounds is None else 2 * bounds.halfwidths[None]
+    if name == "means":
+        columns = answer.estimate.columns[:2]  # the third is a share
+        return [(f"{title}: {one}", std[:, [k]] / widths.T, True) for k, one in enumerate(columns)]
+    if name == "groups":
+        return [(f"{title}: share", std[:, :1], False), (f"{title}: means", std[:, 1:] / widths, True)]
+    if name == "means_by_level":
+        return [(title, std[:, 1:] / widths, True)]
+    if name == "covariance":
+        return [(title, std / widths / widths.T, True)]
+    if name == "regression":
+        return [(f"{title}: {one}", std[k, :1], False) for k, one in enumerate(answer.estimate.rows)]
+    return [(title, std, False)]
+
+
+def _show_median(errors: Floats, relative: bool) -> str:
+    median = _median(np.where(np.isnan(errors), np.inf, errors))
+    if not np.isfinite(median):
+        return "hidden"
+    return f"{median:.2%}" if relative else format_number(median, 3)
+
+
+def _median(errors: Floats) -> float:
+    """The median of the errors, without those that are zero, as on the diagonal of a correlation; 0 if all are."""
+    noisy = errors[errors > 0]
+    return float(np.median(noisy)) if noisy.size else 0.0
+
+
+def _cost(made: Plan) -> float:
+    """The mu of a release, without that of learning its directions."""
+    return made.request.privacy.mu if made.design is None else made.design.distance
+
+
+def _describe_cost(made: Plan, left: Left) -> str:
+    mu = _cost(made)
+    lines = [f"a release costs mu {mu:.6g}, that is mu^2 {mu**2:.6g}"]
+    if made.learning_mu is not None:
+        lines += [
+            f"learning its directions costs another mu {made.learning_mu:.6g}",
+            "the errors above are for the standard directions; with learned ones they can be smaller, or much larger "
+            "if the ranges of the features differ a lot",
+        ]
+    if left is not None:
+        lines.append(f"epsilon {left[0].epsilon:.4g} is left, and {left[1].epsilon:.4g} would be left after a release")
+    return "\n".join(f"  {line}" for line in lines)
+
+
+# Releases
 
 
 def print_release(folder: ReleaseFolder, out: Path, *, as_json: bool) -> None:
     """Print a released matrix, its guarantee and the path of its report."""
     content, choice = folder.content, folder.outcome.plan.choice
-    assert content is not None
-    release = content.release
+    release, (height, width) = content.release, content.matrix.shape
     assert not isinstance(release, MechanismRelease)
     if as_json:
         facts = _collect_facts(folder, out) | {"notes": list(content.caveats + content.units)}
         if choice is not None:
             facts |= choice._asdict()
-        if content.answers:
-            facts["answers"] = [_collect_answer(answer, content) for answer in content.answers]
-        echo_json({**facts, "result": content.title, "shape": list(content.matrix.shape)})
+        by = getattr(content.mechanism.query, "by", ())
+        answers = () if content.in_files else content.answers
+        if answers:
+            facts["answers"] = []
+        for answer in answers:
+            group = dict(zip(by, answer.group, strict=True)) if answer.group else None
+            named = {"file": f"{answer.name}.csv", "title": answer.title, "group": group}
+            facts["answers"].append({**named, **answer.estimate.to_dict()})
+        echo_json({**facts, "result": content.title, "shape": [height, width]})
         return
-    click.echo(click.style(f"Private {content.title} ± error bars", bold=True))
+    if isinstance(release, DatasetRelease):
+        count = len(release.files)
+        click.echo(f"Wrote {height:,} noisy records of {width} columns to {out}, in {count:,} Parquet files")
+    else:
+        click.echo(click.style(f"Private {content.title} ± error bars", bold=True))
     if not content.summary:
-        click.echo(format_numbers(Numbers(content.matrix, content.std, content.rows, content.columns)))
+        click.echo(format_numbers(content.entries))
         if content.has_dashes:
             click.echo("\n" + "\n".join(write_words("dash")))
-    _print_answers(content)
+    shown = [answer for answer in content.answers if not answer.group and answer.name != "covariance"]
+    for answer in shown[:_MOST_TABLES]:
+        table = format_numbers(answer.estimate, show_dates(answer, content.dates))
+        click.echo(f"\n{make_visible(answer.title)}\n{table}")
+    if len(shown) < len(content.answers):
+        click.echo("\nThe other tables are in the report and in the CSV files.")
     for remark in content.caveats + content.units:
         click.echo(f"\n{click.style('Note:', bold=True)} {remark}")
     if choice is not None:
         what = "an adaptive fit" if choice.method == "adaptive" else "a plain release"
         click.echo(f"\nMethod: {what}. {choice.reason}")
     _print_guarantee(release, content.ledger, content.mechanism.query.protects)
-    click.echo(f"Report: {out / 'report.html'}")
-
-
-def _print_answers(content: ReportContent) -> None:
-    """Print the answers for all records and the table of groups; the others are in the report."""
-    shown = [answer for answer in content.answers if not answer.group and answer.name != "covariance"]
-    for answer in shown[:_MOST_TABLES]:
-        estimate = answer.estimate
-        click.echo(f"\n{make_visible(answer.title)}")
-        by_column, has_means = answer.name in BY_COLUMN, answer.name in ("means", *BY_COLUMN)
-        text = show_dates(estimate, content.dates if has_means else (), by_column=by_column)
-        click.echo(format_numbers(estimate, text=text))
-    if len(shown) < len(content.answers):
-        click.echo("\nThe other tables are in the report and in the CSV files.")
-
-
-def _collect_answer(answer: Answer, content: ReportContent) -> dict[str, Any]:
-    by: tuple[str, ...] = getattr(content.mechanism.query, "by", ())
-    group = dict(zip(by, answer.group, strict=True)) if answer.group else None
-    return {"file": f"{answer.name}.csv", "title": answer.title, "group": group, **answer.estimate.to_dict()}
-
-
-def print_dataset(folder: ReleaseFolder, out: Path, *, as_json: bool) -> None:
-    """Print where a noisy data set is, how large its noise is, and its guarantee."""
-    release = folder.outcome.release
-    assert isinstance(release, DatasetRelease)
-    design = release.design
-    rows, columns = design.query.shape
-    if as_json:
-        facts = _collect_facts(folder, out)
-        facts["notes"] = [REPLACED] if release.missing == "midpoint" else []
-        echo_json({**facts, "result": "noisy data set", "shape": [rows, columns]})
-        return
-    count = len(release.files)
-    click.echo(f"Wrote {rows:,} noisy records of {columns} columns to {out}, in {count:,} Parquet files")
-    click.echo("\nStandard deviation of the noise in every row:")
-    click.echo(format_numbers(Numbers(release.std[None], None, ("noise",), design.query.names or ())))
-    if release.missing == "midpoint":
-        click.echo(f"\n{click.style('Note:', bold=True)} {REPLACED}")
-    _print_guarantee(release, folder.ledger, design.query.protects)
-    click.echo(f"Report: {out / DATASET_PAGE}")
+    click.echo(f"Report: {out / (DATASET_PAGE if content.in_files else 'report.html')}")
 
 
 def _print_guarantee(release: Guaranteed | AdaptiveRelease, ledger: LedgerSummary | None, unit: str) -> None:
@@ -110,7 +323,7 @@ def _print_guarantee(release: Guaranteed | AdaptiveRelease, ledger: LedgerSummar
 
 
 def _collect_facts(folder: ReleaseFolder, out: Path) -> dict[str, Any]:
-    release, ledger = folder.outcome.release, folder.ledger
+    release, ledger = folder.outcome.release, folder.content.ledger
     facts: dict[str, Any] = {
         "out": str(out),
         "files": list(folder.files),

@@ -33,7 +33,7 @@ def new(data: Path, output: Path | None, force: bool, delimiter: str | None, she
     columns are read, never their values; CSV has no types. They are assumed to be public.
     """
     from matrixdp.domain.file_rules import FileRules
-    from matrixdp.domain.schema_template import make_template
+    from matrixdp.domain.schema_file import make_template
     from matrixdp.records.files import open_files
     from matrixdp.release.output_folder import write_file
 

@@ -314,8 +314,11 @@ def check_missing(missing: str) -> None:
 def round_into_ball(bounds: Bounds, out: Floats, levels: int) -> Floats:
     """Scale rows on the grid of `levels` into the ball and round them, in place."""
     assert bounds.radius is not None
-    lengths = _grid_lengths(bounds, out, levels)
-    near = np.flatnonzero(lengths + float(np.linalg.norm(bounds.steps(levels))) > bounds.radius)
+    steps = bounds.steps(levels)
+    equal = bool((steps == steps[0]).all())
+    lengths = steps[0] * np.sqrt(square_lengths(out)) if equal else np.sqrt(square_lengths(out, steps**2))
+    lengths = lengths * (1 + _length_slack(bounds))  # in the units of the data, rounded up
+    near = np.flatnonzero(lengths + float(np.linalg.norm(steps)) > bounds.radius)
     # Rounding to nearest may leave the ball and rounding towards zero cannot; well inside, both stay in it.
     factor = np.minimum(_ball_factor(bounds, lengths[near]), 1 - 4 * _EPS)
     near_sphere = np.trunc(out[near] * factor[:, None])
@@ -327,14 +330,6 @@ def round_into_ball(bounds: Bounds, out: Floats, levels: int) -> Floats:
 def _length_slack(bounds: Bounds) -> float:
     """Bound on the relative error of the length of a record."""
     return (bounds.size + 16) * _EPS
-
-
-def _grid_lengths(bounds: Bounds, grid: Floats, levels: int) -> Floats:
-    """The length of each row in the units of the data, of shape (n,), rounded up."""
-    steps = bounds.steps(levels)
-    equal = bool((steps == steps[0]).all())
-    lengths = steps[0] * np.sqrt(square_lengths(grid)) if equal else np.sqrt(square_lengths(grid, steps**2))
-    return np.asarray(lengths * (1 + _length_slack(bounds)))
 
 
 def _ball_factor(bounds: Bounds, lengths: Floats) -> Floats:

@@ -46,14 +46,13 @@ class Number:
     __repr__ = short_repr
 
     def __post_init__(self) -> None:
-        _check_name(self.name)
+        _check_column(self)
         for end in ("lower", "upper"):
             value = getattr(self, end)
             if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
                 rule = f"must be a number, got {show(value)} instead."
                 raise ParameterError(f"{end} of column {self.name!r} {rule}", parameter=end)
             object.__setattr__(self, end, float(value))
-        _check_flag(self.name, "missing", self.missing)
         try:
             Bounds([self.lower], [self.upper], names=[self.name])
         except ParameterError as error:
@@ -88,9 +87,7 @@ class Category:
     __repr__ = short_repr
 
     def __post_init__(self) -> None:
-        _check_name(self.name)
-        _check_flag(self.name, "other", self.other)
-        _check_flag(self.name, "missing", self.missing)
+        _check_column(self)
         try:
             object.__setattr__(self, "levels", self._check_levels(self.levels))
         except ParameterError as error:
@@ -146,8 +143,7 @@ class YesNo:
     __repr__ = short_repr
 
     def __post_init__(self) -> None:
-        _check_name(self.name)
-        _check_flag(self.name, "missing", self.missing)
+        _check_column(self)
 
     @property
     def level_names(self) -> tuple[str, ...]:
@@ -274,16 +270,16 @@ class Columns:
         return Columns(tuple(column for column in self.columns if column.name not in names))
 
 
-def _check_name(name: Any) -> None:
-    if not isinstance(name, str) or not name:
-        rule = f"must be a text that is not empty, got {show(name)} instead."
+def _check_column(column: Column) -> None:
+    """Raise a `ParameterError` unless the name and the flags of a column are what they must be."""
+    if not isinstance(column.name, str) or not column.name:
+        rule = f"must be a text that is not empty, got {show(column.name)} instead."
         raise ParameterError(f"the name of a column {rule}", parameter="name")
-
-
-def _check_flag(name: str, flag: str, value: Any) -> None:
-    if not isinstance(value, bool):
-        rule = f"must be True or False, got {show(value)} instead."
-        raise ParameterError(f"{flag} of column {name!r} {rule}", parameter=flag)
+    for flag in ("other", "missing"):
+        value = getattr(column, flag, False)
+        if not isinstance(value, bool):
+            rule = f"must be True or False, got {show(value)} instead."
+            raise ParameterError(f"{flag} of column {column.name!r} {rule}", parameter=flag)
 
 
 def describe_column(column: Column) -> tuple[str, str]:

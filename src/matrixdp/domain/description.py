@@ -60,13 +60,7 @@ class TableDescription:
 
 
 def spread_shares(category: Category | YesNo, shares: Mapping[str, float]) -> Floats:
-    """Share of each level, of shape (levels,), if those of some are given and the others share the rest equally.
-
-    Examples
-    --------
-    >>> spread_shares(Category("ward", ["north", "south", "west"]), {"north": 0.5}).tolist()
-    [0.5, 0.25, 0.25]
-    """
+    """Share of each level, of shape (levels,), if those of some are given and the others share the rest equally."""
     for rule in _check_shares(category, shares):
         raise ParameterError(f"shares of {category.name!r} {rule}", parameter="shares")
     names = category.level_names

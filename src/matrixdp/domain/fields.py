@@ -1,7 +1,8 @@
 """Fields of a schema, and the kinds of values that they hold.
 
-A kind knows three forms of a value: the entry of a TOML file, the checked value, and the text of a form's field. So a
-field is declared once (`schema_file.SECTIONS` and `COLUMN_FIELDS`), and files, forms and messages follow.
+A kind knows three forms of a value: the entry of a TOML file, the checked value, and the text of a form's field. Each
+field is declared once, in `SECTIONS` or `COLUMN_FIELDS`. Files, the studio's editor and messages are made from these
+lists, so that a new field is one entry there, and the code that uses its value.
 """
 
 from __future__ import annotations
@@ -16,13 +17,16 @@ from functools import partial
 from typing import Any
 
 from matrixdp.checks import LARGEST, check_integer, check_magnitude, check_number
+from matrixdp.domain.file_rules import THOUSANDS, UNITS
 from matrixdp.errors import ParameterError, show
 
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 
 
-def _check_text(value: Any, name: str) -> Any:
-    return _require(isinstance(value, str), value, name, "a text")
+def _require(met: bool, value: Any, name: str, rule: str) -> Any:
+    if not met:
+        raise ParameterError(f"{name} must be {rule}, got {show(value)} instead.", parameter=name)
+    return value
 
 
 @dataclass(frozen=True)
@@ -33,11 +37,11 @@ class Kind:
     the text of an entry; `parse` gives the entry in a text, which is the text itself where that cannot be read, or
     raises a `ParameterError` whose message continues the name of the field. `example` is how a file has it, where that
     is not obvious. `options` are texts that may be chosen, and what a form calls them; the first is the default, which
-    is not written.
+    is not written, and whoever uses the value refuses others.
     """
 
     widget: str = "text"
-    check: Callable[[Any, str], Any] = _check_text
+    check: Callable[[Any, str], Any] = lambda value, name: _require(isinstance(value, str), value, name, "a text")
     show: Callable[[Any], str] = str
     parse: Callable[[str], Any] = str
     example: str = ""
@@ -89,32 +93,17 @@ class Field:
         return None if value in ("", [], {}) else value
 
 
-def _require(met: bool, value: Any, name: str, rule: str) -> Any:
-    if not met:
-        raise ParameterError(f"{name} must be {rule}, got {show(value)} instead.", parameter=name)
-    return value
-
-
-def _check_flag(value: Any, name: str) -> bool:
-    return bool(_require(isinstance(value, bool), value, name, "true or false"))
-
-
-def _check_column(value: Any, name: str) -> Any:
-    return _require(isinstance(value, str) and value.isprintable(), value, name, "the name of a column")
-
-
-def _check_words(value: Any, name: str) -> tuple[str, ...]:
-    listed = isinstance(value, list) and all(isinstance(word, str) for word in value)
-    return tuple(_require(listed, value, name, 'a list of texts, as in ["NA", "."]'))
-
-
-def _check_levels(value: Any, name: str) -> tuple[Any, ...]:
+def _check_levels(value: Any, name: str) -> list[Any]:
     listed = isinstance(value, list) and {type(level) for level in value} in ({str}, {int})
-    rule = 'a list of texts, as in ["yes", "no"], or a list of integers'
-    found = tuple(_require(listed, value, name, rule))
-    if "" in found:
+    _require(listed, value, name, 'a list of texts, as in ["yes", "no"], or a list of integers')
+    if "" in value:
         raise ParameterError(f"{name} must not have an empty text. For empty values, write missing = true.")
-    return found
+    return list(value)
+
+
+def _check_words(value: Any, name: str) -> Any:
+    listed = isinstance(value, list) and all(isinstance(word, str) for word in value)
+    return _require(listed, value, name, 'a list of texts, as in ["NA", "."]')
 
 
 def _check_number(value: Any, name: str) -> float:
@@ -137,10 +126,6 @@ def _check_when(what: str, example: str, value: Any, name: str) -> dt.date | dt.
     if getattr(value, "tzinfo", None) is not None:
         raise ParameterError(f"{name} must have no zone; dates and times are in UTC.", parameter=name)
     return value  # type: ignore[no-any-return]
-
-
-def _show_when(value: dt.date | dt.time) -> str:
-    return value.isoformat(" ") if isinstance(value, dt.datetime) else value.isoformat()
 
 
 def _read_when(what: str, text: str) -> dt.date | dt.time | str:
@@ -173,15 +158,10 @@ def show_number(value: float | str) -> str:
 
 
 def join_lines(values: Iterable[str | int]) -> str:
-    r"""Texts and integers as the lines of a text area.
+    """Texts and integers as the lines of a text area.
 
     A text that a line cannot show as it is (empty, with spaces at its ends, beginning with a quotation mark, or with
     characters that are not printable) is written in quotation marks, as in JSON. So is one that looks like an integer.
-
-    Examples
-    --------
-    >>> join_lines(["north", " south", "7", 7]).split("\n")
-    ['north', '" south"', '"7"', '7']
     """
 
     def line(value: str | int) -> str:
@@ -229,10 +209,6 @@ def _read_levels(text: str) -> list[str] | list[int]:
     return [*map(int, lines)] if all(map(_INTEGER.fullmatch, lines)) else split_lines(text)
 
 
-def _show_shares(shares: Mapping[str, float]) -> str:
-    return "\n".join(f"{show_number(share)} {quote_line(level)}" for level, share in shares.items())
-
-
 def _read_shares(text: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for line in _lines(text):
@@ -249,17 +225,97 @@ TEXT = Kind()
 NUMBER = Kind("number", _check_number, show_number, read_number)
 SIZE = Kind("number", check_magnitude, show_number, read_number)
 COUNT = Kind("number", partial(check_integer, at_least=1), show_number, read_number)
-FLAG = Kind("flag", _check_flag, lambda value: "on" if value else "", bool)
-COLUMN = Kind("column", _check_column, quote_line, unquote_line)
+FLAG = Kind(
+    "flag",
+    lambda value, name: _require(isinstance(value, bool), value, name, "true or false"),
+    lambda value: "on" if value else "",
+    bool,
+)
+COLUMN = Kind(
+    "column",
+    lambda value, name: _require(isinstance(value, str) and value.isprintable(), value, name, "the name of a column"),
+    quote_line,
+    unquote_line,
+)
 WORDS = Kind("lines", _check_words, lambda words: join_lines(words or [""]), split_lines)
 LEVELS = Kind("lines", _check_levels, join_lines, _read_levels)
-SHARES = Kind("lines", _check_shares, _show_shares, _read_shares)
+SHARES = Kind(
+    "lines",
+    _check_shares,
+    lambda shares: "\n".join(f"{show_number(share)} {quote_line(level)}" for level, share in shares.items()),
+    _read_shares,
+)
 DATE, TIME = (
-    Kind("text", partial(_check_when, what, example), _show_when, partial(_read_when, what), example)
+    Kind("text", partial(_check_when, what, example), str, partial(_read_when, what), example)
     for what, example in (("date", "1900-01-01"), ("time", "07:30:00"))
 )
 
+# The types of columns, and what the editor says about each.
+TYPES = {
+    "number": "Values outside of the bounds are moved to them.",
+    "category": "Every value must be among the levels, unless others are allowed.",
+    "yes/no": "True, yes, 1 and false, no, 0.",
+    "date": "As in 1900-01-01. Dates are read as numbers since the lower bound, or since the origin.",
+    "time": "As in 07:30. Times of day are read as numbers since midnight.",
+}
+_MARKS = dict(zip(THOUSANDS, ("Nothing", "Point", "Comma", "Space", "Apostrophe", "Underscore"), strict=False))
+_MARKS |= {"\u00a0": "No-break space", "\u202f": "Narrow no-break space"}
+_UNIT = Kind("choice", options=(("", "As usual: days, and hours for times"), *((unit, unit) for unit in UNITS)))
+_DECIMAL = Kind("choice", options=((".", "Point: 1.5"), (",", "Comma: 1,5")))
+_THOUSANDS = Kind("choice", options=tuple((mark, f"{word}: 1{mark}000") for mark, word in _MARKS.items()))
+_BOUND = {"number": NUMBER, "date": DATE, "time": TIME}
+_LEVELS_HINT = "All integers, or all texts. Write a text of digits, or one with spaces at its ends, in quotation marks."
+_SHARES_HINT = "One to a line, as in 0.6 north. Levels that are left out share the rest equally."
+_WORDS_HINT = (
+    "Empty: the usual ones, which are NA, NaN, null and their like in columns of numbers. Those listed here, as in NA, "
+    'hold in all columns; "" alone for none. A value that is empty is always missing.'
+)
+_RADIUS_HINT = (
+    "Optional, for numbers that are never missing: records are moved into a ball of this radius around the middle of "
+    "their bounds."
+)
+_GUESSES, _WRITING = "Guesses for the forecast", "Unit and format"
 
-def choice(*options: tuple[str, str]) -> Kind:
-    """One of a few texts, each with what a form calls it; whoever uses the value refuses others."""
-    return Kind("choice", options=options)
+COLUMN_FIELDS = (
+    Field("missing", dict.fromkeys(TYPES, FLAG), "Values may be missing"),
+    Field("lower", _BOUND, "Lower bound", required="lower bound"),
+    Field("upper", _BOUND, "Upper bound", required="upper bound"),
+    Field("levels", {"category": LEVELS}, "Levels, one to a line", _LEVELS_HINT, required="levels"),
+    Field("other", {"category": FLAG}, "Other values count as one more level"),
+    Field("expected_mean", {"number": NUMBER}, "Mean", "From public knowledge.", group=_GUESSES),
+    Field("expected_std", {"number": NUMBER}, "Standard deviation", "No release depends on it.", group=_GUESSES),
+    Field("expected_missing", {"number": NUMBER}, "Share of missing values", "From 0 to 1.", group=_GUESSES),
+    Field("expected_shares", {"category": SHARES, "yes/no": SHARES}, "Shares of records", _SHARES_HINT, group=_GUESSES),
+    Field("unit", {"date": _UNIT, "time": _UNIT}, "Unit", group=_WRITING),
+    Field("format", {"date": TEXT, "time": TEXT}, "Format of texts", "As in %d.%m.%Y; else ISO.", group=_WRITING),
+    Field("origin", {"date": DATE}, "Origin", "Empty: the lower bound.", group=_WRITING),
+)
+SECTIONS = {
+    "": (
+        Field("records", COUNT, "Number of records", "If it is public. Forecasts need it."),
+        Field("expected_correlation", NUMBER, "Guess of a typical correlation", "From 0 to 1, for forecasts alone."),
+        Field("radius", SIZE, "Radius", _RADIUS_HINT, group="Limit on the length of a record"),
+    ),
+    "person": (
+        Field(
+            "column",
+            COLUMN,
+            "Column with the ids of people",
+            "If people have several rows: each person is then protected with all of them.",
+            required="column with the ids of people",
+        ),
+        Field("rows", COUNT, "Rows of a person that count", "Empty: each person counts once."),
+    ),
+    "files": (
+        Field("decimal", _DECIMAL, "Decimal mark", "In text files."),
+        Field("thousands", _THOUSANDS, "Between groups of three digits", "In text files."),
+        Field("missing_words", WORDS, "Words for missing values, one to a line", _WORDS_HINT),
+        Field("sheet", TEXT, "Sheet of the workbook", "Empty: the first."),
+    ),
+}
+GRAPH = (
+    Field("nodes", Kind(check=lambda value, _: value)),
+    Field("weight", NUMBER),
+    Field("unit", TEXT),
+    Field("max_degree", NUMBER),
+)

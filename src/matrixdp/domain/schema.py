@@ -159,15 +159,10 @@ class Schema:
     def category(self, name: str) -> Category | YesNo:
         """The category of this name, or a `ParameterError` that names the file."""
         columns = self.require_columns()
-        if name not in columns.names:
-            raise ParameterError(f"{self.path}: there is no [columns.{quote_key(name)}]. Add it with its levels.")
-        found = columns[name]
-        if isinstance(found, Number):
-            raise ParameterError(
-                f'{self.path}: column {name!r} holds numbers, and must be a category here. Give it levels = ["...", '
-                '"..."] in place of bounds.'
-            )
-        return found
+        try:
+            return columns.category(name)
+        except ParameterError as error:
+            raise error.within(self.path) from None
 
     def pair_levels(self, name: str) -> tuple[str | int, ...]:
         """Levels of a category of pairs that are counted by --query counts."""
@@ -197,21 +192,15 @@ def list_conflicts(
     if person is not None and person.column in [column.name for column in described]:
         message = f"column {person.column!r} has the ids of people, and cannot be released as well."
         yield ("person", "column"), f"{message} Remove [columns.{quote_key(person.column)}]."
-    if guesses is not None:
-        yield from _check_guesses(guesses, columns)
-    for column in described:
-        for message in _check_words(rules.missing_words or (), column):
-            yield ("files", "missing_words"), f"missing_words has {message}"
-
-
-def _check_guesses(guesses: TableDescription, columns: Columns | None) -> Iterator[tuple[Place, str]]:
-    for guess, name, rule in guesses.list_mistakes(columns):
+    for guess, name, rule in () if guesses is None else guesses.list_mistakes(columns):
         key = f"expected_{GUESSES.get(guess, guess)}"
         yield (("columns", name, key), f"column {name!r}: {key} {rule}") if name else ((key,), f"{key} {rule}")
-    for column in columns or ():
-        if column.name in guesses.missing and not column.missing:
+    for column in described:
+        if guesses is not None and column.name in guesses.missing and not column.missing:
             place = ("columns", column.name, "expected_missing")
             yield place, f"column {column.name!r}: expected_missing needs missing = true."
+        for message in _check_words(rules.missing_words or (), column):
+            yield ("files", "missing_words"), f"missing_words has {message}"
 
 
 def _check_words(words: Sequence[str], column: Column) -> Iterator[str]:
@@ -228,13 +217,7 @@ def _check_words(words: Sequence[str], column: Column) -> Iterator[str]:
 
 
 def name_place(place: Place) -> str:
-    """The name of an entry, as in a heading of TOML.
-
-    Examples
-    --------
-    >>> name_place(("columns", "body mass", "lower"))
-    'columns."body mass".lower'
-    """
+    """The name of an entry, as in a heading of TOML: ``columns."body mass".lower``."""
     return ".".join(map(quote_key, place))
 
 

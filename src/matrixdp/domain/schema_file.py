@@ -1,126 +1,34 @@
-"""The file of a schema: all of its fields, and how they are read from TOML.
+"""The file of a schema: how the fields that `fields` lists are read from TOML, and the text of a new one.
 
-`SECTIONS` and `COLUMN_FIELDS` list the fields. Files, the studio's editor and messages are made from these lists, so
-that a new field is one entry there, and the code that uses its value.
+A new schema has a type for each column from its Arrow type alone, never from its values.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from matrixdp.display import make_visible
 from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.columns import Category, Column, Columns, Number, YesNo
 from matrixdp.domain.description import TableDescription
-from matrixdp.domain.fields import (
-    COLUMN,
-    COUNT,
-    DATE,
-    FLAG,
-    LEVELS,
-    NUMBER,
-    SHARES,
-    SIZE,
-    TEXT,
-    TIME,
-    WORDS,
-    Field,
-    Kind,
-    choice,
-)
-from matrixdp.domain.file_rules import DEFAULT_RULES, THOUSANDS, UNITS, DateRule, FileRules
+from matrixdp.domain.fields import COLUMN_FIELDS, GRAPH, SECTIONS, TYPES, Field
+from matrixdp.domain.file_rules import DEFAULT_RULES, DateRule, FileRules
 from matrixdp.domain.person import Person
-from matrixdp.domain.schema import GUESSES, Graph, Place, Schema, list_conflicts, name_place
+from matrixdp.domain.schema import GUESSES, Graph, Place, Schema, list_conflicts, name_place, quote_key, quote_text
 from matrixdp.errors import ParameterError, import_extra, show
 
-# The types of columns, and what the editor says about each.
-TYPES = {
-    "number": "Values outside of the bounds are moved to them.",
-    "category": "Every value must be among the levels, unless others are allowed.",
-    "yes/no": "True, yes, 1 and false, no, 0.",
-    "date": "As in 1900-01-01. Dates are read as numbers since the lower bound, or since the origin.",
-    "time": "As in 07:30. Times of day are read as numbers since midnight.",
-}
 _UNITS = {"date": "days", "time": "hours"}
-_MARKS = dict(zip(THOUSANDS, ("Nothing", "Point", "Comma", "Space", "Apostrophe", "Underscore"), strict=False))
-_MARKS |= {"\u00a0": "No-break space", "\u202f": "Narrow no-break space"}
-_UNIT = choice(("", "As usual: days, and hours for times"), *((unit, unit) for unit in UNITS))
-_THOUSANDS = choice(*((mark, f"{word}: 1{mark}000") for mark, word in _MARKS.items()))
-_BOUND = {"number": NUMBER, "date": DATE, "time": TIME}
-_LEVELS_HINT = "All integers, or all texts. Write a text of digits, or one with spaces at its ends, in quotation marks."
-_SHARES_HINT = "One to a line, as in 0.6 north. Levels that are left out share the rest equally."
-_WORDS_HINT = (
-    "Empty: the usual ones, which are NA, NaN, null and their like in columns of numbers. Those listed here, as in NA, "
-    'hold in all columns; "" alone for none. A value that is empty is always missing.'
-)
-_RADIUS_HINT = (
-    "Optional, for numbers that are never missing: records are moved into a ball of this radius around the middle of "
-    "their bounds."
-)
-_GUESSES, _WRITING = "Guesses for the forecast", "Unit and format"
-
-COLUMN_FIELDS = (
-    Field("missing", dict.fromkeys(TYPES, FLAG), "Values may be missing"),
-    Field("lower", _BOUND, "Lower bound", required="lower bound"),
-    Field("upper", _BOUND, "Upper bound", required="upper bound"),
-    Field("levels", {"category": LEVELS}, "Levels, one to a line", _LEVELS_HINT, required="levels"),
-    Field("other", {"category": FLAG}, "Other values count as one more level"),
-    Field("expected_mean", {"number": NUMBER}, "Mean", "From public knowledge.", group=_GUESSES),
-    Field("expected_std", {"number": NUMBER}, "Standard deviation", "No release depends on it.", group=_GUESSES),
-    Field("expected_missing", {"number": NUMBER}, "Share of missing values", "From 0 to 1.", group=_GUESSES),
-    Field("expected_shares", {"category": SHARES, "yes/no": SHARES}, "Shares of records", _SHARES_HINT, group=_GUESSES),
-    Field("unit", {"date": _UNIT, "time": _UNIT}, "Unit", group=_WRITING),
-    Field("format", {"date": TEXT, "time": TEXT}, "Format of texts", "As in %d.%m.%Y; else ISO.", group=_WRITING),
-    Field("origin", {"date": DATE}, "Origin", "Empty: the lower bound.", group=_WRITING),
-)
-SECTIONS = {
-    "": (
-        Field("records", COUNT, "Number of records", "If it is public. Forecasts need it."),
-        Field("expected_correlation", NUMBER, "Guess of a typical correlation", "From 0 to 1, for forecasts alone."),
-        Field("radius", SIZE, "Radius", _RADIUS_HINT, group="Limit on the length of a record"),
-    ),
-    "person": (
-        Field(
-            "column",
-            COLUMN,
-            "Column with the ids of people",
-            "If people have several rows: each person is then protected with all of them.",
-            required="column with the ids of people",
-        ),
-        Field("rows", COUNT, "Rows of a person that count", "Empty: each person counts once."),
-    ),
-    "files": (
-        Field("decimal", choice((".", "Point: 1.5"), (",", "Comma: 1,5")), "Decimal mark", "In text files."),
-        Field("thousands", _THOUSANDS, "Between groups of three digits", "In text files."),
-        Field("missing_words", WORDS, "Words for missing values, one to a line", _WORDS_HINT),
-        Field("sheet", TEXT, "Sheet of the workbook", "Empty: the first."),
-    ),
-}
-_GRAPH = (
-    Field("nodes", Kind(check=lambda value, _: value)),
-    Field("weight", NUMBER),
-    Field("unit", TEXT),
-    Field("max_degree", NUMBER),
-)
 
 
 def as_schema(table: Any) -> Schema:
-    """The schema that describes a table in one of several forms.
-
-    Parameters
-    ----------
-    table : Schema, Columns, Bounds with names, mapping of short forms as for `Columns.from_dict`, or path of a file
-
-    Examples
-    --------
-    >>> as_schema({"age": (0, 120), "ward": ["north", "south"]}).columns.names
-    ('age', 'ward')
-    """
+    """The schema that a `Schema`, `Columns`, `Bounds` with names, a mapping for `from_dict` or a path describes."""
     if isinstance(table, Schema):
         return table
     if isinstance(table, str | os.PathLike):
@@ -178,15 +86,15 @@ def read_content(content: Mapping[str, Any]) -> tuple[Schema, dict[Place, str]]:
 
     Where there are mistakes, the schema is empty.
     """
-    reader = _Reader()
+    reader = _Reader({})
     return reader.read(content), reader.mistakes
 
 
+@dataclass(frozen=True)
 class _Reader:
     """Reads the content of a schema, and keeps the first mistake at each place."""
 
-    def __init__(self) -> None:
-        self.mistakes: dict[Place, str] = {}
+    mistakes: dict[Place, str]
 
     def note(self, place: Place, message: str) -> None:
         self.mistakes.setdefault(place, message)
@@ -205,7 +113,7 @@ class _Reader:
             "guesses": _collect_guesses({one.name: values for one, values, _ in columns}, top),
             "rules": self._section("files", content.get("files", {}), SECTIONS["files"], rules) or DEFAULT_RULES,
         }
-        graph = self._section("graph", content.get("graph"), _GRAPH, Graph)
+        graph = self._section("graph", content.get("graph"), GRAPH, Graph)
         complete = len(columns) == len(entries)  # otherwise a number that needs the radius may be left out
         for place, message in list_conflicts(**found):
             if complete or place != ("radius",):
@@ -333,12 +241,85 @@ def _names(fields: Iterable[Field]) -> set[str]:
     return {one.name for one in fields}
 
 
-def _drop_empty(content: Mapping[str, Any]) -> dict[str, Any]:
-    found = {name: _drop_empty(value) if isinstance(value, Mapping) else value for name, value in content.items()}
-    return {name: value for name, value in found.items() if value is not None and value != {}}
-
-
 def write_toml(content: Mapping[str, Any]) -> str:
-    """The content of a schema as TOML, without entries that are None and without empty sections."""
+    """The content of a schema as TOML, without empty sections."""
     tomli_w = import_extra("tomli_w", "writing a schema requires tomli-w", "cli")
-    return str(tomli_w.dumps(_drop_empty(content)))
+    return str(tomli_w.dumps({name: value for name, value in content.items() if value != {}}))
+
+
+_HEADER = """\
+# What is public about {name}. Take bounds and levels from general knowledge of what the values can be (a scale, a
+# physical limit, a rule of the survey), never from the data. Delete the columns that are not to be released. Examples:
+#
+#   age    = {{ type = "number", lower = 0, upper = 120 }}                  # values outside are moved to the bounds
+#   ward   = {{ type = "category", levels = ["north", "south"] }}           # other = true adds a level for all others
+#   smoker = {{ type = "yes/no" }}
+#   born   = {{ type = "date", lower = 1900-01-01, upper = 2020-12-31 }}    # or unit = "years", format = "%d.%m.%Y"
+#   start  = {{ type = "time", lower = 07:00:00, upper = 19:30:00 }}        # a time of day
+#
+# Add missing = true to a column whose values may be missing; without it, a missing value is an error.
+# Above [columns] there may also be, without the number signs:
+#
+#   records = 10000                    # the public number of records
+#   [person]                           # people have several rows: protects a person with all their rows
+#   column = "patient_id"              # this column has no line below
+#   [files]                            # how values are written
+#   decimal = ","
+#   thousands = "."
+#   missing_words = ["NA", "."]
+"""
+
+
+def make_template(fields: Mapping[str, Any], source: str, sheet: str | None = None) -> str:
+    """Text of a schema for the columns of the file `source`, with empty bounds and levels.
+
+    `fields` are the Arrow fields of the columns by name, None where the type is unknown, as in CSV.
+
+    Privacy
+    -------
+    Only names, types and whether a column may be null are used.
+    """
+    files = [] if sheet is None else ["[files]", f"sheet = {quote_text(sheet)}", ""]
+    columns = (_describe_column(name, field) for name, field in fields.items())
+    return "\n".join([_HEADER.format(name=make_visible(source)), *files, "[columns]", *columns, ""])
+
+
+def _describe_column(name: str, field: Any) -> str:
+    if not name:
+        return "# A column without a name is left out. To use it, give it a name in the file."
+    key = quote_key(name)
+    if field is None:
+        return f'{key} = {{ type = "" }}'
+    proposed = propose_type(field.type)
+    if proposed is None:
+        held = describe_type(field.type)
+        return f"# {key} holds {held}, which cannot be used as they are. Make them numbers or a category first."
+    required = [one.name for one in COLUMN_FIELDS if proposed in one.types and one.required]
+    empty = [f", {name} = []" if name == "levels" else f', {name} = ""' for name in required]
+    return f'{key} = {{ type = "{proposed}"{"".join(empty)} }}'
+
+
+# What a column is in a schema, by the letters with which the name of its Arrow type begins.
+_PROPOSED = {
+    **dict.fromkeys(("int", "uint", "halffloat", "float", "double", "decimal"), "number"),
+    **dict.fromkeys(("string", "large_string", "string_view"), "category"),
+    "bool": "yes/no",
+    "date": "date",
+    "timestamp": "date",
+    "time": "time",
+}
+
+
+def propose_type(kind: Any) -> str | None:
+    """The type in the schema for a column of this Arrow type, or None if it cannot be used."""
+    encoded = str(kind).startswith("dictionary<")
+    name = re.split(r"[^a-z_]", str(kind.value_type if encoded else kind))[0]
+    proposed = _PROPOSED.get(name)
+    if encoded:
+        return "category" if proposed == "category" or name in ("int", "uint") else None
+    return proposed
+
+
+def describe_type(kind: Any) -> str:
+    """What a column that cannot be used holds, in words."""
+    return "lengths of time" if str(kind).startswith("duration") else "values of another type"

@@ -7,6 +7,7 @@ import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -22,24 +23,14 @@ from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.columns import Column, Columns
 from matrixdp.domain.person import Person
 from matrixdp.errors import MissingExtraError, ParameterError, install_hint, show
-from matrixdp.estimators.inputs import (
-    NOT_NUMBERS,
-    SPARSE,
-    NotNumbersError,
-    check_array,
-    check_targets_apart,
-    is_read_in_parts,
-    joint_bounds,
-    parse_bounds,
-    to_numbers,
-)
+from matrixdp.estimators import inputs
 from matrixdp.estimators.table_fit import TableFit
 from matrixdp.ledger.location import PostgresURL, parse_location
 from matrixdp.noise import Stream
 from matrixdp.privacy import Neighbours, Privacy, describe_guarantee
 from matrixdp.queries import TableMoments
 from matrixdp.records import Blocks, Records, as_records, choose_columns, require_rereadable, with_ids
-from matrixdp.records.expanded_columns import ExpandBlock, ExpandedColumns, ExpandedRecords, read_table
+from matrixdp.records.expanded_columns import ExpandedColumns, ExpandedRecords, expand_block, read_table
 from matrixdp.records.people import number_of_people
 from matrixdp.records.records import MappedRecords, count_records
 from matrixdp.release.charging import release_fit
@@ -138,10 +129,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         return copy
 
     def _start_fit(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Arguments that all fits have in common, and what pays for one; warns about a second one.
-
-        Raises a `ParameterError` for an open ledger, and for a password, which scikit-learn would show.
-        """
+        """Arguments that all fits have in common, and what pays for one; warns about a second one."""
         stream, ledger = self._seeded_stream(), self.ledger
         if ledger is not None and not isinstance(ledger, str | os.PathLike):  # copies are to charge the same one
             raise ParameterError(f"ledger must be the path of a ledger, got {type(ledger).__name__} instead.")
@@ -207,7 +195,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         self.unit_, self.steps_, self.simulation_ = spent.unit, steps, spent.simulation
 
     def _validate_features(self, X: Any, *, reset: bool = True) -> Any:
-        """Validated features; sparse input, text, NaN and infinities are errors, which show no private value.
+        """Validated features; errors show no private value.
 
         A fit does not look for NaN and infinities here: they are found when the records are rounded to their grid.
         """
@@ -216,16 +204,16 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
             if reset:
                 return self._validate_on_device(X)
             X = load_cupy().asnumpy(to_device_array(X))
-        if is_read_in_parts(X):
+        if inputs.is_read_in_parts(X):
             return self._validate_parts(X, reset=reset)
         if hasattr(X, "toarray"):
-            raise NotNumbersError(SPARSE)
+            raise inputs.NotNumbersError(inputs.SPARSE)
         if self.person is not None and self.person in getattr(X, "columns", ()):
             X = X.drop(columns=self.person) if hasattr(X, "iloc") else X.drop(self.person)
         if isinstance(box, Bounds) and box.names is not None and hasattr(X, "columns"):
             X = X[choose_columns(list(X.columns), box.size, box.names)]
-        check_array(X, dimensions=2)
-        X = to_numbers(np.asarray(X) if isinstance(X, np.memmap) else X)
+        inputs.check_array(X, dimensions=2)
+        X = inputs.to_numbers(np.asarray(X) if isinstance(X, np.memmap) else X)
         # Where the number of records is private, there may be none: an error would reveal it at no cost.
         least = 0 if reset and Neighbours.parse(self.neighbours) is Neighbours.ADD_REMOVE else 1
         options = {"reset": reset, "ensure_all_finite": not reset, "ensure_min_samples": least}
@@ -238,19 +226,19 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
                 raise
         except (TypeError, OverflowError):
             pass
-        raise NotNumbersError(NOT_NUMBERS)
+        raise inputs.NotNumbersError(inputs.NOT_NUMBERS)
 
     def _validate_on_device(self, X: Any) -> Any:
         """Features on a GPU, where a fit sums them."""
         array = to_device_array(X)
         if array.ndim != 2 or array.dtype.kind not in "biuf":
-            raise NotNumbersError("X must be an array of real numbers of shape (records, features).")
+            raise inputs.NotNumbersError("X must be an array of real numbers of shape (records, features).")
         self._set_features(array.shape[1], None)
         return array
 
     def _read_ids(self, X: Any) -> Any:
         """The ids of the rows of X in memory; None without a person, and where X is read in parts."""
-        if self.person is None or is_read_in_parts(X):
+        if self.person is None or inputs.is_read_in_parts(X):
             return None
         if self.person not in getattr(X, "columns", ()):
             raise ParameterError(
@@ -293,14 +281,14 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         return self.bounds.bounds if isinstance(self.bounds, Columns) else self.bounds
 
     def _feature_bounds(self) -> Bounds:
-        return parse_bounds(self._box(), self.n_features_in_, "bounds")
+        return inputs.parse_bounds(self._box(), self.n_features_in_, "bounds")
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class MomentEstimator(PrivateEstimator):
     """Base class of the estimators that are computed from one private moment.
 
-    Parameters that are not listed here are those of `PrivateEstimator`.
+    Other parameters and the guarantee are those of `PrivateEstimator`.
 
     With ``bounds=Columns(...)`` the features are the numbers of a table and an indicator for each level of a category.
     If numbers may be missing, the moment is one release of `TableMoments`, and means and covariances are those of the
@@ -318,18 +306,13 @@ class MomentEstimator(PrivateEstimator):
         Names of the features of a fit to a table: those of numbers, and "column=level".
     release_ : Release
         The moments of a table whose numbers may be missing, from which further answers follow at no cost.
-
-    Notes
-    -----
-    **Privacy.** See `PrivateEstimator`.
     """
 
     directions: Any = "learned"
 
     def _expanded(self, *, reference: bool) -> ExpandedColumns | None:
         """The features of a table with categories or missing values; None for numbers alone."""
-        columns = self._table_columns
-        return None if columns is None else ExpandedColumns(columns, reference)
+        return None if self._table_columns is None else ExpandedColumns(self._table_columns, reference)
 
     def _fit_features(self, X: Any, aim: str, check: Callable[[int], Any] | None = None) -> PrivateMoment | TableFit:
         """Spend the budget on a moment of the features alone; `check` is called with their number before."""
@@ -353,31 +336,31 @@ class MomentEstimator(PrivateEstimator):
     ) -> PrivateMoment | TableFit:
         """Spend the budget on one moment of the features, and perhaps of the columns `last` that follow them.
 
-        Without `features`, X holds validated numbers; a table is expanded, and fitted like numbers. Where numbers of a
-        table may be missing, or people have several rows, it is one release of `TableMoments`, with the options
-        `design`. `values`, of shape (n, columns), has the columns `last`, unless X is outside of memory; a regression
-        predicts the last `targets` of them. `ids` say whose rows numbers in memory are.
+        Without `features`, X holds validated numbers; a table is expanded, and fitted like numbers. Where its numbers
+        may be missing, or people have several rows, it is one release of `TableMoments`, with the options `design`.
+        `values`, of shape (n, columns), has the columns `last`, unless X is outside of memory; `targets` of them are
+        predicted.
         """
         columns = () if last is None else tuple(last.columns)
         names, outside = tuple(column.name for column in columns), values is None
         table = {} if outside else dict(zip(names, values.T, strict=True))
         if features is None:
             box = self._feature_bounds()
-            bounds = box if last is None else joint_bounds(box, last.bounds, names if outside else None)
+            bounds = box if last is None else inputs.joint_bounds(box, last.bounds, names if outside else None)
             if last is not None and last.columns.categories:
-                values = ExpandBlock((last,))(table)
+                values = expand_block((last,), table)
             return self._fit_moment(
                 X if outside else np.column_stack([X, values]), bounds, aim, ids=ids, targets=targets
             )
         if outside:
-            check_targets_apart(features.columns.names, names)
+            inputs.check_targets_apart(features.columns.names, names)
         if not features.complete or self.person is not None:
             return self._fit_table(X, features, columns, table, **design)
         parts = (features,) if last is None else (features, last)
-        bounds = features.bounds if last is None else joint_bounds(features.bounds, last.bounds)
+        bounds = features.bounds if last is None else inputs.joint_bounds(features.bounds, last.bounds)
         records: Records
-        if is_read_in_parts(X):
-            records = MappedRecords(_select(X, Columns((*features.columns, *columns))), ExpandBlock(parts))
+        if inputs.is_read_in_parts(X):
+            records = MappedRecords(_select(X, Columns((*features.columns, *columns))), partial(expand_block, parts))
         else:
             records = Blocks(ExpandedRecords({**read_table(X, features.columns), **table}, parts).blocks)
         return self._fit_moment(records, bounds, aim, features, targets=targets)
@@ -405,13 +388,10 @@ class MomentEstimator(PrivateEstimator):
     def _fit_table(
         self, X: Any, features: ExpandedColumns, last: tuple[Column, ...], values: Mapping[str, Any], **design: Any
     ) -> TableFit:
-        """Spend the budget on one release of the moments of a table, and set the attributes of the guarantee.
-
-        `design` are options of `TableMoments`.
-        """
+        """Spend the budget on one release of `TableMoments`, with options `design`, and set the guarantee."""
         columns, who = Columns((*features.columns, *last)), Person.parse(self.person)
         data: Any
-        if is_read_in_parts(X):
+        if inputs.is_read_in_parts(X):
             data = _select(X, columns, self.person)
             found = sum(data.map(count_records))
         else:
@@ -446,7 +426,7 @@ class MomentEstimator(PrivateEstimator):
         features = self._features
         if features is None:
             return function(self._validate_features(X, reset=False))
-        if is_read_in_parts(X):
+        if inputs.is_read_in_parts(X):
             raise ParameterError("X must be in memory to be transformed or predicted from; give it batch by batch.")
         return features.apply(X, function, fill=self._fill)
 

@@ -24,7 +24,7 @@ from matrixdp.types import Floats
 class PrivateCovariance(MomentEstimator):
     """Private covariance and mean, with noise along learned directions.
 
-    Parameters are those of `MomentEstimator` and `PrivateEstimator`. The function behind it is
+    Parameters and guarantee are those of `MomentEstimator` and `PrivateEstimator`. The function behind it is
     `matrixdp.adaptive.private_moment`.
 
     Attributes
@@ -43,10 +43,6 @@ class PrivateCovariance(MomentEstimator):
     expanded_names_, release_
         For tables, as in `MomentEstimator`; a category has an indicator for each level.
 
-    Notes
-    -----
-    **Privacy.** See `PrivateEstimator`.
-
     Examples
     --------
     >>> X = np.random.default_rng(0).normal(size=(5000, 3))
@@ -58,10 +54,9 @@ class PrivateCovariance(MomentEstimator):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Spend the budget on the records X, of shape (n, m)."""
         self.__dict__.pop("moment_", None)  # of an earlier fit
-        moment = self._fit_features(X, "covariance")
+        moment = self._moment = self._fit_features(X, "covariance")
         if isinstance(moment, PrivateMoment):
             self.moment_ = moment
-        self._moment = moment
         self.location_, self.covariance_ = moment.mean, moment.covariance
         self.correlation_ = np.clip(correlation_from_covariance(moment.covariance, undefined=0.0), -1.0, 1.0)
         return self
@@ -86,8 +81,9 @@ class PrivateCovariance(MomentEstimator):
 class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MomentEstimator):  # type: ignore[misc]
     """Private principal components, with noise along learned directions.
 
-    Parameters that are not listed here are those of `MomentEstimator` and `PrivateEstimator`. The functions behind it
-    are `private_moment` and `principal_components` in `matrixdp.adaptive`.
+    Other parameters and the guarantee are those of `MomentEstimator` and `PrivateEstimator`; what `transform` returns
+    is as private as the records that it is given. The functions behind it are `private_moment` and
+    `principal_components` in `matrixdp.adaptive`.
 
     Parameters
     ----------
@@ -105,11 +101,6 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MomentEstima
     expanded_names_, release_
         For tables, as in `MomentEstimator`; a category has an indicator for each level. A missing number is replaced
         by the private mean in `transform`.
-
-    Notes
-    -----
-    **Privacy.** See `PrivateEstimator`. `transform` uses public numbers and the records that it is given: its result is
-    as private as those records.
 
     Examples
     --------
@@ -154,7 +145,8 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MomentEstima
 class PrivateScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator):  # type: ignore[misc]
     """Standardise features with their private means and standard deviations.
 
-    Parameters are those of `PrivateEstimator`. The function behind it is `matrixdp.adaptive.private_scales`.
+    Parameters and guarantee are those of `PrivateEstimator`; what `transform` returns is as private as the records that
+    it is given. The function behind it is `matrixdp.adaptive.private_scales`.
 
     Attributes
     ----------
@@ -162,11 +154,6 @@ class PrivateScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator):  
         `scale_` is the square root of the variance, or of the standard deviation of its noise if that is larger.
     bounds_ : Bounds
         Bounds of the transformed features, for the next private step of a pipeline.
-
-    Notes
-    -----
-    **Privacy.** See `PrivateEstimator`. `transform` uses public numbers and the records that it is given: its result is
-    as private as those records.
 
     Examples
     --------

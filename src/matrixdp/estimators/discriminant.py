@@ -15,15 +15,14 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from matrixdp.adaptive.moment import PrivateMoment
-from matrixdp.adaptive.regression import JointMoment, joint_moment
+from matrixdp.adaptive.regression import JointMoment
 from matrixdp.adaptive.shrinkage import nearest_of_same_trace
 from matrixdp.checks import check_flag
 from matrixdp.domain.columns import Category, Columns, Level
 from matrixdp.errors import DataError, ParameterError, show
 from matrixdp.estimators.base import MomentEstimator
 from matrixdp.estimators.inputs import check_same_length, is_read_in_parts, parse_target_names, unused_name
-from matrixdp.estimators.table_fit import TableFit
+from matrixdp.estimators.table_fit import joint_of
 from matrixdp.records.expanded_columns import ExpandedColumns
 from matrixdp.types import Floats
 
@@ -35,8 +34,8 @@ _MEAN_SHARE = 0.05  # of the constant in the moments of a table: the classes hav
 class PrivateLinearDiscriminant(ClassifierMixin, MomentEstimator):  # type: ignore[misc]
     """Private linear discriminant analysis (LDA), a classifier, from one private moment of features and classes.
 
-    Parameters that are not listed here are those of `MomentEstimator` and `PrivateEstimator`. The functions behind it
-    are `private_moment` and `solve_discriminant`.
+    Other parameters and the guarantee are those of `MomentEstimator` and `PrivateEstimator`; a record is a row of X
+    with its label in y. The functions behind it are `private_moment` and `solve_discriminant`.
 
     Parameters
     ----------
@@ -58,11 +57,6 @@ class PrivateLinearDiscriminant(ClassifierMixin, MomentEstimator):  # type: igno
     expanded_names_, release_
         For tables, as in `MomentEstimator`; the first level of a category is the reference. A missing number is
         replaced by the private mean in predictions.
-
-    Notes
-    -----
-    **Privacy.** See `PrivateEstimator`; a record is a row of X with its label in y. Predictions use public numbers and
-    the records that they are made for.
 
     Examples
     --------
@@ -104,7 +98,8 @@ class PrivateLinearDiscriminant(ClassifierMixin, MomentEstimator):  # type: igno
             importance = (name, max(1.0, len(features.columns.names) / 4))
             shares = {"importance": (importance,), "mean_share": _MEAN_SHARE}
         moment = self._fit_joint(X, "regression", features, target, codes, ids=ids, **shares)
-        found = _solve(moment, self.n_features_in_ if features is None else len(features.names))
+        joint = replace(joint_of(moment), sample_size=math.inf)
+        found = solve_discriminant(joint, self.n_features_in_ if features is None else len(features.names))
         self.classes_, self.priors_ = classes, found.priors
         self.means_, self.covariance_ = found.means, found.covariance
         self.coef_, self.intercept_ = found.coefficients, found.intercepts
@@ -141,14 +136,6 @@ class PrivateLinearDiscriminant(ClassifierMixin, MomentEstimator):  # type: igno
             return np.asarray(np.log(self.predict_proba(X)))
 
 
-def _solve(moment: PrivateMoment | TableFit, features: int) -> LinearDiscriminant:
-    if isinstance(moment, TableFit):
-        return solve_discriminant(moment.joint, features, moment.mean_std[features:])
-    joint = replace(joint_moment(moment), sample_size=math.inf)
-    fitted = moment.fitted
-    return solve_discriminant(joint, features, fitted.mean_std[features:], learned=fitted.learned)
-
-
 class LinearDiscriminant(NamedTuple):
     """Scores ``coefficients @ x + intercepts`` of the classes, and what they follow from; all in the data's units."""
 
@@ -159,26 +146,19 @@ class LinearDiscriminant(NamedTuple):
     priors: Floats  # of shape (classes,)
 
 
-def solve_discriminant(
-    joint: JointMoment, features: int, share_std: Floats, *, learned: bool = True
-) -> LinearDiscriminant:
+def solve_discriminant(joint: JointMoment, features: int) -> LinearDiscriminant:
     """Linear discriminant analysis by regression of the indicators of the classes on the features; post-processing.
 
-    With B the coefficients of that regression, P the shares of the classes and M their means about the overall mean,
-    ``S^-1 M = B P^-1``, S being the covariance. That within the classes is ``W = S - M P M'``, hence ``W^-1 M = S^-1 M
-    (I - P M' S^-1 M)^-1``. B is a posterior mean, so that directions that noise hides get no weight, and where it hides
-    all of them the largest class is predicted. Without noise this is the usual discriminant analysis.
-
-    The last columns of `joint` are the indicators of all classes, or of the second class where there are two;
-    `share_std` are standard deviations of the noise in their means, scaled as `joint`. Where the covariance was not
-    `learned`, all coefficients are zero.
+    B, the coefficients of that regression, is a posterior mean, so that directions that noise hides get no weight; with
+    P the shares of the classes, M their means about the overall mean and S the covariance, ``S^-1 M = B P^-1``. That
+    within the classes is ``W = S - M P M'``, hence ``W^-1 M = S^-1 M (I - P M' S^-1 M)^-1`` (docs/adaptive.md). The
+    last columns of `joint` are the indicators of all classes, or of the second class where there are two.
     """
     m, half = features, joint.half[:features]
-    slopes = np.array([one.coefficients for one in joint.regress(m)]) if learned else np.zeros((share_std.size, m))
     scale = joint.half[m:, None]
-    shares, slopes = joint.location[m:], slopes * scale
-    cross = joint.covariance[m:, :m] * scale if learned else np.zeros_like(slopes)
-    stds = share_std * joint.half[m:]
+    shares, slopes = joint.location[m:], np.array([found for found, _ in joint.regress(m)]) * scale
+    cross = joint.covariance[m:, :m] * scale * joint.learned
+    stds = joint.mean_std[m:] * joint.half[m:]
     if len(shares) == 1:
         shares = np.array([1 - shares[0], shares[0]])
         slopes, cross, stds = np.vstack([-slopes, slopes]), np.vstack([-cross, cross]), np.tile(stds, 2)

@@ -53,10 +53,7 @@ SPARSE = (
 
 
 def to_numbers(values: Any) -> Any:
-    """Arrays and sequences as `release` reads them: masked entries as NaN, and huge numbers as large floats.
-
-    Sparse matrices and data frames are returned as they are, for scikit-learn to convert.
-    """
+    """Arrays and sequences as `release` reads them; sparse matrices and data frames are left to scikit-learn."""
     if values is None or hasattr(values, "toarray") or hasattr(values, "iloc") or hasattr(values, "columns"):
         return values
     with np.errstate(all="ignore"):  # a warning would reveal something about private data
@@ -145,10 +142,7 @@ def unused_name(name: str, used: Collection[str]) -> str:
 
 
 def joint_bounds(features: Bounds, targets: Bounds, target_names: tuple[str, ...] | None = None) -> Bounds:
-    """Bounds of the features followed by the targets. They have names if `target_names` are given.
-
-    A radius of either is dropped, which only enlarges the domain.
-    """
+    """Bounds of the features followed by the targets, with names if `target_names` are given, and without a radius."""
     lower = np.concatenate([features.lower, targets.lower])
     upper = np.concatenate([features.upper, targets.upper])
     if target_names is None:

@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, field
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from matrixdp.adaptive.fourier import FeatureMap, FourierFeatures
-from matrixdp.adaptive.regression import hidden_std, joint_moment, regression_std, solve_regression
+from matrixdp.adaptive.coordinates import FourierFeatures
+from matrixdp.adaptive.regression import hidden_std, solve_regression
 from matrixdp.answers.models import hide_undetermined
 from matrixdp.checks import check_integer, check_number
 from matrixdp.device import is_on_device
 from matrixdp.display import interval
 from matrixdp.domain.columns import Columns, Number
 from matrixdp.errors import ParameterError
+from matrixdp.estimators import inputs
 from matrixdp.estimators.base import MomentEstimator
-from matrixdp.estimators.inputs import (
-    is_read_in_parts,
-    joint_bounds,
-    parse_bounds,
-    parse_target_names,
-    read_targets,
-    unused_name,
-)
-from matrixdp.estimators.table_fit import TableFit
+from matrixdp.estimators.table_fit import joint_of
 from matrixdp.records.expanded_columns import ExpandedColumns
 from matrixdp.records.records import MappedRecords
 from matrixdp.types import Floats
@@ -36,8 +30,9 @@ from matrixdp.types import Floats
 class PrivateRidge(MultiOutputMixin, RegressorMixin, MomentEstimator):  # type: ignore[misc]
     """Private ridge regression, one target or several, from one private moment.
 
-    Parameters that are not listed here are those of `MomentEstimator` and `PrivateEstimator`; `bounds` are those of the
-    features. The functions behind it are `private_moment` and `solve_regression` in `matrixdp.adaptive`.
+    Other parameters and the guarantee are those of `MomentEstimator` and `PrivateEstimator`; `bounds` are those of the
+    features, and a record is a row of X with its row of y. The functions behind it are `private_moment` and
+    `solve_regression` in `matrixdp.adaptive`.
 
     Parameters
     ----------
@@ -57,10 +52,6 @@ class PrivateRidge(MultiOutputMixin, RegressorMixin, MomentEstimator):  # type: 
     expanded_names_, release_
         For tables, as in `MomentEstimator`; the first level of a category is the reference. A missing number is
         replaced by the private mean in `predict`.
-
-    Notes
-    -----
-    **Privacy.** See `PrivateEstimator`; a record is a row of X with its row of y.
 
     Examples
     --------
@@ -84,26 +75,23 @@ class PrivateRidge(MultiOutputMixin, RegressorMixin, MomentEstimator):  # type: 
         alpha = check_number(self.alpha, "alpha", at_least=0)
         features, ids = self._expanded(reference=True), self._read_ids(X)
         values: Any = None
-        in_parts = is_read_in_parts(X)
+        in_parts = inputs.is_read_in_parts(X)
         X = self._validate_features(X) if features is None else X
         if in_parts:
-            names = parse_target_names(y)
+            names = inputs.parse_target_names(y)
             single = len(names) == 1
         else:
-            y = read_targets(y, X)
+            y = inputs.read_targets(y, X)
             single = y.ndim == 1
             values = y[:, None] if single else y
             used = () if features is None else features.columns.names
-            names = tuple(unused_name(f"target {k}", used) for k in range(values.shape[1]))
-        box = parse_bounds(self.target_bounds, len(names), "target_bounds")
+            names = tuple(inputs.unused_name(f"target {k}", used) for k in range(values.shape[1]))
+        box = inputs.parse_bounds(self.target_bounds, len(names), "target_bounds")
         ends = zip(names, box.lower.tolist(), box.upper.tolist(), strict=True)
         last = ExpandedColumns(Columns([Number(*end) for end in ends]), reference=False)
         moment = self._fit_joint(X, "regression", features, last, values, ids=ids, targets=len(names))
-        if isinstance(moment, TableFit):
-            coefficients, intercepts = moment.joint.coefficients(len(moment.features.names), alpha=alpha)
-        else:
-            coefficients, intercepts = solve_regression(moment, len(names), alpha=alpha)
-        self._moment = moment
+        self._joint = joint_of(moment)
+        coefficients, intercepts = self._joint.coefficients(len(self._joint.half) - len(names), alpha=alpha)
         self.coef_ = coefficients[0] if single else coefficients
         self.intercept_ = float(intercepts[0]) if single else intercepts
         self._error_bars: tuple[Floats, Floats] | None = None
@@ -134,13 +122,8 @@ class PrivateRidge(MultiOutputMixin, RegressorMixin, MomentEstimator):  # type: 
         """Both standard deviations; computed when they are first asked for."""
         check_is_fitted(self)
         if self._error_bars is None:
-            moment, single = self._moment, np.ndim(self.intercept_) == 0
-            slopes = np.atleast_2d(self.coef_)
-            if isinstance(moment, TableFit):
-                joint = moment.joint
-                stds = joint.coefficient_std(slopes.shape[1], moment.draws(), alpha=self.alpha)
-            else:
-                joint, stds = joint_moment(moment), regression_std(moment, len(slopes), alpha=self.alpha)
+            joint, single, slopes = self._joint, np.ndim(self.intercept_) == 0, np.atleast_2d(self.coef_)
+            stds = joint.coefficient_std(slopes.shape[1], alpha=self.alpha)
             hidden = np.array([hidden_std(joint, one, k, alpha=self.alpha) for k, one in enumerate(slopes)])
             own = np.sqrt(np.maximum(np.diagonal(joint.covariance), joint.noise_std * np.diagonal(joint.noise_shape)))
             own, m = own * joint.half, slopes.shape[1]
@@ -160,11 +143,7 @@ class PrivateRidge(MultiOutputMixin, RegressorMixin, MomentEstimator):  # type: 
 class PrivateLinearRegression(PrivateRidge):
     """Private least squares: `PrivateRidge` with no penalty except the one that accounts for the noise.
 
-    Parameters are those of `PrivateRidge`, without `alpha`.
-
-    Notes
-    -----
-    **Privacy.** See `PrivateEstimator`; a record is a row of X with its row of y.
+    Parameters and guarantee are those of `PrivateRidge`, without `alpha`.
 
     Examples
     --------
@@ -183,7 +162,8 @@ class PrivateLinearRegression(PrivateRidge):
 class PrivateKernelRidge(RegressorMixin, MomentEstimator):  # type: ignore[misc]
     """Private regression with a Gaussian kernel, by random Fourier features and one private moment.
 
-    Parameters that are not listed here are those of `MomentEstimator` and `PrivateEstimator`.
+    Other parameters and the guarantee are those of `MomentEstimator` and `PrivateEstimator`; a record is a row of X
+    with its number in y.
 
     Parameters
     ----------
@@ -204,10 +184,6 @@ class PrivateKernelRidge(RegressorMixin, MomentEstimator):  # type: ignore[misc]
     features_ : FourierFeatures
     coef_ : float64 array of shape (n_components,)
     intercept_ : float
-
-    Notes
-    -----
-    **Privacy.** See `PrivateEstimator`; a record is a row of X with its number in y.
 
     Examples
     --------
@@ -231,34 +207,31 @@ class PrivateKernelRidge(RegressorMixin, MomentEstimator):  # type: ignore[misc]
 
         For records outside of memory, X is their location and y the name of the target column.
         """
-        in_parts, ids = is_read_in_parts(X), self._read_ids(X)
+        in_parts, ids = inputs.is_read_in_parts(X), self._read_ids(X)
         if in_parts and self.person is not None:
             raise ParameterError("person must be left out for records outside of memory. Give X as a data frame.")
         X = self._validate_features(X)
         if in_parts:
-            names = parse_target_names(y, one="target")
+            names = inputs.parse_target_names(y, one="target")
         else:
-            y = read_targets(y, X)
+            y = inputs.read_targets(y, X)
             y = y if is_on_device(y) else column_or_1d(y, warn=True)
         alpha = check_number(self.alpha, "alpha", at_least=0)
-        features = self._fourier_features()
-        target_bounds = parse_bounds(self.target_bounds, 1, "target_bounds")
-        bounds = joint_bounds(features.box, target_bounds)
+        gamma = 1 / self.n_features_in_ if self.gamma is None else check_number(self.gamma, "gamma", above=0)
+        count = check_integer(self.n_components, "n_components", at_least=1)
+        seed = check_integer(self.feature_seed, "feature_seed", at_least=0)
+        features = FourierFeatures(self._feature_bounds(), gamma=gamma, count=count, seed=seed)
+        target_bounds = inputs.parse_bounds(self.target_bounds, 1, "target_bounds")
+        bounds = inputs.joint_bounds(features.box, target_bounds)
         if in_parts:
-            columns = joint_bounds(features.bounds, target_bounds, names).names or ()
-            table: Any = MappedRecords(X.select(columns), FeatureMap(features, columns))
+            columns = inputs.joint_bounds(features.bounds, target_bounds, names).names or ()
+            table: Any = MappedRecords(X.select(columns), partial(features.with_target, columns))
         else:
             table = np.column_stack([features(X), y])
         moment = self._fit_moment(table, bounds, "regression", ids=ids)
         coefficients, intercepts = solve_regression(moment, 1, alpha=alpha)
         self.features_, self.coef_, self.intercept_ = features, coefficients[0], float(intercepts[0])
         return self
-
-    def _fourier_features(self) -> FourierFeatures:
-        gamma = 1 / self.n_features_in_ if self.gamma is None else check_number(self.gamma, "gamma", above=0)
-        count = check_integer(self.n_components, "n_components", at_least=1)
-        seed = check_integer(self.feature_seed, "feature_seed", at_least=0)
-        return FourierFeatures(self._feature_bounds(), gamma=gamma, count=count, seed=seed)
 
     def predict(self, X: Any) -> Floats:
         """Targets of shape (n,) for features X of shape (n, m)."""

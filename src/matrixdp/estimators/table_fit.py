@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 
 from matrixdp.adaptive.error_bars import MomentErrors
-from matrixdp.adaptive.regression import DRAWS, JointMoment
+from matrixdp.adaptive.moment import PrivateMoment
+from matrixdp.adaptive.regression import DRAWS, JointMoment, joint_moment
 from matrixdp.adaptive.simulation import read_off
-from matrixdp.answers.models import Variables, list_variables, pair_moments
+from matrixdp.answers.models import list_variables, pair_moments
 from matrixdp.answers.noise_law import TableLaw, robust_spread
 from matrixdp.answers.psd import nearest_psd
-from matrixdp.answers.view import MomentView, view_moments
+from matrixdp.answers.view import view_moments
 from matrixdp.records.expanded_columns import ExpandedColumns
 from matrixdp.release.result import Release
 from matrixdp.types import Floats
@@ -24,37 +25,21 @@ _MANY = 200  # variables above which fewer draws of the noise must do for error 
 _FEW_DRAWS = 50
 
 
-@dataclass(frozen=True, eq=False)
 class TableFit:
     """The moments of a table, released once, for features and perhaps columns of targets that follow them.
 
-    All that follows is post-processing: means over the records that have a value, covariances over those that have
-    both. A target is a number, or a category with all of its levels.
+    Means are over the records that have a value, covariances over those that have both. A target is a number, or a
+    category with all of its levels. `middle` and `half` the width of the bounds of each variable, of shape (d,), are 0
+    and 1 for a level.
     """
 
-    release: Release
-    features: ExpandedColumns
-    targets: tuple[str, ...] = ()
-
-    @cached_property
-    def _view(self) -> MomentView:
-        return view_moments(self.release.matrix, self.release.design)
-
-    @cached_property
-    def _variables(self) -> Variables:
-        features = [column.name for column in self.features.columns]
-        return list_variables(self._view, [*features, *self.targets], reference=features * self.features.reference)
-
-    @cached_property
-    def middle(self) -> Floats:
-        """Middle of the bounds of each variable, 0 for a level, of shape (d,)."""
-        return self._variables.middles(self._view)
-
-    @cached_property
-    def half(self) -> Floats:
-        """Half the width of the bounds of each variable, 1 for a level, of shape (d,)."""
-        halves = dict(zip(self._view.numbers, self._view.halfwidths, strict=True))
-        return np.array([halves.get(name, 1.0) for name in self._variables.columns])
+    def __init__(self, release: Release, features: ExpandedColumns, targets: tuple[str, ...] = ()) -> None:
+        view, names = view_moments(release.matrix, release.design), [column.name for column in features.columns]
+        self._view = view
+        self._variables = list_variables(view, [*names, *targets], reference=names * features.reference)
+        halves = dict(zip(view.numbers, view.halfwidths, strict=True))
+        self.half = np.array([halves.get(name, 1.0) for name in self._variables.columns])
+        self.middle = self._variables.middles(view)
 
     def _scaled(self, matrix: Floats) -> tuple[Floats, Floats]:
         """Mean and covariance of all variables, scaled by `half` about `middle`, for moments of shape (..., p, p)."""
@@ -72,13 +57,16 @@ class TableFit:
         mean, covariance = self._scaled(self._view.matrix)
         places, observed, law = self._variables.values, self._variables.observed, self._view.law
         assert isinstance(law, TableLaw)
-        scales, least = law.noise.scales, np.sqrt(law.released[observed, observed])
-        shares = np.maximum(self._view.read(observed, observed), least)
+        scales, sizes = law.noise.scales, law.released[observed, observed]
+        shares = np.maximum(self._view.read(observed, observed), np.sqrt(sizes))
         own = 1 / (scales[places] * self.half**2 * shares**2)
         # The noise of an entry has the variance 1/(2 s_i s_j), and that of the mean adds its product with the mean.
         shape = np.diag(own) + np.multiply.outer(mean, mean) / scales[0]
-        records = self._view.query.records
-        return JointMoment(mean, covariance, shape, math.sqrt(0.5), self.middle, self.half, records, math.inf)
+        mean_std = np.sqrt(law.released[places, observed] + (mean * self.half) ** 2 * sizes) / shares / self.half
+        units, records = (self.middle, self.half), self._view.query.records
+        return JointMoment(
+            mean, covariance, mean_std, shape, math.sqrt(0.5), *units, records, math.inf, draws=self.draws
+        )
 
     @cached_property
     def mean(self) -> Floats:
@@ -94,28 +82,18 @@ class TableFit:
         return MomentErrors.in_units(spreads, self.half)
 
     @cached_property
-    def mean_std(self) -> Floats:
-        """Standard deviation of the noise in each mean, to first order, of shape (d,)."""
-        view, joint, observed = self._view, self.joint, self._variables.observed
-        sizes, values = view.law.released[observed, observed], view.law.released[self._variables.values, observed]
-        shares = np.maximum(view.read(observed, observed), np.sqrt(sizes))
-        return np.asarray(np.sqrt(values + (joint.mean * self.half) ** 2 * sizes) / shares)
-
-    @cached_property
-    def covariance_std(self) -> Floats:
-        """Standard deviation of the noise in each covariance, of shape (d, d)."""
+    def covariance(self) -> Floats:
+        """Covariances of all variables, of shape (d, d); positive semidefinite."""
         centre = self.joint.covariance
         first, second = np.zeros_like(centre), np.zeros_like(centre)
         count = DRAWS if len(centre) <= _MANY else _FEW_DRAWS
         for _, covariance in self.draws(count):
-            apart = covariance - centre
-            first += apart
-            second += apart**2
-        variances = np.maximum(second / count - (first / count) ** 2, 0.0)
-        return np.asarray(np.sqrt(variances) * np.multiply.outer(self.half, self.half))
+            first += covariance - centre
+            second += (covariance - centre) ** 2
+        std = np.sqrt(np.maximum(second / count - (first / count) ** 2, 0.0))
+        return np.asarray(nearest_psd(centre, std) * np.multiply.outer(self.half, self.half))
 
-    @cached_property
-    def covariance(self) -> Floats:
-        """Covariances of all variables, of shape (d, d); positive semidefinite."""
-        outer = np.multiply.outer(self.half, self.half)
-        return nearest_psd(self.joint.covariance, self.covariance_std / outer) * outer
+
+def joint_of(fit: PrivateMoment | TableFit) -> JointMoment:
+    """The joint moment of features and targets of a fit."""
+    return fit.joint if isinstance(fit, TableFit) else joint_moment(fit)

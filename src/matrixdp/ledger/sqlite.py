@@ -262,7 +262,10 @@ class SQLiteStore(Store):
             try:
                 yield draft
                 _sync(draft)
-                for leftover in place.find_leftovers(self.path):
+                leftovers = place.find_leftovers(self.path)
+                if os.path.lexists(self.path):  # made meanwhile, so that the journal may be its own
+                    raise FileExistsError
+                for leftover in leftovers:
                     leftover.rename(f"{leftover}.{secrets.token_hex(4)}.old")
                 _publish(draft, self.path)
             finally:

@@ -3,6 +3,6 @@
 ``matrixdp reproduce`` runs them all and writes one report.
 """
 
-from matrixdp.paper.command import reproduce
+from matrixdp.paper.report import reproduce
 
 __all__ = ["reproduce"]

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import stats
 
+from matrixdp.display import format_number
 from matrixdp.paper.experiment import Figure, read_published
-from matrixdp.paper.tables import CANNOT, NOT, REPRODUCED, VERDICTS, ReportTable, number
-from matrixdp.paper.trials import PARTS
+from matrixdp.paper.tables import CANNOT, NOT, REPRODUCED, VERDICTS, ReportTable
+from matrixdp.paper.trials import list_published
 from matrixdp.types import Floats
 
 LEVEL = 0.001
@@ -29,12 +29,8 @@ TIMES = 2.0  # what "much slower" and "much faster" mean here
 Key = tuple[str, str]  # a part and a row
 
 
-@dataclass(frozen=True, eq=False)
-class Evidence:
-    """Errors of all trials, by part and row, and the seconds of the runtime table."""
-
-    values: Mapping[Key, Floats]
-    timings: Mapping[str, Mapping[str, Sequence[float]]]
+Values = Mapping[Key, Floats]  # errors of all trials
+Timings = Mapping[str, Mapping[str, Sequence[float]]]  # seconds of the runtime table
 
 
 class Finding(NamedTuple):
@@ -75,14 +71,18 @@ def _conclude(measured: str, p: float, level: float = LEVEL) -> Finding:
     return Finding(measured, p, REPRODUCED if p < level else NOT)
 
 
+def _join_means(groups: Sequence[Any], mark: str = ", ") -> str:
+    return mark.join(format_number(float(np.mean(one))) for one in groups)
+
+
 def find_less(groups: Sequence[Any], *, paired: bool, factor: float = 1.0) -> Finding:
     """The first row, times `factor`, has a smaller error than each of the others, which may be numbers."""
     left, *others = groups
     found = [compare(left, right, paired=paired, factor=factor) for right in others]
-    words = ", ".join(number(float(np.mean(right))) for right in others)
-    gap = f" (difference {number(found[0].difference)} ± {number(found[0].half)})" if len(found) == 1 else ""
-    prefix = "" if factor == 1.0 else f"{factor:.3g} x "
-    return _conclude(f"{prefix}{number(float(left.mean()))} against {words}{gap}", max(one.p for one in found))
+    words = f"{'' if factor == 1.0 else f'{factor:.3g} x '}{_join_means([left])} against {_join_means(others)}"
+    if len(found) == 1:
+        words += f" (difference {format_number(found[0].difference)} ± {format_number(found[0].half)})"
+    return _conclude(words, max(one.p for one in found))
 
 
 def find_no_gain(groups: Sequence[Any], *, paired: bool) -> Finding:
@@ -94,24 +94,24 @@ def find_no_gain(groups: Sequence[Any], *, paired: bool) -> Finding:
 
 def find_effect(groups: Sequence[Any], **_paired: bool) -> Finding:
     """At least one of the rows differs from the others (Kruskal and Wallis, whose test has no pairs)."""
-    return _conclude(", ".join(number(float(one.mean())) for one in groups), float(stats.kruskal(*groups).pvalue))
+    return _conclude(_join_means(groups), float(stats.kruskal(*groups).pvalue))
 
 
 def find_likeness(groups: Sequence[Any], *, paired: bool) -> Finding:
     """The two best rows are within a factor ``1 + MARGIN`` of each other."""
-    best, second = sorted(groups, key=lambda one: float(one.mean()))[:2]
+    best, second = sorted(groups, key=np.mean)[:2]
     found = compare(second, best * (1 + MARGIN), paired=paired)
-    return _conclude(f"{number(float(best.mean()))} and {number(float(second.mean()))}", found.p, EQUIVALENCE)
+    return _conclude(_join_means([best, second], " and "), found.p, EQUIVALENCE)
 
 
-def find_slower(timings: Mapping[str, Mapping[str, Sequence[float]]], than: Sequence[str], *, sign: int) -> Finding:
+def find_slower(timings: Timings, than: Sequence[str], *, sign: int) -> Finding:
     """MVG takes `TIMES` as long as each of `than` in every experiment (`sign` 1), or the reverse (-1)."""
     words, p = [], 0.0
     for name, seconds in timings.items():
         for key in than:
             ratios = np.log(seconds["mvg"]) - np.log(seconds[key])
             p = max(p, float(stats.wilcoxon(sign * ratios - math.log(TIMES), alternative="greater").pvalue))
-            words.append(f"{name} {key}: {number(float(np.exp(np.median(-ratios))))}")
+            words.append(f"{name} {key}: {format_number(float(np.exp(np.median(-ratios))))}")
     return _conclude("ratios to MVG: " + "; ".join(words), p)
 
 
@@ -137,7 +137,7 @@ class Claim(NamedTuple):
     @property
     def figures(self) -> list[Figure]:
         """The paper's figures of the two rows that it compares, or none."""
-        found = [PARTS[part].published.get(row) for part, row in self.keys if part in PARTS]
+        found = [list_published(part).get(row) for part, row in self.keys if part != "runtime"]
         both = [figure for figure in found if figure is not None]
         return both if len(self.rows) == len(both) == 2 else []
 
@@ -184,26 +184,32 @@ def resolve(key: Key, mode: str) -> Key:
     return part, names.get(row, row)
 
 
-def _paired(part: str, row: str) -> bool:
-    """Whether the trials of a row have the splits of Exp. I, which are the same for all rows."""
-    return part in ("exp1", "subspace") or row.startswith("exp1/")
-
-
-def judge(claim: Claim, evidence: Evidence, mode: str = "printed") -> Finding:
+def judge(claim: Claim, values: Values, timings: Timings, mode: str = "printed") -> Finding:
     """Test a claim on what was measured, with the calibrations of a mode."""
     if claim.test == "none":
         return Finding("", math.nan, CANNOT)
     if claim.test in ("slower", "faster"):
-        return find_slower(evidence.timings, [row for _, row in claim.keys], sign=1 if claim.test == "slower" else -1)
-    groups = [evidence.values[resolve(row, mode)] if isinstance(row, tuple) else row for row in claim.rows]
+        return find_slower(timings, [row for _, row in claim.keys], sign=1 if claim.test == "slower" else -1)
+    groups = [values[resolve(row, mode)] if isinstance(row, tuple) else row for row in claim.rows]
     options: dict[str, Any] = {"factor": claim.factor} if claim.factor != 1.0 else {}
-    return TESTS[claim.test](groups, paired=all(_paired(*key) for key in claim.keys), **options)
+    # Trials of Exp. I have the same splits in all rows.
+    paired = all(part in ("exp1", "subspace") or row.startswith("exp1/") for part, row in claim.keys)
+    return TESTS[claim.test](groups, paired=paired, **options)
 
 
-def tabulate_claims(evidence: Evidence, *, simulated: bool) -> ReportTable:
+def tabulate_claims(values: Values, timings: Timings, *, simulated: bool) -> ReportTable:
     """All claims with their verdicts."""
-    rows = [_list_claim(i, claim, evidence) for i, claim in enumerate(claims(), 1)]
-    trials = next(iter(evidence.values.values())).size
+    rows = []
+    for i, claim in enumerate(claims(), 1):
+        figures = claim.figures
+        printed = claim.published or " against ".join(f"{one.mean:.4g} ± {one.half:.3g}" for one in figures)
+        facts = {"number": i, "place": claim.place, "claim": claim.text, "remark": claim.remark, "published": printed}
+        facts["z"] = measure_z(*figures) if figures else None
+        for mode in MODES:
+            found = judge(claim, values, timings, mode)
+            facts |= {mode: found.measured, f"{mode}_p": found.p, f"{mode}_verdict": found.verdict}
+        rows.append(facts)
+    trials = next(iter(values.values())).size
     notes = (
         f"{trials} trials. A claim is reproduced where a one-sided t-test (paired where trials share their data; "
         f"Kruskal and Wallis for “has an effect”, Wilcoxon for times) holds at level {LEVEL:g}, "
@@ -215,23 +221,6 @@ def tabulate_claims(evidence: Evidence, *, simulated: bool) -> ReportTable:
         "below 2, its claim is not significant by its own figures.",
     )
     return ReportTable("claims", "The paper's comparative claims", _COLUMNS, rows, notes, simulated, details=_DETAILS)
-
-
-def _list_claim(i: int, claim: Claim, evidence: Evidence) -> dict[str, Any]:
-    figures = claim.figures
-    printed = " against ".join(f"{one.mean:.4g} ± {one.half:.3g}" for one in figures)
-    facts = {
-        "number": i,
-        "place": claim.place,
-        "claim": claim.text,
-        "remark": claim.remark,
-        "published": claim.published or printed,
-        "z": measure_z(*figures) if figures else None,
-    }
-    for mode in MODES:
-        found = judge(claim, evidence, mode)
-        facts |= {mode: found.measured, f"{mode}_p": found.p, f"{mode}_verdict": found.verdict}
-    return facts
 
 
 def count_verdicts(table: ReportTable) -> dict[str, dict[str, int]]:

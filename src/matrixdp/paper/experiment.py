@@ -75,14 +75,14 @@ def _alike(a: float, b: float) -> bool:
     return abs(a - b) <= _ROUNDING * max(a, b)
 
 
-class Released(NamedTuple):
-    """A noisy matrix and what it cost."""
+class Trial(NamedTuple):
+    """A noisy matrix, or an error for each way of evaluating it, and what the release cost; None without privacy."""
 
-    matrix: Floats
-    spent: Spent
+    result: Any
+    spent: Spent | None
 
 
-Simulation = Callable[[Floats, Stream], Released]
+Simulation = Callable[[Floats, Stream], Trial]  # from records to a noisy matrix
 Method = Callable[..., Simulation]  # from a query, a privacy and settings by keyword
 
 
@@ -96,11 +96,10 @@ def simulate(method: Method | Mechanism, query: MatrixQuery, privacy: Privacy, *
     """Releases of a registered mechanism, or of a function in this package."""
     if not isinstance(method, Mechanism):
         return method(query, privacy, **options)
-    claimed = state_guarantee(method, privacy)
 
-    def release(data: Floats, stream: Stream) -> Released:
-        result = release_mechanism(method, query, privacy, data, stream=stream, simulation=True, **options)
-        return Released(result.matrix, Spent(claimed, result.epsilon))
+    def release(data: Floats, stream: Stream) -> Trial:
+        found = release_mechanism(method, query, privacy, data, stream=stream, simulation=True, **options)
+        return Trial(found.matrix, Spent(state_guarantee(method, privacy), found.epsilon))
 
     return release
 
@@ -113,7 +112,7 @@ def design_noise(query: MatrixQuery, privacy: Privacy, **options: Any) -> Simula
 def _simulate_design(design: Design) -> Simulation:
     privacy = design.privacy
     spent = Spent(Guarantee(privacy.epsilon, privacy.delta), min(design.epsilon, privacy.epsilon))
-    return lambda data, stream: Released(design.release(data, stream=stream, simulation=True).matrix, spent)
+    return lambda data, stream: Trial(design.release(data, stream=stream, simulation=True).matrix, spent)
 
 
 def mvg(
@@ -152,13 +151,13 @@ def mvg_pca(query: MatrixQuery, privacy: Privacy, *, tau: float, calibration: st
     paid = 0.0 if exact else PCA_SHARE
     claimed = Guarantee(paid * privacy.epsilon + rest.epsilon, paid * privacy.delta + rest.delta)
 
-    def release(data: Floats, stream: Stream) -> Released:
+    def release(data: Floats, stream: Stream) -> Trial:
         found = release_mechanism("SuLQ", query, privacy, data, stream=stream.child(0), simulation=True, **learning)
         design = make_design(query, rest, allocation=binary(2, tau), directions=found.matrix, **options)
         released = design.release(data, stream=stream.child(1), simulation=True)
         assert found.mu is not None
         total = compose_mu([found.mu, design.distance])
-        return Released(released.matrix, Spent(claimed, gdp_epsilon(mu=total, delta=privacy.delta)))
+        return Trial(released.matrix, Spent(claimed, gdp_epsilon(mu=total, delta=privacy.delta)))
 
     return release
 
@@ -174,13 +173,6 @@ class Figure(NamedTuple):
 def read_published() -> dict[str, Any]:
     """What the paper prints, from ``published.toml``."""
     return tomllib.loads((Path(__file__).parent / "published.toml").read_text("utf-8"))
-
-
-class Trial(NamedTuple):
-    """One trial: an error for each way of evaluating the release, and what the release cost."""
-
-    values: list[float]
-    spent: Spent | None
 
 
 Setting = Mapping[str, Any]
@@ -223,7 +215,7 @@ class Experiment:
 
         def run(trial: int, stream: Stream) -> Trial:
             released = simulation(self.records(trial), stream)
-            return Trial(self.score(released.matrix, trial), released.spent)
+            return released._replace(result=self.score(released.result, trial))
 
         return run
 
@@ -232,10 +224,10 @@ class Experiment:
     ) -> Row:
         """A row without privacy, from the errors of a trial."""
 
-        def run(trial: int, stream: Stream) -> Trial:
-            return Trial(errors(trial, stream), None)
+        def build(_setting: Setting) -> Runner:
+            return lambda trial, stream: Trial(errors(trial, stream), None)
 
-        return Row(key, label + self.suffix, "reference", None, lambda _setting: run, variants=variants)
+        return Row(key, label + self.suffix, "reference", None, build, variants=variants)
 
     def row(
         self,

@@ -13,17 +13,18 @@ import numpy as np
 from matrixdp.design import Design, binary, isotropic, make_design
 from matrixdp.design.explain import outline_ellipse
 from matrixdp.design.theorem2 import VARIANTS, precision_budget
+from matrixdp.display import format_number
 from matrixdp.domain.bounds import Bounds
 from matrixdp.noise import Stream
 from matrixdp.paper.components import FIRST, MOVEMENT
 from matrixdp.paper.experiment import CALIBRATIONS, Figure
 from matrixdp.paper.gains import EPSILONS, FITS, IMPORTANCES, PANELS, SHAPES, direction_key, gain_key
-from matrixdp.paper.tables import SIMULATED, Rows, list_methods, number
-from matrixdp.paper.trials import EXPERIMENTS, Best, is_simulated, write_atomically
+from matrixdp.paper.tables import SIMULATED, Rows, list_methods
+from matrixdp.paper.trials import EXPERIMENTS, Best, is_simulated, list_published
 from matrixdp.privacy import Privacy
 from matrixdp.queries import Identity
-from matrixdp.report.charts import Curve, Dot, draw_curves, draw_dots, make_area
-from matrixdp.report.svg import Drawing, Scale, element, make_image, text
+from matrixdp.release.output_folder import write_file
+from matrixdp.report.svg import Curve, Dot, Drawing, Scale, draw_curves, draw_dots, make_image, text
 from matrixdp.types import Floats
 
 _GROUPS = {
@@ -50,16 +51,12 @@ class Picture:
     simulated: bool = False
     stacked: bool = False
 
-    @property
-    def svg(self) -> str:
-        """The image for a page, which has the style."""
-        return self._make_image(inline=True)
-
     def write(self, folder: Path) -> None:
         """Write the image to a file that needs no page."""
-        write_atomically(folder / f"{self.name}.svg", self._make_image(inline=False))
+        write_file(folder / f"{self.name}.svg", self.render(inline=False))
 
-    def _make_image(self, *, inline: bool) -> str:
+    def render(self, *, inline: bool = True) -> str:
+        """The image; an inline one is for a page, which has the style."""
         drawings, stacked = self.drawings, self.stacked
         if self.simulated and (stacked or len(drawings) == 1):
             mark = Drawing((text(0, 10, SIMULATED, size=11, kind="text bold"),), 6.2 * len(SIMULATED), 14.0)
@@ -77,7 +74,7 @@ def _fit_scale(values: Sequence[float], *, log: bool) -> Scale:
 
 def _make_dot(label: str, found: Figure, kind: str, scale: float = 1.0, other: float | None = None) -> Dot:
     mean, half = found.mean / scale, found.half / scale
-    words = f"{number(found.mean)} ± {number(found.half)}"
+    words = f"{format_number(found.mean)} ± {format_number(found.half)}"
     return Dot(label, mean, max(mean - half, mean / 1e3), mean + half, words, kind, other)
 
 
@@ -87,7 +84,7 @@ def _stretch(dots: Sequence[Dot]) -> list[float]:
 
 def draw_comparison(part: str, best: Mapping[str, Best]) -> Picture:
     """Published and measured errors of every row, as fractions of the random guess."""
-    order, printed = list(_GROUPS), EXPERIMENTS[part].published
+    order, printed = list(_GROUPS), list_published(part)
     guess = best["random guess"].mean
     shown = [one for key, one in best.items() if key not in ("non-private", "random guess") or part == "exp1"]
     dots = []
@@ -188,18 +185,14 @@ def _draw_samples(title: str, angle: float, seed: int) -> Drawing:
     zeros = np.zeros((_SAMPLES, 2))
     noise = [one.release(zeros, stream=stream.child(i), simulation=True).matrix for i, one in enumerate(designs)]
     reach = float(max(np.abs(one).max() for one in noise)) * 1.05
-    scale = Scale(-reach, reach)
-    area = make_area(scale, scale, (300.0, 300.0), title=title)
-    curves, points, kinds = [], [], {"directional": "p-other", "i.i.d.": "p-mark"}
-    for (name, kind), design, sample in zip(kinds.items(), designs, noise, strict=True):
-        places = zip(area.across(sample[:, 0]).tolist(), area.up(sample[:, 1]).tolist(), strict=True)
-        points += [element("circle", cx=x, cy=y, r=1.6, class_=kind, opacity=0.5) for x, y in places]
+    scale, kinds = Scale(-reach, reach), {"directional": "p-other", "i.i.d.": "p-mark"}
+    curves = [Curve(one.T, kind=kind, scattered=True) for one, kind in zip(noise, kinds.values(), strict=True)]
+    for (name, kind), design in zip(kinds.items(), designs, strict=True):
         curves.append(Curve(outline_ellipse(design.colcov.matrix()), name, kind))
     ends = np.array([-reach, reach]) / max(abs(math.cos(angle)), abs(math.sin(angle)))
     direction = np.stack([math.cos(angle) * ends, math.sin(angle) * ends])
     curves.append(Curve(direction, "utility direction", "p-green", dashed=True))
-    names = ("first feature", "second feature")
-    return draw_curves(curves, scale, scale, names, title=title, size=(300.0, 300.0), extra=points)
+    return draw_curves(curves, scale, scale, ("first feature", "second feature"), title=title, size=(300.0, 300.0))
 
 
 def list_limits() -> dict[str, float]:
@@ -223,30 +216,22 @@ def draw_design_space() -> Picture:
     found, scale = list_limits(), Scale(10**-2.5, 1e5, log=True)
     design = make_design(MOVEMENT, FIRST.budget(), allocation=binary(FIRST.important, 0.95))
     norm = math.sqrt(float((1 / design.colcov.variances**2).sum()))
-    curves = [
-        Curve(_bound_product(limit, scale), f"{CALIBRATIONS.get(name, name)}: {limit:.3g}", kind)
-        for kind, (name, limit) in zip(
-            ("p-other", "p-third", "p-green", "p-mark", "p-grey"), found.items(), strict=True
-        )
-    ]
-    area = make_area(scale, scale, (420.0, 420.0))
     below = np.concatenate([_bound_product(found["theorem2"], scale), [[scale.low], [scale.low]]], axis=1)
-    x, y = float(area.across(norm)), float(area.up(norm))
-    star = " ".join(
-        f"{x + r * math.sin(k * math.pi / 5):.1f},{y - r * math.cos(k * math.pi / 5):.1f}"
-        for k, r in enumerate((9.0, 3.6) * 5)
-    )
-    extra = [
-        area.line(below, "p-other", closed=True, fill_opacity=0.15, stroke="none"),
-        element("polygon", points=star, class_="p-text"),
-        text(x - 12, y + 22, f"exact, 95% on two anchors: {norm**2:.3g}", size=11.5, text_anchor="end"),
+    kinds = ("p-other", "p-third", "p-green", "p-mark", "p-grey")
+    curves = [
+        Curve(below, kind="p-other", fill=0.15),
+        *(
+            Curve(_bound_product(limit, scale), f"{CALIBRATIONS.get(name, name)}: {limit:.3g}", kind)
+            for kind, (name, limit) in zip(kinds, found.items(), strict=True)
+        ),
+        Curve(np.full((2, 1), norm), f"dot: exact, 95% on two anchors: {norm**2:.3g}", "p-text", halves=np.zeros(1)),
     ]
     names = ("norm of the singular values of Sigma's inverse", "norm of those of Psi's inverse")
-    drawing = draw_curves(curves, scale, scale, names, size=(420.0, 420.0), extra=extra)
+    drawing = draw_curves(curves, scale, scale, names, size=(420.0, 420.0))
     caption = (
         "Each line bounds the product of the two norms, which measure precision, not noise: farther to the upper right "
         "is less noise. Shaded: what Theorem 2 as printed allows. The exact condition looks at the largest change in "
-        "the noise's own units, not at norms; a directional design (star) lies beyond the line that holds for every "
+        "the noise's own units, not at norms; a directional design (dot) lies beyond the line that holds for every "
         "covariance, and is private all the same. The legend gives the limit on the product."
     )
     return Picture("design-space", "The design space of Exp. II", caption, [drawing])

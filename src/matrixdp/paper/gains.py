@@ -31,10 +31,10 @@ from matrixdp.paper.experiment import (
     Experiment,
     Guarantee,
     Method,
-    Released,
     Row,
     Simulation,
     Spent,
+    Trial,
     design_noise,
     mvg,
 )
@@ -98,10 +98,10 @@ def fit_adaptively(
 ) -> Simulation:
     """What is read off adaptive fits within the bounds of a query, and what each fit cost."""
 
-    def release(data: Floats, stream: Stream) -> Released:
+    def release(data: Floats, stream: Stream) -> Trial:
         moment = private_moment(data, query.bounds, privacy, stream=stream, simulation=True, **options)
         spent = min(gdp_epsilon(mu=moment.mu, delta=privacy.delta), privacy.epsilon)
-        return Released(read(moment), Spent(Guarantee(privacy.epsilon, privacy.delta), spent))
+        return Trial(read(moment), Spent(Guarantee(privacy.epsilon, privacy.delta), spent))
 
     return release
 

@@ -22,8 +22,9 @@ from matrixdp.paper import components, regression
 from matrixdp.paper.experiment import RIVALS, Experiment, read_published
 from matrixdp.paper.gains import EXPERIMENTS as _TASKS
 from matrixdp.paper.tables import ReportTable
-from matrixdp.paper.trials import PARTS, is_simulated, write_atomically
+from matrixdp.paper.trials import is_simulated, list_published
 from matrixdp.queries import SecondMoment
+from matrixdp.release.output_folder import write_file
 
 EXPERIMENTS = dict(zip(("I", "II", "III"), _TASKS.values(), strict=True))
 Timings = dict[str, dict[str, list[float]]]
@@ -54,7 +55,7 @@ def load_timings(folder: Path, repeats: int) -> Timings:
         return content
     except (OSError, ValueError):
         found = measure_runtime(repeats)
-        write_atomically(path, json.dumps(found))
+        write_file(path, json.dumps(found))
         return found
 
 
@@ -124,7 +125,7 @@ _Line = tuple[str, str, str, float, float]
 
 
 def _read_regression(non_private: float) -> Iterable[_Line]:
-    target, figures = regression.records()[:, -1], PARTS["exp1"].published
+    target, figures = regression.records()[:, -1], list_published("exp1")
     guess = np.random.default_rng(0).random((_TRIALS, target.size))
     random = float(np.sqrt(np.square(guess - target).mean()))
     printed = figures["random guess"].mean, figures["non-private"].mean
@@ -145,7 +146,7 @@ def _read_regression(non_private: float) -> Iterable[_Line]:
 
 def _read_first() -> Iterable[_Line]:
     records, moment, _ = components.load_movement()
-    published = PARTS["exp2"].published["random guess"].mean
+    published = list_published("exp2")["random guess"].mean
     for where, found in (("origin", moment), ("mean", np.cov(records.T, bias=True))):
         values = np.linalg.eigvalsh(found)
         random = float(values[-1] - values.mean())
@@ -161,7 +162,7 @@ def _read_all() -> Iterable[_Line]:
         "about the mean, scaled to [-1, 1]": 2 * (data - data.mean(axis=0)),
         "records divided by the largest norm": data / float(np.linalg.norm(data, axis=1).max()),
     }
-    published = PARTS["exp3"].published["random guess"].mean
+    published = list_published("exp3")["random guess"].mean
     for name, records in readings.items():
         known, rng = components.find_spectrum(records), np.random.default_rng(0)
         bases = (np.linalg.qr(rng.standard_normal(known.moment.shape))[0] for _ in range(_TRIALS))

@@ -1,21 +1,38 @@
-"""The report: its sections in their order, what was found in words, and the page that holds them."""
+"""`reproduce` runs the experiments and writes the report: its sections, what was found in words, and the page."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import TextIO
 
+from matrixdp.checks import check_integer
+from matrixdp.display import format_number
+from matrixdp.errors import ParameterError
 from matrixdp.paper import figures, tables
-from matrixdp.paper.claims import LEVEL, MODES, Evidence, compare, count_verdicts, tabulate_claims
+from matrixdp.paper.claims import LEVEL, MODES, compare, count_verdicts, tabulate_claims
 from matrixdp.paper.experiment import RIVALS
 from matrixdp.paper.gains import IMPORTANCES, SHAPES, gain_key
 from matrixdp.paper.measurements import Timings, load_timings, tabulate_readings, tabulate_runtime
-from matrixdp.paper.tables import EXACT, SIMULATED, ReportTable, Rows, list_methods, number
-from matrixdp.paper.trials import EXPERIMENTS, Best, CellResult, is_simulated, origins, select_best, write_atomically
-from matrixdp.report.page import Block, Page, Section, fold, list_items, render_page, say
+from matrixdp.paper.tables import EXACT, SIMULATED, ReportTable, Rows, list_methods
+from matrixdp.paper.trials import (
+    EXPERIMENTS,
+    PARTS,
+    Best,
+    CellResult,
+    is_simulated,
+    origins,
+    part_cells,
+    part_rows,
+    run_cells,
+    select_best,
+)
+from matrixdp.release.output_folder import write_file
+from matrixdp.release.registered import load_plugins
+from matrixdp.report.page import Block, Page, Section, fold, render_page, say
 from matrixdp.version import __version__
 
 _TIMES = 20
@@ -75,7 +92,50 @@ class Run:
     def claims(self) -> ReportTable:
         """The table of claims."""
         values = {(part, key): one.values for part, found in self.best.items() for key, one in found.items()}
-        return tabulate_claims(Evidence(values, self.timings), simulated=is_simulated(*self.results))
+        return tabulate_claims(values, self.timings, simulated=is_simulated(*self.results))
+
+
+def reproduce(
+    parts: Sequence[str] = (),
+    trials: int = 100,
+    seed: int = 0,
+    out: Path | str = "matrixdp-paper",
+    *,
+    processes: int = 2,
+    progress: TextIO | None = None,
+    plugins: Sequence[str] = (),
+) -> Path:
+    """Repeat the paper's experiments, write ``report.html``, figures and tables, and return the path of the report.
+
+    `parts` are keys of `PARTS`, all by default; what these need is run as well. An error bar needs two `trials`. The
+    same `seed` gives the same figures. Trials that are stored in the folder `out` are not run again, so an interrupted
+    run resumes. `progress` is written to standard error by default. `plugins` are modules that register mechanisms
+    (`matrixdp.release.register_mechanism`), each of which gets a row in the tables of its tasks.
+
+    Privacy
+    -------
+    Simulations on public data with seeded noise: they protect nothing.
+    """
+    unknown = [part for part in parts if part not in PARTS]
+    if unknown:
+        raise ParameterError(f"parts must be among {', '.join(PARTS)}, got {', '.join(unknown)} instead.")
+    wanted = set(parts or PARTS)
+    wanted |= {need for part in tuple(wanted) for need in PARTS[part].needs}
+    chosen = [part for part in PARTS if part in wanted]
+    check_integer(trials, "trials", at_least=2, rule="an integer of at least 2, since an error bar needs two trials")
+    for name, value, least in (("seed", seed, 0), ("processes", processes, 1)):
+        check_integer(value, name, at_least=least, rule=f"an integer of at least {least}")
+    load_plugins(plugins)
+    part_rows.cache_clear()
+    out = Path(out)
+    measured = [part for part in chosen if PARTS[part].data]
+    cells = [cell for part in measured for cell in part_cells(part, trials=trials, seed=seed)]
+    if is_simulated(*measured):  # before the run, not only in the report
+        where = sys.stderr if progress is None else progress
+        where.write(f"{SIMULATED}. Set MATRIXDP_DATA to a folder with liver.csv, movement.csv and ctg.csv.\n")
+    results = run_cells(cells, out / "cache", processes=processes, out=progress, plugins=plugins)
+    by_part = {part: [result for result in results if result.cell.part == part] for part in measured}
+    return write_report(Run(chosen, by_part, out, trials=trials, seed=seed))
 
 
 def write_report(run: Run) -> Path:
@@ -93,7 +153,7 @@ def write_report(run: Run) -> Path:
     facts, simulated = [f"Trials: {run.trials}", f"Seed: {run.seed}"], is_simulated(*run.results)
     facts += [f"Data: {sources}{'' if simulated else ', as published'}"] if sources else []
     page = make_page(facts, _list_results(run), sections, simulated=simulated)
-    write_atomically(run.out / "report.html", render_page(page))
+    write_file(run.out / "report.html", render_page(page))
     return run.out / "report.html"
 
 
@@ -114,7 +174,7 @@ def make_page(facts: Sequence[str], results: Sequence[str], sections: Sequence[S
         banner=SIMULATED if simulated else "",
         contents=True,
         sections=[
-            Section("Results", [list_items(results)], anchor="findings"),
+            Section("Results", [Block("list", results)], anchor="findings"),
             *sections,
             Section("Method", [say(*_METHOD)], anchor="method"),
         ],
@@ -125,33 +185,15 @@ def make_page(facts: Sequence[str], results: Sequence[str], sections: Sequence[S
 Shown = ReportTable | figures.Picture | Block
 
 
-class ReportPart(NamedTuple):
-    """A section of the report: its title, and the parts that it needs."""
-
-    title: str
-    needs: tuple[str, ...] = ()
-
-
-_THREE = tuple(EXPERIMENTS)
-PARTS = {
-    **{name: ReportPart(part.title) for name, part in EXPERIMENTS.items()},
-    "gains": ReportPart(tables.GAINS, _THREE),
-    "directions": ReportPart("Noise directions"),
-    "subspace": ReportPart("Projection", ("exp1",)),
-    "runtime": ReportPart("Runtime"),
-    "claims": ReportPart("Claims", (*_THREE, "directions", "runtime", "subspace")),
-    "readings": ReportPart("What the published figures fit", ("exp1",)),
-    "pictures": ReportPart("Noise and design space"),
-}
-
-
 def _show_part(part: str, run: Run) -> list[Shown]:
     """The tables and figures of a section."""
     best = run.best
     match part:
         case "gains":
+            found = [_describe_task(best, task) for task in EXPERIMENTS]
+            found += [_describe_weights(best[part], importance) for importance in IMPORTANCES]
             drawn = figures.draw_tasks(best), figures.draw_weights(best[part])
-            return [list_items(describe_gains(best)), *drawn, tables.tabulate_gains(best)]
+            return [Block("list", found), *drawn, tables.tabulate_gains(best)]
         case "directions":
             return [figures.draw_directions(best[part]), tables.tabulate_directions(best[part])]
         case "subspace":
@@ -199,7 +241,7 @@ def _list_results(run: Run) -> list[str]:
     for part, sentences in _FINDINGS.items():
         best = run.best.get(part)
         if best:
-            facts = {key: number(one.mean) for key, one in best.items()}
+            facts = {key: format_number(one.mean) for key, one in best.items()}
             if part == "exp1":
                 facts["share"] = f"{best['constant 0'].mean / best['random guess'].mean:.2f}"
             if part == "exp2":
@@ -212,13 +254,8 @@ def _list_results(run: Run) -> list[str]:
     return listed
 
 
-def describe_gains(best: Rows) -> list[str]:
-    """The gains in words; a difference is called one only where a test finds it at `LEVEL`."""
-    tasks = [_describe_task(best, task) for task in EXPERIMENTS]
-    return tasks + [_describe_weights(best["gains"], importance) for importance in IMPORTANCES]
-
-
 def _describe_task(best: Rows, task: str) -> str:
+    """The gain in words; a difference is called one only where a test finds it at `LEVEL`."""
     listed = list_methods(best, task)
     adaptive = listed["learned"][1]
     published, exact = (
@@ -233,7 +270,7 @@ def _describe_task(best: Rows, task: str) -> str:
     }
     paired = task == "exp1"  # its trials have the same records in every row
     parts = [f"{_compare(adaptive, other, paired=paired)} that of {name}" for name, other in others.items()]
-    title, error = EXPERIMENTS[task].title.replace(": ", ", "), number(adaptive.mean)
+    title, error = EXPERIMENTS[task].title.replace(": ", ", "), format_number(adaptive.mean)
     return f"{title}: the error of an adaptive fit, {error}, is {'; '.join(parts)}."
 
 

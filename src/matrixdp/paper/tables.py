@@ -10,23 +10,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 from matrixdp.paper.experiment import CALIBRATIONS, RIVALS
 from matrixdp.paper.gains import EPSILONS, FITS, IMPORTANCES, PANELS, SHAPES, SHOWN, direction_key, gain_key
-from matrixdp.paper.trials import EXPERIMENTS, PARTS, Best, CellResult, best_variant, is_simulated, write_atomically
+from matrixdp.paper.trials import (
+    EXPERIMENTS,
+    PARTS,
+    Best,
+    CellResult,
+    best_variant,
+    is_simulated,
+    list_published,
+)
+from matrixdp.release.output_folder import write_file
 
 VERDICTS = REPRODUCED, NOT, CANNOT = "reproduced", "not reproduced", "cannot be"
 SIMULATED = "SIMULATED DATA, drawn from summary statistics, not the published data sets"
-
-
-class Cell(NamedTuple):
-    """Words of a cell, small print below them, the class of a verdict, and whether it is a number."""
-
-    words: str
-    detail: str = ""
-    mark: str = ""
-    number: bool = False
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,7 @@ class ReportTable:
     groups: Mapping[str, str] = field(default_factory=dict)  # from a value of `group` to its heading
     details: Mapping[str, str] = field(default_factory=dict)  # from a column to the key of small print, in HTML only
     mark: ClassVar[str] = SIMULATED  # what stands above a table of simulated data
+    verdicts: ClassVar[Sequence[str]] = VERDICTS
 
     def to_csv(self) -> str:
         """Comma-separated values, a column for every key; the last one says whether the data are simulated."""
@@ -61,47 +62,25 @@ class ReportTable:
     def _list_rows(self, *, empty: str | None) -> list[dict[str, Any]]:
         """Rows that all have the same keys, with `empty` for what is missing or not finite."""
         keys = dict.fromkeys([*self.columns, *(key for row in self.rows for key in row)])
-        rows = [{key: row.get(key) for key in keys} for row in self.rows]
-        return [{key: empty if _missing(value) else value for key, value in row.items()} for row in rows]
 
-    def list_groups(self) -> list[tuple[str, list[list[Cell]]]]:
+        def fill(value: Any) -> Any:
+            return empty if value is None or (isinstance(value, float) and not math.isfinite(value)) else value
+
+        return [{key: fill(row.get(key)) for key in keys} for row in self.rows]
+
+    def list_groups(self) -> list[tuple[str, list[dict[str, Any]]]]:
         """Title and rows of each group, for the page; one group without a title if there are none."""
-        found = []
-        for group, rows in groupby(self.rows, lambda row: row.get("group") if self.groups else None):
-            title = self.groups.get(str(group), str(group)) if self.groups else ""
-            found.append((title, [[self._make_cell(row, key) for key in self.columns] for row in rows]))
-        return found
-
-    def _make_cell(self, row: Mapping[str, Any], key: str) -> Cell:
-        value, detail = row.get(key), row.get(self.details.get(key, ""))
-        if isinstance(value, float):
-            return Cell(number(value), number=True)
-        mark = str(value).replace(" ", "-") if value in VERDICTS else ""
-        return Cell("" if value is None else str(value), str(detail or ""), mark)
+        if not self.groups:
+            return [("", self.rows)]
+        return [
+            (self.groups.get(str(one), str(one)), list(rows))
+            for one, rows in groupby(self.rows, lambda row: row["group"])
+        ]
 
     def write(self, folder: Path) -> None:
         """Write the CSV and JSON files."""
-        write_atomically(folder / f"{self.name}.csv", self.to_csv())
-        write_atomically(folder / f"{self.name}.json", self.to_json())
-
-
-def number(value: float | None) -> str:
-    """A number with about three significant digits.
-
-    Examples
-    --------
-    >>> number(0.012345), number(0.39), number(3200.0), number(299123.0), number(None)
-    ('0.0123', '0.390', '3,200', '2.99e+05', '')
-    """
-    if value is None or math.isnan(value):
-        return ""
-    if abs(value) < 1e-12:
-        return "0"
-    return f"{value:,.0f}" if 1e3 <= abs(value) < 1e5 else f"{value:#.3g}".rstrip(".")
-
-
-def _missing(value: Any) -> bool:
-    return value is None or (isinstance(value, float) and not math.isfinite(value))
+        write_file(folder / f"{self.name}.csv", self.to_csv())
+        write_file(folder / f"{self.name}.json", self.to_json())
 
 
 GROUPS = {
@@ -149,13 +128,13 @@ def tabulate_experiment(part: str, best: Mapping[str, Best]) -> ReportTable:
     """The table of an experiment, published figures beside measured ones."""
     columns = ["method", "epsilon", "delta", "spent", "mean", "half", "relative"]
     columns += ["published", "published_half", "published_relative", "setting"]
-    head, title = _head(*columns, setting="Best setting"), f"{PARTS[part].title} {PARTS[part].about}"
+    head, title = _head(*columns, setting="Best setting"), PARTS[part].caption
     rows = [_list_result(part, one, best) for group in GROUPS for one in best.values() if one.row.group == group]
     return ReportTable(part, title, head, rows, (_SPENT, _SELECTION), is_simulated(part), GROUPS)
 
 
 def _list_result(part: str, one: Best, best: Mapping[str, Best]) -> dict[str, Any]:
-    figures, column, row = PARTS[part].published, one.row.column, one.row
+    figures, column, row = list_published(part), one.row.column, one.row
     facts: dict[str, Any] = {"epsilon": "–", "delta": "–", "group": row.group, **_list_measured(one)}
     if column:
         delta = "0" if column.delta == 0 else f"1/{round(1 / column.delta)}"
@@ -196,7 +175,6 @@ def tabulate_directions(best: Mapping[str, Best]) -> ReportTable:
     return ReportTable("directions", title, columns, rows, notes, is_simulated("directions"), groups)
 
 
-GAINS = "Where directional noise pays"
 EXACT = {"gaussian/exact": "Gaussian, exact", "jl/exact": "JL transform, exact"}
 _GAIN_NOTES = (
     "Adaptive fits spend a part of the budget on learning where the data lie, and measure the moments there with the "
@@ -237,7 +215,7 @@ def tabulate_gains(best: Rows) -> ReportTable:
         rows += [_list_gain(task, shape, SHAPES[shape], one, found["i.i.d."]) for shape, one in found.items()]
     relative = "of MVG exact, or of i.i.d. noise"
     columns = _head("method", "mean", "half", "relative", "setting", relative=relative, setting="Best setting")
-    return ReportTable("gains", GAINS, columns, rows, _GAIN_NOTES, is_simulated("gains"), groups)
+    return ReportTable("gains", PARTS["gains"].title, columns, rows, _GAIN_NOTES, is_simulated("gains"), groups)
 
 
 def _list_gain(task: str, name: str, label: str, one: Best, base: Best) -> dict[str, Any]:

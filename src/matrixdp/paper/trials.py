@@ -10,13 +10,17 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
+import signal
+import sys
+import time
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from functools import cache, cached_property
+from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 from scipy.special import stdtrit
@@ -25,6 +29,8 @@ from matrixdp.datasets import load_table
 from matrixdp.noise import Stream
 from matrixdp.paper import components, gains, regression
 from matrixdp.paper.experiment import Figure, Row, check_guarantee, read_published
+from matrixdp.release.output_folder import write_file
+from matrixdp.release.registered import load_plugins
 from matrixdp.types import Floats
 from matrixdp.version import __version__
 
@@ -33,39 +39,40 @@ _FORMAT = 1
 
 @dataclass(frozen=True)
 class Part:
-    """A part of the reproduction that has trials."""
+    """A part of the reproduction, and a section of its report."""
 
-    name: str
-    rows: Callable[[], list[Row]]  # of its table
+    title: str
+    rows: Callable[[], list[Row]] = list  # of its table, if it has trials
     data: tuple[str, ...] = ()  # names of its data sets
-    title: str = ""
     error: str = ""  # the name of its error
-    about: str = ""  # follows the title at its table
-
-    @property
-    def published(self) -> dict[str, Figure]:
-        """The paper's figures, by row."""
-        return {row: Figure(*values) for row, values in read_published().get(self.name, {}).items()}
+    caption: str = ""  # of its table
+    needs: tuple[str, ...] = ()  # other parts that it compares with
 
 
+_THREE, _EVERY = ("exp1", "exp2", "exp3"), ("liver", "movement", "ctg")
 _RMSE, _VARIANCE, _RESIDUAL = "RMSE", "error in captured variance", "residual sum of squares"
-_LIVER = f"on the Liver data, {_RMSE} on held-out records"
-_MOVEMENT = f"of the Movement data, {_VARIANCE}"
-_CTG = f"of the Cardiotocography data, {_RESIDUAL}"
-_TWO = f"Exp. I with ALT and Y alone, {_RMSE}"
-_EVERY = ("liver", "movement", "ctg")
+_LIVER = f"Exp. I: regression on the Liver data, {_RMSE} on held-out records"
+_MOVEMENT = f"Exp. II: first component of the Movement data, {_VARIANCE}"
+_CTG = f"Exp. III: covariance of the Cardiotocography data, {_RESIDUAL}"
+_TWO = f"Subspace projection: Exp. I with ALT and Y alone, {_RMSE}"
 PARTS = {
-    part.name: part
-    for part in (
-        Part("exp1", regression.rows, ("liver",), "Exp. I: regression", _RMSE, _LIVER),
-        Part("exp2", components.first_rows, ("movement",), "Exp. II: first component", _VARIANCE, _MOVEMENT),
-        Part("exp3", components.all_rows, ("ctg",), "Exp. III: covariance", _RESIDUAL, _CTG),
-        Part("subspace", regression.rows_projected, ("liver",), "Subspace projection:", _RMSE, _TWO),
-        Part("directions", gains.direction_rows, _EVERY),
-        Part("gains", gains.gain_rows, _EVERY),
-    )
+    "exp1": Part("Exp. I: regression", regression.rows, ("liver",), _RMSE, _LIVER),
+    "exp2": Part("Exp. II: first component", components.first_rows, ("movement",), _VARIANCE, _MOVEMENT),
+    "exp3": Part("Exp. III: covariance", components.all_rows, ("ctg",), _RESIDUAL, _CTG),
+    "gains": Part("Where directional noise pays", gains.gain_rows, _EVERY, needs=_THREE),
+    "directions": Part("Noise directions", gains.direction_rows, _EVERY),
+    "subspace": Part("Projection", regression.rows_projected, ("liver",), _RMSE, _TWO, ("exp1",)),
+    "runtime": Part("Runtime"),
+    "claims": Part("Claims", needs=(*_THREE, "directions", "runtime", "subspace")),
+    "readings": Part("What the published figures fit", needs=("exp1",)),
+    "pictures": Part("Noise and design space"),
 }
-EXPERIMENTS = {name: PARTS[name] for name in ("exp1", "exp2", "exp3")}
+EXPERIMENTS = {name: PARTS[name] for name in _THREE}
+
+
+def list_published(part: str) -> dict[str, Figure]:
+    """The paper's figures, by row."""
+    return {row: Figure(*values) for row, values in read_published().get(part, {}).items()}
 
 
 @cache
@@ -137,21 +144,13 @@ def run_cell(cell: Cell) -> CellResult:
     for outcome in outcomes:
         check_guarantee(row.label, row.column, outcome.spent)
     costs = [outcome.spent.epsilon for outcome in outcomes if outcome.spent is not None]
-    return CellResult(cell, np.array([outcome.values for outcome in outcomes]), max(costs, default=None))
-
-
-def write_atomically(path: Path, text: str) -> None:
-    """Write a file under a temporary name and rename it, so that an interruption leaves no partial file."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f"{path.name}.{os.getpid()}")
-    part.write_text(text, "utf-8")
-    part.replace(path)
+    return CellResult(cell, np.array([outcome.result for outcome in outcomes]), max(costs, default=None))
 
 
 def store_result(result: CellResult, folder: Path) -> None:
     """Store a result in its file."""
     content = {**vars(result), "cell": vars(result.cell), "values": result.values.tolist()}
-    write_atomically(folder / result.cell.path, json.dumps(content))
+    write_file(folder / result.cell.path, json.dumps(content))
 
 
 def load_result(cell: Cell, folder: Path) -> CellResult | None:
@@ -164,6 +163,90 @@ def load_result(cell: Cell, folder: Path) -> CellResult | None:
         return CellResult(cell, values, content["epsilon"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
+
+
+class Progress:
+    """One line with the number of finished steps and the time left; rewritten in place on a terminal."""
+
+    def __init__(self, total: int, out: TextIO | None = None) -> None:
+        self._total, self._done, self._fresh = total, 0, 0
+        self._out = sys.stderr if out is None else out
+        self._started = self._spoken = time.monotonic()
+
+    def step(self, what: str, *, stored: bool = False) -> None:
+        """Count a step; `stored` if it came from an earlier run, so that it does not count towards the speed."""
+        self._done += 1
+        self._fresh += not stored
+        now = time.monotonic()
+        terminal = self._out.isatty()
+        if not terminal and self._done < self._total and now - self._spoken < 5.0:
+            return
+        self._spoken = now
+        left = self._total - self._done
+        line = f"[{self._done}/{self._total}] {what}"
+        if self._fresh and left:
+            minutes, seconds = divmod(round((now - self._started) / self._fresh * left), 60)
+            line += f", about {f'{minutes} min ' if minutes else ''}{seconds} s left"
+        self._out.write(f"\r\x1b[K{line[:110]}" if terminal else f"{line}\n")
+        if terminal and not left:
+            self._out.write("\n")
+        self._out.flush()
+
+
+def run_cells(
+    cells: Sequence[Cell], folder: Path, *, processes: int = 2, out: TextIO | None = None, plugins: Sequence[str] = ()
+) -> list[CellResult]:
+    """Results of all cells, in their order; those already in `folder` are not run again.
+
+    Worker processes import the modules in `plugins` first, as the caller must have done.
+    """
+    progress = Progress(len(cells), out)
+    found: dict[Cell, CellResult] = {}
+    for cell in cells:
+        stored = load_result(cell, folder)
+        if stored is not None:
+            found[cell] = stored
+            progress.step(_name(cell), stored=True)
+    missing = [cell for cell in cells if cell not in found]
+    fresh = _run_here(missing) if processes == 1 or len(missing) < 2 else _run_parallel(missing, processes, plugins)
+    for result in fresh:
+        store_result(result, folder)
+        found[result.cell] = result
+        progress.step(_name(result.cell))
+    return [found[cell] for cell in cells]
+
+
+def _run_here(missing: Sequence[Cell]) -> Iterable[CellResult]:
+    """Results one after the other, on one thread, which is fastest for small matrices."""
+    from threadpoolctl import threadpool_limits
+
+    for cell in missing:
+        with threadpool_limits(1):
+            result = run_cell(cell)
+        yield result
+
+
+def _run_parallel(missing: Sequence[Cell], processes: int, plugins: Sequence[str]) -> Iterable[CellResult]:
+    """Results as they come. Processes are spawned, not forked, so that no thread's lock is copied."""
+    with ProcessPoolExecutor(processes, get_context("spawn"), _start_worker, (list(plugins),)) as pool:
+        futures = [pool.submit(run_cell, cell) for cell in missing]
+        try:
+            yield from (future.result() for future in as_completed(futures))
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _start_worker(plugins: list[str]) -> None:
+    """One thread each, which is faster than two; interruptions are handled by the parent."""
+    from threadpoolctl import threadpool_limits
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threadpool_limits(1)
+    load_plugins(plugins)
+
+
+def _name(cell: Cell) -> str:
+    return f"{cell.part}: {part_rows(cell.part)[cell.row].label}"
 
 
 def summarise(values: Floats) -> Figure:
@@ -214,9 +297,9 @@ def best_variant(result: CellResult) -> Best:
     """The best variant of the trials at one setting."""
     row = part_rows(result.cell.part)[result.cell.row]
     index = int(result.values.mean(axis=0).argmin())
-    words = [f"{name} {_say_value(value)}" for name, value in row.settings[result.cell.setting].items()]
+    settings = row.settings[result.cell.setting].items()
+    words = [
+        f"{name} {'none' if value is None else f'{value:g}' if isinstance(value, float) else value}"
+        for name, value in settings
+    ]
     return Best(row, ", ".join(filter(None, [*words, row.variants[index]])), result.values[:, index], result.epsilon)
-
-
-def _say_value(value: object) -> str:
-    return "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)

@@ -16,8 +16,8 @@ from matrixdp.errors import DataError, ParameterError
 from matrixdp.privacy import Neighbours
 from matrixdp.queries.base import MatrixQuery, find_people, parse_unit, person_change
 from matrixdp.queries.sums import BITS
-from matrixdp.records import Records, as_records, is_columnar
-from matrixdp.records.readings import SameRecords, split_rows
+from matrixdp.records import Records, as_records, is_columnar, split_rows
+from matrixdp.records.people import SameRecords
 from matrixdp.records.tables import column_names, library_of
 from matrixdp.sensitivity import CellChange, Sensitivity
 from matrixdp.serialise import builtin_kind

@@ -3,7 +3,7 @@
 Records are put on the grid of their bounds by one kernel (`sums.cu`), which reads them once, and multiplied as whole
 numbers in float64 by cuBLAS. As in `sums.py`, every partial sum is an integer below 2^53, so the products are exact
 in any order. Categories of a table may lie on the device as integers, or in the memory of the host as strings; either
-way a value has the code that `records.table_columns` gives it.
+way a value has the code that `records.tables` gives it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from matrixdp.device import is_on_device, load_cupy, to_device_array
 from matrixdp.domain.bounds import Bounds, check_missing, round_into_ball
 from matrixdp.domain.columns import Category, Columns, YesNo
 from matrixdp.errors import DataError
-from matrixdp.records.table_columns import TableBlock
+from matrixdp.records.tables import TableBlock
 
 if TYPE_CHECKING:
     from matrixdp.queries.table_sums import TableTask

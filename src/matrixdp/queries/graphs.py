@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrixdp.checks import check_integer, check_magnitude
-from matrixdp.domain import check_missing
+from matrixdp.domain.bounds import check_missing
 from matrixdp.errors import DataError, ParameterError, show
 from matrixdp.privacy import Neighbours
 from matrixdp.queries.base import MatrixQuery

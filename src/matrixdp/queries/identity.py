@@ -11,14 +11,13 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from matrixdp.domain import Rescaling
+from matrixdp.domain.bounds import Rescaling
 from matrixdp.domain.person import Person
 from matrixdp.errors import DataError, ParameterError
 from matrixdp.privacy import Neighbours
 from matrixdp.queries.base import BoundedQuery, check_count
 from matrixdp.records import as_records, is_out_of_core, read_array
-from matrixdp.records.people import count_people
-from matrixdp.records.readings import SameRecords
+from matrixdp.records.people import SameRecords, count_people
 from matrixdp.sensitivity import OwnRowsChange, RecordChange, Sensitivity
 from matrixdp.serialise import builtin_kind
 from matrixdp.types import Floats

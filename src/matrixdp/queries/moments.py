@@ -23,7 +23,7 @@ from matrixdp.queries.base import BoundedQuery, MatrixQuery, check_domain, find_
 from matrixdp.queries.sums import MomentTask, levels, weight_left
 from matrixdp.queries.table_sums import TableTask
 from matrixdp.records import as_records
-from matrixdp.records.readings import SameRecords
+from matrixdp.records.people import SameRecords
 from matrixdp.sensitivity import MomentsChange, RankOneChange, Sensitivity, max_quadratic
 from matrixdp.serialise import builtin_kind
 from matrixdp.types import Floats

@@ -24,8 +24,7 @@ from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.person import Person
 from matrixdp.errors import DataError, ParameterError, show
 from matrixdp.queries.cuda_sums import DeviceGrid, device_records, moment_on_device
-from matrixdp.records import is_columnar, to_array, to_columns
-from matrixdp.records.readings import split_rows
+from matrixdp.records import is_columnar, split_rows, to_array, to_columns
 from matrixdp.types import Floats
 
 _EXACT = 1 << 53

@@ -21,8 +21,8 @@ from matrixdp.domain.columns import Category, Columns, YesNo
 from matrixdp.domain.person import Person
 from matrixdp.queries.cuda_sums import sums_on_device
 from matrixdp.queries.sums import levels, sorted_runs, start_sum
-from matrixdp.records.readings import split_rows
-from matrixdp.records.table_columns import TableBlock
+from matrixdp.records import split_rows
+from matrixdp.records.tables import TableBlock
 from matrixdp.types import Floats
 
 Codes = NDArray[np.integer[Any]]

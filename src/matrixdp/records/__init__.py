@@ -35,6 +35,7 @@ from matrixdp.records.records import (
     StoredRecords,
     require_public_order,
     require_rereadable,
+    split_rows,
     with_ids,
 )
 from matrixdp.records.tables import choose_columns, is_columnar, read_numbers, to_array, to_columns
@@ -43,4 +44,4 @@ __all__ = ["Blocks", "DateRule", "Engine", "FileRules", "InMemoryPart", "OpenOpt
 __all__ += ["Records", "Source", "StoredRecords", "Task", "as_records", "choose_columns", "is_columnar"]
 __all__ += ["is_out_of_core", "make_engine", "open_records", "read_array", "read_numbers", "register_engine"]
 __all__ += ["register_source", "require_public_order", "require_rereadable", "run_part", "to_array", "to_columns"]
-__all__ += ["with_ids"]
+__all__ += ["split_rows", "with_ids"]

@@ -7,17 +7,18 @@ often it was retried, or on the order in which results arrive. Dask and Spark ru
 from __future__ import annotations
 
 import pickle
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 from matrixdp.errors import EngineError, MatrixDPError, ParameterError, import_extra
 from matrixdp.records.opening import OpenOptions, Threads, make_engine, register_engine, register_source
 from matrixdp.records.parts import InMemoryPart, Part, PartResult, Task, run_on_worker, unwrap_results
 from matrixdp.records.records import Records
-from matrixdp.records.tables import library_of, pa, require_columns
+from matrixdp.records.tables import choose_columns, library_of, pa
 
 T = TypeVar("T")
 _SCHEMES = ("tcp", "tls", "ws", "wss", "ucx", "inproc")
@@ -55,7 +56,17 @@ class Cluster:
     def _results(self, submit: Callable[[Any], list[Any]]) -> Iterator[Any]:
         """Yield the results of the futures that `submit` creates as they complete."""
         distributed = import_extra("distributed", "a Dask cluster requires Dask", "dask")
-        with self._connect(distributed) as client:
+        with ExitStack() as opened:
+            client = self._client
+            if isinstance(client, str):
+                try:
+                    client = distributed.Client(client, timeout=_TIMEOUT, set_as_default=False)
+                except (OSError, TimeoutError, ValueError):
+                    raise EngineError(
+                        f"workers: no Dask scheduler answers at {client}. Start one (dask scheduler), or check the "
+                        "address."
+                    ) from None
+                opened.enter_context(client)
             try:
                 client.wait_for_workers(1, timeout=_TIMEOUT)
             except TimeoutError:
@@ -67,48 +78,25 @@ class Cluster:
             futures = submit(client)
             try:
                 for future in distributed.as_completed(list(futures), loop=client.loop):
-                    result = _result(future, distributed)
+                    result = future.result()
                     future.release()  # lets the worker free its copy
                     yield result
+            except distributed.KilledWorker:
+                raise EngineError(
+                    "workers were lost repeatedly while they processed the same part. Check that they have enough "
+                    "memory. Nothing was released."
+                ) from None
+            except distributed.CancelledError:
+                raise EngineError(
+                    "the cluster cancelled the tasks, perhaps because its scheduler stopped. Nothing was released."
+                ) from None
             finally:
                 client.cancel(futures)
-
-    @contextmanager
-    def _connect(self, distributed: Any) -> Iterator[Any]:
-        """Give the client, and close it at the end if it was made here from an address."""
-        if not isinstance(self._client, str):
-            yield self._client
-            return
-        try:
-            client = distributed.Client(self._client, timeout=_TIMEOUT, set_as_default=False)
-        except (OSError, TimeoutError, ValueError):
-            raise EngineError(
-                f"workers: no Dask scheduler answers at {self._client}. Start one (dask scheduler), or check the "
-                "address."
-            ) from None
-        try:
-            yield client
-        finally:
-            client.close()
 
 
 def identity(value: T) -> T:
     """Return `value`; run as a task, it stores the value on a worker."""
     return value
-
-
-def _result(future: Any, distributed: Any) -> Any:
-    try:
-        return future.result()
-    except distributed.KilledWorker:
-        raise EngineError(
-            "workers were lost repeatedly while they processed the same part. Check that they have enough memory. "
-            "Nothing was released."
-        ) from None
-    except distributed.CancelledError:
-        raise EngineError(
-            "the cluster cancelled the tasks, perhaps because its scheduler stopped. Nothing was released."
-        ) from None
 
 
 @register_engine(lambda workers: isinstance(workers, str) or hasattr(workers, "scheduler"))
@@ -122,100 +110,99 @@ def _make_cluster(workers: Any) -> Cluster:
     return Cluster(workers)
 
 
-# Computes delayed objects of Dask and yields their values.
-Compute: TypeAlias = Callable[[list[Any]], Iterator[Any]]
+@dataclass(frozen=True, eq=False)
+class _Collection(Records):
+    """A collection that its own library divides into parts."""
 
-
-class DaskRecords(Records):
-    """A dask array or data frame of shape (records, features); each block of rows is a part."""
-
-    def __init__(self, data: Any, compute: Compute, progress: Callable[[int], object] | None = None) -> None:
-        self._data, self._compute, self._progress = data, compute, progress
-        self._is_frame = hasattr(data, "npartitions") and hasattr(data, "columns")
-        if not self._is_frame and getattr(data, "ndim", None) != 2:
-            raise ParameterError("data must be a dask data frame or a dask array of two dimensions.")
+    data: Any
+    progress: Callable[[int], object] | None = None
 
     def select(self, names: Sequence[str] | None, *, texts: Sequence[str] = ()) -> Records:
         """Return the same records with only the named columns of a data frame; None keeps all."""
-        if not self._is_frame or names is None:
+        if names is None or not hasattr(self.data, "columns"):
             return self
-        require_columns(self._data.columns, names)
-        return DaskRecords(self._data[list(names)], self._compute, self._progress)
+        return replace(self, data=self._choose(choose_columns(list(self.data.columns), len(names), names)))
 
     def map(self, task: Task[T], *, whole: bool = False) -> Iterator[T]:
         """Yield the result of `task` on each block of rows, in any order."""
-        from dask import delayed
+        return unwrap_results(self._run(task), self.progress)
 
-        blocks = self._data.to_delayed() if self._is_frame else self._data.rechunk({1: -1}).to_delayed()[:, 0]
-        shared, run = delayed(identity, pure=False)(task), delayed(_run_on_block, pure=False)
-        results = self._compute([run(shared, number, block) for number, block in enumerate(blocks)])
-        return unwrap_results(results, self._progress)
+    @abstractmethod
+    def _choose(self, names: list[str]) -> Any:
+        """The collection with only these columns."""
+
+    @abstractmethod
+    def _run(self, task: Task[T]) -> Iterator[PartResult[T]]:
+        """The results of all parts."""
+
+
+@dataclass(frozen=True, eq=False)
+class DaskRecords(_Collection):
+    """A dask array or data frame of shape (records, features); each block of rows is a part."""
+
+    engine: Cluster | Threads = field(default_factory=Threads)
+
+    def __post_init__(self) -> None:
+        if not hasattr(self.data, "columns") and getattr(self.data, "ndim", None) != 2:
+            raise ParameterError("data must be a dask data frame or a dask array of two dimensions.")
+
+    def _choose(self, names: list[str]) -> Any:
+        return self.data[names]
+
+    def _run(self, task: Task[T]) -> Iterator[PartResult[T]]:
+        import dask
+
+        frame = hasattr(self.data, "columns")
+        blocks = self.data.to_delayed() if frame else self.data.rechunk({1: -1}).to_delayed()[:, 0]
+        shared, run = dask.delayed(identity, pure=False)(task), dask.delayed(_run_on_block, pure=False)
+        delayed = [run(shared, number, block) for number, block in enumerate(blocks)]
+        if isinstance(self.engine, Cluster):
+            return self.engine.compute(delayed)
+        return iter(dask.compute(*delayed, scheduler="threads", num_workers=self.engine.workers))
 
 
 def _run_on_block(task: Task[T], number: int, block: Any) -> PartResult[T]:
     return run_on_worker(task, number, InMemoryPart(f"partition {number}", (block,)))
 
 
-def _compute_on_threads(workers: int, delayed: list[Any]) -> Iterator[Any]:
-    import dask
-
-    return iter(dask.compute(*delayed, scheduler="threads", num_workers=workers))
-
-
-def _current_client() -> Any:
-    try:
-        from distributed import default_client
-
-        return default_client()
-    except (ImportError, ValueError):
-        return None
-
-
 @register_source(lambda data: library_of(data) == "dask")
 def _open_dask(data: Any, options: OpenOptions) -> DaskRecords:
-    engine = make_engine(_current_client() if options.workers is None else options.workers)
-    compute: Compute
-    if isinstance(engine, Cluster):
-        compute = engine.compute
-    elif isinstance(engine, Threads):
-        compute = partial(_compute_on_threads, engine.workers)
-    else:
+    workers = options.workers
+    if workers is None:
+        with suppress(ImportError, ValueError):
+            from distributed import default_client
+
+            workers = default_client()
+    engine = make_engine(workers)
+    if not isinstance(engine, Cluster | Threads):
         raise ParameterError("workers must be a number of threads or a Dask cluster for a dask array or data frame.")
-    return DaskRecords(data, compute, options.progress)
+    return DaskRecords(data, options.progress, engine)
 
 
-class SparkRecords(Records):
+@dataclass(frozen=True, eq=False)
+class SparkRecords(_Collection):
     """A Spark data frame; each partition is a part."""
 
-    def __init__(self, frame: Any, progress: Callable[[int], object] | None = None) -> None:
-        if not hasattr(frame, "mapInArrow"):
+    def __post_init__(self) -> None:
+        if not hasattr(self.data, "mapInArrow"):
             raise ParameterError("data must be a data frame of Spark 3.3 or later.")
-        self._frame, self._progress = frame, progress
 
-    def select(self, names: Sequence[str] | None, *, texts: Sequence[str] = ()) -> Records:
-        """Return the same records with only the named columns; None keeps all."""
-        if names is None:
-            return self
-        require_columns(self._frame.columns, names)
-        quoted = ["`" + name.replace("`", "``") + "`" for name in names]
-        return SparkRecords(self._frame.select(*quoted), self._progress)
+    def _choose(self, names: list[str]) -> Any:
+        return self.data.select(*("`" + name.replace("`", "``") + "`" for name in names))
 
-    def map(self, task: Task[T], *, whole: bool = False) -> Iterator[T]:
-        """Yield the result of `task` on each partition, in any order, from one Spark job."""
-        return unwrap_results(self._run(PartitionTask(task)), self._progress)
-
-    def _run(self, task: PartitionTask[T]) -> Iterator[PartResult[T]]:
-        for (content,) in self._collect(task):
-            result = pickle.loads(content)  # noqa: S301  (written by PartitionTask on the user's own cluster)
+    def _run(self, task: Task[T]) -> Iterator[PartResult[T]]:
+        for (content,) in self._collect(partial(run_partition, task)):
+            result = pickle.loads(content)  # noqa: S301  (written by `run_partition` on the user's own cluster)
             if isinstance(result, MatrixDPError):
                 raise result
             yield result
 
-    def _collect(self, task: PartitionTask[T]) -> Any:
+    def _collect(self, task: Callable[[Iterable[Any]], Iterator[Any]]) -> Any:
+        """The rows that one Spark job gives for the task."""
         from pyspark.errors import PySparkException
 
         try:
-            return self._frame.mapInArrow(task, "result binary").collect()
+            return self.data.mapInArrow(task, "result binary").collect()
         except PySparkException:  # its message may quote the data
             raise EngineError(
                 "Spark could not run the task; the reason is in its log. Check that matrixdp and pyarrow are installed "
@@ -223,21 +210,15 @@ class SparkRecords(Records):
             ) from None
 
 
-@dataclass(frozen=True)
-class PartitionTask(Generic[T]):
-    """The function that Spark runs on each partition: Arrow batches in, one batch with one pickled result out."""
-
-    task: Task[T]
-
-    def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
-        """Yield the pickled `PartResult`, or the pickled error."""
-        number = _partition_number()
-        result: PartResult[T] | MatrixDPError
-        try:
-            result = run_on_worker(self.task, number, InMemoryPart(f"partition {number}", batches))
-        except MatrixDPError as error:  # returned, since Spark would retry the task and wrap the exception
-            result = error
-        yield pa.RecordBatch.from_pydict({"result": pa.array([pickle.dumps(result)], pa.binary())})
+def run_partition(task: Task[T], batches: Iterable[Any]) -> Iterator[Any]:
+    """What Spark runs on each partition: yield one Arrow batch with the pickled `PartResult`, or the pickled error."""
+    number = _partition_number()
+    result: PartResult[T] | MatrixDPError
+    try:
+        result = run_on_worker(task, number, InMemoryPart(f"partition {number}", batches))
+    except MatrixDPError as error:  # returned, since Spark would retry the task and wrap the exception
+        result = error
+    yield pa.RecordBatch.from_pydict({"result": pa.array([pickle.dumps(result)], pa.binary())})
 
 
 def _partition_number() -> int:
@@ -245,7 +226,7 @@ def _partition_number() -> int:
 
     context = TaskContext.get()
     if context is None:
-        raise EngineError("a PartitionTask can run only inside of a Spark task.")
+        raise EngineError("a partition can be processed only inside of a Spark task.")
     return int(context.partitionId())
 
 

@@ -14,7 +14,7 @@ from scipy import sparse
 from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.columns import Category, Column, Columns, Number, YesNo
 from matrixdp.errors import DataError, ParameterError
-from matrixdp.records.table_columns import TableBlock
+from matrixdp.records.tables import TableBlock
 from matrixdp.types import Floats
 
 _BLOCK = 1 << 20  # numbers of expanded records that are in memory at a time
@@ -39,32 +39,23 @@ class ExpandedColumns:
         """Whether numbers are never missing, so that expanded records have a number for each feature."""
         return not any(number.missing for number in self.columns.numbers)
 
-    def width(self, column: Column) -> int:
-        """Number of features of a column."""
-        return 1 if isinstance(column, Number) else len(column.level_names) - int(self.reference)
+    def features(self, column: Column) -> dict[str, tuple[float, float]]:
+        """Names of the features of a column, its own or "column=level", with their bounds."""
+        if isinstance(column, Number):
+            return {column.name: (column.lower, column.upper)}
+        levels = column.level_names[int(self.reference) :]
+        # About their midpoint, the indicators of a category have together at most the length 1.
+        return {f"{column.name}={level}": (0.0 if len(levels) == 1 else -1.0, 1.0) for level in levels}
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """Names of numbers, and "column=level"."""
-        found: list[str] = []
-        for column in self.columns:
-            if isinstance(column, Number):
-                found.append(column.name)
-            else:
-                found += [f"{column.name}={level}" for level in column.level_names[int(self.reference) :]]
-        return tuple(found)
+        """Names of all features."""
+        return tuple(name for column in self.columns for name in self.features(column))
 
     @cached_property
     def bounds(self) -> Bounds:
-        """Bounds of the features, about which the indicators of a category have together at most the length 1."""
-        ends: list[tuple[float, float]] = []
-        for column in self.columns:
-            width = self.width(column)
-            if isinstance(column, Number):
-                ends.append((column.lower, column.upper))
-            else:
-                ends += [(0.0 if width == 1 else -1.0, 1.0)] * width
-        return Bounds(*np.transpose(ends))
+        """Bounds of all features."""
+        return Bounds(*np.transpose([ends for column in self.columns for ends in self.features(column).values()]))
 
     def apply(self, X: Any, function: Callable[[Floats], Floats], *, fill: Floats | None) -> Floats:
         """Result of a function on the expanded records of X, block by block; `fill` replaces missing numbers."""
@@ -97,7 +88,7 @@ class ExpandedRecords:
             out = np.zeros((rows.stop - start, self._width))
             place = 0
             for part, column, values in self._values:
-                width, found = part.width(column), values[rows]
+                width, found = len(part.features(column)), values[rows]
                 if isinstance(column, Number):
                     out[:, place] = found
                     if fill is not None:
@@ -110,16 +101,10 @@ class ExpandedRecords:
             yield out
 
 
-@dataclass(frozen=True, eq=False)
-class ExpandBlock:
-    """Expands one block of a table that is read in parts."""
-
-    parts: tuple[ExpandedColumns, ...]
-
-    def __call__(self, block: Any) -> Floats:
-        """An array of shape (records of the block, features)."""
-        width = sum(len(part.names) for part in self.parts)
-        return np.concatenate([np.empty((0, width)), *ExpandedRecords(block, self.parts).blocks()])
+def expand_block(parts: Sequence[ExpandedColumns], block: Any) -> Floats:
+    """One block of a table that is read in parts as an array of shape (records of the block, features)."""
+    width = sum(len(part.names) for part in parts)
+    return np.concatenate([np.empty((0, width)), *ExpandedRecords(block, parts).blocks()])
 
 
 def _read_numbers(block: TableBlock, column: Number) -> NDArray[np.generic]:
@@ -136,8 +121,7 @@ def read_table(X: Any, columns: Columns) -> dict[str, Any]:
     """The described columns of a table in memory, each as it is stored; those of a sparse matrix as values."""
     if sparse.issparse(X):
         return _read_one_hot(X, columns)
-    block = TableBlock(X, columns)
-    return {name: block.column(name) for name in columns.names}
+    return TableBlock(X, columns).values
 
 
 def _read_one_hot(X: Any, columns: Columns) -> dict[str, Any]:

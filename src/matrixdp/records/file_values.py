@@ -14,7 +14,7 @@ import numpy as np
 
 from matrixdp.domain.file_rules import EPOCH, MICROSECONDS, DateRule, FileRules
 from matrixdp.errors import DataError
-from matrixdp.records.tables import is_text_type, pa
+from matrixdp.records.tables import is_text_type, pa, value_type
 
 _LARGEST = 1 << 61  # microseconds, some 70,000 years
 
@@ -71,8 +71,7 @@ def not_a_number(name: str) -> DataError:
 
 def _without_words(column: Any, words: Sequence[str]) -> Any:
     """Null in place of the words, in a column of texts, which may have a dictionary."""
-    encoded = pa.types.is_dictionary(column.type)
-    kind = column.type.value_type if encoded else column.type
+    encoded, kind = pa.types.is_dictionary(column.type), value_type(column.type)
     if not is_text_type(kind) or not words:
         return column
     values = column.dictionary if encoded else column
@@ -81,10 +80,6 @@ def _without_words(column: Any, words: Sequence[str]) -> Any:
         return pa.compute.if_else(missing, pa.scalar(None, kind), column)
     indices = pa.compute.if_else(missing.take(column.indices), pa.scalar(None, column.type.index_type), column.indices)
     return pa.DictionaryArray.from_arrays(indices, column.dictionary)
-
-
-def _is_date(kind: Any) -> bool:
-    return bool(pa.types.is_date(kind) or pa.types.is_timestamp(kind))
 
 
 def count_dates(rule: DateRule, column: Any) -> Any:
@@ -111,8 +106,8 @@ def _microseconds(rule: DateRule, column: Any) -> Any:
         column = column.dictionary_decode()
     if is_text_type(column.type):
         return _parse_dates(rule, column).cast(pa.int64())
-    fits = pa.types.is_time if rule.origin is None else _is_date
-    if not fits(column.type):
+    dates = pa.types.is_date(column.type) or pa.types.is_timestamp(column.type)
+    if not (pa.types.is_time(column.type) if rule.origin is None else dates):
         raise ValueError
     if pa.types.is_timestamp(column.type) and column.type.tz is not None:  # zones are not in the number: UTC
         column = column.cast(pa.timestamp(column.type.unit))

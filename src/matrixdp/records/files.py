@@ -6,6 +6,7 @@ import glob
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,10 @@ def _find_files(place: Path) -> tuple[Path, list[Path]]:
     if place.is_file():
         _check_ending(place, alone=True)
         return place.parent, [place]
-    root = place if place.is_dir() else _fixed_folder(place)
+    root = place
+    if not place.is_dir():  # the folder of a pattern before its first wildcard
+        wild = next((i for i, part in enumerate(place.parts) if glob.has_magic(part)), len(place.parts) - 1)
+        root = Path(*place.parts[:wild])
     matched = [place] if place.is_dir() else [Path(path) for path in glob.glob(str(place), recursive=True)]
     if not matched:
         pattern = glob.has_magic(str(place))
@@ -65,13 +69,7 @@ def _find_files(place: Path) -> tuple[Path, list[Path]]:
 
 
 def find_ending(path: str | Path) -> str:
-    """The ending of a file name in lower case, that of a compressed file with the one before it.
-
-    Examples
-    --------
-    >>> find_ending("2020.CSV"), find_ending("a.b.csv.gz")
-    ('.csv', '.csv.gz')
-    """
+    """The ending of a file name in lower case; of a compressed file ``a.b.csv.gz`` it is ``.csv.gz``."""
     path = Path(path)
     return "".join(path.suffixes[-2 if path.suffix.lower() in (".gz", ".zst") else -1 :]).lower()
 
@@ -99,13 +97,6 @@ def _walk(folder: Path) -> Iterator[Path]:
         yield from (Path(place, name) for name in names)
 
 
-def _fixed_folder(pattern: Path) -> Path:
-    """The folder of a pattern before its first wildcard."""
-    parts = pattern.parts
-    wild = next((i for i, part in enumerate(parts) if glob.has_magic(part)), len(parts) - 1)
-    return Path(*parts[:wild]) if wild else Path()
-
-
 def _is_skipped(path: Path, root: Path) -> bool:
     """Whether a name in the path is hidden, or a link in it leads to a folder that contains the link."""
     folders = [os.path.realpath(root / folder) for folder in path.parents]
@@ -120,36 +111,30 @@ class FilePart(Part):
     columns: tuple[str, ...]
     row_groups: range | None = None
     texts: tuple[str, ...] = ()
-
-    @property
-    def place(self) -> str:
-        """Path of the file."""
-        return self.file.place
+    place = property(attrgetter("file.place"))
 
     def blocks(self) -> Iterator[Any]:
         """Yield record batches with the columns in their order."""
         self.file.require_columns(self.columns)
-        keys = {key: value for key, value in self.file.keys if key in self.columns}
         rules = self.file.rules
         texts = {*self.texts, *(rule.name for rule in rules.dates)}
+        keys: dict[str, str | float] = {key: value for key, value in self.file.keys if key in self.columns}
+        for key in keys.keys() - texts:
+            try:
+                keys[key] = float(keys[key])
+            except ValueError:
+                raise DataError(
+                    f"{self.place}: {key!r} must be a number in the folder's name; leave the column out."
+                ) from None
         stored = [name for name in self.columns if name not in keys]
         if not stored:  # any column tells the number of records
             stored = self.file.stored_names()[:1]
             texts.update(stored)
         for batch in self.file.batches(stored, self.row_groups, texts=tuple(texts)):
             for key, value in keys.items():
-                constant = pa.repeat(value if key in texts else self._key_number(key, value), batch.num_rows)
-                batch = batch.append_column(key, constant)
+                batch = batch.append_column(key, pa.repeat(value, batch.num_rows))
             batch = apply_rules(rules, batch)
             yield batch if batch.schema.names == list(self.columns) else batch.select(list(self.columns))
-
-    def _key_number(self, key: str, value: str) -> float:
-        try:
-            return float(value)
-        except ValueError:
-            raise DataError(
-                f"{self.place}: {key!r} must be a number in the folder's name; leave the column out."
-            ) from None
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,7 +225,7 @@ def open_files(
     listed = [places] if isinstance(places, str | os.PathLike) else list(places)
     given = str(listed[0]) + (f" and {len(listed) - 1} more" if len(listed) > 1 else "")
     roots: list[Path] = []
-    files: list[TableFile] = []
+    files: dict[str, TableFile] = {}  # by where links lead
     for place in listed:
         if "://" in str(place):
             raise DataError(
@@ -250,17 +235,22 @@ def open_files(
         if Path(place).is_dir():
             roots.append(root)
         for path in paths:
-            separator, keys = delimiter or _default_delimiter(path), _keys(path.relative_to(root))
-            kind = _FORMATS[find_ending(path)]
-            files.append(kind(str(path.absolute()), str(path), separator, keys, rules or DEFAULT_RULES))
-    _check_distinct(files)
-    endings = sorted({find_ending(file.path) for file in files})
+            real = os.path.realpath(path)
+            if real in files:  # each of its records would count twice, and be protected once
+                raise DataError(
+                    f"{path} and {files[real].place} are the same file, whose records would count twice. Give it once."
+                )
+            pairs = (folder.partition("=") for folder in path.relative_to(root).parent.parts)
+            keys = tuple((key, value) for key, equals, value in pairs if equals and key)
+            separator, kind = delimiter or _default_delimiter(path), _FORMATS[find_ending(path)]
+            files[real] = kind(str(path.absolute()), str(path), separator, keys, rules or DEFAULT_RULES)
+    endings = sorted({find_ending(file.path) for file in files.values()})
     if len(endings) > 1:
         raise DataError(
             f"{given} contains files of several formats ({', '.join(endings)}). Give a pattern for one of them, such "
             f"as {Path(listed[0]) / '*'}{endings[0]}."
         )
-    return Files(given, tuple(roots), tuple(files))
+    return Files(given, tuple(roots), tuple(files.values()))
 
 
 def _default_delimiter(path: str | Path) -> str | None:
@@ -268,28 +258,9 @@ def _default_delimiter(path: str | Path) -> str | None:
     return "\t" if find_ending(path).startswith(".tsv") else None
 
 
-def _check_distinct(files: Sequence[TableFile]) -> None:
-    """Raise a `DataError` if a file was given twice: each of its records would count twice, and be protected once."""
-    seen: dict[str, str] = {}
-    for file in files:
-        place = os.path.realpath(file.path)
-        if place in seen:
-            raise DataError(
-                f"{file.place} and {seen[place]} are the same file, whose records would count twice. Give it once."
-            )
-        seen[place] = file.place
-
-
-def _keys(path: Path) -> tuple[tuple[str, str], ...]:
-    """The pairs from folders named ``key=value`` in a path relative to the folder that was searched."""
-    pairs = (folder.partition("=") for folder in path.parent.parts)
-    return tuple((key, value) for key, equals, value in pairs if equals and key)
-
-
 def _are_table_paths(data: Any) -> bool:
-    if isinstance(data, list | tuple):
-        return bool(data) and all(isinstance(item, str | os.PathLike) for item in data)
-    return isinstance(data, str | os.PathLike) and not is_npy_path(data)
+    listed = data if isinstance(data, list | tuple) else [data]
+    return bool(listed) and all(isinstance(item, str | os.PathLike) for item in listed) and not is_npy_path(data)
 
 
 @register_source(_are_table_paths)

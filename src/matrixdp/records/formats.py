@@ -105,6 +105,16 @@ class TableFile(ABC):
         """The remedy where the file, which has columns `names`, lacks one of `columns`."""
         return f"It has {', '.join(names[:20])}{', ...' if len(names) > 20 else ''}. Correct the names or the file."
 
+    def _check_head(self, names: list[Any], where: str, wrong: str) -> list[str]:
+        """The names of the columns; raises a `DataError` if there are none, or if something `wrong` is among them."""
+        if not any(str(name).strip() for name in names):
+            raise DataError(f"{self.place} has no column names in its {where}. Add them.")
+        if wrong:
+            raise DataError(
+                f"{self.place} must have the names of the columns in its {where}, but there is {wrong}. Add them."
+            )
+        return list(names)
+
     def _checked_path(self) -> str:
         """The path, if the file is not empty; every reading begins with it."""
         if os.stat(self.path).st_size == 0:
@@ -248,13 +258,8 @@ class CsvFile(TableFile):
     def stored_names(self) -> list[str]:
         """The names in the first line; raises a `DataError`, which does not quote it, if it has a number."""
         _, names = self.read_head()
-        if not any(name.strip() for name in names):
-            raise DataError(f"{self.place} has no column names in its first line. Add them.")
-        if any(_is_number(part) for name in names for part in re.split(r"[,;\t|]", name)):
-            raise DataError(
-                f"{self.place} must have the names of the columns in its first line, but there is a number. Add them."
-            )
-        return names
+        wrong = any(_is_number(part) for name in names for part in re.split(r"[,;\t|]", name))
+        return self._check_head(names, "first line", "a number" if wrong else "")
 
     def batches(self, columns: Sequence[str], row_groups: range | None, *, texts: Sequence[str] = ()) -> Iterator[Any]:
         """Yield batches of a few megabytes."""
@@ -347,14 +352,8 @@ class ExcelFile(TableFile):
     def stored_names(self) -> list[str]:
         """The texts in the first row; raises a `DataError`, which does not quote them, if it has a number."""
         names = _first_row(self, os.stat(self._checked_path()).st_mtime_ns)
-        if not any(str(name).strip() for name in names):
-            raise DataError(f"{self.place} has no column names in its first row. Add them.")
-        if any(not isinstance(name, str) or _is_number(name) for name in names):
-            raise DataError(
-                f"{self.place} must have the names of the columns in its first row, but there is another value. "
-                "Add them."
-            )
-        return list(names)
+        wrong = any(not isinstance(name, str) or _is_number(name) for name in names)
+        return self._check_head(names, "first row", "another value" if wrong else "")
 
     def batches(self, columns: Sequence[str], row_groups: range | None, *, texts: Sequence[str] = ()) -> Iterator[Any]:
         """Yield batches of the rows below the first that have a value in a column with a name."""
@@ -384,7 +383,14 @@ class ExcelFile(TableFile):
     def read_rows(self) -> list[list[Any]]:
         """All cells of the sheet; empty ones are empty texts."""
         calamine = import_extra("python_calamine", "reading Excel files requires python-calamine", "excel")
-        self._check_unpacked_size()
+        if zipfile.is_zipfile(self.path):
+            with zipfile.ZipFile(self.path) as file:
+                size = sum(entry.file_size for entry in file.infolist())
+            if size > _LARGEST_BYTES:
+                raise DataError(
+                    f"{self.place} takes {size >> 20:,} MiB when it is unpacked, more than {_LARGEST_BYTES >> 20:,} "
+                    "MiB. Save it as CSV."
+                )
         try:
             book = calamine.CalamineWorkbook.from_path(self.path)
             names = book.sheet_names
@@ -397,17 +403,6 @@ class ExcelFile(TableFile):
         except (calamine.CalamineError, OSError, ValueError):
             problem = "cannot be read: it is damaged, or not an Excel workbook."
         raise DataError(f"{self.place} {problem}")
-
-    def _check_unpacked_size(self) -> None:
-        if not zipfile.is_zipfile(self.path):
-            return
-        with zipfile.ZipFile(self.path) as file:
-            size = sum(entry.file_size for entry in file.infolist())
-        if size > _LARGEST_BYTES:
-            raise DataError(
-                f"{self.place} takes {size >> 20:,} MiB when it is unpacked, more than {_LARGEST_BYTES >> 20:,} MiB. "
-                "Save it as CSV."
-            )
 
 
 @lru_cache(maxsize=64)

@@ -17,17 +17,15 @@ import decimal
 import hashlib
 import re
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from matrixdp.device import is_device_block
-from matrixdp.errors import DataError, ParameterError
-from matrixdp.records.records import IdentifiedBlock
-from matrixdp.records.tables import column_names, factorise, is_missing, is_text_type, library_of, pa, take_column
+from matrixdp.errors import DataError
+from matrixdp.records.tables import as_arrow, factorise, is_missing, is_text_type, library_of, pa, plain_numbers
 
 Hashes: TypeAlias = NDArray[np.uint64]
 _MOST_BYTES = 1 << 12  # of a text; longer ones are digested first
@@ -114,25 +112,6 @@ _DIGITS = 4000  # of a number at most; Python refuses to write a longer one as t
 _SPACES = " \t\r\n\v\f\0"  # at the ends of a text; NumPy drops zeros there
 
 
-def split_ids(block: Any, column: str) -> tuple[Any, Any]:
-    """The ids of a block, and the block without them where they are given apart."""
-    if is_device_block(block):
-        raise ParameterError(
-            "person: data on a GPU must be moved to the memory of the host to count the rows of people."
-        )
-    if isinstance(block, IdentifiedBlock):
-        return block.ids, block.data
-    names = list(block) if isinstance(block, Mapping) else column_names(block)
-    if names is None:
-        raise DataError(
-            f"person: the data must have a column {column!r}, and these have no names of columns. Give a table, or "
-            "with_ids(data, ids)."
-        )
-    if names.count(column) != 1:
-        raise DataError(f"person: the data must have one column {column!r} of ids.")
-    return take_column(block, column), block
-
-
 @dataclass(frozen=True, eq=False)
 class IdHash:
     """Keyed hashes of ids: 64 bits to find a person, and 64 more to notice where two people share them.
@@ -145,19 +124,12 @@ class IdHash:
     key: bytes = field(default_factory=lambda: secrets.token_bytes(32), repr=False)
 
     def __call__(self, ids: Any) -> tuple[Hashes, Hashes | None]:
-        """Both hashes of each id, of shape (rows,); the second is None if all ids are integers.
-
-        Raises
-        ------
-        DataError
-            If an id is missing, or neither an integer nor a text.
-        """
-        numbers = _plain_array(ids)
-        if numbers is not None:
+        """Both hashes of each id, of shape (rows,), the second None if all are integers; others raise a `DataError`."""
+        ids = as_arrow(ids)
+        numbers = plain_numbers(ids)
+        if numbers is not None and numbers.dtype != np.uint64:  # which may not fit into 64 bits with a sign
             return self._integers(self._whole(numbers)), None
-        if library_of(ids) == "pyarrow" and is_text_type(
-            ids.type.value_type if hasattr(ids.type, "index_type") else ids.type
-        ):
+        if library_of(ids) == "pyarrow" and is_text_type(ids.type):
             return self._arrow_texts(ids)
         if getattr(ids, "ndim", 1) != 1:
             raise self._wrong_type()
@@ -252,26 +224,6 @@ class IdHash:
             f"column {self.column!r} must hold ids that are integers or texts. Convert dates, numbers with decimals, "
             "and floats of 2^53 and more, which are rounded."
         )
-
-
-def _plain_array(ids: Any) -> NDArray[Any] | None:
-    """Integers that fit into 64 bits with a sign, or floats, none of them missing, as an array; None for others."""
-    found: Any = None
-    match library_of(ids):
-        case "pyarrow":
-            if not ids.null_count and (pa.types.is_integer(ids.type) or pa.types.is_floating(ids.type)):
-                found = ids.to_numpy(zero_copy_only=False)
-        case "polars":
-            if not ids.null_count() and (ids.dtype.is_integer() or ids.dtype.is_float()):
-                found = ids.to_numpy()
-        case "pandas":
-            kind = ids.dtype.kind
-            if kind in "iuf" and not ids.isna().any():
-                found = ids.to_numpy(None if kind == "f" else np.dtype(f"{kind}8"))
-        case _:
-            if isinstance(ids, np.ndarray) and ids.dtype.kind in "iuf" and not isinstance(ids, np.ma.MaskedArray):
-                found = ids
-    return None if found is None or (found.dtype.kind == "u" and found.dtype.itemsize == 8) else np.asarray(found)
 
 
 def _fitting(value: int) -> int | str:

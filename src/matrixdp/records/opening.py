@@ -10,9 +10,10 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from threading import Event
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,15 +22,15 @@ from matrixdp.device import load_cupy
 from matrixdp.domain.file_rules import FileRules
 from matrixdp.errors import DataError, ParameterError, show
 from matrixdp.records.parts import InMemoryPart, Part, PartResult, Task, one_blas_thread, run_part, sanitise_errors
-from matrixdp.records.readings import split_rows
 from matrixdp.records.records import (
     Blocks,
     Engine,
-    MappedTask,
     Records,
     Source,
     StoredRecords,
+    map_blocks,
     require_public_order,
+    split_rows,
 )
 from matrixdp.records.tables import check_same_columns, column_numbers, is_columnar, pa, to_array
 
@@ -44,11 +45,11 @@ class OpenOptions:
     progress: Callable[[int], object] | None = None
 
 
-Opener = TypeVar("Opener", bound=Callable[[Any, OpenOptions], Records])
-EngineMaker = TypeVar("EngineMaker", bound=Callable[[Any], Engine])
+T = TypeVar("T")
+Opener: TypeAlias = Callable[[Any, OpenOptions], Records]
 _PART_ENTRIES = 1 << 24
 _MAX_HEADER_BYTES = 10_000  # of a NPY file; NumPy parses no longer one, but reads it first
-_SOURCES: list[tuple[Callable[[Any], bool], Callable[[Any, OpenOptions], Records]]] = []
+_SOURCES: list[tuple[Callable[[Any], bool], Opener]] = []
 _ENGINES: list[tuple[Callable[[Any], bool], Callable[[Any], Engine]]] = []
 
 
@@ -57,22 +58,17 @@ def register_source(recognises: Callable[[Any], bool]) -> Callable[[Opener], Ope
 
     If several sources recognise the data, the one that was registered last opens them.
     """
-
-    def register(opener: Opener) -> Opener:
-        _SOURCES.insert(0, (recognises, opener))
-        return opener
-
-    return register
+    return partial(_register, _SOURCES, recognises)
 
 
-def register_engine(recognises: Callable[[Any], bool]) -> Callable[[EngineMaker], EngineMaker]:
+def register_engine(recognises: Callable[[Any], bool]) -> Callable[[Callable[[Any], Engine]], Callable[[Any], Engine]]:
     """Decorator that registers a function to make the engine from the `workers` for which `recognises` returns true."""
+    return partial(_register, _ENGINES, recognises)
 
-    def register(make: EngineMaker) -> EngineMaker:
-        _ENGINES.insert(0, (recognises, make))
-        return make
 
-    return register
+def _register(registry: list[tuple[Callable[[Any], bool], T]], recognises: Callable[[Any], bool], function: T) -> T:
+    registry.insert(0, (recognises, function))
+    return function
 
 
 def make_engine(workers: Any) -> Engine:
@@ -156,9 +152,9 @@ def _move_to(records: Records, device: str) -> Records:
     if device != "cuda":
         raise ParameterError(f"device must be 'cuda' or None, got {show(device)} instead.")
     load_cupy()  # raises an error if there is none
-    if not isinstance(records, StoredRecords) or not getattr(records.engine, "in_process", False):
+    if not isinstance(records, StoredRecords) or not isinstance(records.engine, Threads):
         raise ParameterError("device must be left out for records on a cluster: its workers sum them.")
-    return replace(records, engine=OnDevice(records.engine))
+    return replace(records, engine=Threads(records.engine.workers, on_device=True))
 
 
 def as_records(data: Any) -> Records:
@@ -180,58 +176,22 @@ def read_array(data: Any, size: int, names: Sequence[str] | None = None) -> NDAr
         return to_array(data, size, names)
     records = as_records(data)
     require_public_order(records)
-    arrays = dict(records.select(names).map(_ReadTask(size, names)))
+    arrays = dict(records.select(names).map(partial(read_part, size, names)))
     return np.concatenate([np.empty((0, size)), *(arrays[number] for number in sorted(arrays))])
 
 
-@dataclass(frozen=True)
-class _ReadTask:
-    """Reads one part into memory."""
-
-    size: int
-    names: Sequence[str] | None
-
-    def __call__(self, number: int, blocks: Iterable[Any]) -> tuple[int, NDArray[np.generic]]:
-        arrays = [to_array(split_rows(block)[0], self.size, self.names).copy() for block in blocks]
-        return number, np.concatenate(arrays) if arrays else np.empty((0, self.size))
-
-
-T = TypeVar("T")
-
-
-@dataclass(frozen=True, eq=False)
-class OnDevice:
-    """Runs tasks like another engine of this process, on blocks that it moves to the GPU.
-
-    A task that can work there says so by an attribute, ``on_device = True``; others get the blocks as they are.
-    """
-
-    engine: Engine
-
-    def run(self, task: Task[T], parts: Iterable[Part], *, whole: bool = False) -> Iterator[PartResult[T]]:
-        """Yield the result of each part, in any order."""
-        if getattr(task, "on_device", False):
-            task = MappedTask(task, _to_device)
-        return self.engine.run(task, parts, whole=whole)
-
-
-def _to_device(block: Any) -> Any:
-    """Numbers of a block on the device; columns of texts stay in the memory of the host."""
-    cupy = load_cupy()
-    if is_columnar(block):
-
-        def moves(kind: Any) -> bool:
-            return bool(pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind))
-
-        return {
-            name: cupy.asarray(column_numbers(name, block.column(name))) if moves(kind) else block.column(name)
-            for name, kind in zip(block.schema.names, block.schema.types, strict=True)
-        }
-    return cupy.asarray(block) if isinstance(block, np.ndarray) and block.dtype.kind in "biuf" else block
+def read_part(
+    size: int, names: Sequence[str] | None, number: int, blocks: Iterable[Any]
+) -> tuple[int, NDArray[np.generic]]:
+    """Task that reads one part into memory."""
+    arrays = [to_array(split_rows(block)[0], size, names).copy() for block in blocks]
+    return number, np.concatenate(arrays) if arrays else np.empty((0, size))
 
 
 class Threads:
     """A pool of threads, by default one per core that this process may use, with BLAS on one thread in each.
+
+    With `on_device`, they move blocks to the GPU for a task that says ``on_device = True``, as it can work there.
 
     Examples
     --------
@@ -240,17 +200,18 @@ class Threads:
     [3, 7]
     """
 
-    in_process = True
-
-    def __init__(self, workers: int | None = None) -> None:
+    def __init__(self, workers: int | None = None, *, on_device: bool = False) -> None:
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
         self.workers: int = workers or cores or 1
+        self.on_device = on_device
 
     def run(self, task: Task[T], parts: Iterable[Part], *, whole: bool = False) -> Iterator[PartResult[T]]:
         """Yield the result of `task` on each part, in any order.
 
         Fewer parts than threads are split into their blocks, unless `whole`.
         """
+        if self.on_device and getattr(task, "on_device", False):
+            task = partial(map_blocks, task, _to_device)
         if not whole and isinstance(parts, Sequence) and len(parts) < self.workers:
             parts = _split_into_blocks(parts)
         stop, running = Event(), set[Future[PartResult[T]]]()
@@ -267,6 +228,21 @@ class Threads:
             finally:
                 stop.set()
                 pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _to_device(block: Any) -> Any:
+    """Numbers of a block on the device; columns of texts stay in the memory of the host."""
+    cupy = load_cupy()
+    if is_columnar(block):
+
+        def moves(kind: Any) -> bool:
+            return bool(pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind))
+
+        return {
+            name: cupy.asarray(column_numbers(name, block.column(name))) if moves(kind) else block.column(name)
+            for name, kind in zip(block.schema.names, block.schema.types, strict=True)
+        }
+    return cupy.asarray(block) if isinstance(block, np.ndarray) and block.dtype.kind in "biuf" else block
 
 
 def _split_into_blocks(parts: Iterable[Part]) -> Iterator[Part]:
@@ -293,25 +269,15 @@ def is_npy_path(data: Any) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class ArrayPart(Part):
-    """Some rows of an array in a file, which each process maps into its own memory."""
+    """Some rows of an array in a file, which each process maps into its own memory: `mapping` are its arguments."""
 
-    path: str
-    dtype: str
-    shape: tuple[int, int]
-    order: str
-    offset: int
-    rows: range
-
-    @property
-    def place(self) -> str:
-        """Path of the file."""
-        return self.path
+    place: str
+    mapping: tuple[Any, ...]
+    rows: slice
 
     def blocks(self) -> Iterator[Any]:
         """Yield the rows as one memory-mapped array."""
-        order: Any = self.order
-        mapped: Any = np.memmap(self.path, self.dtype, "r", self.offset, self.shape, order)
-        yield np.asarray(mapped[self.rows.start : self.rows.stop])
+        yield np.asarray(np.memmap(self.place, *self.mapping)[self.rows])
 
 
 @dataclass(frozen=True, eq=False)
@@ -329,14 +295,13 @@ class MappedArray(Source):
                 f"{array.ndim} dimensions and type {array.dtype} instead."
             )
         step = max(1, _PART_ENTRIES // max(1, array.shape[1]))
-        ranges = [range(start, min(start + step, len(array))) for start in range(0, len(array), step)]
+        pieces = [slice(start, start + step) for start in range(0, len(array), step)]
         named = isinstance(array.filename, str | os.PathLike)
         if not named or not isinstance(array.base, mmap.mmap) or array.mode not in ("r", "r+"):
             # A slice of a map, a copy-on-write map or a file without a name cannot be mapped again by its path.
-            place = str(array.filename or "")
-            return [InMemoryPart(place, (np.asarray(array[rows.start : rows.stop]),)) for rows in ranges]
-        order, path = "C" if array.flags.c_contiguous else "F", str(Path(str(array.filename)).absolute())
-        return [ArrayPart(path, array.dtype.str, array.shape, order, array.offset, rows) for rows in ranges]
+            return [InMemoryPart(str(array.filename or ""), (np.asarray(array[rows]),)) for rows in pieces]
+        mapping = (array.dtype.str, "r", array.offset, array.shape, "C" if array.flags.c_contiguous else "F")
+        return [ArrayPart(str(Path(array.filename).absolute()), mapping, rows) for rows in pieces]
 
 
 def load_npy(path: Path) -> np.memmap[Any, Any]:
@@ -358,31 +323,19 @@ def load_npy(path: Path) -> np.memmap[Any, Any]:
 
 
 class BlockSource(Source):
-    """Blocks from an iterator, which can be read once, or from an iterable, which can be read again."""
+    """Blocks from an iterator, which can be read once, or from `Blocks`, which can be read again."""
 
     def __init__(self, blocks: Iterable[Any]) -> None:
-        self._blocks = blocks
-        self._exhausted = False
-
-    @property
-    def once(self) -> bool:  # type: ignore[override]
-        """Whether the blocks come from an iterator."""
-        return isinstance(self._blocks, Iterator)
-
-    @property
-    def read_options(self) -> Mapping[str, Any]:  # type: ignore[override]
-        """Those of `Blocks`."""
-        return self._blocks.read_options if isinstance(self._blocks, Blocks) else {}
+        self._blocks, self._exhausted = blocks, False
+        self.once, self.read_options = isinstance(blocks, Iterator), getattr(blocks, "read_options", {})
 
     def parts(self, columns: Sequence[str] | None, texts: Sequence[str] = ()) -> Iterator[Part]:
         """Yield each block as a part; tasks choose the columns."""
         if self._exhausted:
             raise ParameterError("an iterator can be read only once. Use Blocks(function), or files.")
         self._exhausted = self.once
-        return (
-            InMemoryPart(f"block {number}", (_copy(block),))
-            for number, block in enumerate(check_same_columns(self._blocks))
-        )
+        blocks = check_same_columns(self._blocks)
+        return (InMemoryPart(f"block {number}", (_copy(block),)) for number, block in enumerate(blocks))
 
 
 def _copy(block: Any) -> Any:
@@ -392,12 +345,11 @@ def _copy(block: Any) -> Any:
     return block.copy() if hasattr(block, "copy") else block
 
 
-@register_source(lambda data: isinstance(data, np.memmap) or is_npy_path(data))
-def _open_array(data: Any, options: OpenOptions) -> StoredRecords:
-    array = sanitise_errors(str(data), load_npy, Path(data)) if is_npy_path(data) else data
-    return StoredRecords(MappedArray(array), make_engine(options.workers), progress=options.progress)
-
-
-@register_source(lambda data: isinstance(data, Iterator | Blocks))
-def _open_blocks(data: Any, options: OpenOptions) -> StoredRecords:
-    return StoredRecords(BlockSource(data), make_engine(options.workers), progress=options.progress)
+@register_source(lambda data: isinstance(data, np.memmap | Iterator | Blocks) or is_npy_path(data))
+def _open(data: Any, options: OpenOptions) -> StoredRecords:
+    source: Source
+    if is_npy_path(data):
+        source = MappedArray(sanitise_errors(str(data), load_npy, Path(data)))
+    else:
+        source = MappedArray(data) if isinstance(data, np.memmap) else BlockSource(data)
+    return StoredRecords(source, make_engine(options.workers), progress=options.progress)

@@ -31,14 +31,7 @@ Task: TypeAlias = Callable[[int, Iterable[Any]], T]
 
 
 def sanitise_errors(place: str, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    r"""Call `function`; its errors name `place` and contain nothing that quotes the data.
-
-    Examples
-    --------
-    >>> sanitise_errors("records.csv", bytes.decode, b"caf\xe9")
-    Traceback (most recent call last):
-    matrixdp.errors.DataError: records.csv is not encoded as UTF-8. Save it as UTF-8.
-    """
+    """Call `function`; its errors name `place` and contain nothing that quotes the data."""
     try:
         return function(*args, **kwargs)
     except Exception as error:
@@ -124,14 +117,18 @@ def one_blas_thread() -> Iterator[None]:
 
 
 class Part(ABC):
-    """Some of the records, read by one task. Can be pickled and sent to another process."""
+    """Some of the records, read by one task. Can be pickled and sent to another process.
 
-    in_process = False  # in the memory of this process, so that they should not be sent to a cluster
+    Attributes
+    ----------
+    place : str
+        Where the records are, for error messages.
+    in_process : bool
+        Whether they are in the memory of this process, so that they should not be sent to a cluster.
+    """
 
-    @property
-    @abstractmethod
-    def place(self) -> str:
-        """Where the records are, for error messages."""
+    place: str
+    in_process = False
 
     @abstractmethod
     def blocks(self) -> Iterator[Any]:

@@ -1,25 +1,40 @@
-"""How many rows each person has: one pass over the ids, before the records are summed.
+"""How many rows each person has, and records that are read more than once, which must be the same each time.
 
-The ids of each part are counted where the part is; the counts of all parts are merged here. People are divided by
-their hashes into shards of a bounded size, which are counted and summed one after the other.
+The ids are counted in one pass, before the records are summed: those of each part where the part is; the counts of all
+parts are merged here. People are divided by their hashes into shards of a bounded size, which are counted and summed
+one after the other.
+
+The weight of a row depends on how many rows its person had when the ids were counted. If the rows are others when their
+values are read, one person may weigh far more than the sensitivity says. So each reading is measured: the number of its
+rows, and sums over them of keyed hashes of their ids and of all that they hold, modulo 2^64. Sums depend neither on the
+order of the rows nor on how they are divided into parts. The key is secret and new for each release: readings with
+other rows have the same 128 bits by a chance of about 2^-128, or 2^-(128 - 2k) where every row is there a multiple of
+2^k times more or less often.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any
+import secrets
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from matrixdp.device import is_device_block
 from matrixdp.domain.person import Person
-from matrixdp.errors import DataError
-from matrixdp.records.ids import Hashes, IdHash, split_ids, sum_words
-from matrixdp.records.records import Records, require_rereadable
+from matrixdp.errors import DataError, ParameterError
+from matrixdp.records.ids import Hashes, IdHash, hash_texts, mix_once, odd_factors, sum_words
+from matrixdp.records.parts import Task
+from matrixdp.records.records import DerivedRecords, OwnedBlock, Records, require_rereadable, split_rows
+from matrixdp.records.tables import column_names, column_numbers, factorise, read_numbers, take_column
 
+T = TypeVar("T")
+Reading: TypeAlias = NDArray[np.uint64]  # number of rows, two sums over ids, two sums over rows
 _SHARD = 1 << 23  # people whose numbers of rows are held at a time
+_STEP = 1 << 16  # numbers that are hashed at a time
 _PENDING_IN_PART, _PENDING = 1 << 20, 1 << 24  # hashes of rows that are kept before they are counted
 
 
@@ -92,23 +107,35 @@ def _starts(ordered: Hashes) -> NDArray[np.intp]:
     return np.flatnonzero(new)
 
 
-@dataclass(frozen=True, eq=False)
-class _CountTask:
-    """Counts the ids of one part that belong to one shard."""
+def split_ids(block: Any, column: str) -> tuple[Any, Any]:
+    """The ids of a block, and the block without them where they are given apart."""
+    if is_device_block(block):
+        raise ParameterError(
+            "person: data on a GPU must be moved to the memory of the host to count the rows of people."
+        )
+    if isinstance(block, OwnedBlock) and block.ids is not None:
+        return block.ids, block.data
+    names = column_names(block)
+    if names is None:
+        raise DataError(
+            f"person: the data must have a column {column!r}, and these have no names of columns. Give a table, or "
+            "with_ids(data, ids)."
+        )
+    if names.count(column) != 1:
+        raise DataError(f"person: the data must have one column {column!r} of ids.")
+    return take_column(block, column), block
 
-    hash: IdHash
-    shard: int
-    shards: int
 
-    def __call__(self, number: int, blocks: Iterable[Any]) -> IdCounts:
-        counts = IdCounts()
-        for block in blocks:
-            first, second = self.hash(split_ids(block, self.hash.column)[0])
-            if self.shards > 1:
-                mine = first % np.uint64(self.shards) == self.shard
-                first, second = first[mine], None if second is None else second[mine]
-            counts.add(first, second)
-        return counts
+def count_ids(key: IdHash, shard: int, shards: int, number: int, blocks: Iterable[Any]) -> IdCounts:  # noqa: ARG001
+    """Task that counts the ids of one part that belong to one shard."""
+    counts = IdCounts()
+    for block in blocks:
+        first, second = key(split_ids(block, key.column)[0])
+        if shards > 1:
+            mine = first % np.uint64(shards) == shard
+            first, second = first[mine], None if second is None else second[mine]
+        counts.add(first, second)
+    return counts
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,10 +155,6 @@ class People:
         """Which hashes belong to this shard."""
         return slice(None) if self.shards == 1 else hashes % np.uint64(self.shards) == self.shard
 
-    def find(self, hashes: Hashes) -> NDArray[np.int64]:
-        """How many rows the people with these hashes have; 0 for those who are not in this shard."""
-        return self._table.find(hashes)
-
     @cached_property
     def reading(self) -> Hashes:
         """What `measure_ids` gives for all rows of these people."""
@@ -142,32 +165,27 @@ class People:
         return np.unique(self.rows, return_counts=True)
 
     @cached_property
-    def _table(self) -> _HashTable:
-        return _HashTable(self.hashes, self.rows)
-
-
-class _HashTable:
-    """Open addressing with linear probing, for hashes that are evenly distributed."""
-
-    def __init__(self, hashes: Hashes, values: NDArray[np.int64]) -> None:
-        bits = max(1, int(2 * len(hashes)).bit_length())  # at most half of the places are taken
-        self._shift = np.uint64(64 - bits)
-        homes = (hashes >> self._shift).astype(np.int64)
-        order = np.arange(len(hashes))
-        places = order + np.maximum.accumulate(homes - order) if len(hashes) else order
-        size = max(1 << bits, int(places[-1]) + 1 if len(hashes) else 0) + 1
-        self._entries = np.zeros((size, 2), np.uint64)  # hash and value side by side; a value of zero where no hash is
-        self._entries[places, 0], self._entries[places, 1] = hashes, values
+    def _table(self) -> tuple[np.uint64, Hashes]:
+        """A table with open addressing and linear probing, and how far hashes are shifted for their place in it."""
+        bits = max(1, int(2 * len(self.hashes)).bit_length())  # at most half of the places are taken
+        shift = np.uint64(64 - bits)
+        homes, order = (self.hashes >> shift).astype(np.int64), np.arange(len(self.hashes))
+        places = order + np.maximum.accumulate(homes - order) if len(order) else order
+        size = max(1 << bits, int(places[-1]) + 1 if len(order) else 0) + 1
+        entries = np.zeros((size, 2), np.uint64)  # hash and rows side by side; no rows where no hash is
+        entries[places, 0], entries[places, 1] = self.hashes, self.rows
+        return shift, entries
 
     def find(self, hashes: Hashes) -> NDArray[np.int64]:
-        """The value of each hash, 0 for those that are not there."""
-        places = (hashes >> self._shift).astype(np.int64)
-        entries = self._entries.take(places, axis=0)
+        """How many rows the people with these hashes have; 0 for those who are not in this shard."""
+        shift, table = self._table
+        places = (hashes >> shift).astype(np.int64)
+        entries = table.take(places, axis=0)
         found = entries[:, 1].astype(np.int64)
         rest = np.flatnonzero((entries[:, 0] != hashes) & (found > 0))
         while rest.size:
             places[rest] += 1
-            entries = self._entries.take(places[rest], axis=0)
+            entries = table.take(places[rest], axis=0)
             found[rest] = entries[:, 1]
             rest = rest[(entries[:, 0] != hashes[rest]) & (entries[:, 1] > 0)]
         return found
@@ -189,21 +207,125 @@ def count_people(records: Records, person: Person, people: int) -> Iterator[Peop
     shards = -(-people // _SHARD)
     key = IdHash(person.column)
     for shard in range(shards):
-        while (counts := _count(ids, _CountTask(key, shard, shards))).collided:  # once in 10^5 for 10^7 people
+        while True:
+            counts = IdCounts(_PENDING)
+            for part in ids.map(partial(count_ids, key, shard, shards)):
+                counts.merge(part)
+            counts.count()
+            if not counts.collided:  # as they do once in 10^5 for 10^7 people
+                break
             if shard:
                 raise DataError("two ids share a hash. Repeat the release; nothing was charged.")
             key = IdHash(person.column)
         yield People(key, shard, shards, counts.hashes, counts.rows)
 
 
-def _count(ids: Records, task: _CountTask) -> IdCounts:
-    total = IdCounts(_PENDING)
-    for counts in ids.map(task):
-        total.merge(counts)
-    total.count()
-    return total
-
-
 def number_of_people(records: Records, person: Person, *, rows: int) -> int:
     """How many people there are, for releases where their number is public; `rows` bounds the number of rows."""
     return sum(len(people.rows) for people in count_people(records, person, max(rows, 1)))
+
+
+@dataclass(frozen=True, eq=False)
+class SameRecords(DerivedRecords):
+    """Records of which a reading that differs from the ids that were counted, or from the first reading, is an error.
+
+    `hash` and `expected` are the hash of the ids, and what a reading of them must measure. With `people`, blocks come
+    as `OwnedBlock`. With `whole`, all that rows hold is compared with the first reading, which `first` keeps for all
+    objects that were made of this one. The error is raised once the results of all parts have been taken.
+    """
+
+    origin: Records
+    hash: IdHash | None = None
+    expected: Reading | None = field(default=None, repr=False)
+    people: People | None = field(default=None, repr=False)
+    whole: bool = True
+    key: bytes = field(default_factory=lambda: secrets.token_bytes(32), repr=False)
+    first: list[Reading] = field(default_factory=list, repr=False)
+
+    def of(self, people: People, *, whole: bool = True) -> SameRecords:
+        """The same records, each row with how many rows its person has."""
+        return replace(self, hash=people.hash, expected=people.reading, people=people, whole=whole)
+
+    def select(self, names: Sequence[str] | None, *, texts: Sequence[str] = ()) -> SameRecords:
+        """The same records with only the named columns, and the ids."""
+        if self.hash is not None and names is not None:
+            names, texts = (*names, self.hash.column), (*texts, self.hash.column)
+        return replace(self, origin=self.origin.select(names, texts=texts), first=[])
+
+    def map(self, task: Task[T], *, whole: bool = False) -> Iterator[T]:
+        """Yield the results of the task; at the end raise a `DataError` if the records were not the same."""
+        total = np.zeros(5, np.uint64)
+        key = self.key if self.whole else None
+        for result, reading in self.origin.map(_ReadingTask(task, self.hash, self.people, key), whole=whole):
+            total += reading
+            yield result
+        self.check(total)
+
+    def check(self, reading: Reading) -> None:
+        """Raise a `DataError` unless a reading is the expected one."""
+        if not self.first:
+            self.first.append(reading)
+        same = self.expected is None or np.array_equal(reading[:3], self.expected)
+        if not same or (self.whole and not np.array_equal(reading[3:], self.first[0][3:])):
+            raise DataError("the records changed while they were read, or differ from one reading to the next.")
+
+
+@dataclass(frozen=True, eq=False)
+class _ReadingTask:
+    """Runs another task on the blocks of a part, and measures them."""
+
+    task: Task[Any]
+    hash: IdHash | None
+    people: People | None
+    key: bytes | None = field(repr=False)  # None where rows are not compared
+
+    def __call__(self, number: int, blocks: Iterable[Any]) -> tuple[Any, Reading]:
+        reading = np.zeros(5, np.uint64)
+        return self.task(number, self._read(blocks, reading)), reading
+
+    def _read(self, blocks: Iterable[Any], reading: Reading) -> Iterator[Any]:
+        for block in blocks:
+            data, hashes = split_rows(block)[0], np.zeros(1, np.uint64)
+            if self.hash is not None:
+                ids, data = split_ids(block, self.hash.column)
+                hashes, _ = self.hash(ids)
+                mine = hashes if self.people is None else hashes[self.people.has(hashes)]
+                reading[:3] += measure_ids(mine, self.hash.key)
+            if self.key is not None:
+                words = hash_rows(data, self.key) + hashes
+                reading[3:] += sum_words(words, self.key)
+            yield data if self.people is None else OwnedBlock(data, counts=self.people.find(hashes))
+
+
+def hash_rows(data: Any, key: bytes) -> Hashes:
+    """A keyed hash of all that each row holds, of shape (rows,): the sum of hashes of its values.
+
+    The bits depend on the values alone, not on how the table stores them or on other rows.
+    """
+    names = column_names(data)
+    array = read_numbers(data) if names is None else None
+    if array is not None and array.ndim == 2 and array.dtype.kind in "biuf":
+        factors, found = odd_factors(key, array.shape[1]), np.empty(len(array), np.uint64)
+        step = max(1, _STEP // max(1, array.shape[1]))
+        for start in range(0, len(array), step):
+            words = _words(array[start : start + step].T)
+            found[start : start + step] = mix_once(words, factors[:, None]).sum(axis=0)
+        return found
+    columns = list(array.T) if array is not None else [take_column(data, name) for name in names or ()]
+    total: Hashes = np.zeros(1, np.uint64)
+    for column, factor in zip(columns, odd_factors(key, len(columns)), strict=True):
+        total = total + mix_once(_column_words(column, key), factor)
+    return total
+
+
+def _words(numbers: NDArray[np.generic]) -> Hashes:
+    return np.ascontiguousarray(numbers, np.float64).view(np.uint64)
+
+
+def _column_words(column: Any, key: bytes) -> Hashes:
+    """64 bits for each value of a column: those of a number, or the hash of anything else."""
+    try:
+        return _words(column_numbers("", column))
+    except DataError:  # which are not numbers
+        unique, places = factorise(column)
+        return np.asarray(np.append(hash_texts(list(map(str, unique)), key)[0], np.uint64(0))[places], np.uint64)

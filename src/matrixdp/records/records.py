@@ -6,9 +6,13 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from matrixdp.device import is_device_block
 from matrixdp.errors import DataError, ParameterError
@@ -115,14 +119,24 @@ class Blocks(Records):
 
 
 @dataclass(frozen=True, eq=False)
-class IdentifiedBlock:
-    """Records, as an array or table, whose ids are not one of their columns but a sequence of the same length."""
+class OwnedBlock:
+    """Records, as an array or table, with whose they are.
+
+    `ids` is a sequence of the same length, where they are not one of the columns; `counts` are how many rows the person
+    of each has, 0 for people of other shards.
+    """
 
     data: Any = field(repr=False)
-    ids: Any = field(repr=False)
+    ids: Any = field(default=None, repr=False)
+    counts: NDArray[np.int64] | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
-        return len(self.ids)
+        return count_rows(self.data)
+
+
+def split_rows(block: Any) -> tuple[Any, NDArray[np.int64] | None]:
+    """The records of a block, and how many rows the person of each has; None where people are not counted."""
+    return (block.data, block.counts) if isinstance(block, OwnedBlock) else (block, None)
 
 
 def with_ids(data: Any, ids: Any) -> Blocks:
@@ -141,7 +155,7 @@ def with_ids(data: Any, ids: Any) -> Blocks:
     """
     if getattr(ids, "ndim", 1) != 1 or len(ids) != count_rows(data):
         raise DataError("ids must be one for each row of the data.")
-    return Blocks(lambda: (IdentifiedBlock(data, ids),))
+    return Blocks(lambda: (OwnedBlock(data, ids),))
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,43 +176,21 @@ class MappedRecords(DerivedRecords):
 
     def map(self, task: Task[T], *, whole: bool = False) -> Iterator[T]:
         """Results of the task on the mapped records."""
-        return self.origin.map(MappedTask(task, self.function), whole=whole)
+        return self.origin.map(partial(map_blocks, task, self.function), whole=whole)
 
 
-@dataclass(frozen=True, eq=False)
-class MappedTask:
-    """Maps the blocks of a part by a function before another task gets them."""
-
-    task: Task[Any]
-    function: Callable[[Any], Any]
-
-    def __call__(self, number: int, blocks: Iterable[Any]) -> Any:
-        """The other task's result."""
-        return self.task(number, map(self.function, blocks))
+def map_blocks(task: Task[T], function: Callable[[Any], Any], number: int, blocks: Iterable[Any]) -> T:
+    """Task that maps the blocks of a part by a function before another task gets them."""
+    return task(number, map(function, blocks))
 
 
-@dataclass(frozen=True)
-class ColumnOrder:
-    """Puts the columns of a block that are known by their positions alone into another order.
-
-    `order` says where each column was before.
-
-    Examples
-    --------
-    >>> moved = MappedRecords(Blocks(lambda: [[[1, 2, 3]]]), ColumnOrder((1, 2, 0)), named=True)
-    >>> [array.tolist() for part in moved.map(lambda number, blocks: list(blocks)) for array in part]
-    [[[2, 3, 1]]]
-    """
-
-    order: tuple[int, ...]
-
-    def __call__(self, block: Any) -> Any:
-        """The block with its columns in order; one whose columns have names as it is."""
-        if isinstance(block, IdentifiedBlock):
-            return IdentifiedBlock(self(block.data), block.ids)
-        if isinstance(block, Mapping) or column_names(block) is not None:
-            return block
-        return (block if is_device_block(block) else to_array(block, len(self.order)))[:, list(self.order)]
+def order_columns(order: Sequence[int], block: Any) -> Any:
+    """The block with its columns in an order, which says where each was; one whose columns have names as it is."""
+    if isinstance(block, OwnedBlock):
+        return replace(block, data=order_columns(order, block.data))
+    if column_names(block) is not None:
+        return block
+    return (block if is_device_block(block) else to_array(block, len(order)))[:, list(order)]
 
 
 def count_records(number: int, blocks: Iterable[Any]) -> int:  # noqa: ARG001

@@ -1,4 +1,4 @@
-"""Tables in memory and their columns as arrays: NumPy, pandas, polars, Arrow tables and record batches, lists.
+"""Tables in memory and their columns as arrays: NumPy, pandas, polars, Arrow tables and batches, lists, mappings.
 
 A column is read on its own, and a value means the same whatever the others are: one record cannot change how another is
 read. Messages show no values.
@@ -9,28 +9,90 @@ from __future__ import annotations
 import decimal
 import math
 import numbers
+import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from matrixdp.errors import DataError, ParameterError, import_extra
+from matrixdp.domain.columns import NO, YES, Category, Columns, YesNo
+from matrixdp.errors import DataError, import_extra
 
 _LARGEST = 1e308
+_UNKNOWN, _MISSING, _WRONG = -1, -2, -3  # not among the levels, missing, and neither text nor number
+_INTEGER = re.compile(r"[+-]?[0-9]{1,30}(\.0*)?")
+# Binary digits of floats of Arrow.
+_DIGITS = {"halffloat": 11, "float": 24, "double": 53}
 
 
 class _Pyarrow:
     """The package pyarrow, imported where it is used, since it is optional and slow to import."""
 
     def __getattr__(self, name: str) -> Any:
-        module = import_extra("pyarrow", "reading files requires pyarrow", "files")
+        module = import_extra("pyarrow", "reading files and columns of polars requires pyarrow", "files")
         return import_module(f"pyarrow.{name}") if name in ("compute", "csv", "parquet") else getattr(module, name)
 
 
 pa: Any = _Pyarrow()
+
+
+def library_of(data: Any) -> str:
+    """Return the name of the library that defines the type of `data`."""
+    return type(data).__module__.partition(".")[0]
+
+
+def is_columnar(data: Any) -> bool:
+    """Return whether `data` is an Arrow table or record batch, which is stored column by column."""
+    return library_of(data) == "pyarrow" and hasattr(data, "schema")
+
+
+def value_type(kind: Any) -> Any:
+    """The Arrow type of the values of a column, also where they are in a dictionary."""
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def is_text_type(kind: Any) -> bool:
+    """Return whether an Arrow type is one of texts, perhaps in a dictionary."""
+    kind = value_type(kind)
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def column_names(data: Any) -> list[Any] | None:
+    """Return the names of a table's columns, or None for an array or a sequence of rows."""
+    library = library_of(data)
+    if library == "polars" and hasattr(data, "collect"):
+        raise DataError("data must be a polars DataFrame, got a LazyFrame instead. Collect it first: data.collect().")
+    if library == "pyarrow" and hasattr(data, "scanner"):
+        raise DataError("data must be an Arrow table, got a pyarrow Dataset instead. Give the path of its folder.")
+    if isinstance(data, Mapping):
+        return list(data)
+    if library in ("pandas", "polars") and hasattr(data, "columns"):
+        return list(data.columns)
+    return list(data.schema.names) if is_columnar(data) else None
+
+
+def take_column(data: Any, name: str) -> Any:
+    """A column of a table or of a mapping, as it is stored."""
+    return data.column(name) if is_columnar(data) else as_arrow(data[name])
+
+
+def as_arrow(column: Any) -> Any:
+    """A column of polars as one of Arrow, or as a list where Arrow has no such type; others as they are."""
+    if library_of(column) != "polars":
+        return column
+    listed = str(column.dtype) in ("Object", "Int128")
+    return column.to_list() if listed else pa.chunked_array([column.to_arrow()])
+
+
+def count_rows(block: Any) -> int:
+    """Number of records in a block: an array, a table, or a mapping of columns."""
+    if isinstance(block, Mapping):
+        block = next(iter(block.values()), ())
+    return int(block.num_rows) if hasattr(block, "num_rows") else len(block)
 
 
 def check_same_columns(blocks: Iterable[Any]) -> Iterator[Any]:
@@ -44,6 +106,28 @@ def check_same_columns(blocks: Iterable[Any]) -> Iterator[Any]:
         yield block
 
 
+def choose_columns(columns: list[Any], size: int, names: Sequence[str] | None) -> list[Any]:
+    """Return the columns that `names` selects, or all `size` columns if `names` is None."""
+    if names is None:
+        if len(columns) != size:
+            raise DataError(
+                f"the table must have {size} columns, like the bounds, got {len(columns)} instead. "
+                "Give the bounds names to select columns."
+            )
+        return columns
+    counts = Counter(columns)
+    duplicated = [name for name in names if counts[name] > 1]
+    if duplicated:
+        raise DataError(f"the names of the table's columns must be unique, but {duplicated[0]!r} occurs twice.")
+    missing = [name for name in names if not counts[name]]
+    if missing:
+        raise DataError(
+            f"the table must have a column {missing[0]!r}, which the bounds name; "
+            f"it has {', '.join(map(str, columns[:20]))}."
+        )
+    return list(names)
+
+
 def to_array(data: Any, size: int, names: Sequence[str] | None = None) -> NDArray[np.generic]:
     """Return a table as an array of shape (records, size); with `names`, its columns are selected by name.
 
@@ -55,7 +139,7 @@ def to_array(data: Any, size: int, names: Sequence[str] | None = None) -> NDArra
     columns = column_names(data)
     if columns is None:
         array = read_numbers(data)
-    elif not is_columnar(data) and all(_is_plain(kind) for kind in data.dtypes):  # without a copy, where possible
+    elif hasattr(data, "dtypes") and all(_is_plain(kind) for kind in data.dtypes):  # without a copy, where possible
         chosen = choose_columns(columns, size, names)
         array = np.asarray((data if chosen == columns else data[chosen]).to_numpy())
     else:
@@ -76,11 +160,13 @@ def _is_plain(kind: Any) -> bool:
 def to_columns(data: Any, size: int, names: Sequence[str] | None = None) -> Sequence[NDArray[np.generic]]:
     """Return the columns of a table as arrays of shape (records,), those of Arrow without a copy where possible."""
     chosen = choose_columns(column_names(data) or [], size, names)
-    if is_columnar(data):
-        return [column_numbers(name, data.column(i if names is None else name)) for i, name in enumerate(chosen)]
-    if names is None and hasattr(data, "iloc"):  # where two columns may have one name
-        return [column_numbers(name, data.iloc[:, i]) for i, name in enumerate(chosen)]
-    return [column_numbers(name, data[name]) for name in chosen]
+    if names is None and is_columnar(data):
+        columns = data.columns
+    elif names is None and hasattr(data, "iloc"):  # where two columns may have one name
+        columns = [data.iloc[:, i] for i in range(size)]
+    else:
+        columns = [take_column(data, name) for name in chosen]
+    return [column_numbers(name, column) for name, column in zip(chosen, columns, strict=True)]
 
 
 def read_numbers(data: Any) -> NDArray[np.generic]:
@@ -120,37 +206,50 @@ def _number_as_float(value: Any) -> float:
         return _LARGEST if value > 0 else -_LARGEST
 
 
-def column_names(data: Any) -> list[Any] | None:
-    """Return the names of a table's columns, or None for an array."""
-    if library_of(data) == "polars" and hasattr(data, "collect"):
-        raise DataError("data must be a polars DataFrame, got a LazyFrame instead. Collect it first: data.collect().")
-    if library_of(data) == "pyarrow" and hasattr(data, "scanner"):
-        raise DataError("data must be an Arrow table, got a pyarrow Dataset instead. Give the path of its folder.")
-    if library_of(data) in ("pandas", "polars") and hasattr(data, "columns"):
-        return list(data.columns)
-    return list(data.schema.names) if is_columnar(data) else None
+def plain_numbers(column: Any) -> NDArray[Any] | None:
+    """A column of integers or floats as an array, exactly; None for other types, and for most with missing values."""
+    found: Any = None
+    match library_of(column):
+        case "pyarrow":
+            kind = value_type(column.type)
+            if pa.types.is_integer(kind) or pa.types.is_floating(kind):
+                found = column.cast(kind).to_numpy(zero_copy_only=False)
+        case "pandas":
+            kind = column.dtype
+            if kind.kind in "iuf" and isinstance(kind, np.dtype):
+                found = column.to_numpy()
+            elif kind.kind in "iuf" and not column.isna().any():
+                found = column.to_numpy(f"{kind.kind}{kind.itemsize}")
+        case _:
+            if isinstance(column, np.ndarray) and column.dtype.kind in "iuf" and not np.ma.isMaskedArray(column):
+                found = column
+    return None if found is None else np.asarray(found)
 
 
-def take_column(data: Any, name: str) -> Any:
-    """A column of a table or of a mapping, as it is stored."""
-    return data.column(name) if is_columnar(data) else data[name]
-
-
-def library_of(data: Any) -> str:
-    """Return the name of the library that defines the type of `data`."""
-    return type(data).__module__.partition(".")[0]
-
-
-def count_rows(block: Any) -> int:
-    """Number of records in a block: an array, a table, or a mapping of columns."""
-    if isinstance(block, Mapping):
-        block = next(iter(block.values()), ())
-    return int(block.num_rows) if hasattr(block, "num_rows") else len(block)
-
-
-def is_text_type(kind: Any) -> bool:
-    """Return whether an Arrow type is one of texts."""
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+def column_numbers(name: str, column: Any) -> NDArray[np.generic]:
+    """Values of a column of numbers, of shape (rows,), NaN where one is missing; anything else is a `DataError`."""
+    library, plain = library_of(column), plain_numbers(column)
+    if plain is not None:
+        return read_numbers(plain)
+    if library == "pyarrow":
+        kind = value_type(column.type)
+        if not (pa.types.is_null(kind) or pa.types.is_boolean(kind) or pa.types.is_decimal(kind)):
+            raise _not_numbers(name, kind)
+        return np.asarray(column.cast(kind).cast(pa.float64()).to_numpy(zero_copy_only=False))
+    if library == "pandas" and column.dtype.kind in "biuf":
+        return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
+    if isinstance(column, np.ndarray) and column.dtype.kind in "biuf":
+        return read_numbers(column)
+    values = _listed(column)
+    if set(map(type, values)) <= {float, int, bool}:
+        try:
+            return np.array(values, np.float64)
+        except OverflowError:  # an integer beyond the range of floats
+            pass
+    values = [math.nan if is_missing(value) else value for value in values]
+    if not all(isinstance(value, numbers.Real | np.bool_) for value in values):
+        raise _not_numbers(name)
+    return np.array([_number_as_float(value) for value in values], np.float64)
 
 
 def _not_numbers(name: str, kind: object = None) -> DataError:
@@ -161,79 +260,6 @@ def _not_numbers(name: str, kind: object = None) -> DataError:
         'describe text as a category or as yes/no (Columns with Category or YesNo, type = "category" or "yes/no" in a '
         "schema); or leave the column out."
     )
-
-
-def is_columnar(data: Any) -> bool:
-    """Return whether `data` is an Arrow table or record batch, which is stored column by column."""
-    return library_of(data) == "pyarrow" and hasattr(data, "schema")
-
-
-def choose_columns(columns: list[Any], size: int, names: Sequence[str] | None) -> list[Any]:
-    """Return the columns that `names` selects, or all `size` columns if `names` is None."""
-    if names is None:
-        if len(columns) != size:
-            raise DataError(
-                f"the table must have {size} columns, like the bounds, got {len(columns)} instead. "
-                "Give the bounds names to select columns."
-            )
-        return columns
-    counts = Counter(columns)
-    duplicated = [name for name in names if counts[name] > 1]
-    if duplicated:
-        raise DataError(f"the names of the table's columns must be unique, but {duplicated[0]!r} occurs twice.")
-    missing = [name for name in names if not counts[name]]
-    if missing:
-        raise DataError(
-            f"the table must have a column {missing[0]!r}, which the bounds name; "
-            f"it has {', '.join(map(str, columns[:20]))}."
-        )
-    return list(names)
-
-
-def require_columns(columns: Iterable[str], names: Iterable[str]) -> None:
-    """Raise a `ParameterError` unless a data frame has the named columns."""
-    known = set(columns)
-    missing = [name for name in names if name not in known]
-    if missing:
-        raise ParameterError(f"data must have a column {missing[0]!r}, which the bounds name.")
-
-
-def column_numbers(name: str, column: Any) -> NDArray[np.generic]:
-    """Values of a column of numbers, of shape (rows,), NaN where one is missing; anything else is a `DataError`."""
-    library, kind = library_of(column), getattr(column, "dtype", None)
-    if library == "pyarrow":
-        return _arrow_numbers(name, column)
-    if library == "pandas" and kind is not None and kind.kind in "biuf":
-        return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
-    if library == "polars":
-        if not (column.dtype.is_numeric() or str(column.dtype) in ("Boolean", "Null")):
-            raise _not_numbers(name)
-        return np.asarray(column.cast(float).to_numpy())
-    if isinstance(column, np.ndarray) and column.dtype.kind in "biuf":
-        return read_numbers(column)
-    values = _listed(column)
-    if set(map(type, values)) <= {float, int, bool}:
-        try:
-            return np.array(values, np.float64)
-        except OverflowError:  # an integer beyond the range of floats
-            pass
-    plain = [math.nan if is_missing(value) else value for value in values]
-    if not all(isinstance(value, numbers.Real | np.bool_) for value in plain):
-        raise _not_numbers(name)
-    return np.array([_number_as_float(value) for value in plain], np.float64)
-
-
-def _arrow_numbers(name: str, column: Any) -> NDArray[np.generic]:
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    kind = column.type
-    if pa.types.is_null(kind):
-        return np.full(len(column), np.nan)
-    if pa.types.is_boolean(kind) or pa.types.is_decimal(kind):
-        column = column.cast(pa.float64())
-    elif not (pa.types.is_floating(kind) or pa.types.is_integer(kind)):
-        raise _not_numbers(name, kind)
-    return np.asarray(column.to_numpy(zero_copy_only=False))
 
 
 def is_missing(value: Any) -> bool:
@@ -267,20 +293,9 @@ def factorise(column: Any) -> tuple[list[Any], NDArray[np.integer[Any]]]:
 
             if isinstance(column.dtype, pd.CategoricalDtype):
                 return column.cat.categories.tolist(), column.cat.codes.to_numpy()
-            try:
+            with suppress(TypeError, ValueError, ArithmeticError):  # a value that cannot be hashed
                 places, unique = pd.factorize(column)
                 return unique.tolist(), places
-            except (TypeError, ValueError, ArithmeticError):  # a value that cannot be hashed
-                return _factorise_list(column.tolist())
-        case "polars" if not column.dtype.is_nested() and str(column.dtype) != "Object":
-            import polars as pl
-
-            if str(column.dtype).startswith(("Categorical", "Enum")):
-                column = column.cast(pl.String)
-            known = column.drop_nulls().unique()
-            numbered = pl.Series(range(len(known)), dtype=pl.Int64)
-            found = column.replace_strict(known, numbered, default=None, return_dtype=pl.Int64)
-            return known.to_list(), np.asarray(found.fill_null(-1))
     if isinstance(column, np.ndarray) and column.dtype.kind in "biuf" and not isinstance(column, np.ma.MaskedArray):
         unique, places = np.unique(column, return_inverse=True)
         return unique.tolist(), places
@@ -307,3 +322,156 @@ def _factorise_list(values: list[Any]) -> tuple[list[Any], NDArray[np.intp]]:
     except (TypeError, ValueError, ArithmeticError):  # a value that cannot be hashed
         return values, np.arange(len(values))
     return list(places), np.fromiter(map(places.__getitem__, values), np.intp, len(values))
+
+
+class TableBlock:
+    """A block of records whose columns are read as `columns` describe them: by name or, without names, in their order.
+
+    `data` are what `to_array` takes, or rows that are sequences of values or mappings of names to values. The `values`
+    of each column, by its name, are as they are stored; `size` is the number of rows.
+    """
+
+    def __init__(self, data: Any, columns: Columns) -> None:
+        if hasattr(data, "toarray"):  # a sparse matrix of SciPy
+            data = data.toarray()
+        names, known = columns.names, column_names(data)
+        if known is not None:
+            choose_columns(known, len(names), names)
+            self.values = {name: take_column(data, name) for name in names}
+            if isinstance(data, Mapping):
+                _check_columns(self.values.values())
+        elif isinstance(data, np.ndarray):
+            if data.ndim != 2:
+                raise DataError(f"records must be a table of two dimensions, got {data.ndim} instead.")
+            _check_widths({data.shape[1]}, len(names))
+            self.values = dict(zip(names, data.T, strict=True))
+        else:
+            rows = _read_rows(data, names)
+            _check_widths(set(map(len, rows)), len(names))
+            self.values = {name: [row[i] for row in rows] for i, name in enumerate(names)}
+        self.size = len(self.values[names[0]])
+
+    def numbers(self, name: str) -> NDArray[np.generic]:
+        """Values of a column of numbers, of shape (rows,); those that are missing are NaN or infinite."""
+        return column_numbers(name, self.values[name])
+
+    def codes(self, column: Category | YesNo) -> NDArray[np.signedinteger[Any]]:
+        """Position of each value of a category among its `level_names`, of shape (rows,), in some type of integers."""
+        values = self.values[column.name]
+        _check_precision(column, values)
+        unique, places = factorise(values)
+        small: Any = np.int8 if len(column.level_names) < 1 << 7 else np.intp  # bytes are read several times faster
+        found: NDArray[np.signedinteger[Any]] = np.array([*map(_coder(column), unique), _MISSING], small).take(places)
+        if not found.size or found.min() >= 0:
+            return found
+        missing, unknown = found == _MISSING, found == _UNKNOWN
+        last = len(column.level_names) - 1
+        if (found == _WRONG).any():
+            what = "hold integers or texts. Convert dates and other values first."
+            if isinstance(column, Category) and isinstance(column.levels[0], str):
+                what = (
+                    "hold texts, as its levels are texts, and it holds numbers or other values. Convert it to text, or "
+                    "write its levels as integers."
+                )
+            raise DataError(f"column {column.name!r} must {what}")
+        if missing.any():
+            if not column.missing:
+                raise DataError(
+                    f"column {column.name!r} has a missing value, and its description does not allow one. Allow it "
+                    "(missing = true), or drop such records."
+                )
+            found[missing] = last
+        if unknown.any():
+            if not getattr(column, "other", False):
+                remedy = "Spaces and capital letters count. Add its level, or a level for all others (other = true)."
+                if isinstance(column, YesNo):
+                    remedy = "It must be yes, no, true, false, y, n, t, f, 1 or 0; for other words use a category."
+                raise DataError(f"column {column.name!r} has a value that is not among its levels. {remedy}")
+            found[unknown] = last - column.missing
+        return found
+
+
+def _check_columns(columns: Iterable[Any]) -> None:
+    """Raise a `DataError` unless the columns of a mapping are lists or arrays of the same length."""
+    if any(isinstance(column, str) or not hasattr(column, "__len__") for column in columns):
+        raise DataError("the columns of a mapping must be lists or arrays.")
+    if any(getattr(column, "ndim", 1) != 1 for column in columns):
+        raise DataError("the columns of a mapping must have one dimension.")
+    if len({len(column) for column in columns}) != 1:
+        raise DataError("all columns of the table must have the same number of values.")
+
+
+def _check_widths(widths: set[int], width: int) -> None:
+    if widths - {width}:
+        raise DataError(
+            f"records must have {width} columns, as described; a table whose columns have names may have more."
+        )
+
+
+def _read_rows(data: Any, names: Sequence[str]) -> list[tuple[Any, ...]]:
+    """Rows as tuples; a mapping is read by name, and a name that it does not have is a missing value."""
+    if isinstance(data, str | bytes) or not isinstance(data, Iterable):
+        raise DataError(f"records must be a table, got {type(data).__name__} instead.")
+    rows = []
+    for row in data:
+        if isinstance(row, Mapping):
+            rows.append(tuple(row.get(name) for name in names))
+        elif isinstance(row, str | bytes) or not isinstance(row, Iterable):
+            raise DataError("each record must be a sequence of values, one for each column, or a mapping of names.")
+        else:
+            rows.append(tuple(row))
+    return rows
+
+
+def _coder(column: Category | YesNo) -> Callable[[Any], int]:
+    """The function from a value to its code. Equal values have the same code, whatever their types: 1, 1.0 and True.
+
+    An empty text is a missing value, as it is in CSV. Texts of integers, such as "1" and "1.0", are read as integers
+    where the levels are integers, and words for yes and no in any case; other texts must match exactly.
+    """
+    texts: dict[str, int]
+    numeric: dict[Any, int]
+    as_levels = isinstance(column, Category) and isinstance(column.levels[0], str)
+    if isinstance(column, YesNo):
+        texts, numeric = dict.fromkeys(YES, 1) | dict.fromkeys(NO, 0), {0: 0, 1: 1}
+    else:
+        texts = {level: code for code, level in enumerate(column.levels) if isinstance(level, str)}
+        numeric = {level: code for code, level in enumerate(column.levels) if isinstance(level, int)}
+
+    def text_code(text: str) -> int:
+        if as_levels:
+            return texts.get(text, _UNKNOWN) if text else _MISSING
+        text = text.strip().lower()
+        if not text:
+            return _MISSING
+        if texts:
+            return texts.get(text, _UNKNOWN)
+        return numeric.get(int(text.partition(".")[0]), _UNKNOWN) if _INTEGER.fullmatch(text) else _UNKNOWN
+
+    def code(value: Any) -> int:
+        if isinstance(value, str):
+            return text_code(value)
+        if is_missing(value):
+            return _MISSING
+        if as_levels or not isinstance(value, numbers.Real | decimal.Decimal | np.bool_):
+            return _WRONG
+        return numeric.get(value, _UNKNOWN)
+
+    return code
+
+
+def _check_precision(column: Category | YesNo, values: Any) -> None:
+    """Raise a `DataError` if `values` are floats of too few binary digits to hold the levels exactly."""
+    kind: Any = values.type if library_of(values) == "pyarrow" else getattr(values, "dtype", None)
+    kind = getattr(kind, "value_type", getattr(getattr(kind, "categories", None), "dtype", kind))  # of a dictionary
+    if getattr(kind, "kind", "") == "f":  # a type of NumPy or pandas
+        digits: int | None = {2: 11, 4: 24}.get(kind.itemsize, 53)
+    else:
+        digits = _DIGITS.get(str(kind).lower())
+    if digits is None or not isinstance(column, Category):
+        return
+    if any(isinstance(level, int) and abs(level) >= 2**digits for level in column.levels):
+        raise DataError(
+            f"column {column.name!r} must hold integers: in a column of floats its levels of 2^{digits} and more are "
+            "rounded. Convert it to integers or to text."
+        )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from matrixdp.adaptive.moment import PreparedFit, prepare_fit
@@ -32,7 +33,7 @@ from matrixdp.records import (
 from matrixdp.records.files import Files, read_graph, read_pairs
 from matrixdp.records.opening import make_engine
 from matrixdp.records.people import number_of_people
-from matrixdp.records.records import ColumnOrder, MappedRecords, StoredRecords, count_records
+from matrixdp.records.records import MappedRecords, StoredRecords, count_records, order_columns
 from matrixdp.records.tables import column_names, count_rows
 from matrixdp.release.adaptive_release import AdaptiveRelease
 from matrixdp.release.charging import Account, Paid, Price, list_read_options, make_once, open_account
@@ -255,7 +256,7 @@ def _order_columns(plan: Plan, data: Any) -> Any:
     if order == sorted(order):
         return data
     if is_out_of_core(data):
-        return MappedRecords(as_records(data), ColumnOrder(tuple(order)), named=True)
+        return MappedRecords(as_records(data), partial(order_columns, order), named=True)
     return data if column_names(data) is not None else read_array(data, len(names))[:, order]
 
 

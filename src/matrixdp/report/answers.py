@@ -17,9 +17,9 @@ from matrixdp.answers.estimate import HIDDEN, Estimate
 from matrixdp.answers.models import Regression
 from matrixdp.answers.moments import ALL
 from matrixdp.answers.table_forecast import TableForecast
+from matrixdp.display import Texts
 from matrixdp.errors import ParameterError
 from matrixdp.noise.covariance import Covariance
-from matrixdp.noise.matrix import MatrixGaussian
 from matrixdp.queries import ContingencyTable, Moments, TableMoments
 from matrixdp.release.adaptive_release import AdaptiveRelease
 from matrixdp.release.result import Release
@@ -27,7 +27,7 @@ from matrixdp.types import Floats
 
 MODELS = ("components", "regression")
 SUMMARIES = ("means", "table", "everything", *MODELS)  # shown in place of the matrix
-BY_COLUMN = ("groups", "means_by_level")  # tables of means whose columns are columns of the data
+_BY_COLUMN = ("groups", "means_by_level")  # tables of means whose columns are columns of the data
 REPLACED = (
     "Missing values, if there were any, were replaced by the middle of their bounds (except in columns with missing = "
     "true), as --missing midpoint asks. This biases means, standard deviations, covariances and correlations, and no "
@@ -53,7 +53,8 @@ class Answer:
     """The answer to one question: numbers with error bars, and the words that go with them.
 
     `label` says what the rows are, and the notes how to read the numbers; `facts` are further entries of the answer as
-    JSON. In a report, `name` is that of the file it is written to, and `group` has the levels of the group it is of.
+    JSON, and `text` has strings in place of the numbers of a table. In a report, `name` is that of the file it is
+    written to, and `group` has the levels of the group it is of.
     """
 
     title: str
@@ -63,6 +64,14 @@ class Answer:
     facts: dict[str, Any] = field(default_factory=dict)
     name: str = ""
     group: tuple[str, ...] = ()
+    text: Texts | None = None
+
+    def list_means(self) -> list[list[str]] | None:
+        """The column of the data that each entry is the mean of, or another name; None if there are no means."""
+        rows, columns = self.estimate.rows, self.estimate.columns
+        if self.name in _BY_COLUMN:
+            return [list(columns) for _ in rows]
+        return [[row if one == "mean" else "" for one in columns] for row in rows] if self.name == "means" else None
 
 
 def as_answerable(release: object) -> Answerable | None:
@@ -115,7 +124,8 @@ def answer_sampling(release: Answerable, kind: str) -> Answer:
         "privacy std: the error against the same records without privacy. sampling std: the error that these records "
         "have as a sample from a population. Both add in squares.",
     )
-    return Answer(f"Errors of the {kind}", "number", release.error_parts(kind), notes, name="sampling")
+    found = release.error_parts(kind)
+    return Answer(f"Errors of the {kind}", "number", found, notes, name="sampling", text=_align_rows(found))
 
 
 def answer_components(release: Asked, count: int | None = None, group: Group = None) -> Answer:
@@ -142,7 +152,8 @@ def answer_regression(release: Answerable, target: str, on: Sequence[str] | None
     if np.isnan(found.noise_std).any():
         notes.append("Noise hides which of several features matters where they are nearly collinear.")
     facts = {"target": target, "r_squared": found.r_squared}
-    return Answer(f"Regression of {target}", "term", found.named, tuple(notes), facts, name="regression")
+    title, named = f"Regression of {target}", found.named
+    return Answer(title, "term", named, tuple(notes), facts, name="regression", text=_align_rows(named))
 
 
 def answer_discriminant(
@@ -203,17 +214,11 @@ def to_facts(release: Answerable, answer: Answer) -> dict[str, Any]:
     return {"title": answer.title, **answer.facts, **answer.estimate.to_dict(), "notes": notes}
 
 
-def align_rows(estimate: Estimate, spreads: Sequence[int]) -> list[list[str]]:
+def _align_rows(estimate: Estimate) -> Texts:
     """Strings for a table in which each row has one unit; an empty one where there is nothing to go by.
 
-    A row has as many decimals as show three digits of the root of the squares of its standard deviations, which are in
-    the columns `spreads`.
-
-    Examples
-    --------
-    >>> table = Estimate(np.array([[170.3241, 0.8032, 0.43]]), np.zeros((1, 3)), ("size",), ("value", "a", "b"))
-    >>> align_rows(table, (1, 2))
-    [['170.324', '0.803', '0.430']]
+    A row has as many decimals as show three digits of the root of the squares of its standard deviations, which are the
+    second and the third number.
     """
 
     def write(value: float, spread: float) -> str:
@@ -222,7 +227,7 @@ def align_rows(estimate: Estimate, spreads: Sequence[int]) -> list[list[str]]:
         places = 2 - math.floor(math.log10(spread))
         return f"{round(value, places) + 0.0:.{max(places, 0)}f}" if places <= 8 else ""
 
-    sizes = [math.hypot(*np.nan_to_num(row[list(spreads)])) for row in estimate.value]
+    sizes = np.hypot(*np.nan_to_num(estimate.value[:, 1:3].T)).tolist()
     return [[write(value, size) for value in row] for row, size in zip(estimate.value.tolist(), sizes, strict=True)]
 
 
@@ -318,10 +323,10 @@ def add_totals(release: Release) -> Estimate | None:
 
     None also for noise that is not a product of rows and columns (``design.flat``).
 
-    For noise with covariances R between rows and C between columns, a row's total has the variance
-    ``R_ii 1'C1``, a column's ``C_jj 1'R1`` and all counts together ``1'R1 1'C1``. Where they are adjusted to a public
-    total, what this takes of a row is ``(R1)_i^2 1'C1 / 1'R1``, of a column ``(C1)_j^2 1'R1 / 1'C1``, and of all
-    everything (`matrixdp.design.public_total`).
+    Counts with totals are ``AXB'``, where A and B add a row of ones to the identity. For noise with covariances R
+    between rows and C between columns, entry (i, j) has the variance ``(ARA')_ii (BCB')_jj``. Where counts are adjusted
+    to a public total, this takes ``(AR1)_i^2 (BC1)_j^2 / (1'R1 1'C1)`` of it, of all counts together everything
+    (`matrixdp.design.public_total`).
 
     Privacy
     -------
@@ -333,23 +338,19 @@ def add_totals(release: Release) -> Estimate | None:
     rows, columns = query.entry_names
     sums = release.matrix.sum(axis=1, keepdims=True)
     value = np.vstack([np.hstack([release.matrix, sums]), np.append(release.matrix.sum(axis=0), sums.sum())])
-    by_row, by_column, whole = _total_stds(release.design.noise, public=query.total is not None)
-    std = np.vstack([np.hstack([np.asarray(release.std), by_row[:, None]]), np.append(by_column, whole)])
+    (r, left), (c, right) = (_extend(one) for one in (release.design.noise.rowcov, release.design.noise.colcov))
+    variance = np.multiply.outer(r, c)
+    if query.total is not None:
+        variance -= np.multiply.outer(left**2 / left[-1], right**2 / right[-1])
+        variance[-1, -1] = 0.0
+    std = np.sqrt(np.maximum(variance, 0.0))
+    std[:-1, :-1] = release.std
     return Estimate(value, std, (*rows, ALL), (*columns, ALL))
 
 
-def _total_stds(noise: MatrixGaussian, *, public: bool) -> tuple[Floats, Floats, float]:
-    """Standard deviations of the totals of the rows, of the columns and of all."""
-    left, right = (_row_sums(one) for one in (noise.rowcov, noise.colcov))
-    r, c = float(left.sum()), float(right.sum())
-    by_row, by_column, whole = noise.rowcov.marginal() * c, noise.colcov.marginal() * r, r * c
-    if public:
-        by_row, by_column, whole = by_row - left**2 * c / r, by_column - right**2 * r / c, 0.0
-    return np.sqrt(np.maximum(by_row, 0.0)), np.sqrt(np.maximum(by_column, 0.0)), float(np.sqrt(whole))
-
-
-def _row_sums(covariance: Covariance) -> Floats:
-    """``C1``, of shape (n,)."""
-    if covariance.directions is None:
-        return np.asarray(covariance.variances)
-    return np.asarray(covariance.directions @ (covariance.variances * covariance.directions.sum(axis=0)))
+def _extend(covariance: Covariance) -> tuple[Floats, Floats]:
+    """``diag(ACA')`` and ``AC1`` of a covariance C, where A adds a row of ones to the identity."""
+    sums, directions = np.asarray(covariance.variances), covariance.directions
+    if directions is not None:
+        sums = directions @ (covariance.variances * directions.sum(axis=0))
+    return np.append(covariance.marginal(), sums.sum()), np.append(sums, sums.sum())

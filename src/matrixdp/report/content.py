@@ -16,6 +16,7 @@ from matrixdp.domain.file_rules import DateRule
 from matrixdp.errors import ParameterError, show
 from matrixdp.queries import ContingencyTable, Moments, TableMoments
 from matrixdp.release.adaptive_release import AdaptiveRelease
+from matrixdp.release.dataset import DatasetRelease
 from matrixdp.release.result import Release
 from matrixdp.report.answers import MODELS, REPLACED, SUMMARIES, Answer, make_answers
 from matrixdp.report.guarantee import AnyRelease, LedgerSummary, MechanismFacts, read_mechanism
@@ -61,7 +62,12 @@ class ReportContent:
     @property
     def summary(self) -> bool:
         """Whether answers are shown in place of the matrix."""
-        return self.kind in SUMMARIES
+        return self.kind in SUMMARIES or self.in_files
+
+    @property
+    def in_files(self) -> bool:
+        """Whether it is a noisy data set in files, which are not read."""
+        return isinstance(self.release, DatasetRelease)
 
     @property
     def caveats(self) -> tuple[str, ...]:
@@ -136,6 +142,8 @@ def make_content(
     mechanism = read_mechanism(release)
     query = mechanism.query
     _check_kind(release, mechanism, kind)
+    if isinstance(release, DatasetRelease):
+        return _describe_dataset(release, mechanism, ledger, notes)
     if isinstance(release, AdaptiveRelease):
         shown = _show_square(release.covariance(), "covariance", release.moment.bounds)
     else:
@@ -168,6 +176,31 @@ def make_content(
     bounds = release.moment.bounds if isinstance(release, AdaptiveRelease) else query.number_bounds
     others = tuple(answer for answer in answers if answer.estimate is not main)
     return replace(content, **_show_square(main, kind, bounds), answers=others)
+
+
+def _describe_dataset(
+    release: DatasetRelease, mechanism: MechanismFacts, ledger: LedgerSummary | None, notes: tuple[str, ...]
+) -> ReportContent:
+    """Standard deviations of the noise of a row and of the average of all rows, beside the largest value."""
+    query = mechanism.query
+    height, width = query.shape
+    largest = np.broadcast_to(query.scale, query.shape)[0]
+    value = np.column_stack([release.std, release.std / np.sqrt(height), largest])
+    names, heads = query.names or tuple(f"x{i}" for i in range(width)), ("row", "average of rows", "largest value")
+    noise = Estimate(value, np.zeros_like(value), names, heads)
+    return ReportContent(
+        title="noisy data set",
+        matrix=np.broadcast_to(np.nan, query.shape),
+        std=None,
+        rows=(),
+        columns=names,
+        scale=query.scale,
+        release=release,
+        mechanism=mechanism,
+        answers=(Answer("Standard deviation of the noise", "column", noise, name="noise"),),
+        ledger=ledger,
+        notes=notes,
+    )
 
 
 def _check_kind(release: AnyRelease, mechanism: MechanismFacts, kind: str) -> None:

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from matrixdp.answers.estimate import Estimate
-from matrixdp.display import format_estimate
+from matrixdp.display import Texts, format_estimate
 from matrixdp.domain.file_rules import DateRule
 from matrixdp.errors import ParameterError
+from matrixdp.report.answers import Answer
 
 DATES = "dates.json"  # beside release.json, where columns are dates or times
 _FORMAT = "matrixdp dates 1"
@@ -32,21 +32,17 @@ def show_date(rule: DateRule, value: float, std: float) -> str:
     return f"{shown}{bar}" if shown else ""
 
 
-def show_dates(estimate: Estimate, dates: Sequence[DateRule], *, by_column: bool) -> list[list[str]] | None:
-    """The text of each cell of a table of means that is a date, empty for all other cells; None without dates.
-
-    With `by_column` the columns of the table are columns of the data, as in means by group; otherwise its rows are, and
-    the column "mean" has their means.
-    """
-    if not dates:
-        return None
-    rules, found = {rule.name: rule for rule in dates}, [[""] * len(estimate.columns) for _ in estimate.rows]
-    for i, row in enumerate(estimate.rows):
-        for j, column in enumerate(estimate.columns):
-            name = column if by_column else row
-            if name in rules and (by_column or column == "mean"):
-                found[i][j] = show_date(rules[name], float(estimate.value[i, j]), float(estimate.std[i, j]))
-    return found
+def show_dates(answer: Answer, dates: Sequence[DateRule]) -> Texts | None:
+    """Text in place of numbers of an answer: its own, or dates and times where it has means of them."""
+    names = answer.list_means() if dates else None
+    if names is None:
+        return answer.text
+    rules = {rule.name: rule for rule in dates}
+    entries = zip(names, answer.estimate.value.tolist(), answer.estimate.std.tolist(), strict=True)
+    return [
+        [show_date(rules[name], *pair) if name in rules else "" for name, *pair in zip(*line, strict=True)]
+        for line in entries
+    ]
 
 
 def write_dates(dates: Sequence[DateRule]) -> str:

@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
 from matrixdp.answers.estimate import Estimate
 from matrixdp.answers.moments import ALL
 from matrixdp.display import CERTAIN, choose_decimals, format_number, join_estimate, join_words
+from matrixdp.domain.columns import Number
 from matrixdp.queries import Identity
 from matrixdp.release.result import Release
 from matrixdp.report.answers import Answer
 from matrixdp.report.content import ReportContent
-from matrixdp.report.heatmap import find_limit
+from matrixdp.report.pictures import find_limit
 from matrixdp.types import Floats
 
 _MOST = 3  # sentences
@@ -44,7 +46,7 @@ def list_findings(content: ReportContent) -> list[str]:
             return describe_counts(content.matrix, content.std, names, word, content.variables)
         if (averages := average_columns(content)) is not None:
             return _say_averages(content, averages)
-        means = [] if content.mean is None else _read_means(content.mean, content)
+        means = [] if content.mean is None else say_means(content.mean, content.numbers)
         return means + _describe_entries(content)
 
 
@@ -67,13 +69,19 @@ def average_columns(content: ReportContent) -> Estimate | None:
 
 
 def _name_largest(
-    names: Callable[[int], str], value: Floats, std: Floats, decimals: int | None = None, *, by_bar: bool = False
+    names: Any, value: Floats, std: Floats, decimals: int | None = None, *, by_bar: bool = False
 ) -> tuple[list[str], int]:
-    """The first few of n numbers that stand out, the largest first or, `by_bar`, the clearest, and how many do."""
+    """The first few of n numbers that stand out, the largest first or, `by_bar`, the clearest, and how many do.
+
+    A name is a string, or several that are joined by "and".
+    """
     chosen = np.isfinite(value) & (np.abs(value) > find_limit(value.size) * std)
     size = np.abs(value) / std if by_bar else np.abs(value)
     order = [k for k in np.argsort(-np.where(chosen, size, -1.0)).tolist() if chosen[k]]
-    shown = [f"{names(k)} ({join_estimate(float(value[k]), float(std[k]), decimals)})" for k in order[:_NAMED]]
+    shown = []
+    for k in order[:_NAMED]:
+        name = names[k] if isinstance(names[k], str) else " and ".join(names[k])
+        shown.append(f"{name} ({join_estimate(float(value[k]), float(std[k]), decimals)})")
     return shown, len(order)
 
 
@@ -94,14 +102,8 @@ def compare_pairs(value: Floats, std: Floats, names: Sequence[str], word: str) -
     numbers, bars = value[above], np.asarray(std)[above]
     if not numbers.size:
         return []
-    pairs = list(zip(*(one.tolist() for one in above), strict=True))
-    shown, count = _name_largest(
-        lambda k: " and ".join(names[i] for i in pairs[k]),
-        numbers,
-        bars,
-        choose_decimals(value, std),
-        by_bar=word != "correlation",
-    )
+    pairs, decimals = np.array(names, object)[np.stack(above, axis=1)], choose_decimals(value, std)
+    shown, count = _name_largest(pairs, numbers, bars, decimals, by_bar=word != "correlation")
     return _say_which(shown, count, numbers.size, word) + _say_weak(numbers, bars, word)
 
 
@@ -124,15 +126,16 @@ def describe_counts(
     return found + _say_weak(value.ravel(), np.asarray(std).ravel(), "count")
 
 
-def say_means(value: Floats, std: Floats, widths: Sequence[float]) -> list[str]:
+def say_means(means: Estimate, numbers: Sequence[Number]) -> list[str]:
     """How precise means are, as shares of the ranges of their columns."""
-    shares = (np.asarray(std) / np.asarray(widths))[np.isfinite(value)]
+    widths = np.array([one.upper - one.lower for one in numbers])
+    shares = (means.std[:, 0] / widths)[np.isfinite(means.value[:, 0])]
     if not shares.size:
         return ["Noise hides all means."]
     size = _say_range([f"{format_number(100 * float(share), 2)}%" for share in (shares.min(), shares.max())])
-    if len(value) == 1:
+    if len(widths) == 1:
         return [f"The error bar of the mean is {size} of the range between its bounds."]
-    return [f"The error bars of the {len(value):,} means are {size} of the ranges between their bounds."]
+    return [f"The error bars of the {len(widths):,} means are {size} of the ranges between their bounds."]
 
 
 def _say_averages(content: ReportContent, averages: Estimate) -> list[str]:
@@ -156,15 +159,11 @@ def _describe_entries(content: ReportContent) -> list[str]:
     if content.mechanism.query.symmetric and content.square:
         kept = np.triu(kept)
     kept &= std > 0
-    numbers, bars, places = content.matrix[kept], std[kept], np.argwhere(kept)
+    numbers, bars, (first, second) = content.matrix[kept], std[kept], np.nonzero(kept)
     if not numbers.size:
         return []
-    shown, count = _name_largest(
-        lambda k: f"{content.rows[places[k, 0]]} and {content.columns[places[k, 1]]}",
-        numbers,
-        bars,
-        choose_decimals(content.matrix, std),
-    )
+    names = np.stack([np.array(content.rows, object)[first], np.array(content.columns, object)[second]], axis=1)
+    shown, count = _name_largest(names, numbers, bars, choose_decimals(content.matrix, std))
     named = shown if content.mean is None else []  # of moments, the means were named
     return _say_which(named, count, int(numbers.size), "entry") + _say_weak(numbers, bars, "entry")
 
@@ -227,10 +226,6 @@ def _read_table(answer: Answer, content: ReportContent) -> list[str]:
     return describe_counts(value, std, levels, content.mechanism.query.count_word, (one, other))
 
 
-def _read_means(means: Estimate, content: ReportContent) -> list[str]:
-    return say_means(means.value[:, 0], means.std[:, 0], [one.upper - one.lower for one in content.numbers])
-
-
 def _read_levels(answer: Answer, _content: ReportContent) -> list[str]:
     largest = _find_largest(answer.estimate.value, answer.estimate.std)
     if largest is None:
@@ -273,7 +268,7 @@ def _read_components(answer: Answer, _content: ReportContent) -> list[str]:
         shown = join_estimate(share, bar)
         sentence = f"The first component explains {shown}% of the variance of the {len(names):,} standardised columns"
         decimals = choose_decimals(value[:-1], std[:-1])
-        loadings, _ = _name_largest(lambda k: names[k], value[:-1, 0], std[:-1, 0], decimals)
+        loadings, _ = _name_largest(names, value[:-1, 0], std[:-1, 0], decimals)
         found.append(sentence + (f"; its largest loadings are {join_words(loadings)}." if loadings else "."))
     hidden = int((~np.isfinite(value[-1])).sum())
     if hidden:
@@ -288,7 +283,7 @@ def _read_regression(answer: Answer, _content: ReportContent) -> list[str]:
     value, std, names = estimate.value[1:, 0], np.hypot(estimate.std[1:, 0], estimate.value[1:, 1]), estimate.rows[1:]
     if not names:
         return []
-    shown, count = _name_largest(lambda k: names[k], value, std, by_bar=True)
+    shown, count = _name_largest(names, value, std, by_bar=True)
     if not count:
         many = f"None of the {len(names):,} coefficients differs"
         subject = many if len(names) > 1 else "The coefficient does not differ"
@@ -299,6 +294,17 @@ def _read_regression(answer: Answer, _content: ReportContent) -> list[str]:
     return [f"{amount} {verb} from zero by more than noise and sampling error can explain{rest}{join_words(shown)}."]
 
 
+def _read_noise(answer: Answer, content: ReportContent) -> list[str]:
+    """The noise of a row and of the average of all rows of a noisy data set, as shares of the largest values."""
+    value = answer.estimate.value
+    ratios = np.nanmax(value[:, :2] / np.where(value[:, 2:] > 0, value[:, 2:], np.nan), axis=0)
+    row, average = (format_number(float(ratio), 2) for ratio in ratios)
+    return [
+        f"A single row says little: its noise is up to {row} times the largest value that a column can have.",
+        f"The noise of an average over all {len(content.matrix):,} rows is at most {average} times that value.",
+    ]
+
+
 _READERS: dict[str, Callable[[Answer, ReportContent], list[str]]] = {
     "regression": _read_regression,
     "components": _read_components,
@@ -307,6 +313,7 @@ _READERS: dict[str, Callable[[Answer, ReportContent], list[str]]] = {
         answer.estimate.value, answer.estimate.std, answer.estimate.rows, "correlation"
     ),
     "table": _read_table,
-    "means": lambda answer, content: _read_means(answer.estimate, content),
+    "means": lambda answer, content: say_means(answer.estimate, content.numbers),
     "levels": _read_levels,
+    "noise": _read_noise,
 }

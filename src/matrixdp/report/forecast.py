@@ -6,9 +6,11 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from matrixdp.adaptive.forecast import Description, forecast
+from matrixdp.adaptive import Description, forecast
+from matrixdp.answers.estimate import Estimate
 from matrixdp.answers.moments import correlation, covariance
 from matrixdp.answers.table_forecast import TableForecast
+from matrixdp.display import has_equal_rows
 from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.schema import Schema
 from matrixdp.errors import ParameterError
@@ -86,6 +88,31 @@ def predict_std(plan: Plan) -> tuple[Floats, Sequence[str], Sequence[str]]:
     assert isinstance(query, Moments)
     read = covariance if kind == "covariance" else correlation
     return read(describe_moments(plan.request.schema, query.bounds), design).std, rows[1:], columns[1:]
+
+
+def predict(plan: Plan, shapes: Sequence[str] = tuple(KINDS)) -> dict[str, list[Answer]]:
+    """What a report would show, with predicted errors, for data of these shapes; one where errors do not depend on it.
+
+    A table whose rows have equal errors has one row.
+    """
+    if plan.design is None:
+        found, kind, names = forecast_fit(plan), judged_by(plan.request.question), plan.bounds.names or ()
+        errors = {shape: found[shape] for shape in shapes}
+        if kind == "means":
+            return {shape: [_predicted("Means", std.T, names, ("mean",))] for shape, std in errors.items()}
+        return {shape: [_predicted(kind.capitalize(), std, names, names)] for shape, std in errors.items()}
+    if isinstance(plan.query, TableMoments):
+        return {shape: list_predictions(plan, data=shape) for shape in shapes}
+    std, rows, columns = predict_std(plan)
+    if has_equal_rows(std):
+        std, rows = std[:1], ("every row",)
+    kind = plan.request.kind
+    title = plan.query.title[:1].upper() + plan.query.title[1:] if kind == "matrix" else kind.capitalize()
+    return {"typical": [_predicted(title, std, rows, columns)]}
+
+
+def _predicted(title: str, std: Floats, rows: Sequence[str], columns: Sequence[str]) -> Answer:
+    return Answer(title, "column", Estimate(np.zeros_like(std), std, tuple(rows), tuple(columns)), name=title.lower())
 
 
 def judged_by(question: str) -> str:

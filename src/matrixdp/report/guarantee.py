@@ -11,10 +11,11 @@ from matrixdp.display import format_number
 from matrixdp.domain.bounds import Bounds
 from matrixdp.queries import MatrixQuery, Moments
 from matrixdp.release.adaptive_release import AdaptiveRelease
+from matrixdp.release.dataset import DatasetRelease
 from matrixdp.release.registered import MechanismRelease
 from matrixdp.release.result import Release
 
-AnyRelease = Release | MechanismRelease | AdaptiveRelease
+AnyRelease = Release | MechanismRelease | AdaptiveRelease | DatasetRelease
 SMALL_LOSS, MODERATE_LOSS = 1.0, 3.0  # largest epsilons of each: an even chance becomes at most 73% and 95%
 
 
@@ -63,10 +64,10 @@ def read_mechanism(release: AnyRelease) -> MechanismFacts:
     """Facts about the mechanism behind a release: a design, an adaptive fit, or what a `MechanismRelease` names."""
     if isinstance(release, AdaptiveRelease):
         return _read_adaptive(release)
-    return read_design(release.design) if isinstance(release, Release) else _read_other(release)
+    return _read_other(release) if isinstance(release, MechanismRelease) else _read_design(release.design)
 
 
-def read_design(design: Design) -> MechanismFacts:
+def _read_design(design: Design) -> MechanismFacts:
     """Facts about the noise of a design."""
     bound = "exactly" if design.exact else "at most"
     basis = "the features themselves" if design.directions is None else "a basis of its own"

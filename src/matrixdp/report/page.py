@@ -16,14 +16,17 @@ from typing import Any
 
 from matrixdp.display import Numbers, format_number, make_visible, write_table
 from matrixdp.errors import MissingExtraError, install_hint
-from matrixdp.report.heatmap import shade_entries
+from matrixdp.report.pictures import shade_entries
 from matrixdp.report.stylesheet import write_page_style
 from matrixdp.types import Floats
 
 
 @dataclass(frozen=True)
 class Block:
-    """A part of a section; `content` is what the template expects of a block of this `kind`."""
+    """A part of a section; `content` is what the template expects of a block of this `kind`.
+
+    A "figure" with a label is too detailed for a narrow screen, where it scrolls under that label.
+    """
 
     kind: str
     content: Any
@@ -73,24 +76,9 @@ def note(lines: Iterable[str]) -> Block:
     return Block("notes", list(lines))
 
 
-def list_items(lines: Iterable[str]) -> Block:
-    """One item a line."""
-    return Block("list", list(lines))
-
-
-def list_facts(facts: Iterable[tuple[str, str]]) -> Block:
-    """Names and what is to be said of each; facts without words are left out."""
-    return Block("facts", [(name, words) for name, words in facts if words])
-
-
 def fold(title: str, *blocks: Block) -> Block:
     """What only some readers need; open on paper."""
     return Block("fold", blocks, title)
-
-
-def show_picture(svg: str, label: str = "") -> Block:
-    """A picture; one with a label is too detailed for a narrow screen, where it scrolls under that label."""
-    return Block("figure", svg, label)
 
 
 def show_numbers(numbers: Numbers, label: str, **options: Any) -> Block:

@@ -1,22 +1,263 @@
-"""Complete pictures, as SVG: a matrix, its standard deviations, and the noise of a design."""
+"""Pictures of matrices as SVG: heat maps of what was released, of its error bars, and of the noise of a design.
+
+What is certain is loud, and what may be noise alone fades; a legend names every colour.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
 
-from matrixdp.answers.estimate import Estimate
 from matrixdp.design import Design
 from matrixdp.design.explain import describe_numbers, feature_names, outline_ellipse, pair_covariance
-from matrixdp.display import Numbers, format_number, has_equal_rows
+from matrixdp.display import CERTAIN, Numbers, choose_decimals, format_cells, format_number, has_equal_rows, shorten
 from matrixdp.errors import ParameterError
 from matrixdp.report.content import ReportContent
-from matrixdp.report.heatmap import MAX_SIDE, count_shown_rows, draw_heatmap
-from matrixdp.report.svg import Area, Drawing, Scale, draw_key, make_image, text
+from matrixdp.report.stylesheet import DOUBTFUL, FADED, WEAKEST
+from matrixdp.report.svg import Curve, Drawing, Scale, draw_curves, element, make_image, text
 from matrixdp.types import Floats
 
+CHANCE = 0.05  # that noise alone lifts any of the numbers that stand out
+MAX_SIDE = 60  # rows and columns of a square matrix, and columns of any other, that a picture shows
+_MAX_ROWS = 30  # rows of a matrix that is not square
+_WORDS = {"positive": "orange: positive", "negative": "blue: negative", "count": "green: the larger, the stronger"}
+_LABEL_LENGTH = 22  # characters
+_RAMP = 120.0
+_LETTER = 6.0  # mean width of a letter of the legend
 RELATIVE = "share of the largest value that an entry can have"
+
+
+def find_limit(numbers: int) -> float:
+    """Error bars from zero from which on one of so many numbers stands out from noise (Bonferroni).
+
+    Examples
+    --------
+    >>> round(find_limit(1), 2), round(find_limit(100), 2)
+    (2.0, 3.48)
+    """
+    return max(CERTAIN, float(-ndtri(CHANCE / (2 * max(numbers, 1)))))
+
+
+def count_different(value: Floats, noisy: NDArray[np.bool_]) -> int:
+    """How many of the noisy entries are different numbers: of a symmetric matrix, those on one side of the diagonal."""
+    if value.ndim == 2 and value.shape[0] == value.shape[1] and np.array_equal(value, value.T, equal_nan=True):
+        noisy = np.triu(noisy)
+    return int(noisy.sum())
+
+
+@dataclass(frozen=True)
+class LegendItem:
+    """One entry: a 'ramp' of one or two hues, or a swatch that is 'weak', 'fixed' or 'hidden', and its words."""
+
+    kind: str
+    hues: tuple[str, ...]
+    words: str
+    strength: float = 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class Shading:
+    """Colours of the entries of a matrix, in arrays of shape (rows, columns).
+
+    `hue` is 'positive', 'negative' or 'count'; 'fixed' for an entry without noise, 'hidden' for one that noise hides.
+    `strength` is the share of the hue, from 0 to 1. A `weak` entry is within two error bars of zero; a `doubtful` one
+    is further away, but not so far that it stands out among all entries. An entry of full colour is `limit`, in
+    `percent` if it is a share of the largest value possible.
+    """
+
+    hue: NDArray[np.str_]
+    strength: Floats
+    weak: NDArray[np.bool_]
+    doubtful: NDArray[np.bool_]
+    limit: float
+    percent: bool = False
+
+    def attributes(self, height: int, width: int) -> list[list[str]]:
+        """Attributes of the cells of an HTML table; none where noise hides an entry, or outside of the matrix."""
+        found = [[""] * width for _ in range(height)]
+        for (i, j), hue in np.ndenumerate(self.hue):
+            share = "" if hue == "fixed" else f' style="--s:{100 * self.strength[i, j]:.0f}%"'
+            mark = " weak" if self.weak[i, j] else " doubtful" if self.doubtful[i, j] else ""
+            found[i][j] = "" if hue == "hidden" else f'class="{hue}{mark}"{share}'
+        return found
+
+    def list_legend(self, meaning: str) -> list[LegendItem]:
+        """What each colour of the matrix means; `meaning` is what the colours show, such as "correlation"."""
+        found, loud = [], self.hue[~self.weak]
+        hues = tuple(hue for hue in ("negative", "positive", "count") if (loud == hue).any())
+        if hues:
+            limit = f"{format_number(100 * self.limit)}%" if self.percent else format_number(self.limit)
+            limit = f"{self.limit:,.0f}" if not self.percent and 1e3 <= self.limit < 1e9 else limit
+            words = ", ".join(_WORDS[hue] for hue in hues)
+            words += f"; full colour at {'±' * (len(hues) > 1)}{limit} ({meaning})"
+            found.append(LegendItem("ramp", hues, words))
+        if self.doubtful.any():
+            words = "light, number not bold: further from zero, but possible by chance among so many numbers"
+            found.append(LegendItem("weak", (str(self.hue[self.doubtful][0]),), words, DOUBTFUL))
+        if self.weak.any():
+            words = "pale, number in grey: within two error bars of zero, may be noise alone"
+            found.append(LegendItem("weak", (str(self.hue[self.weak][0]),), words, FADED))
+        if (self.hue == "fixed").any():
+            found.append(LegendItem("fixed", ("fixed",), "grey: no noise, known from the definition"))
+        if (self.hue == "hidden").any():
+            found.append(LegendItem("hidden", ("hidden",), "no number: hidden by noise"))
+        return found
+
+
+def shade_entries(value: Floats, std: Floats | None, *, shown: Floats | None = None, counts: bool = False) -> Shading:
+    """Colours of a matrix with error bars, both of shape (rows, columns); nothing fades where these are unknown.
+
+    The colours show the values themselves, or `shown`: shares of the largest value possible. Counts have one hue.
+
+    Examples
+    --------
+    >>> shading = shade_entries(np.array([[1.0, -0.5, 0.1]]), np.array([[0.0, 0.1, 0.1]]))
+    >>> shading.hue.tolist(), shading.weak.tolist(), shading.limit
+    ([['fixed', 'negative', 'positive']], [[False, False, True]], 0.5)
+    """
+    percent, shown = shown is not None, value if shown is None else shown
+    bars = np.zeros_like(value) if std is None else np.where(np.isfinite(std), std, 0.0)
+    hidden = ~np.isfinite(value)
+    fixed = np.zeros(value.shape, bool) if std is None else ~hidden & (np.asarray(std) == 0)
+    with np.errstate(all="ignore"):
+        weak = ~hidden & ~fixed & ((np.abs(value) < CERTAIN * bars) | (counts & (value <= 0) & (bars > 0)))
+        limit = find_limit(count_different(value, ~hidden & (bars > 0)))
+        doubtful = ~hidden & ~fixed & ~weak & (np.abs(value) < limit * bars)
+        hue = np.where(counts, "count", np.where(value < 0, "negative", "positive"))
+        pale = FADED * np.minimum(np.abs(np.nan_to_num(value)) / np.where(bars > 0, CERTAIN * bars, 1.0), 1.0)
+    hue = np.where(hidden, "hidden", np.where(fixed, "fixed", hue))
+    size = np.where(hidden | fixed, 0.0, np.abs(np.nan_to_num(shown)))
+    full = float(size[~weak].max(initial=0.0)) or float(size.max(initial=0.0)) or 1.0
+    full = min(full, 1.0) if percent else full
+    strong = np.where(size > 0, WEAKEST + (1 - WEAKEST) * np.minimum(size / full, 1.0), 0.0)
+    strong = np.where(doubtful, np.minimum(strong, DOUBTFUL), strong)
+    strength = np.where(hidden | fixed, 0.0, np.where(weak, pale, strong))
+    return Shading(hue, strength, weak, doubtful, full, percent)
+
+
+def draw_heatmap(
+    numbers: Numbers, *, title: str, meaning: str, shown: Floats | None = None, counts: bool = False
+) -> Drawing:
+    """Heat map of a matrix; of a large one, its first rows and columns.
+
+    An entry within two error bars of zero fades, and one without noise is grey. `shown` and `counts` are as for
+    `shade_entries`; `meaning` says what the colours show, and without it there is no legend.
+    """
+    part = cut_shown(numbers)
+    height, width = part.value.shape
+    grid, letters = _make_grid(part, 40.0 if title else 10.0)
+    share = None if shown is None else np.asarray(shown)[:height, :width]
+    shading = shade_entries(part.value, part.std, shown=share, counts=counts)
+    elements = _draw_labels(part, grid)
+    if title:
+        elements.append(text(0, 18, title, size=15, kind="text bold"))
+    places = [choose_decimals(part.value, part.std, counts=counts)] * width
+    cells = format_cells(part, places, digits=None, commas=True)
+    elements += [
+        _draw_cell(part, place, grid, shading, *cells[place[0]][place[1]]) for place in np.ndindex(height, width)
+    ]
+    items = shading.list_legend(meaning) if meaning else []
+    bottom = grid.top + grid.height * height
+    elements += _draw_legend(items, bottom + 18)
+    right = grid.left + grid.width * width + grid.size * 0.44 * letters
+    needed = max(right, *(_RAMP + 12 + _LETTER * len(item.words) for item in items), 8.5 * len(title))
+    return Drawing(tuple(elements), needed, bottom + 22 + 22 * len(items))
+
+
+def cut_shown(numbers: Numbers) -> Numbers:
+    """The rows and columns of a matrix that a picture shows."""
+    height, width = numbers.value.shape
+    return numbers.cut(min(height, MAX_SIDE if height == width else _MAX_ROWS), MAX_SIDE)
+
+
+class _Grid(NamedTuple):
+    """Size of a cell, position of the first cell and font size of the labels, in pixels."""
+
+    width: float
+    height: float
+    left: float
+    top: float
+    size: float
+
+
+def _make_grid(part: Numbers, top: float) -> tuple[_Grid, int]:
+    """The cells of a heat map below `top`, and the letters of the longest label above them."""
+    rows, columns = part.value.shape
+    height, width = (58.0 if one <= 8 else 46.0 if one <= 12 else max(13.0, 560.0 / one) for one in (rows, columns))
+    if rows == columns or rows <= 12:
+        height = min(height, width)
+    size = min(13.0, max(9.5, min(width, height) * 0.62))
+    beside, above = (min(_LABEL_LENGTH, max(map(len, names))) for names in (part.rows, part.columns))
+    return _Grid(width, height, 14 + beside * size * 0.62, top + above * size * 0.44 + size, size), above
+
+
+def _draw_labels(part: Numbers, grid: _Grid) -> list[str]:
+    elements = []
+    for i, name in enumerate(part.rows):
+        y = grid.top + grid.height * (i + 0.5) + grid.size * 0.35
+        elements.append(text(grid.left - 7, y, shorten(name, _LABEL_LENGTH), size=grid.size, text_anchor="end"))
+    for j, name in enumerate(part.columns):
+        x, y = grid.left + grid.width * (j + 0.5), grid.top - 7
+        turned = f"rotate(-45 {x:.2f} {y:.2f})"
+        elements.append(text(x, y, shorten(name, _LABEL_LENGTH), size=grid.size, transform=turned))
+    return elements
+
+
+def _draw_cell(part: Numbers, place: tuple[int, int], grid: _Grid, shading: Shading, number: str, bar: str) -> str:
+    """A rectangle with a tooltip and, where it fits, the number."""
+    (i, j), hue = place, str(shading.hue[place])
+    x, y = grid.left + grid.width * j, grid.top + grid.height * i
+    words = " ± ".join(filter(None, (number, bar)))
+    tooltip = element("title", escape(f"{part.rows[i]} × {part.columns[j]}: {words}"))
+    box: dict[str, Any] = {"width": grid.width - 1.5, "height": grid.height - 1.5, "rx": 1.5}
+    plain = hue in ("fixed", "hidden")
+    if not plain:
+        box["fill_opacity"] = float(shading.strength[place])
+    found = element("rect", tooltip, x=x + 0.75, y=y + 0.75, class_=f"p-{hue}", **box)
+    if grid.width < 40 or grid.height < 16:
+        return found
+    number = "–" if hue == "hidden" else number
+    kind = "soft" if plain or shading.weak[place] else "text" if shading.doubtful[place] else "text bold"
+    small = min(12.5, 0.62 * grid.height, (grid.width - 6) / (0.6 * max(len(number), 4)))
+    middle = {"text_anchor": "middle", "pointer_events": "none", "kind": kind}
+    return found + text(x + grid.width / 2, y + grid.height / 2 + 0.36 * small, number, size=small, **middle)
+
+
+def _draw_legend(items: Sequence[LegendItem], top: float) -> list[str]:
+    """One line for each colour: a swatch or a ramp, and what it means."""
+    elements = []
+    for k, item in enumerate(items):
+        y = top + 22 * k
+        if item.kind == "ramp":
+            elements += _draw_ramp(item.hues, y)
+        else:
+            style: dict[str, Any] = {"fill_opacity": item.strength} if item.kind == "weak" else {}
+            box = {"x": _RAMP - 24, "y": y, "width": 24, "height": 13}
+            elements.append(element("rect", **box, class_=f"p-{item.hues[0]}", **style))
+            elements.append(element("rect", **box, class_="p-frame"))
+        elements.append(text(_RAMP + 10, y + 11, item.words, size=11.5, kind="soft"))
+    return elements
+
+
+def _draw_ramp(hues: Sequence[str], y: float) -> list[str]:
+    """Steps from full colour to none and to full colour of the other hue, or from none to full."""
+    steps = 12 * len(hues)
+    strengths = np.linspace(-1 if len(hues) == 2 else 0, 1, steps + 1)[1:]
+    strengths = np.where(strengths > 0, strengths, strengths - 1 / 12)
+    box = {"y": y, "width": _RAMP / steps + 0.3, "height": 13}
+    return [
+        element("rect", x=_RAMP / steps * k, fill_opacity=abs(one), class_=f"p-{hues[-1 if one > 0 else 0]}", **box)
+        for k, one in enumerate(strengths.tolist())
+    ]
+
+
+# Complete pictures
 
 
 def name_colours(content: ReportContent) -> str:
@@ -26,93 +267,77 @@ def name_colours(content: ReportContent) -> str:
     return "correlation" if content.kind == "correlation" else RELATIVE
 
 
-def draw_matrix(content: ReportContent, description: str = "", *, inline: bool = False) -> str:
-    """Heat map of the matrix; colours show each entry relative to the largest value that it can have.
+def draw_numbers(
+    numbers: Numbers,
+    title: str,
+    meaning: str,
+    description: str = "",
+    *,
+    scale: Floats | None = None,
+    counts: bool = False,
+    inline: bool = False,
+    beside: Sequence[Drawing] = (),
+) -> str:
+    """Heat map of a matrix, whose colours may show each entry relative to `scale`, as an image.
 
-    A screen reader says the description besides its title; `inline` is for an HTML page.
+    Rows without error bars that are all the same are shown as one. A screen reader says the description besides the
+    title; an `inline` image is for an HTML page, which has the title. Other drawings may stand `beside` it.
     """
-    drawing = draw_heatmap(
-        content.entries,
-        shown=relate(content.matrix, content.scale) if content.relative else None,
-        title="" if inline else f"Private {content.title}{describe_part(content)}",
-        meaning=name_colours(content),
-        counts=content.counts,
+    part = cut_shown(numbers)
+    if numbers.std is None and len(part.rows) > 1 and has_equal_rows(numbers.value):
+        part = Numbers(part.value[:1], None, ("all rows",), part.columns)
+    height, width = part.value.shape
+    shown = None if scale is None else part.value / scale[:height, :width]
+    drawing = draw_heatmap(part, title="" if inline else title, meaning=meaning, shown=shown, counts=counts)
+    return make_image([*beside, drawing], title, description, inline=inline)
+
+
+def draw_matrix(content: ReportContent, description: str = "", *, inline: bool = False) -> str:
+    """Heat map of the matrix; colours show each entry relative to the largest value that it can have."""
+    title, scale = (
+        f"Private {content.title}{describe_part(content.entries)}",
+        content.scale if content.relative else None,
     )
-    return make_image([drawing], _describe(content), description, inline=inline)
-
-
-def draw_correlation(estimate: Estimate, description: str = "", *, inline: bool = False) -> str:
-    """Heat map of the correlations of a table's numbers."""
-    title = "Private correlation"
-    drawing = draw_heatmap(estimate, title="" if inline else title, meaning="correlation")
-    return make_image([drawing], title, description, inline=inline)
+    options: dict[str, Any] = {"scale": scale, "counts": content.counts, "inline": inline}
+    return draw_numbers(content.entries, title, name_colours(content), description, **options)
 
 
 def draw_std(content: ReportContent, *, inline: bool = False) -> str:
     """Heat map of the error bars; colours show them relative to the largest value that each entry can have."""
     if content.std is None:
         raise ParameterError("the error bars of this release are unknown; there is nothing to draw.")
-    title = f"Error bars{describe_part(content, equal_rows=has_equal_rows(content.std))}"
     bars = Numbers(content.std, None, content.rows, content.columns)
-    drawing = _draw_bars(bars, content.scale, "" if inline else title)
-    return make_image([drawing], f"Error bars of the {_describe(content)}", inline=inline)
+    title = f"Error bars of the private {content.title}{'' if has_equal_rows(content.std) else describe_part(bars)}"
+    return draw_numbers(bars, title, f"as a {RELATIVE}", scale=content.scale, counts=True, inline=inline)
 
 
 def draw_design(design: Design, pair: tuple[int, int] | None = None) -> str:
     """Heat map of the standard deviations that a design predicts, beside the noise ellipse of a `pair` of features."""
-    drawings = [] if pair is None else [_draw_ellipse(design, *pair)]
+    beside = [] if pair is None else [_draw_ellipse(design, *pair)]
     bars = Numbers(design.std, None, *design.query.entry_names)
-    drawings.append(_draw_bars(bars, np.asarray(design.query.magnitude), "Predicted standard deviations"))
     low, high = (format_number(float(end)) for end in (design.std.min(), design.std.max()))
-    return make_image(drawings, "Predicted noise", f"Standard deviations from {low} to {high}.")
-
-
-def _draw_bars(bars: Numbers, scale: Floats, title: str) -> Drawing:
-    if len(bars.rows) > 1 and has_equal_rows(bars.value):
-        bars = Numbers(bars.value[:1], None, ("all rows",), bars.columns)
-    return draw_heatmap(bars, shown=relate(bars.value, scale), title=title, meaning=f"as a {RELATIVE}", counts=True)
+    words, scale = f"Standard deviations from {low} to {high}.", np.asarray(design.query.magnitude)
+    options: dict[str, Any] = {"scale": scale, "counts": True, "beside": beside}
+    return draw_numbers(bars, "Predicted standard deviations", f"as a {RELATIVE}", words, **options)
 
 
 def _draw_ellipse(design: Design, first: int, second: int) -> Drawing:
     """Noise of a design in two features, beside i.i.d. noise with the same guarantee."""
     names = feature_names(design.query)
     ours, other = (outline_ellipse(pair_covariance(one, first, second)) for one in (design, design.isotropic))
-    reach = 1.08 * np.maximum(np.abs(ours).max(axis=1), np.abs(other).max(axis=1))
-    across, up = (Scale(-float(end), float(end)) for end in reach)
-    area = Area(across, up, left=74.0, top=44.0, width=300.0, height=300.0)
-    title = f"Noise in {describe_numbers(design)}{names[first]} and {names[second]}"
-    base = area.top + area.height + 62
-    dashed: dict[str, Any] = {"stroke_dasharray": "5 4"}
-    elements = [
-        text(0, 18, title, size=15, kind="text bold"),
-        *area.axes((names[first], names[second])),
-        area.line(other, "p-other", closed=True, fill_opacity=0.1, stroke_width=2, **dashed),
-        area.line(ours, "p-mark", closed=True, fill_opacity=0.1, stroke_width=2),
-        *draw_key(area.left, base, "this design", "p-mark", stroke_width=2.5),
-        *draw_key(area.left + 118, base, "i.i.d. noise, same guarantee", "p-other", stroke_width=2.5, **dashed),
-        text(area.left, base + 20, "each contains the noise with 95% probability", size=11.5, kind="soft"),
+    across, up = (Scale(-end, end) for end in (1.08 * np.abs([ours, other]).max(axis=(0, 2))).tolist())
+    curves = [
+        Curve(ours, "95% of the noise of this design", fill=0.1),
+        Curve(other, "95% of i.i.d. noise with the same guarantee", "p-other", dashed=True, fill=0.1),
     ]
-    return Drawing(tuple(elements), max(area.left + area.width + 30, 8.5 * len(title)), base + 32)
+    title = f"Noise in {describe_numbers(design)}{names[first]} and {names[second]}"
+    drawing = draw_curves(curves, across, up, (names[first], names[second]), title=title, size=(300.0, 300.0))
+    return Drawing(drawing.elements, max(drawing.width, 8.5 * len(title)), drawing.height)
 
 
-def _describe(content: ReportContent) -> str:
-    height, width = content.matrix.shape
-    return f"Private {content.title}, {height} x {width}"
-
-
-def describe_part(content: ReportContent, *, equal_rows: bool = False) -> str:
+def describe_part(numbers: Numbers) -> str:
     """What part of a large matrix a picture shows; nothing if it shows all of it."""
-    height, width = content.matrix.shape
-    shown = count_shown_rows(height, width)
-    parts = []
-    if shown < height and not equal_rows:
-        parts.append(f"{shown} of {height:,} rows")
-    if width > MAX_SIDE:
-        parts.append(f"{MAX_SIDE} of {width:,} columns")
+    part = cut_shown(numbers)
+    sides = ((part.rows, numbers.rows, "rows"), (part.columns, numbers.columns, "columns"))
+    parts = [f"{len(shown)} of {len(all_):,} {word}" for shown, all_, word in sides if len(shown) < len(all_)]
     return ", the first " + " and ".join(parts) if parts else ""
-
-
-def relate(values: Floats, scale: Floats) -> Floats:
-    """The part of `values` that is shown, over the same part of `scale`."""
-    shown = np.asarray(values)[:MAX_SIDE, :MAX_SIDE]
-    return np.asarray(shown / np.broadcast_to(scale[:MAX_SIDE, :MAX_SIDE], shown.shape))

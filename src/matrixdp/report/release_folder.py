@@ -1,8 +1,10 @@
-"""A release as a folder: rehearsed before the charge, made, written, and moved to its place when it is complete."""
+"""A release as a folder of files: rehearsed before the charge, written, and moved to its place when complete."""
 
 from __future__ import annotations
 
+import csv
 import os
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -12,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from matrixdp.display import blank_hidden, has_equal_rows, list_entries, quote_formula
 from matrixdp.errors import ChargedError, LedgerError, ParameterError, RequestPendingError
 from matrixdp.records.files import Files
 from matrixdp.release.adaptive_release import AdaptiveRelease
@@ -22,10 +25,11 @@ from matrixdp.release.plan import Plan, refuse_extremes
 from matrixdp.release.result import Release
 from matrixdp.release.run import DIRECTIONS, Outcome, run
 from matrixdp.report.content import ReportContent, make_content
-from matrixdp.report.dates import show_date
-from matrixdp.report.files import rehearse_folder, write_folder
+from matrixdp.report.dates import DATES, show_date, write_dates
 from matrixdp.report.guarantee import LedgerSummary
-from matrixdp.report.release_page import DATASET_PAGE, render_dataset
+from matrixdp.report.pictures import draw_matrix, draw_numbers, draw_std
+from matrixdp.report.release_page import DATASET_PAGE, render_release
+from matrixdp.types import Floats
 
 _MAX_REHEARSED = 1 << 20  # entries of a matrix whose files are written once for trial
 _MOST_FILES = 3  # that a report names
@@ -33,16 +37,14 @@ _MOST_FILES = 3  # that a report names
 
 @dataclass(frozen=True, eq=False)
 class ReleaseFolder:
-    """A release that was written: the outcome, the names of its files, and the account after it.
+    """A release that was written: the outcome, the names of its files, and what the report shows.
 
-    `content` is what the report shows, None for a noisy data set in files; `problem` says why the page of a data set,
-    which is complete, could not be written.
+    `problem` says why the page of a noisy data set in files, which is complete, could not be written.
     """
 
     outcome: Outcome
     files: tuple[str, ...]
-    ledger: LedgerSummary | None
-    content: ReportContent | None = None
+    content: ReportContent
     problem: str = ""
 
 
@@ -74,8 +76,17 @@ def write_release(
     if plan.in_files:
         with explain_charge(plan, account, out):
             outcome = run(plan, source, account, out=out, force=force, **reading)
+            released = outcome.release
+            assert isinstance(released, DatasetRelease)
             ledger = _summarise(account, left, charged=outcome.charged)
-        return _write_page(source, outcome, ledger)
+        content, problem = _make_content(plan, source, account, outcome, ledger), ""
+        try:  # the data set is complete, and stays so if this fails
+            page = render_release(content, files=[MANIFEST, *released.files])
+            (released.path / DATASET_PAGE).write_text(page, encoding="utf-8")
+        except OSError as error:
+            reason = error.strerror or type(error).__name__
+            problem = f"the data set is complete; {DATASET_PAGE} cannot be written: {reason}."
+        return ReleaseFolder(outcome, (*released.files, DATASET_PAGE, MANIFEST), content, problem)
     with OutputFolder(out, force=force) as folder, explain_charge(plan, account), np.errstate(all="ignore"):
 
         def show(outcome: Outcome, ledger: LedgerSummary | None = None) -> ReportContent:
@@ -83,25 +94,19 @@ def write_release(
 
         def rehearse(sample: Release | AdaptiveRelease) -> None:
             if plan.entries <= _MAX_REHEARSED:
-                with refuse_extremes():
-                    rehearse_folder(show(Outcome(sample, plan)), folder.drafts)
+                with refuse_extremes(), tempfile.TemporaryDirectory(dir=folder.drafts) as place:
+                    write_folder(show(Outcome(sample, plan)), place)
 
         outcome = run(plan, source, account, rehearse=rehearse, **reading)
         content = show(outcome, _summarise(account, left, charged=outcome.charged))
-        directions = None if outcome.directions is None else outcome.directions.release.to_json()
-        return ReleaseFolder(outcome, tuple(_write(content, folder, directions)), content.ledger, content)
-
-
-def _write(content: ReportContent, folder: OutputFolder, directions: str | None) -> Sequence[str]:
-    """Write the folder of a release, with learned directions if there are any; returns the names of its files."""
-    try:
-        if directions is not None:
-            (folder.path / "directions.json").write_text(directions, encoding="utf-8")
-        files = write_folder(content, folder.path)
-        folder.finish()
-    except OSError as error:
-        raise ParameterError(f"out: {folder.place} cannot be written: {error.strerror or error}.") from None
-    return files
+        try:
+            if outcome.directions is not None:
+                (folder.path / "directions.json").write_text(outcome.directions.release.to_json(), encoding="utf-8")
+            files = write_folder(content, folder.path)
+            folder.finish()
+        except OSError as error:
+            raise ParameterError(f"out: {folder.place} cannot be written: {error.strerror or error}.") from None
+        return ReleaseFolder(outcome, tuple(files), content)
 
 
 def _make_content(
@@ -118,22 +123,16 @@ def _make_content(
             f"({request.epsilon:g}, {request.delta:.3g})-differentially private."
         )
     on = None if request.on is None else list(request.on)
-    assert not isinstance(outcome.release, DatasetRelease)  # which has a page of its own
     content = make_content(
         outcome.release, request.kind, ledger=ledger, notes=tuple(notes), target=request.target, on=on
     )
-    table, written = _name_origin(source, account)
+    names = [place.name for place in source.roots or [Path(file.place) for file in source.files]]
+    more, now = len(names) - _MOST_FILES, datetime.now(UTC)
+    table = ", ".join(names[:_MOST_FILES]) + (f" and {more:,} more" if more > 0 else "")
+    table = table if account is None else account.dataset
+    written = f"{now.day} {now:%B %Y, %H:%M} UTC"
     variables = request.parse_cells() if request.question == "counts" else content.variables
     return _add_dates(replace(content, table=table, written=written, variables=variables), plan)
-
-
-def _name_origin(source: Files, account: Account | None) -> tuple[str, str]:
-    """The name of a data set in the ledger, or else of its files, and the time."""
-    names = [place.name for place in source.roots or [Path(file.place) for file in source.files]]
-    more = len(names) - _MOST_FILES
-    files = ", ".join(names[:_MOST_FILES]) + (f" and {more:,} more" if more > 0 else "")
-    now = datetime.now(UTC)
-    return files if account is None else account.dataset, f"{now.day} {now:%B %Y, %H:%M} UTC"
 
 
 def _add_dates(content: ReportContent, plan: Plan) -> ReportContent:
@@ -154,22 +153,6 @@ def _add_dates(content: ReportContent, plan: Plan) -> ReportContent:
         ending = f"; its mean is {shown}" if shown else ""
         units.append(f"{rule.name}: a {rule.kind}, shown in {rule.meaning}{ending}.")
     return replace(content, units=tuple(units), dates=tuple(dates))
-
-
-def _write_page(source: Files, outcome: Outcome, ledger: LedgerSummary | None) -> ReleaseFolder:
-    """Write the page of a data set, which is complete and stays so if this fails."""
-    released = outcome.release
-    assert isinstance(released, DatasetRelease)
-    account = None if ledger is None else ledger.dataset
-    table, written = _name_origin(source, None)
-    page = render_dataset(released, ledger=ledger, table=account or table, written=written)
-    problem = ""
-    try:
-        (released.path / DATASET_PAGE).write_text(page, encoding="utf-8")
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        problem = f"the data set is complete; {DATASET_PAGE} cannot be written: {reason}."
-    return ReleaseFolder(outcome, (*released.files, DATASET_PAGE, MANIFEST), ledger, problem=problem)
 
 
 def _summarise(account: Account | None, left: float, *, charged: bool) -> LedgerSummary | None:
@@ -248,3 +231,88 @@ def _has_dataset(folder: str | os.PathLike[str] | None, request: str) -> bool:
         return folder is not None and DatasetRelease.open(folder).request == request
     except ParameterError:
         return False
+
+
+# Files
+
+
+def write_folder(content: ReportContent, folder: str | os.PathLike[str]) -> list[str]:
+    """Write the release, the matrix, its error bars, pictures and the report into a folder; returns the files.
+
+    Answers from the moments of a table are written as one CSV file for each kind, with one number to a line.
+    A name in a CSV file that begins as a formula of a spreadsheet does (with ``= + - @``, a tab or a line end) has a
+    single quote before it; the other files have the names as they are. The Parquet file is left out if `pyarrow` is not
+    installed, and files of error bars if these are unknown.
+    """
+    place = Path(folder)
+    (place / "release.json").write_text(content.release.to_json(), encoding="utf-8")
+    if content.answers:
+        _write_answers(place, content)
+    if remarks := content.caveats + content.units:
+        (place / "notes.txt").write_text("\n".join(remarks) + "\n", encoding="utf-8")
+    if content.dates:
+        (place / DATES).write_text(write_dates(content.dates), encoding="utf-8")
+    if not content.summary:
+        _write_matrix(place, content)
+    names = sorted(path.name for path in place.iterdir())
+    (place / "report.html").write_text(render_release(content, files=names), encoding="utf-8")
+    return ["report.html", *names]
+
+
+def _write_matrix(place: Path, content: ReportContent) -> None:
+    np.save(place / "matrix.npy", content.matrix)
+    _write_csv(place / "matrix.csv", content.columns, content.row_names, content.matrix)
+    _write_parquet(place / "matrix.parquet", content)
+    (place / "matrix.svg").write_text(draw_matrix(content), encoding="utf-8")
+    if content.std is not None:
+        same = has_equal_rows(content.std)
+        rows, std = (None, content.std[:1]) if same else (content.row_names, content.std)
+        _write_csv(place / "std.csv", content.columns, rows, std)
+        (place / "std.svg").write_text(draw_std(content), encoding="utf-8")
+    if content.mean is not None:
+        table = np.concatenate([content.mean.value, content.mean.std], axis=1)
+        _write_csv(place / "mean.csv", ("mean", "std"), content.feature_names, table)
+
+
+def _write_answers(place: Path, content: ReportContent) -> None:
+    """One CSV file for each kind of answer, with one number and its error bar a line, and a picture of correlations."""
+    query: Any = content.mechanism.query
+    by = getattr(query, "by", ())
+    head = [*map(quote_formula, by), "table", "row", "column", "value", "std", "note"]
+    lines: dict[str, list[list[Any]]] = {}
+    for answer in content.answers:
+        title, own = quote_formula(answer.title), [quote_formula(level) for level in answer.group] or [""] * len(by)
+        for i, entry in list_entries(answer.estimate):
+            group = map(quote_formula, query.group_levels[i]) if answer.name == "groups" else own
+            lines.setdefault(answer.name, [head]).append([*group, title, *entry])
+    for name, table in lines.items():
+        with (place / f"{name}.csv").open("w", newline="", encoding="utf-8") as file:
+            csv.writer(file).writerows(table)
+    correlation = next((answer.estimate for answer in content.answers if answer.name == "correlation"), None)
+    if correlation is not None and len(correlation.rows) > 1:
+        picture = draw_numbers(correlation, "Private correlation", "correlation")
+        (place / "correlation.svg").write_text(picture, encoding="utf-8")
+
+
+def _write_csv(path: Path, columns: Sequence[str], rows: Sequence[str] | None, values: Floats) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        header = [quote_formula(name) for name in columns]
+        writer.writerow(["", *header] if rows is not None else header)
+        names = [[]] * len(values) if rows is None else [[quote_formula(name)] for name in rows]
+        writer.writerows([*name, *blank_hidden(line.tolist())] for name, line in zip(names, values, strict=True))
+
+
+def _write_parquet(path: Path, content: ReportContent) -> None:
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError:
+        return
+    columns = [pa.array(np.ascontiguousarray(column)) for column in content.matrix.T]
+    names = list(content.columns)
+    if content.row_names is not None:
+        columns.insert(0, pa.array(content.row_names))
+        names.insert(0, "row" if "row" not in names else "row names")
+    with path.open("wb") as file:  # a path would have to be in UTF-8
+        pq.write_table(pa.Table.from_arrays(columns, names=names), file)

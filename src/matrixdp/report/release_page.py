@@ -1,4 +1,4 @@
-"""The page of a release: what was asked and found, the numbers, and what it protects; and that of a noisy data set."""
+"""The page of a release: what was asked and found, the numbers, and what it protects."""
 
 from __future__ import annotations
 
@@ -8,42 +8,42 @@ from typing import Any
 
 import numpy as np
 
-from matrixdp.answers.estimate import TOO_FEW, Estimate
+from matrixdp.answers.estimate import TOO_FEW
 from matrixdp.answers.moments import ALL
-from matrixdp.display import Numbers, Texts, format_number, join_words
+from matrixdp.display import Numbers, format_number, join_words
 from matrixdp.domain.columns import Number
+from matrixdp.domain.file_rules import DateRule
 from matrixdp.privacy import describe_large_delta
-from matrixdp.queries import Identity, TableMoments
+from matrixdp.queries import ContingencyTable, GramMatrix, Identity, MatrixQuery, Moments, TableMoments
 from matrixdp.queries.base import BoundedQuery
-from matrixdp.release.dataset import DatasetRelease
 from matrixdp.release.result import Release
-from matrixdp.report.answers import BY_COLUMN, REPLACED, Answer, add_totals
-from matrixdp.report.content import ReportContent
+from matrixdp.report.answers import Answer, add_totals
+from matrixdp.report.content import ReportContent, list_numbers
 from matrixdp.report.dates import show_dates
 from matrixdp.report.findings import EXPLANATION, average_columns, compare_pairs, list_findings
-from matrixdp.report.guarantee import AnyRelease, LedgerSummary, MechanismFacts, describe_odds, name_loss, read_design
+from matrixdp.report.guarantee import describe_odds, name_loss
 from matrixdp.report.page import (
     Block,
     Page,
     Section,
     fold,
-    list_items,
+    load_template,
     note,
     render_page,
     say,
     show_matrix,
     show_numbers,
-    show_picture,
 )
-from matrixdp.report.pictures import describe_part, draw_correlation, draw_matrix, draw_std, name_colours, relate
+from matrixdp.report.pictures import describe_part, draw_matrix, draw_numbers, draw_std, name_colours
 from matrixdp.report.svg import STRIP, draw_strip
-from matrixdp.report.words import describe_clipping, describe_treatment, explain_error_bars, name_kind, write_words
 
 DATASET_PAGE = "_report.html"  # readers of data sets skip names that begin with an underscore
 _TABLE_ROWS, _TABLE_COLUMNS = 24, 12  # of a matrix; a wider one is shown as a picture
 _ROWS, _COLUMNS = 60, 20  # of a table of answers
 _NAMED = 16  # columns that the top of the page names
-_MOST_TABLES, _MOST_GROUPS, _MOST_FILES = 20, 24, 12  # of a section, of a page, and links
+_BOUNDED = 12  # columns whose bounds are named
+_KINDS = (ContingencyTable, Moments, TableMoments, Identity, GramMatrix)  # that the template tells apart
+_MOST_TABLES, _MOST_GROUPS, _MOST_FILES = 20, 24, 20  # of a section, of a page, and links
 _SECTIONS = {
     "levels": "Levels of the categories",
     "means_by_level": "Means by level",
@@ -59,139 +59,51 @@ def render_release(content: ReportContent, *, files: Sequence[str] = ()) -> str:
     -------
     Made from the release and public facts only.
     """
-    mechanism, findings = content.mechanism, list_findings(content)
-    explained = [*explain_error_bars(content), *content.units]
+    mechanism, ledger, release, findings = content.mechanism, content.ledger, content.release, list_findings(content)
+    query, loss, kind = mechanism.query, name_loss(mechanism.epsilon), name_kind(mechanism.query)
+    explained = [*write_words("error_bars", content, kind, isinstance(release, Release)), *content.units]
     if findings and content.std is not None:
         explained.append(EXPLANATION)
-    facts = [
-        ("Asked", " ".join(write_words("subject", content, name_kind(mechanism.query)))),
-        ("Columns", _list_columns(content)),
-        ("Table", content.table),
-        ("Method", "adaptive fit" if mechanism.adaptive else ""),
-    ]
-    results = [
-        *([Section("Findings", [say(*findings)], "findings")] if findings else []),
-        *_show_results(content),
-        Section("How to read it", [list_items(explained)]),
-    ]
-    return _render(
-        f"Private {content.title}",
-        mechanism,
-        content.ledger,
-        (content.table, content.written, content.release.version),
-        facts=facts,
-        release=content.release,
-        caveats=content.caveats,
-        results=results,
-        noise=[mechanism.noise, *content.notes],
-        links=[Block("files", files)] if files else [],
-    )
-
-
-def render_dataset(
-    release: DatasetRelease, *, ledger: LedgerSummary | None = None, table: str = "", written: str = ""
-) -> str:
-    """The report on a noisy data set as an HTML document: what its noise allows, and what it protects.
-
-    Privacy
-    -------
-    Made from the design and public facts only; the released files are not read.
-    """
-    mechanism, noise = read_design(release.design), _list_noise(release)
-    rows, columns = mechanism.query.shape
-    replaced = [REPLACED] if release.missing == "midpoint" else []
-    ratios = (noise.value[:, :2].T / np.where(noise.value[:, 2] > 0, noise.value[:, 2], np.nan)).T
-    row, average = (format_number(float(np.nanmax(ratios[:, k])), 2) for k in (0, 1))
-    findings = say(
-        f"A single row says little: its noise is up to {row} times the largest value that a column can have.",
-        f"The noise of an average over all {rows:,} rows is at most {average} times that value.",
-    )
-    treatment = note([*describe_clipping(mechanism), *(replaced or write_words("refused"))])
-    more = len(release.files) - _MOST_FILES
-    return _render(
-        "Noisy data set",
-        mechanism,
-        ledger,
-        (table, written, release.version),
-        facts=[
-            ("Asked", f"A copy of all {rows:,} records of {columns:,} columns, each with noise that hides it."),
-            ("Columns", ", ".join(mechanism.query.names or ())),
-            ("Table", table),
-        ],
-        release=release,
-        caveats=replaced,
-        results=[
-            Section("Findings", [findings], "findings"),
-            Section("The noise of each column", [show_numbers(noise, "Noise"), treatment]),
-        ],
-        noise=[mechanism.noise],
-        links=[
-            Block("files", [*release.files[:_MOST_FILES], "_release.json"]),
-            *([say(f"… and {more:,} more.")] if more > 0 else []),
-        ],
-    )
-
-
-def _render(
-    heading: str,
-    mechanism: MechanismFacts,
-    ledger: LedgerSummary | None,
-    origin: tuple[str, str, str],
-    *,
-    release: AnyRelease | DatasetRelease,
-    facts: Sequence[tuple[str, str]],
-    caveats: Sequence[str],
-    results: Sequence[Section],
-    noise: Sequence[str],
-    links: Sequence[Block],
-) -> str:
-    """The frame of both pages: results between the facts at the top and what the release protects and cost.
-
-    `origin` is the name of the table, the time of writing, and the version that made the release.
-    """
-    table, written, version = origin
-    query, loss = mechanism.query, name_loss(mechanism.epsilon)
     records = getattr(query, "records", None)
     delta = describe_large_delta(release.privacy, records) if mechanism.delta and records is not None else ""
-    warned = (mechanism, release.simulation, delta[:1].upper() + delta[1:], ledger, caveats)
-    symbols = [line.split(": ", 1) for line in write_words("symbols", mechanism, name_kind(query))]
+    warned = (mechanism, release.simulation, delta[:1].upper() + delta[1:], ledger, content.caveats)
+    symbols = [line.split(": ", 1) for line in write_words("symbols", mechanism, kind)]
     formal = Block("symbols", [pair if len(pair) == 2 else ("", *pair) for pair in symbols])
     odds = describe_odds(mechanism.epsilon, mechanism.delta, query.protects)
     guarantee = [
         say(*write_words("guarantee", mechanism, loss, odds)),
-        list_items(write_words("protection", query)),
+        Block("list", write_words("protection", query)),
         fold("The same in symbols", formal),
     ]
+    links, more = [Block("files", files[:_MOST_FILES])], len(files) - _MOST_FILES
+    if more > 0:
+        links.append(say(f"… and {more:,} more."))
+    heading = content.title.capitalize() if content.in_files else f"Private {content.title}"
     page = Page(
-        title=f"{heading} – {table}" if table else heading,
+        title=f"{heading} – {content.table}" if content.table else heading,
         heading=heading,
-        kicker=" · ".join(filter(None, ["Differentially private release", written])),
+        kicker=" · ".join(filter(None, ["Differentially private release", content.written])),
         facts=[
-            *facts,
+            ("Asked", " ".join(write_words("subject", content, kind))),
+            ("Columns", _list_columns(content)),
+            ("Table", content.table),
+            ("Method", "adaptive fit" if mechanism.adaptive else ""),
             ("Privacy", f"{loss}; protects {query.protects}"),
             ("Ledger", "none used" if ledger is None else f"charged to {ledger.allowance or ledger.dataset}"),
         ],
         warnings=write_words("warnings", *warned),
         sections=[
-            *results,
+            *([Section("Findings", [say(*findings)], "findings")] if findings else []),
+            *_show_results(content),
+            Section("How to read it", [Block("list", explained)]),
             Section("The guarantee", guarantee),
             Section("The ledger", [say(*write_words("ledger", ledger))]),
-            Section("How the noise was generated", [say(*noise)], fold=True),
-            *([Section("Files in this folder", links)] if links else []),
+            Section("How the noise was generated", [say(mechanism.noise, *content.notes)], fold=True),
+            *([Section("Files in this folder", links)] if files else []),
         ],
-        footer=f"Made by matrixdp {version}.",
+        footer=f"Made by matrixdp {release.version}.",
     )
     return render_page(page)
-
-
-def _list_noise(release: DatasetRelease) -> Numbers:
-    """Standard deviations of the noise of a row and of the average of all rows, beside the largest value."""
-    query = release.design.query
-    names = query.names or tuple(f"x{i}" for i in range(query.shape[1]))
-    largest = np.broadcast_to(query.scale, query.shape)[0]
-    value = np.column_stack([release.std, release.std / np.sqrt(query.shape[0]), largest])
-    columns = ("noise of one row", "noise of the average", "largest value possible")
-    return Numbers(value, np.zeros_like(value), names, columns)
 
 
 def _list_columns(content: ReportContent) -> str:
@@ -218,12 +130,13 @@ def _show_results(content: ReportContent) -> list[Section]:
     if content.summary:
         return answers
     wide = content.matrix.shape[1] > _TABLE_COLUMNS
-    title = content.title[:1].upper() + content.title[1:] + (describe_part(content) if wide else "")
+    title = content.title[:1].upper() + content.title[1:] + (describe_part(content.entries) if wide else "")
     sections = [Section(title, _show_main(content, wide=wide))]
     if content.mean is not None and content.numbers and not content.answers:
-        numbers: list[list[Number | None]] = [[one] for one in content.numbers]
-        table = _add_strips(replace(content.mean, rows=content.feature_names), numbers, "Means", "column")
-        sections.append(Section("Means", [table, note([STRIP])]))
+        means = Answer(
+            "Means", "column", replace(content.mean, rows=tuple(one.name for one in content.numbers)), name="means"
+        )
+        sections.append(Section("Means", [_show_means(content, means), note([STRIP])]))
     return [*sections, *answers]
 
 
@@ -238,12 +151,22 @@ def _show_main(content: ReportContent, *, wide: bool) -> list[Block]:
         blocks.append(say("The error bars are unknown."))
     if wide:
         picture = draw_matrix(content, " ".join(list_findings(content)), inline=True)
-        blocks += [show_picture(picture, f"Heat map of the {content.title}"), *_show_bars(content)]
+        blocks.append(Block("figure", picture, f"Heat map of the {content.title}"))
+        std = np.zeros(0) if content.std is None else np.asarray(content.std)
+        noisy = std[np.isfinite(std) & (std > 0)]
+        low, high = (format_number(float(end)) for end in (noisy.min(initial=np.inf), noisy.max(initial=0.0)))
+        if noisy.size:
+            blocks.append(
+                say(f"All error bars are {low}." if low == high else f"The error bars are from {low} to {high}.")
+            )
+        if noisy.size and low != high:
+            image = Block("figure", draw_std(content, inline=True), "Heat map of the error bars")
+            blocks.append(fold("The error bars as a picture", image))
     elif averages is not None:
         blocks.append(fold("Single rows, each with noise of its own", *_show_table(content)))
     else:
         blocks += _show_table(content)
-    return [*blocks, note(describe_treatment(content))]
+    return [*blocks, note(_describe_treatment(content))]
 
 
 def _show_table(content: ReportContent) -> list[Block]:
@@ -257,39 +180,24 @@ def _show_table(content: ReportContent) -> list[Block]:
     if isinstance(content.mechanism.query, Identity):  # a row is one record, and mostly noise
         blocks = [show_numbers(table, label, **options)]
     else:
-        shown = relate(content.matrix, content.scale)[: len(table.rows)] if content.relative else None
+        shown = table.value / content.scale[:_TABLE_ROWS, :_TABLE_COLUMNS] if content.relative else None
         blocks = show_matrix(table, label, name_colours(content), shown=shown, counts=content.counts, **options)
     if height > _TABLE_ROWS:
         blocks.append(say(f"These are the first {_TABLE_ROWS} of {height:,} rows; the files have all."))
     return blocks
 
 
-def _show_bars(content: ReportContent) -> list[Block]:
-    """The error bars of a matrix that is shown as a picture, in words and in a fold."""
-    std = np.zeros(0) if content.std is None else np.asarray(content.std)
-    noisy = std[np.isfinite(std) & (std > 0)]
-    if not noisy.size:
-        return []
-    low, high = format_number(float(noisy.min())), format_number(float(noisy.max()))
-    if low == high:
-        return [say(f"All error bars are {low}.")]
-    image = show_picture(draw_std(content, inline=True), "Heat map of the error bars")
-    return [say(f"The error bars are from {low} to {high}."), fold("The error bars as a picture", image)]
-
-
-def _add_strips(
-    part: Estimate, numbers: list[list[Number | None]], title: str, label: str, text: Texts | None = None
-) -> Block:
-    """A table in which means have a strip that shows where they lie between their bounds.
-
-    `numbers` has the column of the data that each entry is a mean of. Means do not fade: zero is a value like others.
-    """
+def _show_means(content: ReportContent, answer: Answer) -> Block:
+    """A table in which means have a strip that shows where they lie between their bounds, and do not fade."""
+    part, known = answer.estimate, {one.name: one for one in content.numbers}
+    numbers = [[known.get(name) for name in line] for line in answer.list_means() or ()]
     below = [
         ["" if one is None else draw_strip(one, *pair) for one, *pair in zip(line, value, std, strict=True)]
         for line, value, std in zip(numbers, part.value.tolist(), part.std.tolist(), strict=True)
     ]
-    fades = np.array([[one is None for one in line] for line in numbers])
-    return show_numbers(part, title, corner=(label, ""), below=below, text=text, fades=fades)
+    fades = np.array([[one is None for one in line] for line in numbers])  # zero is a value like others
+    text = show_dates(answer, content.dates)
+    return show_numbers(part, answer.title, corner=(answer.label, ""), below=below, text=text, fades=fades)
 
 
 # Answers
@@ -302,8 +210,8 @@ def _show_answers(content: ReportContent) -> list[Section]:
     for answer in content.answers:
         place = groups.setdefault(answer.group, []) if answer.group else by_file.setdefault(answer.name, [])
         place.append(answer)
-    with_means = next((name for name in by_file if name in ("means", *BY_COLUMN)), None)
-    treatment = note(describe_treatment(content) if content.summary else ())
+    with_means = next((name for name, one in by_file.items() if one[0].list_means() is not None), None)
+    treatment = note(_describe_treatment(content) if content.summary else ())
     sections: list[Section] = []
     for name, tables in by_file.items():
         blocks = _show_tables(content, tables, name)
@@ -338,8 +246,10 @@ def _show_answer(content: ReportContent, answer: Answer) -> list[Block]:
     estimate, label, name = answer.estimate, answer.title, answer.name
     if name == "correlation" and len(estimate.rows) > _TABLE_COLUMNS:
         words = " ".join(compare_pairs(estimate.value, estimate.std, estimate.rows, "correlation"))
-        return [show_picture(draw_correlation(estimate, words, inline=True), label)]
-    part = estimate.cut(_ROWS, _COLUMNS)
+        return [
+            Block("figure", draw_numbers(estimate, "Private correlation", "correlation", words, inline=True), label)
+        ]
+    part = estimate if content.in_files else estimate.cut(_ROWS, _COLUMNS)
     cut = part.value.shape != estimate.value.shape
     if name == "correlation":
         shown = show_matrix(part, label, "correlation")
@@ -350,18 +260,52 @@ def _show_answer(content: ReportContent, answer: Answer) -> list[Block]:
         totals = not cut and estimate.rows[-1] == ALL == estimate.columns[-1]
         meaning = f"number of {content.mechanism.query.count_word}"
         shown = show_matrix(part, label, meaning, counts=True, corner=(rows, columns), totals=totals)
-    elif name == "means" or name in BY_COLUMN:
-        shown = [_show_means(content, answer, part, by_column=name != "means")]
+    elif answer.list_means() is not None:
+        shown = [_show_means(content, replace(answer, estimate=part))]
     else:
         shown = [show_numbers(part, label, corner=(answer.label, ""))]
     return [*shown, Block("rest", "The rest is in", f"{name}.csv")] if cut else shown
 
 
-def _show_means(content: ReportContent, answer: Answer, part: Estimate, *, by_column: bool) -> Block:
-    """Means of columns of the data, which are the columns of the table or its rows."""
-    known = {one.name: one for one in content.numbers}
-    numbers = [
-        [known.get(column if by_column else row) if by_column or column == "mean" else None for column in part.columns]
-        for row in part.rows
-    ]
-    return _add_strips(part, numbers, answer.title, answer.label, show_dates(part, content.dates, by_column=by_column))
+# Words, from passages of ``templates/words.txt``
+
+
+def write_words(passage: str, *facts: Any) -> list[str]:
+    """The lines of a passage, a macro of the template."""
+    return [line for line in getattr(load_template("words.txt").module, passage)(*facts).splitlines() if line]
+
+
+def name_kind(query: MatrixQuery) -> str:
+    """The class of a query as the template names it; empty for others."""
+    return next((one.__name__ for one in _KINDS if isinstance(query, one)), "")
+
+
+def _describe_treatment(content: ReportContent) -> list[str]:
+    """Sentences on clipping and missing values, as far as the release says what was done."""
+    query, clips, numbers = content.mechanism.query, content.mechanism.clips, tuple[Number, ...]()
+    bounded, table = isinstance(query, BoundedQuery) or query.unit in ("edge", "node"), isinstance(query, TableMoments)
+    if isinstance(query, TableMoments):
+        numbers = query.used.numbers
+    elif isinstance(query, BoundedQuery) and query.bounds.names:
+        numbers = list_numbers(query.bounds)
+    found = list(content.caveats)
+    if isinstance(query, TableMoments) and any(column.missing for column in query.columns):
+        found = [*write_words("observed"), *found]
+    elif not found and (table or (clips and bounded)):
+        found = write_words("refused")
+    if not clips or not (numbers or bounded):
+        return found
+    return [*write_words("clipping", query, _list_bounds(numbers, content.dates)), *found]
+
+
+def _list_bounds(numbers: Sequence[Number], dates: Sequence[DateRule]) -> str:
+    rules = {rule.name: rule for rule in dates}
+    if len({(one.lower, one.upper) for one in numbers}) == 1 < len(numbers) and not rules:
+        return f"{format_number(numbers[0].lower, 6)} to {format_number(numbers[0].upper, 6)} in all columns"
+    shown = []
+    for one in numbers[:_BOUNDED]:
+        rule = rules.get(one.name)
+        low, high = ((rule and rule.show(end)) or format_number(end, 6) for end in (one.lower, one.upper))
+        shown.append(f"{one.name} {low} to {high}")
+    more = len(numbers) - len(shown)
+    return ", ".join(shown) + (f", and {more:,} more" if more else "")

@@ -1,4 +1,4 @@
-"""Pictures as SVG: elements with escaped text, areas with axes, and images that a screen reader can describe.
+"""Pictures as SVG: elements with escaped text, axes, dots with error bars, curves, and images with descriptions.
 
 Colours are classes of ``picture.css``, so that a picture follows the reader's colour scheme.
 """
@@ -14,12 +14,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from matrixdp.display import FONT, format_number, make_visible
+from matrixdp.display import FONT, format_number, make_visible, shorten
 from matrixdp.domain.columns import Number
 from matrixdp.report.stylesheet import write_picture_style
 from matrixdp.types import Floats
 
 _MARGIN = 16.0
+_LINE = 24.0  # pixels from one dot to the next
+_LETTER = 6.6  # mean width of a letter
 STRIP = "Line under a mean: from the lower to the upper bound of its column; bar: two error bars to each side."
 
 
@@ -58,11 +60,6 @@ def text(x: float, y: float, words: str, *, size: float = 12, kind: str = "text"
     return element("text", escape(words), x=x, y=y, font_size=size, class_=classes, **attributes)
 
 
-def group(elements: Sequence[str], **attributes: object) -> str:
-    """Several elements as one."""
-    return element("g", "".join(elements) or " ", **attributes)
-
-
 def make_image(
     drawings: Sequence[Drawing], title: str, description: str = "", *, inline: bool = False, stacked: bool = False
 ) -> str:
@@ -73,7 +70,7 @@ def make_image(
     """
     groups, x, y = [], _MARGIN, _MARGIN
     for drawing in drawings:
-        groups.append(group(drawing.elements, transform=f"translate({x:.1f} {y:.1f})"))
+        groups.append(element("g", "".join(drawing.elements), transform=f"translate({x:.1f} {y:.1f})"))
         x, y = (x, y + drawing.height + _MARGIN) if stacked else (x + drawing.width + 2 * _MARGIN, y)
     wide, high = (max(getattr(drawing, side) for drawing in drawings) + 2 * _MARGIN for side in ("width", "height"))
     width, height = _attribute(wide if stacked else x), _attribute(y if stacked else high)
@@ -173,12 +170,6 @@ class Area:
         return [*found, text(12, middle, names[1], **turned)] if names[1] else found
 
 
-def draw_key(x: float, y: float, words: str, kind: str, **attributes: object) -> list[str]:
-    """A line of a legend: a sample, and what it is."""
-    line = element("line", x1=x, x2=x + 24, y1=y - 4, y2=y - 4, class_=kind, **attributes)
-    return [line, text(x + 32, y, words, size=11.5)]
-
-
 def draw_strip(number: Number, value: float, std: float) -> str:
     """Where a mean lies between its bounds, for a cell of a table; empty where noise hides it.
 
@@ -195,3 +186,146 @@ def draw_strip(number: Number, value: float, std: float) -> str:
     )
     size = {"width": 96, "height": 12, "viewBox": "0 0 96 12"}
     return element("svg", "".join(parts), class_="strip", aria_hidden="true", focusable="false", **size)
+
+
+@dataclass(frozen=True)
+class Dot:
+    """A number with its error bar; `words` are those of a tooltip, and `kind`, a class of ``picture.css``, its colour.
+
+    A number to compare with, `other`, is drawn as a hollow diamond.
+    """
+
+    label: str
+    value: float
+    low: float
+    high: float
+    words: str = ""
+    kind: str = "p-mark"
+    other: float | None = None
+
+
+def draw_dots(
+    dots: Sequence[Dot],
+    scale: Scale,
+    name: str,
+    *,
+    title: str = "",
+    guide: float | None = None,
+    keys: Sequence[tuple[str, str]] = (),
+    width: float = 320.0,
+    longest: int = 34,
+) -> Drawing:
+    """Numbers as dots with error bars, one to a line, on an axis of `width` pixels, at whose ends bars are cut.
+
+    `name` is that of the axis, and `guide` where a line marks a special value, such as zero. `keys` are the words and
+    kinds of the legend; the kind "hollow" is a diamond. Labels are cut after the `longest` number of characters.
+    """
+    left = 14 + _LETTER * min(longest, max(len(dot.label) for dot in dots))
+    top = 30.0 if title else 6.0
+    area = Area(scale, Scale(len(dots) - 0.5, -0.5), left, top, width, _LINE * len(dots))
+    elements = [*_draw_title(title), *area.axes((name, ""), (scale.ticks(4), ()))]
+    if guide is not None:
+        x = float(area.across(guide))
+        elements.append(element("line", x1=x, x2=x, y1=top, y2=top + area.height, class_="p-guide"))
+    for place, dot in enumerate(dots):
+        y = float(area.up(place))
+        elements.append(text(left - 8, y + 4, shorten(dot.label, longest), text_anchor="end"))
+        elements += _draw_dot(area, dot, y)
+    base = top + area.height + 56
+    for words, kind in keys:
+        circle = element("circle", cx=left + 5, cy=base - 4, r=4.5, class_=kind)
+        elements.append(_draw_diamond(left + 5, base - 4) if kind == "hollow" else circle)
+        elements.append(text(left + 16, base, words, size=11.5))
+        base += 18
+    return Drawing(tuple(elements), left + width + 24, base - 8)
+
+
+def _draw_title(title: str) -> list[str]:
+    return [text(0, 14, title, size=14, kind="text bold")] if title else []
+
+
+def _draw_dot(area: Area, dot: Dot, y: float) -> list[str]:
+    low, middle, high = area.across([dot.low, dot.value, dot.high]).tolist()
+    tip = element("title", escape(f"{dot.label}: {dot.words}")) if dot.words else ""
+    found = []
+    if math.isfinite(low) and math.isfinite(high):
+        found.append(element("line", x1=low, x2=high, y1=y, y2=y, class_=dot.kind, stroke_width=3, stroke_opacity=0.55))
+    if dot.other is not None:
+        found.append(_draw_diamond(float(area.across(dot.other)), y))
+    return [*found, element("circle", tip, cx=middle, cy=y, r=4.5, class_=dot.kind)]
+
+
+def _draw_diamond(x: float, y: float) -> str:
+    points = " ".join(f"{x + a:.1f},{y + b:.1f}" for a, b in ((0, -5), (5, 0), (0, 5), (-5, 0)))
+    return element("polygon", points=points, class_="p-other p-line")
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """A line through points of shape (2, n), with error bars of shape (n,) if they are known.
+
+    With `fill`, an opacity, the curve is closed and filled; `scattered` points are drawn without the line.
+    """
+
+    points: Floats
+    label: str = ""
+    kind: str = "p-mark"
+    dashed: bool = False
+    halves: Floats | None = None
+    fill: float = 0.0
+    scattered: bool = False
+
+    def draw(self, area: Area) -> list[str]:
+        """The line, or the points, and the error bars."""
+        if self.scattered:
+            places = zip(area.across(self.points[0]).tolist(), area.up(self.points[1]).tolist(), strict=True)
+            return [element("circle", cx=x, cy=y, r=1.6, class_=self.kind, opacity=0.5) for x, y in places]
+        found = [area.line(self.points, f"{self.kind} p-line", **self.dash)]
+        if self.fill:
+            found.insert(0, area.line(self.points, self.kind, closed=True, fill_opacity=self.fill, stroke="none"))
+        small = area.y.low if area.y.log else -np.inf
+        halves = () if self.halves is None else self.halves.tolist()
+        for (x, y), half in zip(self.points.T.tolist(), halves, strict=False):
+            place, ends = float(area.across(x)), area.up([max(y - half, small), y + half]).tolist()
+            found.append(element("line", x1=place, x2=place, y1=ends[0], y2=ends[1], class_=self.kind))
+            found.append(element("circle", cx=place, cy=float(area.up(y)), r=2.5, class_=self.kind))
+        return found
+
+    @property
+    def dash(self) -> dict[str, Any]:
+        """The attributes of a dashed line; none for others."""
+        return {"stroke_dasharray": "5 4"} if self.dashed else {}
+
+
+def draw_curves(
+    curves: Sequence[Curve],
+    x: Scale,
+    y: Scale,
+    names: tuple[str, str],
+    *,
+    title: str = "",
+    size: tuple[float, float] = (300.0, 230.0),
+    extra: Sequence[str] = (),
+    ticks: tuple[Sequence[float], Sequence[float]] | None = None,
+) -> Drawing:
+    """Lines over two axes, with a legend of those that have a label below them.
+
+    `names` are those of the axes, and `size` that of the area between them in pixels; `extra` elements are drawn first.
+    """
+    area = make_area(x, y, size, title=title)
+    elements = [*_draw_title(title), *area.axes(names, ticks), *extra]
+    for curve in curves:
+        elements += curve.draw(area)
+    left, base = area.left, area.top + area.height + 56
+    for curve in curves:
+        if curve.label:
+            place = {"x1": left, "x2": left + 24, "y1": base - 4, "y2": base - 4}
+            elements.append(element("line", **place, class_=f"{curve.kind} p-line", **curve.dash))
+            elements.append(text(left + 32, base, curve.label, size=11.5))
+            base += 18
+    return Drawing(tuple(elements), left + area.width + 12, base - 8)
+
+
+def make_area(x: Scale, y: Scale, size: tuple[float, float], *, title: str = "") -> Area:
+    """The area that `draw_curves` draws in."""
+    return Area(x, y, 70.0, 28.0 if title else 8.0, *size)

@@ -13,13 +13,23 @@ import numpy as np
 from matrixdp.answers.estimate import Estimate, relate_to_diagonal
 from matrixdp.design import Design
 from matrixdp.design.explain import describe_numbers, outline_ellipse, pair_covariance
-from matrixdp.display import Numbers, format_cells, format_number, join_estimate, make_visible, shorten
+from matrixdp.display import Numbers, format_number, join_cells, join_estimate, make_visible, shorten
 from matrixdp.queries import TableMoments
 from matrixdp.release.adaptive_release import AdaptiveRelease
 from matrixdp.report.answers import Answer, Answerable
-from matrixdp.report.charts import Curve, Dot, draw_curves, draw_dots, make_area
-from matrixdp.report.heatmap import draw_heatmap
-from matrixdp.report.svg import Drawing, Scale, element, make_image, round_up
+from matrixdp.report.pictures import draw_heatmap
+from matrixdp.report.svg import (
+    Curve,
+    Dot,
+    Drawing,
+    Scale,
+    draw_curves,
+    draw_dots,
+    element,
+    make_area,
+    make_image,
+    round_up,
+)
 from matrixdp.types import Floats
 
 TYPICAL, LARGEST = "typical", "largest"  # entries besides single ones: the median, and the largest error
@@ -106,7 +116,7 @@ class ErrorTable:
     @cached_property
     def values(self) -> list[list[str]]:
         """The errors as texts."""
-        return format_cells(self._numbers)
+        return join_cells(self._numbers)
 
     @cached_property
     def _numbers(self) -> Numbers:

@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from matrixdp.domain.file_rules import FileRules
-from matrixdp.domain.schema_file import parse_schema
-from matrixdp.domain.schema_template import make_template
+from matrixdp.domain.schema_file import make_template, parse_schema
 from matrixdp.errors import DataError, ParameterError, show
 from matrixdp.ledger import Allowance, Charge, Event, Gaussian, Ledger, Summary
 from matrixdp.ledger.location import Location

@@ -1,4 +1,4 @@
-"""The tables of the folder, and the editor of their schemas: a form with the fields that `domain.schema_file` lists.
+"""The tables of the folder, and the editor of their schemas: a form with the fields that `domain.fields` lists.
 
 Fields of the table are named as in the file (``records``, ``person.column``, ``files.decimal``), those of columns
 ``column.NUMBER.FIELD``, by the place of the column in the form. Types are proposed from the Arrow type of a column
@@ -20,17 +20,8 @@ from typing import Any
 from fastapi import APIRouter
 from starlette.responses import RedirectResponse, Response
 
-from matrixdp.domain.fields import Field, quote_line, unquote_line
-from matrixdp.domain.schema_file import (
-    COLUMN_FIELDS,
-    SECTIONS,
-    TYPES,
-    parse_schema,
-    parse_toml,
-    read_content,
-    write_toml,
-)
-from matrixdp.domain.schema_template import describe_type, propose_type
+from matrixdp.domain.fields import COLUMN_FIELDS, SECTIONS, TYPES, Field, quote_line, unquote_line
+from matrixdp.domain.schema_file import describe_type, parse_schema, parse_toml, propose_type, read_content, write_toml
 from matrixdp.errors import DataError, MatrixDPError, ParameterError
 from matrixdp.studio.refusals import NotFoundError
 from matrixdp.studio.rendering import CurrentVisit, Visit

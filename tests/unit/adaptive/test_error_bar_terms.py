@@ -12,7 +12,7 @@ from matrixdp.adaptive import simulation
 from matrixdp.adaptive.error_bars import NORMAL, noise_bars, sampling_bars
 from matrixdp.adaptive.moment import PrivateMoment
 from matrixdp.adaptive.postprocess import Fitted
-from matrixdp.adaptive.simulation import FAMILIES, SimulatedErrors, read_off, sampling_errors, simulate_records
+from matrixdp.adaptive.simulation import FAMILIES, read_off, sampling_errors, simulate_records
 from matrixdp.privacy import Neighbours
 
 terms = importlib.import_module("matrixdp.adaptive.error_bars")  # the package has a function of that name
@@ -43,8 +43,9 @@ def made(
         learned=True,
     )
     half = np.broadcast_to(np.asarray(half, float), (d,))
-    spent = privacy, Neighbours.REPLACE, privacy.mu, (), True
-    return PrivateMoment(fitted, mdp.Bounds(-half, half), *spent, records, "covariance", None, person)
+    spent = {"neighbours": Neighbours.REPLACE, "mu": privacy.mu, "steps": (), "simulation": True}
+    asked = {"bounds": mdp.Bounds(-half, half), "privacy": privacy, "records": records, "person": person}
+    return PrivateMoment(fitted=fitted, **spent, **asked)
 
 
 @pytest.fixture
@@ -59,9 +60,8 @@ def alone(monkeypatch):
             found = []
             for row in range(3 * len(FAMILIES)):
                 own = {name: np.full(value.shape, 0.0) for name, value in shapes.items()}
-                own |= {} if errors is None else errors(row)
-                found.append(SimulatedErrors(own, moment.fitted.mean, np.diagonal(moment.fitted.covariance)))
-            return found
+                found.append(own | ({} if errors is None else errors(row)))
+            return {name: np.array([one[name] for one in found]) for name in shapes}
 
         monkeypatch.setattr(terms, "_simulate", simulated)
 
@@ -256,9 +256,9 @@ def test_each_family_is_simulated_as_it_is_and_raised_twice(monkeypatch):
 
     def record(family, mean, covariance, options, seed, times):
         asked.append((family, mean, covariance, seed, times))
-        return SimulatedErrors({}, mean / 1.5, np.diagonal(covariance) / 3)
+        return (mean, covariance), [made(mean / 1.5, covariance / 3).fitted] * times
 
-    monkeypatch.setattr(terms, "simulate_errors", record)
+    monkeypatch.setattr(terms.simulation, "simulate_fits", record)
     terms._simulate(made())
     assert [family for family, *_ in asked] == [family for family in FAMILIES for _ in range(3)]
     assert len({seed for *_, seed, _ in asked}) == len(asked)
@@ -278,7 +278,7 @@ def test_each_family_is_simulated_as_it_is_and_raised_twice(monkeypatch):
 def corner_fit(monkeypatch, second, mean=0.0):
     """Fits of the corners of the box that find this second moment and mean."""
     fit = made(np.full(3, mean), second - mean**2 * np.ones((3, 3))).fitted
-    monkeypatch.setattr(terms, "fit_simulated", lambda *_: fit)
+    monkeypatch.setattr(terms.simulation, "fit_simulated", lambda *_: fit)
 
 
 def test_variances_reach_those_of_corners_where_a_fit_of_them_would_find_no_more(monkeypatch):

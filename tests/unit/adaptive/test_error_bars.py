@@ -222,7 +222,7 @@ def test_fits_of_repeated_records_have_the_noise_of_many():
     records = np.clip(0.1 * np.random.default_rng(4).normal(size=(2000, 2)), -1, 1)
 
     def noise(public):
-        options = FitOptions(BOUNDS, mdp.Privacy(1, 1e-6), Neighbours.REPLACE, public, "covariance")
+        options = FitOptions(bounds=BOUNDS, privacy=mdp.Privacy(1, 1e-6), neighbours=Neighbours.REPLACE, records=public)
         simulated, rng = SimulatedRecords.of(records), np.random.default_rng(1)
         fits = [fit_simulated(simulated, options, rng) for _ in range(5)]
         return np.mean([fit.noise_std / fit.radius**2 for fit in fits])

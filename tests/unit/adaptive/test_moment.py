@@ -5,8 +5,10 @@ import pytest
 
 import matrixdp as mdp
 from matrixdp.adaptive.coordinates import Coordinates
+from matrixdp.adaptive.measure import NoisyMoment
 from matrixdp.adaptive.moment import private_moment
-from matrixdp.adaptive.postprocess import _fitted
+from matrixdp.adaptive.postprocess import FinalBall, _fitted
+from matrixdp.adaptive.settings import SETTINGS
 from matrixdp.gdp import compose_mu
 
 RNG = np.random.default_rng(0)
@@ -43,7 +45,8 @@ def test_the_estimate_comes_close():
 def test_the_noise_of_a_variance_counts_each_pair_of_coordinates_twice():
     coordinates = Coordinates.of(RNG.normal(size=(4, 4)), np.zeros(4))
     isotropic = np.ones((5, 5)) + np.eye(5)  # symmetric noise with variance 1 off the diagonal
-    fitted = _fitted(np.eye(5), isotropic, np.zeros(4), np.eye(4), coordinates, 1.0, 1.0, 1.0, learned=True)
+    moment = NoisyMoment(np.eye(5), 1.0, 1.0, 0.0)
+    fitted = _fitted(np.eye(5), isotropic, moment, coordinates, FinalBall(1.0, 0.0), SETTINGS["covariance"])
     assert np.diagonal(fitted.std) == pytest.approx(np.sqrt(2) * np.diagonal(fitted.noise_shape))
 
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 import matrixdp as mdp
 from matrixdp.adaptive import private_moment
-from matrixdp.adaptive.noisy_moment import NoisyMoment, ball_noise, box_noise, denoise, share_count
+from matrixdp.adaptive.measure import NoisyMoment, ball_noise, box_noise, share_count
 from matrixdp.adaptive.queries import ball_query, box_query
-from matrixdp.adaptive.shrinkage import clean_spectrum, keep_spikes, shrink_spectrum
+from matrixdp.adaptive.shrinkage import clean_spectrum, denoise, keep_spikes, shrink_spectrum
 from matrixdp.design import isotropic
 from matrixdp.domain.person import Person
 from matrixdp.privacy import Neighbours

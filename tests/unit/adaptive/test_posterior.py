@@ -15,15 +15,13 @@ def test_posterior_coefficients_are_exact_without_noise_and_small_where_all_is_n
         "records": 10**8,
     }
     np.testing.assert_allclose(
-        posterior_coefficients(gram, gram @ truth, np.eye(4), std=1e-6, **options).coefficients, truth, atol=1e-4
+        posterior_coefficients(gram, gram @ truth, np.eye(4), std=1e-6, **options)[0], truth, atol=1e-4
     )
     noise = [
-        np.linalg.norm(
-            posterior_coefficients(np.eye(4), rng.normal(size=4), np.eye(4), std=1.0, **options).coefficients
-        )
+        np.linalg.norm(posterior_coefficients(np.eye(4), rng.normal(size=4), np.eye(4), std=1.0, **options)[0])
         for _ in range(50)
     ]
     assert np.mean(noise) < 0.5  # without shrinkage, 1.9
     assert np.isfinite(
-        posterior_coefficients(np.zeros((4, 4)), np.zeros(4), np.zeros((4, 4)), std=0.0, **options).coefficients
+        posterior_coefficients(np.zeros((4, 4)), np.zeros(4), np.zeros((4, 4)), std=0.0, **options)[0]
     ).all()

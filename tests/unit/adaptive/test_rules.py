@@ -9,8 +9,7 @@ import pytest
 from matrixdp.adaptive import fit, postprocess
 from matrixdp.adaptive.coordinates import Coordinates
 from matrixdp.adaptive.fit import FinalBall, FinalPlan, Purpose
-from matrixdp.adaptive.measure import SimulatedMeasurements, SimulatedRecords
-from matrixdp.adaptive.noisy_moment import NoisyMoment
+from matrixdp.adaptive.measure import NoisyMoment, SimulatedMeasurements, SimulatedRecords
 from matrixdp.adaptive.regression import JointMoment, hidden_std
 from matrixdp.adaptive.settings import SETTINGS, Settings
 from matrixdp.privacy import Neighbours
@@ -448,7 +447,7 @@ def test_what_clipping_took_is_added_back_in_proportion():
 
 def test_a_slope_that_noise_hides_may_be_what_explains_the_target_alone():
     covariance = np.diag([0.2, 0.0, 0.3])  # of a feature, one that noise hides, and the target
-    joint = JointMoment(np.zeros(3), covariance, np.eye(3), 1e-3, np.zeros(3), np.ones(3), 1000, math.inf)
+    joint = JointMoment(np.zeros(3), covariance, np.zeros(3), np.eye(3), 1e-3, np.zeros(3), np.ones(3), 1000, math.inf)
     _, known, hidden = hidden_std(joint, np.zeros(2))
     assert known == pytest.approx(1e-3 / 0.2, rel=0.02)
     assert hidden == pytest.approx(math.sqrt(0.3 / 1.5e-3), rel=0.05)

@@ -96,14 +96,14 @@ def test_the_simulated_noise_has_the_law_of_the_released_noise(by, neighbours):
     for group in groups_of(design):
         view = view_moments(describe_moments(design.query, GUESS, TYPICAL), design, group)
         law, chosen = view.law, view.law.numbers
-        drawn = law.draw_numbers(4000)
+        drawn = law.draw_rows(law.numbers, 4000)
         assert drawn.std(axis=0) == pytest.approx(law.entry_std(chosen[:, None], chosen), rel=0.06)
         assert np.array_equal(drawn, drawn.swapaxes(1, 2))
         ward = view.levels("ward")
-        levels = law.draw_levels(ward, 4000)
+        levels = law.draw_rows(ward, 4000)
         assert levels.std(axis=0) == pytest.approx(law.entry_std(ward[:, None], chosen), rel=0.06)
         assert np.allclose(levels.sum(axis=1), drawn[:, 0], rtol=0, atol=1e-12)  # levels add up to all records
-        assert np.array_equal(law.draw_first(4000)[:, 0], drawn[:, 0])
+        assert np.array_equal(law.draw_rows(law.numbers[:1], 4000)[:, 0], drawn[:, 0])
         terms = [(chosen[1], chosen[1], 1.0), (chosen[3], chosen[3], -0.3), (0, chosen[1], 0.5), (0, 0, 2.0)]
         places = chosen.tolist()
         together = sum(slope * drawn[:, places.index(i), places.index(j)] for i, j, slope in terms)

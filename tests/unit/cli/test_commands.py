@@ -11,8 +11,7 @@ import pytest
 import matrixdp as package
 from matrixdp.cli.main import cli
 from matrixdp.design.theorem2 import CALIBRATIONS
-from matrixdp.domain.schema_file import read_schema
-from matrixdp.domain.schema_template import make_template
+from matrixdp.domain.schema_file import make_template, read_schema
 from matrixdp.release import options
 from matrixdp.release.options import QUESTIONS
 
@@ -178,10 +177,10 @@ def test_reproduce_is_forwarded(monkeypatch, matrixdp, tmp_path):
     from types import ModuleType
 
     seen = []
-    module = ModuleType("matrixdp.paper.command")
+    module = ModuleType("matrixdp.paper.report")
     module.reproduce = lambda parts, **options: seen.append((parts, options)) or options["out"] / "report.html"
     monkeypatch.setitem(sys.modules, "matrixdp.paper", ModuleType("matrixdp.paper"))
-    monkeypatch.setitem(sys.modules, "matrixdp.paper.command", module)
+    monkeypatch.setitem(sys.modules, "matrixdp.paper.report", module)
     asked = ("table1", "--trials", "3", "--seed", "7", "--out", tmp_path, "--plugin", "mine")
     monkeypatch.chdir(tmp_path)
     found = matrixdp("reproduce", *asked)
@@ -195,7 +194,7 @@ def test_reproduce_refuses_less_than_two_trials_as_its_help_says(matrixdp, trial
     found = matrixdp("reproduce", "--trials", trials)
     assert found.code == 2
     assert "--trials" in found.err
-    assert f"{trials} is too few; an error bar needs at least 2 trials." in found.err
+    assert f"{trials} is not in the range x>=2" in found.err
     assert "at least 2" in matrixdp("reproduce", "--help").out
 
 

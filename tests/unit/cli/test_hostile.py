@@ -14,10 +14,8 @@ from hypothesis import strategies as st
 
 import matrixdp as matrixdp_package
 from matrixdp.cli.main import run
-from matrixdp.domain.schema_file import read_schema
-from matrixdp.domain.schema_template import make_template
+from matrixdp.domain.schema_file import make_template, read_schema
 from matrixdp.release import plan as planning
-from matrixdp.report import files as report_files
 from matrixdp.report import release_folder
 from nightly import times
 from unit.cli.conftest import BUDGET, SCHEMA, TABLE, argv, make_table, read_charges
@@ -193,7 +191,7 @@ def test_a_long_name_is_not_repeated_whole(matrixdp, clinic, word):
 
 @pytest.mark.parametrize("step", ["_write_csv", "_write_matrix"])
 def test_a_full_disk_is_reported_with_the_path(clinic, matrixdp, monkeypatch, step):
-    monkeypatch.setattr(report_files, step, fail(OSError(errno.ENOSPC, "No space left on device")))
+    monkeypatch.setattr(release_folder, step, fail(OSError(errno.ENOSPC, "No space left on device")))
     done = matrixdp(*argv())
     assert done.code == 2
     assert f"out: {Path('out').absolute()} cannot be written: No space left on device." in done.err
@@ -219,7 +217,7 @@ def fail(error):
 )
 def test_an_error_after_the_charge_says_what_was_spent(clinic, matrixdp, monkeypatch, error, code):
     with monkeypatch.context() as patch:
-        patch.setattr(release_folder, "write_folder", fail(error))
+        patch.setattr(release_folder.OutputFolder, "finish", fail(error))
         failed = matrixdp(*argv())
     assert failed.code == code
     assert "The budget is spent, and the ledger has the release" in failed.err

@@ -14,7 +14,7 @@ import pytest
 import matrixdp as mdp
 from matrixdp.records.files import FilePart, open_files
 from matrixdp.release import plan as planning
-from matrixdp.report import release_folder
+from matrixdp.release.output_folder import OutputFolder
 from matrixdp.report.release_page import DATASET_PAGE
 from unit.cli.conftest import BUDGET, OLD, SECRET, argv, read_charges
 
@@ -179,11 +179,11 @@ def test_a_repeated_request_returns_the_same_release_at_no_cost(clinic, matrixdp
 
 
 def test_a_disk_that_fails_after_the_charge_costs_nothing(clinic, matrixdp, monkeypatch):
-    def full(result, folder):
+    def full(folder):
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(release_folder, "write_folder", full)
+        patch.setattr(OutputFolder, "finish", full)
         failed = matrixdp(*argv())
     assert failed.code == 2
     assert not Path("out").exists()
@@ -194,13 +194,13 @@ def test_a_disk_that_fails_after_the_charge_costs_nothing(clinic, matrixdp, monk
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
 def test_an_interrupt_after_the_charge_lets_the_release_finish(clinic, interruptible, matrixdp, monkeypatch, number):
-    write, before = release_folder.write_folder, signal.getsignal(number)
+    finish, before = OutputFolder.finish, signal.getsignal(number)
 
-    def interrupted(result, folder):
+    def interrupted(folder):
         os.kill(os.getpid(), number)
-        return write(result, folder)
+        return finish(folder)
 
-    monkeypatch.setattr(release_folder, "write_folder", interrupted)
+    monkeypatch.setattr(OutputFolder, "finish", interrupted)
     done = matrixdp(*argv())
     assert done.code == 0
     assert "was finished" in done.err
@@ -275,14 +275,14 @@ def test_force_replaces_a_folder_with_a_release_and_nothing_else(clinic, matrixd
 
 def test_a_file_that_is_put_beside_the_old_release_meanwhile_is_not_lost(clinic, matrixdp, monkeypatch):
     assert matrixdp(*argv()).code == 0
-    write = release_folder.write_folder
+    finish = OutputFolder.finish
 
-    def put(result, folder):
+    def put(folder):
         Path("out/mine.txt").write_text("mine")
-        return write(result, folder)
+        return finish(folder)
 
     with monkeypatch.context() as patch:
-        patch.setattr(release_folder, "write_folder", put)
+        patch.setattr(OutputFolder, "finish", put)
         done = matrixdp(*argv("clinic.csv", "moments", "--request", "2", "--force"))
     assert done.code == 2
     assert "out/mine.txt is in the way" in done.err
@@ -392,7 +392,7 @@ def test_a_large_noisy_data_set_is_written_as_files(clinic, matrixdp, monkeypatc
     assert facts["shape"] == [500, 2]
     assert facts["files"][-2:] == ["_report.html", "_release.json"]
     page = Path("out/_report.html").read_text()
-    for words in ("A single row says little", "noise of the average", "charged to clinic", "Small privacy loss", "age"):
+    for words in ("A single row says little", "average of rows", "charged to clinic", "Small privacy loss", "age"):
         assert words in page
     assert facts["ledger"]["epsilon_left_after"] < facts["ledger"]["epsilon_left_before"]
     assert pq.read_table("out", columns=["age"]).num_rows == 500

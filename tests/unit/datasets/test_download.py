@@ -80,7 +80,7 @@ def test_raw_files_become_the_canonical_tables(name, make, server, monkeypatch):
     files[f"/uci/{CATALOGUE[name].path}"] = make()
     monkeypatch.setattr(datasets, "read_sheet", lambda raw, sheet: json.loads(raw))
     expected = (Path(DATA) / f"{name}.csv").read_bytes()
-    assert download(CATALOGUE[name], base=base) == expected
+    assert download(CATALOGUE[name], base) == expected
     monkeypatch.delenv("MATRIXDP_DATA")
     monkeypatch.setenv("MATRIXDP_DATA_URL", base)
     assert load_table(name).origin == "download"
@@ -93,7 +93,7 @@ def test_a_wrong_file_is_refused(server):
     base, files = server
     files["/uci/liver-disorders/bupa.data"] = b"85,92,45,27,31,0.0,1\n"
     with pytest.raises(DatasetError, match="SHA-256"):
-        download(CATALOGUE["liver"], base=base)
+        download(CATALOGUE["liver"], base)
 
 
 def test_a_web_page_is_not_a_data_set(server):
@@ -102,13 +102,13 @@ def test_a_web_page_is_not_a_data_set(server):
     files["/uci/00348/MovementAAL.zip"] = b"<html>moved</html>"
     for name in ("liver", "movement"):
         with pytest.raises(DatasetError, match="not the file that was published"):
-            download(CATALOGUE[name], base=base)
+            download(CATALOGUE[name], base)
 
 
 def test_an_archive_that_is_away(server, monkeypatch):
     base, _ = server
     with pytest.raises(DatasetError, match="404"):
-        download(CATALOGUE["liver"], base=base)
+        download(CATALOGUE["liver"], base)
     monkeypatch.delenv("MATRIXDP_DATA", raising=False)
     monkeypatch.setenv("MATRIXDP_DATA_URL", base)
     assert load_table("liver", simulate=True).simulated
@@ -116,7 +116,7 @@ def test_an_archive_that_is_away(server, monkeypatch):
 
 def test_only_http():
     with pytest.raises(DatasetError, match="http"):
-        download(CATALOGUE["liver"], base="file:///etc")
+        download(CATALOGUE["liver"], "file:///etc")
 
 
 def test_without_xlrd_the_error_names_the_extra(monkeypatch):
@@ -125,9 +125,10 @@ def test_without_xlrd_the_error_names_the_extra(monkeypatch):
         datasets.parse_ctg(b"")
 
 
-def test_sheets_and_archives_of_another_kind():
+def test_sheets_and_archives_of_another_kind(monkeypatch):
+    monkeypatch.setattr(datasets, "read_sheet", lambda raw, sheet: [["a", "b"]])
     with pytest.raises(DataError, match="LB and NSP"):
-        datasets.select_ctg([["a", "b"]])
+        datasets.parse_ctg(b"")
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as archive:
         archive.writestr("readme.txt", "nothing")

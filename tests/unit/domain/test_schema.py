@@ -7,10 +7,11 @@ import pytest
 
 from matrixdp import Bounds, Category, Columns, Number, YesNo
 from matrixdp.domain.description import TableDescription
+from matrixdp.domain.fields import COLUMN_FIELDS, SECTIONS, TYPES
 from matrixdp.domain.file_rules import FileRules
 from matrixdp.domain.person import Person
 from matrixdp.domain.schema import Schema
-from matrixdp.domain.schema_file import COLUMN_FIELDS, SECTIONS, TYPES, as_schema, parse_schema
+from matrixdp.domain.schema_file import as_schema, parse_schema
 from matrixdp.errors import ParameterError
 
 COLUMNS = Columns([Number("age", 0, 120), Category("ward", ["north", "south"]), YesNo("smoker")])

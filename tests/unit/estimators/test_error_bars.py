@@ -53,7 +53,7 @@ def test_they_fall_with_epsilon_and_rise_with_shrinkage():
     assert (stds[1] > stds[2]).all()
     options = {"target": (np.zeros(2), 1.0), "variance": 1.0, "records": np.inf}
     lost = [
-        np.diagonal(posterior_coefficients(np.eye(2), np.ones(2) / 2, np.eye(2), std=std, **options).shrinkage)
+        np.diagonal(posterior_coefficients(np.eye(2), np.ones(2) / 2, np.eye(2), std=std, **options)[1])
         for std in (1e-6, 0.1, 10.0)
     ]
     assert lost[0] == pytest.approx([0, 0], abs=1e-9)

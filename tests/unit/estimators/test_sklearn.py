@@ -269,12 +269,12 @@ def test_scaler():
 
 @pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
 def test_the_scaler_s_sensitivity_is_never_passed(neighbours):
-    from matrixdp.adaptive.scales import _LEVELS, _query, _TotalTask
+    from matrixdp.adaptive.scales import _LEVELS, _query, _sum_part
 
     query = _query(1, 1, mdp.Neighbours.parse(neighbours))
-    task = _TotalTask(mdp.Bounds([-_LEVELS], [_LEVELS]))
+    box = mdp.Bounds([-_LEVELS], [_LEVELS])
     grid = np.linspace(-_LEVELS, _LEVELS, 401).round()[:, None, None]
-    answers = np.array([query.function(task(0, [record])[1])[0] for record in grid])
+    answers = np.array([query.function(_sum_part(box, 0, [record])[1])[0] for record in grid])
     if neighbours == "replace":
         changes = np.linalg.norm(answers[:, None] - answers[None], axis=-1)
     else:

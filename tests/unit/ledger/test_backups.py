@@ -112,15 +112,38 @@ def test_only_a_restored_ledger_is_settled(ledger):
         ledger.settle("clinic", "all")
 
 
+def make_backup(backup, path):
+    with contextlib.closing(Ledger.open(backup)) as ledger:
+        ledger.backup(path)
+    return Ledger.open(path)
+
+
+@pytest.mark.parametrize("make", [Ledger.restore, make_backup, lambda _, path: Ledger.create(path)])
 @pytest.mark.parametrize("suffix", ["-wal", "-journal", "-shm"])
-def test_what_an_earlier_file_left_is_not_replayed(backup, path, suffix):
+def test_what_an_earlier_file_left_is_not_replayed(backup, path, suffix, make):
     leftover = path.with_name(f"clinic.db{suffix}")
     leftover.write_bytes(b"pages of the lost file")
-    with Ledger.restore(backup, path) as ledger:
-        ledger.verify()
+    with make(backup, path) as ledger:
+        assert ledger.history() == Ledger.open(backup).history() or ledger.datasets() == []
     assert not leftover.exists()
     (kept,) = path.parent.glob(f"clinic.db{suffix}.*.old")
     assert kept.read_bytes() == b"pages of the lost file"
+
+
+def test_the_journal_of_a_ledger_that_is_made_at_the_same_time_is_left_alone(tmp_path, monkeypatch):
+    """Of two that are made at one path, one is; the other one moves nothing of it away."""
+    path, first = tmp_path / "clinic.db", tmp_path / "first.db"
+    Ledger.create(first).close()
+
+    def make_another(draft):
+        if draft.suffix == ".part":
+            first.replace(path)
+            path.with_name("clinic.db-journal").write_bytes(b"of a transaction")
+
+    monkeypatch.setattr("matrixdp.ledger.sqlite._sync", make_another)
+    with pytest.raises(LedgerError, match="already exists, and may be a ledger"):
+        Ledger.create(path)
+    assert path.with_name("clinic.db-journal").read_bytes() == b"of a transaction"
 
 
 def test_a_ledger_is_not_restored_beside_its_original(ledger, tmp_path):

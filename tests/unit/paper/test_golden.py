@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from matrixdp.paper import components, regression
-from matrixdp.paper.command import run_cells
-from matrixdp.paper.trials import forget_data, part_cells, select_best
+from matrixdp.paper.trials import forget_data, part_cells, run_cells, select_best
 
 GOLDEN = json.loads((Path(__file__).parent / "golden.json").read_text("utf-8"))
 pytestmark = pytest.mark.skipif(

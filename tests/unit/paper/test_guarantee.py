@@ -46,7 +46,7 @@ def test_less_than_stated_will_do():
 
 def part(monkeypatch, column, build):
     row = Row("row", "Row", "paper", column, build)
-    monkeypatch.setitem(trials.PARTS, "toy", Part("toy", lambda: [row]))
+    monkeypatch.setitem(trials.PARTS, "toy", Part("Toy", lambda: [row]))
     trials.part_rows.cache_clear()
     return Cell("toy", "row", 0, 2, 0)
 

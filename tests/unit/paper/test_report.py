@@ -184,7 +184,7 @@ def test_an_interrupted_run_says_how_to_resume(monkeypatch, tmp_path, capsys):
     def stop(*_arguments, **_options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("matrixdp.paper.command.reproduce", stop)
+    monkeypatch.setattr("matrixdp.paper.report.reproduce", stop)
     assert run(["reproduce", "exp2", "--out", str(tmp_path)]) == 130
     assert "the same command resumes the run" in capsys.readouterr().err
 

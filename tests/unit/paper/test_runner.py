@@ -4,9 +4,8 @@ import io
 
 import pytest
 
-from matrixdp.paper import command as runner
-from matrixdp.paper.command import Progress, run_cells
-from matrixdp.paper.trials import load_result, part_cells, run_cell, store_result
+from matrixdp.paper import trials as runner
+from matrixdp.paper.trials import Progress, load_result, part_cells, run_cell, run_cells, store_result
 
 pytestmark = pytest.mark.usefixtures("stand_ins")
 

@@ -33,7 +33,7 @@ def test_arrays_and_frames_without_a_cluster(data):
     assert np.array_equal(answer(mdp.Moments(UNNAMED, RECORDS), threads), expected)
     frame = dd.from_pandas(make_table(data).to_pandas(), npartitions=7)
     assert np.array_equal(answer(QUERY, frame), expected)
-    with pytest.raises(mdp.ParameterError, match="column 'z'"):
+    with pytest.raises(mdp.DataError, match="column 'z'"):
         answer(mdp.Moments(mdp.Bounds([0], [1], names=["z"]), RECORDS), frame)
     with pytest.raises(mdp.ParameterError, match="two dimensions"):
         answer(QUERY, da.zeros(10))

@@ -17,7 +17,7 @@ import matrixdp as mdp
 from matrixdp.records import clusters as spark
 from matrixdp.records import people as people_module
 from matrixdp.records.ids import IdHash
-from matrixdp.records.people import IdCounts, _HashTable, count_people, number_of_people
+from matrixdp.records.people import IdCounts, People, count_people, number_of_people
 from unit.records.conftest import BOUNDS, make_data
 from unit.records.test_spark import Frame, partition  # noqa: F401
 
@@ -396,11 +396,11 @@ def test_a_hash_table_finds_what_is_in_it_and_nothing_else():
         np.concatenate([rng.integers(0, 2**64, 5000, np.uint64), np.arange(2**64 - 40, 2**64, dtype=np.uint64)])
     )
     values = rng.integers(1, 99, len(hashes))
-    table = _HashTable(hashes, values)
+    table = People(IdHash("id"), 0, 1, hashes, values)
     order = rng.permutation(len(hashes))
     assert np.array_equal(table.find(hashes[order]), values[order])
     assert not table.find(hashes[:-1] + np.uint64(1))[hashes[:-1] + np.uint64(1) != hashes[1:]].any()
-    assert _HashTable(hashes[:0], values[:0]).find(hashes).sum() == 0
+    assert People(IdHash("id"), 0, 1, hashes[:0], values[:0]).find(hashes).sum() == 0
 
 
 def test_what_is_private_is_not_in_short_forms():

@@ -12,8 +12,7 @@ from matrixdp.adaptive import private_moment, private_scales
 from matrixdp.audit import distance_between
 from matrixdp.records import Blocks, with_ids
 from matrixdp.records import people as people_module
-from matrixdp.records.people import count_people
-from matrixdp.records.readings import SameRecords, hash_rows
+from matrixdp.records.people import SameRecords, count_people, hash_rows
 
 release = mdp.Design.release
 

@@ -46,7 +46,7 @@ class Frame:
 @pytest.fixture
 def partition(monkeypatch):
     monkeypatch.setattr(spark, "_partition_number", lambda: 0)
-    monkeypatch.setattr(spark.SparkRecords, "_collect", lambda self, task: self._frame.mapInArrow(task, "").collect())
+    monkeypatch.setattr(spark.SparkRecords, "_collect", lambda self, task: self.data.mapInArrow(task, "").collect())
 
 
 @pytest.mark.parametrize("partitions", [1, 3, 8])
@@ -70,7 +70,7 @@ def test_a_fault_arrives_as_it_is(data, partition):
     holes[2500, 1] = np.nan
     with pytest.raises(mdp.DataError, match=r"partition 2: .*'b' has an empty"):
         QUERY.evaluate(spark.SparkRecords(Frame(make_table(holes), 3)), clip=True, missing="error")
-    with pytest.raises(mdp.ParameterError, match="column 'z'"):
+    with pytest.raises(mdp.DataError, match="column 'z'"):
         spark.SparkRecords(Frame(make_table(data), 1)).select(["z"])
     with pytest.raises(mdp.ParameterError, match="data frame of Spark"):
         spark.SparkRecords(object())

@@ -13,7 +13,7 @@ import pytest
 
 import matrixdp as mdp
 from matrixdp.records import clusters as spark
-from matrixdp.records.table_columns import TableBlock
+from matrixdp.records.tables import TableBlock
 from unit.records.test_spark import Frame, partition  # noqa: F401  (a fixture)
 
 N = 240

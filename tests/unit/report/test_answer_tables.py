@@ -16,8 +16,8 @@ from matrixdp.domain.description import TableDescription
 from matrixdp.errors import ParameterError
 from matrixdp.report import make_content, render_release
 from matrixdp.report.answers import make_answers
-from matrixdp.report.files import write_folder
 from matrixdp.report.findings import EXPLANATION
+from matrixdp.report.release_folder import write_folder
 
 COLUMNS = mdp.Columns(
     [

@@ -9,8 +9,8 @@ from matrixdp.display import choose_decimals, format_estimate
 from matrixdp.report import make_content, render_release
 from matrixdp.report.answers import add_totals
 from matrixdp.report.findings import average_columns, compare_pairs, describe_counts, list_findings, say_means
-from matrixdp.report.heatmap import count_different, find_limit, shade_entries
 from matrixdp.report.page import Page, Section, render_page, show_matrix, show_numbers
+from matrixdp.report.pictures import count_different, find_limit, shade_entries
 
 NAMES = ("a", "b", "c")
 
@@ -64,10 +64,11 @@ def test_counts_name_their_variables_and_the_cells_that_may_be_empty():
 
 
 def test_means_are_precise_relative_to_their_ranges():
-    assert say_means(np.array([5.0]), np.array([0.5]), [50.0]) == [
-        "The error bar of the mean is 1% of the range between its bounds."
-    ]
-    assert say_means(np.array([np.nan]), np.array([np.nan]), [50.0]) == ["Noise hides all means."]
+    numbers = [mdp.Number("a", 0, 50)]
+    shown = say_means(Estimate(np.array([[5.0]]), np.array([[0.5]]), ("a",), ("mean",)), numbers)
+    assert shown == ["The error bar of the mean is 1% of the range between its bounds."]
+    hidden = Estimate(np.full((1, 1), np.nan), np.full((1, 1), np.nan), ("a",), ("mean",))
+    assert say_means(hidden, numbers) == ["Noise hides all means."]
 
 
 def test_what_is_uncertain_fades_and_what_has_no_noise_is_grey():

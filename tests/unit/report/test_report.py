@@ -14,7 +14,7 @@ from matrixdp.errors import ParameterError
 from matrixdp.release.output_folder import OutputFolder
 from matrixdp.release.registered import MechanismRelease
 from matrixdp.report import LedgerSummary, draw_design, draw_matrix, draw_std, make_content, render_release
-from matrixdp.report.files import write_folder
+from matrixdp.report.release_folder import write_folder
 
 SVG = "{http://www.w3.org/2000/svg}"
 RNG = np.random.default_rng(1)
@@ -400,3 +400,10 @@ def test_the_guarantee_is_worded_by_its_strength(epsilon, words):
 def test_a_large_delta_is_pointed_out():
     page = render_release(make_content(adaptive(delta=0.01), "correlation"))
     assert "Delta 0.01 is above 1/2000" in page
+
+
+@pytest.mark.parametrize("kind", ["matrix", "covariance"])
+def test_means_of_columns_without_names_are_shown_between_their_bounds(kind):
+    design = mdp.make_design(mdp.Moments(mdp.Bounds([0, 0], [1, 1]), 50), mdp.Privacy(1, 1e-6))
+    released = design.release(np.full((50, 2), 0.5), stream=mdp.Stream(0), simulation=True)
+    assert render_release(make_content(released, kind)).count('class="strip"') == 2

@@ -20,7 +20,7 @@ import pytest
 from matrixdp import BudgetExceededError, Ledger
 from matrixdp.errors import LedgerError
 from matrixdp.release.output_folder import OutputFolder
-from matrixdp.report import files as report_files
+from matrixdp.report import release_folder
 from matrixdp.studio import worker
 from matrixdp.studio.refusals import ConflictError, UnavailableError
 from matrixdp.studio.requests import ReleaseSpec, Status
@@ -226,7 +226,7 @@ def test_a_full_disk_loses_nothing_that_is_paid(site, monkeypatch, place):
         if place == "finish":
             patch.setattr(OutputFolder, "finish", fail)
         else:
-            patch.setattr(report_files, "_write_csv", fail_later)
+            patch.setattr(release_folder, "_write_csv", fail_later)
             rehearsed.clear()
         request = site.ask(query="correlation")
         found = release(site, request)
@@ -246,7 +246,7 @@ def test_a_full_disk_before_the_charge_costs_nothing(site, monkeypatch):
 
     request = site.ask()
     with monkeypatch.context() as patch:
-        patch.setattr(report_files.np, "save", fail)
+        patch.setattr(release_folder.np, "save", fail)
         found = release(site, request)
     assert (found.status, found.payment) == (Status.FAILED, "none")
     assert not find_charges(site, request)

@@ -9,8 +9,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from matrixdp.domain.columns import NO, YES
-from matrixdp.domain.fields import join_lines, quote_line, read_number, show_number, split_lines, unquote_line
-from matrixdp.domain.schema_file import COLUMN_FIELDS, SECTIONS, parse_schema, read_schema
+from matrixdp.domain.fields import (
+    COLUMN_FIELDS,
+    SECTIONS,
+    join_lines,
+    quote_line,
+    read_number,
+    show_number,
+    split_lines,
+    unquote_line,
+)
+from matrixdp.domain.schema_file import parse_schema, read_schema
 from matrixdp.errors import ParameterError
 from matrixdp.studio.schema_page import (
     SchemaForm,

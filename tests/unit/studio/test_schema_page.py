@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from matrixdp.domain.schema_file import COLUMN_FIELDS, SECTIONS, parse_schema
+from matrixdp.domain.fields import COLUMN_FIELDS, SECTIONS
+from matrixdp.domain.schema_file import parse_schema
 from studio_site import ANALYST, CURATOR, SCHEMA, TABLE, Site
 
 EDITOR = f"/tables/{TABLE}/schema"
