@@ -41,7 +41,6 @@ from matrixdp.types import Floats
 _MAX_IN_MEMORY = 1 << 22  # entries of a noisy data set; a larger one is written as files
 _DIRECTED = ("moments", "covariance", "correlation", "second-moment", "identity")  # can have learned directions
 _MOST_NUMBERS = 100  # with more, error bars of the moments of a table take too long
-_SHAPING = ("importance", "directions", "calibration")  # options of the noise of a plain release
 _MEAN_SHARES = {"means": 0.5, "table": 0.05}  # of the budget, for what is best for them
 _SAMPLE = 16  # made-up records
 
@@ -264,9 +263,9 @@ def _find_need_of_plain(request: Request) -> str:
         return "Missing values are replaced by the middle of their bounds, which only a plain release does."
     if not request.clip:
         return "Records outside of their bounds are errors (clip=False), which only a plain release checks."
-    shaped = (request.importance is not None, not request.standard, request.calibration != "exact")
-    shaping = next((name for name, given in zip(_SHAPING, shaped, strict=True) if given), "")
-    return f"{shaping} shapes the noise of a plain release." if shaping else ""
+    shaped = {"importance": request.importance is not None, "directions": not request.standard}
+    shaped["calibration"] = request.calibration != "exact"
+    return next((f"{name} shapes the noise of a plain release." for name, given in shaped.items() if given), "")
 
 
 def make_query(request: Request, records: int | None) -> MatrixQuery:
