@@ -268,7 +268,7 @@ CASES = {
         nothing, words("table", "--cells", "age,bmi", schema="schema.toml"), USAGE, ["'age'", "must be a category"],
     ),
     "no cells": (nothing, words("table"), USAGE, ["--cells", "--query table"]),
-    "unknown cells": (nothing, words("table", "--cells", "ward,sex"), USAGE, ["[columns.sex]"]),
+    "unknown cells": (nothing, words("table", "--cells", "ward,sex"), USAGE, ["no column 'sex'", "ward"]),
     "one row": (write_one, words("everything", data="one.parquet"), USAGE, ["records", "at least 2"]),
     "numbers in one file and text in another": (
         write_numbers, words("everything", data="two"), DATA, ["'ward'", "numbers", "texts"],
