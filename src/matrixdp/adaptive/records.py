@@ -20,7 +20,7 @@ from matrixdp.domain.bounds import Bounds, square_lengths
 from matrixdp.domain.person import Person
 from matrixdp.errors import ParameterError
 from matrixdp.queries.cuda_sums import DeviceGrid, device_gram, device_records, padded, rows_at_a_time
-from matrixdp.queries.sums import UNIT, GramSum, MomentTask, PeopleSum, levels
+from matrixdp.queries.sums import UNIT, GramSum, MomentTask, PeopleSum, sum_levels
 from matrixdp.records import Records, as_records, is_out_of_core, require_rereadable, split_rows, to_array
 from matrixdp.records.people import People, SameRecords, count_people
 from matrixdp.types import Floats
@@ -40,7 +40,7 @@ def check_features(size: int) -> None:
 
 def grid_levels(public: int) -> int:
     """Half the number of grid steps: sums of ``(q - m)(q - m)'`` over twice as many records stay below 2^62."""
-    return min(LEVELS, levels(4 * public))
+    return min(LEVELS, sum_levels(4 * public))
 
 
 def may_be_outside(lengths: Floats, ball: Bounds) -> NDArray[np.bool_]:
@@ -225,8 +225,8 @@ class PrivateRecords:
         moment = self.grid.moment(inside)
         if self.grid.person is not None:
             # What rounding takes from the weights is given to a record at the origin, which adds to this entry alone.
-            moment[0, 0] = len(self) - float(clipped.value()[0, 0]) / levels(public) ** 2
-        unit = np.append(1.0, ball.halfwidths) / levels(public)
+            moment[0, 0] = len(self) - float(clipped.value()[0, 0]) / sum_levels(public) ** 2
+        unit = np.append(1.0, ball.halfwidths) / sum_levels(public)
         return np.asarray(moment / public + clipped.value() * unit[:, None] * unit / public)
 
     def transform(self, coordinates: Coordinates) -> PrivateRecords:
