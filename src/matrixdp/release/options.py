@@ -51,6 +51,7 @@ PER_RECORD = ("identity", "gram")  # whose answers have a row for each record
 CALIBRATIONS = ("exact", "theorem2", "theorem2-corrected", "theorem2-psd")
 NEIGHBOURS = ("replace", "add-remove")
 DIRECTIONS_SUFFIX = "-directions"  # added to the request id, for the release that learns directions
+MOST_STORED = 10**6  # entries of a release that the ledger stores, so that it can be requested again
 _LONGEST = 20_000  # characters of a text, such as a list of columns
 _LARGEST_WEIGHT = 1e12
 _LEAST_SHARE = 1e-6
