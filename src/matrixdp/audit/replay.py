@@ -213,8 +213,8 @@ class _Transcript:
         else:
             drawn = draw_noise(design, integers.shape, self._stream)
             noisy = unwhiten(design, integers + drawn)
-        self.releases.append(_Release(design, plan, integers, noisy.copy(), drawn))
-        return noisy
+        self.releases.append(_Release(design, plan, integers, noisy, drawn))
+        return noisy.copy()  # as in `answer`, so that both fits get arrays with memory of their own
 
     def answer(self, design: Design, prepared: NDArray[Any]) -> Floats:
         """The noisy answer that was recorded, after measuring how far this one is from it."""
