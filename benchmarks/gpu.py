@@ -17,7 +17,7 @@ import torch
 import matrixdp as mdp
 from matrixdp.noise import Stream, draw_gaussian
 from matrixdp.queries.cuda_sums import DeviceGrid, moment_on_device
-from matrixdp.queries.sums import levels
+from matrixdp.queries.sums import sum_levels
 
 
 def seconds(work: Callable[[], Any], repeats: int = 7) -> float:
@@ -52,7 +52,7 @@ def sums(records: int, features: int) -> None:
     torch.backends.cuda.matmul.allow_tf32 = False
     data = torch.rand((records, features), dtype=torch.float32, device="cuda")
     bounds = mdp.Bounds(np.zeros(features), np.ones(features))
-    grid = DeviceGrid(bounds, bounds, levels(records), clip=True, missing="error")
+    grid = DeviceGrid(bounds, bounds, sum_levels(records), clip=True, missing="error")
     array = cupy.from_dlpack(data)
     ours = seconds(lambda: moment_on_device(array, grid))
     theirs = seconds(lambda: data.T @ data)

@@ -104,12 +104,23 @@ def test_versions_agree():
     assert f"[{matrixdp.__version__}]" in (ROOT / "CHANGELOG.md").read_text()
 
 
+def list_methods(owner, source):
+    """Methods of a class and of its base classes, from the source of all modules."""
+    found = set()
+    for bases, body in re.findall(rf"^class {owner}\b(?:\((.*?)\))?:(.*?)^(?=\S)", source, re.MULTILINE | re.DOTALL):
+        found |= set(re.findall(r"^    def (\w+)", body, re.MULTILINE))
+        found |= {name for base in re.findall(r"\w+", bases) for name in list_methods(base, source)}
+    return found
+
+
 def test_the_architecture_names_packages_and_functions_that_exist():
     text = (ROOT / "docs" / "architecture.md").read_text()
     source = "\n".join(path.read_text() for path in Path(matrixdp.__file__).parent.rglob("*.py"))
     sequences = text[text.index("## Four call sequences") : text.index("## Where to begin")]
     for name in re.findall(r"`([A-Za-z_.]+)`", sequences):
         assert re.search(rf"(def|class) {name.split('.')[-1]}\b", source), name
+    for owner, member in re.findall(r"`([A-Z]\w+)\.(\w+)`", sequences):
+        assert member in list_methods(owner, source), f"{owner}.{member}"
     packages = re.findall(r"^\| ((?:`\w+`(?:, )?)+) \|", text[: text.index("## Four call sequences")], re.MULTILINE)
     listed = {name for row in packages for name in re.findall(r"`(\w+)`", row)}
     found = {path.stem for path in Path(matrixdp.__file__).parent.glob("*.py")} - {"__init__", "__main__"}

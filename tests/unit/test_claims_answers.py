@@ -144,7 +144,7 @@ def table_noise_covariance(design, moves):
         correlation,
         lambda matrix, design: means(matrix, design, "c"),
         lambda matrix, design: means(matrix, design, "g"),
-        lambda matrix, design: divide(view := view_moments(matrix, design), (1, 2), (1, 1)).numbers(view.law),
+        lambda matrix, design: divide(view := view_moments(matrix, design), (1, 2), (1, 1)).with_bars(view.law),
     ],
     ids=["means", "covariances", "correlations", "means by level", "means by group", "ratio"],
 )

@@ -102,9 +102,9 @@ def test_the_moments_of_a_table_are_within_their_declared_rounding_error_and_not
 
 def exact_moments(query, table):
     """``(1/N) sum z z'`` in rational numbers, each value being its whole number of steps of its grid."""
-    from matrixdp.queries.sums import levels  # the steps between the middle of the bounds and their ends
+    from matrixdp.queries.sums import sum_levels  # the steps between the middle of the bounds and their ends
 
-    steps = levels(query.records)
+    steps = sum_levels(query.records)
     bounds = query.used.bounds
     vectors = []
     raw = np.column_stack([table["age"].to_numpy(), table["bmi"].to_numpy()])

@@ -236,7 +236,7 @@ def for_targets(plan: FinalPlan, ball: FinalBall, targets: int, reach: float) ->
     """The plan with the constant before each record that has the least error of guesses of the last features.
 
     In the plan's coordinates, in which features have variances v, noise of covariances of size s adds ``s^2 sum 1/v``
-    to the square of a guess, but not more than `_EXPLAINED` of the target's variance..
+    to the square of a guess, but not more than `_EXPLAINED` of the target's variance.
     """
     back = plan.coordinates.inverse
     spreads, rows = (back**2).sum(axis=0), back[-targets:] ** 2  # of all coordinates, and what targets are made of

@@ -155,9 +155,9 @@ def private_moment(
     >>> [step.name for step in moment.steps]
     ['radius', 'rough moment', 'second radius', 'tail', 'box moment', 'final moment']
     """
-    kind: dict[str, Any] = {"neighbours": neighbours, "person": person, "stream": stream, "simulation": simulation}
+    options: dict[str, Any] = {"neighbours": neighbours, "person": person, "stream": stream, "simulation": simulation}
     asked: dict[str, Any] = {"aim": aim, "targets": targets, "directions": directions, "records": records}
-    prepared = prepare_fit(data, bounds, privacy, **asked, **kind)
+    prepared = prepare_fit(data, bounds, privacy, **asked, **options)
     prepared.warn()
     return prepared.fit()
 
@@ -206,13 +206,16 @@ def prepare_fit(
     targets: int = 1,
     directions: str | ArrayLike = "learned",
     records: int | None = None,
-    **kind: Any,
+    **options: Any,
 ) -> PreparedFit:
-    """Check data and parameters of `private_moment`; raises every error that they have. `kind` is for `FitBudget`."""
+    """Check data and parameters of `private_moment`; raises every error that they have.
+
+    `options` are those of `FitBudget`.
+    """
     settings_for(aim)
     check_bounds(bounds)
     check_features(bounds.size)
-    budget = FitBudget(privacy, **kind)
+    budget = FitBudget(privacy, **options)
     predicted = check_integer(targets, "targets", at_least=0, at_most=bounds.size - 1) if aim == "regression" else 0
     basis = None
     if not isinstance(directions, str):

@@ -20,7 +20,7 @@ from matrixdp.domain.bounds import Bounds, square_lengths
 from matrixdp.domain.person import Person
 from matrixdp.errors import ParameterError
 from matrixdp.queries.cuda_sums import DeviceGrid, device_gram, device_records, padded, rows_at_a_time
-from matrixdp.queries.sums import UNIT, GramSum, MomentTask, PeopleSum, levels
+from matrixdp.queries.sums import UNIT, GramSum, MomentTask, PeopleSum, sum_levels
 from matrixdp.records import Records, as_records, is_out_of_core, require_rereadable, split_rows, to_array
 from matrixdp.records.people import People, SameRecords, count_people
 from matrixdp.types import Floats
@@ -40,7 +40,7 @@ def check_features(size: int) -> None:
 
 def grid_levels(public: int) -> int:
     """Half the number of grid steps: sums of ``(q - m)(q - m)'`` over twice as many records stay below 2^62."""
-    return min(LEVELS, levels(4 * public))
+    return min(LEVELS, sum_levels(4 * public))
 
 
 def may_be_outside(lengths: Floats, ball: Bounds) -> NDArray[np.bool_]:
@@ -77,7 +77,7 @@ class GridBlock:
 
 
 @dataclass(frozen=True, eq=False)
-class Grid:
+class RecordGrid:
     """Rounding of records to a grid, their public coordinates, and the weights of their rows.
 
     `bounds` is the box that is mapped to [-1, 1]^d, to which values outside are clipped, and `levels` half the number
@@ -195,7 +195,7 @@ class PrivateRecords:
     a person could weigh more, is an error (`SameRecords`).
     """
 
-    def __init__(self, source: GridBlock | Records, grid: Grid, count: int) -> None:
+    def __init__(self, source: GridBlock | Records, grid: RecordGrid, count: int) -> None:
         assert grid.coordinates is None or grid.coordinates.levels == grid.levels
         self.source, self.grid = source, grid
         self.shape, self.levels = (count, grid.bounds.size), grid.levels
@@ -225,8 +225,8 @@ class PrivateRecords:
         moment = self.grid.moment(inside)
         if self.grid.person is not None:
             # What rounding takes from the weights is given to a record at the origin, which adds to this entry alone.
-            moment[0, 0] = len(self) - float(clipped.value()[0, 0]) / levels(public) ** 2
-        unit = np.append(1.0, ball.halfwidths) / levels(public)
+            moment[0, 0] = len(self) - float(clipped.value()[0, 0]) / sum_levels(public) ** 2
+        unit = np.append(1.0, ball.halfwidths) / sum_levels(public)
         return np.asarray(moment / public + clipped.value() * unit[:, None] * unit / public)
 
     def transform(self, coordinates: Coordinates) -> PrivateRecords:
@@ -244,12 +244,12 @@ class PrivateRecords:
         return reduce(_merge, source.map(partial(_sum_part, self.grid, function)), whole([]))
 
 
-def _count_longer(grid: Grid, block: GridBlock, cuts: tuple[float, ...]) -> list[Any]:
+def _count_longer(grid: RecordGrid, block: GridBlock, cuts: tuple[float, ...]) -> list[Any]:
     """Weight of the rows that are longer than each cut-off."""
     return [np.array([grid.weights(block, block.lengths > cut).sum() for cut in cuts])]
 
 
-def _sum_excess(grid: Grid, block: GridBlock, radius: float, limit: float) -> list[Any]:
+def _sum_excess(grid: RecordGrid, block: GridBlock, radius: float, limit: float) -> list[Any]:
     """Weighted sum of the excess of squared lengths of rows over a squared radius, up to a limit, in whole steps."""
     longer = block.lengths > radius
     beyond = np.square(block.lengths[longer]) - radius**2
@@ -257,7 +257,7 @@ def _sum_excess(grid: Grid, block: GridBlock, radius: float, limit: float) -> li
     return [int(grid.weights(block, longer) @ steps)]
 
 
-def _sum_moments(grid: Grid, block: GridBlock, ball: Bounds, public: int) -> list[Any]:
+def _sum_moments(grid: RecordGrid, block: GridBlock, ball: Bounds, public: int) -> list[Any]:
     """Sums of the rows that are in a ball, on the grid, and of the others after clipping."""
     task = MomentTask(ball, ball, public, clip=True, missing="error", person=grid.person)
     clipped, outside = task.start(), may_be_outside(block.lengths, ball)
@@ -265,7 +265,7 @@ def _sum_moments(grid: Grid, block: GridBlock, ball: Bounds, public: int) -> lis
     return [grid.sums(block, ~outside), clipped]
 
 
-_OfBlock = Callable[[Grid, GridBlock], list[Any]]
+_OfBlock = Callable[[RecordGrid, GridBlock], list[Any]]
 
 
 def _merge(first: list[Any], second: list[Any]) -> list[Any]:
@@ -278,13 +278,13 @@ def _merge(first: list[Any], second: list[Any]) -> list[Any]:
     return first
 
 
-def _sum_blocks(grid: Grid, function: _OfBlock, blocks: Iterable[GridBlock]) -> list[Any]:
+def _sum_blocks(grid: RecordGrid, function: _OfBlock, blocks: Iterable[GridBlock]) -> list[Any]:
     """What a function of blocks gives, summed over some blocks."""
     nothing = grid.block(np.empty((0, grid.bounds.size)), np.zeros(0, np.int64))
     return reduce(_merge, (function(grid, block) for block in blocks), function(grid, nothing))
 
 
-def _sum_part(grid: Grid, function: _OfBlock, _: int, blocks: Iterable[Any]) -> list[Any]:
+def _sum_part(grid: RecordGrid, function: _OfBlock, _: int, blocks: Iterable[Any]) -> list[Any]:
     """The same over one part of the data, whose blocks are put on the grid."""
     return _sum_blocks(grid, function, (grid.block(*_read(grid.bounds, block)) for block in blocks))
 
@@ -308,7 +308,7 @@ def validate_records(
         on_device = device_records(data, bounds.size, bounds.names)
 
         def keep(public: int) -> PrivateRecords:
-            grid = Grid(bounds, grid_levels(public))
+            grid = RecordGrid(bounds, grid_levels(public))
             return PrivateRecords(grid.device_block(on_device), grid, len(on_device))
 
         return len(on_device), keep
@@ -328,14 +328,14 @@ def validate_records(
         # Sums of weights times `EXCESS_STEPS` stay below 2^53; there are at most twice the public number. A unit that
         # depended on the private number of people would let one of them change the weights of all others.
         unit = 1 if person is None else 1 << max(0, 52 - EXCESS_STEPS.bit_length() - (2 * public).bit_length())
-        return PrivateRecords(parts, Grid(bounds, grid_levels(public), None, person, unit), count)
+        return PrivateRecords(parts, RecordGrid(bounds, grid_levels(public), None, person, unit), count)
 
     return count, on_grid
 
 
 def grid_records(bounds: Bounds, array: NDArray[np.generic], levels: int) -> PrivateRecords:
     """Records in memory, of shape (n, d), on a grid, with the sums of all."""
-    grid = Grid(bounds, levels)
+    grid = RecordGrid(bounds, levels)
     block = grid.block(array)
     block.sums = sum_steps(block.steps, levels)
     return PrivateRecords(block, grid, len(array))

@@ -86,8 +86,8 @@ def private_scales(
     >>> bool((np.abs(scales.variance - 1) < 0.2).all())
     True
     """
-    kind: dict[str, Any] = {"neighbours": neighbours, "person": person, "stream": stream, "simulation": simulation}
-    return prepare_scales(data, bounds, privacy, records=records, **kind).fit()
+    options: dict[str, Any] = {"neighbours": neighbours, "person": person, "stream": stream, "simulation": simulation}
+    return prepare_scales(data, bounds, privacy, records=records, **options).fit()
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,11 +118,11 @@ class PreparedScales:
 
 
 def prepare_scales(
-    data: Any, bounds: Bounds, privacy: Privacy, *, records: int | None = None, **kind: Any
+    data: Any, bounds: Bounds, privacy: Privacy, *, records: int | None = None, **options: Any
 ) -> PreparedScales:
     """Check data and parameters of `private_scales`; raises every error that they can have."""
     check_bounds(bounds)
-    budget = FitBudget(privacy, **kind)
+    budget = FitBudget(privacy, **options)
     with np.errstate(all="ignore"):  # a warning would reveal something about private data
         totals = _sum_rows(data, bounds, budget.person)
     public = public_records(records, int(totals[0]), budget.neighbours)

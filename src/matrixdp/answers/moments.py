@@ -27,7 +27,7 @@ LARGEST_BAR = 1 / math.sqrt(3)  # standard deviation of a number between -1 and 
 LEAST_VARIANCE = 2.0  # a variance below so many standard deviations of its noise is too small to divide by
 
 
-class Numbers(NamedTuple):
+class NoisyValues(NamedTuple):
     """Values of answers and their error bars, of shape (..., rows, columns); NaN where noise hides them."""
 
     value: Floats
@@ -47,9 +47,9 @@ class Statistic(NamedTuple):
         """Standard deviation of the noise, NaN where there is no value."""
         return np.where(np.isfinite(self.value), law.std(self.terms), np.nan)
 
-    def numbers(self, law: NoiseLaw) -> Numbers:
+    def with_bars(self, law: NoiseLaw) -> NoisyValues:
         """With error bars."""
-        return Numbers(self.value, self.std(law))
+        return NoisyValues(self.value, self.std(law))
 
 
 def read_entry(view: MomentView, i: Places, j: Places) -> Statistic:
@@ -83,7 +83,7 @@ def vary(view: MomentView, x: Places, r: Places) -> Statistic:
     return Statistic(value, [square, (x, r, 2 * first[2]), size])
 
 
-def summarise(view: MomentView) -> Numbers:
+def summarise(view: MomentView) -> NoisyValues:
     """Mean less the middle of the bounds, standard deviation and share observed of each number, (..., n, 3)."""
     x, r = view.variables
     zero = np.zeros_like(x)
@@ -92,7 +92,7 @@ def summarise(view: MomentView) -> Numbers:
     spread = np.sqrt(np.where(square.value > 0, square.value, np.nan))
     value = np.stack([mean.value, spread, np.where(r > 0, share.value, 1.0)], axis=-1)
     bars = [mean.std(view.law), square.std(view.law) / (2 * spread), np.where(r > 0, share.std(view.law), 0.0)]
-    return Numbers(value, np.stack(np.broadcast_arrays(*bars), axis=-1))
+    return NoisyValues(value, np.stack(np.broadcast_arrays(*bars), axis=-1))
 
 
 def find_level_means(view: MomentView, row: NDArray[np.intp]) -> Statistic:
@@ -102,15 +102,15 @@ def find_level_means(view: MomentView, row: NDArray[np.intp]) -> Statistic:
     return divide(view, (row, x), (row, r))
 
 
-def covary_all(view: MomentView) -> Numbers:
+def covary_all(view: MomentView) -> NoisyValues:
     """Covariances of all pairs of numbers, each over the records in which both are there, of shape (..., n, n)."""
     x, r = view.variables
     i, j = np.tril_indices(x.size)
     found = covary(view, x[i], r[i], x[j], r[j])
-    return Numbers(*(_mirror(one, x.size) for one in found.numbers(view.law)))
+    return NoisyValues(*(_mirror(one, x.size) for one in found.with_bars(view.law)))
 
 
-def correlate_all(view: MomentView) -> Numbers:
+def correlate_all(view: MomentView) -> NoisyValues:
     """Correlations of all pairs of numbers, of shape (..., n, n); NaN where noise hides them (`hide_uncertain`).
 
     The covariance is over the records in which both are there, the variance of each number over those in which it is.
@@ -126,10 +126,10 @@ def correlate_all(view: MomentView) -> Numbers:
         half = -value / 2 / own.value[..., one]
         terms += [(a[one], b[one], half * slope[..., one]) for a, b, slope in own.terms]
     value, std = np.where(i == j, scale / scale, value), np.where(i == j, 0.0 * scale, view.law.std(terms))
-    return Numbers(*(_mirror(one, x.size) for one in hide_uncertain(value, std)))
+    return NoisyValues(*(_mirror(one, x.size) for one in hide_uncertain(value, std)))
 
 
-def explain_correlations(view: MomentView, found: Numbers) -> NDArray[np.object_]:
+def explain_correlations(view: MomentView, found: NoisyValues) -> NDArray[np.object_]:
     """Why a correlation is not given: too few records have the values, or noise hides a variance or the result."""
     r = view.variables[1]
     known, firm = view.stands_out(r, r), np.isfinite(np.diagonal(found.value))
@@ -200,7 +200,7 @@ def means(matrix: Floats, design: Design, by: str | None = None, group: Any = No
         return name_summary(view, summarise(view))
     view, row, levels = view_levels(matrix, design, by, group)
     shares = read_entry(view, 0, 0) if row.ndim == 1 else divide(view, (0, row[:, 0]), (0, 0))
-    return name_level_means(view, levels, shares.numbers(view.law), find_level_means(view, row).numbers(view.law))
+    return name_level_means(view, levels, shares.with_bars(view.law), find_level_means(view, row).with_bars(view.law))
 
 
 def view_levels(
@@ -219,7 +219,7 @@ def view_levels(
     return view, view.levels(by)[:, None], view.places[by].levels
 
 
-def name_summary(view: MomentView, found: Numbers) -> Estimate:
+def name_summary(view: MomentView, found: NoisyValues) -> Estimate:
     """The result of `summarise` with names, in the units of the data."""
     value = found.value.copy()
     value[:, 0] += view.middles
@@ -228,7 +228,7 @@ def name_summary(view: MomentView, found: Numbers) -> Estimate:
     return Estimate(value, found.std, view.numbers, SUMMARY, reasons)
 
 
-def name_level_means(view: MomentView, levels: tuple[str, ...], shares: Numbers, found: Numbers) -> Estimate:
+def name_level_means(view: MomentView, levels: tuple[str, ...], shares: NoisyValues, found: NoisyValues) -> Estimate:
     """Shares and means of levels with names, in the units of the data, of shape (levels, 1 + numbers)."""
     value = np.column_stack([shares.value, found.value + view.middles])
     std = np.column_stack([np.broadcast_to(shares.std, shares.value.shape), found.std])
@@ -268,7 +268,7 @@ def second_moment(matrix: Floats, design: Design, centre: ArrayLike) -> Estimate
     d, e = shift[i], shift[j]
     terms = [(x[i], x[j], np.ones(())), (zero, x[i], e), (zero, x[j], d), (zero, zero, d * e)]
     value = sum((slope * view.read(a, b) for a, b, slope in terms), np.zeros(()))
-    found = Statistic(value, terms).numbers(view.law)
+    found = Statistic(value, terms).with_bars(view.law)
     return Estimate(_mirror(found.value, x.size), _mirror(found.std, x.size), view.numbers, view.numbers)
 
 
@@ -282,17 +282,17 @@ def cross_table(matrix: Floats, design: Design, first: str, second: str, group: 
     query = table_query(design)
     whole = view_moments(matrix, design, group)
 
-    def read(columns: tuple[str, ...], i: Places, j: Places) -> Numbers:
+    def read(columns: tuple[str, ...], i: Places, j: Places) -> NoisyValues:
         """Entries for all levels of those of the columns that group the release, which are the first axes."""
         by = [name for name in columns if name in query.by]
         view = view_moments(matrix, design, group, by) if by else whole
-        found = read_entry(view, i, j).numbers(view.law)
-        return Numbers(found.value, np.broadcast_to(found.std, found.value.shape))
+        found = read_entry(view, i, j).with_bars(view.law)
+        return NoisyValues(found.value, np.broadcast_to(found.std, found.value.shape))
 
     rows, columns = (np.zeros((), np.intp) if one in query.by else whole.levels(one) for one in (first, second))
     cells = read((first, second), rows[:, None] if rows.ndim and columns.ndim else rows, columns)
     if rows.ndim and not columns.ndim:  # groups are the first axis
-        cells = Numbers(cells.value.T, cells.std.T)
+        cells = NoisyValues(cells.value.T, cells.std.T)
     parts = zip(cells, read((first,), 0, rows), read((second,), 0, columns), read((), 0, 0), strict=True)
     value, std = (
         np.block([[one, right[:, None]], [below, np.full((1, 1), every)]]) for one, right, below, every in parts

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from matrixdp.answers.estimate import Estimate
-from matrixdp.answers.moments import LARGEST_BAR, Numbers, covary_all, divide, name_level_means, view_levels
+from matrixdp.answers.moments import LARGEST_BAR, NoisyValues, covary_all, divide, name_level_means, view_levels
 from matrixdp.answers.psd import shrink_psd
 from matrixdp.answers.view import view_moments
 from matrixdp.design.design import Design
@@ -90,8 +90,8 @@ def shrunk_means(matrix: Floats, design: Design, by: str, group: Any = None) -> 
     noise = np.maximum(view.law.std([(row, x, 1 / half), (row, r, -overall)]), _TINY) * np.ones_like(excess)
     found = half * np.clip(overall + shrink(excess, count, noise), -1.0, 1.0)
     std = half * np.minimum(noise / count, LARGEST_BAR)
-    shares = Numbers(share, view.law.entry_std(0, row[..., 0]) / size)
-    return name_level_means(view, levels, shares, Numbers(found, std))
+    shares = NoisyValues(share, view.law.entry_std(0, row[..., 0]) / size)
+    return name_level_means(view, levels, shares, NoisyValues(found, std))
 
 
 def shrink_table(table: Estimate) -> Estimate:

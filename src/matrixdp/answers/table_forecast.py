@@ -102,7 +102,7 @@ class TableForecast:
         if by in self._query.by:
             view, row, levels = answers.view_levels(self.moments, self.design, by, group)
             view = replace(view, matrix=view.matrix * self._find_size(*(group or {}), by))
-            shares = answers.read_entry(view, 0, 0).numbers(view.law)
+            shares = answers.read_entry(view, 0, 0).with_bars(view.law)
         else:
             view = self._scale_levels(by, group)
             row, levels, shares = view.levels(by)[:, None], view.places[by].levels, _find_shares(view, by)
@@ -183,7 +183,7 @@ class TableForecast:
     def _released(self) -> MomentView:
         return _simulate(self._whole)
 
-    def _judge_numbers(self, statistic: Callable[[MomentView], answers.Numbers], group: Any) -> answers.Numbers:
+    def _judge_numbers(self, statistic: Callable[[MomentView], answers.NoisyValues], group: Any) -> answers.NoisyValues:
         """Values of a statistic of the numbers without noise, and the errors to expect of a release."""
         view = self._view(group)
         released = self._released if group is None else _simulate(view)
@@ -200,18 +200,18 @@ def _simulate(view: MomentView, rows: NDArray[np.intp] | None = None) -> MomentV
     return view.show_part(rows, law.numbers, truth + (noise[:, None] if truth.ndim > noise.ndim - 1 else noise))
 
 
-def _find_shares(view: MomentView, by: str) -> answers.Numbers:
+def _find_shares(view: MomentView, by: str) -> answers.NoisyValues:
     """Share of the records in each level of a category, and its error to first order."""
-    return answers.divide(view, (0, view.levels(by)), (0, 0)).numbers(view.law)
+    return answers.divide(view, (0, view.levels(by)), (0, 0)).with_bars(view.law)
 
 
-def judge_errors(released: Floats, truth: Floats) -> answers.Numbers:
+def judge_errors(released: Floats, truth: Floats) -> answers.NoisyValues:
     """Value and root mean square error of answers, (count, ...); NaN where noise hides an answer in most releases."""
     shown = np.isfinite(released)
     squares = np.where(shown, (released - truth) ** 2, 0.0).sum(axis=0)
     error = np.sqrt(squares / np.maximum(shown.sum(axis=0), 1))
     hidden = (shown.mean(axis=0) < 1 - _MOST_HIDDEN) | ~np.isfinite(error)
-    return answers.Numbers(np.where(hidden, np.nan, truth), np.where(hidden, np.nan, error))
+    return answers.NoisyValues(np.where(hidden, np.nan, truth), np.where(hidden, np.nan, error))
 
 
 def _count_draws(numbers: int) -> int:

@@ -21,14 +21,13 @@ from matrixdp.cli.exits import DeferredInterrupts
 from matrixdp.cli.ledger import open_ledger, preview_ledger, require_dataset
 from matrixdp.cli.output import Command, output_after_work, show_progress, warn_about_delta
 from matrixdp.errors import LedgerError, ParameterError
+from matrixdp.release.options import MOST_STORED
 
 if TYPE_CHECKING:
     from matrixdp.ledger import Head
     from matrixdp.ledger.location import Location
     from matrixdp.release.charging import Account
     from matrixdp.release.plan import Plan
-
-_MAX_STORED = 10**6  # entries of a release that the ledger stores, so that it can be requested again
 
 
 @click.command(
@@ -198,7 +197,7 @@ def _remark(text: str) -> None:
 
 def _name_request(made: Plan) -> Plan:
     """The plan with a new request id, unless it has one or is too large to be stored."""
-    if made.request.id is not None or made.entries > _MAX_STORED:
+    if made.request.id is not None or made.entries > MOST_STORED:
         return made
     return replace(made, request=replace(made.request, id=f"release-{uuid.uuid4().hex[:12]}"))
 

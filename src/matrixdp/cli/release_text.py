@@ -26,7 +26,7 @@ from matrixdp.release.registered import MechanismRelease
 from matrixdp.release.result import Guaranteed
 from matrixdp.report.answers import Answer
 from matrixdp.report.dates import show_dates
-from matrixdp.report.forecast import KINDS, judged_by, predict, predict_std, vary_epsilon
+from matrixdp.report.forecast import DATA_KINDS, judged_by, predict, predict_std, vary_epsilon
 from matrixdp.report.guarantee import LedgerSummary, describe_odds, name_loss
 from matrixdp.report.pictures import draw_design
 from matrixdp.report.release_folder import ReleaseFolder
@@ -101,8 +101,8 @@ def _print_predictions(made: Plan, predicted: dict[str, list[Answer]]) -> None:
     if len(predicted) > 1:
         table = _tabulate_medians(made, predicted)
         echo_section("Median error, by how easy the data are where the schema has no guess", table)
-        for shape, words in KINDS.items() if made.adaptive else ():
-            click.echo(f"  {shape}: {words}")
+        for kind, words in DATA_KINDS.items() if made.adaptive else ():
+            click.echo(f"  {kind}: {words}")
     if request.kind != "matrix":
         click.echo(f"  {_DESCRIBED}")
     if made.adaptive and judged_by(request.question) != request.question:
@@ -117,9 +117,10 @@ def _vary(made: Plan, predicted: dict[str, list[Answer]]) -> Iterator[tuple[Plan
     query = made.query
     numbers = made.bounds.size if made.adaptive else len(query.used.numbers) if isinstance(query, TableMoments) else 0
     slow = numbers > _MOST_NUMBERS or (made.request.kind == "components" and not made.adaptive)
+    kinds = tuple(DATA_KINDS) if made.adaptive else ("typical",)
     for other in [made] if slow else vary_epsilon(made):
         try:
-            yield other, predicted if other is made else predict(other, tuple(KINDS) if made.adaptive else ("typical",))
+            yield other, predicted if other is made else predict(other, kinds)
         except ParameterError:  # an epsilon for which no fit can be made
             continue
 

@@ -104,8 +104,8 @@ def _make(
         if directions is not None or calibration != "exact":
             raise ParameterError("directions and calibration must be left out when vertices are allocated optimally.")
         columns = Covariance.identity(1)
-        plan = Design(query, privacy, share, calibration, allocation, entries, columns, _NO_GRID, 0.0, flat=True)
-        return _fit(plan, plan.ideal_distance().value / plan.mu)
+        draft = Design(query, privacy, share, calibration, allocation, entries, columns, _NO_GRID, 0.0, flat=True)
+        return _fit(draft, draft.ideal_distance().value / draft.mu)
     if directions is not None and allocation.chooses_directions:
         raise ParameterError(f"directions must be left out for the allocation {allocation.rule!r}, which chooses them.")
     basis = None if directions is None else check_orthonormal(directions, query.features)
@@ -115,17 +115,17 @@ def _make(
     exact = calibration == "exact"
     variances = allocation.variances(query, basis) if exact else 1 / np.sqrt(allocation.precisions(query))
     rowcov, colcov = noise_sides(query, _normalise(variances, query.features), basis)
-    plan = Design(query, privacy, share, calibration, allocation, rowcov, colcov, _NO_GRID, 0.0)
+    draft = Design(query, privacy, share, calibration, allocation, rowcov, colcov, _NO_GRID, 0.0)
     if not exact:
-        return _fit(plan, _theorem2_scale(plan))
-    plans = [plan]
+        return _fit(draft, _theorem2_scale(draft))
+    drafts = [draft]
     if structured and allocation.structured and query.structured:
         structure = query.sensitivity.free_structure(colcov)
         if structure is not None:
-            refined = replace(plan, structure=structure)
+            refined = replace(draft, structure=structure)
             # In a rotated basis of few features the bound without squares is exact, and that with them is not.
-            plans = [refined, plan] if basis is not None and query.features <= ENUMERATE else [refined]
-    fitted = [_fit(one, one.ideal_distance().value / one.mu) for one in plans]
+            drafts = [refined, draft] if basis is not None and query.features <= ENUMERATE else [refined]
+    fitted = [_fit(one, one.ideal_distance().value / one.mu) for one in drafts]
     return fitted[0] if len(fitted) == 1 else min(fitted, key=lambda design: design.relative_error)
 
 
@@ -149,50 +149,50 @@ def _normalise(variances: Floats, features: int) -> Floats:
     return array / power_of_two(math.sqrt(float(array.max()))) ** 2
 
 
-def _fit(plan: Design, scale: float) -> Design:
-    """The plan with its noise multiplied by `scale`, or by a little more to allow for rounding."""
+def _fit(draft: Design, scale: float) -> Design:
+    """The draft with its noise multiplied by `scale`, or by a little more to allow for rounding."""
     for attempt in range(30):
         if not 1 / _LARGEST_SCALE <= scale <= _LARGEST_SCALE:  # or NaN
             break
-        rowcov, colcov = _scaled(plan, scale)
-        structure = None if plan.structure is None else plan.structure.scaled(scale)
-        scaled = replace(plan, rowcov=rowcov, colcov=colcov, structure=structure)
+        rowcov, colcov = _scaled(draft, scale)
+        structure = None if draft.structure is None else draft.structure.scaled(scale)
+        scaled = replace(draft, rowcov=rowcov, colcov=colcov, structure=structure)
         ideal = scaled.ideal_distance()
-        grid = fit_grid(plan.query, scaled.noise, ideal.value, flat=plan.flat, structure=structure)
-        if grid.distance <= plan.mu:
+        grid = fit_grid(draft.query, scaled.noise, ideal.value, flat=draft.flat, structure=structure)
+        if grid.distance <= draft.mu:
             design = replace(scaled, grid=grid, attained=ideal.attained)
             design.mark_checked()
             return design
-        scale *= max(grid.distance / plan.mu, 1.0) * (1 + 2.0 ** (attempt - 52))
+        scale *= max(grid.distance / draft.mu, 1.0) * (1 + 2.0 ** (attempt - 52))
     raise ParameterError(
-        f"the bounds are too wide for epsilon {plan.privacy.epsilon:g} at delta {plan.privacy.delta:g}: rounding "
+        f"the bounds are too wide for epsilon {draft.privacy.epsilon:g} at delta {draft.privacy.delta:g}: rounding "
         "alone would use the budget. Give narrower bounds or a larger epsilon."
     )
 
 
-def _scaled(plan: Design, scale: float) -> tuple[Covariance, Covariance]:
-    """The plan's covariances with all standard deviations multiplied by `scale`."""
-    if plan.flat or plan.query.side == "rows":
-        return plan.rowcov.scaled(scale**2), plan.colcov
-    if plan.query.side == "both":
-        side = plan.colcov.scaled(scale)
+def _scaled(draft: Design, scale: float) -> tuple[Covariance, Covariance]:
+    """The draft's covariances with all standard deviations multiplied by `scale`."""
+    if draft.flat or draft.query.side == "rows":
+        return draft.rowcov.scaled(scale**2), draft.colcov
+    if draft.query.side == "both":
+        side = draft.colcov.scaled(scale)
         return side, side
-    return plan.rowcov, plan.colcov.scaled(scale**2)
+    return draft.rowcov, draft.colcov.scaled(scale**2)
 
 
-def _theorem2_scale(plan: Design) -> float:
+def _theorem2_scale(draft: Design) -> float:
     """Factor on the standard deviations after which ``||sigma(rowcov^-1)|| ||sigma(colcov^-1)|| = phi^2``."""
-    query, privacy = plan.query, plan.privacy
-    if plan.share != 1.0:
-        privacy = Privacy(gdp_epsilon(mu=plan.mu, delta=privacy.delta), privacy.delta)
+    query, privacy = draft.query, draft.privacy
+    if draft.share != 1.0:
+        privacy = Privacy(gdp_epsilon(mu=draft.mu, delta=privacy.delta), privacy.delta)
     budget = precision_budget(
-        privacy, query.shape, sensitivity=query.sensitivity.frobenius, gamma=query.gamma, variant=plan.calibration
+        privacy, query.shape, sensitivity=query.sensitivity.frobenius, gamma=query.gamma, variant=draft.calibration
     )
     if not 0 < budget < math.inf:
         raise ParameterError(
-            f"epsilon must be larger for calibration {plan.calibration!r}, got {privacy.epsilon:g} instead."
+            f"epsilon must be larger for calibration {draft.calibration!r}, got {privacy.epsilon:g} instead."
         )
-    return math.sqrt(_precision_norm(plan.rowcov) * _precision_norm(plan.colcov) / budget)
+    return math.sqrt(_precision_norm(draft.rowcov) * _precision_norm(draft.colcov) / budget)
 
 
 def _precision_norm(covariance: Covariance) -> float:

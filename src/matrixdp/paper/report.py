@@ -110,7 +110,7 @@ def reproduce(
     `parts` are keys of `PARTS`, all by default; what these need is run as well. An error bar needs two `trials`. The
     same `seed` gives the same figures. Trials that are stored in the folder `out` are not run again, so an interrupted
     run resumes. `progress` is written to standard error by default. `plugins` are modules that register mechanisms
-    (`matrixdp.release.register_mechanism`), each of which gets a row in the tables of its tasks.
+    (`matrixdp.baselines.register_mechanism`), each of which gets a row in the tables of its tasks.
 
     Privacy
     -------

@@ -1,4 +1,4 @@
-"""Exact moments of records and tables on a GPU: the integers of `moment_sums` and `table_sums`, bit for bit.
+"""Exact moments of records and tables on a GPU: the integers of `sums` and `table_sums`, bit for bit.
 
 Records are put on the grid of their bounds by one kernel (`sums.cu`), which reads them once, and multiplied as whole
 numbers in float64 by cuBLAS. As in `sums.py`, every partial sum is an integer below 2^53, so the products are exact

@@ -20,7 +20,7 @@ from matrixdp.noise.covariance import Covariance
 from matrixdp.noise.table_noise import Place
 from matrixdp.privacy import Neighbours
 from matrixdp.queries.base import BoundedQuery, MatrixQuery, check_domain, find_people, person_change
-from matrixdp.queries.sums import MomentTask, levels, weight_left
+from matrixdp.queries.sums import MomentTask, sum_levels, weight_left
 from matrixdp.queries.table_sums import TableTask
 from matrixdp.records import as_records
 from matrixdp.records.people import SameRecords
@@ -99,7 +99,7 @@ class MomentQuery(MatrixQuery):
     def evaluate(self, data: Any, *, clip: bool, missing: str) -> Floats:
         """The moments, from exact integer sums over all parts of the records."""
         check_missing(missing)
-        unit = self.largest / levels(self.records)
+        unit = self.largest / sum_levels(self.records)
         values = self._sums(self._add_up(data, self._task(clip=clip, missing=missing)))
         return np.asarray(values * np.tile(unit, self.groups)[:, None] * unit / self.records)
 

@@ -231,7 +231,7 @@ def weight_left(counts: NDArray[np.int64], people: NDArray[np.int64], person: Pe
     return sum(a * b for a, b in zip(left.tolist(), people.tolist(), strict=True))
 
 
-def levels(records: int) -> int:
+def sum_levels(records: int) -> int:
     """Grid steps from the midpoint to a bound: as many as exact int64 sums of products allow, from 2^7 to 2^19."""
     spare = (62 - math.ceil(math.log2(2 * records))) // 2
     return 1 << min(19, max(7, spare))
@@ -240,8 +240,8 @@ def levels(records: int) -> int:
 def start_sum(columns: int, records: int, person: Person | None) -> Any:
     """A `GramSum` or, of the rows of people, a `PeopleSum` without records, for a public number of all of them."""
     if person is None:
-        return GramSum(columns, limit=levels(records))
-    return PeopleSum(columns, limit=levels(records), person=person)
+        return GramSum(columns, limit=sum_levels(records))
+    return PeopleSum(columns, limit=sum_levels(records), person=person)
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,7 @@ from matrixdp.device import is_device_block
 from matrixdp.domain.columns import Category, Columns, YesNo
 from matrixdp.domain.person import Person
 from matrixdp.queries.cuda_sums import sums_on_device
-from matrixdp.queries.sums import levels, sorted_runs, start_sum
+from matrixdp.queries.sums import sorted_runs, start_sum, sum_levels
 from matrixdp.records import split_rows
 from matrixdp.records.tables import TableBlock
 from matrixdp.types import Floats
@@ -120,7 +120,7 @@ class TableTask:
 
         `raw` is memory for the values.
         """
-        grid, used, m = levels(self.records), self.used, len(numbers)
+        grid, used, m = sum_levels(self.records), self.used, len(numbers)
         z[0] = grid
         if used.bounds is None:
             return
@@ -161,7 +161,7 @@ class TableSum:
     def __init__(self, task: TableTask) -> None:
         widths, groups = level_widths(task.used.categories), math.prod(level_widths(task.groups))
         *firsts, end = (task.dense + np.cumsum([0, *widths])).tolist()
-        self.limit, self._firsts, self.levels = levels(task.records), firsts, None
+        self.limit, self._firsts, self.levels = sum_levels(task.records), firsts, None
         self.size, self.least_rows = end, 0
         if task.person is None:
             self.size, self.least_rows = task.dense, _RUN * groups

@@ -39,13 +39,11 @@ from matrixdp.release.adaptive_release import AdaptiveRelease
 from matrixdp.release.charging import Account, Paid, Price, list_read_options, make_once, open_account
 from matrixdp.release.dataset import DatasetRelease, write_dataset
 from matrixdp.release.matrix import PrincipalDirections, release_design
-from matrixdp.release.options import GRAPHS
+from matrixdp.release.options import DIRECTIONS_SUFFIX, GRAPHS
 from matrixdp.release.plan import Plan, make_request_design, plan
 from matrixdp.release.request import Request
 from matrixdp.release.result import Release
 from matrixdp.serialise import to_json_content
-
-DIRECTIONS = "-directions"  # added to the request id of the release that learns directions
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +123,7 @@ def run(
     noise: dict[str, Any] = {"stream": stream, "simulation": simulation}
     request, design, learned = plan.request, plan.design, None
     if design is None:
-        released, receipt = _release_fit(plan, data, account, ready, **noise)
+        released, receipt = _run_fit(plan, data, account, ready, **noise)
     elif plan.in_files:
         assert out is not None  # as of a data set in files
         options: dict[str, Any] = {"missing": request.missing, "force": force, "ready": ready}
@@ -153,7 +151,7 @@ def check_budget(plan: Plan, account: Account) -> bool:
             return True
 
     before = was_charged()
-    to_learn = plan.request.learned and not was_charged(DIRECTIONS)
+    to_learn = plan.request.learned and not was_charged(DIRECTIONS_SUFFIX)
     if before and to_learn:  # directions would be charged before it is refused
         changed = Difference("directions", "given", "learned")
         raise changed_request_error(account.dataset, account.request, "", [changed])
@@ -212,7 +210,7 @@ def count_units(request: Request, records: Any) -> int:
     return number_of_people(as_records(records), request.whose, rows=rows)
 
 
-def _release_fit(plan: Plan, data: Any, account: Account | None, ready: Any, **noise: Any) -> Paid:
+def _run_fit(plan: Plan, data: Any, account: Account | None, ready: Any, **noise: Any) -> Paid:
     """Charge and make the adaptive fit of a plan."""
     assert plan.choice is not None  # of an adaptive fit
     choice, request, bounds, data = plan.choice, plan.request, plan.bounds, _order_columns(plan, data)
@@ -264,7 +262,7 @@ def _learn_directions(plan: Plan, data: Any, account: Account | None, **noise: A
     """Private principal directions, for their share of the budget."""
     request, query = plan.request, plan.query
     if account is not None and account.request is not None:
-        account = replace(account, request=account.request + DIRECTIONS)
+        account = replace(account, request=account.request + DIRECTIONS_SUFFIX)
     moment = SecondMoment(query.bounds, plan.records or 0)  # type: ignore[attr-defined]
     design = make_design(moment, request.privacy, allocation=isotropic(), share=request.directions_share)
     return PrincipalDirections.of(release_design(design, data, account, missing=request.missing, **noise).release)

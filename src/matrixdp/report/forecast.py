@@ -19,7 +19,7 @@ from matrixdp.release.plan import Plan, refuse_extremes
 from matrixdp.report.answers import MODELS, SUMMARIES, Answer, make_answers
 from matrixdp.types import Floats
 
-KINDS = {
+DATA_KINDS = {
     "friendly": "Gaussian numbers",
     "typical": "the mean over six shapes of data",
     "hostile": "the shape with the largest error",
@@ -90,7 +90,7 @@ def predict_std(plan: Plan) -> tuple[Floats, Sequence[str], Sequence[str]]:
     return read(describe_moments(plan.request.schema, query.bounds), design).std, rows[1:], columns[1:]
 
 
-def predict(plan: Plan, shapes: Sequence[str] = tuple(KINDS)) -> dict[str, list[Answer]]:
+def predict(plan: Plan, shapes: Sequence[str] = tuple(DATA_KINDS)) -> dict[str, list[Answer]]:
     """What a report would show, with predicted errors, for data of these shapes; one where errors do not depend on it.
 
     A table whose rows have equal errors has one row.
@@ -123,7 +123,7 @@ def judged_by(question: str) -> str:
 def forecast_fit(plan: Plan) -> dict[str, Floats]:
     """Errors by which an adaptive fit is judged, by simulation: of shape (1, m) for means, (m, m) otherwise.
 
-    There is one array for each of `KINDS` of data.
+    There is one array for each of `DATA_KINDS`.
     """
     assert plan.records is not None  # of an adaptive fit
     with refuse_extremes():
@@ -138,5 +138,5 @@ def forecast_fit(plan: Plan) -> dict[str, Floats]:
         )
     shown = judged_by(plan.request.question)
     name = "mean_std" if shown == "means" else f"{shown}_std"
-    errors = {kind: np.atleast_2d(getattr(getattr(found, kind), name)) for kind in KINDS}
+    errors = {kind: np.atleast_2d(getattr(getattr(found, kind), name)) for kind in DATA_KINDS}
     return {kind: np.where(std > _NO_ERROR, std, 0.0) for kind, std in errors.items()}

@@ -20,10 +20,11 @@ from matrixdp.records.files import Files
 from matrixdp.release.adaptive_release import AdaptiveRelease
 from matrixdp.release.charging import Account
 from matrixdp.release.dataset import MANIFEST, DatasetRelease
+from matrixdp.release.options import DIRECTIONS_SUFFIX
 from matrixdp.release.output_folder import OutputFolder
 from matrixdp.release.plan import Plan, refuse_extremes
 from matrixdp.release.result import Release
-from matrixdp.release.run import DIRECTIONS, Outcome, run
+from matrixdp.release.run import Outcome, run
 from matrixdp.report.content import ReportContent, make_content
 from matrixdp.report.dates import DATES, show_date, write_dates
 from matrixdp.report.guarantee import LedgerSummary
@@ -79,7 +80,7 @@ def write_release(
             released = outcome.release
             assert isinstance(released, DatasetRelease)
             ledger = _summarise(account, left, charged=outcome.charged)
-        content, problem = _make_content(plan, source, account, outcome, ledger), ""
+        content, problem = _describe_outcome(plan, source, account, outcome, ledger), ""
         try:  # the data set is complete, and stays so if this fails
             page = render_release(content, files=[MANIFEST, *released.files])
             (released.path / DATASET_PAGE).write_text(page, encoding="utf-8")
@@ -90,7 +91,7 @@ def write_release(
     with OutputFolder(out, force=force) as folder, explain_charge(plan, account), np.errstate(all="ignore"):
 
         def show(outcome: Outcome, ledger: LedgerSummary | None = None) -> ReportContent:
-            return _make_content(plan, source, account, outcome, ledger)
+            return _describe_outcome(plan, source, account, outcome, ledger)
 
         def rehearse(sample: Release | AdaptiveRelease) -> None:
             if plan.entries <= _MAX_REHEARSED:
@@ -109,7 +110,7 @@ def write_release(
         return ReleaseFolder(outcome, tuple(files), content)
 
 
-def _make_content(
+def _describe_outcome(
     plan: Plan, source: Files, account: Account | None, outcome: Outcome, ledger: LedgerSummary | None
 ) -> ReportContent:
     """A release, ready to be shown."""
@@ -220,7 +221,7 @@ def _describe_recovery(plan: Plan, account: Account, before: int, folder: str | 
         )
     if request in states:
         return "The budget is spent, and the release is lost. Running again with a new request is charged again."
-    if states.get(request + DIRECTIONS):
+    if states.get(request + DIRECTIONS_SUFFIX):
         return f"The directions are charged and stored: run again with --request {request}."
     return ""
 

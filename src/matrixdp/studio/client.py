@@ -151,7 +151,7 @@ class Studio:
         return self._send("GET", ("results", request_id, "files", name))
 
     def release(self, request_id: str) -> Any:
-        """A release, as `matrixdp.read_release` gives it, for post-processing, which costs nothing."""
+        """A release, as `matrixdp.load` gives it, for post-processing, which costs nothing."""
         from matrixdp.release.reading import from_json
 
         return from_json(self.file(request_id, "release.json").decode())

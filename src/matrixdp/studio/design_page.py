@@ -24,7 +24,7 @@ from matrixdp.privacy import Neighbours, describe_large_delta
 from matrixdp.queries import TableMoments
 from matrixdp.release.options import FITTED, GRAPHS, GROUPED, QUESTIONS
 from matrixdp.release.plan import refuse_extremes
-from matrixdp.report.forecast import KINDS, list_predictions
+from matrixdp.report.forecast import DATA_KINDS, list_predictions
 from matrixdp.report.guarantee import describe_odds, name_loss
 from matrixdp.studio import forecasts
 from matrixdp.studio.charts import ErrorTable, draw_curve, draw_ellipse, write_error
@@ -377,7 +377,7 @@ def describe_details(forecaster: Forecaster, spec: ReleaseSpec, entry: str = "")
 
 def _show_range(simulated: Simulated, entry: str) -> list[tuple[str, str, str]]:
     """The errors of an entry for friendly, typical and hostile data, each with what that means."""
-    return [(kind, look, write_error(simulated[kind].read(entry), "± ")) for kind, look in KINDS.items()]
+    return [(kind, look, write_error(simulated[kind].read(entry), "± ")) for kind, look in DATA_KINDS.items()]
 
 
 def _read_pair(pair: tuple[str, str], features: int) -> tuple[int, int]:

@@ -28,9 +28,10 @@ from matrixdp.domain.schema_file import parse_schema
 from matrixdp.errors import BudgetExceededError, ParameterError
 from matrixdp.ledger import Ledger
 from matrixdp.queries import TableMoments
+from matrixdp.release.options import MOST_STORED
 from matrixdp.release.plan import Plan, plan, refuse_extremes
 from matrixdp.report.answers import make_answers
-from matrixdp.report.forecast import KINDS, forecast_fit, judged_by, predict_std
+from matrixdp.report.forecast import DATA_KINDS, forecast_fit, judged_by, predict_std
 from matrixdp.studio.charts import ErrorTable
 from matrixdp.studio.refusals import UnavailableError
 from matrixdp.studio.requests import ReleaseSpec
@@ -41,7 +42,6 @@ LEAST_STEP, MOST_STEP = -60, 30
 EPSILONS = tuple(float(f"{10 ** (step / STEPS):.3g}") for step in range(LEAST_STEP, MOST_STEP + 1))  # 0.01 to 10
 _CURVE, _FIT_CURVE = EPSILONS[::6], EPSILONS[15::15]
 _STRIDE = 15  # steps of the slider between the first epsilons of a search
-_MOST_ENTRIES = 10**6  # of a release that the ledger stores, from which it is read again after a fault
 _MOST_FEATURES = 40  # with more, a simulation takes too long for a page
 _REMEMBERED = 100
 _ONE_AT_A_TIME = threading.Lock()
@@ -101,9 +101,9 @@ def _predict_answers(plan: Plan, query: TableMoments) -> Iterator[tuple[str, Est
 def plan_release(spec: ReleaseSpec, schema: Schema) -> Plan:
     """The plan of a request, or a `ParameterError` that says why no release can be made for it."""
     made = plan(replace(spec, schema=schema))
-    if made.entries > _MOST_ENTRIES:
+    if made.entries > MOST_STORED:
         raise ParameterError(
-            f"«question» must have at most {_MOST_ENTRIES:,} entries, got {made.entries:,} instead. Larger ones are "
+            f"«question» must have at most {MOST_STORED:,} entries, got {made.entries:,} instead. Larger ones are "
             "released with the command line: matrixdp release"
         )
     return made
@@ -165,7 +165,7 @@ class Forecaster:
         others = [replace(spec, epsilon=epsilon) for epsilon in _FIT_CURVE]
         adaptive = [other for other in others if self.plan(other).adaptive]
         found = [self.simulate(other) if simulate else self.recall(other) for other in adaptive]
-        known = [[one[kind].read(entry) for kind in KINDS] for one in found if one is not None]
+        known = [[one[kind].read(entry) for kind in DATA_KINDS] for one in found if one is not None]
         return [(at.epsilon, *errors) for at, errors in zip(adaptive, known, strict=True)] if all(found) else []
 
     def find_epsilon(self, spec: ReleaseSpec, entry: str, wanted: float) -> tuple[float, float] | None:
@@ -256,7 +256,9 @@ def _simulate(planned: Plan) -> Simulated:
     tables = {}
     for kind, std in forecast_fit(planned).items():
         std, columns = (std[:, order].T, ("mean",)) if shown == "means" else (std[np.ix_(order, order)], names)
-        tables[kind] = ErrorTable(f"{shown}: {KINDS[kind]}", std, names, columns, shown == "correlation", _SIMULATED)
+        tables[kind] = ErrorTable(
+            f"{shown}: {DATA_KINDS[kind]}", std, names, columns, shown == "correlation", _SIMULATED
+        )
     return tables
 
 

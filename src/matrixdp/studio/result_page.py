@@ -151,7 +151,7 @@ def read_question(sent: Sequence[tuple[str, str]], choices: Choices) -> Question
     return replace(question, group=group)
 
 
-def ask(release: Answerable, question: Question) -> Answer:
+def answer_question(release: Answerable, question: Question) -> Answer:
     """The answer to a question; raises a `ParameterError` where there is none."""
     with np.errstate(all="ignore"):
         return KINDS[question.kind].answer(release, *question.arguments, group=dict(question.group) or None)
@@ -194,7 +194,7 @@ def explore(visit: CurrentVisit, request_id: str) -> Response:
     if release is None:
         raise ParameterError(choices.reason)
     question = read_question(visit.request.query_params.multi_items(), choices)
-    answer = ask(release, question)
+    answer = answer_question(release, question)
     headers = {"Content-Disposition": f'attachment; filename="{question.kind}.{form}"'}
     if form == "csv":
         return Response(write_csv(answer.estimate), media_type="text/csv", headers=headers)
@@ -247,7 +247,7 @@ def _describe_answer(sent: QueryParams, release: Answerable, choices: Choices, s
     question = None
     try:
         question = read_question(sent.multi_items(), choices)
-        answer = ask(release, question)
+        answer = answer_question(release, question)
     except ParameterError as error:
         if question is None:
             kind = sent.get("kind")

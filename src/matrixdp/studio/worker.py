@@ -23,13 +23,13 @@ from threading import Event, Thread
 from matrixdp.domain.schema_file import parse_schema
 from matrixdp.errors import ChargedError, LedgerError, MatrixDPError, RequestPendingError
 from matrixdp.ledger import Ledger
+from matrixdp.release.options import DIRECTIONS_SUFFIX
 from matrixdp.studio.datasets import TableFolder
 from matrixdp.studio.refusals import UnavailableError
 from matrixdp.studio.requests import Status, StoredRequest, load_request
 from matrixdp.studio.state import Settings, State, now
 
 LEDGER_TIMEOUT = 60.0  # seconds to wait for others who write the ledger
-_DIRECTIONS = "-directions"  # as the command adds it to the request id of the release that learns directions
 _PROGRESS_STEP = 0.5  # seconds
 _LOOK = 5.0  # seconds after which approved requests are looked for, even if nobody calls `wake`
 _POLL = 0.1  # seconds between two looks at a process
@@ -65,7 +65,7 @@ def release_request(settings: Settings, request_id: str) -> None:
             return
         update_request(state, request_id, status="running", progress=None)
         try:
-            _write_folder(settings, state, request)
+            _release_to_folder(settings, state, request)
         except Exception as error:
             note_failure(settings, state, request, error)
         else:
@@ -73,7 +73,7 @@ def release_request(settings: Settings, request_id: str) -> None:
             update_request(state, request_id, **outcome, progress=None, error=None, error_kind=None)
 
 
-def _write_folder(settings: Settings, state: State, request: StoredRequest) -> None:
+def _release_to_folder(settings: Settings, state: State, request: StoredRequest) -> None:
     """Release to the request's folder, as ``matrixdp release`` does; a folder that is there is complete."""
     from matrixdp.records.files import open_files  # with all that a release needs, which is slow to import
     from matrixdp.release.charging import Account
@@ -130,7 +130,7 @@ def _find_payment(settings: Settings, request: StoredRequest) -> Payment:
         with Ledger.open(settings.ledger, timeout=LEDGER_TIMEOUT) as ledger:
             if ledger.stored(request.dataset, request.ledger_id) is not None:
                 return Payment.STORED
-            if ledger.stored(request.dataset, request.ledger_id + _DIRECTIONS) is not None:
+            if ledger.stored(request.dataset, request.ledger_id + DIRECTIONS_SUFFIX) is not None:
                 return Payment.DIRECTIONS
     except RequestPendingError:
         return Payment.LOST

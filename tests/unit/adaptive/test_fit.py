@@ -16,13 +16,13 @@ from matrixdp.adaptive.records import grid_records
 from matrixdp.adaptive.settings import SETTINGS
 from matrixdp.domain.bounds import square_lengths
 from matrixdp.privacy import Neighbours
-from matrixdp.queries.sums import levels
+from matrixdp.queries.sums import sum_levels
 
 
 def settled(records, bounds):
     """Each record as it enters a moment in a ball, by itself."""
     everything = records.grid.place(records.source.steps)
-    grid = levels(len(records))
+    grid = sum_levels(len(records))
     on_sphere = bounds.quantise(everything, grid) * bounds.steps(grid)
     return np.where((records.source.lengths > bounds.radius * (1 - 1e-13))[:, None], on_sphere, everything)
 

@@ -13,7 +13,7 @@ from matrixdp.adaptive import fit as plan
 from matrixdp.adaptive import postprocess as tail
 from matrixdp.adaptive import queries
 from matrixdp.adaptive.measure import PrivateMeasurements
-from matrixdp.adaptive.records import EXCESS_STEPS, Grid, GridBlock, PrivateRecords
+from matrixdp.adaptive.records import EXCESS_STEPS, GridBlock, PrivateRecords, RecordGrid
 from matrixdp.privacy import Neighbours
 
 PRIVACY = mdp.Privacy(1, 1e-6)
@@ -27,7 +27,7 @@ def lengths_alone(lengths):
     """Records of which only the lengths are known."""
     lengths = np.asarray(lengths, float)
     block = GridBlock(np.zeros((len(lengths), 1), np.float32), lengths)
-    return PrivateRecords(block, Grid(mdp.Bounds([-1], [1]), 1), len(lengths))
+    return PrivateRecords(block, RecordGrid(mdp.Bounds([-1], [1]), 1), len(lengths))
 
 
 def measure(lengths, budget):

@@ -9,7 +9,7 @@ import pytest
 
 import matrixdp as mdp
 from matrixdp.queries import table_sums
-from matrixdp.queries.sums import levels
+from matrixdp.queries.sums import sum_levels
 
 PRIVACY = mdp.Privacy(1.0, 1e-6)
 N = 400
@@ -27,7 +27,7 @@ TABLE = mdp.Columns(
 def make_frame():
     """Values on the grid of the query, so that they are exact."""
     rng = np.random.default_rng(4)
-    steps = levels(N)
+    steps = sum_levels(N)
     frame = pd.DataFrame(
         {
             "z": rng.integers(-steps, steps, N) / steps,

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import matrixdp as mdp
-from matrixdp.queries.sums import GramSum, MomentTask, levels
+from matrixdp.queries.sums import GramSum, MomentTask, sum_levels
 
 
 def test_products_in_float32_are_wrong_and_ours_are_not():
@@ -31,7 +31,7 @@ def test_sums_of_floats_are_not_exact_beyond_two_to_the_53_and_ours_are():
     records = 9_000_000
     value = (2**15 - 1) / 2**15
     bounds = mdp.Bounds([-1], [1])
-    grid = levels(records)
+    grid = sum_levels(records)
     array = da.full((records, 1), value, chunks=(1_000_000, 1), dtype=np.float32)
     steps = round(value * grid)
     assert grid == 2**18
@@ -54,7 +54,7 @@ def test_narrow_floats_are_widened_before_they_are_scaled(tmp_path):
     found = query.evaluate(tmp_path / "a.parquet", clip=True, missing="error")
     exact = query.evaluate(values.astype(float)[:, None], clip=True, missing="error")
     assert np.array_equal(found, exact)
-    grid = levels(5000)
+    grid = sum_levels(5000)
     narrow = np.rint(np.clip((values - np.float32(0.5)) * np.float32(grid / 0.4), -grid, grid)).astype(float)
     assert narrow @ narrow * (0.4 / grid) ** 2 / 5000 != exact[0, 0]
 

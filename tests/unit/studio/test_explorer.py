@@ -14,7 +14,15 @@ from matrixdp.release.plan import plan
 from matrixdp.release.request import Request
 from matrixdp.report.answers import as_answerable, list_notes, to_facts
 from matrixdp.studio.charts import draw_answer
-from matrixdp.studio.result_page import KINDS, Question, ask, list_choices, read_question, show_table, to_python
+from matrixdp.studio.result_page import (
+    KINDS,
+    Question,
+    answer_question,
+    list_choices,
+    read_question,
+    show_table,
+    to_python,
+)
 
 PRIVACY = mdp.Privacy(4, 1e-6)
 HOSTILE = '</script><b "x"'
@@ -63,7 +71,7 @@ def test_a_table_answers_every_kind_of_question(table):
     assert choices.groups == {"ward": ("north", "south")}
     for kind in KINDS:
         asked = question(table, kind=kind)
-        answer = ask(table, asked)
+        answer = answer_question(table, asked)
         assert show_table(answer).count("<tr>") == 1 + len(answer.estimate.rows)
         assert HOSTILE not in show_table(answer)
         charts = draw_answer(table, asked.kind, answer)
@@ -79,13 +87,15 @@ def test_a_table_answers_every_kind_of_question(table):
 
 
 def test_answers_are_those_of_the_library(table):
-    by = ask(table, question(table, kind="means_by", by="smoker", **{"group.0": "north"}))
+    by = answer_question(table, question(table, kind="means_by", by="smoker", **{"group.0": "north"}))
     expected = table.means("smoker", {"ward": "north"})
     np.testing.assert_array_equal(by.estimate.value, expected.value)
     np.testing.assert_array_equal(by.estimate.std, expected.std)
-    counts = ask(table, question(table, kind="table", rows="smoker", columns='"' + HOSTILE.replace('"', '\\"') + '"'))
+    counts = answer_question(
+        table, question(table, kind="table", rows="smoker", columns='"' + HOSTILE.replace('"', '\\"') + '"')
+    )
     np.testing.assert_allclose(counts.estimate.value, 4000 * table.table("smoker", HOSTILE).value)
-    fitted = ask(
+    fitted = answer_question(
         table,
         read_question(
             [("kind", "regression"), ("target", "bmi"), ("on", "age"), ("on", "smoker")], list_choices(table)
@@ -93,14 +103,14 @@ def test_answers_are_those_of_the_library(table):
     )
     assert fitted.estimate.rows == ("intercept", "age", "smoker=yes")
     np.testing.assert_array_equal(fitted.estimate.value[:, 0], table.regression("bmi", ["age", "smoker"]).coefficients)
-    split = ask(table, question(table, kind="means_by", by="ward", **{"group.0": "north"}))
+    split = answer_question(table, question(table, kind="means_by", by="ward", **{"group.0": "north"}))
     np.testing.assert_array_equal(split.estimate.value, table.means("ward").value)
 
 
 def test_a_column_of_groups_can_be_rows_or_columns(table):
     asked = question(table, kind="table", rows="smoker", columns="ward", **{"group.0": "north"})
     assert not asked.group  # the answer has all wards
-    counts = ask(table, asked)
+    counts = answer_question(table, asked)
     np.testing.assert_allclose(counts.estimate.value, 4000 * table.table("smoker", "ward").value)
     assert counts.estimate.columns == ("north", "south", "all")
     assert "release.table('smoker', 'ward')" in to_python(asked)
@@ -135,11 +145,13 @@ def test_questions_about_columns_that_there_are_not_are_refused(table, sent, mes
 
 def test_hidden_answers_have_a_reason_in_their_place():
     release = make_table(count=60)
-    hidden = re.findall('<td class="note">([^<]*)<', show_table(ask(release, question(release, kind="correlation"))))
+    hidden = re.findall(
+        '<td class="note">([^<]*)<', show_table(answer_question(release, question(release, kind="correlation")))
+    )
     assert hidden
     assert set(hidden) <= {"too few", "hidden by noise"}
     asked = question(release, kind="correlation")
-    (chart,) = draw_answer(release, asked.kind, ask(release, asked))
+    (chart,) = draw_answer(release, asked.kind, answer_question(release, asked))
     assert chart.svg.count('class="p-hidden"') == len(hidden)
 
 
@@ -151,7 +163,7 @@ def test_moments_answer_means_and_matrices():
     assert list_choices(release).kinds == ("means", "correlation", "covariance")
     for kind in list_choices(release).kinds:
         asked = question(release, kind=kind)
-        answer = ask(release, asked)
+        answer = answer_question(release, asked)
         assert answer.estimate.rows == ("a", "b")
         assert draw_answer(release, asked.kind, answer)
     assert "release.means()" in to_python(question(release, kind="means"))
@@ -165,12 +177,12 @@ def test_an_adaptive_release_answers_questions_about_numbers():
     assert list_choices(release).kinds == ("means", "correlation", "covariance", "regression", "components")
     for kind in ("means", "correlation", "covariance"):
         asked = question(release, kind=kind)
-        answer = ask(release, asked)
+        answer = answer_question(release, asked)
         assert answer.estimate.rows == ("a", "b", "c")
         assert "simulation" in answer.notes[0]
         assert draw_answer(release, asked.kind, answer)
     with pytest.raises(ParameterError, match="the moments of a table"):
-        ask(release, Question("table", {"rows": "a", "columns": "b"}))
+        answer_question(release, Question("table", {"rows": "a", "columns": "b"}))
 
 
 def test_other_releases_answer_nothing_further():
@@ -207,4 +219,4 @@ def test_pictures_that_nobody_could_read_are_left_out():
     )
     for kind in ("means_by", "table"):
         asked = question(release, kind=kind)
-        assert draw_answer(release, asked.kind, ask(release, asked)) == ()
+        assert draw_answer(release, asked.kind, answer_question(release, asked)) == ()

@@ -7,8 +7,7 @@ import pytest
 
 from matrixdp.domain.schema_file import parse_schema
 from matrixdp.errors import LedgerError, MatrixDPError, ParameterError
-from matrixdp.release.run import DIRECTIONS
-from matrixdp.studio import requests, worker
+from matrixdp.studio import requests
 from matrixdp.studio.forecasts import plan_release
 from matrixdp.studio.refusals import ConflictError, NotFoundError, find_status
 from matrixdp.studio.requests import ReleaseSpec, Status
@@ -67,10 +66,6 @@ def test_the_number_of_records_must_be_public(site):
     site.studio.schemas.write(TABLE, SCHEMA.replace("records = 200", ""))
     with pytest.raises(ParameterError, match="public number of records"):
         site.ask()
-
-
-def test_the_suffix_of_directions_is_that_of_the_command():
-    assert worker._DIRECTIONS == DIRECTIONS
 
 
 def test_data_sets_are_registered_once(site):
