@@ -3,6 +3,7 @@
 import hashlib
 import itertools
 import os
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -55,7 +56,8 @@ Stream.__init__ = _repeatable_stream
 @pytest.fixture(scope="session")
 def postgres_server():
     """A PostgreSQL server of this session, or of this worker of pytest-xdist."""
-    with PostgresServer() as server:
+    memory = Path("/dev/shm")  # where nothing waits for a disk
+    with PostgresServer(memory if os.access(memory, os.W_OK) else None) as server:
         yield server
 
 

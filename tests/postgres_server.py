@@ -37,8 +37,8 @@ class PostgresServer:
     On the Unix socket everybody is trusted; on 127.0.0.1 a password is needed.
     """
 
-    def __init__(self) -> None:
-        self.folder = Path(tempfile.mkdtemp(prefix="matrixdp-pg-"))
+    def __init__(self, parent: Path | None = None) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="matrixdp-pg-", dir=parent))
         self.password = secrets.token_hex(8)
         self._user = _NOBODY if os.geteuid() == 0 else None
         if self._user is not None:

@@ -35,8 +35,8 @@ def explain(design: Design) -> str:
     The comparisons make further designs; `str(design)` is the same text without them.
     """
     others = [(name, rmse) for name, rmse in design.alternatives().items() if name != design.calibration]
-    ratios = ", ".join(f"{rmse / design.rmse:.3g} ({name})" for name, rmse in others)
-    calibration = design.calibration + (f"; others would need {ratios} times this noise" if ratios else "")
+    ratios = ", ".join(f"{rmse / design.rmse:.3g} with {name}" for name, rmse in others)
+    calibration = design.calibration + (f"; times this noise: {ratios}" if ratios else "")
     facts = {**dict(list_facts(design)), "calibration": calibration}
     last = [("gain", _gain(design)), ("limit", compare_to_limit(design))]
     return "\n".join([describe_subject(design), *_lines(facts.items()), *_table(design, compare=True), *_lines(last)])
