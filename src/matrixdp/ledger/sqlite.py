@@ -114,7 +114,7 @@ class SQLiteStore(Store):
         if not isinstance(target, SQLiteStore):
             raise target.not_a_file()
         with target._new_file() as draft, closing(connect(draft, self.timeout)) as copy, self.reading() as journal:
-            _copy(journal, copy)
+            _copy(journal, copy, target)
             return journal.head()
 
     def restore(self, backup: Store, author: Author) -> Head:
@@ -127,7 +127,7 @@ class SQLiteStore(Store):
                 with backup.reading() as journal:
                     head = audit(journal)
                     place.require_original_gone(place.peek_place(backup.path), self.path)
-                    _copy(journal, copy)
+                    _copy(journal, copy, self)
                 copy.execute("BEGIN IMMEDIATE")
                 marked = self._fill(copy, draft, author, lambda new: new.append("restore", {"backup": vars(head)}))
             place.write_marks(self.path, *marked, anew=True)
@@ -318,11 +318,14 @@ def _guards(connection: sqlite3.Connection) -> set[tuple[str, str]]:
     return {(str(name), " ".join(str(sql).split())) for name, sql in rows}
 
 
-def _copy(journal: Journal, copy: sqlite3.Connection) -> None:
-    """Copy the database of a transaction, as it is in this transaction."""
+def _copy(journal: Journal, copy: sqlite3.Connection, target: SQLiteStore) -> None:
+    """Copy the database of a transaction, as it is in this transaction; errors of writing name the target."""
     assert isinstance(journal, SQLiteJournal)
-    journal.connection.backup(copy)
-    _leave_log(copy, timeout=0.0)
+    try:
+        journal.connection.backup(copy)
+        _leave_log(copy, timeout=0.0)
+    except sqlite3.OperationalError as error:  # a damaged original raises a `sqlite3.DatabaseError`
+        raise target._translate(error) from error
 
 
 def _publish(draft: Path, target: Path) -> None:

@@ -11,6 +11,7 @@ from ledger_worker import TOTAL
 from matrixdp.errors import BudgetExceededError, LedgerError, ParameterError
 from matrixdp.gdp import gdp_mu, share_mu
 from matrixdp.ledger import Gaussian, Ledger, Pure, Reserve
+from matrixdp.ledger.sqlite import connect
 
 HALF = Gaussian(share_mu(TOTAL.mu, 0.5))
 
@@ -260,3 +261,15 @@ def test_verification_goes_on_after_any_entry_with_allowances(restored):
     assert len(set(heads)) == 9
     for head in heads:
         assert restored.verify(head, resume=True) == heads[-1]
+
+
+def test_a_full_disk_is_reported_with_the_path_of_the_copy(ledger, tmp_path, monkeypatch):
+    def connect_full(path, timeout):
+        connection = connect(path, timeout)
+        connection.execute("PRAGMA max_page_count = 2")
+        return connection
+
+    monkeypatch.setattr("matrixdp.ledger.sqlite.connect", connect_full)
+    with pytest.raises(LedgerError, match=r"copy\.db: the disk is full"):
+        ledger.backup(tmp_path / "copy.db")
+    assert not (tmp_path / "copy.db").exists()
