@@ -273,6 +273,8 @@ class Chains:
 
     def _find_loadings(self, noisy: Floats, inner: Floats) -> Floats:
         """Loadings whose products are about the noisy covariances between columns, of shape (c, d, K)."""
+        if not self.size:  # each column has one level
+            return np.zeros((self.count, 0, 0))
         means = noisy[:, 0, 1:]
         covariance, roots = noisy[:, 1:, 1:] - means[:, :, None] * means[:, None], np.zeros_like(inner)
         for one in self.columns:

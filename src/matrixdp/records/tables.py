@@ -12,7 +12,6 @@ import numbers
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
@@ -293,7 +292,7 @@ def factorise(column: Any) -> tuple[list[Any], NDArray[np.integer[Any]]]:
 
             if isinstance(column.dtype, pd.CategoricalDtype):
                 return column.cat.categories.tolist(), column.cat.codes.to_numpy()
-            with suppress(TypeError, ValueError, ArithmeticError):  # a value that cannot be hashed
+            if column.dtype.kind != "O":  # of texts, pandas before 3.0 compares what is before a zero byte
                 places, unique = pd.factorize(column)
                 return unique.tolist(), places
     if isinstance(column, np.ndarray) and column.dtype.kind in "biuf" and not isinstance(column, np.ma.MaskedArray):

@@ -232,6 +232,8 @@ def make_pairs(rng):
 def test_a_thousand_pairs_are_one_person_or_two_wherever_they_are_stored(container, tmp_path):
     """Texts of 20 digits and more with ".0", "-0", zeros and spaces at the ends: the same rule everywhere."""
     hashing, pairs = IdHash("id"), make_pairs(np.random.default_rng(5))
+    if container == "pandas categories" and pd.__version__ < "3":  # whose categories end at a zero byte
+        pairs = [pair for pair in pairs if "\0" not in pair[0] + pair[1]]
     firsts, seconds, expected = map(list, zip(*pairs, strict=True))
     reference = hashing(firsts)[0]
     for ids in (firsts, [text if text != "-0" else "0" for text in firsts]):
