@@ -3,6 +3,8 @@
 import copy
 import multiprocessing
 import pickle
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -116,3 +118,10 @@ def test_unfit_indices_are_named():
 def test_representation_shows_no_key():
     assert repr(Stream()) == "Stream()"
     assert "simulation" in repr(Stream(seed=1))
+
+
+def test_keys_come_from_the_operating_system():
+    """In processes of their own, where the tests' repeatable keys are not used."""
+    code = "from matrixdp.noise import Stream; print(*Stream().words(1), *Stream().words(1))"
+    drawn = [subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout for _ in range(2)]
+    assert len(set(b" ".join(drawn).split())) == 4
