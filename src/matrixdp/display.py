@@ -17,12 +17,12 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
-from matrixdp.checks import check_number
 from matrixdp.errors import import_extra
+from matrixdp.intervals import interval
 from matrixdp.types import Floats
 
+PLAUSIBLE = "plausible range"
 CERTAIN = 2.0  # error bars from zero from which on a number may be more than noise
 MOST_ROWS, MOST_COLUMNS = 20, 12  # of a table in a notebook
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
@@ -32,6 +32,7 @@ _LARGEST = 1e9  # from which on a number is written with an exponent
 _ROUNDING = 1e-9  # an error bar below this share of its number comes from rounding
 _LABEL_LENGTH = 40
 _FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")  # how a cell begins that a spreadsheet runs
+_BAR = re.compile(r" ([±\[])")
 _PLAIN_NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?")
 
 Texts = Sequence[Sequence[str]]  # text or markup of each entry, by rows; empty for none
@@ -44,6 +45,9 @@ class Numbers:
     `value` and `std` have shape (rows, columns); numbers that are not given are NaN, and so are their error bars. `std`
     is None where all error bars are unknown. `reasons`, an object array of the same shape, says why a number is not
     given; without it, `unknown` does.
+
+    Numbers that have a `least` and `most` possible value are within these; `measured` are those that noise may have
+    moved further. `low` and `high` are plausible ranges (`matrixdp.intervals`), NaN for numbers with error bars.
     """
 
     value: Floats
@@ -52,6 +56,11 @@ class Numbers:
     columns: Sequence[str]
     reasons: NDArray[np.object_] | None = None
     unknown: str = "–"
+    least: Floats | None = None
+    most: Floats | None = None
+    measured: Floats | None = None
+    low: Floats | None = None
+    high: Floats | None = None
 
     def reason(self, row: int, column: int) -> str:
         """Why a number is not given; empty where it is."""
@@ -61,9 +70,42 @@ class Numbers:
 
     def cut(self, rows: int, columns: int) -> Self:
         """The first rows and columns."""
-        arrays = {name: getattr(self, name) for name in ("value", "std", "reasons")}
-        parts: dict[str, Any] = {name: None if one is None else one[:rows, :columns] for name, one in arrays.items()}
-        return replace(self, **parts, rows=self.rows[:rows], columns=self.columns[:columns])
+        return self._each(lambda array: array[:rows, :columns], rows=self.rows[:rows], columns=self.columns[:columns])
+
+    def _each(self, change: Callable[[Any], Any], **names: Any) -> Self:
+        """A change of all arrays alike."""
+        for name in _ARRAYS:
+            array = getattr(self, name)
+            names[name] = None if array is None else change(array)
+        return replace(self, **names)
+
+    @property
+    def plausible(self) -> NDArray[np.bool_]:
+        """Which numbers have a plausible range in place of an interval."""
+        return np.zeros(self.value.shape, bool) if self.low is None else np.isfinite(self.low)
+
+    @property
+    def ranged(self) -> NDArray[np.bool_]:
+        """Which numbers are shown with both ends of their intervals: plausible ranges, and intervals that are cut."""
+        if self.least is None or self.most is None or self.std is None:
+            return self.plausible
+        value = self.value if self.measured is None else self.measured
+        low, high = interval(value, self.std)
+        with np.errstate(invalid="ignore"):
+            return self.plausible | (((low < self.least) | (high > self.most)) & (self.std > 0))
+
+    def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
+        """Bounds that contain the number without noise with probability `level`, or its plausible range."""
+        std = np.full(self.value.shape, np.nan) if self.std is None else np.broadcast_to(self.std, self.value.shape)
+        possible = None if self.least is None or self.most is None else (self.least, self.most)
+        ends = interval(self.value if self.measured is None else self.measured, std, level, possible)
+        if self.low is None or self.high is None:
+            return ends
+        plausible = self.plausible
+        return np.where(plausible, self.low, ends[0]), np.where(plausible, self.high, ends[1])
+
+
+_ARRAYS = ("value", "std", "reasons", "least", "most", "measured", "low", "high")
 
 
 def has_equal_rows(std: Floats) -> bool:
@@ -244,31 +286,50 @@ def format_cells(
     commas: bool = False,
     text: Texts | None = None,
 ) -> list[list[tuple[str, str]]]:
-    """Each number, or the text in its place, or why it is not given, and its error bar, which may be empty.
+    """Each number, or the text in its place, or why it is not given; and its error bar or interval, which may be empty.
 
-    `decimals` are those of each column; `digits` those of numbers in a table without error bars.
+    A number with an error bar has it after ±; where it would leave what is possible, and for a plausible range, there
+    are both ends in brackets. `decimals` are those of each column; `digits` those of numbers in a table without error
+    bars.
     """
     width = numbers.value.shape[1]
     places = [None] * width if decimals is None else decimals
-    bars = np.zeros(numbers.value.shape) if numbers.std is None else numbers.std
+    bars = np.zeros(numbers.value.shape) if numbers.std is None else np.broadcast_to(numbers.std, numbers.value.shape)
+    (low, high), ranged = numbers.interval(), numbers.ranged
 
-    def cell(i: int, j: int, value: float, std: float) -> tuple[str, str]:
+    def cell(i: int, j: int) -> tuple[str, str]:
+        value, std = float(numbers.value[i, j]), float(bars[i, j])
         if not math.isfinite(value):
             return numbers.reason(i, j), ""
         if text is not None and text[i][j]:
-            number, _, bar = text[i][j].partition(" ± ")
-            return number, bar
+            number, mark, bar = _BAR.split(text[i][j], 1) if _BAR.search(text[i][j]) else (text[i][j], "", "")
+            return number, f"{mark}{bar}"
+        if ranged[i, j]:
+            return format_range(value, float(low[i, j]), float(high[i, j]), plausible=bool(numbers.plausible[i, j]))
         if numbers.std is None and digits is not None:
             return format_number(value, digits), ""
-        return format_estimate(value, std, places[j], commas=commas)
+        number, bar = format_estimate(value, std, places[j], commas=commas)
+        return number, f"± {bar}" if bar else ""
 
-    lines = zip(numbers.value.tolist(), bars.tolist(), strict=True)
-    return [[cell(i, j, *pair) for j, pair in enumerate(zip(*line, strict=True))] for i, line in enumerate(lines)]
+    return [[cell(i, j) for j in range(width)] for i in range(len(numbers.value))]
+
+
+def format_range(value: float, low: float, high: float, *, plausible: bool) -> tuple[str, str]:
+    """A number and its interval, or its plausible range, which is marked by a tilde.
+
+    Examples
+    --------
+    >>> format_range(0.3123, -0.2154, 1.0, plausible=True), format_range(0.0, 0.0, 18.62, plausible=False)
+    (('~0.31', '[-0.22, 1]'), ('0', '[0, 18.6]'))
+    """
+    places = 2 - math.floor(math.log10(high - low)) if 0 < high - low < math.inf else _MOST_DECIMALS
+    written = [format_number(round(one, places) + 0.0, 4) for one in (value, low, high)]
+    return f"{'~' * plausible}{written[0]}", f"[{written[1]}, {written[2]}]"
 
 
 def join_cells(numbers: Numbers, text: Texts | None = None) -> list[list[str]]:
-    """Each number with its error bar in one string, or the text in its place, or why it is not given."""
-    return [[" ± ".join(filter(None, cell)) for cell in line] for line in format_cells(numbers, text=text)]
+    """Each number with its error bar or interval in one string, or the text in its place, or why it is not given."""
+    return [[" ".join(filter(None, cell)) for cell in line] for line in format_cells(numbers, text=text)]
 
 
 # HTML
@@ -372,13 +433,13 @@ def write_table(
     `kind` are classes of the table; `corner` says what the rows and the columns are where their names do not; with
     `totals`, the last row and column are sums of the others. `align` says what has the same decimals and separated
     thousands, the 'columns' or the 'table'; by default each number has its own. `label` gives a name as HTML. There may
-    be `text` in place of a number, and markup `below` it. A number within two error bars of zero fades, unless `fades`,
-    a bool array, excludes it, as it does means: zero is one value among others. `colour` has attributes of coloured
-    cells, such as ``class="positive"``; a cell without them fades.
+    be `text` in place of a number, and markup `below` it. A plausible range fades, and so does a number within two
+    error bars of zero, unless `fades`, a bool array, excludes it, as it does means: zero is one value among others.
+    `colour` has attributes of coloured cells, such as ``class="positive"``; a cell without them fades.
     """
     height, width = numbers.value.shape
     std = np.zeros((height, width)) if numbers.std is None else np.where(np.isfinite(numbers.std), numbers.std, 0.0)
-    weak = (np.abs(numbers.value) < CERTAIN * std) & (True if fades is None else fades)
+    weak = ((np.abs(numbers.value) < CERTAIN * std) & (True if fades is None else fades)) | numbers.plausible
     decimals = _align_decimals(numbers, align, text, counts=counts)
     written = format_cells(numbers, decimals, digits=None, commas=bool(align), text=text)
 
@@ -389,7 +450,7 @@ def write_table(
         total = totals and (i == height - 1 or j == width - 1)
         marks = " ".join(["total"] * total + ["weak"] * bool(weak[i, j]))
         attributes = attributes or (f'class="{marks}"' if marks else "")
-        error = f' <span class="bar">± {escape_text(bar)}</span>' if bar else ""
+        error = f' <span class="bar">{escape_text(bar)}</span>' if bar else ""
         more = "" if below is None else below[i][j]
         return f"<td{' ' * bool(attributes)}{attributes}>{escape_text(number)}{error}{more}</td>"
 
@@ -452,12 +513,27 @@ def blank_hidden(numbers: Iterable[float]) -> list[Any]:
     return [number if math.isfinite(number) else "" for number in numbers]
 
 
+ENTRY = ("row", "column", "value", "std", "low", "high", "note")  # of a number in a CSV file
+
+
 def list_entries(numbers: Numbers) -> list[tuple[int, list[Any]]]:
-    """Each number for a CSV file, with the row that it is in: row, column, value, std, note."""
+    """Each number for a CSV file, as named by `ENTRY`, with the row that it is in.
+
+    The note says why a number is not given, or that `low` and `high` are a plausible range and no 95% interval.
+    """
     rows, columns = ([quote_formula(name) for name in names] for names in (numbers.rows, numbers.columns))
-    std = np.full(numbers.value.shape, np.nan) if numbers.std is None else numbers.std
+    std = (
+        np.full(numbers.value.shape, np.nan)
+        if numbers.std is None
+        else np.broadcast_to(numbers.std, numbers.value.shape)
+    )
+    low, high, plausible = *numbers.interval(), numbers.plausible
+
+    def note(i: int, j: int) -> str:
+        return PLAUSIBLE if plausible[i, j] else numbers.reason(i, j)
+
     return [
-        (i, [row, columns[j], *blank_hidden([float(numbers.value[i, j]), float(std[i, j])]), numbers.reason(i, j)])
+        (i, [row, columns[j], *blank_hidden([float(one[i, j]) for one in (numbers.value, std, low, high)]), note(i, j)])
         for i, row in enumerate(rows)
         for j in range(len(columns))
     ]
@@ -467,7 +543,7 @@ def write_csv(numbers: Numbers) -> str:
     """One number to a line, as in the files of a release."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["row", "column", "value", "std", "note"])
+    writer.writerow(ENTRY)
     writer.writerows(entry for _, entry in list_entries(numbers))
     return text.getvalue()
 
@@ -477,21 +553,15 @@ def load_pandas() -> Any:
     return import_extra("pandas", "data frames need pandas", "plot")
 
 
-def interval(value: Floats, std: Floats, level: float = 0.95) -> tuple[Floats, Floats]:
-    """Bounds that contain the number without noise with probability `level`, for normal noise."""
-    reach = float(ndtri((1 + check_number(level, "level", above=0, below=1)) / 2)) * std
-    return value - reach, value + reach
-
-
 def make_frame(numbers: Numbers, *, long: bool = False, level: float = 0.95) -> Any:
-    """A table as a data frame, or with a row for each number: row, column, value, std, low and high."""
+    """A table as a data frame, or with a row for each number: row, column, value, std, low, high and plausible."""
     pandas, value = load_pandas(), np.asarray(numbers.value)
     if not long:
         return pandas.DataFrame(np.array(value), index=list(numbers.rows), columns=list(numbers.columns))
     std = np.full(value.shape, np.nan) if numbers.std is None else np.broadcast_to(numbers.std, value.shape)
-    low, high = interval(value, std, level)
+    low, high = numbers.interval(level)
     names = {"row": np.repeat(list(numbers.rows), value.shape[1]), "column": np.tile(list(numbers.columns), len(value))}
-    arrays = {"value": value, "std": std, "low": low, "high": high}
+    arrays = {"value": value, "std": std, "low": low, "high": high, "plausible": numbers.plausible}
     return pandas.DataFrame({**names, **{name: np.ravel(array).copy() for name, array in arrays.items()}})
 
 

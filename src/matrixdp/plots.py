@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from matrixdp.display import CERTAIN, Numbers, format_cells, interval, make_visible, shorten
+from matrixdp.display import CERTAIN, Numbers, format_cells, make_visible, shorten
 from matrixdp.errors import ParameterError, import_extra
+from matrixdp.intervals import Pair
 from matrixdp.types import Floats
 
 MOST_SIDE = 60  # rows and columns of a matrix that a plot shows
@@ -57,7 +58,7 @@ def plot_matrix(
     title: str = "",
     ax: Any = None,
 ) -> Any:
-    """Heat map in which entries within two error bars of zero fade; entries without noise and unknown ones are grey.
+    """Heat map in which entries within two error bars of zero fade; entries without noise and hidden ones are grey.
 
     The colours show `shade`, of the shape of the numbers, or else the values, up to `limit`, by default the largest one
     that is not grey; the legend says what they mean.
@@ -68,7 +69,7 @@ def plot_matrix(
     pyplot, count = load_pyplot(), max(len(rows), len(columns))
     cell = 0.7 if count <= _NUMBERS else max(0.16, 8.0 / count)
     ax = open_axes(ax, 2.6 + cell * len(columns), max(3.2, 1.6 + cell * len(rows)))
-    grey = ~np.isfinite(value) if std is None else ~np.isfinite(value) | (std == 0)
+    grey = ~np.isfinite(value) if std is None else ~np.isfinite(value) | ~(std > 0)
     coloured = shade[~grey]
     limit = limit or float(np.abs(coloured).max(initial=0.0)) or 1.0
     negative = bool((coloured < 0).any())
@@ -85,20 +86,18 @@ def plot_matrix(
         _write_numbers(ax, part, painted)
     mapped = pyplot.cm.ScalarMappable(norm=norm, cmap=colours)
     notes = [] if std is None else ["pale: may be noise alone"]
-    notes += ["grey: no noise, or unknown"] if grey.any() else []
+    notes += ["grey: no noise, or hidden by it"] if grey.any() else []
     ax.figure.colorbar(mapped, ax=ax).set_label(legend, fontsize="small")
     ax.set_xlabel("; ".join(notes), fontsize="small", loc="right")
     ax.set_title(title, loc="left")
     return ax
 
 
-def plot_bars(
-    value: Floats, std: Floats, names: Sequence[str], *, title: str = "", level: float = 0.95, ax: Any = None
-) -> Any:
-    """Numbers as dots, one a line, with bars that contain the number without noise with probability `level`."""
-    value, std, names = np.asarray(value)[:MOST_SIDE], np.asarray(std)[:MOST_SIDE], names[:MOST_SIDE]
+def plot_bars(value: Floats, ends: Pair, names: Sequence[str], *, title: str = "", ax: Any = None) -> Any:
+    """Numbers as dots, one a line, with bars between the ends of their intervals."""
+    value, low, high = (np.asarray(one)[:MOST_SIDE] for one in (value, *ends))
+    names = names[:MOST_SIDE]
     ax = open_axes(ax, 5.0, 1.0 + 0.3 * len(names))
-    low, high = interval(value, std, level)
     places = np.arange(len(names))
     ax.errorbar(value, places, xerr=np.stack([value - low, high - value]), fmt="o", color=BLUE, capsize=3)
     ax.set_yticks(places, [clean_label(name) for name in names])
@@ -106,14 +105,14 @@ def plot_bars(
     if np.nanmin(np.append(low, 0.0)) < 0 < np.nanmax(np.append(high, 0.0)):
         ax.axvline(0.0, color=GREY, linewidth=0.8, zorder=0)
     ax.set_title(title, loc="left")
-    ax.set_xlabel(f"bars: {level:.0%} of the privacy noise")
     return ax
 
 
 def plot_panels(numbers: Numbers, *, level: float = 0.95, axes: Any = None) -> Any:
     """One panel of error bars for each column, side by side; returns the axes as an array of shape (columns,)."""
     rows, columns = numbers.rows, numbers.columns
-    std = np.zeros(numbers.value.shape) if numbers.std is None else numbers.std
+    low, high = numbers.interval(level)
+    words = f"bars: {level:.0%} of the privacy noise" + ", or what is plausible" * bool(numbers.plausible.any())
     if axes is None:
         size = (1.6 + 2.6 * len(columns), 1.1 + 0.3 * min(len(rows), MOST_SIDE))
         axes = load_pyplot().subplots(1, len(columns), figsize=size, sharey=True, squeeze=False, layout="constrained")
@@ -122,7 +121,8 @@ def plot_panels(numbers: Numbers, *, level: float = 0.95, axes: Any = None) -> A
     if axes.shape != (len(columns),):
         raise ParameterError(f"ax must be {len(columns)} axes, one for each column, got {axes.size} instead.")
     for j, name in enumerate(columns):
-        plot_bars(numbers.value[:, j], std[:, j], rows, title=clean_label(name), level=level, ax=axes[j])
+        plot_bars(numbers.value[:, j], (low[:, j], high[:, j]), rows, title=clean_label(name), ax=axes[j])
+        axes[j].set_xlabel(words)
     return axes
 
 

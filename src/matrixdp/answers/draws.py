@@ -19,8 +19,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
 from typing import NamedTuple, cast
 
 import numpy as np
@@ -29,6 +29,7 @@ from numpy.typing import ArrayLike, NDArray
 from matrixdp.answers.noise_law import NoNoise
 from matrixdp.answers.view import MomentView
 from matrixdp.errors import ParameterError
+from matrixdp.intervals import Range, find_range
 from matrixdp.types import Floats
 
 # Priors of the loadings: the share that factor h has of their variance is proportional to h^-power; the logarithm of
@@ -49,9 +50,10 @@ _LEAST = 1e-9  # of shares and variances, in units of the bounds
 _TRIALS = 40  # of an elliptical slice, before a column stays as it is
 _STEPS = (0.4, 0.8)  # of the logarithms of scales in Metropolis steps
 _GRID = 48
-_CENTRAL = 0.98
 _LOADINGS = 16  # beside those that stand out from noise
 _CHAINS, _FEWEST, _WIDE = 60, 20, 20  # number of chains for at most `_WIDE` coordinates, and for many
+_MOST_COORDINATES, _MOST_ROWS = 100, 6000  # of the moments that are drawn, and of all chains together
+_REMEMBERED = 4  # sets of draws
 _BURN, _KEEP, _EVERY = 40, 5, 4  # sweeps before the first draw, draws of each chain, sweeps between two
 
 
@@ -80,14 +82,6 @@ class Column(NamedTuple):
         return self.support > 0
 
 
-class Range(NamedTuple):
-    """What is plausible of answers: their median over draws, and the bounds of the central 98%."""
-
-    median: Floats
-    low: Floats
-    high: Floats
-
-
 @dataclass(frozen=True, eq=False)
 class Draws:
     """Possible moments of a table, given a release of them (`Release.draws`).
@@ -104,7 +98,7 @@ class Draws:
     names: tuple[str, ...]
 
     def of(self, function: Callable[[Floats], ArrayLike]) -> Range:
-        """The plausible range of any function of the matrix.
+        """The plausible range of any function of the matrix: the median and the ends of the central 99%.
 
         Parameters
         ----------
@@ -114,8 +108,7 @@ class Draws:
         found = np.asarray(function(self.matrices), float)
         if found.shape[:1] != self.matrices.shape[:1]:
             raise ParameterError(f"function must return one answer for each of {len(self.matrices)} matrices.")
-        low, median, high = np.quantile(found, [(1 - _CENTRAL) / 2, 0.5, (1 + _CENTRAL) / 2], axis=0)
-        return Range(median, low, high)
+        return find_range(found)
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,6 +130,10 @@ class Measured:
     def values(self) -> NDArray[np.intp]:
         """Coordinates of the values of numbers, of shape (numbers,)."""
         return np.array([one.rows.stop - 1 for one in self.columns if one.number >= 0], np.intp)
+
+    def repeat(self, count: int) -> Measured:
+        """The same for so many chains of each."""
+        return replace(self, products=np.repeat(self.products, count, axis=0))
 
     def divide(self, size: Floats) -> Measured:
         """The moments of the records alone, where they are a share of all, for a share of shape (c,)."""
@@ -163,7 +160,7 @@ def measure(view: MomentView) -> Measured:
         to_events, certain, which, support = np.zeros((0, 1)), np.zeros(0), -1, 0
         if place.levels:
             places = view.levels(name)
-            basis, constant = _contrast(view.read(0, places)), 1 / places.size
+            basis, constant = _contrast(view.read(0, places).reshape(-1, places.size).mean(axis=0)), 1 / places.size
             to_events, certain = basis, np.full(places.size, constant)
             scales.append(np.full(places.size - 1, law.scales[places[0]]))
         else:
@@ -181,7 +178,8 @@ def measure(view: MomentView) -> Measured:
         means.append(1 / np.diagonal(back @ law.covariance(0, places[:, None], 0, places) @ back.T))
         to_w = np.vstack([to_w, np.zeros((len(back), law.size))])
         to_w[1 + rows.start :, places] = back
-    products, precisions = (to_w @ view.matrix @ to_w.T)[None], np.array(squares).reshape(1, -1)
+    products = to_w @ view.matrix.reshape(-1, law.size, law.size) @ to_w.T
+    precisions = np.array(squares).reshape(1, -1)
     return Measured(columns, products, np.concatenate(scales)[None], np.concatenate(means)[None], precisions)
 
 
@@ -204,9 +202,10 @@ class Chains:
     `events`, of shape (c, events, 1 + K), begins with the constant.
     """
 
-    def __init__(self, measured: Measured, count: int, rng: np.random.Generator) -> None:
+    def __init__(self, measured: Measured, rng: np.random.Generator) -> None:
         self.measured, self.columns, self.rng = measured, measured.columns, rng
-        self.count, self.size = count, measured.scales.shape[1]
+        count: int = measured.scales.shape[0]
+        self.count, self.size = count, int(measured.scales.shape[1])
         self.every = np.arange(count)
         self.keep, self.kept = False, cast("Floats | None", None)
         strata = np.array(STRATA)[self.every % len(STRATA)]
@@ -247,7 +246,7 @@ class Chains:
                 inner[:, rows.start, last] = inner[:, last, rows.start] = mean
         variances = self.squares - means[:, measured.values] ** 2
         ratio = self.log_ratio[:, [k for k, one in enumerate(self.columns) if one.number >= 0]]
-        self.log_own = np.log(np.maximum(variances, _LEAST)) - np.logaddexp(0.0, ratio)
+        self.log_own: Floats = np.log(np.maximum(variances, _LEAST)) - np.logaddexp(0.0, ratio)
         loadings, scale = self._find_loadings(noisy, inner), np.ones(self.count)
         shares = np.arange(1, 1 + loadings.shape[2]) ** -self.power
         self.factors = (1 - _EVEN) * shares / shares.sum(axis=1, keepdims=True) + _EVEN / max(shares.shape[1], 1)
@@ -514,24 +513,47 @@ class Chains:
         return np.asarray(to_z @ products @ to_z.T)
 
 
-def draw_moments(view: MomentView) -> MomentView:
-    """Possible moments of all records, or of one group, as moments without noise of shape (draws, p, p).
+def draw_range(view: MomentView, answer: Callable[[MomentView], Floats]) -> Range | None:
+    """The plausible range of an answer of shape (draws, ...) from possible moments; None if there are no draws."""
+    drawn = draw_moments(view)
+    return None if drawn is None else find_range(answer(drawn))
+
+
+@dataclass(frozen=True)
+class _Moments:
+    """The moments of a view, known by a hash."""
+
+    digest: bytes
+    view: MomentView = field(compare=False)
+
+
+def draw_moments(view: MomentView) -> MomentView | None:
+    """Possible moments, as moments without noise of shape (draws, ..., p, p); None if there are too many of them.
 
     The same view has the same draws, on the same machine: the seed is a hash of its moments.
     """
-    seed = hashlib.sha256(np.ascontiguousarray(view.matrix).tobytes()).digest()
-    rng, measured = np.random.default_rng(list(seed)), measure(view)
-    count = _CHAINS * _WIDE // max(measured.scales.shape[1], _WIDE)
-    count = max(_FEWEST, count - count % len(STRATA))
-    share, std = float(view.read(0, 0)), float(view.law.entry_std(0, 0))
-    sizes = np.full(count, share)
+    return _draw(_Moments(hashlib.sha256(np.ascontiguousarray(view.matrix).tobytes()).digest(), view))
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _draw(moments: _Moments) -> MomentView | None:
+    view, size = moments.view, moments.view.law.size
+    groups = view.matrix.size // size**2
+    rng, measured = np.random.default_rng(list(moments.digest)), measure(view)
+    d = measured.scales.shape[1]
+    count = max(_FEWEST, _CHAINS * _WIDE // (max(d, _WIDE) * groups))
+    count -= count % len(STRATA)
+    if d > _MOST_COORDINATES or count * groups * d > _MOST_ROWS:
+        return None
+    shares, std = np.repeat(view.read(0, 0).ravel(), count), float(view.law.entry_std(0, 0))
     if std > 0:
         from scipy.stats import truncnorm
 
-        sizes = truncnorm.rvs((_LEAST - share) / std, np.inf, share, std, size=count, random_state=rng)
-    chains, found = Chains(measured.divide(sizes), count, rng), []
+        shares = truncnorm.rvs((_LEAST - shares) / std, np.inf, shares, std, random_state=rng)
+    chains, found = Chains(measured.repeat(count).divide(shares), rng), []
     for sweep in range(1, _BURN + _KEEP * _EVERY + 1):
         chains.sweep()
         if sweep > _BURN and not (sweep - _BURN) % _EVERY:
-            found.append(chains.moments(view.law.size) * sizes[:, None, None])
-    return replace(view, matrix=np.concatenate(found), law=NoNoise(view.law.size))
+            found.append((chains.moments(size) * shares[:, None, None]).reshape(groups, count, size, size))
+    matrix = np.concatenate(found, axis=1).swapaxes(0, 1).reshape(-1, *view.matrix.shape)
+    return replace(view, matrix=matrix, law=NoNoise(size))

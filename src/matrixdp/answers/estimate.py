@@ -1,7 +1,8 @@
-"""The one form of an answer: numbers with names and a standard deviation for each."""
+"""The one form of an answer: numbers with names, each with an error bar and an interval, or a plausible range."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,6 @@ from matrixdp.answers.psd import nearest_psd, shrink_psd
 from matrixdp.display import (
     Numbers,
     align_columns,
-    interval,
     join_cells,
     make_frame,
     render_card,
@@ -21,6 +21,7 @@ from matrixdp.display import (
     table_repr,
 )
 from matrixdp.errors import ParameterError, show
+from matrixdp.intervals import Pair, Range
 from matrixdp.plots import plot_matrix, plot_panels
 from matrixdp.types import Floats
 
@@ -28,6 +29,8 @@ TOO_FEW = "too few"  # noise hides the number of records
 HIDDEN = "hidden by noise"  # noise hides a variance that is divided by
 
 NOISE_NOTE = "± one standard deviation of the privacy noise; pale: within two of zero, may be noise alone"
+CUT_NOTE = "[low, high]: the 95% interval, where ± would leave what is possible"
+RANGE_NOTE = "~ and [low, high]: noise hides the number; a plausible range, from what tables like this one may be"
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,11 +40,14 @@ class Estimate(Numbers):
     Attributes
     ----------
     value, std : float64 arrays of shape (rows, columns)
-        The standard deviation covers the privacy noise only, not sampling error or the bias of clipping. Both are NaN
-        where noise hides what a value is computed from.
+        Each value is possible: a mean is within its bounds, a share is not negative. The standard deviation is that of
+        the privacy noise, without sampling error and the bias of clipping. It is NaN where noise hides a number: then
+        the value is the median of what is plausible, and `interval` is a plausible range.
     rows, columns : tuple of str
+    plausible : bool array of shape (rows, columns)
+        Which numbers noise hides.
     reasons : object array of shape (rows, columns), optional
-        Why a number is not given, in words; by default "too few" records.
+        Why a number is not given at all, in words; by default "too few" records.
     """
 
     std: Floats
@@ -51,12 +57,17 @@ class Estimate(Numbers):
 
     @property
     def reliable(self) -> NDArray[np.bool_]:
-        """Which numbers could be computed."""
-        return np.isfinite(self.value)
+        """Which numbers stand out from noise far enough to have an error bar."""
+        return np.isfinite(self.value) & ~self.plausible
 
-    def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
-        """Bounds that contain the number without noise with probability `level`."""
-        return interval(self.value, self.std, level)
+    def scale(self, factor: float) -> Estimate:
+        """All numbers times a factor."""
+        return self._each(lambda array: array if array.dtype == object else array * factor)
+
+    def list_notes(self) -> list[str]:
+        """How to read the intervals that are not after ±, as far as there are any."""
+        found = {CUT_NOTE: (self.ranged & ~self.plausible).any(), RANGE_NOTE: self.plausible.any()}
+        return [note for note, holds in found.items() if holds]
 
     def nearest_psd(self) -> Floats:
         """The nearest positive semidefinite matrix in the norm of the noise; `answers.nearest_psd` has the details."""
@@ -77,22 +88,24 @@ class Estimate(Numbers):
     def column(self, name: str) -> Estimate:
         """One of the columns alone."""
         j = _find(self.columns, name, "column")
-        parts = [None if one is None else one[:, j : j + 1] for one in (self.value, self.std, self.reasons)]
-        return Estimate(parts[0], parts[1], self.rows, (name,), parts[2])  # type: ignore[arg-type]
+        return self._each(lambda array: array[:, j : j + 1], columns=(name,))
 
     def to_dict(self) -> dict[str, Any]:
-        """Rows, columns, values and standard deviations as lists; None for what is not given, with `reasons` why."""
+        """Rows, columns and numbers as lists: values, standard deviations, and ends of intervals or plausible ranges.
 
-        def plain(array: Floats) -> list[list[float | None]]:
-            return [[float(x) if np.isfinite(x) else None for x in row] for row in array]
-
+        None for what is not given, with `reasons` why.
+        """
+        arrays = dict(zip(("value", "std", "low", "high"), (self.value, self.std, *self.interval()), strict=True))
         facts: dict[str, Any] = {
             "rows": list(self.rows),
             "columns": list(self.columns),
-            "value": plain(self.value),
-            "std": plain(self.std),
+            **{
+                name: [[float(x) if np.isfinite(x) else None for x in row] for row in array]
+                for name, array in arrays.items()
+            },
+            "plausible": self.plausible.tolist(),
         }
-        if not self.reliable.all():
+        if not np.isfinite(self.value).all():
             m, n = self.value.shape
             facts["reasons"] = [[self.reason(i, j) or None for j in range(n)] for i in range(m)]
         return facts
@@ -103,9 +116,9 @@ class Estimate(Numbers):
         Parameters
         ----------
         long : bool
-            One row for each number: row, column, value, std, low and high.
+            One row for each number: row, column, value, std, low, high and plausible.
         level : float
-            Probability that the number without noise is between `low` and `high`.
+            Probability that the number without noise is between `low` and `high`, unless these are a plausible range.
         """
         return make_frame(self, long=long, level=level)
 
@@ -141,7 +154,7 @@ class Estimate(Numbers):
         return render_numbers(self, caption)
 
     def _repr_html_(self) -> str:
-        return render_card("", self.render(), render_note(NOISE_NOTE))
+        return render_card("", self.render(), *(render_note(note) for note in (NOISE_NOTE, *self.list_notes())))
 
     def __repr__(self) -> str:
         return table_repr(self, *self.value.shape)
@@ -150,6 +163,54 @@ class Estimate(Numbers):
         """A table, each number with its error bar."""
         lines = [[name, *cells] for name, cells in zip(self.rows, join_cells(self), strict=True)]
         return "\n".join(align_columns([["", *self.columns], *lines]))
+
+
+def settle(
+    value: Floats,
+    std: Floats,
+    rows: tuple[str, ...],
+    columns: tuple[str, ...],
+    possible: Pair,
+    ranges: Callable[[], Range | None] | None = None,
+    *,
+    reasons: NDArray[np.object_] | None = None,
+) -> Estimate:
+    """Measured numbers as an estimate, by the rule of `matrixdp.intervals`: possible, and with a range where hidden.
+
+    Numbers that noise hides are NaN. `ranges` gives what is plausible, or None: then it is all that is possible.
+    Without it, hidden numbers stay hidden. `possible` has the least and the largest possible numbers.
+    """
+    least, most = (np.broadcast_to(one, value.shape) for one in possible)
+    hidden = ~np.isfinite(value)
+    shown = np.where(hidden, np.nan, np.clip(value, least, most))
+    names: dict[str, Any] = {"rows": rows, "columns": columns, "least": least, "most": most}
+    std = np.where(hidden, np.nan, std)
+    if ranges is None or not hidden.any():
+        return Estimate(shown, std, reasons=reasons, measured=value, **names)
+    with np.errstate(invalid="ignore"):
+        whole = Range((least + most) / 2, least, most)
+    found = ranges() or whole
+    told = np.isfinite(found.median)
+    median, low, high = (np.where(told, one, every) for one, every in zip(found, whole, strict=True))
+    low, high = (np.where(hidden, np.clip(one, least, most), np.nan) for one in (low, high))
+    value, median = np.where(hidden, np.nan, value), np.clip(median, least, most)
+    return Estimate(np.where(hidden, median, shown), std, reasons=reasons, measured=value, low=low, high=high, **names)
+
+
+def join(parts: Sequence[Estimate], rows: tuple[str, ...], columns: tuple[str, ...], axis: int = 0) -> Estimate:
+    """Estimates below each other or, for axis 1, side by side."""
+    missing = {"std": np.nan, "least": -np.inf, "most": np.inf, "low": np.nan, "high": np.nan}
+
+    def find(part: Estimate, name: str) -> Any:
+        if name == "reasons":
+            return np.full(part.value.shape, part.unknown, object) if part.reasons is None else part.reasons
+        found = getattr(part, name)
+        found = part.value if found is None and name == "measured" else found
+        return np.broadcast_to(missing[name] if found is None else found, part.value.shape)
+
+    names = ("value", "measured", "reasons", *missing)
+    arrays: dict[str, Any] = {name: np.concatenate([find(part, name) for part in parts], axis) for name in names}
+    return Estimate(rows=rows, columns=columns, **arrays)
 
 
 def _find(names: tuple[str, ...], name: Any, what: str) -> int:

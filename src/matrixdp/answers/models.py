@@ -6,24 +6,29 @@ the results is reported.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from matrixdp.answers.estimate import HIDDEN, NOISE_NOTE, Estimate
+from matrixdp.answers.draws import draw_range
+from matrixdp.answers.estimate import HIDDEN, NOISE_NOTE, Estimate, join, settle
 from matrixdp.answers.noise_law import DRAWS, robust_spread
 from matrixdp.answers.view import MomentView, view_moments
 from matrixdp.checks import check_integer
 from matrixdp.design.design import Design
-from matrixdp.display import format_number, interval, load_pandas, render_card, render_note, render_table, table_repr
+from matrixdp.display import load_pandas, render_card, render_note, table_repr
 from matrixdp.domain.person import least_sample
 from matrixdp.errors import ParameterError, show
+from matrixdp.intervals import Range, extend_range, interval
 from matrixdp.plots import clean_label, plot_bars
 from matrixdp.types import Floats
 
+FIT = ("share explained", "residual std")
 SEPARATION = 6.0  # of two principal components, in standard deviations of the noise that mixes them
 _NORMAL = 1.96
 _REACH = 1.0  # of slopes, in units of the one with which a feature would explain the target alone
@@ -37,69 +42,96 @@ class Regression:
     Attributes
     ----------
     target : str
-    names : tuple of str
-        "intercept", the numbers, and "column=level" for all levels of a category but the first, its reference.
-    coefficients : float64 array of shape (m + 1,)
-    noise_std : float64 array of shape (m + 1,)
-        Standard deviation of the error that privacy causes in each coefficient. NaN where noise hides the coefficient:
-        features are nearly collinear, and the interval would be wider than what slopes can be (`hide_undetermined`).
-    sampling_std : float64 array of shape (m + 1,)
-        Standard error of each coefficient for the population from which the records are a sample.
-    r_squared : float
-        Share of the target's variance that is explained.
+    terms : Estimate of shape (m + 1, 2)
+        Coefficient and "sampling std", the standard error for the population from which the records are a sample, of
+        "intercept", the numbers, and "column=level" for all levels of a category but the first, its reference. The
+        error bar of a coefficient is that of the privacy noise. Where features are nearly collinear, noise hides which
+        of them matters (`hide_undetermined`), and a coefficient has a plausible range.
+    fit : Estimate of shape (2, 1)
+        "share explained", R^2, and "residual std", the standard deviation of what is not explained.
     """
 
     target: str
-    names: tuple[str, ...]
-    coefficients: Floats
-    noise_std: Floats
-    sampling_std: Floats
-    r_squared: float
+    terms: Estimate
+    fit: Estimate
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The terms."""
+        return self.terms.rows
+
+    @property
+    def coefficients(self) -> Floats:
+        """Of each term, of shape (m + 1,)."""
+        return self.terms.value[:, 0]
+
+    @property
+    def noise_std(self) -> Floats:
+        """Standard deviation of the error that privacy causes in each coefficient; NaN where noise hides it."""
+        return self.terms.std[:, 0]
+
+    @property
+    def sampling_std(self) -> Floats:
+        """Standard error of each coefficient for the population, of shape (m + 1,)."""
+        return self.terms.value[:, 1]
+
+    @property
+    def r_squared(self) -> float:
+        """Share of the target's variance that is explained; `fit` has its range."""
+        return float(self.fit.value[0, 0])
 
     @property
     def std(self) -> Floats:
-        """Standard error of each coefficient, with both noise and sampling."""
+        """Standard error of each coefficient, with both noise and sampling; NaN where noise hides it."""
         return np.hypot(self.noise_std, self.sampling_std)
 
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
-        """Bounds that contain the coefficient of the population with probability `level`; NaN where noise hides it."""
-        return interval(self.coefficients, self.std, level)
+        """Bounds that contain the coefficient of the population with probability `level`, or what is plausible."""
+        firm, whole = interval(self.coefficients, self.std, level), self.terms.interval(level)
+        reach = interval(np.zeros(()), whole[1][:, 1], level)  # of the largest plausible sampling error
+        plausible = self.terms.plausible[:, 0]
+        low, high = (np.where(plausible, end[:, 0] + by, one) for end, by, one in zip(whole, reach, firm, strict=True))
+        return low, high
 
     @property
     def named(self) -> Estimate:
-        """Coefficients, both errors and bounds with their names, of shape (m + 1, 5); errors have no error bars."""
-        low, high = self.interval()
-        value = np.column_stack([self.coefficients, self.noise_std, self.sampling_std, low, high])
-        columns = ("coefficient", "noise std", "sampling std", "95% low", "95% high")
-        return Estimate(value, np.full_like(value, np.nan), self.names, columns, np.full(value.shape, HIDDEN, object))
+        """The terms with the bounds of the coefficients of the population, of shape (m + 1, 4)."""
+        ends = np.column_stack(self.interval())
+        bounds = Estimate(ends, np.full_like(ends, np.nan), self.names, ("95% low", "95% high"), unknown=HIDDEN)
+        return join((self.terms, bounds), self.names, self.terms.columns + bounds.columns, 1)
 
     def to_frame(self, *, level: float = 0.95) -> Any:
-        """A pandas data frame with value, noise_std, sampling_std, low and high of each coefficient."""
+        """A pandas data frame with value, noise_std, sampling_std, low, high and plausible of each coefficient."""
         low, high = self.interval(level)
-        columns = {"value": self.coefficients, "noise_std": self.noise_std, "sampling_std": self.sampling_std}
-        return load_pandas().DataFrame({**columns, "low": low, "high": high}, index=list(self.names))
+        columns: dict[str, Any] = {
+            "value": self.coefficients,
+            "noise_std": self.noise_std,
+            "sampling_std": self.sampling_std,
+        }
+        columns |= {"low": low, "high": high, "plausible": self.terms.plausible[:, 0]}
+        return load_pandas().DataFrame(columns, index=list(self.names))
 
     def plot(self, *, ax: Any = None, level: float = 0.95) -> Any:
         """The coefficients without the intercept, with error bars for noise and sampling; returns matplotlib axes."""
         title = f"coefficients for {clean_label(self.target)}"
-        ax = plot_bars(self.coefficients[1:], self.std[1:], self.names[1:], title=title, level=level, ax=ax)
-        ax.set_xlabel(f"bars: {level:.0%} of noise and sampling")
+        low, high = (end[1:] for end in self.interval(level))
+        ax = plot_bars(self.coefficients[1:], (low, high), self.names[1:], title=title, ax=ax)
+        ax.set_xlabel(f"bars: {level:.0%} of noise and sampling, or what is plausible")
         return ax
 
     def _repr_html_(self) -> str:
-        table = self.named
-        rows = [(name, *(format_number(x, 4) for x in row)) for name, row in zip(table.rows, table.value, strict=True)]
-        note = render_note("The bounds cover privacy noise and sampling.")
-        return render_card(
-            f"Regression of {self.target}, R² {self.r_squared:.3f}", render_table(("", *table.columns), rows), note
-        )
+        notes = [
+            render_note(note) for note in ("The bounds cover privacy noise and sampling.", *self.terms.list_notes())
+        ]
+        tables = (self.named.render(), self.fit.render())
+        return render_card(f"Regression of {self.target}", *tables, *notes)
 
     def __repr__(self) -> str:
-        return table_repr(self, len(self.names), 5)
+        return table_repr(self, len(self.names), 4)
 
     def __str__(self) -> str:
         """A table of coefficients."""
-        return f"{self.target}, R^2 {self.r_squared:.3f}\n{self.named}"
+        return f"{self.target}\n{self.fit}\n{self.named}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -304,7 +336,7 @@ def regression(
     """
     view = view_moments(matrix, design, group)
     fit = RegressionFit(view, target, on)
-    return fit.describe(view, fit.find_bars(view, robust_spread(simulate(view, fit.solve))))
+    return fit.describe(view, fit.find_bars(view, robust_spread(simulate(view, fit.solve))), plausible=True)
 
 
 class RegressionFit:
@@ -337,20 +369,71 @@ class RegressionFit:
         bars[..., 1:] = hide_undetermined(bars[..., 1:], scale[..., :-1], scale[..., -1:])
         return bars
 
-    def describe(self, view: MomentView, noise_std: Floats) -> Regression:
-        """The regression, with these error bars."""
-        coefficients, moments = self.solve(view), pair_moments(view, self._variables)
-        s, c = moments.covariance[:-1, :-1], moments.covariance[:-1, -1]
-        slopes = coefficients[1:]
-        total = max(float(moments.covariance[-1, -1]), 0.0)
-        residual = min(max(float(total - 2 * slopes @ c + slopes @ s @ slopes), 0.0), total)
-        rows = least_sample(float(view.matrix[0, 0]) * view.query.records, view.query.person)
-        sampling = residual / max(rows - len(coefficients), 1.0)
-        variances = _join_intercept(pseudo_inverse(*moments.predictors()), (moments.mean + self._middles)[:-1])
-        variances[0] += 1
-        explained = 1 - residual / total if total > 0 else 0.0
-        sampling_std = np.sqrt(sampling * np.maximum(variances, 0.0))
-        return Regression(self._target, self._names, coefficients, noise_std, sampling_std, float(explained))
+    def describe(self, view: MomentView, noise_std: Floats, *, plausible: bool = False) -> Regression:
+        """The regression with these error bars; what these leave open, and how well it fits, may be from draws."""
+        coefficients, (sampling, *shares) = self.solve(view), self._find_fit(view)
+        most = float(view.halfwidths[view.numbers.index(self._target)])
+        named = partial(name_regression, self._target, self._names, coefficients, noise_std, most=most)
+        if not plausible:
+            return named(sampling, np.array(shares))
+
+        def find_terms(drawn: MomentView) -> Floats:
+            return np.stack([self.solve(drawn), self._find_fit(drawn)[0]], axis=-1)
+
+        def find_shares(drawn: MomentView) -> Floats:
+            return np.stack(self._find_fit(drawn)[1:], axis=-1)
+
+        ranges = partial(draw_range, view, find_terms), partial(draw_range, view, find_shares)
+        return named(np.full_like(sampling, np.nan), np.full(2, np.nan), ranges=ranges)
+
+    def _find_fit(self, view: MomentView) -> tuple[Floats, Floats, Floats]:
+        """Sampling errors of the coefficients, (..., m + 1); share explained and residual standard deviation, (...)."""
+        slopes, moments = self.solve(view)[..., 1:], pair_moments(view, self._variables)
+        s, c = moments.covariance[..., :-1, :-1], moments.covariance[..., :-1, -1]
+        total = np.maximum(moments.covariance[..., -1, -1], 0.0)
+        explained = 2 * (slopes * c).sum(axis=-1) - np.einsum("...i,...ij,...j->...", slopes, s, slopes)
+        residual = np.clip(total - explained, 0.0, total)
+        size = view.read(0, 0) * view.query.records
+        rows = np.vectorize(partial(least_sample, person=view.query.person))(size)
+        variances = _join_intercept(pseudo_inverse(*moments.predictors()), (moments.mean + self._middles)[..., :-1])
+        variances[..., 0] += 1
+        sampling = (residual / np.maximum(rows - len(self._names), 1.0))[..., None] * np.maximum(variances, 0.0)
+        share = np.where(total > 0, 1 - residual / np.where(total > 0, total, 1.0), 0.0)
+        return np.sqrt(sampling), share, np.sqrt(residual)
+
+
+Ranges = tuple[Callable[[], Range | None], Callable[[], Range | None]]
+
+
+def name_regression(
+    target: str,
+    names: tuple[str, ...],
+    coefficients: Floats,
+    noise_std: Floats,
+    sampling: Floats,
+    shares: Floats,
+    *,
+    most: float,
+    ranges: Ranges | tuple[None, None] = (None, None),
+) -> Regression:
+    """A regression, with its `shares`: R^2 and the standard deviation of the rest.
+
+    What is NaN, or noise hides, has plausible `ranges`: of the terms, (m + 1, 2), and of the shares, (2,). `most` is
+    the largest possible standard deviation of the target.
+    """
+    value = np.column_stack([np.where(np.isfinite(noise_std), coefficients, np.nan), sampling])
+    std = np.column_stack([noise_std, np.full_like(noise_std, np.nan)])
+    possible, reasons = (np.array([-math.inf, 0.0]), np.full(2, math.inf)), np.full(value.shape, HIDDEN, object)
+    terms = settle(value, std, names, ("coefficient", "sampling std"), possible, ranges[0], reasons=reasons)
+    ends = np.array([0.0, np.nan]), np.array([1.0, np.nan])  # of the scale of R^2
+
+    def find_fit() -> Range | None:
+        found = ranges[1] and ranges[1]()
+        return found and Range(*(part[:, None] for part in extend_range(found, ends)))
+
+    within = np.zeros((2, 1)), np.array([[1.0], [most]])
+    fit = settle(shares[:, None], np.full((2, 1), np.nan), FIT, (target,), within, ranges[1] and find_fit)
+    return Regression(target, terms, fit)
 
 
 def _join_intercept(inverse: Floats, centre: Floats) -> Floats:
@@ -433,12 +516,32 @@ def components(matrix: Floats, design: Design, count: int | None = None, group: 
         apart = (mixing**2 / np.where(np.isinf(gaps), np.inf, values[:, None] - values)).sum(axis=1)
     value = np.vstack([vectors, np.maximum(values - apart, 0.0)])  # noise moves variances apart
     std = robust_spread(np.concatenate([drawn_vectors, drawn_values[:, None]], axis=1))
+
+    def find(possible: MomentView) -> Floats:
+        variances, directions = find_components(standardise(possible), vectors)
+        return np.concatenate([directions, variances[:, None]], axis=1)[..., :number]
+
     reasons = np.empty(value.shape, object)
     for k, other in enumerate(nearest.tolist()):
         if gaps[k, other] < SEPARATION * mixing[k, other]:
             value[:, k], std[:, k], reasons[:, k] = np.nan, np.nan, f"not separated from PC{other + 1}"
-    titles = tuple(f"PC{k + 1}" for k in range(number))
-    return Estimate(value[:, :number], std[:, :number], (*names, "variance"), titles, reasons[:, :number])
+    return name_components(
+        names, value[:, :number], std[:, :number], partial(draw_range, view, find), reasons[:, :number]
+    )
+
+
+def name_components(
+    names: tuple[str, ...],
+    value: Floats,
+    std: Floats,
+    ranges: Callable[[], Range | None] | None = None,
+    reasons: NDArray[np.object_] | None = None,
+) -> Estimate:
+    """Loadings and, in the last row, variances of components with names."""
+    own = np.arange(len(value))[:, None] < len(names)
+    possible = np.where(own, -1.0, 0.0), np.where(own, 1.0, float(len(names)))
+    titles = tuple(f"PC{k + 1}" for k in range(value.shape[1]))
+    return settle(value, std, (*names, "variance"), titles, possible, ranges, reasons=reasons)
 
 
 def check_components(names: Sequence[str], count: int | None) -> int:

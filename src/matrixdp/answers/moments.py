@@ -7,17 +7,20 @@ which the law of the noise gives its error bar, to first order; sampling error i
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from matrixdp.answers.estimate import HIDDEN, TOO_FEW, Estimate
+from matrixdp.answers.draws import draw_range
+from matrixdp.answers.estimate import HIDDEN, TOO_FEW, Estimate, settle
 from matrixdp.answers.noise_law import NoiseLaw, Places
 from matrixdp.answers.view import MomentView, table_query, view_moments
 from matrixdp.design.design import Design
 from matrixdp.domain.bounds import check_centre
 from matrixdp.errors import ParameterError
+from matrixdp.intervals import Pair, Range, extend_range
 from matrixdp.queries import Moments
 from matrixdp.types import Floats
 
@@ -25,6 +28,7 @@ ALL = "all"
 SUMMARY = ("mean", "standard deviation", "share observed")
 LARGEST_BAR = 1 / math.sqrt(3)  # standard deviation of a number between -1 and 1 of which nothing else is known
 LEAST_VARIANCE = 2.0  # a variance below so many standard deviations of its noise is too small to divide by
+_FIRM_VARIANCE = 4.0  # from which on the error of its root is that to first order
 
 
 class NoisyValues(NamedTuple):
@@ -89,9 +93,10 @@ def summarise(view: MomentView) -> NoisyValues:
     zero = np.zeros_like(x)
     mean, share = divide(view, (zero, x), (zero, r)), divide(view, (zero, r), (zero, zero))
     square = vary(view, x, r)
-    spread = np.sqrt(np.where(square.value > 0, square.value, np.nan))
+    noise = square.std(view.law)
+    spread = np.sqrt(np.where(square.value >= _FIRM_VARIANCE * noise, square.value, np.nan))
     value = np.stack([mean.value, spread, np.where(r > 0, share.value, 1.0)], axis=-1)
-    bars = [mean.std(view.law), square.std(view.law) / (2 * spread), np.where(r > 0, share.std(view.law), 0.0)]
+    bars = [mean.std(view.law), noise / (2 * spread), np.where(r > 0, share.std(view.law), 0.0)]
     return NoisyValues(value, np.stack(np.broadcast_arrays(*bars), axis=-1))
 
 
@@ -147,13 +152,13 @@ def _mirror(below: Floats, size: int) -> Floats:
 
 
 def hide_uncertain(correlation: Floats, std: Floats) -> tuple[Floats, Floats]:
-    """Correlations within [-1, 1] and their error bars; both are NaN where noise hides a correlation.
+    """Correlations and their error bars; both are NaN where noise hides a correlation.
 
     That is where the error bar is at least `LARGEST_BAR`, and where the correlation is impossible, more than two error
     bars outside of the range.
     """
     hidden = ~(std < LARGEST_BAR) | ~(np.abs(correlation) <= 1 + 2 * std + 1e-9)
-    return np.where(hidden, np.nan, np.clip(correlation, -1.0, 1.0)), np.where(hidden, np.nan, std)
+    return np.where(hidden, np.nan, correlation), np.where(hidden, np.nan, std)
 
 
 def correlation_from_covariance(covariance: Floats, *, undefined: float = np.nan) -> Floats:
@@ -197,10 +202,13 @@ def means(matrix: Floats, design: Design, by: str | None = None, group: Any = No
     """
     if by is None:
         view = view_moments(matrix, design, group)
-        return name_summary(view, summarise(view))
+        return name_summary(view, summarise(view), lambda drawn: summarise(drawn).value)
     view, row, levels = view_levels(matrix, design, by, group)
     shares = read_entry(view, 0, 0) if row.ndim == 1 else divide(view, (0, row[:, 0]), (0, 0))
-    return name_level_means(view, levels, shares.with_bars(view.law), find_level_means(view, row).with_bars(view.law))
+    found = find_level_means(view, row).with_bars(view.law)
+    return name_level_means(
+        view, levels, shares.with_bars(view.law), found, lambda one: find_level_means(one, row).value
+    )
 
 
 def view_levels(
@@ -219,20 +227,50 @@ def view_levels(
     return view, view.levels(by)[:, None], view.places[by].levels
 
 
-def name_summary(view: MomentView, found: NoisyValues) -> Estimate:
+Drawn = Callable[[MomentView], Floats]  # an answer of shape (draws, ...) from draws of possible moments
+
+
+def name_summary(view: MomentView, found: NoisyValues, drawn: Drawn | None = None) -> Estimate:
     """The result of `summarise` with names, in the units of the data."""
-    value = found.value.copy()
-    value[:, 0] += view.middles
-    reasons = np.full(value.shape, TOO_FEW, object)
-    reasons[np.isfinite(value[:, 0]), 1] = HIDDEN
-    return Estimate(value, found.std, view.numbers, SUMMARY, reasons)
+    shift = np.column_stack([view.middles, np.zeros((view.middles.size, 2))])
+    reasons = np.full(shift.shape, TOO_FEW, object)
+    reasons[np.isfinite(found.value[:, 0]), 1] = HIDDEN
+    half, zero = view.halfwidths, np.zeros_like(view.halfwidths)
+    possible = np.column_stack([-half, zero, zero]) + shift, np.column_stack([half, half, 1 + zero]) + shift
+    ranges = _from_draws(view, drawn, shift)
+    return settle(found.value + shift, found.std, view.numbers, SUMMARY, possible, ranges, reasons=reasons)
 
 
-def name_level_means(view: MomentView, levels: tuple[str, ...], shares: NoisyValues, found: NoisyValues) -> Estimate:
+def _from_draws(
+    view: MomentView, drawn: Drawn | None, shift: Floats | float = 0.0, ends: Pair | None = None
+) -> Callable[[], Range | None] | None:
+    """What is plausible of an answer, in the units of the data, on a scale with these ends if there is one."""
+    if drawn is None:
+        return None
+
+    def find() -> Range | None:
+        found = draw_range(view, lambda possible: drawn(possible) + shift)
+        return found if found is None or ends is None else extend_range(found, ends)
+
+    return find
+
+
+def name_level_means(
+    view: MomentView, levels: tuple[str, ...], shares: NoisyValues, found: NoisyValues, drawn: Drawn | None = None
+) -> Estimate:
     """Shares and means of levels with names, in the units of the data, of shape (levels, 1 + numbers)."""
     value = np.column_stack([shares.value, found.value + view.middles])
     std = np.column_stack([np.broadcast_to(shares.std, shares.value.shape), found.std])
-    return Estimate(value, std, tuple(levels), (f"share of {view.query.count_word}", *view.numbers))
+    lower, upper = view.middles - view.halfwidths, view.middles + view.halfwidths
+    possible = np.append(0.0, lower), np.append(most_share(view.query), upper)
+    names = tuple(levels), (f"share of {view.query.count_word}", *view.numbers)
+    first = None if drawn is None else lambda one: np.insert(drawn(one), 0, np.nan, axis=-1)
+    return settle(value, std, *names, possible, _from_draws(view, first, np.append(0.0, view.middles)))
+
+
+def most_share(query: Any) -> float:
+    """The largest possible share of the records: one, or none is known if their number is private."""
+    return 1.0 if query.public_number else math.inf
 
 
 @np.errstate(all="ignore")
@@ -242,15 +280,31 @@ def covariance(matrix: Floats, design: Design, group: Any = None) -> Estimate:
     Second moments less products of means, without the bias that noise in the means would add.
     """
     view = view_moments(matrix, design, group)
-    return Estimate(*covary_all(view), view.numbers, view.numbers)
+    return name_covariance(view, covary_all(view), lambda drawn: covary_all(drawn).value)
+
+
+def name_covariance(view: MomentView, found: NoisyValues, drawn: Drawn | None = None) -> Estimate:
+    """Covariances with names."""
+    most = np.multiply.outer(view.halfwidths, view.halfwidths)
+    least = np.where(np.eye(len(most), dtype=bool), 0.0, -most)
+    return settle(*found, view.numbers, view.numbers, (least, most), _from_draws(view, drawn))
 
 
 @np.errstate(all="ignore")
 def correlation(matrix: Floats, design: Design, group: Any = None) -> Estimate:
-    """Correlations of the numbers, of shape (n, n); NaN where noise hides them, and `reasons` says why."""
+    """Correlations of the numbers, of shape (n, n)."""
     view = view_moments(matrix, design, group)
-    found = correlate_all(view)
-    return Estimate(*found, view.numbers, view.numbers, explain_correlations(view, found))
+    return name_correlation(view, correlate_all(view), lambda drawn: correlate_all(drawn).value)
+
+
+def name_correlation(view: MomentView, found: NoisyValues, drawn: Drawn | None = None) -> Estimate:
+    """Correlations with names; `reasons` says why one is not given."""
+    own = np.eye(len(found.value), dtype=bool)
+    least, most = np.where(own, 1.0, -1.0), np.ones(own.shape)
+    if drawn is not None:
+        found = NoisyValues(np.where(own, 1.0, found.value), np.where(own, 0.0, found.std))
+    ranges, reasons = _from_draws(view, drawn, ends=(least, most)), explain_correlations(view, found)
+    return settle(*found, view.numbers, view.numbers, (least, most), ranges, reasons=reasons)
 
 
 def second_moment(matrix: Floats, design: Design, centre: ArrayLike) -> Estimate:
@@ -269,7 +323,11 @@ def second_moment(matrix: Floats, design: Design, centre: ArrayLike) -> Estimate
     terms = [(x[i], x[j], np.ones(())), (zero, x[i], e), (zero, x[j], d), (zero, zero, d * e)]
     value = sum((slope * view.read(a, b) for a, b, slope in terms), np.zeros(()))
     found = Statistic(value, terms).with_bars(view.law)
-    return Estimate(_mirror(found.value, x.size), _mirror(found.std, x.size), view.numbers, view.numbers)
+    reach = bounds.halfwidths + np.abs(shift)
+    most = np.multiply.outer(reach, reach)
+    least = np.where(np.eye(x.size, dtype=bool), 0.0, -most)
+    value, std = _mirror(found.value, x.size), _mirror(found.std, x.size)
+    return settle(value, std, view.numbers, view.numbers, (least, most))
 
 
 def cross_table(matrix: Floats, design: Design, first: str, second: str, group: Any = None) -> Estimate:
@@ -298,4 +356,5 @@ def cross_table(matrix: Floats, design: Design, first: str, second: str, group: 
         np.block([[one, right[:, None]], [below, np.full((1, 1), every)]]) for one, right, below, every in parts
     )
     names = [(*query.columns.category(one).level_names, ALL) for one in (first, second)]
-    return Estimate(value, std, names[0], names[1])
+    most = most_share(query)
+    return settle(value, std, names[0], names[1], (np.zeros(()), np.array(most)))

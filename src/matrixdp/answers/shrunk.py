@@ -8,12 +8,21 @@ uniform between those of 0.01 and 1 (`docs/mathematics.md`, "Shrunk answers").
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from matrixdp.answers.estimate import Estimate
-from matrixdp.answers.moments import LARGEST_BAR, NoisyValues, covary_all, divide, name_level_means, view_levels
+from matrixdp.answers.moments import (
+    LARGEST_BAR,
+    NoisyValues,
+    covary_all,
+    divide,
+    name_correlation,
+    name_level_means,
+    view_levels,
+)
 from matrixdp.answers.psd import shrink_psd
 from matrixdp.answers.view import view_moments
 from matrixdp.design.design import Design
@@ -96,11 +105,12 @@ def shrunk_means(matrix: Floats, design: Design, by: str, group: Any = None) -> 
 
 def shrink_table(table: Estimate) -> Estimate:
     """A table of `cross_table` with its cells shrunk towards independence, and with its error bars."""
-    total = max(float(table.value[-1, -1]), 0.0)
-    rows, columns = _totals(table.value[:-1, -1], total), _totals(table.value[-1, :-1], total)
-    cells = shrink_cells(table.value[:-1, :-1], rows, columns, table.std[:-1, :-1])
+    measured = table.value if table.measured is None else table.measured
+    total = max(float(measured[-1, -1]), 0.0)
+    rows, columns = _totals(measured[:-1, -1], total), _totals(measured[-1, :-1], total)
+    cells = shrink_cells(measured[:-1, :-1], rows, columns, table.std[:-1, :-1])
     value = np.block([[cells, rows[:, None]], [columns, np.full((1, 1), total)]])
-    return Estimate(value, table.std, table.rows, table.columns)
+    return replace(table, value=value, measured=value)
 
 
 def _totals(shares: Floats, size: float) -> Floats:
@@ -113,4 +123,4 @@ def _totals(shares: Floats, size: float) -> Floats:
 def shrunk_correlation(matrix: Floats, design: Design, group: Any = None) -> Estimate:
     """Correlations of the numbers, shrunk; like `moments.correlation`, without gaps."""
     view = view_moments(matrix, design, group)
-    return Estimate(*shrink_correlations(*covary_all(view)), view.numbers, view.numbers)
+    return name_correlation(view, NoisyValues(*shrink_correlations(*covary_all(view))))

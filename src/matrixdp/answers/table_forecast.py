@@ -123,17 +123,14 @@ class TableForecast:
     @np.errstate(all="ignore")
     def covariance(self, group: Any = None) -> Estimate:
         """As `Release.covariance`."""
-        names = self._view(group).numbers
-        return Estimate(*self._judge_numbers(answers.covary_all, group), names, names)
+        return answers.name_covariance(self._view(group), self._judge_numbers(answers.covary_all, group))
 
     @np.errstate(all="ignore")
     def correlation(self, group: Any = None) -> Estimate:
         """As `Release.correlation`."""
-        view, (value, error) = self._view(group), self._judge_numbers(answers.correlate_all, group)
+        view, (value, error) = self._view(group), self._judge_numbers(_correlate, group)
         error[np.eye(len(error), dtype=bool) & np.isfinite(error)] = 0.0
-        return Estimate(
-            value, error, view.numbers, view.numbers, answers.explain_correlations(view, answers.correlate_all(view))
-        )
+        return answers.name_correlation(view, answers.NoisyValues(value, error))
 
     @np.errstate(all="ignore")
     def regression(self, target: str, on: Sequence[str] | None = None, group: Any = None) -> Regression:
@@ -188,6 +185,12 @@ class TableForecast:
         view = self._view(group)
         released = self._released if group is None else _simulate(view)
         return judge_errors(statistic(released).value, statistic(view.without_noise()).value)
+
+
+def _correlate(view: MomentView) -> answers.NoisyValues:
+    """Correlations as a release shows them."""
+    found = answers.correlate_all(view)
+    return found._replace(value=np.clip(found.value, -1.0, 1.0))
 
 
 def _simulate(view: MomentView, rows: NDArray[np.intp] | None = None) -> MomentView:

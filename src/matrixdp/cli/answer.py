@@ -108,8 +108,9 @@ def _answer(
         echo_json(answers.to_facts(found, answer))
         return
     click.echo(click.style(make_visible(answer.title), bold=True))
-    bars = estimate.std if np.isfinite(estimate.std).any() and estimate.std.any() else None
-    shown = Numbers(estimate.value, bars, estimate.rows, estimate.columns, estimate.reasons, estimate.unknown)
+    shown: Numbers = estimate
+    if not np.nan_to_num(estimate.std).any() and not estimate.plausible.any():  # errors have no error bars
+        shown = Numbers(estimate.value, None, estimate.rows, estimate.columns, estimate.reasons, estimate.unknown)
     click.echo(f"{format_numbers(shown, show_dates(answer, dates))}\n")
     for note in answers.list_notes(found, answer):
         click.echo(make_visible(note))

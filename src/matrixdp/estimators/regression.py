@@ -15,12 +15,12 @@ from matrixdp.adaptive.regression import hidden_std, solve_regression
 from matrixdp.answers.models import hide_undetermined
 from matrixdp.checks import check_integer, check_number
 from matrixdp.device import is_on_device
-from matrixdp.display import interval
 from matrixdp.domain.columns import Columns, Number
 from matrixdp.errors import ParameterError
 from matrixdp.estimators import inputs
 from matrixdp.estimators.base import MomentEstimator
 from matrixdp.estimators.table_fit import joint_of
+from matrixdp.intervals import interval
 from matrixdp.records.expanded_columns import ExpandedColumns
 from matrixdp.records.records import MappedRecords
 from matrixdp.types import Floats

@@ -21,12 +21,21 @@ from matrixdp.adaptive.postprocess import Fitted
 from matrixdp.adaptive.regression import hidden_std, joint_moment, solve_regression
 from matrixdp.adaptive.settings import SETTINGS, MethodChoice, settings_for
 from matrixdp.adaptive.simulation import FAMILIES, simulate_fits
-from matrixdp.answers.estimate import HIDDEN, Estimate
-from matrixdp.answers.models import Regression, check_components, choose_predictors, find_components, hide_undetermined
+from matrixdp.answers.estimate import Estimate, settle
+from matrixdp.answers.models import (
+    Regression,
+    check_components,
+    choose_predictors,
+    find_components,
+    hide_undetermined,
+    name_components,
+    name_regression,
+)
 from matrixdp.answers.moments import correlation_from_covariance, hide_uncertain
 from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.person import Person, least_sample
 from matrixdp.errors import ParameterError, show
+from matrixdp.intervals import Pair, Range, extend_range, interval
 from matrixdp.noise.covariance import check_orthonormal
 from matrixdp.privacy import Neighbours, Privacy, Unit
 from matrixdp.queries.base import parse_records
@@ -143,7 +152,9 @@ class AdaptiveRelease(SavedRelease, Answering):
         with np.errstate(all="ignore"):
             std = np.where(deviations > 0, np.minimum(bars / (2 * deviations), np.sqrt(bars)), np.sqrt(bars))
         value, std = np.column_stack([self.moment.mean, deviations]), np.column_stack([errors.mean_std, std])
-        return Estimate(value, std, self.names, ("mean", "standard deviation"))
+        bounds, half = self.moment.bounds, self.moment.bounds.halfwidths
+        possible = np.column_stack([bounds.lower, 0 * half]), np.column_stack([bounds.upper, half])
+        return settle(value, std, self.names, ("mean", "standard deviation"), possible)
 
     def table(self, first: str, second: str, group: Any = None) -> Estimate:
         """Raise a `ParameterError`: a fit has no categories."""
@@ -152,14 +163,20 @@ class AdaptiveRelease(SavedRelease, Answering):
     def covariance(self, group: Any = None) -> Estimate:
         """Covariance about the mean, over N; positive semidefinite."""
         _refuse_groups(None, group)
-        return Estimate(self.moment.covariance, self.moment.errors.covariance_std, self.names, self.names)
+        half = self.moment.bounds.halfwidths
+        most = np.multiply.outer(half, half)
+        possible = np.where(np.eye(half.size, dtype=bool), 0.0, -most), most
+        return settle(self.moment.covariance, self.moment.errors.covariance_std, self.names, self.names, possible)
 
     def correlation(self, group: Any = None) -> Estimate:
-        """Correlation, with error bars; NaN where a variance is zero or the error bar says nothing."""
+        """Correlation, with error bars."""
         _refuse_groups(None, group)
-        moment = self.moment
-        value, std = hide_uncertain(correlation_from_covariance(moment.covariance), moment.errors.correlation_std)
-        return Estimate(value, std, self.names, self.names, np.full(value.shape, HIDDEN, object))
+        found, bars = correlation_from_covariance(self.moment.covariance), self.moment.errors.correlation_std
+        own = np.eye(len(found), dtype=bool)
+        possible = np.where(own, 1.0, -1.0), np.ones(own.shape)
+        value, std = hide_uncertain(np.where(own, 1.0, found), np.where(own, 0.0, bars))
+        ranges = _range_of(np.nan_to_num(found), np.where(np.isfinite(found), bars, np.inf), possible)
+        return settle(value, std, self.names, self.names, possible, lambda: extend_range(ranges, possible))
 
     def components(self, count: int | None = None, group: Any = None) -> Estimate:
         """Principal components of the standardised numbers as columns; variances in the last row."""
@@ -170,8 +187,8 @@ class AdaptiveRelease(SavedRelease, Answering):
             exact = _components(covariance)
             return (_components(fit.covariance, exact[:m]) - exact)[:, :number]
 
-        names = (*self.names, "variance"), tuple(f"PC{k + 1}" for k in range(number))
-        return Estimate(_components(self.moment.covariance)[:, :number], _simulate_errors(self.moment, error), *names)
+        found = _components(self.moment.covariance)[:, :number]
+        return name_components(self.names, found, _simulate_errors(self.moment, error))
 
     def regression(self, target: str, on: Sequence[str] | None = None, group: Any = None) -> Regression:
         """Regression of one number on others, by default on all, with standard errors.
@@ -186,20 +203,39 @@ class AdaptiveRelease(SavedRelease, Answering):
         chosen = choose_predictors(names, target, on)
         order = np.array([names.index(name) for name in (*chosen, target)])
 
+        sample, count = least_sample(self.records, self.moment.person), order.size
+
         def error(fit: PrivateMoment, mean: Floats, covariance: Floats) -> Floats:
-            own = covariance[np.ix_(order, order)]
+            own, chosen = covariance[np.ix_(order, order)], _select(fit, order)
             slopes = np.linalg.pinv(own[:-1, :-1], rcond=1e-9, hermitian=True) @ own[:-1, -1]
             exact = np.append(mean[order[-1]] - slopes @ mean[order[:-1]], slopes)
-            return np.asarray(_coefficients(_select(fit, order)) - exact)
+            found = _describe_fit(chosen.mean, chosen.covariance, _coefficients(chosen), sample)
+            return found - _describe_fit(mean[order], own, exact, sample)
 
         part = _select(self.moment, order)
-        coefficients = _coefficients(part)
-        sampling, explained = _sampling(part, coefficients)
+        found, errors = (
+            _describe_fit(part.mean, part.covariance, _coefficients(part), sample),
+            _simulate_errors(self.moment, error),
+        )
         noise = np.diagonal(part.fitted.std) * part.bounds.halfwidths**2
-        stds = np.sqrt(np.maximum(np.diagonal(part.covariance), noise))
-        bars = np.maximum(_simulate_errors(self.moment, error), hidden_std(joint_moment(part), coefficients[1:]))
+        stds, most = np.sqrt(np.maximum(np.diagonal(part.covariance), noise)), float(part.bounds.halfwidths[-1])
+        errors[:count] = np.maximum(errors[:count], hidden_std(joint_moment(part), found[1:count]))
+        bars = errors[:count].copy()
         bars[1:] = hide_undetermined(bars[1:], stds[:-1], float(stds[-1]))
-        return Regression(target, ("intercept", *chosen), coefficients, bars, sampling, explained)
+        least, ends = np.zeros(found.size), np.append(np.full(2 * count, np.inf), [1.0, most])
+        least[:count] = -np.inf
+        plausible = np.array(_range_of(found, errors, (least, ends)))
+        terms, fit = plausible[:, :-2].reshape(3, 2, count).swapaxes(1, 2), plausible[:, -2:]
+        return name_regression(
+            target,
+            ("intercept", *chosen),
+            found[:count],
+            bars,
+            np.full(count, np.nan),
+            np.full(2, np.nan),
+            most=most,
+            ranges=(lambda: Range(*terms), lambda: Range(*fit)),
+        )
 
     def _sampling_std(self, kind: str) -> Floats:
         bars = sampling_bars(self.moment)
@@ -333,17 +369,22 @@ def _coefficients(moment: PrivateMoment) -> Floats:
     return np.concatenate([intercept, slopes[0]])
 
 
-def _sampling(moment: PrivateMoment, coefficients: Floats) -> tuple[Floats, float]:
-    """Standard errors of the coefficients for the population, and the share of the variance that is explained."""
-    covariance, slopes = moment.covariance, coefficients[1:]
-    features, total = covariance[:-1, :-1], float(covariance[-1, -1])
+def _describe_fit(mean: Floats, covariance: Floats, coefficients: Floats, sample: float) -> Floats:
+    """Coefficients, their standard errors, the share of the variance that is explained, and the root of the rest."""
+    slopes, features, total = coefficients[1:], covariance[:-1, :-1], max(float(covariance[-1, -1]), 0.0)
     residual = total - 2 * float(slopes @ covariance[:-1, -1]) + float(slopes @ features @ slopes)
     residual = min(max(residual, 0.0), total)
-    rest = residual / max(least_sample(moment.records, moment.person) - len(coefficients), 1)
+    rest = residual / max(sample - len(coefficients), 1)
     inverse = np.linalg.pinv(features, rcond=1e-9, hermitian=True)
-    centre = moment.mean[:-1]
-    variances = np.append(1 + float(centre @ inverse @ centre), np.diagonal(inverse))
-    return np.sqrt(np.maximum(rest * variances, 0.0)), 1 - residual / total if total > 0 else 0.0
+    variances = np.append(1 + float(mean[:-1] @ inverse @ mean[:-1]), np.diagonal(inverse))
+    share = 1 - residual / total if total > 0 else 0.0
+    return np.concatenate([coefficients, np.sqrt(np.maximum(rest * variances, 0.0)), [share, np.sqrt(residual)]])
+
+
+def _range_of(value: Floats, bars: Floats, possible: Pair) -> Range:
+    """What is plausible by simulated errors."""
+    reach = np.nan_to_num(bars, nan=1e300, posinf=1e300)
+    return Range(np.clip(value, *possible), *interval(value, reach, 0.95, possible))
 
 
 def _simulate_errors(moment: PrivateMoment, error: Callable[[PrivateMoment, Floats, Floats], Floats]) -> Floats:

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from matrixdp.checks import to_floats
-from matrixdp.display import format_number, interval, load_pandas, render_card, render_facts, render_table
+from matrixdp.display import format_number, load_pandas, render_card, render_facts, render_table
 from matrixdp.errors import ParameterError, show
+from matrixdp.intervals import interval
 from matrixdp.plots import BLUE, GREY, ORANGE, open_axes
 from matrixdp.types import Floats
 

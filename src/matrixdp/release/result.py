@@ -231,6 +231,8 @@ class Release(Guaranteed, MatrixRelease, Answering):
         True
         """
         view = draw_moments(view_moments(self.matrix, self.design, group))
+        if view is None:
+            raise ParameterError("draws are for at most 100 columns and levels; release fewer.")
         return Draws(view.matrix, view.query.names)
 
     def _sampling_std(self, kind: str) -> Floats:

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from matrixdp.answers.estimate import HIDDEN, Estimate
+from matrixdp.answers.estimate import Estimate, join, settle
 from matrixdp.answers.models import Regression
 from matrixdp.answers.moments import ALL
 from matrixdp.answers.table_forecast import TableForecast
-from matrixdp.display import Texts
+from matrixdp.display import Texts, join_cells
 from matrixdp.errors import ParameterError
 from matrixdp.noise.covariance import Covariance
 from matrixdp.queries import ContingencyTable, Moments, TableMoments
@@ -102,7 +102,7 @@ def answer_table(release: Asked, rows: str, columns: str, group: Group = None, *
     """How many records or people have each pair of levels."""
     table = _require_table(release)
     shares, query = table.table(rows, columns, group, **_shrink(shrunk)), table.design.query
-    counts = replace(shares, value=shares.value * query.records, std=shares.std * query.records)
+    counts = shares.scale(query.records)
     notes = (_SHRUNK.format("independence") if shrunk else _BARS,)
     title = f"{query.count_word.capitalize()} by {rows} and {columns}"
     return Answer(title, f"{rows} \\ {columns}", counts, notes, name="table")
@@ -134,7 +134,7 @@ def answer_components(release: Asked, count: int | None = None, group: Group = N
     found = _require_table(release, or_fit=True).components(count, group)
     notes = [_name_bars(release), "Loadings of the standardised numbers; the sign of a component is arbitrary."]
     if not found.reliable.all():
-        notes.append("A component that noise mixes with another one is not shown.")
+        notes.append("Noise mixes a component that has plausible ranges with another one.")
     return Answer("Principal components", "column", found, tuple(notes), name="components")
 
 
@@ -142,18 +142,26 @@ def answer_regression(release: Answerable, target: str, on: Sequence[str] | None
     """The coefficients of a linear regression; those of a category are compared with its first level."""
     _refuse_groups(release, group)
     found = _require_table(release, or_fit=True).regression(target, on, group)
-    notes = [f"R^2 {found.r_squared:.3f}. The intervals cover the privacy noise and the sampling error."]
+    (share,), (rest,) = join_cells(found.fit)
+    notes = [
+        f"Share explained (R^2): {share}; residual standard deviation: {rest}.",
+        "95% low and high cover the privacy noise and the sampling error.",
+    ]
     if not isinstance(release, AdaptiveRelease):
         query: Any = release.design.query
         for column in query.used.categories:
             first, *others = column.level_names
             if any(f"{column.name}={level}" in found.names for level in others):
                 notes.append(f"Coefficients of {column.name} are differences from its level {first}.")
-    if np.isnan(found.noise_std).any():
+    if found.terms.plausible[:, 0].any():
         notes.append("Noise hides which of several features matters where they are nearly collinear.")
-    facts = {"target": target, "r_squared": found.r_squared}
-    title, named = f"Regression of {target}", found.named
-    return Answer(title, "term", named, tuple(notes), facts, name="regression", text=_align_rows(named))
+    (share_low, rest_low), (share_high, rest_high) = (end[:, 0].tolist() for end in found.fit.interval())
+    facts = {
+        "target": target,
+        "r_squared": {"value": found.r_squared, "low": share_low, "high": share_high},
+        "residual_std": {"value": float(found.fit.value[1, 0]), "low": rest_low, "high": rest_high},
+    }
+    return Answer(f"Regression of {target}", "term", found.named, tuple(notes), facts, name="regression")
 
 
 def answer_discriminant(
@@ -161,7 +169,8 @@ def answer_discriminant(
 ) -> Answer:
     """The scores of a linear discriminant analysis."""
     named = _require_table(release).discriminant(target, on, group).named
-    estimate = replace(named, value=named.value - named.value.mean(axis=1, keepdims=True))
+    apart = named.value - named.value.mean(axis=1, keepdims=True)
+    estimate = replace(named, value=apart, measured=apart)
     notes = (
         "The score of a level is its intercept plus the sum of coefficients times values (1 for a level that a record "
         "has, beside the first one), here as the difference from the mean of all scores. A record is classified as the "
@@ -205,7 +214,8 @@ def list_notes(release: Answerable, answer: Answer) -> tuple[str, ...]:
     caveats = [REPLACED] if getattr(release, "missing", "error") == "midpoint" else []
     if release.simulation:
         caveats.append("This is a simulation: it protects nothing.")
-    return (*answer.notes, NO_COST, *caveats)
+    ranges = [f"{note}." for note in answer.estimate.list_notes()]
+    return (*answer.notes, *ranges, NO_COST, *caveats)
 
 
 def to_facts(release: Answerable, answer: Answer) -> dict[str, Any]:
@@ -294,24 +304,15 @@ def _describe_groups(release: Release | TableForecast, query: TableMoments) -> A
     for levels in dict.fromkeys(levels[:-1] for levels in query.group_levels):
         given = dict(zip(first, levels, strict=True))
         parts.append(release.means(last, group=given or None))
-    value, std = (np.concatenate([getattr(part, name) for part in parts]) for name in ("value", "std"))
-    estimate = Estimate(value, std, names, parts[0].columns)
+    estimate = join(parts, names, parts[0].columns)
     return Answer(f"Groups by {' and '.join(query.by)}", ", ".join(query.by), estimate, name="groups")
 
 
 def tabulate_regression(found: Regression) -> tuple[Answer, ...]:
-    """A regression as tables: coefficients with error bars and sampling errors, and the share explained.
-
-    The error of the share is unknown.
-    """
-    known = ~np.isnan(found.noise_std)
-    value = np.column_stack([np.where(known, found.coefficients, np.nan), found.sampling_std])
-    std = np.column_stack([found.noise_std, np.zeros_like(found.noise_std)])
-    terms = Estimate(value, std, found.names, ("coefficient", "sampling std"), unknown=HIDDEN)
-    share = Estimate(np.array([[found.r_squared]]), np.full((1, 1), np.nan), (found.target,), ("share explained",))
+    """A regression as tables: coefficients with their errors, and how well it fits."""
     return (
-        Answer(f"Regression of {found.target}", "term", terms, name="regression"),
-        Answer("How much it explains", "column", share, name="regression"),
+        Answer(f"Regression of {found.target}", "term", found.named, name="regression"),
+        Answer("How well it fits", "", found.fit, name="regression"),
     )
 
 
@@ -345,7 +346,8 @@ def add_totals(release: Release) -> Estimate | None:
         variance[-1, -1] = 0.0
     std = np.sqrt(np.maximum(variance, 0.0))
     std[:-1, :-1] = release.std
-    return Estimate(value, std, (*rows, ALL), (*columns, ALL))
+    most = np.inf if query.total is None else query.total
+    return settle(value, std, (*rows, ALL), (*columns, ALL), (np.zeros(()), np.array(most)))
 
 
 def _extend(covariance: Covariance) -> tuple[Floats, Floats]:

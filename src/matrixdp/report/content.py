@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from matrixdp.answers.estimate import Estimate
+from matrixdp.answers.estimate import Estimate, settle
 from matrixdp.display import Numbers
 from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.columns import Number
 from matrixdp.domain.file_rules import DateRule
 from matrixdp.errors import ParameterError, show
-from matrixdp.queries import ContingencyTable, Moments, TableMoments
+from matrixdp.queries import ContingencyTable, Identity, Moments, TableMoments
 from matrixdp.release.adaptive_release import AdaptiveRelease
 from matrixdp.release.dataset import DatasetRelease
 from matrixdp.release.result import Release
@@ -58,6 +58,7 @@ class ReportContent:
     table: str = ""
     written: str = ""
     variables: tuple[str, str] = ("", "")
+    main: Numbers | None = None
 
     @property
     def summary(self) -> bool:
@@ -92,7 +93,12 @@ class ReportContent:
     @property
     def entries(self) -> Numbers:
         """The matrix with its error bars and names."""
-        return Numbers(self.matrix, self.std, self.rows, self.columns)
+        if self.main is not None:
+            return self.main
+        query = self.mechanism.query
+        if self.std is None or self.matrix.shape != query.shape or isinstance(query, Identity):
+            return Numbers(self.matrix, self.std, self.rows, self.columns)
+        return settle(self.matrix, np.asarray(self.std), self.rows, self.columns, query.possible)
 
     @property
     def relative(self) -> bool:
@@ -102,7 +108,7 @@ class ReportContent:
     @property
     def has_dashes(self) -> bool:
         """Whether noise hides a correlation."""
-        return self.kind == "correlation" and bool(np.isnan(self.matrix).any())
+        return self.kind == "correlation" and bool(self.entries.plausible.any())
 
     @property
     def square(self) -> bool:
@@ -223,7 +229,8 @@ def _show_square(estimate: Estimate, kind: str, bounds: Bounds | None) -> dict[s
     """A covariance or correlation in place of the released moments."""
     half = np.ones(1) if kind == "correlation" or bounds is None else bounds.halfwidths
     names = {"rows": estimate.rows, "columns": estimate.columns}
-    return {"matrix": estimate.value, "std": estimate.std, **names, "scale": np.multiply.outer(half, half)}
+    shown = {"matrix": estimate.value, "std": estimate.std, "main": estimate}
+    return {**shown, **names, "scale": np.multiply.outer(half, half)}
 
 
 def list_numbers(bounds: Bounds) -> tuple[Number, ...]:

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from matrixdp.display import Texts, format_estimate
 from matrixdp.domain.file_rules import DateRule
 from matrixdp.errors import ParameterError
@@ -18,8 +20,11 @@ DATES = "dates.json"  # beside release.json, where columns are dates or times
 _FORMAT = "matrixdp dates 1"
 
 
-def show_date(rule: DateRule, value: float, std: float) -> str:
-    """A mean as a date or time with its error bar in the rule's unit; empty where the calendar has no such date.
+def show_date(rule: DateRule, value: float, std: float, *ends: float) -> str:
+    """A mean as a date or time; empty where the calendar has no such date.
+
+    With its error bar in the rule's unit or, if they are given, both ends of its interval; a plausible range, which has
+    no error bar, is marked by a tilde.
 
     Examples
     --------
@@ -28,6 +33,9 @@ def show_date(rule: DateRule, value: float, std: float) -> str:
     '1958-04-02 ± 12 days'
     """
     shown = rule.show(value)
+    dates = [rule.show(end) for end in ends]
+    if shown and dates and all(dates):
+        return f"{'~' * math.isnan(std)}{shown} [{', '.join(dates)}]"
     bar = f" ± {format_estimate(value, std, None)[1]} {rule.unit}" if 0 < std < math.inf else ""
     return f"{shown}{bar}" if shown else ""
 
@@ -38,11 +46,14 @@ def show_dates(answer: Answer, dates: Sequence[DateRule]) -> Texts | None:
     if names is None:
         return answer.text
     rules = {rule.name: rule for rule in dates}
-    entries = zip(names, answer.estimate.value.tolist(), answer.estimate.std.tolist(), strict=True)
-    return [
-        [show_date(rules[name], *pair) if name in rules else "" for name, *pair in zip(*line, strict=True)]
-        for line in entries
-    ]
+    found = answer.estimate
+    ends, arrays = np.stack(found.interval(), axis=-1), (found.value, found.std, found.ranged)
+
+    def show(name: str, i: int, j: int) -> str:
+        value, std, ranged = (one[i, j] for one in arrays)
+        return show_date(rules[name], float(value), float(std), *ends[i, j].tolist() * ranged) if name in rules else ""
+
+    return [[show(name, i, j) for j, name in enumerate(line)] for i, line in enumerate(names)]
 
 
 def write_dates(dates: Sequence[DateRule]) -> str:

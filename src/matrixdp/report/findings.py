@@ -87,9 +87,9 @@ def _name_largest(
 
 def _find_largest(value: Floats, std: Floats, *, counts: bool = False) -> tuple[tuple[int, int], str] | None:
     """Place and text of the largest number of a table; None if it may be noise alone."""
-    if not np.isfinite(value).any():
+    if not np.isfinite(value + std).any():
         return None
-    place = divmod(int(np.nanargmax(value)), value.shape[1])
+    place = divmod(int(np.nanargmax(np.where(np.isfinite(std), value, np.nan))), value.shape[1])
     number, bar = float(value[place]), float(std[place])
     if not number > find_limit(value.size) * bar:
         return None
@@ -129,7 +129,7 @@ def describe_counts(
 def say_means(means: Estimate, numbers: Sequence[Number]) -> list[str]:
     """How precise means are, as shares of the ranges of their columns."""
     widths = np.array([one.upper - one.lower for one in numbers])
-    shares = (means.std[:, 0] / widths)[np.isfinite(means.value[:, 0])]
+    shares = (means.std[:, 0] / widths)[means.reliable[:, 0]]
     if not shares.size:
         return ["Noise hides all means."]
     size = _say_range([f"{format_number(100 * float(share), 2)}%" for share in (shares.min(), shares.max())])
@@ -184,7 +184,7 @@ def _say_which(shown: Sequence[str], count: int, total: int, word: str) -> list[
 
 def _say_weak(numbers: Floats, bars: Floats, word: str) -> list[str]:
     """How many numbers may be noise alone or are hidden; nothing if none are."""
-    weak, hidden = int((np.abs(numbers) < CERTAIN * bars).sum()), int((~np.isfinite(numbers)).sum())
+    weak, hidden = int((np.abs(numbers) < CERTAIN * bars).sum()), int((~np.isfinite(numbers + bars)).sum())
     parts = []
     if weak:
         verb = "is" if weak == 1 else "are"
@@ -192,7 +192,7 @@ def _say_weak(numbers: Floats, bars: Floats, word: str) -> list[str]:
             f"{weak:,} of {numbers.size:,} {_plural(word)} {verb} within two error bars of zero and may be noise alone"
         )
     if hidden:
-        parts.append(f"{hidden:,} {'is' if hidden == 1 else 'are'} hidden by noise altogether")
+        parts.append(f"{hidden:,} {'has' if hidden == 1 else 'have'} a plausible range only, since noise hides more")
     return [f"{'; '.join(parts)}."] if parts else []
 
 
@@ -242,7 +242,8 @@ def _read_groups(answer: Answer, content: ReportContent) -> list[str]:
     best: tuple[float, str] = (0.0, "No mean differs between groups by more than noise can explain.")
     for name in names:
         j = estimate.columns.index(name)
-        value, std = estimate.value[:, j], estimate.std[:, j]
+        std = estimate.std[:, j]
+        value = np.where(estimate.reliable[:, j], estimate.value[:, j], np.nan)
         if np.isfinite(value).sum() < 2:
             continue
         ends = int(np.nanargmax(value)), int(np.nanargmin(value))
@@ -253,9 +254,9 @@ def _read_groups(answer: Answer, content: ReportContent) -> list[str]:
             words = f"The mean of {name} differs between groups by more than noise can explain: {join_words(shown)}."
             best = (apart, words)
     columns = [estimate.columns.index(name) for name in names]
-    small = int((~np.isfinite(estimate.value[:, columns])).all(axis=1).sum()) if columns else 0
+    small = int((~estimate.reliable[:, columns]).all(axis=1).sum()) if columns else 0
     verb = "has" if small == 1 else "have"
-    few = f"{small:,} of {len(estimate.rows):,} groups {verb} too few records for any mean."
+    few = f"{small:,} of {len(estimate.rows):,} groups {verb} so few records that no mean stands out from noise."
     return [best[1]] * bool(names) + [few] * bool(small)
 
 
@@ -263,17 +264,17 @@ def _read_components(answer: Answer, _content: ReportContent) -> list[str]:
     """How much the first component explains, and the columns that it consists of."""
     names, value, std = answer.estimate.rows[:-1], answer.estimate.value, answer.estimate.std
     found = []
-    if np.isfinite(value[-1, 0]):
+    if np.isfinite(std[-1, 0]):
         share, bar = (float(100 * part[-1, 0] / len(names)) for part in (value, std))
         shown = join_estimate(share, bar)
         sentence = f"The first component explains {shown}% of the variance of the {len(names):,} standardised columns"
         decimals = choose_decimals(value[:-1], std[:-1])
         loadings, _ = _name_largest(names, value[:-1, 0], std[:-1, 0], decimals)
         found.append(sentence + (f"; its largest loadings are {join_words(loadings)}." if loadings else "."))
-    hidden = int((~np.isfinite(value[-1])).sum())
+    hidden = int((~np.isfinite(std[-1])).sum())
     if hidden:
-        verb = "component is" if hidden == 1 else "components are"
-        found.append(f"{hidden:,} {verb} not shown, since noise mixes them with others.")
+        verb = "component has" if hidden == 1 else "components have"
+        found.append(f"{hidden:,} {verb} plausible ranges only, since noise mixes them with others.")
     return found
 
 

@@ -106,7 +106,7 @@ class Shading:
         if (self.hue == "fixed").any():
             found.append(LegendItem("fixed", ("fixed",), "grey: no noise, known from the definition"))
         if (self.hue == "hidden").any():
-            found.append(LegendItem("hidden", ("hidden",), "no number: hidden by noise"))
+            found.append(LegendItem("hidden", ("hidden",), "no colour, number after ~: plausible, hidden by noise"))
         return found
 
 
@@ -123,7 +123,7 @@ def shade_entries(value: Floats, std: Floats | None, *, shown: Floats | None = N
     """
     percent, shown = shown is not None, value if shown is None else shown
     bars = np.zeros_like(value) if std is None else np.where(np.isfinite(std), std, 0.0)
-    hidden = ~np.isfinite(value)
+    hidden = ~np.isfinite(value) if std is None else ~np.isfinite(value + std)
     fixed = np.zeros(value.shape, bool) if std is None else ~hidden & (np.asarray(std) == 0)
     with np.errstate(all="ignore"):
         weak = ~hidden & ~fixed & ((np.abs(value) < CERTAIN * bars) | (counts & (value <= 0) & (bars > 0)))
@@ -213,7 +213,7 @@ def _draw_cell(part: Numbers, place: tuple[int, int], grid: _Grid, shading: Shad
     """A rectangle with a tooltip and, where it fits, the number."""
     (i, j), hue = place, str(shading.hue[place])
     x, y = grid.left + grid.width * j, grid.top + grid.height * i
-    words = " ± ".join(filter(None, (number, bar)))
+    words = " ".join(filter(None, (number, bar)))
     tooltip = element("title", escape(f"{part.rows[i]} × {part.columns[j]}: {words}"))
     box: dict[str, Any] = {"width": grid.width - 1.5, "height": grid.height - 1.5, "rx": 1.5}
     plain = hue in ("fixed", "hidden")
@@ -222,7 +222,7 @@ def _draw_cell(part: Numbers, place: tuple[int, int], grid: _Grid, shading: Shad
     found = element("rect", tooltip, x=x + 0.75, y=y + 0.75, class_=f"p-{hue}", **box)
     if grid.width < 40 or grid.height < 16:
         return found
-    number = "–" if hue == "hidden" else number
+    number = number if np.isfinite(part.value[place]) else "–"
     kind = "soft" if plain or shading.weak[place] else "text" if shading.doubtful[place] else "text bold"
     small = min(12.5, 0.62 * grid.height, (grid.width - 6) / (0.6 * max(len(number), 4)))
     middle = {"text_anchor": "middle", "pointer_events": "none", "kind": kind}

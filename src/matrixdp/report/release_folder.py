@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from matrixdp.display import blank_hidden, has_equal_rows, list_entries, quote_formula
+from matrixdp.display import ENTRY, blank_hidden, has_equal_rows, list_entries, quote_formula
 from matrixdp.errors import ChargedError, LedgerError, ParameterError, RequestPendingError
 from matrixdp.records.files import Files
 from matrixdp.release.adaptive_release import AdaptiveRelease
@@ -141,11 +141,11 @@ def _add_dates(content: ReportContent, plan: Plan) -> ReportContent:
     estimates = [one.estimate.column("mean") for one in content.answers if one.name == "means" and not one.group]
     if content.mean is not None:
         estimates.append(replace(content.mean, rows=content.feature_names))
-    means = {
-        name: pair
-        for one in estimates
-        for name, *pair in zip(one.rows, one.value[:, 0].tolist(), one.std[:, 0].tolist(), strict=True)
-    }
+    means: dict[str, list[float]] = {}
+    for one in estimates:
+        parts = np.column_stack([one.value, one.std, *one.interval()]).tolist()
+        ranged = one.ranged[:, 0].tolist()
+        means |= {name: part[: 4 if both else 2] for name, part, both in zip(one.rows, parts, ranged, strict=True)}
     read = content.mechanism.query.read_names
     dates = [rule for rule in plan.request.schema.rules.dates if rule.name in read]
     units = []
@@ -279,7 +279,7 @@ def _write_answers(place: Path, content: ReportContent) -> None:
     """One CSV file for each kind of answer, with one number and its error bar a line, and a picture of correlations."""
     query: Any = content.mechanism.query
     by = getattr(query, "by", ())
-    head = [*map(quote_formula, by), "table", "row", "column", "value", "std", "note"]
+    head = [*map(quote_formula, by), "table", *ENTRY]
     lines: dict[str, list[list[Any]]] = {}
     for answer in content.answers:
         title, own = quote_formula(answer.title), [quote_formula(level) for level in answer.group] or [""] * len(by)

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from matrixdp.answers.estimate import TOO_FEW
 from matrixdp.answers.moments import ALL
 from matrixdp.display import Numbers, format_number, join_words
 from matrixdp.domain.columns import Number
@@ -192,8 +191,8 @@ def _show_means(content: ReportContent, answer: Answer) -> Block:
     part, known = answer.estimate, {one.name: one for one in content.numbers}
     numbers = [[known.get(name) for name in line] for line in answer.list_means() or ()]
     below = [
-        ["" if one is None else draw_strip(one, *pair) for one, *pair in zip(line, value, std, strict=True)]
-        for line, value, std in zip(numbers, part.value.tolist(), part.std.tolist(), strict=True)
+        ["" if one is None else draw_strip(one, *places) for one, *places in zip(*line, strict=True)]
+        for line in zip(numbers, part.value.tolist(), *(end.tolist() for end in part.interval()), strict=True)
     ]
     fades = np.array([[one is None for one in line] for line in numbers])  # zero is a value like others
     text = show_dates(answer, content.dates)
@@ -222,10 +221,7 @@ def _show_answers(content: ReportContent) -> list[Section]:
     by: tuple[str, ...] = getattr(content.mechanism.query, "by", ())
     for group, tables in list(groups.items())[:_MOST_GROUPS]:
         title = ", ".join(f"{name}: {level}" for name, level in zip(by, group, strict=True))
-        means = [table.estimate.reliable[:, 0] for table in tables if table.name == "means"]
-        hidden = means and not np.concatenate(means).any()
-        few = say(f"{TOO_FEW.capitalize()} records: noise hides how many there are.")
-        sections.append(Section(title, [few] if hidden else _show_tables(content, tables, ""), fold=True))
+        sections.append(Section(title, _show_tables(content, tables, ""), fold=True))
     if len(groups) > _MOST_GROUPS:
         rest = say(f"{len(groups) - _MOST_GROUPS:,} more groups are in the CSV files.")
         sections.append(Section("Other groups", [rest]))

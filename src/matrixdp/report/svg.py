@@ -170,15 +170,15 @@ class Area:
         return [*found, text(12, middle, names[1], **turned)] if names[1] else found
 
 
-def draw_strip(number: Number, value: float, std: float) -> str:
-    """Where a mean lies between its bounds, for a cell of a table; empty where noise hides it.
+def draw_strip(number: Number, value: float, *ends: float) -> str:
+    """Where a mean and the ends of its interval lie between its bounds, for a cell of a table; empty if not given.
 
     The cell has the numbers, so screen readers skip the picture.
     """
-    if not (math.isfinite(value) and math.isfinite(std)):
+    if not math.isfinite(value + sum(ends)):
         return ""
-    scale, places = Scale(number.lower, number.upper), [value - 2 * std, value, value + 2 * std]
-    low, middle, high = (5.0 + 86.0 * scale.share(places)).tolist()
+    scale, places = Scale(number.lower, number.upper), [value, *ends]
+    middle, low, high = (5.0 + 86.0 * scale.share(places)).tolist()
     parts = (
         element("line", x1=5, x2=91, y1=6, y2=6, class_="p-grid"),
         element("line", x1=low, x2=high, y1=6, y2=6, class_="p-mark", stroke_width=4, stroke_opacity=0.55),

@@ -13,7 +13,8 @@ import numpy as np
 from matrixdp.answers.estimate import Estimate, relate_to_diagonal
 from matrixdp.design import Design
 from matrixdp.design.explain import describe_numbers, outline_ellipse, pair_covariance
-from matrixdp.display import Numbers, format_number, join_cells, join_estimate, make_visible, shorten
+from matrixdp.display import Numbers, format_number, join_cells, make_visible, shorten
+from matrixdp.intervals import Pair
 from matrixdp.queries import TableMoments
 from matrixdp.release.adaptive_release import AdaptiveRelease
 from matrixdp.report.answers import Answer, Answerable
@@ -37,7 +38,7 @@ _MOST_ENTRIES = 400  # that a page offers to follow
 MOST_CELLS = 40  # rows or columns of a heat map
 _MOST_BARS, _MOST_PANELS = 60, 6
 _LABEL = 24  # characters of a name
-_LEVEL = 1.96  # standard deviations of an error bar
+_INTERVALS = "95% intervals; orange: plausible ranges, where noise hides the number"
 _SIZE = (360.0, 220.0)
 _EPSILON_TICKS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 _BESIDE = "the table has the same numbers."
@@ -219,15 +220,15 @@ def draw_answer(release: Answerable, kind: str, answer: Answer) -> tuple[Chart, 
     height, width = estimate.value.shape
     if max(height, width) > MOST_CELLS:
         return ()
-    caption, shown = "From -1 to 1. Pale: may be noise alone. Empty: hidden by noise.", None
+    caption, shown = "From -1 to 1. Pale: may be noise alone. No colour: a plausible range.", None
     if kind == "table":
         caption = "The stronger the colour, the larger the count. Pale: may be noise alone."
         height, width = height - 1, width - 1  # without totals
     elif kind == "components":
-        caption = "Loadings from -1 to 1. Empty: not separated from another component by the noise."
+        caption = "Loadings from -1 to 1. No colour: mixed with another component by the noise."
         height -= 1
     elif kind == "covariance":
-        caption = "Colours: covariances relative to the variances of their columns. Empty: hidden by noise."
+        caption = "Colours: covariances relative to the variances of their columns. No colour: a plausible range."
         shown = relate_to_diagonal(estimate.value, estimate.std)[0]
     part = estimate.cut(height, width)
     drawing = draw_heatmap(part, title="", meaning="", shown=shown, counts=kind == "table")
@@ -238,31 +239,34 @@ def _draw_dots(
     title: str,
     caption: str,
     name: str,
-    numbers: tuple[Sequence[str], Floats, Floats],
+    found: Estimate,
     unit: Any = 1.0,
     lower: Any = 0.0,
     scale: Scale | None = None,
     guide: float | None = None,
+    ends: Pair | None = None,
+    skip: int = 0,
 ) -> tuple[Chart, ...]:
-    """Rows, values and errors, of shape (rows,), on an axis in units of `unit` above `lower`, with 95 % of each error.
+    """The numbers of a column on an axis in units of `unit` above `lower`, with their intervals; no chart of too many.
 
-    By default the axis has room for all error bars. No chart, if noise hides all numbers or there are too many.
+    By default the axis has room for all intervals, of which `ends` may be others. Plausible ranges have another colour.
+    The first rows may be skipped.
     """
-    rows, value, std = numbers
-    std = np.where(np.isfinite(std), std, 0.0)
+    ends = ends or (found.interval()[0][:, 0], found.interval()[1][:, 0])
     with np.errstate(all="ignore"):
-        places = np.stack([(value + side * _LEVEL * std - lower) / unit for side in (0, -1, 1)], axis=1)
+        places = np.stack([(one - lower) / unit for one in (found.value[:, 0], *ends)], axis=1)
+    words, kinds = join_cells(found), np.where(found.plausible[:, 0], "p-other", "p-mark")
     dots = [
-        Dot(make_visible(rows[i]), middle, low, high, join_estimate(float(value[i]), float(std[i])))
-        for i, (middle, low, high) in enumerate(places.tolist())
-        if math.isfinite(low + middle + high)
+        Dot(make_visible(found.rows[i]), three[0], three[1], three[2], words[i][0], str(kinds[i]))
+        for i, three in enumerate(places.tolist())
+        if i >= skip and math.isfinite(sum(three))
     ]
     if not 0 < len(dots) <= _MOST_BARS:
         return ()
     if scale is None:
-        ends = [end for dot in dots for end in (dot.low, dot.high)] + ([] if guide is None else [guide])
-        room = 0.05 * (max(ends) - min(ends)) or 1.0
-        scale = Scale(min(ends) - room, max(ends) + room)
+        reach = [end for dot in dots for end in (dot.low, dot.high)] + ([] if guide is None else [guide])
+        room = 0.05 * (max(reach) - min(reach)) or 1.0
+        scale = Scale(min(reach) - room, max(reach) + room)
     drawing = draw_dots(dots, scale, name, guide=guide, longest=_LABEL)
     return (_make(drawing, f"{title} with error bars; {_BESIDE}", caption),)
 
@@ -272,24 +276,22 @@ def _draw_means(release: Answerable, found: Estimate) -> tuple[Chart, ...]:
     query: Any = release.moment if isinstance(release, AdaptiveRelease) else release.design.query
     bounds: Any = query.used.bounds if isinstance(query, TableMoments) else query.bounds
     caption, name = (
-        "Bars: 95% of the privacy noise, cut at the bounds.",
+        f"Bars: {_INTERVALS}, cut at the bounds.",
         "mean, from the lower (0) to the upper bound (1)",
     )
-    numbers = found.rows, found.value[:, 0], found.std[:, 0]
-    return _draw_dots("Means", caption, name, numbers, bounds.upper - bounds.lower, bounds.lower, Scale(0.0, 1.0))
+    unit, scale = bounds.upper - bounds.lower, Scale(0.0, 1.0)
+    return _draw_dots("Means", caption, name, found.column("mean"), unit, bounds.lower, scale)
 
 
 def _draw_levels(found: Estimate, column: int) -> tuple[Chart, ...]:
     """The numbers of one column of a table, a bar to each level."""
-    caption = "Bars: 95% of the privacy noise. A level without a bar is hidden by it."
-    title, numbers = found.columns[column], (found.rows, found.value[:, column], found.std[:, column])
-    return _draw_dots(title, caption, make_visible(shorten(title, 40)), numbers)
+    title = found.columns[column]
+    return _draw_dots(title, f"Bars: {_INTERVALS}.", make_visible(shorten(title, 40)), found.column(title))
 
 
 def _draw_coefficients(title: str, found: Estimate) -> tuple[Chart, ...]:
-    """Coefficients over their standard errors, so that columns with different units share an axis."""
-    first = int(found.rows[0] == "intercept")
-    error = np.hypot(found.value[first:, 1], found.value[first:, 2])  # of the noise and of the sample
+    """Coefficients over half the length of their intervals, so that columns with different units share an axis."""
+    low, high = found.value[:, -2:].T  # of noise and sampling together
     caption = "A bar that reaches zero: the coefficient may be nothing but noise and sampling error."
-    numbers = found.rows[first:], found.value[first:, 0], error
-    return _draw_dots(title, caption, "coefficient, in standard errors", numbers, unit=error, guide=0.0)
+    name, unit = "coefficient, in halves of its interval", (high - low) / 2
+    return _draw_dots(title, caption, name, found.column("coefficient"), unit, guide=0.0, ends=(low, high), skip=1)

@@ -262,7 +262,6 @@ def _describe_answer(sent: QueryParams, release: Answerable, choices: Choices, s
         "answer": answer,
         "table": show_table(answer),
         "weak": bool((abs(estimate.value) < CERTAIN * estimate.std).any()),
-        "hidden": bool((~estimate.reliable).any()),
         "charts": draw_answer(release, question.kind, answer),
         "notes": answers.list_notes(release, answer),
         "dates": [f"{rule.name}: a {rule.kind}, in {rule.meaning}." for rule in dates],
