@@ -11,7 +11,7 @@ import io
 import math
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from html import escape
 from typing import Any, Self
 
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrixdp.errors import import_extra
-from matrixdp.intervals import interval
+from matrixdp.intervals import LEVEL, interval
 from matrixdp.types import Floats
 
 PLAUSIBLE = "plausible range"
@@ -47,7 +47,8 @@ class Numbers:
     given; without it, `unknown` does.
 
     Numbers that have a `least` and `most` possible value are within these; `measured` are those that noise may have
-    moved further. `low` and `high` are plausible ranges (`matrixdp.intervals`), NaN for numbers with error bars.
+    moved further. `low` and `high` are the ends of intervals of numbers without error bars, NaN for others; `plausible`
+    says which of these are plausible ranges (`matrixdp.intervals`).
     """
 
     value: Floats
@@ -61,6 +62,11 @@ class Numbers:
     measured: Floats | None = None
     low: Floats | None = None
     high: Floats | None = None
+    plausible: NDArray[np.bool_] = field(default=None)  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        if self.plausible is None:
+            object.__setattr__(self, "plausible", np.zeros(np.shape(self.value), bool))
 
     def reason(self, row: int, column: int) -> str:
         """Why a number is not given; empty where it is."""
@@ -80,32 +86,37 @@ class Numbers:
         return replace(self, **names)
 
     @property
-    def plausible(self) -> NDArray[np.bool_]:
-        """Which numbers have a plausible range in place of an interval."""
-        return np.zeros(self.value.shape, bool) if self.low is None else np.isfinite(self.low)
-
-    @property
     def ranged(self) -> NDArray[np.bool_]:
-        """Which numbers are shown with both ends of their intervals: plausible ranges, and intervals that are cut."""
+        """Which numbers are shown with both ends of their intervals: those without error bars, and those that are cut."""
+        given = np.zeros(self.value.shape, bool) if self.low is None else np.isfinite(self.low)
         if self.least is None or self.most is None or self.std is None:
-            return self.plausible
+            return given
         value = self.value if self.measured is None else self.measured
         low, high = interval(value, self.std)
         with np.errstate(invalid="ignore"):
-            return self.plausible | (((low < self.least) | (high > self.most)) & (self.std > 0))
+            return given | (((low < self.least) | (high > self.most)) & (self.std > 0))
 
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
-        """Bounds that contain the number without noise with probability `level`, or its plausible range."""
+        """Bounds that contain the number without noise with probability `level`, or its plausible range.
+
+        Numbers without error bars have intervals of 95% for all levels up to that; for higher ones, all that is possible.
+        """
         std = np.full(self.value.shape, np.nan) if self.std is None else np.broadcast_to(self.std, self.value.shape)
         possible = None if self.least is None or self.most is None else (self.least, self.most)
         ends = interval(self.value if self.measured is None else self.measured, std, level, possible)
         if self.low is None or self.high is None:
             return ends
-        plausible = self.plausible
-        return np.where(plausible, self.low, ends[0]), np.where(plausible, self.high, ends[1])
+        low, high = self.low, self.high
+        if level > LEVEL and possible is not None:
+            low, high = (
+                np.where(self.plausible | np.isnan(low), one, end)
+                for one, end in zip((low, high), possible, strict=True)
+            )
+        given = np.isfinite(self.low)
+        return np.where(given, low, ends[0]), np.where(given, high, ends[1])
 
 
-_ARRAYS = ("value", "std", "reasons", "least", "most", "measured", "low", "high")
+_ARRAYS = ("value", "std", "reasons", "least", "most", "measured", "low", "high", "plausible")
 
 
 def has_equal_rows(std: Floats) -> bool:
@@ -433,13 +444,14 @@ def write_table(
     `kind` are classes of the table; `corner` says what the rows and the columns are where their names do not; with
     `totals`, the last row and column are sums of the others. `align` says what has the same decimals and separated
     thousands, the 'columns' or the 'table'; by default each number has its own. `label` gives a name as HTML. There may
-    be `text` in place of a number, and markup `below` it. A plausible range fades, and so does a number within two
-    error bars of zero, unless `fades`, a bool array, excludes it, as it does means: zero is one value among others.
+    be `text` in place of a number, and markup `below` it. A number without an error bar fades, and so does one within
+    two error bars of zero, unless `fades`, a bool array, excludes it, as it does means: zero is one value among others.
     `colour` has attributes of coloured cells, such as ``class="positive"``; a cell without them fades.
     """
     height, width = numbers.value.shape
     std = np.zeros((height, width)) if numbers.std is None else np.where(np.isfinite(numbers.std), numbers.std, 0.0)
-    weak = ((np.abs(numbers.value) < CERTAIN * std) & (True if fades is None else fades)) | numbers.plausible
+    open_ended = False if numbers.low is None else np.isfinite(numbers.low)
+    weak = ((np.abs(numbers.value) < CERTAIN * std) & (True if fades is None else fades)) | open_ended
     decimals = _align_decimals(numbers, align, text, counts=counts)
     written = format_cells(numbers, decimals, digits=None, commas=bool(align), text=text)
 

@@ -18,6 +18,7 @@ from scipy.special import log_ndtr, ndtri, ndtri_exp
 from matrixdp.checks import check_number
 from matrixdp.types import Floats
 
+LEVEL = 0.95  # of intervals, unless another level is asked for
 CENTRAL = 0.99  # of the draws in a plausible range
 _FAR, _NEAR, _WIDE = 0.7, 0.1, 0.1  # ends of a share or correlation beyond which noise tells nothing, in a wide range
 
@@ -32,7 +33,7 @@ class Range(NamedTuple):
     high: Floats
 
 
-def interval(value: Floats, std: Floats, level: float = 0.95, possible: Pair | None = None) -> Pair:
+def interval(value: Floats, std: Floats, level: float = LEVEL, possible: Pair | None = None) -> Pair:
     """Bounds that contain the number without noise with probability `level`, for normal noise.
 
     `possible` has the least and the largest possible number, in arrays that broadcast to the values.
@@ -60,6 +61,14 @@ def _quantile(value: Floats, std: Floats, level: float, possible: Pair) -> Float
     """The quantile of the possible part of a normal law, in standard deviations from its mean, which lies below."""
     least, most = (log_ndtr(-(end - value) / std) for end in possible)
     return np.asarray(-ndtri_exp(least + np.log1p(-level * -np.expm1(most - least))))
+
+
+def root_range(square: Floats, std: Floats, most: Floats) -> Range:
+    """The interval of a standard deviation of at most `most`, from a noisy variance; and a value in it."""
+    least = np.zeros_like(most)
+    low, high = interval(square, std, LEVEL, (least, most**2))
+    middle = np.clip(square, low + (high - low) / 4, np.maximum(high, low))
+    return Range(np.sqrt(middle), np.sqrt(low), np.sqrt(high))
 
 
 def find_range(draws: Floats) -> Range:

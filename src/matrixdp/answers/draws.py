@@ -550,10 +550,13 @@ def _draw(moments: _Moments) -> MomentView | None:
         from scipy.stats import truncnorm
 
         shares = truncnorm.rvs((_LEAST - shares) / std, np.inf, shares, std, random_state=rng)
-    chains, found = Chains(measured.repeat(count).divide(shares), rng), []
-    for sweep in range(1, _BURN + _KEEP * _EVERY + 1):
-        chains.sweep()
-        if sweep > _BURN and not (sweep - _BURN) % _EVERY:
-            found.append((chains.moments(size) * shares[:, None, None]).reshape(groups, count, size, size))
+    try:
+        chains, found = Chains(measured.repeat(count).divide(shares), rng), []
+        for sweep in range(1, _BURN + _KEEP * _EVERY + 1):
+            chains.sweep()
+            if sweep > _BURN and not (sweep - _BURN) % _EVERY:
+                found.append((chains.moments(size) * shares[:, None, None]).reshape(groups, count, size, size))
+    except np.linalg.LinAlgError:  # noise so far beyond all that is possible that no number is finite
+        return None
     matrix = np.concatenate(found, axis=1).swapaxes(0, 1).reshape(-1, *view.matrix.shape)
     return replace(view, matrix=matrix, law=NoNoise(size))

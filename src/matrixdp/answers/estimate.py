@@ -29,8 +29,8 @@ TOO_FEW = "too few"  # noise hides the number of records
 HIDDEN = "hidden by noise"  # noise hides a variance that is divided by
 
 NOISE_NOTE = "± one standard deviation of the privacy noise; pale: within two of zero, may be noise alone"
-CUT_NOTE = "[low, high]: the 95% interval, where ± would leave what is possible"
-RANGE_NOTE = "~ and [low, high]: noise hides the number; a plausible range, from what tables like this one may be"
+CUT_NOTE = "[low, high]: the 95% interval, where noise leaves more than what is possible within ±"
+RANGE_NOTE = "~ and [low, high]: a plausible range, which depends on what tables are like; noise leaves no more"
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,11 +41,11 @@ class Estimate(Numbers):
     ----------
     value, std : float64 arrays of shape (rows, columns)
         Each value is possible: a mean is within its bounds, a share is not negative. The standard deviation is that of
-        the privacy noise, without sampling error and the bias of clipping. It is NaN where noise hides a number: then
-        the value is the median of what is plausible, and `interval` is a plausible range.
+        the privacy noise, without sampling error and the bias of clipping. It is NaN where noise hides a number; the
+        value is then a guess, and `interval` says what it may be.
     rows, columns : tuple of str
     plausible : bool array of shape (rows, columns)
-        Which numbers noise hides.
+        Which intervals are plausible ranges, which depend on what tables are like (`Release.draws`).
     reasons : object array of shape (rows, columns), optional
         Why a number is not given at all, in words; by default "too few" records.
     """
@@ -58,11 +58,11 @@ class Estimate(Numbers):
     @property
     def reliable(self) -> NDArray[np.bool_]:
         """Which numbers stand out from noise far enough to have an error bar."""
-        return np.isfinite(self.value) & ~self.plausible
+        return np.isfinite(self.value) & np.isfinite(self.std)
 
     def scale(self, factor: float) -> Estimate:
         """All numbers times a factor."""
-        return self._each(lambda array: array if array.dtype == object else array * factor)
+        return self._each(lambda array: array * factor if array.dtype == float else array)
 
     def list_notes(self) -> list[str]:
         """How to read the intervals that are not after ±, as far as there are any."""
@@ -173,12 +173,14 @@ def settle(
     possible: Pair,
     ranges: Callable[[], Range | None] | None = None,
     *,
+    plausible: bool = False,
     reasons: NDArray[np.object_] | None = None,
 ) -> Estimate:
     """Measured numbers as an estimate, by the rule of `matrixdp.intervals`: possible, and with a range where hidden.
 
-    Numbers that noise hides are NaN. `ranges` gives what is plausible, or None: then it is all that is possible.
-    Without it, hidden numbers stay hidden. `possible` has the least and the largest possible numbers.
+    Numbers that noise hides are NaN. `ranges` gives what they may be, or None: then it is all that is possible. Without
+    it, hidden numbers stay hidden. `possible` has the least and the largest possible numbers; `plausible` says that
+    `ranges` are from draws.
     """
     least, most = (np.broadcast_to(one, value.shape) for one in possible)
     hidden = ~np.isfinite(value)
@@ -192,14 +194,14 @@ def settle(
     found = ranges() or whole
     told = np.isfinite(found.median)
     median, low, high = (np.where(told, one, every) for one, every in zip(found, whole, strict=True))
-    low, high = (np.where(hidden, np.clip(one, least, most), np.nan) for one in (low, high))
-    value, median = np.where(hidden, np.nan, value), np.clip(median, least, most)
-    return Estimate(np.where(hidden, median, shown), std, reasons=reasons, measured=value, low=low, high=high, **names)
+    names["low"], names["high"] = (np.where(hidden, np.clip(one, least, most), np.nan) for one in (low, high))
+    shown, names["plausible"] = np.where(hidden, np.clip(median, least, most), shown), hidden & told & plausible
+    return Estimate(shown, std, reasons=reasons, measured=value, **names)
 
 
 def join(parts: Sequence[Estimate], rows: tuple[str, ...], columns: tuple[str, ...], axis: int = 0) -> Estimate:
     """Estimates below each other or, for axis 1, side by side."""
-    missing = {"std": np.nan, "least": -np.inf, "most": np.inf, "low": np.nan, "high": np.nan}
+    missing = {"std": np.nan, "least": -np.inf, "most": np.inf, "low": np.nan, "high": np.nan, "plausible": False}
 
     def find(part: Estimate, name: str) -> Any:
         if name == "reasons":

@@ -424,7 +424,8 @@ def name_regression(
     value = np.column_stack([np.where(np.isfinite(noise_std), coefficients, np.nan), sampling])
     std = np.column_stack([noise_std, np.full_like(noise_std, np.nan)])
     possible, reasons = (np.array([-math.inf, 0.0]), np.full(2, math.inf)), np.full(value.shape, HIDDEN, object)
-    terms = settle(value, std, names, ("coefficient", "sampling std"), possible, ranges[0], reasons=reasons)
+    columns = ("coefficient", "sampling std")
+    terms = settle(value, std, names, columns, possible, ranges[0], plausible=True, reasons=reasons)
     ends = np.array([0.0, np.nan]), np.array([1.0, np.nan])  # of the scale of R^2
 
     def find_fit() -> Range | None:
@@ -432,7 +433,9 @@ def name_regression(
         return found and Range(*(part[:, None] for part in extend_range(found, ends)))
 
     within = np.zeros((2, 1)), np.array([[1.0], [most]])
-    fit = settle(shares[:, None], np.full((2, 1), np.nan), FIT, (target,), within, ranges[1] and find_fit)
+    fit = settle(
+        shares[:, None], np.full((2, 1), np.nan), FIT, (target,), within, ranges[1] and find_fit, plausible=True
+    )
     return Regression(target, terms, fit)
 
 
@@ -541,7 +544,7 @@ def name_components(
     own = np.arange(len(value))[:, None] < len(names)
     possible = np.where(own, -1.0, 0.0), np.where(own, 1.0, float(len(names)))
     titles = tuple(f"PC{k + 1}" for k in range(value.shape[1]))
-    return settle(value, std, (*names, "variance"), titles, possible, ranges, reasons=reasons)
+    return settle(value, std, (*names, "variance"), titles, possible, ranges, plausible=True, reasons=reasons)
 
 
 def check_components(names: Sequence[str], count: int | None) -> int:

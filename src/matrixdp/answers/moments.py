@@ -12,15 +12,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtri
 
-from matrixdp.answers.draws import draw_range
 from matrixdp.answers.estimate import HIDDEN, TOO_FEW, Estimate, settle
 from matrixdp.answers.noise_law import NoiseLaw, Places
 from matrixdp.answers.view import MomentView, table_query, view_moments
 from matrixdp.design.design import Design
 from matrixdp.domain.bounds import check_centre
 from matrixdp.errors import ParameterError
-from matrixdp.intervals import Pair, Range, extend_range
+from matrixdp.intervals import LEVEL, Range, root_range
 from matrixdp.queries import Moments
 from matrixdp.types import Floats
 
@@ -28,6 +28,7 @@ ALL = "all"
 SUMMARY = ("mean", "standard deviation", "share observed")
 LARGEST_BAR = 1 / math.sqrt(3)  # standard deviation of a number between -1 and 1 of which nothing else is known
 LEAST_VARIANCE = 2.0  # a variance below so many standard deviations of its noise is too small to divide by
+_GRID = 401  # of means between their bounds
 _FIRM_VARIANCE = 4.0  # from which on the error of its root is that to first order
 
 
@@ -202,13 +203,18 @@ def means(matrix: Floats, design: Design, by: str | None = None, group: Any = No
     """
     if by is None:
         view = view_moments(matrix, design, group)
-        return name_summary(view, summarise(view), lambda drawn: summarise(drawn).value)
+        return name_summary(view, summarise(view), lambda: _summary_range(view))
     view, row, levels = view_levels(matrix, design, by, group)
     shares = read_entry(view, 0, 0) if row.ndim == 1 else divide(view, (0, row[:, 0]), (0, 0))
     found = find_level_means(view, row).with_bars(view.law)
-    return name_level_means(
-        view, levels, shares.with_bars(view.law), found, lambda one: find_level_means(one, row).value
-    )
+
+    def find() -> Range:
+        x, r = view.variables
+        row_, x, r = np.broadcast_arrays(row, x, r)
+        unknown = np.full((len(levels), 1), np.nan)
+        return Range(*(np.hstack([unknown, one]) for one in _ratio_range(view, (row_, x), (row_, r))))
+
+    return name_level_means(view, levels, shares.with_bars(view.law), found, find)
 
 
 def view_levels(
@@ -227,36 +233,49 @@ def view_levels(
     return view, view.levels(by)[:, None], view.places[by].levels
 
 
-Drawn = Callable[[MomentView], Floats]  # an answer of shape (draws, ...) from draws of possible moments
+Ranges = Callable[[], Range]
 
 
-def name_summary(view: MomentView, found: NoisyValues, drawn: Drawn | None = None) -> Estimate:
+def name_summary(view: MomentView, found: NoisyValues, ranges: Ranges | None = None) -> Estimate:
     """The result of `summarise` with names, in the units of the data."""
     shift = np.column_stack([view.middles, np.zeros((view.middles.size, 2))])
     reasons = np.full(shift.shape, TOO_FEW, object)
     reasons[np.isfinite(found.value[:, 0]), 1] = HIDDEN
     half, zero = view.halfwidths, np.zeros_like(view.halfwidths)
     possible = np.column_stack([-half, zero, zero]) + shift, np.column_stack([half, half, 1 + zero]) + shift
-    ranges = _from_draws(view, drawn, shift)
     return settle(found.value + shift, found.std, view.numbers, SUMMARY, possible, ranges, reasons=reasons)
 
 
-def _from_draws(
-    view: MomentView, drawn: Drawn | None, shift: Floats | float = 0.0, ends: Pair | None = None
-) -> Callable[[], Range | None] | None:
-    """What is plausible of an answer, in the units of the data, on a scale with these ends if there is one."""
-    if drawn is None:
-        return None
+def _summary_range(view: MomentView) -> Range:
+    """Intervals of means, standard deviations and shares that noise hides."""
+    x, r = view.variables
+    zero, square = np.zeros_like(x), vary(view, x, r)
+    spread = root_range(square.value, view.law.std(square.terms), view.halfwidths)
+    unknown = np.full(x.size, np.nan)
+    means = _ratio_range(view, (zero, x), (zero, r))
+    return Range(*(np.column_stack([mean, root, unknown]) for mean, root in zip(means, spread, strict=True)))
 
-    def find() -> Range | None:
-        found = draw_range(view, lambda possible: drawn(possible) + shift)
-        return found if found is None or ends is None else extend_range(found, ends)
 
-    return find
+def _ratio_range(view: MomentView, top: tuple[Places, Places], bottom: tuple[Places, Places]) -> Range:
+    """Intervals of means in the units of the data, where noise hides the share of records that they are of.
+
+    By Fieller's theorem: all m for which ``top - m bottom`` is within its own noise, on a grid between the bounds. The
+    value is the mean of these, weighted by their likelihood.
+    """
+    grid = np.linspace(-1, 1, _GRID).reshape(-1, *[1] * np.ndim(view.read(*top)))
+    law, m = view.law, grid * view.halfwidths
+    own, both, size = law.covariance(*top, *top), law.covariance(*top, *bottom), law.covariance(*bottom, *bottom)
+    apart = np.square(view.read(*top) - m * view.read(*bottom)) / np.maximum(own - 2 * m * both + m**2 * size, 1e-300)
+    inside, step = apart <= ndtri((1 + LEVEL) / 2) ** 2, 2 * view.halfwidths / (_GRID - 1)
+    low, high = np.where(inside, m, np.inf).min(axis=0) - step, np.where(inside, m, -np.inf).max(axis=0) + step
+    weights = np.exp(-(apart - apart.min(axis=0)) / 2)
+    value = (weights * m).sum(axis=0) / weights.sum(axis=0)
+    value = np.where(inside.any(axis=0), value, np.nan)  # of none that is possible, nothing is known
+    return Range(*(one + view.middles for one in (value, low, high)))
 
 
 def name_level_means(
-    view: MomentView, levels: tuple[str, ...], shares: NoisyValues, found: NoisyValues, drawn: Drawn | None = None
+    view: MomentView, levels: tuple[str, ...], shares: NoisyValues, found: NoisyValues, ranges: Ranges | None = None
 ) -> Estimate:
     """Shares and means of levels with names, in the units of the data, of shape (levels, 1 + numbers)."""
     value = np.column_stack([shares.value, found.value + view.middles])
@@ -264,8 +283,7 @@ def name_level_means(
     lower, upper = view.middles - view.halfwidths, view.middles + view.halfwidths
     possible = np.append(0.0, lower), np.append(most_share(view.query), upper)
     names = tuple(levels), (f"share of {view.query.count_word}", *view.numbers)
-    first = None if drawn is None else lambda one: np.insert(drawn(one), 0, np.nan, axis=-1)
-    return settle(value, std, *names, possible, _from_draws(view, first, np.append(0.0, view.middles)))
+    return settle(value, std, *names, possible, ranges)
 
 
 def most_share(query: Any) -> float:
@@ -280,30 +298,30 @@ def covariance(matrix: Floats, design: Design, group: Any = None) -> Estimate:
     Second moments less products of means, without the bias that noise in the means would add.
     """
     view = view_moments(matrix, design, group)
-    return name_covariance(view, covary_all(view), lambda drawn: covary_all(drawn).value)
+    return name_covariance(view, covary_all(view), lambda: None)
 
 
-def name_covariance(view: MomentView, found: NoisyValues, drawn: Drawn | None = None) -> Estimate:
+def name_covariance(view: MomentView, found: NoisyValues, ranges: Callable[[], None] | None = None) -> Estimate:
     """Covariances with names."""
     most = np.multiply.outer(view.halfwidths, view.halfwidths)
     least = np.where(np.eye(len(most), dtype=bool), 0.0, -most)
-    return settle(*found, view.numbers, view.numbers, (least, most), _from_draws(view, drawn))
+    return settle(*found, view.numbers, view.numbers, (least, most), ranges)
 
 
 @np.errstate(all="ignore")
 def correlation(matrix: Floats, design: Design, group: Any = None) -> Estimate:
     """Correlations of the numbers, of shape (n, n)."""
     view = view_moments(matrix, design, group)
-    return name_correlation(view, correlate_all(view), lambda drawn: correlate_all(drawn).value)
+    return name_correlation(view, correlate_all(view), lambda: None)
 
 
-def name_correlation(view: MomentView, found: NoisyValues, drawn: Drawn | None = None) -> Estimate:
+def name_correlation(view: MomentView, found: NoisyValues, ranges: Callable[[], None] | None = None) -> Estimate:
     """Correlations with names; `reasons` says why one is not given."""
     own = np.eye(len(found.value), dtype=bool)
     least, most = np.where(own, 1.0, -1.0), np.ones(own.shape)
-    if drawn is not None:
+    reasons = explain_correlations(view, found)
+    if ranges is not None:
         found = NoisyValues(np.where(own, 1.0, found.value), np.where(own, 0.0, found.std))
-    ranges, reasons = _from_draws(view, drawn, ends=(least, most)), explain_correlations(view, found)
     return settle(*found, view.numbers, view.numbers, (least, most), ranges, reasons=reasons)
 
 
