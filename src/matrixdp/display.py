@@ -11,7 +11,7 @@ import io
 import math
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
+from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from html import escape
 from typing import Any, Self
 
@@ -47,7 +47,7 @@ class Numbers:
     given; without it, `unknown` does.
 
     Numbers that have a `least` and `most` possible value are within these; `measured` are those that noise may have
-    moved further. `low` and `high` are the ends of intervals of numbers without error bars, NaN for others; `plausible`
+    moved further. `low` and `high` are the ends of intervals of numbers without error bars, NaN for others; `drawn`
     says which of these are plausible ranges (`matrixdp.intervals`).
     """
 
@@ -62,11 +62,12 @@ class Numbers:
     measured: Floats | None = None
     low: Floats | None = None
     high: Floats | None = None
-    plausible: NDArray[np.bool_] = field(default=None)  # type: ignore[assignment]
+    drawn: NDArray[np.bool_] | None = None
 
-    def __post_init__(self) -> None:
-        if self.plausible is None:
-            object.__setattr__(self, "plausible", np.zeros(np.shape(self.value), bool))
+    @property
+    def plausible(self) -> NDArray[np.bool_]:
+        """Which intervals are plausible ranges."""
+        return np.zeros(self.value.shape, bool) if self.drawn is None else self.drawn
 
     def reason(self, row: int, column: int) -> str:
         """Why a number is not given; empty where it is."""
@@ -87,7 +88,7 @@ class Numbers:
 
     @property
     def ranged(self) -> NDArray[np.bool_]:
-        """Which numbers are shown with both ends of their intervals: those without error bars, and those that are cut."""
+        """Which numbers are shown with both ends of their intervals: those that are cut or have no error bar."""
         given = np.zeros(self.value.shape, bool) if self.low is None else np.isfinite(self.low)
         if self.least is None or self.most is None or self.std is None:
             return given
@@ -99,24 +100,21 @@ class Numbers:
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
         """Bounds that contain the number without noise with probability `level`, or its plausible range.
 
-        Numbers without error bars have intervals of 95% for all levels up to that; for higher ones, all that is possible.
+        Numbers without error bars have intervals of 95% for all levels up to that, and for others all that is possible.
         """
         std = np.full(self.value.shape, np.nan) if self.std is None else np.broadcast_to(self.std, self.value.shape)
         possible = None if self.least is None or self.most is None else (self.least, self.most)
         ends = interval(self.value if self.measured is None else self.measured, std, level, possible)
         if self.low is None or self.high is None:
             return ends
-        low, high = self.low, self.high
-        if level > LEVEL and possible is not None:
-            low, high = (
-                np.where(self.plausible | np.isnan(low), one, end)
-                for one, end in zip((low, high), possible, strict=True)
-            )
         given = np.isfinite(self.low)
-        return np.where(given, low, ends[0]), np.where(given, high, ends[1])
+        if level > LEVEL and possible is not None:
+            ends = np.where(given, possible[0], ends[0]), np.where(given, possible[1], ends[1])
+            given = given & self.plausible
+        return np.where(given, self.low, ends[0]), np.where(given, self.high, ends[1])
 
 
-_ARRAYS = ("value", "std", "reasons", "least", "most", "measured", "low", "high", "plausible")
+_ARRAYS = ("value", "std", "reasons", "least", "most", "measured", "low", "high", "drawn")
 
 
 def has_equal_rows(std: Floats) -> bool:

@@ -195,13 +195,13 @@ def settle(
     told = np.isfinite(found.median)
     median, low, high = (np.where(told, one, every) for one, every in zip(found, whole, strict=True))
     names["low"], names["high"] = (np.where(hidden, np.clip(one, least, most), np.nan) for one in (low, high))
-    shown, names["plausible"] = np.where(hidden, np.clip(median, least, most), shown), hidden & told & plausible
+    shown, names["drawn"] = np.where(hidden, np.clip(median, least, most), shown), hidden & told & plausible
     return Estimate(shown, std, reasons=reasons, measured=value, **names)
 
 
 def join(parts: Sequence[Estimate], rows: tuple[str, ...], columns: tuple[str, ...], axis: int = 0) -> Estimate:
     """Estimates below each other or, for axis 1, side by side."""
-    missing = {"std": np.nan, "least": -np.inf, "most": np.inf, "low": np.nan, "high": np.nan, "plausible": False}
+    missing = {"std": np.nan, "least": -np.inf, "most": np.inf, "low": np.nan, "high": np.nan, "drawn": False}
 
     def find(part: Estimate, name: str) -> Any:
         if name == "reasons":

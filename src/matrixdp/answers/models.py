@@ -433,9 +433,8 @@ def name_regression(
         return found and Range(*(part[:, None] for part in extend_range(found, ends)))
 
     within = np.zeros((2, 1)), np.array([[1.0], [most]])
-    fit = settle(
-        shares[:, None], np.full((2, 1), np.nan), FIT, (target,), within, ranges[1] and find_fit, plausible=True
-    )
+    unknown, found = np.full((2, 1), np.nan), ranges[1] and find_fit
+    fit = settle(shares[:, None], unknown, FIT, (target,), within, found, plausible=True)
     return Regression(target, terms, fit)
 
 
