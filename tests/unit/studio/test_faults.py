@@ -80,9 +80,10 @@ def find_charges(site, request):
 
 
 def pick_moments(victims, site, part, request, kills):
-    """Moments spread over the whole way, at random within equal parts."""
+    """Moments spread over the whole way, at random within equal parts; all of them if there are no more."""
     total = victims.run(site, part, request)["moments"]
-    assert total > kills
+    if total <= kills:
+        return list(range(1, total + 1))
     edges = np.linspace(1, total, kills + 1).astype(int)
     rng = np.random.default_rng(0)
     return [int(rng.integers(first, last, endpoint=True)) for first, last in itertools.pairwise(edges)]
