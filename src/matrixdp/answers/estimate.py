@@ -29,8 +29,8 @@ TOO_FEW = "too few"  # noise hides the number of records
 HIDDEN = "hidden by noise"  # noise hides a variance that is divided by
 
 NOISE_NOTE = "± one standard deviation of the privacy noise; pale: within two of zero, may be noise alone"
-CUT_NOTE = "[low, high]: the 95% interval, where noise leaves more than what is possible within ±"
-RANGE_NOTE = "~ and [low, high]: a plausible range, which depends on what tables are like; noise leaves no more"
+CUT_NOTE = "[low, high]: the 95% interval, where ± would reach beyond what is possible, or noise hides the number"
+RANGE_NOTE = "~ and [low, high]: a plausible range, where noise hides the number; it depends on what tables are like"
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,7 +30,7 @@ from matrixdp.report.forecast import DATA_KINDS, judged_by, predict, predict_std
 from matrixdp.report.guarantee import LedgerSummary, describe_odds, name_loss
 from matrixdp.report.pictures import draw_design
 from matrixdp.report.release_folder import ReleaseFolder
-from matrixdp.report.release_page import DATASET_PAGE, write_words
+from matrixdp.report.release_page import DATASET_PAGE
 from matrixdp.types import Floats
 
 _GUARANTEE = 2  # lines of an explained design that say what is released, and with what guarantee
@@ -290,15 +290,13 @@ def print_release(folder: ReleaseFolder, out: Path, *, as_json: bool) -> None:
         click.echo(click.style(f"Private {content.title} ± error bars", bold=True))
     if not content.summary:
         click.echo(format_numbers(content.entries))
-        if content.has_dashes:
-            click.echo("\n" + "\n".join(write_words("dash")))
     shown = [answer for answer in content.answers if not answer.group and answer.name != "covariance"]
     for answer in shown[:_MOST_TABLES]:
         table = format_numbers(answer.estimate, show_dates(answer, content.dates))
         click.echo(f"\n{make_visible(answer.title)}\n{table}")
     if len(shown) < len(content.answers):
         click.echo("\nThe other tables are in the report and in the CSV files.")
-    for remark in content.caveats + content.units:
+    for remark in content.caveats + content.interval_notes + content.units:
         click.echo(f"\n{click.style('Note:', bold=True)} {remark}")
     if choice is not None:
         what = "an adaptive fit" if choice.method == "adaptive" else "a plain release"

@@ -106,9 +106,11 @@ class ReportContent:
         return not (self.counts or self.kind == "correlation")
 
     @property
-    def has_dashes(self) -> bool:
-        """Whether noise hides a correlation."""
-        return self.kind == "correlation" and bool(self.entries.plausible.any())
+    def interval_notes(self) -> tuple[str, ...]:
+        """How to read the intervals of the numbers that are shown, as far as they have any."""
+        shown = [self.entries] * (not self.summary) + [answer.estimate for answer in self.answers]
+        found = (note for part in shown if isinstance(part, Estimate) for note in part.list_notes())
+        return tuple(f"{note}." for note in dict.fromkeys(found))
 
     @property
     def square(self) -> bool:
