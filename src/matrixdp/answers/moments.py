@@ -211,8 +211,8 @@ def means(matrix: Floats, design: Design, by: str | None = None, group: Any = No
     def find() -> Range:
         x, r = view.variables
         row_, x, r = np.broadcast_arrays(row, x, r)
-        unknown = np.full((len(levels), 1), np.nan)
-        return Range(*(np.hstack([unknown, one]) for one in _ratio_range(view, (row_, x), (row_, r))))
+        found, share = _ratio_range(view, (row_, x), (row_, r)), (1 / len(levels), 0.0, 1.0)
+        return Range(*(np.insert(one, 0, part, axis=1) for one, part in zip(found, share, strict=True)))
 
     return name_level_means(view, levels, shares.with_bars(view.law), found, find)
 
@@ -281,7 +281,8 @@ def name_level_means(
     value = np.column_stack([shares.value, found.value + view.middles])
     std = np.column_stack([np.broadcast_to(shares.std, shares.value.shape), found.std])
     lower, upper = view.middles - view.halfwidths, view.middles + view.halfwidths
-    possible = np.append(0.0, lower), np.append(most_share(view.query), upper)
+    most = 1.0 if view.matrix.ndim == 2 else most_share(view.query)  # of all records, or of their nominal number
+    possible = np.append(0.0, lower), np.append(most, upper)
     names = tuple(levels), (f"share of {view.query.count_word}", *view.numbers)
     return settle(value, std, *names, possible, ranges)
 
