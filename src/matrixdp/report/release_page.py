@@ -99,7 +99,7 @@ def render_release(content: ReportContent, *, files: Sequence[str] = ()) -> str:
         sections=[
             *([Section("Findings", [say(*findings)], "findings")] if findings else []),
             *_show_results(content),
-            *([Section("What would help", [Block("list", help_)])] if (help_ := _list_advice(content)) else []),
+            *([Section("What would help", [Block("list", help_)])] if (help_ := list_advice(content)) else []),
             Section("How to read it", [Block("list", explained)]),
             Section("The guarantee", guarantee),
             Section("The ledger", [say(*write_words("ledger", ledger))]),
@@ -269,7 +269,7 @@ def _show_answer(content: ReportContent, answer: Answer) -> list[Block]:
     return [*shown, Block("rest", "The rest is in", f"{name}.csv")] if cut else shown
 
 
-def _list_advice(content: ReportContent) -> list[str]:
+def list_advice(content: ReportContent) -> list[str]:
     """What would show numbers that noise hides: one item for each kind of answer."""
     release = as_answerable(content.release)
     answers = {answer.name: answer for answer in reversed(content.answers) if not answer.group}
