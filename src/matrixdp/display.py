@@ -329,7 +329,7 @@ def format_range(
 ) -> tuple[str, str]:
     """A number and its interval, or its plausible range, which is marked by a tilde.
 
-    They are rounded to the third digit of the length, or the second if `decimals` are fewer.
+    They are rounded as if a quarter of the length were the error bar, or to one digit less if `decimals` are fewer.
 
     Examples
     --------
@@ -338,7 +338,7 @@ def format_range(
     >>> format_range(7.9, 0.0, 1923.9, 0, plausible=False, commas=True)
     ('8', '[0, 1,924]')
     """
-    places = 2 - math.floor(math.log10(high - low)) if 0 < high - low < math.inf else _MOST_DECIMALS
+    places = 1 - math.floor(math.log10((high - low) / 4)) if 0 < high - low < math.inf else _MOST_DECIMALS
     places = places if decimals is None else max(min(places, decimals), places - 1, 0)
 
     def write(number: float) -> str:

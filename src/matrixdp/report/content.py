@@ -106,13 +106,6 @@ class ReportContent:
         return not (self.counts or self.kind == "correlation")
 
     @property
-    def interval_notes(self) -> tuple[str, ...]:
-        """How to read the intervals of the numbers that are shown, as far as they have any."""
-        shown = [self.entries] * (not self.summary) + [answer.estimate for answer in self.answers]
-        found = (note for part in shown if isinstance(part, Estimate) for note in part.list_notes())
-        return tuple(f"{note}." for note in dict.fromkeys(found))
-
-    @property
     def square(self) -> bool:
         """Whether rows and columns are the same things."""
         return self.rows == self.columns

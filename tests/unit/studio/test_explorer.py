@@ -13,7 +13,8 @@ from matrixdp.display import write_csv
 from matrixdp.errors import ParameterError
 from matrixdp.release.plan import plan
 from matrixdp.release.request import Request
-from matrixdp.report.answers import as_answerable, list_notes, to_facts
+from matrixdp.report.advice import list_notes, to_facts
+from matrixdp.report.answers import as_answerable
 from matrixdp.studio.charts import draw_answer
 from matrixdp.studio.result_page import (
     KINDS,
