@@ -279,6 +279,24 @@ def test_means_of_small_groups_have_intervals_within_their_bounds(data):
     assert re.search(r"^c .* \d\S* \[\d", str(found), re.MULTILINE)
 
 
+@pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
+def test_intervals_of_means_cover_the_noise_of_the_number_of_records(neighbours):
+    """The mean is far from the middle of its bounds, where that noise counts; at least 95% of 400, within 3 errors."""
+    columns = mdp.Columns([mdp.Number("x", -1, 1), mdp.Category("ward", ["a", "b"])])
+    data = pd.DataFrame({"x": [0.8] * 40 + [0.0] * 960, "ward": ["a"] * 40 + ["b"] * 960})
+    query = mdp.TableMoments(columns, 1000, neighbours=neighbours)
+    design, rng, inside = mdp.make_design(query, mdp.Privacy(0.5, 1e-6)), np.random.default_rng(0), []
+    exact = query.evaluate(data, clip=True, missing="error")
+    for _ in range(400):
+        noise = design.structure.combine(design.noise, rng.standard_normal(design.structure.count))
+        found = Release(query.finish(exact + noise), design, simulation=True).means(by="ward")
+        if not found.reliable[0, 1]:
+            low, high = found.interval()
+            inside.append(low[0, 1] <= 0.8 <= high[0, 1])
+    assert len(inside) > 350
+    assert np.mean(inside) > 0.95 - 3 * np.sqrt(0.95 * 0.05 / len(inside))
+
+
 @pytest.mark.parametrize("epsilon", [0.02, 0.2, 2.0])
 def test_intervals_hold_the_truth_in_95_of_100_releases(data, epsilon):
     """Of means by level, spreads, correlations and counts, with and without error bars; at least 93% of 60 releases."""
