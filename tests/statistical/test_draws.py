@@ -48,7 +48,7 @@ def rank_truths(stratum, monkeypatch, *, claimed=NOISE):
             squares=every[:, :2] / noise**2,
         )
 
-    prior = Chains(measured(np.repeat(shape.products, TRUTHS, 0), 1e3), TRUTHS, rng)
+    prior = Chains(measured(np.repeat(shape.products, TRUTHS, 0), 1e3), rng)
     for _ in range(200):
         prior.sweep()
     exact = np.zeros((TRUTHS, 1 + d, 1 + d))
@@ -58,7 +58,7 @@ def rank_truths(stratum, monkeypatch, *, claimed=NOISE):
     exact[:, values, values] = prior.squares
     noise = np.tril(rng.normal(0, NOISE, exact.shape))
     noisy = exact + noise + np.tril(noise, -1).swapaxes(1, 2)
-    chains, truth = Chains(measured(noisy, claimed), TRUTHS, rng), read_answers(prior)
+    chains, truth = Chains(measured(noisy, claimed), rng), read_answers(prior)
     ranks = np.zeros_like(truth)
     for _ in range(DRAWS):
         for _ in range(BETWEEN):

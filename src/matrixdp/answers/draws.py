@@ -47,14 +47,14 @@ _EVEN = 0.15  # share of the loadings' variance that is spread evenly over all f
 _SPREAD = (np.log(0.3), 0.85)  # mean and standard deviation of the logarithm of a standard deviation in halfwidths
 _FLAT = 0.01  # precision of means a priori
 _LEAST = 1e-9  # of shares and variances, in units of the bounds
-_TRIALS = 40  # of an elliptical slice, before a column stays as it is
+_TRIALS = 20  # of an elliptical slice, before a column stays as it is
 _STEPS = (0.4, 0.8)  # of the logarithms of scales in Metropolis steps
 _GRID = 48
 _LOADINGS = 16  # beside those that stand out from noise
 _CHAINS, _FEWEST, _WIDE = 60, 20, 20  # number of chains for at most `_WIDE` coordinates, and for many
 _MOST_COORDINATES, _MOST_ROWS = 100, 6000  # of the moments that are drawn, and of all chains together
 _REMEMBERED = 4  # sets of draws
-_BURN, _KEEP, _EVERY = 40, 5, 4  # sweeps before the first draw, draws of each chain, sweeps between two
+_BURN, _KEEP, _EVERY = 30, 5, 3  # sweeps before the first draw, draws of each chain, sweeps between two
 
 
 class Column(NamedTuple):
