@@ -1,10 +1,10 @@
-"""Source of tables in files: one file, a folder, a partitioned data set or a pattern; graphs and pairs in them."""
+"""Source of tables in files: one file, a folder, a partitioned data set or a pattern; graphs in them."""
 
 from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
@@ -309,18 +309,3 @@ def _read_edges(source: Files, nodes: Sequence[str]) -> Floats:
         matrix[i, j] = matrix[j, i] = weight
         seen[i, j] = seen[j, i] = True
     return matrix
-
-
-def read_pairs(source: Files, levels: Mapping[str, Sequence[str | int]]) -> list[tuple[Any, ...]]:
-    """Categories of several columns, one tuple for each record; values are compared with `levels` as text."""
-    values = []
-    for name, column in zip(levels, source.read_columns(list(levels), as_text=True), strict=True):
-        categories = {str(category): category for category in levels[name]}
-        try:
-            values.append([categories[str(value)] for value in column])
-        except KeyError:
-            raise DataError(
-                f"{source.place}: column {name!r} has a value that is not among its categories in the schema. Add a "
-                "category for it, such as 'other', or map it to one."
-            ) from None
-    return list(zip(*values, strict=True))

@@ -24,8 +24,7 @@ from matrixdp.adaptive.simulation import FAMILIES, simulate_fits
 from matrixdp.answers.estimate import HIDDEN, Estimate
 from matrixdp.answers.models import Regression, check_components, choose_predictors, find_components, hide_undetermined
 from matrixdp.answers.moments import correlation_from_covariance, hide_uncertain
-from matrixdp.domain.bounds import Bounds
-from matrixdp.domain.person import Person, least_sample
+from matrixdp.domain import Bounds, Person, least_sample
 from matrixdp.errors import ParameterError, show
 from matrixdp.noise.covariance import check_orthonormal
 from matrixdp.privacy import Neighbours, Privacy, Unit

@@ -13,8 +13,7 @@ from matrixdp.checks import check_flag
 from matrixdp.design import isotropic, make_design
 from matrixdp.design.design import Design, check_design
 from matrixdp.display import short_repr
-from matrixdp.domain.bounds import Bounds, check_missing
-from matrixdp.domain.person import Person
+from matrixdp.domain import Bounds, Person, check_missing
 from matrixdp.ledger import Receipt
 from matrixdp.mechanisms.mechanism import draw_noisy_answer, prepare
 from matrixdp.noise import Stream

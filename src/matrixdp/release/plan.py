@@ -14,9 +14,7 @@ import numpy as np
 from matrixdp.adaptive.moment import prepare_fit
 from matrixdp.adaptive.settings import MethodChoice, choose_method
 from matrixdp.design import Allocation, Design, make_design, optimal
-from matrixdp.domain.bounds import Bounds
-from matrixdp.domain.columns import Columns
-from matrixdp.domain.person import most_rows
+from matrixdp.domain import Bounds, Columns, most_rows
 from matrixdp.domain.schema import MAX_SIDE
 from matrixdp.errors import MatrixDPError, ParameterError, show
 from matrixdp.gdp import share_mu
@@ -26,10 +24,9 @@ from matrixdp.privacy import Neighbours
 from matrixdp.queries import ContingencyTable, GramMatrix, Identity, MatrixQuery, Moments, SecondMoment, TableMoments
 from matrixdp.queries.base import OfQuery, parse_records
 from matrixdp.queries.graphs import Adjacency, Laplacian
-from matrixdp.records import read_array
+from matrixdp.records import StoredRecords, make_engine, read_array
 from matrixdp.records.files import open_files
-from matrixdp.records.opening import load_npy, make_engine
-from matrixdp.records.records import StoredRecords
+from matrixdp.records.opening import load_npy
 from matrixdp.release.adaptive_release import AdaptiveRelease, find_recipe
 from matrixdp.release.charging import describe_design, digest
 from matrixdp.release.options import FITTED, GRAPHS, MATRICES, MODELS, PER_RECORD, SUMMARIES

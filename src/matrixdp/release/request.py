@@ -8,11 +8,7 @@ from functools import cached_property
 from typing import Any, Self
 
 from matrixdp.checks import check_flag, check_integer, check_number
-from matrixdp.domain.bounds import Bounds
-from matrixdp.domain.columns import Columns, YesNo
-from matrixdp.domain.person import Person
-from matrixdp.domain.schema import Schema
-from matrixdp.domain.schema_file import as_schema
+from matrixdp.domain import Bounds, Columns, Person, Schema, YesNo, as_schema
 from matrixdp.errors import ParameterError, show
 from matrixdp.privacy import Neighbours, Privacy
 from matrixdp.release.options import ANSWERED, GRAPHS, OPTION, OPTIONS, PER_RECORD, Option, parse_options

@@ -19,8 +19,7 @@ from matrixdp.answers.view import view_moments
 from matrixdp.design.design import Design
 from matrixdp.device import is_on_device
 from matrixdp.display import matrix_text
-from matrixdp.domain.bounds import check_missing
-from matrixdp.domain.person import least_sample
+from matrixdp.domain import check_missing, least_sample
 from matrixdp.errors import ParameterError
 from matrixdp.ledger.request import changed_request_error, find_differences
 from matrixdp.privacy import Privacy

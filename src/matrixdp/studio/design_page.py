@@ -15,9 +15,8 @@ from fastapi import APIRouter, Response
 from starlette.datastructures import ImmutableMultiDict
 
 from matrixdp.answers.table_forecast import compare_questions
-from matrixdp.domain.columns import Columns
+from matrixdp.domain import Columns, Schema
 from matrixdp.domain.fields import read_number
-from matrixdp.domain.schema import Schema
 from matrixdp.errors import LedgerError, MatrixDPError, ParameterError, show
 from matrixdp.ledger import Registration
 from matrixdp.privacy import Neighbours, describe_large_delta
