@@ -146,7 +146,7 @@ class Plan(OfQuery):
         options: dict[str, Any] = {"aim": self.recipe, "records": _SAMPLE, "neighbours": self.neighbours, **noise}
         moment = prepare_fit(made_up, replace(bounds, names=None), self.request.privacy, **options).fit()
         moment = replace(moment, bounds=bounds, records=self.records or 0, person=self.query.person)
-        return AdaptiveRelease(moment, MethodChoice("adaptive", "This is an example."), self.request.question)
+        return AdaptiveRelease(moment, self.request.question, "This is an example.")
 
     def at(self, epsilon: float) -> Plan:
         """The same plan at another epsilon, by the same method."""
@@ -203,7 +203,7 @@ def find_records(request: Request, count: Callable[[], int] | None = None) -> in
     """Public number of records, from the request, the schema or, where it is public, `count()`; None for a graph."""
     if request.question in GRAPHS:
         return None
-    records: int | None = request.schema.records if request.records is None else request.records
+    records = request.schema.records if request.records is None else request.records
     if records is not None:
         return records
     if count is None:
@@ -365,8 +365,7 @@ def _choose_table_columns(request: Request, by: tuple[str, ...]) -> Columns:
         request.choose_numbers()
     if request.columns is None:
         return request.choose_columns()
-    found: Columns = schema.choose(list(dict.fromkeys([*request.columns, *by])), "«columns»")
-    return found
+    return schema.choose(list(dict.fromkeys([*request.columns, *by])), "«columns»")
 
 
 def make_request_design(request: Request, query: MatrixQuery, learned: Floats | None = None) -> Design:

@@ -26,11 +26,10 @@ from matrixdp.records.tables import column_names, count_rows
 from matrixdp.release.adaptive_release import AdaptiveRelease
 from matrixdp.release.charging import Account, Paid, Price, list_read_options, make_once, open_account
 from matrixdp.release.dataset import DatasetRelease, write_dataset
-from matrixdp.release.matrix import PrincipalDirections, release_design
 from matrixdp.release.options import DIRECTIONS_SUFFIX, GRAPHS
 from matrixdp.release.plan import Plan, make_request_design, plan
 from matrixdp.release.request import Request
-from matrixdp.release.result import Release
+from matrixdp.release.result import PrincipalDirections, Release, release_design
 from matrixdp.serialise import to_json_content
 
 
@@ -193,7 +192,7 @@ def count_units(request: Request, records: Any) -> int:
 def _run_fit(plan: Plan, data: Any, account: Account | None, ready: Any, **noise: Any) -> Paid:
     """Charge and make the adaptive fit of a plan."""
     assert plan.choice is not None  # of an adaptive fit
-    choice, request, bounds, data = plan.choice, plan.request, plan.bounds, _order_columns(plan, data)
+    reason, request, bounds, data = plan.choice.reason, plan.request, plan.bounds, _order_columns(plan, data)
     asked: dict[str, Any] = {"records": plan.records, "neighbours": plan.neighbours, "person": plan.query.person}
 
     def find_price() -> Price:
@@ -222,7 +221,7 @@ def _run_fit(plan: Plan, data: Any, account: Account | None, ready: Any, **noise
         find_price,
         read=lambda text, _: AdaptiveRelease.from_json(text),  # the ledger has compared its description
         prepare=prepare,
-        make=lambda prepared, _: AdaptiveRelease(prepared.fit(), choice, request.question),
+        make=lambda prepared, _: AdaptiveRelease(prepared.fit(), request.question, reason),
         ready=ready,
     )
 
