@@ -78,6 +78,7 @@ class Release(Guaranteed, MatrixRelease, Answering):
     """
 
     FORMAT = "matrixdp release 1"
+    method = "plain"  # noise was added to an answer
 
     matrix: Floats
     design: Design
@@ -86,11 +87,6 @@ class Release(Guaranteed, MatrixRelease, Answering):
     missing: str = "error"
     aim: str = ""
     reason: str = ""
-
-    @property
-    def method(self) -> str:
-        """How the release was made: noise was added to an answer."""
-        return "plain"
 
     @property
     def records(self) -> int:
