@@ -52,7 +52,7 @@ PARTS = {"ledger_postgres", "ledger_rollbacks", "picture"}
 # What the others import.
 SHARED = {
     "ablation", "accuracy_data", "accuracy_methods", "coverage_data", "generalisation_data", "random_tables",
-    "sizes", "table_forecast", "timing", "unseen_data",
+    "sizes", "table_forecast", "timing", "trusted_data", "unseen_data",
 }  # fmt: skip
 CASES = [(name, arguments) for name, (several, _) in PROGRAMS.items() for arguments in several]
 
