@@ -332,9 +332,10 @@ def describe(every: list[Measured]) -> Iterator[str]:
     """A table with one row for each kind of answer."""
     yield (
         "| release | answers | number | firm | shown | have an interval | coverage, firm | coverage, hidden "
-        "| length / error | RMS error / bar | least by table | RMSE, firm | impossible values | impossible ends |"
+        "| length / error | RMS error / bar | least by table | RMSE, firm | RMSE, hidden "
+        "| impossible values | impossible ends |"
     )
-    yield "| --- " * 14 + "|"
+    yield "| --- " * 15 + "|"
     for release, label, chosen in _list_rows(every):
         outcome = _join(one[-1] for one in chosen)
         by_table: dict[str, list[Outcome]] = {}
@@ -356,9 +357,10 @@ def describe(every: list[Measured]) -> Iterator[str]:
             _show(float(np.nanmedian(relative)) if np.isfinite(relative).any() else np.nan),
             _show(_root_mean_square(outcome.ratio)),
             f"{shares[least]:.3f} ({least})" if least else "-",
-            f"{_root_mean_square(outcome.error[firm]):.3g}",
-            f"{_mean(outcome.impossible):.2%}",
-            f"{_mean(outcome.impossible_end):.2%}" if np.isfinite(outcome.impossible_end).any() else "-",
+            _show(_root_mean_square(outcome.error[firm]), ".3g"),
+            _show(_root_mean_square(outcome.error[~firm]), ".3g"),
+            _show(_mean(outcome.impossible), ".2%"),
+            _show(_mean(outcome.impossible_end), ".2%"),
         ]
         yield f"| {release} | {label} | {' | '.join(cells)} |"
 
@@ -397,8 +399,8 @@ def _root_mean_square(values: Floats) -> float:
     return float(np.sqrt(np.nanmean(values**2))) if np.isfinite(values).any() else np.nan
 
 
-def _show(value: float) -> str:
-    return f"{value:.3f}" if np.isfinite(value) else "-"
+def _show(value: float, form: str = ".3f") -> str:
+    return f"{value:{form}}" if np.isfinite(value) else "-"
 
 
 def list_errors(every: list[Measured]) -> dict[str, list[float | None]]:
@@ -412,23 +414,25 @@ def list_errors(every: list[Measured]) -> dict[str, list[float | None]]:
 
 
 def describe_ratios(every: list[Measured], before: dict[str, list[float | None]]) -> Iterator[str]:
-    """RMSE of this run over that of a file, for the numbers that are firm there."""
+    """RMSE of this run over that of a file, for the numbers that are firm there and shown here."""
     now: dict[str, list[Floats]] = {}
     for *where, outcome in every:
         now.setdefault(" | ".join(map(str, where)), []).append(outcome.error)
     squares: dict[tuple[str, str], dict[tuple[str, float], Floats]] = {}
     for key, errors in now.items():
         release, _, table, epsilon, _, kind = key.split(" | ")
-        old, new = np.array(before.get(key, []), float), np.concatenate(errors)
-        if old.size != new.size:
+        if key not in before:
             continue
+        old, new = np.array(before[key], float), np.concatenate(errors)
         firm = np.isfinite(old)
-        sums = np.array([np.square(new[firm]).sum(), np.square(old[firm]).sum()])
+        both = firm & np.isfinite(new)
+        sums = np.array([np.square(new[both]).sum(), np.square(old[both]).sum(), firm.sum(), both.sum()])
         cases = squares.setdefault((release, kind), {})
-        cases[table, float(epsilon)] = cases.get((table, float(epsilon)), np.zeros(2)) + sums
+        cases[table, float(epsilon)] = cases.get((table, float(epsilon)), np.zeros(4)) + sums
     epsilons = sorted({epsilon for cases in squares.values() for _, epsilon in cases})
-    yield f"| release | answers | all | {' | '.join(f'{one:g}' for one in epsilons)} | tables above 1.05 | largest |"
-    yield "| --- " * (5 + len(epsilons)) + "|"
+    at_each = " | ".join(f"{one:g}" for one in epsilons)
+    yield f"| release | answers | all | {at_each} | tables above 1.05 | largest | no longer shown |"
+    yield "| --- " * (6 + len(epsilons)) + "|"
     for release, kind in product(RELEASES, KINDS):
         cases = squares.get((release, kind), {})
         if not cases:
@@ -438,12 +442,15 @@ def describe_ratios(every: list[Measured], before: dict[str, list[float | None]]
         ratios = {name: _ratio([sums for (own, _), sums in cases.items() if own == name]) for name in tables}
         worst = max(ratios, key=lambda name: np.nan_to_num(ratios[name]))
         above = np.mean([ratio > 1.05 for ratio in ratios.values()])
+        _, _, firm_then, both_then = np.sum([*cases.values()], axis=0)
+        lost = 1 - both_then / firm_then if firm_then else np.nan
         cells = [*(_show(_ratio(group)) for group in groups), f"{above:.0%}", f"{_show(ratios[worst])} ({worst})"]
+        cells.append(_show(lost, ".1%"))
         yield f"| {release} | {kind} | {' | '.join(cells)} |"
 
 
 def _ratio(sums: Iterable[Floats]) -> float:
-    new, old = np.sum([*sums], axis=0)
+    new, old = np.sum([*sums], axis=0)[:2]
     return float(np.sqrt(new / old)) if old > 0 else np.nan
 
 
