@@ -35,8 +35,7 @@ from matrixdp.release.charging import describe_design, digest
 from matrixdp.release.options import FITTED, GRAPHS, MATRICES, MODELS, PER_RECORD, SUMMARIES
 from matrixdp.release.request import Request
 from matrixdp.release.result import Release
-from matrixdp.serialise import lock_arrays
-from matrixdp.types import Floats
+from matrixdp.types import Floats, lock_arrays
 
 _MAX_IN_MEMORY = 1 << 22  # entries of a noisy data set; a larger one is written as files
 _DIRECTED = ("moments", "covariance", "correlation", "second-moment", "identity")  # can have learned directions

@@ -16,7 +16,7 @@ from matrixdp.domain.schema_file import as_schema
 from matrixdp.errors import ParameterError, show
 from matrixdp.privacy import Neighbours, Privacy
 from matrixdp.release.options import ANSWERED, GRAPHS, OPTION, OPTIONS, PER_RECORD, Option, parse_options
-from matrixdp.serialise import lock_arrays
+from matrixdp.types import lock_arrays
 
 _SHOWN = 6  # names in a message
 
