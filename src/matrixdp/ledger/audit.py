@@ -8,7 +8,7 @@ from typing import Any
 from matrixdp.errors import LedgerError, MatrixDPError
 from matrixdp.ledger.accounting import NOTHING, total_amount
 from matrixdp.ledger.balance import TOLERANCE, AllowanceBalance, Balance
-from matrixdp.ledger.entries import ORIGIN, Counters, Row, canonical_json
+from matrixdp.ledger.entries import ORIGIN, RESTORE, Counters, Row, canonical_json
 from matrixdp.ledger.journal import Journal
 from matrixdp.ledger.values import Head
 
@@ -55,10 +55,7 @@ class Audit:
         try:
             return self._advance(journal)
         except LedgerError as error:
-            raise LedgerError(
-                f"{journal.location} cannot be trusted: {error} Restore it from a backup; until then, treat its data "
-                "sets as spent."
-            ) from error
+            raise LedgerError(f"{journal.location} cannot be trusted: {error} {RESTORE}.") from error
 
     def _advance(self, journal: Journal) -> bool:
         if not self._begun:
@@ -88,8 +85,8 @@ class Audit:
         self._begun = True
         if not self._resume or self._anchor is None:
             return
-        entry, last = self._anchor.entry, journal.row("entry", self._anchor.entry)
-        if last is None or last.hash != self._anchor.hash:
+        entry, last = self._anchor.entry, journal.find(self._anchor)
+        if last is None:
             raise LedgerError(f"entry {entry} is not the one that was anchored.")
         last.content()
         self.head, self._first, self._last_kind = self._anchor, entry, last.kind

@@ -23,6 +23,7 @@ from matrixdp.version import __version__
 
 ORIGIN = Head(entry=0, hash="0" * 64)
 LAST_ENTRY = 2**62  # more than the number of any entry
+RESTORE = "Restore it from a backup; until then, treat its data sets as spent"
 
 
 def sha256(text: str) -> str:

@@ -19,6 +19,7 @@ from matrixdp.ledger.entries import (
     COLUMNS,
     COUNTERS,
     LAST_ENTRY,
+    RESTORE,
     Author,
     Counters,
     Row,
@@ -48,6 +49,7 @@ _QUERIES = {
     "after": "WHERE entry > ? ORDER BY entry LIMIT ?",
 }
 HEAD_QUERY = "SELECT entry, hash FROM head"
+INSERT = f"INSERT INTO entries ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608
 _CHARGE = ", ".join(f"c.{name}" for name in COLUMNS.split(", "))
 
 
@@ -69,10 +71,6 @@ class Journal(ABC):
     @abstractmethod
     def execute(self, sql: str, values: Sequence[object] = ()) -> Iterable[tuple[Any, ...]]:
         """The rows of a statement of plain SQL, with question marks in place of `values`."""
-
-    @abstractmethod
-    def execute_all(self, sql: str, rows: Sequence[Sequence[object]]) -> None:
-        """Run a statement once for each of the rows, with their values in place of its question marks."""
 
     @abstractmethod
     def faults(self) -> Iterator[str]:
@@ -136,8 +134,8 @@ class Journal(ABC):
 
     def insert(self, rows: Sequence[Row]) -> None:
         """Append entries as they are."""
-        sql = f"INSERT INTO entries ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608
-        self.execute_all(sql, [tuple(vars(row).values()) for row in rows])
+        for row in rows:
+            self.execute(INSERT, tuple(vars(row).values()))
 
     def rows(self, query: str, *values: object) -> Iterator[Row]:
         """The entries that a named query finds."""
@@ -146,6 +144,11 @@ class Journal(ABC):
     def row(self, query: str, *values: object) -> Row | None:
         """The first entry that a named query finds, or None."""
         return next(self.rows(query, *values), None)
+
+    def find(self, head: Head) -> Row | None:
+        """The entry with this number and this hash, or None."""
+        found = self.row("entry", head.entry)
+        return found if found is not None and found.hash == head.hash else None
 
     def require_intact_end(self) -> None:
         """Raise a `LedgerError` unless the last entry is the one that the head names, and is counted."""
@@ -309,9 +312,7 @@ class Journal(ABC):
 
     def damage(self, what: str) -> LedgerError:
         """The error for a ledger whose tables disagree."""
-        return LedgerError(
-            f"{self.location} is damaged: {what}. Restore it from a backup; until then, treat its data sets as spent."
-        )
+        return LedgerError(f"{self.location} is damaged: {what}. {RESTORE}.")
 
     def _names(self, dataset: str | None) -> set[str]:
         return {name for name, _ in self.all_counters()} if dataset is None else {dataset}

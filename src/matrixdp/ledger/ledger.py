@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -361,8 +362,8 @@ class Ledger:
                 f"payload must be text that UTF-8 can encode, without NUL, got {show(payload)} instead."
             )
         with self._writing(anchored=False) as journal:
-            charge = journal.row("entry", receipt.entry)
-            if charge is None or charge.kind != "charge" or charge.hash != receipt.hash:
+            charge = journal.find(Head(receipt.entry, receipt.hash))
+            if charge is None or charge.kind != "charge":
                 raise LedgerError(
                     f"{self._store.location} has no charge for this receipt. Use the ledger that issued it."
                 )
@@ -597,17 +598,11 @@ class Ledger:
             self._anchor.record(head)
 
 
-def _prepare(
-    path: Address,
-    *,
-    timeout: float = 30.0,
-    actor: str | None = None,
-    purpose: str | None = None,
-    anchor: object = None,  # noqa: ARG001
-    wait: float = 30.0,  # noqa: ARG001
-) -> tuple[Store, Author]:
-    """What is needed before a ledger can be opened; other options are a `TypeError` now, and not later."""
-    return _open_store(path, timeout), Author(actor, purpose)
+def _prepare(path: Address, **options: Any) -> tuple[Store, Author]:
+    """What is needed before a ledger can be opened; unknown options are a `TypeError` now, and not later."""
+    given = inspect.signature(Ledger).bind(path, **options)
+    given.apply_defaults()
+    return _open_store(path, given.arguments["timeout"]), Author(given.arguments["actor"], given.arguments["purpose"])
 
 
 def _open_store(location: Address, timeout: float) -> Store:
