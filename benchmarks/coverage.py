@@ -62,7 +62,7 @@ KINDS = (
     "loadings",
     "component variances",
 )
-STRONG = {"correlations": "|r| > 0.8", "R^2": "R^2 > 0.8"}
+STRONG = {"correlations": "correlations beyond 0.8", "R^2": "R^2 above 0.8"}
 _STRONG = 0.8
 _COMPONENTS = 3
 _WIDE = 20  # coordinates of a table that has half as many trials
