@@ -71,11 +71,15 @@ class Estimate(Numbers):
 
     def nearest_psd(self) -> Floats:
         """The nearest positive semidefinite matrix in the norm of the noise; `answers.nearest_psd` has the details."""
-        return nearest_psd(self.value, self.std)
+        return nearest_psd(self._unbiased, self.std)
 
     def shrunk(self) -> Floats:
         """A positive semidefinite matrix with less expected error where noise dominates; see `answers.shrink_psd`."""
-        return shrink_psd(self.value, self.std)
+        return shrink_psd(self._unbiased, self.std)
+
+    @property
+    def _unbiased(self) -> Floats:
+        return self.value if self.measured is None else self.measured
 
     def __getitem__(self, key: str | tuple[str, str]) -> Any:
         """A number by the names of its row and column, or all numbers of a row as a dict."""

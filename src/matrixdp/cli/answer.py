@@ -111,7 +111,7 @@ def _answer(
         return
     click.echo(click.style(make_visible(answer.title), bold=True))
     shown: Numbers = estimate
-    if not np.nan_to_num(estimate.std).any() and not estimate.plausible.any():  # errors have no error bars
+    if not np.nan_to_num(estimate.std).any() and not estimate.ranged.any():  # errors have no error bars
         shown = Numbers(estimate.value, None, estimate.rows, estimate.columns, estimate.reasons, estimate.unknown)
     click.echo(f"{format_numbers(shown, show_dates(answer, dates))}\n")
     for note in list_notes(found, answer):

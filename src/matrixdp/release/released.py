@@ -202,6 +202,8 @@ class Answering:
     def error_parts(self, kind: str = "means") -> Estimate:
         """Each number with the error that privacy causes, the error of the records as a sample, and both together.
 
+        A number that noise hides has an interval and no errors.
+
         For an adaptive release, sampling errors are those of records like the ones that its error bars are simulated
         with. For a plain release, which must be of moments, they are those of Gaussian records. Where k rows of a
         person count, they are those of a sample of records/k people, the fewest possible: rows of one person may all
@@ -232,8 +234,12 @@ class Answering:
             names = tuple(rows[i] if i == j else f"{rows[i]}, {rows[j]}" for i, j in np.transpose(places))
         parts = [array[places] for array in (found.value, found.std, sampling)]
         value = np.column_stack([*parts, np.hypot(parts[1], parts[2])])
-        value = np.where(np.isfinite(parts[0])[:, None], value, np.nan)
-        return Estimate(value, np.zeros_like(value), names, _ERROR_PARTS, np.full(value.shape, HIDDEN, object))
+        hidden = ~found.reliable[places]
+        value[hidden, 1:] = np.nan  # errors of a guess say nothing
+        low, high = (np.full(value.shape, np.nan) for _ in range(2))
+        low[hidden, 0], high[hidden, 0] = (end[places][hidden] for end in found.interval())
+        std, reasons = np.where(hidden[:, None], np.nan, 0.0 * value), np.full(value.shape, HIDDEN, object)
+        return Estimate(value, std, names, _ERROR_PARTS, reasons, low=low, high=high)
 
     def _sampling_std(self, kind: str) -> Floats:
         """The error of the records as a sample, of shape (m,) for means and (m, m) otherwise."""
