@@ -19,7 +19,7 @@ from matrixdp.answers.view import LEAST_SIZE
 from matrixdp.design import Design, make_design
 from matrixdp.display import format_number, join_words
 from matrixdp.domain.columns import Columns
-from matrixdp.domain.description import TableDescription
+from matrixdp.domain.schema import TableDescription
 from matrixdp.privacy import Privacy
 from matrixdp.queries import TableMoments
 from matrixdp.release.adaptive_release import AdaptiveRelease
