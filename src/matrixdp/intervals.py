@@ -64,7 +64,7 @@ def _quantile(value: Floats, std: Floats, level: float, possible: Pair) -> Float
 
 
 def limit_products(reach: Floats) -> Pair:
-    """Least and largest means of products, or covariances, of numbers that lie within `reach` of zero, of shape (n, n)."""
+    """Least and largest means of products, or covariances, of numbers within `reach` of zero, of shape (n, n)."""
     most = np.multiply.outer(reach, reach)
     return np.where(np.eye(len(most), dtype=bool), 0.0, -most), most
 
