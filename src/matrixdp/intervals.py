@@ -73,7 +73,7 @@ def root_range(square: Floats, std: Floats, most: Floats) -> Range:
     """The interval of a standard deviation of at most `most`, from a noisy variance; and a value in it."""
     least = np.zeros_like(most)
     low, high = interval(square, std, LEVEL, (least, most**2))
-    middle = np.clip(square, low + (high - low) / 4, np.maximum(high, low))
+    middle = np.where(square > 0, np.clip(square, low, high), low + (high - low) / 4)
     return Range(np.sqrt(middle), np.sqrt(low), np.sqrt(high))
 
 
