@@ -210,9 +210,12 @@ def means(matrix: Floats, design: Design, by: str | None = None, group: Any = No
 
     def find() -> Range:
         x, r = view.variables
-        row_, x, r = np.broadcast_arrays(row, x, r)
-        unknown = np.full((len(levels), 1), np.nan)
-        return Range(*(np.hstack([unknown, one]) for one in _ratio_range(view, (row_, x), (row_, r))))
+        above = np.broadcast_arrays(row, x, r)
+        found = _mean_range(view, (above[0], above[1]), (above[0], above[2]))
+        own = [np.full((len(levels), 1), np.nan)] * 3
+        if row.ndim > 1:  # shares of levels that have a total
+            own = [one[:, None] for one in _ratio_range(view, (0, row[:, 0]), (0, 0), 0.0, 1.0)]
+        return Range(*(np.hstack(pair) for pair in zip(own, found, strict=True)))
 
     return name_level_means(view, levels, shares.with_bars(view.law), found, find)
 
@@ -251,27 +254,32 @@ def _summary_range(view: MomentView) -> Range:
     x, r = view.variables
     zero, square = np.zeros_like(x), vary(view, x, r)
     spread = root_range(square.value, view.law.std(square.terms), view.halfwidths)
-    unknown = np.full(x.size, np.nan)
-    means = _ratio_range(view, (zero, x), (zero, r))
-    return Range(*(np.column_stack([mean, root, unknown]) for mean, root in zip(means, spread, strict=True)))
+    means, shares = _mean_range(view, (zero, x), (zero, r)), _ratio_range(view, (zero, r), (zero, zero), 0.0, 1.0)
+    return Range(*(np.column_stack(parts) for parts in zip(means, spread, shares, strict=True)))
 
 
-def _ratio_range(view: MomentView, top: tuple[Places, Places], bottom: tuple[Places, Places]) -> Range:
-    """Intervals of means in the units of the data, where noise hides the share of records that they are of.
+def _mean_range(view: MomentView, top: tuple[Places, Places], bottom: tuple[Places, Places]) -> Range:
+    """Intervals of means in the units of the data, where noise hides the share of records that they are of."""
+    found = _ratio_range(view, top, bottom, -view.halfwidths, view.halfwidths)
+    return Range(*(one + view.middles for one in found))
 
-    By Fieller's theorem: all m for which ``top - m bottom`` is within its own noise, on a grid between the bounds. The
-    value is the mean of these, weighted by their likelihood.
+
+def _ratio_range(
+    view: MomentView, top: tuple[Places, Places], bottom: tuple[Places, Places], least: ArrayLike, most: ArrayLike
+) -> Range:
+    """Intervals of entries over other entries, between `least` and `most`, where noise hides those.
+
+    By Fieller's theorem: all m for which ``top - m bottom`` is within its own noise, on a grid. The value is their
+    mean, weighted by likelihood; NaN if there are none, since then nothing is known.
     """
-    grid = np.linspace(-1, 1, _GRID).reshape(-1, *[1] * np.ndim(view.read(*top)))
-    law, m = view.law, grid * view.halfwidths
+    grid, step = np.linspace(least, most, _GRID, retstep=True)
+    law, m = view.law, grid.reshape(_GRID, *[1] * (np.ndim(view.read(*top)) - grid.ndim + 1), *grid.shape[1:])
     own, both, size = law.covariance(*top, *top), law.covariance(*top, *bottom), law.covariance(*bottom, *bottom)
     apart = np.square(view.read(*top) - m * view.read(*bottom)) / np.maximum(own - 2 * m * both + m**2 * size, 1e-300)
-    inside, step = apart <= ndtri((1 + LEVEL) / 2) ** 2, 2 * view.halfwidths / (_GRID - 1)
+    inside = apart <= ndtri((1 + LEVEL) / 2) ** 2
     low, high = np.where(inside, m, np.inf).min(axis=0) - step, np.where(inside, m, -np.inf).max(axis=0) + step
-    weights = np.exp(-(apart - apart.min(axis=0)) / 2)
-    value = (weights * m).sum(axis=0) / weights.sum(axis=0)
-    value = np.where(inside.any(axis=0), value, np.nan)  # of none that is possible, nothing is known
-    return Range(*(one + view.middles for one in (value, low, high)))
+    weights = np.exp(-(apart - apart.min(axis=0)) / 2) * inside
+    return Range((weights * m).sum(axis=0) / weights.sum(axis=0), low, high)
 
 
 def name_level_means(
@@ -281,7 +289,8 @@ def name_level_means(
     value = np.column_stack([shares.value, found.value + view.middles])
     std = np.column_stack([np.broadcast_to(shares.std, shares.value.shape), found.std])
     lower, upper = view.middles - view.halfwidths, view.middles + view.halfwidths
-    possible = np.append(0.0, lower), np.append(most_share(view.query), upper)
+    most = most_share(view.query) if view.matrix.ndim > 2 else 1.0  # of all records, or of those of a group
+    possible = np.append(0.0, lower), np.append(most, upper)
     names = tuple(levels), (f"share of {view.query.count_word}", *view.numbers)
     return settle(value, std, *names, possible, ranges)
 
