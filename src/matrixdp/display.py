@@ -331,7 +331,7 @@ def format_range(value: float, low: float, high: float, *, plausible: bool) -> t
     >>> format_range(0.3123, -0.2154, 1.0, plausible=True), format_range(0.0, 0.0, 18.62, plausible=False)
     (('~0.31', '[-0.22, 1]'), ('0', '[0, 18.6]'))
     """
-    places = 2 - math.floor(math.log10(high - low)) if 0 < high - low < math.inf else _MOST_DECIMALS
+    places = 1 - math.floor(math.log10((high - low) / 4)) if 0 < high - low < math.inf else _MOST_DECIMALS
     written = [format_number(round(one, places) + 0.0, 4) for one in (value, low, high)]
     return f"{'~' * plausible}{written[0]}", f"[{written[1]}, {written[2]}]"
 

@@ -492,10 +492,13 @@ def discriminant(
 # Principal components
 
 
-def components(matrix: Floats, design: Design, count: int | None = None, group: Any = None) -> Estimate:
+def components(
+    matrix: Floats, design: Design, count: int | None = None, group: Any = None, *, plausible: bool = True
+) -> Estimate:
     """Principal components of the numbers, standardised, of shape (numbers + 1, count); variances in the last row.
 
-    NaN where the variances of two are closer than `SEPARATION` standard deviations of the noise that mixes them.
+    Where the variances of two are closer than `SEPARATION` standard deviations of the noise that mixes them, there are
+    plausible ranges, or NaN.
     """
     view = view_moments(matrix, design, group)
     names = view.numbers
@@ -527,9 +530,8 @@ def components(matrix: Floats, design: Design, count: int | None = None, group: 
     for k, other in enumerate(nearest.tolist()):
         if gaps[k, other] < SEPARATION * mixing[k, other]:
             value[:, k], std[:, k], reasons[:, k] = np.nan, np.nan, f"not separated from PC{other + 1}"
-    return name_components(
-        names, value[:, :number], std[:, :number], partial(draw_range, view, find), reasons[:, :number]
-    )
+    ranges = partial(draw_range, view, find) if plausible else None
+    return name_components(names, value[:, :number], std[:, :number], ranges, reasons[:, :number])
 
 
 def name_components(

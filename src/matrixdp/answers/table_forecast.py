@@ -147,7 +147,7 @@ class TableForecast:
 
     def components(self, count: int | None = None, group: Any = None) -> Estimate:
         """As `Release.components`."""
-        return components(self.moments, self.design, count, group)
+        return components(self.moments, self.design, count, group, plausible=False)
 
     def _view(self, group: Any) -> MomentView:
         """The described moments of a group, which has the size that is judged, or of all groups together."""

@@ -90,6 +90,7 @@ def _answer(
     from matrixdp.domain.schema_file import read_schema
     from matrixdp.release.output_folder import write_file
     from matrixdp.report import answers
+    from matrixdp.report.advice import list_notes, to_facts
     from matrixdp.report.dates import read_dates, show_dates
 
     file = release / "release.json" if release.is_dir() else release
@@ -105,14 +106,14 @@ def _answer(
     if csv_file is not None:
         write_file(csv_file, write_csv(estimate), option="csv")
     if as_json:
-        echo_json(answers.to_facts(found, answer))
+        echo_json(to_facts(found, answer))
         return
     click.echo(click.style(make_visible(answer.title), bold=True))
     shown: Numbers = estimate
     if not np.nan_to_num(estimate.std).any() and not estimate.plausible.any():  # errors have no error bars
         shown = Numbers(estimate.value, None, estimate.rows, estimate.columns, estimate.reasons, estimate.unknown)
     click.echo(f"{format_numbers(shown, show_dates(answer, dates))}\n")
-    for note in answers.list_notes(found, answer):
+    for note in list_notes(found, answer):
         click.echo(make_visible(note))
     if csv_file is not None:
         click.echo(f"Written to {csv_file}")

@@ -9,6 +9,7 @@ from typing import Any
 import click
 import numpy as np
 
+from matrixdp.answers.estimate import Estimate
 from matrixdp.answers.table_forecast import compare_questions
 from matrixdp.cli.output import echo_json, echo_section, wrap_text
 from matrixdp.design import Design
@@ -30,7 +31,7 @@ from matrixdp.report.forecast import DATA_KINDS, judged_by, predict, predict_std
 from matrixdp.report.guarantee import LedgerSummary, describe_odds, name_loss
 from matrixdp.report.pictures import draw_design
 from matrixdp.report.release_folder import ReleaseFolder
-from matrixdp.report.release_page import DATASET_PAGE, write_words
+from matrixdp.report.release_page import DATASET_PAGE, list_advice
 from matrixdp.types import Floats
 
 _GUARANTEE = 2  # lines of an explained design that say what is released, and with what guarantee
@@ -290,14 +291,18 @@ def print_release(folder: ReleaseFolder, out: Path, *, as_json: bool) -> None:
         click.echo(click.style(f"Private {content.title} ± error bars", bold=True))
     if not content.summary:
         click.echo(format_numbers(content.entries))
-        if content.has_dashes:
-            click.echo("\n" + "\n".join(write_words("dash")))
     shown = [answer for answer in content.answers if not answer.group and answer.name != "covariance"]
     for answer in shown[:_MOST_TABLES]:
         table = format_numbers(answer.estimate, show_dates(answer, content.dates))
         click.echo(f"\n{make_visible(answer.title)}\n{table}")
     if len(shown) < len(content.answers):
         click.echo("\nThe other tables are in the report and in the CSV files.")
+    estimates = [answer.estimate for answer in shown[:_MOST_TABLES]]
+    estimates += [content.main] if isinstance(content.main, Estimate) and not content.summary else []
+    if notes := dict.fromkeys(f"{note}." for one in estimates for note in one.list_notes()):
+        click.echo("\n" + "\n".join(notes))
+    if helping := list_advice(content):
+        echo_section("What would help", "\n".join(wrap_text(make_visible(line)) for line in helping))
     for remark in content.caveats + content.units:
         click.echo(f"\n{click.style('Note:', bold=True)} {remark}")
     if choice is not None:

@@ -6,8 +6,9 @@ One question gives one `Answer`; a report on the moments of a table asks many of
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import combinations, product
 from typing import Any
 
@@ -53,7 +54,8 @@ class Answer:
     """The answer to one question: numbers with error bars, and the words that go with them.
 
     `label` says what the rows are, and the notes how to read the numbers; `facts` are further entries of the answer as
-    JSON, and `text` has strings in place of the numbers of a table. In a report, `name` is that of the file it is
+    JSON, and `text` has strings in place of the numbers of a table; `again` asks another release or a forecast the same
+    question. In a report, `name` is that of the file it is
     written to, and `group` has the levels of the group it is of.
     """
 
@@ -65,6 +67,7 @@ class Answer:
     name: str = ""
     group: tuple[str, ...] = ()
     text: Texts | None = None
+    again: Callable[[Any], Answer] | None = None
 
     def list_means(self) -> list[list[str]] | None:
         """The column of the data that each entry is the mean of, or another name; None if there are no means."""
@@ -91,11 +94,13 @@ def answer_means(release: Asked, by: str | None = None, group: Group = None, *, 
     if by is not None:
         found = _require_table(release).means(by, group, **_shrink(shrunk))
         notes = (_SHRUNK.format("the means of all records") if shrunk else _BARS,)
-        return Answer(f"Means by {by}", by, found, notes, name="means_by_level")
+        again = partial(answer_means, by=by, group=group)
+        return Answer(f"Means by {by}", by, found, notes, name="means_by_level", again=again)
     _refuse_groups(release, group)
     if shrunk:
         raise ParameterError("shrunk means need by: the means of all records are not shrunk.")
-    return Answer("Means", "column", release.means(group=group), (_name_bars(release),), name="means")
+    again = partial(answer_means, group=group)
+    return Answer("Means", "column", release.means(group=group), (_name_bars(release),), name="means", again=again)
 
 
 def answer_table(release: Asked, rows: str, columns: str, group: Group = None, *, shrunk: bool = False) -> Answer:
@@ -115,7 +120,8 @@ def answer_matrix(release: Asked, kind: str, group: Group = None, *, shrunk: boo
         raise ParameterError("shrunk (--shrunk) must be left out: an adaptive fit shrinks its correlations itself.")
     found = release.correlation(group, **_shrink(shrunk)) if kind == "correlation" else release.covariance(group)
     note = _SHRUNK.format("zero and a possible matrix") if shrunk else _name_bars(release)
-    return Answer(kind.capitalize(), "column", found, (note,), name=kind)
+    again = partial(answer_matrix, kind=kind, group=group)
+    return Answer(kind.capitalize(), "column", found, (note,), name=kind, again=again)
 
 
 def answer_sampling(release: Answerable, kind: str) -> Answer:
@@ -135,7 +141,8 @@ def answer_components(release: Asked, count: int | None = None, group: Group = N
     notes = [_name_bars(release), "Loadings of the standardised numbers; the sign of a component is arbitrary."]
     if not found.reliable.all():
         notes.append("Noise mixes a component that has plausible ranges with another one.")
-    return Answer("Principal components", "column", found, tuple(notes), name="components")
+    again = partial(answer_components, count=count, group=group)
+    return Answer("Principal components", "column", found, tuple(notes), name="components", again=again)
 
 
 def answer_regression(release: Answerable, target: str, on: Sequence[str] | None = None, group: Group = None) -> Answer:
@@ -161,7 +168,8 @@ def answer_regression(release: Answerable, target: str, on: Sequence[str] | None
         "r_squared": {"value": found.r_squared, "low": share_low, "high": share_high},
         "residual_std": {"value": float(found.fit.value[1, 0]), "low": rest_low, "high": rest_high},
     }
-    return Answer(f"Regression of {target}", "term", found.named, tuple(notes), facts, name="regression")
+    again = partial(answer_regression, target=target, on=on, group=group)
+    return Answer(f"Regression of {target}", "term", found.named, tuple(notes), facts, name="regression", again=again)
 
 
 def answer_discriminant(
@@ -207,21 +215,6 @@ def _require_table(release: Asked, *, or_fit: bool = False) -> Any:
         "this follows from a release of the moments of a table (--query everything, means or table), and this release "
         "is another one."
     )
-
-
-def list_notes(release: Answerable, answer: Answer) -> tuple[str, ...]:
-    """All sentences that go with an answer."""
-    caveats = [REPLACED] if getattr(release, "missing", "error") == "midpoint" else []
-    if release.simulation:
-        caveats.append("This is a simulation: it protects nothing.")
-    ranges = [f"{note}." for note in answer.estimate.list_notes()]
-    return (*answer.notes, *ranges, NO_COST, *caveats)
-
-
-def to_facts(release: Answerable, answer: Answer) -> dict[str, Any]:
-    """The answer as the content of a JSON document."""
-    notes = list(list_notes(release, answer))
-    return {"title": answer.title, **answer.facts, **answer.estimate.to_dict(), "notes": notes}
 
 
 def _align_rows(estimate: Estimate) -> Texts:

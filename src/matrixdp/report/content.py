@@ -106,11 +106,6 @@ class ReportContent:
         return not (self.counts or self.kind == "correlation")
 
     @property
-    def has_dashes(self) -> bool:
-        """Whether noise hides a correlation."""
-        return self.kind == "correlation" and bool(self.entries.plausible.any())
-
-    @property
     def square(self) -> bool:
         """Whether rows and columns are the same things."""
         return self.rows == self.columns

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from matrixdp.answers.estimate import Estimate
 from matrixdp.answers.moments import ALL
 from matrixdp.display import Numbers, format_number, join_words
 from matrixdp.domain.columns import Number
@@ -16,7 +17,8 @@ from matrixdp.privacy import describe_large_delta
 from matrixdp.queries import ContingencyTable, GramMatrix, Identity, MatrixQuery, Moments, TableMoments
 from matrixdp.queries.base import BoundedQuery
 from matrixdp.release.result import Release
-from matrixdp.report.answers import Answer, add_totals
+from matrixdp.report.advice import advise
+from matrixdp.report.answers import Answer, add_totals, as_answerable
 from matrixdp.report.content import ReportContent, list_numbers
 from matrixdp.report.dates import show_dates
 from matrixdp.report.findings import EXPLANATION, average_columns, compare_pairs, list_findings
@@ -60,7 +62,10 @@ def render_release(content: ReportContent, *, files: Sequence[str] = ()) -> str:
     """
     mechanism, ledger, release, findings = content.mechanism, content.ledger, content.release, list_findings(content)
     query, loss, kind = mechanism.query, name_loss(mechanism.epsilon), name_kind(mechanism.query)
-    explained = [*write_words("error_bars", content, kind, isinstance(release, Release)), *content.units]
+    shown = [answer.estimate for answer in content.answers] + ([] if content.summary else [content.entries])
+    ranges = [one.plausible for one in shown], [one.ranged & ~one.plausible for one in shown]
+    marks = [bool(any(part.any() for part in parts)) for parts in ranges]
+    explained = [*write_words("error_bars", content, kind, isinstance(release, Release), *marks), *content.units]
     if findings and content.std is not None:
         explained.append(EXPLANATION)
     records = getattr(query, "records", None)
@@ -94,6 +99,7 @@ def render_release(content: ReportContent, *, files: Sequence[str] = ()) -> str:
         sections=[
             *([Section("Findings", [say(*findings)], "findings")] if findings else []),
             *_show_results(content),
+            *([Section("What would help", [Block("list", help_)])] if (help_ := list_advice(content)) else []),
             Section("How to read it", [Block("list", explained)]),
             Section("The guarantee", guarantee),
             Section("The ledger", [say(*write_words("ledger", ledger))]),
@@ -261,6 +267,16 @@ def _show_answer(content: ReportContent, answer: Answer) -> list[Block]:
     else:
         shown = [show_numbers(part, label, corner=(answer.label, ""))]
     return [*shown, Block("rest", "The rest is in", f"{name}.csv")] if cut else shown
+
+
+def list_advice(content: ReportContent) -> list[str]:
+    """What would show numbers that noise hides: one item for each kind of answer."""
+    release = as_answerable(content.release)
+    answers = {answer.name: answer for answer in reversed(content.answers) if not answer.group}
+    if isinstance(content.main, Estimate) and content.kind not in answers:
+        answers[content.kind] = Answer(content.title.capitalize(), "column", content.main, name=content.kind)
+    found = {one.title: "" if release is None else advise(release, one) for one in reversed(answers.values())}
+    return [f"{title}: {words}" for title, words in found.items() if words]
 
 
 # Words, from passages of ``templates/words.txt``

@@ -20,6 +20,7 @@ from matrixdp.errors import ParameterError, show
 from matrixdp.queries import TableMoments
 from matrixdp.release.adaptive_release import AdaptiveRelease
 from matrixdp.report import answers
+from matrixdp.report.advice import list_notes, to_facts
 from matrixdp.report.answers import Answer, Answerable
 from matrixdp.report.guarantee import describe_odds, name_loss, read_mechanism
 from matrixdp.studio.charts import draw_answer
@@ -198,7 +199,7 @@ def explore(visit: CurrentVisit, request_id: str) -> Response:
     headers = {"Content-Disposition": f'attachment; filename="{question.kind}.{form}"'}
     if form == "csv":
         return Response(write_csv(answer.estimate), media_type="text/csv", headers=headers)
-    return JSONResponse(answers.to_facts(release, answer), headers=headers)
+    return JSONResponse(to_facts(release, answer), headers=headers)
 
 
 @router.get("/results/{request_id}/report")
@@ -263,7 +264,7 @@ def _describe_answer(sent: QueryParams, release: Answerable, choices: Choices, s
         "table": show_table(answer),
         "weak": bool((abs(estimate.value) < CERTAIN * estimate.std).any()),
         "charts": draw_answer(release, question.kind, answer),
-        "notes": answers.list_notes(release, answer),
+        "notes": list_notes(release, answer),
         "dates": [f"{rule.name}: a {rule.kind}, in {rule.meaning}." for rule in dates],
         "python": to_python(question),
     }

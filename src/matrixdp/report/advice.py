@@ -1,0 +1,156 @@
+"""What would give error bars to the numbers that noise hides: a larger epsilon, more records, fewer columns.
+
+A forecast says it, for a table as the release describes it. Post-processing: only the release is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matrixdp.answers.moments import LARGEST_BAR
+from matrixdp.answers.table_forecast import TableForecast
+from matrixdp.answers.view import LEAST_SIZE
+from matrixdp.design import Design, make_design
+from matrixdp.display import format_number, join_words
+from matrixdp.domain.columns import Columns
+from matrixdp.domain.description import TableDescription
+from matrixdp.privacy import Privacy
+from matrixdp.queries import TableMoments
+from matrixdp.release.adaptive_release import AdaptiveRelease
+from matrixdp.release.result import Release
+from matrixdp.report.answers import NO_COST, REPLACED, Answer, Answerable
+
+_FACTORS = (1.5, 2.0, 3.0, 5.0, 10.0, 30.0)  # of epsilon
+_LARGEST = 10.0  # epsilon that protects anybody
+_ENOUGH = 0.5  # of the hidden numbers
+_MOST_COORDINATES = 200  # of a table, for forecasts that take no more than a second
+
+
+@dataclass(frozen=True)
+class _Question:
+    """A question that a release was asked, known by its answer."""
+
+    key: tuple[Any, ...]
+    release: Answerable = field(compare=False)
+    answer: Answer = field(compare=False)
+
+
+def advise(release: Answerable, answer: Answer) -> str:
+    """Sentences on what would show half of the numbers of an answer that noise hides; empty if it hides none."""
+    found, privacy = answer.estimate, release.privacy
+    key = answer.title, found.rows, found.columns, found.value.tobytes(), found.std.tobytes()
+    return _advise(_Question((*key, type(release), release.names, privacy, release.records), release, answer))
+
+
+@lru_cache(maxsize=256)
+def _advise(question: _Question) -> str:
+    release, answer = question.release, question.answer
+    hidden = _find_hidden(answer)
+    count = int(hidden.sum())
+    if not count:
+        return ""
+    subject = f"{count:,} of {hidden.size:,} numbers" if hidden.size > 1 else "the number"
+    found = [f"Noise hides {subject}: there is an interval, and no error bar."]
+    ways = list(_list_ways(release, answer, hidden))
+    if ways:
+        some = "It" if count == 1 else f"{'One' if count == 2 else 'Half'} of them"
+        found.append(f"{some} would have one with {' or '.join(ways)}, by forecast.")
+    if answer.name == "means_by_level" and isinstance(release, Release):
+        needed = LEAST_SIZE * float(np.nanmax(answer.estimate.std[:, 0])) * release.records
+        found.append(f"A level needs about {format_number(needed, 2)} records; coarser levels have more.")
+    return " ".join(found)
+
+
+def _find_hidden(answer: Answer) -> NDArray[np.bool_]:
+    """The numbers that noise hides, of shape (numbers,)."""
+    found = answer.estimate
+    return _pick(np.isfinite(found.value) & ~found.reliable, answer)
+
+
+def _pick(numbers: NDArray[np.bool_], answer: Answer) -> NDArray[np.bool_]:
+    """Each pair of columns once, and of a regression the coefficients; of other answers what may have an error bar."""
+    found = answer.estimate
+    if answer.name == "regression":
+        return numbers[:, 0]
+    if found.rows == found.columns:
+        return np.asarray(numbers[np.tril_indices(len(numbers), -1)])
+    first = int(answer.name == "means_by_level")  # without shares of the records, which are never hidden
+    return np.asarray(numbers[:, first : 2 if answer.name == "means" else None]).ravel()
+
+
+def _list_ways(release: Answerable, answer: Answer, hidden: NDArray[np.bool_]) -> Iterator[str]:
+    if isinstance(release, AdaptiveRelease):
+        if answer.name == "correlation":
+            bars = release.moment.errors.correlation_std[np.tril_indices(len(release.names), -1)]
+            factor = float(np.median(bars[hidden])) / LARGEST_BAR
+            if 1 < factor < _FACTORS[-1]:
+                yield f"about {format_number(factor, 2)} times the epsilon or the records"
+        return
+    if not isinstance(release.design.query, TableMoments) or answer.again is None:
+        return
+    query, privacy = release.design.query, release.design.privacy
+    if query.layout.size > _MOST_COORDINATES:
+        return
+    described = _describe(release, query)
+
+    def shows(design: Design) -> bool:
+        assert answer.again is not None
+        predicted = answer.again(TableForecast(design, described)).estimate
+        return bool(_pick(predicted.reliable, answer)[hidden].mean() >= _ENOUGH)
+
+    for factor in _FACTORS:
+        larger = Privacy(privacy.epsilon * factor, privacy.delta)
+        if shows(make_design(query, larger)):
+            if larger.epsilon <= _LARGEST:
+                yield f"epsilon {format_number(larger.epsilon)} in place of {format_number(privacy.epsilon)}"
+            yield f"{format_number(larger.mu / privacy.mu, 2)} times the records"
+            break
+    columns = _list_columns(query, answer)
+    if len(columns) < len(query.used.names):
+        kept = Columns([*(query.columns[name] for name in query.by), *(query.columns[name] for name in columns)])
+        options: dict[str, Any] = {"neighbours": query.neighbours, "person": query.person}
+        if shows(make_design(TableMoments(kept, query.records, query.by, **options), privacy)):
+            yield f"a release of {join_words(columns[:3]) if len(columns) <= 3 else 'these columns'} alone"
+
+
+def _list_columns(query: TableMoments, answer: Answer) -> Sequence[str]:
+    """The columns that an answer is about."""
+    named = {*answer.estimate.rows, *answer.estimate.columns, answer.label, answer.facts.get("target")}
+    named |= set(answer.label.split(" \\ ")) | {row.partition("=")[0] for row in answer.estimate.rows}
+    return [name for name in query.used.names if name in named]
+
+
+def _describe(release: Release, query: TableMoments) -> TableDescription:
+    """The table as its release describes it."""
+    found = release.means()
+    facts = [dict(zip(found.rows, column.tolist(), strict=True)) for column in found.value.T]
+    shares = {}
+    for category in (*query.used.categories, *(query.columns.category(name) for name in query.by)):
+        levels = np.maximum(release.means(category.name).value[:, 0], 1e-6)
+        shares[category.name] = dict(zip(category.level_names, (levels / levels.sum()).tolist(), strict=True))
+    missing = {name: 1 - share for name, share in facts[2].items()} if facts else {}
+    return TableDescription(facts[0], facts[1], None, shares, missing) if facts else TableDescription(shares=shares)
+
+
+# With an answer
+
+
+def list_notes(release: Answerable, answer: Answer) -> tuple[str, ...]:
+    """All sentences that go with an answer."""
+    caveats = [REPLACED] if getattr(release, "missing", "error") == "midpoint" else []
+    if release.simulation:
+        caveats.append("This is a simulation: it protects nothing.")
+    ranges = [f"{note}." for note in answer.estimate.list_notes()]
+    return (*answer.notes, *ranges, *filter(None, [advise(release, answer)]), NO_COST, *caveats)
+
+
+def to_facts(release: Answerable, answer: Answer) -> dict[str, Any]:
+    """The answer as the content of a JSON document."""
+    notes = list(list_notes(release, answer))
+    return {"title": answer.title, **answer.facts, **answer.estimate.to_dict(), "notes": notes}
