@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from matrixdp.answers.estimate import HIDDEN, NOISE_NOTE, Estimate
+from matrixdp.answers.estimate import HIDDEN, NOISE_NOTE, Estimate, join
 from matrixdp.device import is_on_device, load_cupy
 from matrixdp.display import (
     MOST_COLUMNS,
@@ -246,10 +246,10 @@ class Answering(_Chosen):
         else:
             places = np.tril_indices(len(rows), -1 if kind == "correlation" else 0)
             names = tuple(rows[i] if i == j else f"{rows[i]}, {rows[j]}" for i, j in np.transpose(places))
-        parts = [array[places] for array in (found.value, found.std, sampling)]
-        value = np.column_stack([*parts, np.hypot(parts[1], parts[2])])
-        value = np.where(np.isfinite(parts[0])[:, None], value, np.nan)
-        return Estimate(value, np.zeros_like(value), names, _ERROR_PARTS, np.full(value.shape, HIDDEN, object))
+        value = found._each(lambda array: array[places][:, None], rows=names, columns=_ERROR_PARTS[:1])
+        bars = np.column_stack([value.std, sampling[places], np.hypot(value.std[:, 0], sampling[places])])
+        errors = Estimate(bars, np.full_like(bars, np.nan), names, _ERROR_PARTS[1:], unknown=HIDDEN)
+        return join((value, errors), names, _ERROR_PARTS, 1)
 
     def _sampling_std(self, kind: str) -> Floats:
         """The error of the records as a sample, of shape (m,) for means and (m, m) otherwise."""

@@ -61,7 +61,7 @@ def _advise(question: _Question) -> str:
     if ways:
         some = "It" if count == 1 else f"{'One' if count == 2 else 'Half'} of them"
         found.append(f"{some} would have one with {' or '.join(ways)}, by forecast.")
-    if answer.name == "means_by_level" and isinstance(release, Release):
+    if answer.name == "means_by_level" and isinstance(release, Release) and not answer.estimate.hidden[:, 0].any():
         needed = LEAST_SIZE * float(np.nanmax(answer.estimate.std[:, 0])) * release.records
         found.append(f"A level needs about {format_number(needed, 2)} records; coarser levels have more.")
     return " ".join(found)
@@ -69,8 +69,7 @@ def _advise(question: _Question) -> str:
 
 def _find_hidden(answer: Answer) -> NDArray[np.bool_]:
     """The numbers that noise hides, of shape (numbers,)."""
-    found = answer.estimate
-    return _pick(np.isfinite(found.value) & ~found.reliable, answer)
+    return _pick(answer.estimate.hidden, answer)
 
 
 def _pick(numbers: NDArray[np.bool_], answer: Answer) -> NDArray[np.bool_]:
