@@ -29,7 +29,7 @@ SUMMARY = ("mean", "standard deviation", "share observed")
 LARGEST_BAR = 1 / math.sqrt(3)  # standard deviation of a number between -1 and 1 of which nothing else is known
 LEAST_VARIANCE = 2.0  # a variance below so many standard deviations of its noise is too small to divide by
 _GRID = 401  # of means between their bounds
-_FIRM_VARIANCE = 4.0  # from which on the error of its root is that to first order
+_FIRM_VARIANCE = 6.0  # from which on the error of its root is that to first order
 
 
 class NoisyValues(NamedTuple):

@@ -51,7 +51,8 @@ def show_dates(answer: Answer, dates: Sequence[DateRule]) -> Texts | None:
 
     def show(name: str, i: int, j: int) -> str:
         value, std, ranged = (one[i, j] for one in arrays)
-        return show_date(rules[name], float(value), float(std), *ends[i, j].tolist() * ranged) if name in rules else ""
+        both = ends[i, j].tolist() if ranged else []
+        return show_date(rules[name], float(value), float(std), *both) if name in rules else ""
 
     return [[show(name, i, j) for j, name in enumerate(line)] for i, line in enumerate(names)]
 

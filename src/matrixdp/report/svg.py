@@ -22,7 +22,7 @@ from matrixdp.types import Floats
 _MARGIN = 16.0
 _LINE = 24.0  # pixels from one dot to the next
 _LETTER = 6.6  # mean width of a letter
-STRIP = "Line under a mean: from the lower to the upper bound of its column; bar: two error bars to each side."
+STRIP = "Line under a mean: from the lower to the upper bound of its column; bar: its 95% interval."
 
 
 @dataclass(frozen=True)
