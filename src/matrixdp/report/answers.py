@@ -284,7 +284,7 @@ def _answer_group(
     by_level = [answer_means(release, name, chosen) for name in categories if kind in ("means", "everything")]
     for answer in by_level:
         shares = answer.estimate.cut(len(answer.estimate.rows), 1)
-        yield replace(answer, name="levels", title=f"Levels of {answer.label}", estimate=shares)
+        yield replace(answer, name="levels", title=f"Levels of {answer.label}", estimate=shares, again=None)
     if kind == "everything" and numbers:
         yield from by_level
     if kind in ("table", "everything"):

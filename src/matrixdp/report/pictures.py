@@ -103,7 +103,9 @@ class Shading:
         if (self.hue == "fixed").any():
             found.append(LegendItem("fixed", ("fixed",), "grey: no noise, known from the definition"))
         if (self.hue == "hidden").any():
-            found.append(LegendItem("hidden", ("hidden",), "no colour: hidden by noise; the brackets say what it may be"))
+            found.append(
+                LegendItem("hidden", ("hidden",), "no colour: hidden by noise; the brackets say what it may be")
+            )
         return found
 
 
