@@ -179,8 +179,8 @@ def settle(
     """Measured numbers as an estimate, by the rule of `matrixdp.intervals`: possible, and with a range where hidden.
 
     Numbers that noise hides are NaN. `ranges` gives what they may be, or None: then it is all that is possible, unless
-    that has no end. Without it, hidden numbers stay hidden. `possible` has the least and the largest possible numbers; `plausible` says that
-    `ranges` are from draws.
+    that has no end. Without it, hidden numbers stay hidden. `possible` has the least and the largest possible numbers;
+    `plausible` says that `ranges` are from draws.
     """
     least, most = (np.broadcast_to(one, value.shape) for one in possible)
     hidden = ~np.isfinite(value)
