@@ -120,9 +120,16 @@ def widen(data: DataSet, factor: float, mark: str = " / ") -> DataSet:
     return DataSet(f"{data.name}{mark}{factor:g}", data.records, Bounds(middle - half, middle + half))
 
 
+def move_out(bounds: Bounds, factor: float | Floats, rng: np.random.Generator) -> Bounds:
+    """Bounds `factor` times as wide, at random off centre."""
+    half = factor * bounds.halfwidths
+    middle = bounds.midpoint + rng.uniform(-0.4, 0.4, half.size) * (half - bounds.halfwidths)
+    return Bounds(middle - half, middle + half)
+
+
 def rounded(name: str, records: Floats) -> DataSet:
-    """A data set with its range rounded outwards to powers of ten as bounds. For public data only."""
-    low, high = records.min(axis=0), records.max(axis=0)
+    """A data set with its range rounded outwards to one digit as bounds; for public data only. NaNs are left out."""
+    low, high = np.nanmin(records, axis=0), np.nanmax(records, axis=0)
     unit = 10.0 ** np.floor(np.log10(np.where(high > low, high - low, 1.0)))
     lower, upper = np.floor(low / unit) * unit, np.ceil(high / unit) * unit
     return DataSet(name, records, Bounds(lower, np.where(upper > lower, upper, lower + unit)))

@@ -54,7 +54,7 @@ def measure(
                 frame, bounds, PRIVACY, **options, stream=mdp.Stream(seed=seed), simulation=True, question="covariance"
             )
             adaptive = method == "adaptive"  # whose error bars take long
-            matrix = release.moment.covariance if adaptive else np.nan_to_num(release.covariance().value)
+            matrix = release.moment.covariance if adaptive else np.nan_to_num(release.covariance().measured)
             if aim == "correlation":
                 matrix = correlate(matrix, bounds)
             found.append(float(np.mean(np.square((matrix - exact) / unit)[lower])))
@@ -62,7 +62,7 @@ def measure(
                 shown = getattr(release, aim)()
                 with np.errstate(invalid="ignore"):
                     inside = np.abs(shown.value - exact) <= 1.96 * shown.std
-                covered.extend(inside[lower][np.isfinite(shown.value[lower])])
+                covered.extend(inside[lower][shown.reliable[lower]])
     errors = {name: float(np.sqrt(np.mean(values))) for name, values in squares.items()}
     return {**errors, "covered": float(np.mean(covered)) if covered else float("nan")}
 

@@ -13,8 +13,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 from scipy.stats import gamma, nbinom
 
-from benchmarks.accuracy_data import DataSet, rounded
-from matrixdp import Bounds
+from benchmarks.accuracy_data import DataSet, move_out, rounded
 from matrixdp.types import Floats
 
 Law = Callable[[Floats, np.random.Generator], Floats]
@@ -55,9 +54,7 @@ def _bounded(name: str, records: Floats, rng: np.random.Generator) -> DataSet:
     if rng.random() < 0.5:
         return data
     factor = math.exp(rng.uniform(0, math.log(20)))
-    half = factor * data.bounds.halfwidths
-    middle = data.bounds.midpoint + rng.uniform(-0.4, 0.4, half.size) * (half - data.bounds.halfwidths)
-    return DataSet(f"{name} / {factor:.0f}", records, Bounds(middle - half, middle + half))
+    return DataSet(f"{name} / {factor:.0f}", records, move_out(data.bounds, factor, rng))
 
 
 def _log_uniform(rng: np.random.Generator, least: int, most: int) -> int:

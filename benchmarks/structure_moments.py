@@ -107,15 +107,17 @@ class Trials:
         truth = self.truth.covariance
         noisy = self.design.query.finish(add_noise(self.design, self._prepared, Stream(seed=seed)))
         estimate = covariance(noisy, self.design)
-        near = estimate.nearest_psd() if self.after else nearest_psd(estimate.value)
+        found = estimate.measured
+        assert found is not None
+        near = estimate.nearest_psd() if self.after else nearest_psd(found)
         shrunk = estimate.shrunk()
-        variances, true = np.diagonal(estimate.value), np.diagonal(truth)
+        variances, true = np.diagonal(found), np.diagonal(truth)
         return [
             float(np.linalg.norm(variances - true) / np.linalg.norm(true)),
             float(np.mean(variances < 0)),
-            *(float(np.linalg.norm(found - truth) / np.linalg.norm(truth)) for found in (estimate.value, near, shrunk)),
+            *(float(np.linalg.norm(one - truth) / np.linalg.norm(truth)) for one in (found, near, shrunk)),
             self._lost(near),
-            self._regression(noisy[0, 1:], nearest_psd(estimate.value)),
+            self._regression(noisy[0, 1:], nearest_psd(found)),
         ]
 
     def _lost(self, found: Floats) -> float:

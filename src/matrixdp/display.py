@@ -346,7 +346,8 @@ def format_cells(
             number, mark, bar = _BAR.split(text[i][j], 1) if _BAR.search(text[i][j]) else (text[i][j], "", "")
             return number, f"{mark}{bar}"
         if ranged[i, j]:
-            return format_range(value, float(low[i, j]), float(high[i, j]), plausible=bool(numbers.plausible[i, j]))
+            ends = float(low[i, j]), float(high[i, j])
+            return format_range(value, *ends, places[j], commas=commas, plausible=bool(numbers.plausible[i, j]))
         if numbers.std is None and digits is not None:
             return format_number(value, digits), ""
         number, bar = format_estimate(value, std, places[j], commas=commas)
@@ -355,16 +356,31 @@ def format_cells(
     return [[cell(i, j) for j in range(width)] for i in range(len(numbers.value))]
 
 
-def format_range(value: float, low: float, high: float, *, plausible: bool) -> tuple[str, str]:
+def format_range(
+    value: float, low: float, high: float, decimals: int | None = None, *, plausible: bool, commas: bool = False
+) -> tuple[str, str]:
     """A number and its interval, or its plausible range, which is marked by a tilde.
+
+    They are rounded as if a quarter of the length were the error bar, or to one digit less if `decimals` are fewer.
 
     Examples
     --------
     >>> format_range(0.3123, -0.2154, 1.0, plausible=True), format_range(0.0, 0.0, 18.62, plausible=False)
     (('~0.31', '[-0.22, 1]'), ('0', '[0, 18.6]'))
+    >>> format_range(7.9, 0.0, 1923.9, 0, plausible=False, commas=True)
+    ('8', '[0, 1,924]')
     """
     places = 1 - math.floor(math.log10((high - low) / 4)) if 0 < high - low < math.inf else _MOST_DECIMALS
-    written = [format_number(round(one, places) + 0.0, 4) for one in (value, low, high)]
+    places = places if decimals is None else max(min(places, decimals), places - 1, 0)
+
+    def write(number: float) -> str:
+        number = round(number, places) + 0.0
+        if places > _MOST_DECIMALS or abs(number) >= _LARGEST:
+            return format_number(number, 4)
+        shown = f"{number:{',' if commas else ''}.{max(places, 0)}f}"
+        return shown.rstrip("0").rstrip(".") if "." in shown else shown
+
+    written = [write(one) for one in (value, low, high)]
     return f"{'~' * plausible}{written[0]}", f"[{written[1]}, {written[2]}]"
 
 

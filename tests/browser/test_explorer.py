@@ -93,11 +93,11 @@ def test_answers_and_files_can_be_downloaded(open_page, site):
     assert json.loads(Path(download.value.path()).read_text())["format"] == "matrixdp release 1"
 
 
-def test_hidden_answers_say_why(open_page, site):
+def test_hidden_answers_have_intervals(open_page, site):
     page = open_page(ANALYST)
     page.goto(f"{site.noisy}/explore?kind=correlation")
-    expect(page.locator("td.note").first).to_have_text("hidden by noise")
-    expect(page.get_by_text("Words in place of a number")).to_be_visible()
+    expect(page.locator("td.weak .bar").first).to_have_text("[-1, 1]")
+    expect(page.get_by_text("[low, high]: the 95% interval")).to_be_visible()
     check_page(page)
 
 

@@ -13,6 +13,7 @@ ROOT = Path(matrixdp.__file__).parent
 LAYERS = [
     {"errors", "types", "version"},
     {"checks", "device", "serialise"},
+    {"intervals"},
     {"display", "gdp"},
     {"plots"},
     {"privacy"},

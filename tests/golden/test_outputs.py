@@ -158,6 +158,21 @@ def read_tables(out):
     return found
 
 
+def hide_draws(tables):
+    """The tables without what comes from draws, whose last digits depend on the machine; their marks stay."""
+    found = {}
+    for name, (head, *rows) in tables.items():
+        if "note" in head:
+            place, numbers = head.index("column"), [head.index(key) for key in ("value", "low", "high")]
+            drawn = [row[-1] == "plausible range" or row[place] in ("95% low", "95% high") for row in rows]
+            rows = [
+                ["drawn" if hidden and i in numbers else cell for i, cell in enumerate(row)]
+                for row, hidden in zip(rows, drawn, strict=True)
+            ]
+        found[name] = [head, *rows]
+    return found
+
+
 def _number(cell):
     try:
         return float(cell)
@@ -212,7 +227,7 @@ def test_command_line(name, folder, capsys):
         {
             "design": {key: design[key] for key in kept if key in design},
             "printed": {key: printed[key] for key in kept if key in printed},
-            "tables": read_tables("out"),
+            "tables": read_tables("out") if printed.get("method") == "adaptive" else hide_draws(read_tables("out")),
             "files": sorted(path.name for path in Path("out").iterdir()),
             "charges": read_charges() if "--ledger" in account else None,
         },
@@ -247,8 +262,12 @@ def test_python(aim, method):
         **target,
     )
     fit = released.regression("stay")
+
+    def hide(answer):
+        return np.where(answer.plausible & (method == "plain"), np.nan, answer.value)
+
     answers = {
-        name: {"value": answer.value, "std": answer.std}
+        name: {"value": hide(answer), "std": answer.std}
         for name, answer in (
             ("means", released.means()),
             ("covariance", released.covariance()),
@@ -256,7 +275,9 @@ def test_python(aim, method):
             ("components", released.components()),
         )
     }
-    regression = {"coefficients": dict(zip(fit.names, fit.coefficients.tolist(), strict=True)), "std": fit.std}
+    terms = hide(fit.terms)
+    regression = {"coefficients": dict(zip(fit.names, terms[:, 0].tolist(), strict=True)), "std": fit.noise_std}
+    regression |= {"sampling std": terms[:, 1], "fit": hide(fit.fit)}
     compare(f"python: {aim}, {method}", {**answers, "regression": regression, "mu": released.mu})
 
 

@@ -89,7 +89,7 @@ def test_a_covariance_is_unbiased(case):
             moved = matrix.copy()
             for place, amount in enumerate(sign * column):
                 moved = shifted(moved, place, amount)
-            total += covariance(moved, design).value / (2 * len(ENTRIES))
+            total += covariance(moved, design).measured / (2 * len(ENTRIES))
         exact = answer(design, data)[1:, 1:] - np.multiply.outer(matrix[0, 1:], matrix[0, 1:])
         scale = float(np.abs(np.diag(design.colcov.matrix())).max())
         bias = law[1, 1]  # what a wrong sign, or no allowance, would leave

@@ -47,14 +47,14 @@ _EVEN = 0.15  # share of the loadings' variance that is spread evenly over all f
 _SPREAD = (np.log(0.3), 0.85)  # mean and standard deviation of the logarithm of a standard deviation in halfwidths
 _FLAT = 0.01  # precision of means a priori
 _LEAST = 1e-9  # of shares and variances, in units of the bounds
-_TRIALS = 40  # of an elliptical slice, before a column stays as it is
+_TRIALS = 20  # of an elliptical slice, before a column stays as it is
 _STEPS = (0.4, 0.8)  # of the logarithms of scales in Metropolis steps
 _GRID = 48
 _LOADINGS = 16  # beside those that stand out from noise
 _CHAINS, _FEWEST, _WIDE = 60, 20, 20  # number of chains for at most `_WIDE` coordinates, and for many
 _MOST_COORDINATES, _MOST_ROWS = 100, 6000  # of the moments that are drawn, and of all chains together
 _REMEMBERED = 4  # sets of draws
-_BURN, _KEEP, _EVERY = 40, 5, 4  # sweeps before the first draw, draws of each chain, sweeps between two
+_BURN, _KEEP, _EVERY = 30, 5, 3  # sweeps before the first draw, draws of each chain, sweeps between two
 
 
 class Column(NamedTuple):
@@ -521,7 +521,7 @@ def draw_range(view: MomentView, answer: Callable[[MomentView], Floats]) -> Rang
 
 @dataclass(frozen=True)
 class _Moments:
-    """The moments of a view, known by a hash."""
+    """The moments of a view and the law of their noise, known by a hash."""
 
     digest: bytes
     view: MomentView = field(compare=False)
@@ -530,13 +530,15 @@ class _Moments:
 def draw_moments(view: MomentView) -> MomentView | None:
     """Possible moments, as moments without noise of shape (draws, ..., p, p); None if there are too many of them.
 
-    The same view has the same draws, on the same machine: the seed is a hash of its moments.
+    The same view has the same draws, on the same machine: the seed is a hash of its moments and their noise.
     """
-    return _draw(_Moments(hashlib.sha256(np.ascontiguousarray(view.matrix).tobytes()).digest(), view))
+    content = b"".join(np.ascontiguousarray(part).tobytes() for part in (view.matrix, view.law.scales))
+    matrix = _draw(_Moments(hashlib.sha256(content).digest(), view))
+    return None if matrix is None else replace(view, matrix=matrix, law=NoNoise(view.law.size))
 
 
 @lru_cache(maxsize=_REMEMBERED)
-def _draw(moments: _Moments) -> MomentView | None:
+def _draw(moments: _Moments) -> Floats | None:
     view, size = moments.view, moments.view.law.size
     groups = view.matrix.size // size**2
     rng, measured = np.random.default_rng(list(moments.digest)), measure(view)
@@ -558,5 +560,4 @@ def _draw(moments: _Moments) -> MomentView | None:
                 found.append((chains.moments(size) * shares[:, None, None]).reshape(groups, count, size, size))
     except np.linalg.LinAlgError:  # noise so far beyond all that is possible that no number is finite
         return None
-    matrix = np.concatenate(found, axis=1).swapaxes(0, 1).reshape(-1, *view.matrix.shape)
-    return replace(view, matrix=matrix, law=NoNoise(size))
+    return np.concatenate(found, axis=1).swapaxes(0, 1).reshape(-1, *view.matrix.shape)

@@ -29,8 +29,8 @@ TOO_FEW = "too few"  # noise hides the number of records
 HIDDEN = "hidden by noise"  # noise hides a variance that is divided by
 
 NOISE_NOTE = "± one standard deviation of the privacy noise; pale: within two of zero, may be noise alone"
-CUT_NOTE = "[low, high]: the 95% interval, where noise leaves more than what is possible within ±"
-RANGE_NOTE = "~ and [low, high]: a plausible range, which depends on what tables are like; noise leaves no more"
+CUT_NOTE = "[low, high]: the 95% interval, where ± would reach beyond what is possible, or noise hides the number"
+RANGE_NOTE = "~ and [low, high]: a plausible range, where noise hides the number; it depends on what tables are like"
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,11 +71,15 @@ class Estimate(Numbers):
 
     def nearest_psd(self) -> Floats:
         """The nearest positive semidefinite matrix in the norm of the noise; `answers.nearest_psd` has the details."""
-        return nearest_psd(self.value, self.std)
+        return nearest_psd(self._unbiased, self.std)
 
     def shrunk(self) -> Floats:
         """A positive semidefinite matrix with less expected error where noise dominates; see `answers.shrink_psd`."""
-        return shrink_psd(self.value, self.std)
+        return shrink_psd(self._unbiased, self.std)
+
+    @property
+    def _unbiased(self) -> Floats:
+        return self.value if self.measured is None else self.measured
 
     def __getitem__(self, key: str | tuple[str, str]) -> Any:
         """A number by the names of its row and column, or all numbers of a row as a dict."""

@@ -304,7 +304,7 @@ def name_level_means(
     value = np.column_stack([shares.value, found.value + view.middles])
     std = np.column_stack([np.broadcast_to(shares.std, shares.value.shape), found.std])
     lower, upper = view.middles - view.halfwidths, view.middles + view.halfwidths
-    most = most_share(view.query) if view.matrix.ndim > 2 else 1.0  # of all records, or of those of a group
+    most = 1.0 if view.matrix.ndim == 2 else most_share(view.query)  # of all records, or of their nominal number
     possible = np.append(0.0, lower), np.append(most, upper)
     names = tuple(levels), (f"share of {view.query.count_word}", *view.numbers)
     return settle(value, std, *names, possible, ranges)

@@ -4,25 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
+from matrixdp import display
 from matrixdp.answers.estimate import HIDDEN, NOISE_NOTE, Estimate, join
 from matrixdp.device import is_on_device, load_cupy
-from matrixdp.display import (
-    MOST_COLUMNS,
-    MOST_ROWS,
-    Numbers,
-    make_frame,
-    render_card,
-    render_facts,
-    render_note,
-    render_numbers,
-)
 from matrixdp.errors import ParameterError, show
 from matrixdp.plots import MOST_SIDE, plot_matrix
 from matrixdp.privacy import Neighbours, Privacy, Unit, describe_guarantee
@@ -38,34 +29,16 @@ _ERROR_PARTS = ("value", "privacy std", "sampling std", "both")
 _WITH_ERROR_PARTS = ("means", "covariance", "correlation")
 
 
-if TYPE_CHECKING:  # fields of some releases, properties of others
+if TYPE_CHECKING:  # properties of a query's releases, and of a fit's
 
     class _Guaranteed:
-        @property
-        def privacy(self) -> Privacy: ...
         @property
         def neighbours(self) -> Neighbours: ...
         @property
         def unit(self) -> Unit: ...
-        @property
-        def mu(self) -> float | None: ...
-        @property
-        def simulation(self) -> bool: ...
-
-    class _OfMatrix:
-        @property
-        def std(self) -> Floats | None: ...
-
-    class _Chosen:
-        @property
-        def method(self) -> str: ...
-        @property
-        def reason(self) -> str: ...
-        def means(self) -> Estimate: ...
-        def correlation(self) -> Estimate: ...
 
 else:
-    _Guaranteed = _OfMatrix = _Chosen = object
+    _Guaranteed = object
 
 
 class Released(_Guaranteed):
@@ -73,6 +46,9 @@ class Released(_Guaranteed):
 
     FORMAT: ClassVar[str]  # the name of its JSON form
     version: str
+    privacy: Privacy
+    mu: float | None
+    simulation: bool
 
     @property
     def _spent(self) -> tuple[float, float]:
@@ -107,7 +83,9 @@ class Released(_Guaranteed):
         spent = [] if self.mu is None else [("spent", f"mu {self.mu:.4g} of Gaussian differential privacy")]
         guarantee = describe_guarantee(*self._spent, self.neighbours, self.unit)
         warnings = [sentence for _, sentence in self._caveats]
-        return render_card(title, render_facts([("guarantee", guarantee), *spent, *facts]), *content, warnings=warnings)
+        return display.render_card(
+            title, display.render_facts([("guarantee", guarantee), *spent, *facts]), *content, warnings=warnings
+        )
 
     def _show(self) -> tuple[str, list[tuple[str, str]], list[str]]:
         """For a notebook: the title, facts besides the guarantee, and the rest as HTML."""
@@ -159,10 +137,11 @@ class SavedRelease(Released):
         raise NotImplementedError
 
 
-class MatrixRelease(OfQuery, SavedRelease, _OfMatrix):
+class MatrixRelease(OfQuery, SavedRelease):
     """A release of one matrix, which answers a query."""
 
     matrix: Floats
+    std: Floats | None
 
     @property
     def entry_names(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -184,7 +163,7 @@ class MatrixRelease(OfQuery, SavedRelease, _OfMatrix):
         level : float
             Probability that the number without noise is between `low` and `high`.
         """
-        return make_frame(self._numbers(), long=long, level=level)
+        return display.make_frame(self._numbers(), long=long, level=level)
 
     def plot(self, *, ax: Any = None, title: str = "") -> Any:
         """Heat map of the matrix; returns matplotlib axes.
@@ -198,25 +177,32 @@ class MatrixRelease(OfQuery, SavedRelease, _OfMatrix):
         legend = "share of the largest value possible" if same else "value"
         return plot_matrix(shown, shade=shade, legend=legend, title=title, ax=ax)
 
-    def _numbers(self, height: int | None = None, width: int | None = None) -> Numbers:
+    def _numbers(self, height: int | None = None, width: int | None = None) -> display.Numbers:
         """The matrix, or its first rows and columns, with its error bars and all its names."""
-        return Numbers(to_host(self.matrix[:height, :width]), self.std, *self.entry_names)
+        return display.Numbers(to_host(self.matrix[:height, :width]), self.std, *self.entry_names)
 
     @property
     def _title(self) -> str:
         return f"Private {self.query.title}, {' × '.join(f'{size:,}' for size in self.matrix.shape)}"
 
     def _show(self) -> tuple[str, list[tuple[str, str]], list[str]]:
-        part = self._numbers(MOST_ROWS, MOST_COLUMNS)
+        part = self._numbers(display.MOST_ROWS, display.MOST_COLUMNS)
         note = (NOISE_NOTE if part.std is not None else "error bars unknown") + _MORE
-        return self._title, [], [render_numbers(part), render_note(note)]
+        return self._title, [], [display.render_numbers(part), display.render_note(note)]
 
 
-class Answering(_Chosen):
+class Answering:
     """The answers that a release gives about its columns, whichever way it was made."""
+
+    method: ClassVar[str]
+    reason: str
+    means: Callable[..., Estimate]
+    correlation: Callable[..., Estimate]
 
     def error_parts(self, kind: str = "means") -> Estimate:
         """Each number with the error that privacy causes, the error of the records as a sample, and both together.
+
+        A number that noise hides has an interval and no errors.
 
         For an adaptive release, sampling errors are those of records like the ones that its error bars are simulated
         with. For a plain release, which must be of moments, they are those of Gaussian records. Where k rows of a
@@ -247,7 +233,9 @@ class Answering(_Chosen):
             places = np.tril_indices(len(rows), -1 if kind == "correlation" else 0)
             names = tuple(rows[i] if i == j else f"{rows[i]}, {rows[j]}" for i, j in np.transpose(places))
         value = found._each(lambda array: array[places][:, None], rows=names, columns=_ERROR_PARTS[:1])
-        bars = np.column_stack([value.std, sampling[places], np.hypot(value.std[:, 0], sampling[places])])
+        privacy, sample = value.std[:, 0], sampling[places]
+        bars = np.column_stack([privacy, sample, np.hypot(privacy, sample)])
+        bars[~value.reliable[:, 0]] = np.nan  # errors of a guess say nothing
         errors = Estimate(bars, np.full_like(bars, np.nan), names, _ERROR_PARTS[1:], unknown=HIDDEN)
         return join((value, errors), names, _ERROR_PARTS, 1)
 
@@ -258,7 +246,7 @@ class Answering(_Chosen):
     def _show_answers(self, *, correlation: bool) -> list[str]:
         """For a notebook: tables of means and perhaps correlations as HTML."""
         tables = [self.means().render("Means"), *([self.correlation().render("Correlation")] if correlation else [])]
-        return [*tables, render_note(f"{NOISE_NOTE}{_MORE}, .correlation(), .regression()")]
+        return [*tables, display.render_note(f"{NOISE_NOTE}{_MORE}, .correlation(), .regression()")]
 
     def _show_method(self) -> list[tuple[str, str]]:
         return [("method", f"{self.method}: {self.reason}")] if self.reason else []

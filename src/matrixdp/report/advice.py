@@ -19,7 +19,7 @@ from matrixdp.answers.view import LEAST_SIZE
 from matrixdp.design import Design, make_design
 from matrixdp.display import format_number, join_words
 from matrixdp.domain.columns import Columns
-from matrixdp.domain.description import TableDescription
+from matrixdp.domain.schema import TableDescription
 from matrixdp.privacy import Privacy
 from matrixdp.queries import TableMoments
 from matrixdp.release.adaptive_release import AdaptiveRelease
@@ -61,8 +61,9 @@ def _advise(question: _Question) -> str:
     if ways:
         some = "It" if count == 1 else f"{'One' if count == 2 else 'Half'} of them"
         found.append(f"{some} would have one with {' or '.join(ways)}, by forecast.")
-    if answer.name == "means_by_level" and isinstance(release, Release) and not answer.estimate.hidden[:, 0].any():
-        needed = LEAST_SIZE * float(np.nanmax(answer.estimate.std[:, 0])) * release.records
+    bars = answer.estimate.std[answer.estimate.reliable[:, 0], 0]
+    if answer.name == "means_by_level" and isinstance(release, Release) and bars.size:
+        needed = LEAST_SIZE * float(bars.max()) * release.records
         found.append(f"A level needs about {format_number(needed, 2)} records; coarser levels have more.")
     return " ".join(found)
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from matrixdp.answers.estimate import Estimate
 from matrixdp.display import Texts, format_estimate
 from matrixdp.domain.file_rules import DateRule
 from matrixdp.errors import ParameterError
@@ -23,19 +24,20 @@ _FORMAT = "matrixdp dates 1"
 def show_date(rule: DateRule, value: float, std: float, *ends: float) -> str:
     """A mean as a date or time; empty where the calendar has no such date.
 
-    With its error bar in the rule's unit or, if they are given, both ends of its interval; a plausible range, which has
-    no error bar, is marked by a tilde.
+    With its error bar in the rule's unit or, if they are given, both ends of its interval.
 
     Examples
     --------
     >>> import datetime
     >>> show_date(DateRule("birth", "days", datetime.date(1900, 1, 1)), 21275.4, 12.34)
     '1958-04-02 ± 12 days'
+    >>> show_date(DateRule("birth", "days", datetime.date(1900, 1, 1)), 21275.4, float("nan"), 0.0, 36524.0)
+    '1958-04-02 [1900-01-01, 2000-01-01]'
     """
     shown = rule.show(value)
     dates = [rule.show(end) for end in ends]
     if shown and dates and all(dates):
-        return f"{'~' * math.isnan(std)}{shown} [{', '.join(dates)}]"
+        return f"{shown} [{', '.join(dates)}]"
     bar = f" ± {format_estimate(value, std, None)[1]} {rule.unit}" if 0 < std < math.inf else ""
     return f"{shown}{bar}" if shown else ""
 
@@ -46,15 +48,18 @@ def show_dates(answer: Answer, dates: Sequence[DateRule]) -> Texts | None:
     if names is None:
         return answer.text
     rules = {rule.name: rule for rule in dates}
-    found = answer.estimate
-    ends, arrays = np.stack(found.interval(), axis=-1), (found.value, found.std, found.ranged)
+    numbers = list_parts(answer.estimate)
+    return [
+        [show_date(rules[name], *parts) if name in rules else "" for name, parts in zip(*line, strict=True)]
+        for line in zip(names, numbers, strict=True)
+    ]
 
-    def show(name: str, i: int, j: int) -> str:
-        value, std, ranged = (one[i, j] for one in arrays)
-        both = ends[i, j].tolist() if ranged else []
-        return show_date(rules[name], float(value), float(std), *both) if name in rules else ""
 
-    return [[show(name, i, j) for j, name in enumerate(line)] for i, line in enumerate(names)]
+def list_parts(found: Estimate) -> list[list[list[float]]]:
+    """What `show_date` needs of each number, by rows; the ends are NaN where a number is not shown with them."""
+    ends = (np.where(found.ranged, end, np.nan) for end in found.interval())
+    parts: list[list[list[float]]] = np.stack([found.value, found.std, *ends], axis=-1).tolist()
+    return parts
 
 
 def write_dates(dates: Sequence[DateRule]) -> str:

@@ -191,7 +191,7 @@ def _say_weak(numbers: Floats, bars: Floats, word: str) -> list[str]:
             f"{weak:,} of {numbers.size:,} {_plural(word)} {verb} within two error bars of zero and may be noise alone"
         )
     if hidden:
-        parts.append(f"{hidden:,} {'has' if hidden == 1 else 'have'} a plausible range only, since noise hides more")
+        parts.append(f"{hidden:,} {'is' if hidden == 1 else 'are'} hidden by noise")
     return [f"{'; '.join(parts)}."] if parts else []
 
 

@@ -26,7 +26,7 @@ from matrixdp.release.plan import Plan, refuse_extremes
 from matrixdp.release.result import Release
 from matrixdp.release.run import Outcome, run
 from matrixdp.report.content import ReportContent, make_content
-from matrixdp.report.dates import DATES, show_date, write_dates
+from matrixdp.report.dates import DATES, list_parts, show_date, write_dates
 from matrixdp.report.guarantee import LedgerSummary
 from matrixdp.report.pictures import draw_matrix, draw_numbers, draw_std
 from matrixdp.report.release_page import DATASET_PAGE, render_release
@@ -143,9 +143,7 @@ def _add_dates(content: ReportContent, plan: Plan) -> ReportContent:
         estimates.append(replace(content.mean, rows=content.feature_names))
     means: dict[str, list[float]] = {}
     for one in estimates:
-        parts = np.column_stack([one.value, one.std, *one.interval()]).tolist()
-        ranged = one.ranged[:, 0].tolist()
-        means |= {name: part[: 4 if both else 2] for name, part, both in zip(one.rows, parts, ranged, strict=True)}
+        means |= {name: parts[0] for name, parts in zip(one.rows, list_parts(one), strict=True)}
     read = content.mechanism.query.read_names
     dates = [rule for rule in plan.request.schema.rules.dates if rule.name in read]
     units = []

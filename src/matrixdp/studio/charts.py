@@ -38,7 +38,6 @@ _MOST_ENTRIES = 400  # that a page offers to follow
 MOST_CELLS = 40  # rows or columns of a heat map
 _MOST_BARS, _MOST_PANELS = 60, 6
 _LABEL = 24  # characters of a name
-_INTERVALS = "95% intervals; orange: plausible ranges, where noise hides the number"
 _SIZE = (360.0, 220.0)
 _EPSILON_TICKS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 _BESIDE = "the table has the same numbers."
@@ -220,7 +219,7 @@ def draw_answer(release: Answerable, kind: str, answer: Answer) -> tuple[Chart, 
     height, width = estimate.value.shape
     if max(height, width) > MOST_CELLS:
         return ()
-    caption, shown = "From -1 to 1. Pale: may be noise alone. No colour: a plausible range.", None
+    caption, shown = "From -1 to 1. Pale: may be noise alone. No colour: hidden by noise.", None
     if kind == "table":
         caption = "The stronger the colour, the larger the count. Pale: may be noise alone."
         height, width = height - 1, width - 1  # without totals
@@ -228,7 +227,7 @@ def draw_answer(release: Answerable, kind: str, answer: Answer) -> tuple[Chart, 
         caption = "Loadings from -1 to 1. No colour: mixed with another component by the noise."
         height -= 1
     elif kind == "covariance":
-        caption = "Colours: covariances relative to the variances of their columns. No colour: a plausible range."
+        caption = "Colours: covariances relative to the variances of their columns. No colour: hidden by noise."
         shown = relate_to_diagonal(estimate.value, estimate.std)[0]
     part = estimate.cut(height, width)
     drawing = draw_heatmap(part, title="", meaning="", shown=shown, counts=kind == "table")
@@ -275,10 +274,7 @@ def _draw_means(release: Answerable, found: Estimate) -> tuple[Chart, ...]:
     """Means as places between their public bounds, so that columns with different units share an axis."""
     query: Any = release.moment if isinstance(release, AdaptiveRelease) else release.design.query
     bounds: Any = query.used.bounds if isinstance(query, TableMoments) else query.bounds
-    caption, name = (
-        f"Bars: {_INTERVALS}, cut at the bounds.",
-        "mean, from the lower (0) to the upper bound (1)",
-    )
+    caption, name = "Bars: 95% intervals, cut at the bounds.", "mean, from the lower (0) to the upper bound (1)"
     unit, scale = bounds.upper - bounds.lower, Scale(0.0, 1.0)
     return _draw_dots("Means", caption, name, found.column("mean"), unit, bounds.lower, scale)
 
@@ -286,12 +282,13 @@ def _draw_means(release: Answerable, found: Estimate) -> tuple[Chart, ...]:
 def _draw_levels(found: Estimate, column: int) -> tuple[Chart, ...]:
     """The numbers of one column of a table, a bar to each level."""
     title = found.columns[column]
-    return _draw_dots(title, f"Bars: {_INTERVALS}.", make_visible(shorten(title, 40)), found.column(title))
+    return _draw_dots(title, "Bars: 95% intervals.", make_visible(shorten(title, 40)), found.column(title))
 
 
 def _draw_coefficients(title: str, found: Estimate) -> tuple[Chart, ...]:
     """Coefficients over half the length of their intervals, so that columns with different units share an axis."""
     low, high = found.value[:, -2:].T  # of noise and sampling together
     caption = "A bar that reaches zero: the coefficient may be nothing but noise and sampling error."
-    name, unit = "coefficient, in halves of its interval", (high - low) / 2
+    caption += " Orange: a plausible range." * bool(found.plausible[:, 0].any())
+    name, unit = "coefficient over half the length of its interval", (high - low) / 2
     return _draw_dots(title, caption, name, found.column("coefficient"), unit, guide=0.0, ends=(low, high), skip=1)

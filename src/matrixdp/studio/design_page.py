@@ -15,9 +15,8 @@ from fastapi import APIRouter, Response
 from starlette.datastructures import ImmutableMultiDict
 
 from matrixdp.answers.table_forecast import compare_questions
-from matrixdp.domain.columns import Columns
+from matrixdp.domain import Columns, Schema
 from matrixdp.domain.fields import read_number
-from matrixdp.domain.schema import Schema
 from matrixdp.errors import LedgerError, MatrixDPError, ParameterError, show
 from matrixdp.ledger import Registration
 from matrixdp.privacy import Neighbours, describe_large_delta
@@ -31,10 +30,9 @@ from matrixdp.studio.charts import ErrorTable, draw_curve, draw_ellipse, write_e
 from matrixdp.studio.datasets import Dataset, measure_budget
 from matrixdp.studio.forecasts import Forecast, Forecaster, Simulated
 from matrixdp.studio.refusals import UnavailableError, place_error
-from matrixdp.studio.rendering import CurrentVisit, Visit
+from matrixdp.studio.rendering import CurrentVisit, Studio, Visit
 from matrixdp.studio.requests import ReleaseSpec
 from matrixdp.studio.security import SentForm
-from matrixdp.studio.studio import Studio
 
 router = APIRouter()
 FIELDS = ("query", "columns", "by", "cells", "target", "records", "epsilon", "delta", "method", "allowance", "form")
@@ -164,7 +162,7 @@ def _join(names: Sequence[str]) -> str:
     return ",".join(names)
 
 
-class Source(NamedTuple):
+class ReleasedTable(NamedTuple):
     """A table that is released as a data set, and the text of its schema; None if it has none yet."""
 
     dataset: Dataset
@@ -181,7 +179,7 @@ class Source(NamedTuple):
 class Filled(NamedTuple):
     """A form without mistakes: where it asks, its fields as they were sent, and what it asks."""
 
-    source: Source
+    source: ReleasedTable
     form: DesignForm
     spec: ReleaseSpec
 
@@ -275,7 +273,7 @@ def show_form(
     found = [(dataset, table) for dataset in studio.datasets.list_all() for table in dataset.tables]
     sources = [(dataset, table) for dataset, table in found if studio.tables.find(table)]
     fitting = [one for one in sources if wanted[0] in ("", one[0].name) and wanted[1] in ("", one[1])]
-    candidates = [Source(*one, studio.schemas.read(one[1])) for one in fitting or sources]
+    candidates = [ReleasedTable(*one, studio.schemas.read(one[1])) for one in fitting or sources]
     source = next((one for one in candidates if one.text is not None), candidates[0] if candidates else None)
     if source is None or source.text is None:
         return visit.render("design_empty.html", source=source, sources=sources)
@@ -306,13 +304,13 @@ def read_filled(studio: Studio, sent: FormData) -> Filled:
     """A form that was sent, or an error with the first mistake in it."""
     dataset, table = str(sent.get("dataset", "")), str(sent.get("table", ""))
     studio.datasets.require_table(dataset, table)
-    source = Source(studio.datasets.get(dataset), table, studio.schemas.require(table))
+    source = ReleasedTable(studio.datasets.get(dataset), table, studio.schemas.require(table))
     registration = source.dataset.summary.registration
     form = DesignForm.read(sent, source.forecaster.schema, registration)
     return Filled(source, form, form.make_spec(source.forecaster, registration))
 
 
-def describe_release(studio: Studio, source: Source, spec: ReleaseSpec, entry: str = "") -> dict[str, Any]:
+def describe_release(studio: Studio, source: ReleasedTable, spec: ReleaseSpec, entry: str = "") -> dict[str, Any]:
     """The context of the templates that show what a release costs and publishes: what is known at once."""
     forecaster, dataset = source.forecaster, source.dataset
     forecast = forecaster.predict(spec)

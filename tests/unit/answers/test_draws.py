@@ -88,6 +88,8 @@ def few_sweeps(patch):
 def short(monkeypatch):
     """Few sweeps, for what must hold after any number of them."""
     few_sweeps(monkeypatch)
+    yield
+    draws._draw.cache_clear()
 
 
 @settings(max_examples=25, deadline=None)
@@ -127,6 +129,30 @@ def test_same_release_same_draws(short):
     assert not np.array_equal(draw_moments(view).matrix, draw_moments(other).matrix)
 
 
+def test_the_noise_decides_the_draws_of_the_same_moments():
+    """Moments that were drawn before, with more noise, are drawn again."""
+    wide, exact = make_view(["number", "number"], 1.0, plain=True)
+    sharp, _ = make_view(["number", "number"], 100.0, plain=True)
+    spreads = [np.std(draw_moments(replace(exact, law=one.law)).matrix[:, 1, 2]) for one in (wide, sharp)]
+    assert spreads[1] < 0.2 * spreads[0]
+
+
+def test_groups_are_drawn_together(short):
+    view, _ = make_view(["number", "flag"], 1.0)
+    stack = replace(view, matrix=np.stack([view.matrix, 0.5 * view.matrix]))
+    assert_possible(replace(view, matrix=draw_moments(stack).matrix[:, 0]))
+    sizes = draw_moments(stack).matrix[:, :, 0, 0].mean(axis=0)
+    np.testing.assert_allclose(sizes, [1.0, 0.5], atol=0.02)
+
+
+def test_many_coordinates_are_not_drawn():
+    design = mdp.make_design(mdp.Moments(mdp.Bounds([-1] * 101, [1] * 101), 1000), mdp.Privacy(1.0, 1e-6))
+    release = mdp.Release(np.eye(102), design)
+    assert draw_moments(view_moments(release.matrix, design)) is None
+    with pytest.raises(mdp.ParameterError, match="draws are for at most 100 columns and levels"):
+        release.draws()
+
+
 def test_little_noise():
     """With noise a thousandth of the signal, draws are the release with noise of the same law once more."""
     view, _ = make_view(["number", "number", "optional", "category"], 300.0, seed=4, plain=True)
@@ -154,7 +180,7 @@ def test_range_of_a_function(short):
     design = mdp.make_design(view.query, mdp.Privacy(1.0, 1e-6))
     found = mdp.Release(view.matrix, design).draws()
     assert found.names == view.query.names
-    low, high = np.quantile(found.matrices[:, 0, 1], [0.01, 0.99])
+    low, high = np.quantile(found.matrices[:, 0, 1], [0.005, 0.995])
     answer = found.of(lambda matrices: matrices[:, 0, 1:])
     assert (answer.low[0], answer.high[0]) == pytest.approx((low, high))
     assert low < answer.median[0] < high

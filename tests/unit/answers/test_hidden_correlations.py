@@ -1,9 +1,10 @@
-"""Correlations that noise hides are not shown as numbers."""
+"""Correlations that noise hides have no error bar, and an interval that says so."""
 
 import numpy as np
 import pytest
 
 import matrixdp as mdp
+from matrixdp.answers.estimate import settle
 from matrixdp.answers.moments import LARGEST_BAR, hide_uncertain
 
 
@@ -13,6 +14,7 @@ from matrixdp.answers.moments import LARGEST_BAR, hide_uncertain
         (0.27, 0.37, 0.27),
         (1.05, 0.1, 1.0),
         (-1.05, 0.1, -1.0),
+        (1.19, 0.1, 1.0),
         (-1.0, 2.9, None),
         (0.1, LARGEST_BAR, None),
         (1.5, 0.1, None),
@@ -23,10 +25,16 @@ from matrixdp.answers.moments import LARGEST_BAR, hide_uncertain
 )
 def test_a_correlation_is_shown_where_it_says_something(value, std, shown):
     found, bar = hide_uncertain(np.array([value]), np.array([std]))
+    answer = settle(found[:, None], bar[:, None], ("a",), ("b",), (np.array(-1.0), np.array(1.0)), lambda: None)
+    low, high = (float(end[0, 0]) for end in answer.interval())
     if shown is None:
         assert np.isnan([found[0], bar[0]]).all()
+        assert not answer.reliable.any()
+        assert (answer.value[0, 0], low, high) == (0.0, -1.0, 1.0)
     else:
-        assert (found[0], bar[0]) == (shown, std)
+        assert (found[0], bar[0]) == (value, std)
+        assert (answer.value[0, 0], answer.measured[0, 0], answer.std[0, 0]) == (shown, value, std)
+        assert -1 <= low <= shown <= high <= 1
 
 
 def test_no_text_of_a_noisy_release_shows_an_impossible_correlation():
@@ -41,3 +49,9 @@ def test_no_text_of_a_noisy_release_shows_an_impossible_correlation():
             found = release.correlation()
             assert not (found.std >= LARGEST_BAR).any()
             assert "nan" not in str(found)
+            low, high = found.interval()
+            assert ((low >= -1) & (low <= found.value) & (found.value <= high) & (high <= 1)).all()
+            hidden = ~found.reliable
+            assert ((low == -1) & (high == 1))[hidden].all()
+            assert str(found).count("0 [-1, 1]") >= hidden.sum()
+            assert np.diagonal(found.value).tolist() == [1, 1, 1]

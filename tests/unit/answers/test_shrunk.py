@@ -143,9 +143,9 @@ def test_moments_of_numbers_alone_have_shrunk_correlations_too():
     design = mdp.make_design(mdp.Moments(bounds, 100), mdp.Privacy(0.5, 1e-6))
     data = np.random.default_rng(4).uniform(-1, 1, (100, 4))
     release = design.release(data, stream=mdp.Stream(seed=4), simulation=True)
-    assert np.isnan(release.correlation().value).any()
+    assert not release.correlation().reliable.all()
     found = release.correlation(shrunk=True)
-    assert np.isfinite(found.value).all()
+    assert found.reliable.all()
     assert np.linalg.eigvalsh(found.value).min() > -1e-9
 
 

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from matrixdp import Release, TableMoments
+from matrixdp.answers.estimate import CUT_NOTE
 from unit.cli.conftest import BUDGET, read_charges
 
 USAGE, DATA = 2, 3
@@ -95,16 +97,18 @@ def test_means_by_group(hospital, matrixdp, data):
     assert len(read_charges()) == 1
 
 
-def test_groups_too_small_for_their_noise_are_marked_and_not_quoted(hospital, matrixdp):
+def test_means_of_groups_too_small_for_their_noise_have_intervals_only(hospital, matrixdp):
     done = matrixdp(*words("means", "--columns", "bmi", "--by", "ward", epsilon="1"))
     assert done.code == 0, done.err
     (east,) = [row for row in rows("groups") if row["ward"] == "east" and row["column"] == "bmi"]
-    assert east["value"] == east["std"] == ""
-    assert "too few" in done.out
+    assert east["std"] == east["note"] == ""
+    low, value, high = (float(east[name]) for name in ("low", "value", "high"))
+    assert low < value < high
     page = Path("out/report.html").read_text()
-    assert "too few" in page
+    assert CUT_NOTE in done.out
+    assert "are the ends of a 95% interval" in page
+    assert re.search(r"east .*\d \[\d", done.out)
     assert "ward: east" in page
-    assert "Too few records" in page
 
 
 def test_a_table_of_two_categories_adds_up(hospital, matrixdp):

@@ -126,13 +126,14 @@ def test_frames_have_names_and_error_bars():
     assert list(frame.columns) == list(frame.index) == ["1", *BOUNDS.names]
     np.testing.assert_array_equal(frame.to_numpy(), RELEASE.matrix)
     long = RELEASE.covariance().to_frame(long=True, level=0.5)
-    assert list(long.columns) == ["row", "column", "value", "std", "low", "high"]
+    assert list(long.columns) == ["row", "column", "value", "std", "low", "high", "plausible"]
+    assert not long.plausible.any()
     assert list(long.iloc[1, :2]) == ["a", "b"]
     np.testing.assert_allclose(long.high - long.value, 0.67449 * long["std"], rtol=1e-4)
     means = RELEASE.means().to_frame()
     assert list(means.index) == list(BOUNDS.names)
     np.testing.assert_array_equal(means["mean"], RELEASE.means().value[:, 0])
-    assert RELEASE.to_frame(long=True).shape == (16, 6)
+    assert RELEASE.to_frame(long=True).shape == (16, 7)
 
 
 def test_a_frame_is_a_copy():

@@ -45,8 +45,11 @@ def test_slopes_that_noise_hides_have_no_error_bar_and_others_do():
     for method in ("adaptive", "plain"):
         found = release(data, 0, method=method).regression("x3")
         assert np.isnan(found.noise_std).tolist() == [False, True, True, False]
-        assert np.isnan(found.interval()[0][1:3]).all()
-        assert "hidden by noise" in str(found)
+        assert found.terms.plausible[:, 0].tolist() == [False, True, True, False]
+        low, high = found.interval()
+        assert ((low <= [0, 1, 0, 1]) & (high >= [0, 1, 0, 1])).all()
+        assert (high - low)[1:3].min() > 5 * (high - low)[3]
+        assert ["~" in line.split()[1] for line in str(found).splitlines()[-4:]] == [False, True, True, False]
 
 
 def test_components_are_those_of_the_correlations():
@@ -96,3 +99,18 @@ def test_sampling_errors_are_those_of_a_sample(method):
     assert correlation[0, 2] == pytest.approx(0.8 / np.sqrt(4000), rel=1.0)
     with pytest.raises(ParameterError, match="kind"):
         released.error_parts("components")
+
+
+def test_errors_of_what_noise_hides_are_hidden():
+    bounds = mdp.Bounds([-20] * 3, [20] * 3, names=["a", "b", "c"])
+    data = np.random.default_rng(0).normal(size=(60, 3))
+    design = mdp.make_design(mdp.Moments(bounds, 60), mdp.Privacy(0.1, 1e-6))
+    found = design.release(data, stream=mdp.Stream(seed=0), simulation=True).error_parts("correlation")
+    hidden = ~found.reliable[:, 0]
+    assert hidden.any()
+    assert np.isnan(found.value[hidden, 1:]).all()
+    low, high = found.interval()
+    assert (low[hidden, 0] == -1).all()
+    assert (high[hidden, 0] == 1).all()
+    assert str(found).count("hidden by noise") == 3 * hidden.sum()
+    assert str(found).count("0 [-1, 1]") == hidden.sum()

@@ -12,7 +12,7 @@ import pytest
 
 import matrixdp as mdp
 from matrixdp.answers.table_forecast import TableForecast
-from matrixdp.domain.description import TableDescription
+from matrixdp.domain.schema import TableDescription
 from matrixdp.errors import ParameterError
 from matrixdp.report import make_content, render_release
 from matrixdp.report.answers import make_answers
@@ -54,8 +54,8 @@ def make_release(by=(), neighbours="replace", epsilon=2, **options):
 GOLDEN_MEANS = [
     "column | mean | standard deviation | share observed",
     "age | 49.94 ± 0.30 | 17.57 ± 0.51 | 0.7985 ± 0.0085",
-    "bmi | 24.97 ± 0.10 | 2.87 ± 0.47 | 1",
-    "Line under a mean: from the lower to the upper bound of its column; bar: two error bars to each side.",
+    "bmi | 24.97 ± 0.10 | 2.87 [1.73, 3.67] | 1",
+    "Line under a mean: from the lower to the upper bound of its column; bar: its 95% interval.",
     "Values outside the bounds (age 0 to 100, bmi 10 to 50) were moved to the bounds before anything was "
     "computed. How many there were is private and is not recorded.",
     "Missing values: each number is computed from the records in which all of its columns are there, and nothing is "
@@ -70,7 +70,7 @@ GOLDEN_GROUPS = [
     "ward | share of records | age | bmi",
     "north | 0.5178 ± 0.0024 | 50.17 ± 0.34 | 25.13 ± 0.11",
     "south | 0.4838 ± 0.0024 | 49.99 ± 0.36 | 24.86 ± 0.12",
-    "=east | -0.0017 ± 0.0024 | too few | too few",
+    "=east | 0 [0, 0.0038] | 51 [0, 100] | 31 [10, 50]",
 ]
 
 
@@ -105,8 +105,16 @@ def test_the_report_of_a_simulation_is_this_text():
     assert [line.replace("\xa0", " ") for line in read_section(page, "Findings")] == GOLDEN_FINDINGS
     assert read_section(page, "Means") == GOLDEN_MEANS
     assert read_section(page, "Groups by ward") == GOLDEN_GROUPS
-    assert read_section(page, "ward: =east") == ["Too few records: noise hides how many there are."]
-    assert read_section(page, "How to read it")[-1] == EXPLANATION
+    assert read_section(page, "ward: =east")[1:4] == [
+        "column | mean | standard deviation | share observed",
+        "age | 51 [0, 100] | 25 [0, 50] | 0.5 [0, 1]",
+        "bmi | 31 [10, 50] | 10 [0, 20] | 1",
+    ]
+    assert read_section(page, "ward: =east")[-3:] == [f"{level} | 0.33 [0, 1]" for level in ("well", "ill", "missing")]
+    explained = read_section(page, "How to read it")
+    assert explained[-1] == EXPLANATION
+    assert [line for line in explained if "are the ends of a 95% interval" in line]
+    assert not [line for line in explained if "A number after ~" in line]
 
 
 @pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
@@ -132,7 +140,11 @@ def test_answers_of_all_groups_are_in_the_files(tmp_path):
     with (tmp_path / "means.csv").open(newline="") as file:
         lines = list(csv.DictReader(file))
     assert {line["ward"] for line in lines} == {"", "north", "south", "'=east"}  # a spreadsheet runs no formula
-    assert all(line["value"] == "" for line in lines if line["ward"] == "'=east" and line["column"] == "mean")
+    hidden = [line for line in lines if line["ward"] == "'=east" and line["column"] == "mean"]
+    assert len(hidden) == 2
+    for line in hidden:
+        assert line["std"] == line["note"] == ""
+        assert float(line["low"]) < float(line["value"]) < float(line["high"])
 
 
 def test_groups_are_counted_by_categories_in_the_report():

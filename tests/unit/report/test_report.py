@@ -123,9 +123,14 @@ def test_undefined_entries_are_shown():
     matrix = release.matrix.copy()
     matrix[1, 1] = -5.0
     result = make_content(mdp.Release(matrix, release.design), "correlation")
-    assert np.isnan(result.matrix[0]).all()
-    check_page(render_release(result))
-    ElementTree.fromstring(draw_matrix(result))
+    assert np.isnan(result.std[0, 1:]).all()
+    page = check_page(render_release(result))
+    assert page.count("[-1, 1]</span>") == 2 * (len(result.rows) - 1)
+    assert "are the ends of a 95% interval" in page
+    assert "A number after ~" not in page
+    drawing = draw_matrix(result)
+    ElementTree.fromstring(drawing)
+    assert drawing.count('class="p-hidden"') >= 2 * (len(result.rows) - 1)
 
 
 def test_a_data_set_shows_its_first_rows():

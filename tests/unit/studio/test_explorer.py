@@ -8,15 +8,17 @@ import numpy as np
 import pytest
 
 import matrixdp as mdp
+from matrixdp.answers.estimate import CUT_NOTE
 from matrixdp.display import write_csv
 from matrixdp.errors import ParameterError
 from matrixdp.release.plan import plan
 from matrixdp.release.request import Request
-from matrixdp.report.answers import as_answerable, list_notes, to_facts
+from matrixdp.report.advice import list_notes, to_facts
+from matrixdp.report.answers import as_answerable
 from matrixdp.studio.charts import draw_answer
 from matrixdp.studio.result_page import (
     KINDS,
-    Question,
+    Inquiry,
     answer_question,
     list_choices,
     read_question,
@@ -83,7 +85,7 @@ def test_a_table_answers_every_kind_of_question(table):
             ElementTree.fromstring(chart.svg)
         assert any("costs no privacy" in note for note in list_notes(table, answer))
         assert json.loads(json.dumps(to_facts(table, answer), allow_nan=False))["title"] == answer.title
-        assert write_csv(answer.estimate).startswith("row,column,value,std,note\n")
+        assert write_csv(answer.estimate).startswith("row,column,value,std,low,high,note\n")
 
 
 def test_answers_are_those_of_the_library(table):
@@ -143,16 +145,18 @@ def test_questions_about_columns_that_there_are_not_are_refused(table, sent, mes
         question(table, **sent)
 
 
-def test_hidden_answers_have_a_reason_in_their_place():
+def test_hidden_answers_have_intervals_and_no_colour():
     release = make_table(count=60)
-    hidden = re.findall(
-        '<td class="note">([^<]*)<', show_table(answer_question(release, question(release, kind="correlation")))
-    )
-    assert hidden
-    assert set(hidden) <= {"too few", "hidden by noise"}
     asked = question(release, kind="correlation")
-    (chart,) = draw_answer(release, asked.kind, answer_question(release, asked))
-    assert chart.svg.count('class="p-hidden"') == len(hidden)
+    answer = answer_question(release, asked)
+    hidden = int((~answer.estimate.reliable).sum())
+    assert hidden
+    shown = re.findall(r'<td class="weak">(\S+) <span class="bar">(\[[^<]*\])<', show_table(answer))
+    assert shown == [("0", "[-1, 1]")] * hidden
+    assert f"{CUT_NOTE}." in list_notes(release, answer)
+    (chart,) = draw_answer(release, asked.kind, answer)
+    assert chart.svg.count('class="p-hidden"') == hidden
+    assert "No colour: hidden by noise." in chart.caption
 
 
 def test_moments_answer_means_and_matrices():
@@ -182,7 +186,7 @@ def test_an_adaptive_release_answers_questions_about_numbers():
         assert "simulation" in answer.notes[0]
         assert draw_answer(release, asked.kind, answer)
     with pytest.raises(ParameterError, match="the moments of a table"):
-        answer_question(release, Question("table", {"rows": "a", "columns": "b"}))
+        answer_question(release, Inquiry("table", {"rows": "a", "columns": "b"}))
 
 
 def test_other_releases_answer_nothing_further():

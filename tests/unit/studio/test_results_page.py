@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from matrixdp.answers.estimate import CUT_NOTE
 from matrixdp.studio import requests
 from matrixdp.studio.worker import release_request
 from studio_site import ANALYST, BOTH, CURATOR, SCHEMA, TABLE, Site
@@ -92,18 +93,18 @@ def test_of_two_columns_of_groups_each_has_its_own_choice(tmp_path):
     assert "Only" not in page
 
 
-def test_hidden_answers_have_a_reason_in_their_place(site):
+def test_hidden_answers_have_intervals(site):
     address = f"/results/{make_release(site, 'c', query='everything', columns=None, method=None, epsilon=0.05)}"
     page = site.browser(ANALYST).get(f"{address}/explore", params={"kind": "correlation"}).text
-    assert '<td class="note">' in page
-    assert "why noise hides it" in page
+    assert '<td class="weak">0 <span class="bar">[-1, 1]</span></td>' in page
+    assert CUT_NOTE in page
 
 
 def test_answers_can_be_downloaded(analyst, everything):
     params = {"kind": "means_by", "by": "ward"}
     table = analyst.get(f"{everything}/explore", params={**params, "format": "csv"})
     assert table.headers["content-disposition"] == 'attachment; filename="means_by.csv"'
-    assert table.text.startswith("row,column,value,std,note\n")
+    assert table.text.startswith("row,column,value,std,low,high,note\n")
     facts = analyst.get(f"{everything}/explore", params={**params, "format": "json"}).json()
     assert facts["title"] == "Means by ward"
     assert "costs no privacy" in " ".join(facts["notes"])
