@@ -63,6 +63,12 @@ def _quantile(value: Floats, std: Floats, level: float, possible: Pair) -> Float
     return np.asarray(-ndtri_exp(least + np.log1p(-level * -np.expm1(most - least))))
 
 
+def limit_products(reach: Floats) -> Pair:
+    """Least and largest means of products, or covariances, of numbers within `reach` of zero, of shape (n, n)."""
+    most = np.multiply.outer(reach, reach)
+    return np.where(np.eye(len(most), dtype=bool), 0.0, -most), most
+
+
 def root_range(square: Floats, std: Floats, most: Floats) -> Range:
     """The interval of a standard deviation of at most `most`, from a noisy variance; and a value in it."""
     least = np.zeros_like(most)

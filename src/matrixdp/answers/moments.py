@@ -20,7 +20,7 @@ from matrixdp.answers.view import MomentView, table_query, view_moments
 from matrixdp.design.design import Design
 from matrixdp.domain.bounds import check_centre
 from matrixdp.errors import ParameterError
-from matrixdp.intervals import LEVEL, Range, root_range
+from matrixdp.intervals import LEVEL, Range, limit_products, root_range
 from matrixdp.queries import Moments
 from matrixdp.types import Floats
 
@@ -327,9 +327,7 @@ def covariance(matrix: Floats, design: Design, group: Any = None) -> Estimate:
 
 def name_covariance(view: MomentView, found: NoisyValues, ranges: Callable[[], None] | None = None) -> Estimate:
     """Covariances with names."""
-    most = np.multiply.outer(view.halfwidths, view.halfwidths)
-    least = np.where(np.eye(len(most), dtype=bool), 0.0, -most)
-    return settle(*found, view.numbers, view.numbers, (least, most), ranges)
+    return settle(*found, view.numbers, view.numbers, limit_products(view.halfwidths), ranges)
 
 
 @np.errstate(all="ignore")
@@ -365,11 +363,8 @@ def second_moment(matrix: Floats, design: Design, centre: ArrayLike) -> Estimate
     terms = [(x[i], x[j], np.ones(())), (zero, x[i], e), (zero, x[j], d), (zero, zero, d * e)]
     value = sum((slope * view.read(a, b) for a, b, slope in terms), np.zeros(()))
     found = Statistic(value, terms).with_bars(view.law)
-    reach = bounds.halfwidths + np.abs(shift)
-    most = np.multiply.outer(reach, reach)
-    least = np.where(np.eye(x.size, dtype=bool), 0.0, -most)
     value, std = _mirror(found.value, x.size), _mirror(found.std, x.size)
-    return settle(value, std, view.numbers, view.numbers, (least, most))
+    return settle(value, std, view.numbers, view.numbers, limit_products(bounds.halfwidths + np.abs(shift)))
 
 
 def cross_table(matrix: Floats, design: Design, first: str, second: str, group: Any = None) -> Estimate:

@@ -35,7 +35,7 @@ from matrixdp.answers.models import (
 from matrixdp.answers.moments import correlation_from_covariance, hide_uncertain
 from matrixdp.domain import Bounds, Person, least_sample
 from matrixdp.errors import ParameterError, show
-from matrixdp.intervals import Pair, Range, extend_range, interval
+from matrixdp.intervals import Pair, Range, extend_range, interval, limit_products
 from matrixdp.noise.covariance import check_orthonormal
 from matrixdp.privacy import Neighbours, Privacy, Unit
 from matrixdp.queries.base import parse_records
@@ -131,9 +131,7 @@ class AdaptiveRelease(SavedRelease, Answering):
     def covariance(self, group: Any = None) -> Estimate:
         """Covariance about the mean, over N; positive semidefinite."""
         _refuse_groups(None, group)
-        half = self.moment.bounds.halfwidths
-        most = np.multiply.outer(half, half)
-        possible = np.where(np.eye(half.size, dtype=bool), 0.0, -most), most
+        possible = limit_products(self.moment.bounds.halfwidths)
         return settle(self.moment.covariance, self.moment.errors.covariance_std, self.names, self.names, possible)
 
     def correlation(self, group: Any = None) -> Estimate:
