@@ -17,6 +17,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from matrixdp.errors import import_extra
 from matrixdp.intervals import LEVEL, interval
@@ -24,6 +25,7 @@ from matrixdp.types import Floats
 
 PLAUSIBLE = "plausible range"
 CERTAIN = 2.0  # error bars from zero from which on a number may be more than noise
+_CHANCE = 0.05  # that noise alone lifts any of the numbers that stand out
 MOST_ROWS, MOST_COLUMNS = 20, 12  # of a table in a notebook
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 
@@ -69,6 +71,16 @@ class Numbers:
         """Which intervals are plausible ranges."""
         return np.zeros(self.value.shape, bool) if self.drawn is None else self.drawn
 
+    @property
+    def hidden(self) -> NDArray[np.bool_]:
+        """Which numbers have an interval and no error bar, because noise hides them."""
+        return np.zeros(self.value.shape, bool) if self.low is None else np.isfinite(self.low)
+
+    @property
+    def weak(self) -> NDArray[np.bool_]:
+        """Which numbers may be noise alone; they are shown pale."""
+        return find_weak(self.value, self.std)
+
     def reason(self, row: int, column: int) -> str:
         """Why a number is not given; empty where it is."""
         if np.isfinite(self.value[row, column]):
@@ -89,13 +101,12 @@ class Numbers:
     @property
     def ranged(self) -> NDArray[np.bool_]:
         """Which numbers are shown with both ends of their intervals: those that are cut or have no error bar."""
-        given = np.zeros(self.value.shape, bool) if self.low is None else np.isfinite(self.low)
         if self.least is None or self.most is None or self.std is None:
-            return given
+            return self.hidden
         value = self.value if self.measured is None else self.measured
         low, high = interval(value, self.std)
         with np.errstate(invalid="ignore"):
-            return given | (((low < self.least) | (high > self.most)) & (self.std > 0))
+            return self.hidden | (((low < self.least) | (high > self.most)) & (self.std > 0))
 
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
         """Bounds that contain the number without noise with probability `level`, or its plausible range.
@@ -107,7 +118,7 @@ class Numbers:
         ends = interval(self.value if self.measured is None else self.measured, std, level, possible)
         if self.low is None or self.high is None:
             return ends
-        given = np.isfinite(self.low)
+        given = self.hidden
         if level > LEVEL and possible is not None:
             ends = np.where(given, possible[0], ends[0]), np.where(given, possible[1], ends[1])
             given = given & self.plausible
@@ -115,6 +126,27 @@ class Numbers:
 
 
 _ARRAYS = ("value", "std", "reasons", "least", "most", "measured", "low", "high", "drawn")
+
+
+def find_weak(value: Floats, std: Floats | None) -> NDArray[np.bool_]:
+    """Which numbers are within two error bars of zero, and may be noise alone."""
+    with np.errstate(invalid="ignore"):
+        return np.abs(value) < CERTAIN * (np.zeros(()) if std is None else std)
+
+
+def find_firm(value: Floats, std: Floats, among: int) -> NDArray[np.bool_]:
+    """Which numbers stand out: noise alone would lift none of so many as far from zero in 95 of 100 releases.
+
+    The limit in error bars grows with their number (Bonferroni).
+
+    Examples
+    --------
+    >>> [find_firm(np.array([2.1, 3.5]), np.ones(2), among).tolist() for among in (1, 100)]
+    [[True, True], [False, True]]
+    """
+    limit = max(CERTAIN, float(-ndtri(_CHANCE / (2 * max(among, 1)))))
+    with np.errstate(invalid="ignore"):
+        return np.isfinite(value) & (np.abs(value) > limit * std)
 
 
 def has_equal_rows(std: Floats) -> bool:
@@ -463,9 +495,7 @@ def write_table(
     `colour` has attributes of coloured cells, such as ``class="positive"``; a cell without them fades.
     """
     height, width = numbers.value.shape
-    std = np.zeros((height, width)) if numbers.std is None else np.where(np.isfinite(numbers.std), numbers.std, 0.0)
-    open_ended = False if numbers.low is None else np.isfinite(numbers.low)
-    weak = ((np.abs(numbers.value) < CERTAIN * std) & (True if fades is None else fades)) | open_ended
+    weak = (numbers.weak & (True if fades is None else fades)) | numbers.hidden
     decimals = _align_decimals(numbers, align, text, counts=counts)
     written = format_cells(numbers, decimals, digits=None, commas=bool(align), text=text)
 

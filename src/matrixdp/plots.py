@@ -153,8 +153,7 @@ def clean_label(name: str) -> str:
 
 
 def _write_numbers(ax: Any, part: Numbers, painted: Floats) -> None:
-    cells = format_cells(part)
-    weak = np.abs(part.value) < CERTAIN * (np.zeros(()) if part.std is None else part.std)
+    cells, weak = format_cells(part), part.weak
     for i, j in np.ndindex(part.value.shape):
         dark = float(painted[i, j] @ (0.299, 0.587, 0.114)) < 0.55
         ink = "#ffffff" if dark else "#888888" if weak[i, j] else "#1c2330"

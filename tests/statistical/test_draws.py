@@ -8,12 +8,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.stats import chisquare
+from scipy.stats import chisquare, ks_2samp
 
 import matrixdp as mdp
 from levels import LEVEL
 from matrixdp.answers import draws
-from matrixdp.answers.draws import Chains, measure
+from matrixdp.answers.draws import Chains, draw_moments, measure
 from matrixdp.answers.view import view_moments
 
 TRUTHS, DRAWS, BETWEEN, NOISE = 300, 9, 30, 0.1
@@ -82,3 +82,48 @@ def test_ranks_are_uniform(stratum, monkeypatch):
 def test_wrong_noise_is_noticed(monkeypatch):
     """Draws for half the noise are too narrow, and the ranks show it."""
     assert least_p_value(rank_truths(0, monkeypatch, claimed=NOISE / 2)) < LEVEL / ANSWERS
+
+
+# Several groups at once
+
+
+@pytest.fixture(scope="module")
+def groups():
+    """Draws of two groups in one stack, and of each of them alone, of shape (2, chains, answers)."""
+    columns = mdp.Columns([mdp.Number("x", -1, 1), mdp.Category("w", ["a", "b", "c"]), mdp.Category("by", ["s", "t"])])
+    design = mdp.make_design(mdp.TableMoments(columns, 1000, ["by"]), mdp.Privacy(0.5, 1e-6))
+    rng = np.random.default_rng(4)
+    by, ward = np.repeat(["s", "t"], 500), rng.choice(["a", "b", "c"], 1000, p=[0.6, 0.3, 0.1])
+    x = np.where(by == "s", rng.uniform(-1, 0.2, 1000), rng.uniform(0.5, 0.8, 1000))
+    release = design.release({"x": x, "w": ward, "by": by}, stream=mdp.Stream(seed=4), simulation=True)
+    view = view_moments(release.matrix, design, None, ("by",))
+
+    def read(drawn, chains):
+        """One draw of each chain: mean, second moment, the share and sum of a level."""
+        number, level = view.places["x"].value, view.levels("w")[1]
+        last = drawn.matrix.swapaxes(0, 1)[:, -chains:]
+        entries = [(0, number), (number, number), (0, level), (level, number)]
+        return np.stack([last[..., i, j] for i, j in entries], axis=-1)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(draws, "_CHAINS", 600)
+        together = read(draw_moments(view), 300)
+        alone = [read(draw_moments(replace(view, matrix=one[None])), 600)[0] for one in view.matrix]
+    return together, alone
+
+
+def least_group_p_value(together, alone):
+    return min(
+        ks_2samp(*pair).pvalue
+        for one, other in zip(together, alone, strict=True)
+        for pair in zip(one.T, other.T, strict=True)
+    )
+
+
+def test_groups_in_one_stack_are_drawn_like_single_ones(groups):
+    assert least_group_p_value(*groups) > LEVEL / 8
+
+
+def test_groups_that_are_mixed_up_are_noticed(groups):
+    together, alone = groups
+    assert least_group_p_value(together, alone[::-1]) < LEVEL / 8

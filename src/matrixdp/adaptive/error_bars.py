@@ -34,7 +34,7 @@ from matrixdp.types import Floats
 if TYPE_CHECKING:
     from matrixdp.adaptive.moment import PrivateMoment
 
-NORMAL = 1.96  # error bars in half a 95% interval
+NORMAL = 1.9599  # error bars in half a 95% interval, rounded down: a bar that leaves all open reaches the bounds
 _REPETITIONS = 2  # fits of the same simulated records
 _UNSEEN = 1.5  # records at the end of their bounds that may be overlooked, over 1/mu: the noise of a private count
 _TOGETHER = 0.5  # part of the error bars of two variances by which their covariance may move

@@ -182,9 +182,9 @@ def settle(
 ) -> Estimate:
     """Measured numbers as an estimate, by the rule of `matrixdp.intervals`: possible, and with a range where hidden.
 
-    Numbers that noise hides are NaN. `ranges` gives what they may be, or None: then it is all that is possible. Without
-    it, hidden numbers stay hidden. `possible` has the least and the largest possible numbers; `plausible` says that
-    `ranges` are from draws.
+    Numbers that noise hides are NaN. `ranges` gives what they may be, or None: then it is all that is possible, unless
+    that has no end. Without it, hidden numbers stay hidden. `possible` has the least and the largest possible numbers;
+    `plausible` says that `ranges` are from draws.
     """
     least, most = (np.broadcast_to(one, value.shape) for one in possible)
     hidden = ~np.isfinite(value)
@@ -194,10 +194,10 @@ def settle(
     if ranges is None or not hidden.any():
         return Estimate(shown, std, reasons=reasons, measured=value, **names)
     with np.errstate(invalid="ignore"):
-        whole = Range((least + most) / 2, least, most)
-    found = ranges() or whole
-    told = np.isfinite(found.median)
-    median, low, high = (np.where(told, one, every) for one, every in zip(found, whole, strict=True))
+        room = np.where(np.isfinite(most - least), most - least, np.nan)
+    whole, found = Range(least + room / 2, least + 0 * room, least + room), ranges()
+    told = np.zeros(value.shape, bool) if found is None else np.isfinite(found.median)
+    median, low, high = (np.where(told, *pair) for pair in zip(found or whole, whole, strict=True))
     names["low"], names["high"] = (np.where(hidden, np.clip(one, least, most), np.nan) for one in (low, high))
     shown, names["drawn"] = np.where(hidden, np.clip(median, least, most), shown), hidden & told & plausible
     return Estimate(shown, std, reasons=reasons, measured=value, **names)

@@ -313,9 +313,10 @@ def _split_directions(covariance: Floats, noise: Floats) -> tuple[Floats, Floats
 
 
 def _find_scale(covariance: Floats, noise: Floats) -> Floats:
-    """Standard deviation of each variable, from its variance or the noise in it, whichever is larger; (..., n)."""
+    """Standard deviation of each variable, from its variance or the noise in it, if either is positive; (..., n)."""
     rows = np.arange(covariance.shape[-1])
-    return np.sqrt(np.maximum(covariance[..., rows, rows], noise[..., rows, rows]))
+    square = np.maximum(covariance[..., rows, rows], noise[..., rows, rows])
+    return np.sqrt(np.where(square > 0, square, 1.0))
 
 
 def simulate(view: MomentView, statistic: Callable[[MomentView], Floats], count: int = DRAWS) -> Floats:

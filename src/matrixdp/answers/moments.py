@@ -63,23 +63,38 @@ def read_entry(view: MomentView, i: Places, j: Places) -> Statistic:
 
 
 def divide(view: MomentView, top: tuple[Places, Places], bottom: tuple[Places, Places]) -> Statistic:
-    """Entries over other entries, which are shares of records."""
+    """Entries over other entries, which are shares of records.
+
+    Noise that makes the share larger makes a ratio smaller, and its derivative by the share as well; so this is that of
+    a ratio one standard deviation of the noise further out.
+    """
     size = view.read(*bottom)
     value = np.where(view.stands_out(*bottom), view.read(*top) / size, np.nan)
-    return Statistic(value, [(*top, 1 / size), (*bottom, -value / size)])
+    further = _move_out(value, view.law.std([(*top, 1 / size), (*bottom, -value / size)]))
+    return Statistic(value, [(*top, 1 / size), (*bottom, -further / size)])
 
 
 def covary(view: MomentView, x: Places, r: Places, y: Places, s: Places) -> Statistic:
     """``E[xy] - E[x] E[y]`` over the records in which x and y are there, less the bias of noise in a product of means.
 
-    Coordinates r and s are those of the indicators of whether x and y are there; all are int arrays of one shape.
+    Coordinates r and s are those of the indicators of whether x and y are there; all are int arrays of one shape. A
+    mean that noise moves towards the middle makes a product larger and its derivatives smaller, so these are taken one
+    standard deviation of the noise further out.
     """
     size = view.read(r, s)
     first, second, product = view.read(x, s) / size, view.read(r, y) / size, view.read(x, y) / size
     value = product - first * second + view.law.covariance(x, s, r, y) / size**2
     by_size = (2 * first * second - product) / size
-    terms = [(x, y, 1 / size), (x, s, -second / size), (r, y, -first / size), (r, s, by_size)]
+    further = [
+        _move_out(mean, view.law.entry_std(*place) / size) for mean, place in ((first, (x, s)), (second, (r, y)))
+    ]
+    terms = [(x, y, 1 / size), (x, s, -further[1] / size), (r, y, -further[0] / size), (r, s, by_size)]
     return Statistic(np.where(view.stands_out(r, s), value, np.nan), terms)
+
+
+def _move_out(mean: Floats, std: Floats) -> Floats:
+    """A mean moved away from zero, by its error bar."""
+    return np.where(mean < 0, mean - std, mean + std)
 
 
 def vary(view: MomentView, x: Places, r: Places) -> Statistic:
@@ -210,9 +225,12 @@ def means(matrix: Floats, design: Design, by: str | None = None, group: Any = No
 
     def find() -> Range:
         x, r = view.variables
-        row_, x, r = np.broadcast_arrays(row, x, r)
-        found, share = _ratio_range(view, (row_, x), (row_, r)), (1 / len(levels), 0.0, 1.0)
-        return Range(*(np.insert(one, 0, part, axis=1) for one, part in zip(found, share, strict=True)))
+        above = np.broadcast_arrays(row, x, r)
+        found = _mean_range(view, (above[0], above[1]), (above[0], above[2]))
+        own = [np.full((len(levels), 1), np.nan)] * 3
+        if row.ndim > 1:  # shares of levels that have a total
+            own = [one[:, None] for one in _ratio_range(view, (0, row[:, 0]), (0, 0), 0.0, 1.0)]
+        return Range(*(np.hstack(pair) for pair in zip(own, found, strict=True)))
 
     return name_level_means(view, levels, shares.with_bars(view.law), found, find)
 
@@ -251,27 +269,32 @@ def _summary_range(view: MomentView) -> Range:
     x, r = view.variables
     zero, square = np.zeros_like(x), vary(view, x, r)
     spread = root_range(square.value, view.law.std(square.terms), view.halfwidths)
-    unknown = np.full(x.size, np.nan)
-    means = _ratio_range(view, (zero, x), (zero, r))
-    return Range(*(np.column_stack([mean, root, unknown]) for mean, root in zip(means, spread, strict=True)))
+    means, shares = _mean_range(view, (zero, x), (zero, r)), _ratio_range(view, (zero, r), (zero, zero), 0.0, 1.0)
+    return Range(*(np.column_stack(parts) for parts in zip(means, spread, shares, strict=True)))
 
 
-def _ratio_range(view: MomentView, top: tuple[Places, Places], bottom: tuple[Places, Places]) -> Range:
-    """Intervals of means in the units of the data, where noise hides the share of records that they are of.
+def _mean_range(view: MomentView, top: tuple[Places, Places], bottom: tuple[Places, Places]) -> Range:
+    """Intervals of means in the units of the data, where noise hides the share of records that they are of."""
+    found = _ratio_range(view, top, bottom, -view.halfwidths, view.halfwidths)
+    return Range(*(one + view.middles for one in found))
 
-    By Fieller's theorem: all m for which ``top - m bottom`` is within its own noise, on a grid between the bounds. The
-    value is the mean of these, weighted by their likelihood.
+
+def _ratio_range(
+    view: MomentView, top: tuple[Places, Places], bottom: tuple[Places, Places], least: ArrayLike, most: ArrayLike
+) -> Range:
+    """Intervals of entries over other entries, between `least` and `most`, where noise hides those.
+
+    By Fieller's theorem: all m for which ``top - m bottom`` is within its own noise, on a grid. The value is their
+    mean, weighted by likelihood; NaN if there are none, since then nothing is known.
     """
-    grid = np.linspace(-1, 1, _GRID).reshape(-1, *[1] * np.ndim(view.read(*top)))
-    law, m = view.law, grid * view.halfwidths
+    grid, step = np.linspace(least, most, _GRID, retstep=True)
+    law, m = view.law, grid.reshape(_GRID, *[1] * (np.ndim(view.read(*top)) - grid.ndim + 1), *grid.shape[1:])
     own, both, size = law.covariance(*top, *top), law.covariance(*top, *bottom), law.covariance(*bottom, *bottom)
     apart = np.square(view.read(*top) - m * view.read(*bottom)) / np.maximum(own - 2 * m * both + m**2 * size, 1e-300)
-    inside, step = apart <= ndtri((1 + LEVEL) / 2) ** 2, 2 * view.halfwidths / (_GRID - 1)
+    inside = apart <= ndtri((1 + LEVEL) / 2) ** 2
     low, high = np.where(inside, m, np.inf).min(axis=0) - step, np.where(inside, m, -np.inf).max(axis=0) + step
-    weights = np.exp(-(apart - apart.min(axis=0)) / 2)
-    value = (weights * m).sum(axis=0) / weights.sum(axis=0)
-    value = np.where(inside.any(axis=0), value, np.nan)  # of none that is possible, nothing is known
-    return Range(*(one + view.middles for one in (value, low, high)))
+    weights = np.exp(-(apart - apart.min(axis=0)) / 2) * inside
+    return Range((weights * m).sum(axis=0) / weights.sum(axis=0), low, high)
 
 
 def name_level_means(

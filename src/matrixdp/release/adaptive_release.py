@@ -154,13 +154,17 @@ class AdaptiveRelease(SavedRelease, Answering):
             return (_components(fit.covariance, exact[:m]) - exact)[:, :number]
 
         found = _components(self.moment.covariance)[:, :number]
-        return name_components(self.names, found, _simulate_errors(self.moment, error))
+        if self._overlooks(self.names):
+            found, error_bars = np.full_like(found, np.nan), np.full_like(found, np.nan)
+        else:
+            error_bars = _simulate_errors(self.moment, error)
+        return name_components(self.names, found, error_bars, lambda: None)
 
     def regression(self, target: str, on: Sequence[str] | None = None, group: Any = None) -> Regression:
         """Regression of one number on others, by default on all, with standard errors.
 
-        Coefficients that may be noise are close to zero (`matrixdp.adaptive.solve_regression`). Where records were too
-        few for learned directions, all are zero and the intercept is the private mean.
+        Coefficients that may be noise are close to zero (`matrixdp.adaptive.solve_regression`). Where noise hides the
+        variance of a column altogether, no coefficient is given.
         """
         _refuse_groups(None, group)
         names = self.names
@@ -192,6 +196,11 @@ class AdaptiveRelease(SavedRelease, Answering):
         least[:count] = -np.inf
         plausible = np.array(_range_of(found, errors, (least, ends)))
         terms, fit = plausible[:, :-2].reshape(3, 2, count).swapaxes(1, 2), plausible[:, -2:]
+        if self._overlooks((*chosen, target)):
+            bars[:], terms[:], fit[1:, 0] = np.nan, np.nan, (0.0, 1.0)
+        own = [float(end[names.index(target), 1]) for end in self.means().interval()]
+        rest = np.sqrt(1 - fit[1:, 0])[::-1] * own  # the target's standard deviation, less what is explained
+        fit[1:, 1] = min(fit[1, 1], rest[0]), max(fit[2, 1], rest[1])
         return name_regression(
             target,
             ("intercept", *chosen),
@@ -202,6 +211,10 @@ class AdaptiveRelease(SavedRelease, Answering):
             most=most,
             ranges=(lambda: Range(*terms), lambda: Range(*fit)),
         )
+
+    def _overlooks(self, names: Sequence[str]) -> bool:
+        """Whether nothing tells the variance of one of these columns from zero; simulated fits do not show that."""
+        return not np.diagonal(self.moment.covariance)[[self.names.index(name) for name in names]].all()
 
     def _sampling_std(self, kind: str) -> Floats:
         bars = sampling_bars(self.moment)

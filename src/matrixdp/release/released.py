@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from matrixdp import display
-from matrixdp.answers.estimate import HIDDEN, NOISE_NOTE, Estimate
+from matrixdp.answers.estimate import HIDDEN, NOISE_NOTE, Estimate, join
 from matrixdp.device import is_on_device, load_cupy
 from matrixdp.errors import ParameterError, show
 from matrixdp.plots import MOST_SIDE, plot_matrix
@@ -232,14 +232,12 @@ class Answering:
         else:
             places = np.tril_indices(len(rows), -1 if kind == "correlation" else 0)
             names = tuple(rows[i] if i == j else f"{rows[i]}, {rows[j]}" for i, j in np.transpose(places))
-        parts = [array[places] for array in (found.value, found.std, sampling)]
-        value = np.column_stack([*parts, np.hypot(parts[1], parts[2])])
-        hidden = ~found.reliable[places]
-        value[hidden, 1:] = np.nan  # errors of a guess say nothing
-        low, high = (np.full(value.shape, np.nan) for _ in range(2))
-        low[hidden, 0], high[hidden, 0] = (end[places][hidden] for end in found.interval())
-        std, reasons = np.where(hidden[:, None], np.nan, 0.0 * value), np.full(value.shape, HIDDEN, object)
-        return Estimate(value, std, names, _ERROR_PARTS, reasons, low=low, high=high)
+        value = found._each(lambda array: array[places][:, None], rows=names, columns=_ERROR_PARTS[:1])
+        privacy, sample = value.std[:, 0], sampling[places]
+        bars = np.column_stack([privacy, sample, np.hypot(privacy, sample)])
+        bars[~value.reliable[:, 0]] = np.nan  # errors of a guess say nothing
+        errors = Estimate(bars, np.full_like(bars, np.nan), names, _ERROR_PARTS[1:], unknown=HIDDEN)
+        return join((value, errors), names, _ERROR_PARTS, 1)
 
     def _sampling_std(self, kind: str) -> Floats:
         """The error of the records as a sample, of shape (m,) for means and (m, m) otherwise."""

@@ -70,8 +70,7 @@ def _advise(question: _Question) -> str:
 
 def _find_hidden(answer: Answer) -> NDArray[np.bool_]:
     """The numbers that noise hides, of shape (numbers,)."""
-    found = answer.estimate
-    return _pick(np.isfinite(found.value) & ~found.reliable, answer)
+    return _pick(answer.estimate.hidden, answer)
 
 
 def _pick(numbers: NDArray[np.bool_], answer: Answer) -> NDArray[np.bool_]:

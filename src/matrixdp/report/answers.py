@@ -13,6 +13,7 @@ from itertools import combinations, product
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from matrixdp.answers.estimate import Estimate, join, settle
 from matrixdp.answers.models import Regression
@@ -70,11 +71,18 @@ class Answer:
     again: Callable[[Any], Answer] | None = None
 
     def list_means(self) -> list[list[str]] | None:
-        """The column of the data that each entry is the mean of, or another name; None if there are no means."""
+        """The column of the data that each entry is the mean of, empty for others; None if there are no means."""
         rows, columns = self.estimate.rows, self.estimate.columns
         if self.name in _BY_COLUMN:
-            return [list(columns) for _ in rows]
+            return [["", *columns[1:]] for _ in rows]
         return [[row if one == "mean" else "" for one in columns] for row in rows] if self.name == "means" else None
+
+    @property
+    def fades(self) -> NDArray[np.bool_]:
+        """Which numbers fade where they may be noise alone: all but means, of which zero is a value like others."""
+        names = self.list_means()
+        every = np.ones(self.estimate.value.shape, bool)
+        return every if names is None else np.array([[not name for name in line] for line in names])
 
 
 def as_answerable(release: object) -> Answerable | None:
@@ -218,7 +226,7 @@ def _require_table(release: Asked, *, or_fit: bool = False) -> Any:
 
 
 def _align_rows(estimate: Estimate) -> Texts:
-    """Strings for a table in which each row has one unit; an empty one where there is nothing to go by.
+    """Strings for a table in which each row has one unit; an empty one where there is nothing to go by, or a range.
 
     A row has as many decimals as show three digits of the root of the squares of its standard deviations, which are the
     second and the third number.
@@ -231,7 +239,8 @@ def _align_rows(estimate: Estimate) -> Texts:
         return f"{round(value, places) + 0.0:.{max(places, 0)}f}" if places <= 8 else ""
 
     sizes = np.hypot(*np.nan_to_num(estimate.value[:, 1:3].T)).tolist()
-    return [[write(value, size) for value in row] for row, size in zip(estimate.value.tolist(), sizes, strict=True)]
+    rows = np.where(estimate.ranged, np.inf, estimate.value).tolist()
+    return [[write(value, size) for value in row] for row, size in zip(rows, sizes, strict=True)]
 
 
 # All questions of a report

@@ -15,13 +15,12 @@ import numpy as np
 
 from matrixdp.answers.estimate import Estimate
 from matrixdp.answers.moments import ALL
-from matrixdp.display import CERTAIN, choose_decimals, format_number, join_estimate, join_words
+from matrixdp.display import choose_decimals, find_firm, find_weak, format_number, join_estimate, join_words
 from matrixdp.domain.columns import Number
 from matrixdp.queries import Identity
 from matrixdp.release.result import Release
 from matrixdp.report.answers import Answer
 from matrixdp.report.content import ReportContent
-from matrixdp.report.pictures import find_limit
 from matrixdp.types import Floats
 
 _MOST = 3  # sentences
@@ -75,7 +74,7 @@ def _name_largest(
 
     A name is a string, or several that are joined by "and".
     """
-    chosen = np.isfinite(value) & (np.abs(value) > find_limit(value.size) * std)
+    chosen = find_firm(value, std, value.size)
     size = np.abs(value) / std if by_bar else np.abs(value)
     order = [k for k in np.argsort(-np.where(chosen, size, -1.0)).tolist() if chosen[k]]
     shown = []
@@ -91,7 +90,7 @@ def _find_largest(value: Floats, std: Floats, *, counts: bool = False) -> tuple[
         return None
     place = divmod(int(np.nanargmax(np.where(np.isfinite(std), value, np.nan))), value.shape[1])
     number, bar = float(value[place]), float(std[place])
-    if not number > find_limit(value.size) * bar:
+    if not (number > 0 and find_firm(value, std, value.size)[place]):
         return None
     return place, join_estimate(number, bar, choose_decimals(value, std, counts=counts))
 
@@ -184,7 +183,7 @@ def _say_which(shown: Sequence[str], count: int, total: int, word: str) -> list[
 
 def _say_weak(numbers: Floats, bars: Floats, word: str) -> list[str]:
     """How many numbers may be noise alone or are hidden; nothing if none are."""
-    weak, hidden = int((np.abs(numbers) < CERTAIN * bars).sum()), int((~np.isfinite(numbers + bars)).sum())
+    weak, hidden = int(find_weak(numbers, bars).sum()), int((~np.isfinite(numbers + bars)).sum())
     parts = []
     if weak:
         verb = "is" if weak == 1 else "are"
@@ -238,7 +237,7 @@ def _read_groups(answer: Answer, content: ReportContent) -> list[str]:
     """The mean that differs most between two groups, in error bars."""
     estimate = answer.estimate
     names = [one.name for one in content.numbers if one.name in estimate.columns]
-    limit = find_limit(max(1, len(names) * math.comb(len(estimate.rows), 2)))
+    among = len(names) * math.comb(len(estimate.rows), 2)
     best: tuple[float, str] = (0.0, "No mean differs between groups by more than noise can explain.")
     for name in names:
         j = estimate.columns.index(name)
@@ -247,8 +246,9 @@ def _read_groups(answer: Answer, content: ReportContent) -> list[str]:
         if np.isfinite(value).sum() < 2:
             continue
         ends = int(np.nanargmax(value)), int(np.nanargmin(value))
-        apart = float((value[ends[0]] - value[ends[1]]) / std[list(ends)].sum())
-        if apart > max(best[0], limit):
+        difference, bar = value[ends[0]] - value[ends[1]], std[list(ends)].sum()
+        apart = float(difference / bar)
+        if apart > best[0] and find_firm(difference, bar, among):
             decimals = choose_decimals(value, std)
             shown = [f"{join_estimate(float(value[k]), float(std[k]), decimals)} in {estimate.rows[k]}" for k in ends]
             words = f"The mean of {name} differs between groups by more than noise can explain: {join_words(shown)}."

@@ -12,18 +12,26 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from matrixdp.design import Design
 from matrixdp.design.explain import describe_numbers, feature_names, outline_ellipse, pair_covariance
-from matrixdp.display import CERTAIN, Numbers, choose_decimals, format_cells, format_number, has_equal_rows, shorten
+from matrixdp.display import (
+    CERTAIN,
+    Numbers,
+    choose_decimals,
+    find_firm,
+    find_weak,
+    format_cells,
+    format_number,
+    has_equal_rows,
+    shorten,
+)
 from matrixdp.errors import ParameterError
 from matrixdp.report.content import ReportContent
 from matrixdp.report.stylesheet import DOUBTFUL, FADED, WEAKEST
 from matrixdp.report.svg import Curve, Drawing, Scale, draw_curves, element, make_image, text
 from matrixdp.types import Floats
 
-CHANCE = 0.05  # that noise alone lifts any of the numbers that stand out
 MAX_SIDE = 60  # rows and columns of a square matrix, and columns of any other, that a picture shows
 _MAX_ROWS = 30  # rows of a matrix that is not square
 _WORDS = {"positive": "orange: positive", "negative": "blue: negative", "count": "green: the larger, the stronger"}
@@ -31,17 +39,6 @@ _LABEL_LENGTH = 22  # characters
 _RAMP = 120.0
 _LETTER = 6.0  # mean width of a letter of the legend
 RELATIVE = "share of the largest value that an entry can have"
-
-
-def find_limit(numbers: int) -> float:
-    """Error bars from zero from which on one of so many numbers stands out from noise (Bonferroni).
-
-    Examples
-    --------
-    >>> round(find_limit(1), 2), round(find_limit(100), 2)
-    (2.0, 3.48)
-    """
-    return max(CERTAIN, float(-ndtri(CHANCE / (2 * max(numbers, 1)))))
 
 
 def count_different(value: Floats, noisy: NDArray[np.bool_]) -> int:
@@ -128,9 +125,9 @@ def shade_entries(value: Floats, std: Floats | None, *, shown: Floats | None = N
     hidden = ~np.isfinite(value) if std is None else ~np.isfinite(value + std)
     fixed = np.zeros(value.shape, bool) if std is None else ~hidden & (np.asarray(std) == 0)
     with np.errstate(all="ignore"):
-        weak = ~hidden & ~fixed & ((np.abs(value) < CERTAIN * bars) | (counts & (value <= 0) & (bars > 0)))
-        limit = find_limit(count_different(value, ~hidden & (bars > 0)))
-        doubtful = ~hidden & ~fixed & ~weak & (np.abs(value) < limit * bars)
+        weak = ~hidden & ~fixed & (find_weak(value, bars) | (counts & (value <= 0) & (bars > 0)))
+        firm = find_firm(value, bars, count_different(value, ~hidden & (bars > 0)))
+        doubtful = ~hidden & ~weak & ~firm & (bars > 0)
         hue = np.where(counts, "count", np.where(value < 0, "negative", "positive"))
         pale = FADED * np.minimum(np.abs(np.nan_to_num(value)) / np.where(bars > 0, CERTAIN * bars, 1.0), 1.0)
     hue = np.where(hidden, "hidden", np.where(fixed, "fixed", hue))

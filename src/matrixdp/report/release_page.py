@@ -200,9 +200,8 @@ def _show_means(content: ReportContent, answer: Answer) -> Block:
         ["" if one is None else draw_strip(one, *places) for one, *places in zip(*line, strict=True)]
         for line in zip(numbers, part.value.tolist(), *(end.tolist() for end in part.interval()), strict=True)
     ]
-    fades = np.array([[one is None for one in line] for line in numbers])  # zero is a value like others
     text = show_dates(answer, content.dates)
-    return show_numbers(part, answer.title, corner=(answer.label, ""), below=below, text=text, fades=fades)
+    return show_numbers(part, answer.title, corner=(answer.label, ""), below=below, text=text, fades=answer.fades)
 
 
 # Answers

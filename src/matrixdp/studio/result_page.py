@@ -13,7 +13,7 @@ from markupsafe import Markup
 from starlette.datastructures import QueryParams
 from starlette.responses import FileResponse, JSONResponse, Response
 
-from matrixdp.display import CERTAIN, make_visible, write_csv, write_table
+from matrixdp.display import make_visible, write_csv, write_table
 from matrixdp.domain.fields import quote_line, unquote_line
 from matrixdp.domain.schema_file import parse_schema
 from matrixdp.errors import ParameterError, show
@@ -164,7 +164,8 @@ def show_table(answer: Answer) -> Markup:
     def label(name: str) -> str:
         return str(Markup('<span title="{0}">{0}</span>').format(make_visible(name)))
 
-    table = write_table(answer.estimate, kind="matrix answers", corner=(answer.label, ""), label=label)
+    corner = answer.label, ""
+    table = write_table(answer.estimate, kind="matrix answers", corner=corner, label=label, fades=answer.fades)
     return Markup(table)  # noqa: S704 (it has escaped all names)
 
 
@@ -262,7 +263,7 @@ def _describe_answer(sent: QueryParams, release: Answerable, choices: Choices, s
         "question": question,
         "answer": answer,
         "table": show_table(answer),
-        "weak": bool((abs(estimate.value) < CERTAIN * estimate.std).any()),
+        "weak": bool((estimate.weak & answer.fades).any()),
         "charts": draw_answer(release, question.kind, answer),
         "notes": list_notes(release, answer),
         "dates": [f"{rule.name}: a {rule.kind}, in {rule.meaning}." for rule in dates],

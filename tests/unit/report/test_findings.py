@@ -5,12 +5,12 @@ import pytest
 
 import matrixdp as mdp
 from matrixdp.answers.estimate import Estimate
-from matrixdp.display import choose_decimals, format_estimate
+from matrixdp.display import choose_decimals, find_firm, format_estimate
 from matrixdp.report import make_content, render_release
 from matrixdp.report.answers import add_totals
 from matrixdp.report.findings import average_columns, compare_pairs, describe_counts, list_findings, say_means
 from matrixdp.report.page import Page, Section, render_page, show_matrix, show_numbers
-from matrixdp.report.pictures import count_different, find_limit, shade_entries
+from matrixdp.report.pictures import count_different, shade_entries
 
 NAMES = ("a", "b", "c")
 
@@ -29,7 +29,7 @@ def test_only_correlations_beyond_the_joint_limit_are_named():
     assert sentences == [
         "2 of 3 correlations stand out from the noise: a and b (0.50 ± 0.10) and a and c (-0.30 ± 0.10)."
     ]
-    assert find_limit(3) > 2.1  # so that 2.1 error bars are not enough for one of three
+    assert not find_firm(np.array(2.1), np.ones(()), 3)  # 2.1 error bars are not enough for one of three
 
 
 def test_weak_and_hidden_correlations_are_counted():
