@@ -1,13 +1,13 @@
 """A covariance from an adaptive fit, with its guarantee and what follows from it.
 
-Error bars of principal components and regressions come from simulation, as those of `matrixdp.adaptive.error_bars` do.
+Error bars of principal components and regressions come from the simulated fits of `matrixdp.adaptive.error_bars`.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -15,15 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrixdp.adaptive.budget import Step
-from matrixdp.adaptive.error_bars import sampling_bars
+from matrixdp.adaptive.error_bars import sampling_bars, simulated_errors
 from matrixdp.adaptive.moment import PrivateMoment
 from matrixdp.adaptive.postprocess import Fitted
 from matrixdp.adaptive.regression import hidden_std, joint_moment, solve_regression
 from matrixdp.adaptive.settings import SETTINGS, MethodChoice, settings_for
-from matrixdp.adaptive.simulation import FAMILIES, simulate_fits
 from matrixdp.answers.estimate import HIDDEN, Estimate
 from matrixdp.answers.models import Regression, check_components, choose_predictors, find_components, hide_undetermined
 from matrixdp.answers.moments import correlation_from_covariance, hide_uncertain
+from matrixdp.checks import check_integer
 from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.person import Person, least_sample
 from matrixdp.errors import ParameterError, show
@@ -39,8 +39,6 @@ from matrixdp.version import __version__
 _VECTORS = ("mean", "mean_std")  # fields of a fit of shape (d,); the others have the shape (d, d)
 _SCALARS = ("noise_std", "radius", "learned", "evident")
 _PARTS = {"privacy": Privacy, "bounds": Bounds, "steps": tuple, "fitted": Fitted}  # of a fit, in its JSON form
-_REPETITIONS = 3  # fits of the same simulated records
-_LARGEST = 3  # families whose errors are averaged, in squares
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -171,13 +169,13 @@ class AdaptiveRelease(SavedRelease, Answering):
             return (_components(fit.covariance, exact[:m]) - exact)[:, :number]
 
         names = (*self.names, "variance"), tuple(f"PC{k + 1}" for k in range(number))
-        return Estimate(_components(self.moment.covariance)[:, :number], _simulate_errors(self.moment, error), *names)
+        return Estimate(_components(self.moment.covariance)[:, :number], simulated_errors(self.moment, error), *names)
 
     def regression(self, target: str, on: Sequence[str] | None = None, group: Any = None) -> Regression:
         """Regression of one number on others, by default on all, with standard errors.
 
         Coefficients that may be noise are close to zero (`matrixdp.adaptive.solve_regression`). Where records were too
-        few for learned directions, all are zero and the intercept is the private mean.
+        few for learned directions, all are zero and the intercept is the private mean; none has an error bar then.
         """
         _refuse_groups(None, group)
         names = self.names
@@ -197,7 +195,7 @@ class AdaptiveRelease(SavedRelease, Answering):
         sampling, explained = _sampling(part, coefficients)
         noise = np.diagonal(part.fitted.std) * part.bounds.halfwidths**2
         stds = np.sqrt(np.maximum(np.diagonal(part.covariance), noise))
-        bars = np.maximum(_simulate_errors(self.moment, error), hidden_std(joint_moment(part), coefficients[1:]))
+        bars = np.maximum(simulated_errors(self.moment, error), hidden_std(joint_moment(part), coefficients[1:]))
         bars[1:] = hide_undetermined(bars[1:], stds[:-1], float(stds[-1]))
         return Regression(target, ("intercept", *chosen), coefficients, bars, sampling, explained)
 
@@ -215,6 +213,7 @@ class AdaptiveRelease(SavedRelease, Answering):
             "reason": self.reason,
             **({} if rows is None else {"rows_per_person": rows}),
             "basis": None if moment.basis is None else moment.basis.tolist(),
+            "targets": moment.targets,
             "records": moment.records,
             "settings": moment.aim,
             **{name: to_json_content(getattr(moment, name)) for name in _PARTS},
@@ -231,6 +230,7 @@ class AdaptiveRelease(SavedRelease, Answering):
         if not all(isinstance(step, Step) for step in parts["steps"]):
             raise KeyError("steps")
         basis, size = content["basis"], parts["bounds"].size
+        targets = content.get("targets", int(content["settings"] == "regression" and size > 1))  # not stored at first
         moment = PrivateMoment(
             **parts,
             neighbours=Neighbours.parse(content["neighbours"]),
@@ -238,6 +238,7 @@ class AdaptiveRelease(SavedRelease, Answering):
             simulation=content["simulation"],
             records=parse_records(content["records"]),
             aim=content["settings"],
+            targets=check_integer(targets, "targets", at_least=0, at_most=size - 1),
             basis=None if basis is None else check_orthonormal(basis, size),
             person=_read_person(Unit.parse(content["unit"]), content.get("rows_per_person")),
         )
@@ -344,18 +345,3 @@ def _sampling(moment: PrivateMoment, coefficients: Floats) -> tuple[Floats, floa
     centre = moment.mean[:-1]
     variances = np.append(1 + float(centre @ inverse @ centre), np.diagonal(inverse))
     return np.sqrt(np.maximum(rest * variances, 0.0)), 1 - residual / total if total > 0 else 0.0
-
-
-def _simulate_errors(moment: PrivateMoment, error: Callable[[PrivateMoment, Floats, Floats], Floats]) -> Floats:
-    """Root mean square errors of fits of simulated records that have the private mean and covariance.
-
-    `error` compares a fit with the mean and covariance of the simulated records, in the units of the data.
-    """
-    fitted, middle, half = moment.fitted, moment.bounds.midpoint, moment.bounds.halfwidths
-    found = []
-    for seed, family in enumerate(FAMILIES):  # public seeds
-        own = fitted.mean, fitted.covariance
-        (mean, covariance), fits = simulate_fits(family, *own, moment, seed, _REPETITIONS)
-        exact = middle + half * mean, covariance * np.multiply.outer(half, half)
-        found.append(np.mean([np.square(error(replace(moment, fitted=fit), *exact)) for fit in fits], axis=0))
-    return np.asarray(np.sqrt(np.mean(np.sort(found, axis=0)[-_LARGEST:], axis=0)))
