@@ -3,7 +3,8 @@
 The noise is known, but not what clipping and shrinkage do to records that nobody may look at. So the fit is repeated on
 simulated records of six families, with the mean and covariance that was released or, in later rounds, with those that
 a fit would make of it (`simulation.repeat_fit`). An error bar is the root mean square of the errors of these fits, or
-the noise where that is larger. All answers are computed on the same fits. A forecast simulates records that match a
+the noise where that is larger; that of a covariance is at least the correlation times those of both variances. All
+answers are computed on the same fits. A forecast simulates records that match a
 public description; the errors of a fit depend on the shape of the data, which a description does not tell, so it is a
 range. What a few records at the ends of their bounds contribute, which no private answer tells from none, is in its
 hostile end alone.
@@ -103,6 +104,9 @@ def error_bars(moment: PrivateMoment, *, sampling: bool = False) -> MomentErrors
     for name, value in found.items():
         bar = np.maximum(moment.simulated.average(simulated[name]), noise[name])
         bars[name] = np.minimum(bar, (most.get(name, 1.0) + np.abs(value)) / NORMAL)
+    own = np.diagonal(bars["covariance"])  # what is missing of two variances is missing of their covariance
+    together = np.abs(found["correlation"]) * np.sqrt(np.multiply.outer(own, own))
+    bars["covariance"] = np.maximum(bars["covariance"], together)
     if sampling:
         samples = _sampling(moment)
         bars = {name: np.hypot(bar, samples[name]) for name, bar in bars.items()}

@@ -138,9 +138,8 @@ class AdaptiveRelease(SavedRelease, Answering):
         errors = self.moment.errors
         variances, bars = np.diagonal(self.moment.covariance), np.diagonal(errors.covariance_std)
         deviations = np.sqrt(variances)
-        with np.errstate(all="ignore"):
-            std = np.where(deviations > 0, np.minimum(bars / (2 * deviations), np.sqrt(bars)), np.sqrt(bars))
-        value, std = np.column_stack([self.moment.mean, deviations]), np.column_stack([errors.mean_std, std])
+        value = np.column_stack([self.moment.mean, deviations])
+        std = np.column_stack([errors.mean_std, np.sqrt(variances + bars) - deviations])
         return Estimate(value, std, self.names, ("mean", "standard deviation"))
 
     def table(self, first: str, second: str, group: Any = None) -> Estimate:
