@@ -19,17 +19,27 @@ import numpy as np
 
 from benchmarks import table_forecast
 from benchmarks.accuracy_data import DataSet
-from benchmarks.coverage import entries
 from benchmarks.coverage_data import coverage_sets
 from benchmarks.sizes import size
 from matrixdp import Bounds, Privacy
 from matrixdp.adaptive import Description, MomentErrors, forecast, private_moment, simulation
-from matrixdp.adaptive.simulation import moments_of, read_off
+from matrixdp.adaptive.simulation import Statistics, moments_of, read_off
 from matrixdp.noise import Stream
 from matrixdp.types import Floats
 
 DELTA = 1e-6
 SHOWN = ("covariance", "variance", "correlation", "mean")
+
+
+def entries(statistics: Statistics) -> dict[str, Floats]:
+    """What is counted: each pair of features once, variances by themselves."""
+    covariance, pairs = statistics["covariance"], np.tril_indices(len(statistics["covariance"]), -1)
+    return {
+        "covariance": covariance[pairs],
+        "variance": np.diagonal(covariance),
+        "correlation": statistics["correlation"][pairs],
+        "mean": statistics["mean"],
+    }
 
 
 def right_guess(data: DataSet) -> Description:

@@ -19,7 +19,7 @@ from matrixdp.errors import BudgetExceededError
 from matrixdp.gdp import share_mu
 from matrixdp.ledger import Gaussian, Head, Ledger
 from matrixdp.ledger.accounting import payment_options
-from matrixdp.ledger.entries import LAST_ENTRY, amount_to_json, next_entry, sums_to_json
+from matrixdp.ledger.entries import LAST_ENTRY, next_entry
 from matrixdp.ledger.request import request_content
 from matrixdp.ledger.sqlite import connect
 from matrixdp.privacy import Privacy
@@ -182,7 +182,7 @@ def _fill(ledger: Ledger, entries: int) -> None:
         while head.entry < entries:
             cost, balance = balance.pay(EVENT, options, "")
             charges, releases = charges + 1, releases + 1
-            sums = {"cost": amount_to_json(cost), **sums_to_json(balance), "charges": charges}
+            sums = {"cost": cost.to_json(), **balance.list_sums("charge"), "charges": charges}
             head = add("charge", None, {**request, "neighbours": "replace", "unit": "record", **sums})
             head = add("release", head.entry, {"charge": head.entry, "releases": releases})
 

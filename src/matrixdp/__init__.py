@@ -52,10 +52,10 @@ if TYPE_CHECKING:  # for type checkers: what `_HOMES` lists
     from matrixdp.release.comparison import compare as compare
     from matrixdp.release.dataset import DatasetRelease as DatasetRelease
     from matrixdp.release.dataset import release_dataset as release_dataset
-    from matrixdp.release.matrix import principal_directions as principal_directions
     from matrixdp.release.reading import from_json as from_json
     from matrixdp.release.reading import load as load
     from matrixdp.release.result import Release as Release
+    from matrixdp.release.result import principal_directions as principal_directions
     from matrixdp.release.run import release_table as release_table
     from matrixdp.studio.client import Studio as Studio
 
@@ -74,9 +74,8 @@ _HOMES = {
     "release.adaptive_release": "AdaptiveRelease",
     "release.comparison": "compare",
     "release.dataset": "DatasetRelease release_dataset",
-    "release.matrix": "principal_directions",
     "release.reading": "from_json load",
-    "release.result": "Release",
+    "release.result": "Release principal_directions",
     "release.run": "release_table",
     "studio.client": "Studio",
 }

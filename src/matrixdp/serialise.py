@@ -7,7 +7,6 @@ names (`register`), which contain a dot, so that none can be mistaken for one of
 from __future__ import annotations
 
 import dataclasses
-import functools
 from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any, TypeVar
@@ -16,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrixdp.errors import ParameterError
+from matrixdp.types import lock_arrays
 
 C = TypeVar("C", bound=type)
 _KIND_OF: dict[type, str] = {}
@@ -63,52 +63,6 @@ def register_family(cls: C, kind: str, read: Callable[..., Any]) -> C:
     _KIND_OF[cls] = kind
     _READERS[kind] = read  # a notebook may define the same class again
     return cls
-
-
-def lock_arrays(cls: C) -> C:
-    """Class decorator for dataclasses: let no array of an instance, of its cached properties and copies be written to.
-
-    Privacy
-    -------
-    A design is checked once: what is checked must stay as it is until the noise is drawn.
-    """
-    given: Any = cls
-    names, init = [field.name for field in dataclasses.fields(given)], given.__init__
-
-    @functools.wraps(init)
-    def locked_init(self: Any, *values: Any, **named: Any) -> None:
-        init(self, *values, **named)
-        for name in names:
-            value = getattr(self, name)
-            if isinstance(value, np.ndarray) and value.flags.writeable:  # the caller may hold it
-                object.__setattr__(self, name, _locked(value.copy()))
-
-    given.__init__ = locked_init
-    if not hasattr(cls, "__setstate__"):  # which copies and pickles use
-        given.__setstate__ = lambda self, state: self.__dict__.update({key: _locked(state[key]) for key in state})
-    for item in {id(item): item for base in cls.__mro__ for item in vars(base).values()}.values():
-        if isinstance(item, functools.cached_property) and not hasattr(item.func, "locks"):
-            item.func = _locking(item.func)
-    return cls
-
-
-def _locking(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """A method whose arrays cannot be written to."""
-
-    @functools.wraps(function)
-    def method(self: Any) -> Any:
-        return _locked(function(self))
-
-    method.locks = True  # type: ignore[attr-defined]
-    return method
-
-
-def _locked(value: Any) -> Any:
-    """An array, or the arrays of a tuple, after they were made read-only; any other value as it is."""
-    for array in value if isinstance(value, tuple) else (value,):
-        if isinstance(array, np.ndarray):
-            array.flags.writeable = False
-    return value
 
 
 def to_json_content(value: Any) -> Any:

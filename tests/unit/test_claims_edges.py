@@ -26,9 +26,9 @@ from matrixdp.mechanisms.dataset_rows import CheckTask, WriteTask
 from matrixdp.noise import BlockKey
 from matrixdp.studio import worker
 from matrixdp.studio.refusals import NotFoundError
+from matrixdp.studio.rendering import Studio
 from matrixdp.studio.requests import ReleaseSpec
 from matrixdp.studio.roles import Role, Viewer
-from matrixdp.studio.studio import Studio
 from matrixdp.studio.worker import release_request
 from studio_site import ANALYST, CURATOR, SCHEMA, SPEC, Site
 

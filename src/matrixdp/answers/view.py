@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -126,8 +126,6 @@ def view_moments(matrix: Floats, design: Design, group: Any = None, by: Sequence
 def _view_table(
     matrix: Floats, design: Design, query: TableMoments, chosen: dict[str, int], by: Sequence[str]
 ) -> MomentView:
-    if not isinstance(design.structure, TableNoise):
-        raise ParameterError("error bars of a table need noise that was made for it, not isotropic noise.")
     p, widths = query.layout.size, [len(query.columns.category(name).level_names) for name in query.by]
     stacked = matrix.reshape(*widths, p, p)
     picked = stacked[tuple(chosen.get(name, slice(None)) for name in query.by)]
@@ -136,12 +134,21 @@ def _view_table(
     if len(by) > 1 and rest.index(by[0]) > rest.index(by[1]):
         summed = summed.swapaxes(0, 1)
     merged = picked.size // summed.size
-    part = merged / query.groups if query.public_number else 0.0
-    law = TableLaw(replace(design.structure, groups=1), design.noise, merged, 1 - part)
+    public = query.public_number
+    part = merged / query.groups if public else 0.0
+    law = _make_law(design, merged, 1 - part)
     sizes = law.sizes(summed)
-    if query.public_number:
+    if public:
         sizes = sizes - part * (law.sizes(stacked).sum() - 1) if part < 1 else np.ones(())
     return MomentView(law.adjust(summed, sizes), query, law, query.places)
+
+
+@lru_cache(maxsize=8)
+def _make_law(design: Design, merged: int, size_kept: float) -> TableLaw:
+    """The law of the noise in the moments of merged groups, which all answers of a release share."""
+    if not isinstance(design.structure, TableNoise):
+        raise ParameterError("error bars of a table need noise that was made for it, not isotropic noise.")
+    return TableLaw(replace(design.structure, groups=1), design.noise, merged, size_kept)
 
 
 def table_query(design: Design) -> TableMoments:

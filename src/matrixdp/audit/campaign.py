@@ -24,7 +24,7 @@ from matrixdp.errors import ParameterError
 from matrixdp.estimators.inputs import parse_bounds
 from matrixdp.privacy import Neighbours, Privacy
 from matrixdp.queries import ContingencyTable, Identity, MatrixQuery, Moments, SecondMoment, TableMoments
-from matrixdp.release.matrix import principal_directions
+from matrixdp.release.result import principal_directions
 from matrixdp.sensitivity import FrobeniusBall
 from matrixdp.types import Floats
 

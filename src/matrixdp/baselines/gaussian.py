@@ -14,8 +14,8 @@ from matrixdp.mechanisms.mechanism import check_stream
 from matrixdp.noise import Stream
 from matrixdp.privacy import Neighbours, Privacy
 from matrixdp.queries import Identity, MatrixQuery, SecondMoment
-from matrixdp.release.matrix import principal_directions
 from matrixdp.release.registered import MechanismRelease, check_arguments, gaussian_cost, register_mechanism
+from matrixdp.release.result import principal_directions
 
 
 def classical_share(privacy: Privacy) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -13,11 +13,6 @@ from matrixdp.cli.options import PATH, combine_options, json_option
 from matrixdp.cli.output import Group, echo_json
 from matrixdp.errors import ParameterError
 from matrixdp.release.options import split_names
-
-if TYPE_CHECKING:
-    from matrixdp.report.answers import Answerable
-
-_LARGEST_FILE = 1 << 31  # bytes
 
 
 @click.group(cls=Group)
@@ -89,12 +84,18 @@ def _answer(
     from matrixdp.display import Numbers, format_numbers, make_visible, write_csv
     from matrixdp.domain.schema_file import read_schema
     from matrixdp.release.output_folder import write_file
+    from matrixdp.release.reading import load
     from matrixdp.report import answers
     from matrixdp.report.dates import read_dates, show_dates
 
-    file = release / "release.json" if release.is_dir() else release
-    found = _read_release(file)
-    dates = read_dates(file.parent) if schema is None else read_schema(schema).rules.dates
+    found = answers.as_answerable(load(release))
+    if found is None:
+        raise ParameterError(
+            f"{release}: no further answers follow from this release. They follow from --query everything, means, "
+            "table, moments, covariance, correlation, components or regression."
+        )
+    folder = release if release.is_dir() else release.parent
+    dates = read_dates(folder) if schema is None else read_schema(schema).rules.dates
     if group is not None:
         options["group"] = _parse_group(group)
     answer = getattr(answers, function)(found, **fixed, **options)
@@ -115,34 +116,6 @@ def _answer(
         click.echo(make_visible(note))
     if csv_file is not None:
         click.echo(f"Written to {csv_file}")
-
-
-def _read_release(file: Path) -> Answerable:
-    """The release in a file, of which questions can be asked."""
-    from matrixdp.release.reading import from_json
-    from matrixdp.report.answers import as_answerable
-
-    try:
-        if file.stat().st_size > _LARGEST_FILE:
-            raise ParameterError(f"RELEASE must be at most 2 GiB, and {file} is larger.")
-        text = file.read_text(encoding="utf-8")
-    except UnicodeDecodeError:
-        raise ParameterError(f"RELEASE must be a release.json, or the folder of one; {file} is not text.") from None
-    except OSError as error:
-        raise ParameterError(
-            f"RELEASE must be a release.json, or the folder of one: {file} cannot be read: "
-            f"{error.strerror or type(error).__name__}."
-        ) from None
-    try:
-        release = as_answerable(from_json(text))
-    except ParameterError as error:
-        raise ParameterError(f"{file}: {error}") from None
-    if release is None:
-        raise ParameterError(
-            f"{file}: no further answers follow from this release. They follow from --query everything, means, table, "
-            "moments, covariance, correlation, components or regression."
-        )
-    return release
 
 
 def _parse_group(text: str) -> dict[str, str]:

@@ -85,8 +85,7 @@ for _parameter in audit.params:
 
 def _audit_schema(path: Path | None, asked: dict[str, Any], chosen: dict[str, Any]) -> Iterator[Finding]:
     """The design that the asked name, or all that the schema allows."""
-    from matrixdp.domain.columns import Category
-    from matrixdp.domain.schema_file import read_schema
+    from matrixdp.domain import Category, read_schema
     from matrixdp.release.plan import make_query, make_request_design
     from matrixdp.release.request import Request
 

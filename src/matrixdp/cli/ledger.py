@@ -15,7 +15,7 @@ import click
 from matrixdp.cli import options as flags
 from matrixdp.cli.exits import ExitCode
 from matrixdp.cli.output import Group, echo_json, echo_table, output_after_work
-from matrixdp.errors import LedgerError, ParameterError
+from matrixdp.errors import ParameterError
 from matrixdp.release.options import NEIGHBOURS
 
 if TYPE_CHECKING:
@@ -31,16 +31,10 @@ _CHARGE = ("entry", "time", "dataset", "event", "description", "options", "reque
 
 
 def open_ledger(path: Location, **options: Unpack[LedgerOptions]) -> Ledger:
-    """The ledger at `path`; the error for a missing one names the command that creates it."""
-    from matrixdp.ledger import Ledger
+    """The ledger at `path`."""
+    from matrixdp.ledger import Ledger  # slow to import
 
-    _require_file(path, f", or create one: matrixdp ledger new {path} --dataset NAME --epsilon E --delta D")
     return Ledger.open(path, **options)
-
-
-def _require_file(path: Location, advice: str = ".", kind: str = "ledger") -> None:
-    if isinstance(path, Path) and not path.exists():
-        raise LedgerError(f"there is no {kind} at {path}. Check the path{advice}")
 
 
 def require_dataset(dataset: str | None) -> str:
@@ -301,7 +295,6 @@ def restore(path: Location, file: Location, **author: Any) -> None:
     """
     from matrixdp.ledger import Ledger
 
-    _require_file(file, kind="backup")
     Ledger.restore(file, path, **author).close()
 
 
@@ -330,7 +323,6 @@ def moved(path: Location, **author: Any) -> None:
     """
     from matrixdp.ledger import Ledger
 
-    _require_file(path)
     Ledger.moved(path, **author).close()
 
 
@@ -347,7 +339,6 @@ def copy(path: Location, source: Location, **author: Any) -> str:
     """
     from matrixdp.ledger import Ledger
 
-    open_ledger(source).close()
     Ledger.copy(source, path, **author, timeout=_COPY_TIMEOUT)
     return f"{source} was copied to {path}, and is charged there only from now on."
 

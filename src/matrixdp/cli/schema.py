@@ -11,8 +11,7 @@ from matrixdp.cli.options import PATH, delimiter_option, json_option
 from matrixdp.cli.output import Group, echo_json, echo_table, output_after_work
 
 if TYPE_CHECKING:
-    from matrixdp.domain.columns import Column
-    from matrixdp.domain.schema import Schema
+    from matrixdp.domain import Column, Schema
 
 
 @click.group(cls=Group)

@@ -335,7 +335,7 @@ class Design(OfQuery):
         privacy loss is not tracked.
         """
         from matrixdp.release.charging import open_account  # the only imports of a higher layer
-        from matrixdp.release.matrix import release_design
+        from matrixdp.release.result import release_design
 
         records = getattr(self.query, "records", None)
         if records is not None and not simulation:

@@ -103,6 +103,15 @@ class Amount:
         """Whether no account exceeds `total`."""
         return self.mu_squared <= total.mu_squared and self.epsilon <= total.epsilon and self.delta <= total.delta
 
+    def to_json(self) -> list[str]:
+        """Units as decimal text, since they exceed the integers that many JSON parsers support."""
+        return [str(units) for units in astuple(self)]
+
+    @classmethod
+    def from_json(cls, texts: list[str]) -> Amount:
+        """The amount that `to_json` wrote."""
+        return cls(*map(int, texts))
+
     def limit(self, most: Amount) -> Amount:
         """The smaller of the two amounts in each account, and at least 0."""
         pairs = zip(astuple(self), astuple(most), strict=True)

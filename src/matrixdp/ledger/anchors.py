@@ -29,8 +29,7 @@ class Anchor:
     def check(self, journal: Journal) -> None:
         """Raise a `LedgerError` if the last entry that was recorded is not in the ledger, or none can be recorded."""
         last = self._read(self.target) if isinstance(self.target, Path) else None
-        row = None if last is None else journal.row("entry", last.entry)
-        if last is not None and (row is None or row.hash != last.hash):
+        if last is not None and journal.find(last) is None:
             raise LedgerError(
                 f"{journal.location} was replaced by an earlier copy, or {self.target} belongs to another ledger: "
                 f"the anchored entry {last.entry} is not in it. Nothing was charged. Put the latest file back; if "

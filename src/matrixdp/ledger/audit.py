@@ -3,30 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from fractions import Fraction
 from typing import Any
 
 from matrixdp.errors import LedgerError, MatrixDPError
-from matrixdp.ledger.accounting import NOTHING, payment_options, total_amount
-from matrixdp.ledger.balance import AllowanceBalance, Balance, guaranteed_epsilon
-from matrixdp.ledger.entries import (
-    ORIGIN,
-    Counters,
-    Row,
-    amount_from_json,
-    canonical_json,
-    registration_from_json,
-    sums_from_json,
-)
+from matrixdp.ledger.accounting import NOTHING, total_amount
+from matrixdp.ledger.balance import TOLERANCE, AllowanceBalance, Balance
+from matrixdp.ledger.entries import ORIGIN, RESTORE, Counters, Row, canonical_json
 from matrixdp.ledger.journal import Journal
-from matrixdp.ledger.values import Head, event_from_json
-from matrixdp.privacy import Unit
+from matrixdp.ledger.values import Head
 
 Content = dict[str, Any]
 
 _ENTRIES_AT_ONCE = 20_000
-# Costs that involve special functions may differ in the last places between machines.
-_TOLERANCE = Fraction(1, 10**9)
+_SUMS = {
+    "spent": "sum of what is spent or allotted",
+    "allotted": "sum of what is spent or allotted",
+    "allowance_spent": "sum of what is spent of its allowance",
+}
 
 
 def audit(journal: Journal) -> Head:
@@ -45,29 +38,24 @@ class Audit:
 
     def __init__(self, anchor: Head | None = None, *, resume: bool = False) -> None:
         self.head = ORIGIN
-        self._anchor = anchor
-        self._resume = resume
-        self._begun = False
+        self._anchor, self._resume, self._begun = anchor, resume, False
         self._first = 0  # the entry after which it begins
+        self._last_kind = "create"
         self._balances: dict[str, Balance] = {}
-        self._allowances: dict[tuple[str, str], AllowanceBalance] = {}
+        self._allowances: dict[tuple[str, str | None], AllowanceBalance] = {}
         self._charges: dict[int, tuple[str, str | None]] = {}
         self._requests: set[tuple[str, str]] = set()
         self._released: set[int] = set()
         self._counters: dict[tuple[str, str], Counters] = {}
         self._unsettled: set[str] = set()
         self._restored = False
-        self._left = False
 
     def advance(self, journal: Journal) -> bool:
         """Check the next entries, and return whether these were the last."""
         try:
             return self._advance(journal)
         except LedgerError as error:
-            raise LedgerError(
-                f"{journal.location} cannot be trusted: {error} Restore it from a backup; until then, treat its data "
-                "sets as spent."
-            ) from error
+            raise LedgerError(f"{journal.location} cannot be trusted: {error} {RESTORE}.") from error
 
     def _advance(self, journal: Journal) -> bool:
         if not self._begun:
@@ -97,145 +85,99 @@ class Audit:
         self._begun = True
         if not self._resume or self._anchor is None:
             return
-        entry, last = self._anchor.entry, journal.row("entry", self._anchor.entry)
-        if last is None or last.hash != self._anchor.hash:
+        entry, last = self._anchor.entry, journal.find(self._anchor)
+        if last is None:
             raise LedgerError(f"entry {entry} is not the one that was anchored.")
         last.content()
-        self.head, self._first, self._left = self._anchor, entry, last.kind == "leave"
+        self.head, self._first, self._last_kind = self._anchor, entry, last.kind
+        self._restored = journal.row("restore", entry) is not None
         for row in journal.rows("registrations"):
-            if row.entry <= entry:
-                self._register(row.entry, row.content())
-                if (state := journal.row("state", row.dataset, entry)) is not None:
-                    spent, allotted = sums_from_json(state.content())
-                    balance = self._balances[str(row.dataset)]
-                    self._balances[str(row.dataset)] = replace(balance, spent=spent, allotted=allotted)
+            if row.entry <= entry and row.dataset is not None:
+                self._register(row)
+                self._balances[row.dataset] = journal.balance(row.dataset, entry=entry)
+                if journal.restored_from(row.dataset, entry) is None:
+                    self._unsettled.discard(row.dataset)
         for dataset, name in journal.all_counters():
             if name and (found := journal.row("allowance", dataset, name)) is not None and found.entry <= entry:
                 self._allowances[dataset, name] = journal.allowance(dataset, name, entry)
-        self._restored = journal.row("restore", entry) is not None
-        self._unsettled = {name for name in self._balances if journal.restored_from(name, entry) is not None}
 
     def _add(self, row: Row, content: Content) -> None:
         """Apply an entry, or raise an error if it contradicts the earlier ones."""
-        if (row.kind == "arrive") != self._left:
+        if (row.kind == "arrive") != (self._last_kind == "leave"):
             raise LedgerError("entries of the kinds 'leave' and 'arrive' must follow each other.")
-        self._left = row.kind == "leave"
-        apply = {
-            "register": self._register,
-            "charge": self._charge,
-            "allowance": self._allow,
-            "return": self._return,
-            "release": self._release,
-            "restore": self._restore,
-            "settle": self._settle,
-        }
-        if row.kind in apply:
-            apply[row.kind](row.entry, content)
+        self._last_kind = row.kind
+        if row.kind == "register":
+            self._register(row)
+        elif row.kind in ("charge", "settle", "allowance", "return"):
+            self._change(row, content)
+        elif row.kind == "release":
+            self._release(row, content)
+        elif row.kind == "restore":
+            if content["backup"] != {"entry": row.entry - 1, "hash": content["previous"]}:
+                raise LedgerError("it does not name the last entry of the backup.")
+            self._restored, self._unsettled = True, set(self._balances)
         elif row.kind not in ("move", "leave", "arrive") and (row.kind, row.entry) != ("create", 1):
             raise LedgerError(f"an entry of kind {row.kind!r} is not allowed there.")
 
-    def _register(self, _: int, content: Content) -> None:
-        registration, total = registration_from_json(content), amount_from_json(content["total"])
+    def _register(self, row: Row) -> None:
+        registration, total = row.registration()
         if registration.dataset in self._balances:
             raise LedgerError("its data set is registered twice.")
-        allowed = total_amount(registration.privacy, registration.reserve)
-        if not total.within(allowed.scale(1 + _TOLERANCE)):
+        if not total.within(total_amount(registration.privacy, registration.reserve).scale(1 + TOLERANCE)):
             raise LedgerError("its total is more than its guarantee allows.")
         self._balances[registration.dataset] = Balance(registration, total, NOTHING)
         self._counters[registration.dataset, ""] = Counters()
         if self._restored:
             self._unsettled.add(registration.dataset)
 
-    def _restore(self, entry: int, content: Content) -> None:
-        if content["backup"] != {"entry": entry - 1, "hash": content["previous"]}:
-            raise LedgerError("it does not name the last entry of the backup.")
-        self._restored, self._unsettled = True, set(self._balances)
-
-    def _settle(self, _: int, content: Content) -> None:
-        if not self._restored:
-            raise LedgerError("it settles a ledger that was not restored.")
-        balance, cost = self._balances[content["dataset"]], amount_from_json(content["cost"])
-        if not NOTHING.within(cost) or not cost.within(balance.total - balance.spent):
-            raise LedgerError("its cost is more than what was available.")
-        self._set_balance(content, balance.spend(cost))
-        self._unsettled.discard(content["dataset"])
-        for key, allowance in self._allowances.items():
-            if key[0] == content["dataset"] and cost != NOTHING:
-                self._allowances[key] = replace(allowance, stale=True)
-
-    def _charge(self, entry: int, content: Content) -> None:
-        balance, event = self._account(content), event_from_json(content["event"])
-        balance.require(content["neighbours"], None)
-        if not Unit.parse(content["unit"]).covers(balance.registration.unit):
-            raise LedgerError("its unit is not the one that its data set is registered for.")
-        cost = amount_from_json(content["cost"])
-        if not any(option.scale(1 - _TOLERANCE).within(cost) for option in payment_options(event)):
-            raise LedgerError("its cost is less than its event's.")
-        if content["dataset"] in self._unsettled:
-            raise LedgerError("it is a charge to a restored data set that was not settled.")
-        if not cost.within(balance.available()):
-            raise LedgerError("its cost is more than what was available.")
-        after = balance.spend(cost)
-        self._set_balance(content, after)
-        if after.allowance is not None and amount_from_json(content["allowance_spent"]) != after.allowance.spent:
-            raise LedgerError("its sum of what is spent of its allowance is wrong.")
-        self._charges[entry] = (content["dataset"], content.get("allowance"))
-        self._count("charge", entry, content)
-        if (request := content.get("request")) is not None:
-            if (content["dataset"], request) in self._requests:
-                raise LedgerError("its request was charged before.")
-            self._requests.add((content["dataset"], request))
-
-    def _allow(self, _: int, content: Content) -> None:
-        balance, size = self._balances[content["dataset"]], amount_from_json(content["size"])
-        if (content["dataset"], content["allowance"]) in self._allowances:
-            raise LedgerError("its allowance was set apart twice.")
-        if not NOTHING.within(size) or not size.within(balance.available()):
-            raise LedgerError("its size is more than what was available.")
-        guarantee = guaranteed_epsilon(size, balance.registration.privacy.delta)
-        if not guarantee <= content["epsilon"] * float(1 + _TOLERANCE):
-            raise LedgerError("its size is more than its guarantee allows.")
-        allowance = AllowanceBalance(content["allowance"], size, NOTHING, content["epsilon"])
-        self._set_balance(content, balance.allot(allowance, "the ledger"))
-        self._counters[content["dataset"], content["allowance"]] = Counters()
-
-    def _return(self, _: int, content: Content) -> None:
-        balance = self._account(content)
-        if balance.allowance is None or amount_from_json(content["returned"]) != balance.allowance.unspent:
-            raise LedgerError("it does not return what is left of its allowance.")
-        self._set_balance(content, balance.take_back())
-
-    def _account(self, content: Content) -> Balance:
-        """The balance of the entry's data set, with the open allowance that it names, if it names one."""
-        balance = self._balances[content["dataset"]]
-        if content.get("allowance") is None:
-            return balance
-        found = self._allowances.get((content["dataset"], content["allowance"]))
-        if found is None or found.returned:
+    def _change(self, row: Row, content: Content) -> None:
+        """Apply an entry that changes a balance, and compare the sums that it contains."""
+        kind, dataset, name = row.kind, content["dataset"], row.allowance
+        part = None if kind == "settle" else self._allowances.get((dataset, name))
+        if kind == "allowance":
+            if part is not None:
+                raise LedgerError("its allowance was set apart twice.")
+            self._counters[dataset, content["allowance"]] = Counters()
+        elif name is not None and (part is None or part.returned):
             raise LedgerError("its allowance does not exist, or was returned before.")
-        return replace(balance, allowance=found)
-
-    def _set_balance(self, content: Content, after: Balance) -> None:
-        if sums_from_json(content) != (after.spent, after.allotted):
-            raise LedgerError("its sum of what is spent or allotted is wrong.")
-        self._balances[content["dataset"]] = replace(after, allowance=None)
+        if kind == "settle" and not self._restored:
+            raise LedgerError("it settles a ledger that was not restored.")
+        if kind == "charge" and dataset in self._unsettled:
+            raise LedgerError("it is a charge to a restored data set that was not settled.")
+        before = self._balances[dataset]
+        after = replace(before, allowance=part).apply(kind, content)
+        for field, value in after.list_sums(kind).items():
+            if content[field] != value:
+                raise LedgerError(f"its {_SUMS[field]} is wrong.")
+        self._balances[dataset] = replace(after, allowance=None)
         if after.allowance is not None:
-            self._allowances[content["dataset"], after.allowance.name] = after.allowance
+            self._allowances[dataset, name] = after.allowance
+        if kind == "settle":
+            self._unsettled.discard(dataset)
+            if after.spent != before.spent:
+                stale = {key: found for key, found in self._allowances.items() if key[0] == dataset}
+                self._allowances |= {key: replace(found, stale=True) for key, found in stale.items()}
+        elif kind == "charge":
+            self._charges[row.entry] = (dataset, name)
+            self._count(row, content)
+            if row.request is not None:
+                if (dataset, row.request) in self._requests:
+                    raise LedgerError("its request was charged before.")
+                self._requests.add((dataset, row.request))
 
-    def _release(self, entry: int, content: Content) -> None:
-        charge = content["charge"]
+    def _release(self, row: Row, content: Content) -> None:
+        charge, account = content["charge"], (content["dataset"], row.allowance)
         earlier = charge <= self._first  # then the index `one_release` alone excludes a second release
-        account = (content["dataset"], content.get("allowance"))
         if not earlier and (self._charges.get(charge) != account or charge in self._released):
             raise LedgerError("it is a release without a charge of its own.")
         self._released.add(charge)
-        self._count("release", entry, content)
+        self._count(row, content)
 
-    def _count(self, kind: str, entry: int, content: Content) -> None:
+    def _count(self, row: Row, content: Content) -> None:
         """Count a charge or a release, and check its number; the first one after the anchor is taken as it is."""
-        dataset, name = content["dataset"], f"{kind}s"
-        for key in {(dataset, ""), (dataset, content.get("allowance") or "")}:
-            self._counters[key] = self._counters.get(key, Counters()).count(kind, entry)
+        dataset, name = content["dataset"], f"{row.kind}s"
+        for key in {(dataset, ""), (dataset, row.allowance or "")}:
+            self._counters[key] = self._counters.get(key, Counters()).count(row.kind, row.entry)
         counters = self._counters[dataset, ""]
         if self._first and getattr(counters, name) == 1:
             self._counters[dataset, ""] = replace(counters, **{name: content[name]})

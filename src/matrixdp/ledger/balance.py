@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
 from matrixdp.checks import check_number
 from matrixdp.errors import BudgetExceededError, LedgerError, ParameterError, show
@@ -21,16 +22,29 @@ from matrixdp.ledger.accounting import (
     Amount,
     float_above,
     float_below,
+    payment_options,
     remaining_epsilon,
     root_above,
     root_below,
     total_amount,
     units_below,
 )
-from matrixdp.ledger.values import Allowance, Counts, Event, Gaussian, Registration, Remaining, Reserve, Summary
+from matrixdp.ledger.values import (
+    Allowance,
+    Counts,
+    Event,
+    Gaussian,
+    Registration,
+    Remaining,
+    Reserve,
+    Summary,
+    event_from_json,
+)
 from matrixdp.privacy import Neighbours, Privacy, Unit
 
 _ALLOTTED = " The rest of its total is allotted: name an allowance to use one."
+# Costs that involve special functions may differ in the last places between machines.
+TOLERANCE = Fraction(1, 10**9)
 _SHARE = re.compile(r"[0-9]{1,18}/[1-9][0-9]{0,17}|[0-9]{0,18}\.?[0-9]{1,18}")
 
 
@@ -190,6 +204,50 @@ class Balance:
         shortage = self._describe_shortage(event, options)
         raise BudgetExceededError(f"{shortage}\nAsk for less, or see what was spent: matrixdp ledger show {location}")
 
+    def require_room(self, name: str, size: Amount, location: str) -> None:
+        """Raise a `BudgetExceededError` unless a new allowance of this size is available."""
+        if not size.within(self.available()):
+            raise BudgetExceededError(
+                f"{self._describe_left()}; the allowance {name!r} needs {_describe_amount(size)}.\nChoose a smaller "
+                f"one, or see what is left: matrixdp ledger show {location}"
+            )
+
+    def apply(self, kind: str, content: Mapping[str, Any]) -> Balance:
+        """The balance after an entry, or a `LedgerError` that says what is wrong with it.
+
+        Every entry that changes a balance passes here: when it is written, and again when the ledger is verified.
+        """
+        part, registered = self.allowance, self.registration
+        if kind == "return":
+            if part is None or part.returned or Amount.from_json(content["returned"]) != part.unspent:
+                raise LedgerError("it does not return what is left of its allowance.")
+            return self.take_back()
+        field, available = ("size" if kind == "allowance" else "cost"), self.available()
+        amount = Amount.from_json(content[field])
+        if kind == "settle":
+            available = self.total - self.spent  # allowances may have spent it
+        if kind == "charge":
+            self.require(content["neighbours"], None)
+            if not Unit.parse(content["unit"]).covers(registered.unit):
+                raise LedgerError("its unit is not the one that its data set is registered for.")
+            options = payment_options(event_from_json(content["event"]))
+            if not any(option.scale(1 - TOLERANCE).within(amount) for option in options):
+                raise LedgerError("its cost is less than its event's.")
+        if not NOTHING.within(amount) or not amount.within(available):
+            raise LedgerError(f"its {field} is more than what was available.")
+        if kind != "allowance":
+            return self.spend(amount)
+        epsilon = content["epsilon"]
+        if not guaranteed_epsilon(amount, registered.privacy.delta) <= epsilon * float(1 + TOLERANCE):
+            raise LedgerError("its size is more than its guarantee allows.")
+        return self.allot(AllowanceBalance(content["allowance"], amount, NOTHING, epsilon))
+
+    def list_sums(self, kind: str) -> dict[str, list[str]]:
+        """The sums that an entry contains which led to this balance."""
+        sums = {"spent": self.spent.to_json(), "allotted": self.allotted.to_json()}
+        of_charge = {"allowance_spent": self.allowance.spent.to_json()} if self.allowance is not None else {}
+        return {**sums, **(of_charge if kind == "charge" else {})}
+
     def spend(self, cost: Amount) -> Balance:
         """The balance after a charge of `cost`, which is available."""
         if self.allowance is None:
@@ -197,14 +255,8 @@ class Balance:
         paid = replace(self.allowance, spent=self.allowance.spent + cost)
         return replace(self, spent=self.spent + cost, allotted=self.allotted - cost, allowance=paid)
 
-    def allot(self, allowance: AllowanceBalance, location: str) -> Balance:
-        """The balance after a new allowance was set apart, or a `BudgetExceededError` if it is not available."""
-        if not allowance.size.within(self.available()):
-            raise BudgetExceededError(
-                f"{self._describe_left()}; the allowance {allowance.name!r} needs "
-                f"{_describe_amount(allowance.size)}.\nChoose a smaller one, or see what is left: "
-                f"matrixdp ledger show {location}"
-            )
+    def allot(self, allowance: AllowanceBalance) -> Balance:
+        """The balance after a new allowance was set apart, which is available."""
         return replace(self, allotted=self.allotted + allowance.size, allowance=allowance)
 
     def take_back(self) -> Balance:

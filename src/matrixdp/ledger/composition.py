@@ -38,6 +38,7 @@ class _Curve:
     delta: _Array
 
 
+@lru_cache(maxsize=64)
 def composed_epsilon(epsilons: tuple[float, ...], delta: float) -> float:
     """An epsilon at which releases with these `epsilons` are together (epsilon, `delta`)-DP, rounded up.
 
@@ -57,6 +58,7 @@ def composed_epsilon(epsilons: tuple[float, ...], delta: float) -> float:
     return min(total, float(curve.epsilon[np.argmax(curve.delta <= delta)]))
 
 
+@lru_cache(maxsize=64)
 def composed_mu(epsilons: tuple[float, ...]) -> float:
     """A `mu` for which releases with these `epsilons` are together `mu`-GDP, rounded up.
 

@@ -12,17 +12,18 @@ import os
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from functools import lru_cache
 from typing import Any
 
 from matrixdp.errors import LedgerError, ParameterError, show
 from matrixdp.ledger.accounting import Amount
-from matrixdp.ledger.balance import Balance
 from matrixdp.ledger.values import Charge, Head, Registration, Reserve, event_from_json
 from matrixdp.privacy import Neighbours, Privacy, Unit
 from matrixdp.version import __version__
 
 ORIGIN = Head(entry=0, hash="0" * 64)
 LAST_ENTRY = 2**62  # more than the number of any entry
+RESTORE = "Restore it from a backup; until then, treat its data sets as spent"
 
 
 def sha256(text: str) -> str:
@@ -77,6 +78,11 @@ class Row:
                 f"entry {self.entry} was altered: its hash does not match. Restore the ledger from a backup."
             )
         return content
+
+    def registration(self) -> tuple[Registration, Amount]:
+        """The data set that the entry registers, and its total."""
+        self.content()
+        return _parse_registration(self.body)
 
 
 COLUMNS = ", ".join(column.name for column in fields(Row))
@@ -141,46 +147,16 @@ def check_name(value: str | None, parameter: str) -> str:
     return value
 
 
-def amount_to_json(amount: Amount) -> list[str]:
-    """Units as decimal text, since they exceed the integers that many JSON parsers support."""
-    return [str(amount.mu_squared), str(amount.epsilon), str(amount.delta)]
-
-
-def amount_from_json(texts: list[str]) -> Amount:
-    """The amount that `amount_to_json` wrote."""
-    return Amount(*map(int, texts))
-
-
-def sums_to_json(balance: Balance) -> dict[str, Any]:
-    """What is spent and allotted, which every entry that changes a balance contains."""
-    return {"spent": amount_to_json(balance.spent), "allotted": amount_to_json(balance.allotted)}
-
-
-def sums_from_json(content: dict[str, Any]) -> tuple[Amount, Amount]:
-    """What is spent and allotted after an entry."""
-    return amount_from_json(content["spent"]), amount_from_json(content["allotted"])
-
-
-def registration_to_json(registration: Registration) -> dict[str, Any]:
-    """A registration as JSON content, without the name of the data set."""
-    privacy, reserve = registration.privacy, registration.reserve
-    return {
-        "privacy": {"epsilon": privacy.epsilon, "delta": privacy.delta},
-        "neighbours": str(registration.neighbours),
-        "unit": str(registration.unit),
-        "reserve": {"epsilon": reserve.epsilon, "delta": reserve.delta},
-    }
-
-
-def registration_from_json(content: dict[str, Any]) -> Registration:
-    """The registration that `registration_to_json` wrote."""
+@lru_cache(maxsize=256)
+def _parse_registration(body: str) -> tuple[Registration, Amount]:
+    content = json.loads(body)
     return Registration(
         dataset=content["dataset"],
         privacy=Privacy(**content["privacy"]),
         neighbours=Neighbours.parse(content["neighbours"]),
         reserve=Reserve(**content["reserve"]),
         unit=Unit.parse(content["unit"]),
-    )
+    ), Amount.from_json(content["total"])
 
 
 def charge_from_row(row: Row, *, released: bool) -> Charge:

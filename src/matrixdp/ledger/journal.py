@@ -13,21 +13,19 @@ from datetime import UTC, datetime
 from typing import Any
 
 from matrixdp.errors import LedgerError, show
-from matrixdp.ledger.accounting import NOTHING
+from matrixdp.ledger.accounting import NOTHING, Amount
 from matrixdp.ledger.balance import AllowanceBalance, Balance
 from matrixdp.ledger.entries import (
     COLUMNS,
     COUNTERS,
     LAST_ENTRY,
+    RESTORE,
     Author,
     Counters,
     Row,
-    amount_from_json,
     charge_from_row,
     next_entry,
-    registration_from_json,
     sha256,
-    sums_from_json,
 )
 from matrixdp.ledger.values import Charge, Counts, Head, Registration, Summary
 
@@ -51,6 +49,7 @@ _QUERIES = {
     "after": "WHERE entry > ? ORDER BY entry LIMIT ?",
 }
 HEAD_QUERY = "SELECT entry, hash FROM head"
+INSERT = f"INSERT INTO entries ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608
 _CHARGE = ", ".join(f"c.{name}" for name in COLUMNS.split(", "))
 
 
@@ -72,10 +71,6 @@ class Journal(ABC):
     @abstractmethod
     def execute(self, sql: str, values: Sequence[object] = ()) -> Iterable[tuple[Any, ...]]:
         """The rows of a statement of plain SQL, with question marks in place of `values`."""
-
-    @abstractmethod
-    def execute_all(self, sql: str, rows: Sequence[Sequence[object]]) -> None:
-        """Run a statement once for each of the rows, with their values in place of its question marks."""
 
     @abstractmethod
     def faults(self) -> Iterator[str]:
@@ -105,7 +100,7 @@ class Journal(ABC):
         allowance: str | None = None,
         payload: str | None = None,
     ) -> Head:
-        """Append an entry, and move the head to it.
+        """Append an entry, and move the head to it; charges and releases of a data set are numbered.
 
         The time of an entry is never before that of the previous one: if the clock was set back, the entry has the
         time of the previous one, and the clock's time as `clock`.
@@ -123,14 +118,24 @@ class Journal(ABC):
             )
         if last is not None and (time := str(last.content()["time"])) > times["time"]:
             times = {"time": time, "clock": times["time"]}
+        if kind in ("charge", "release") and dataset is not None:
+            content = {**content, f"{kind}s": getattr(self.counters(dataset), f"{kind}s") + 1}
         body, head = next_entry({**content, **author, **given, "kind": kind, **times}, previous)
         self.insert([Row(head.entry, kind, dataset, request, charge, allowance, body, payload, head.hash)])
         return head
 
+    def change(self, kind: str, content: dict[str, Any], before: Balance, **columns: Any) -> tuple[Head, Balance]:
+        """Append an entry that changes a balance, with the sums after it; the new head and the balance after it."""
+        dataset = before.registration.dataset
+        name = columns.pop("allowance", None) if before.allowance is None else before.allowance.name
+        after = before.apply(kind, {**content, "allowance": name})
+        content = {**content, **after.list_sums(kind)}
+        return self.append(kind, content, dataset=dataset, allowance=name, **columns), after
+
     def insert(self, rows: Sequence[Row]) -> None:
         """Append entries as they are."""
-        sql = f"INSERT INTO entries ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608
-        self.execute_all(sql, [tuple(vars(row).values()) for row in rows])
+        for row in rows:
+            self.execute(INSERT, tuple(vars(row).values()))
 
     def rows(self, query: str, *values: object) -> Iterator[Row]:
         """The entries that a named query finds."""
@@ -139,6 +144,11 @@ class Journal(ABC):
     def row(self, query: str, *values: object) -> Row | None:
         """The first entry that a named query finds, or None."""
         return next(self.rows(query, *values), None)
+
+    def find(self, head: Head) -> Row | None:
+        """The entry with this number and this hash, or None."""
+        found = self.row("entry", head.entry)
+        return found if found is not None and found.hash == head.hash else None
 
     def require_intact_end(self) -> None:
         """Raise a `LedgerError` unless the last entry is the one that the head names, and is counted."""
@@ -151,8 +161,8 @@ class Journal(ABC):
         if last.kind in ("charge", "release") and last.dataset is not None:
             self.counters(last.dataset)
 
-    def balance(self, dataset: str, allowance: str | None = None) -> Balance:
-        """The data set's balance, from its registration and the last entry that changed what is spent.
+    def balance(self, dataset: str, allowance: str | None = None, entry: int = LAST_ENTRY) -> Balance:
+        """The data set's balance (after `entry`), from its registration and the last entry that changed what is spent.
 
         `allowance` is the one that pays, if any does.
         """
@@ -162,21 +172,22 @@ class Journal(ABC):
                 f"{self.location} has no data set {show(dataset)}. Check the name, or register it first: matrixdp "
                 f"ledger add, or ledger.register({show(dataset)}, privacy, neighbours=...) in Python."
             )
-        content, last, counted = row.content(), self.row("state", dataset, LAST_ENTRY), self.counters(dataset)
+        content, last = row.content(), self.row("state", dataset, entry)
         state = {} if last is None else last.content()
         if content["dataset"] != dataset or state.get("dataset", dataset) != dataset:
             raise self.damage("an index names an entry of another data set")
-        if counted.last_charge > (0 if last is None else last.entry) or (
-            last is not None and last.kind == "charge" and counted.last_charge != last.entry
+        counted = self.counters(dataset).last_charge if entry == LAST_ENTRY else 0
+        if counted > (0 if last is None else last.entry) or (
+            entry == LAST_ENTRY and last is not None and last.kind == "charge" and counted != last.entry
         ):
             raise self.damage(f"the last charge to {show(dataset)} is not the one that was counted")
-        sums = (NOTHING, NOTHING) if last is None else sums_from_json(state)
-        part = None if allowance is None else self.allowance(dataset, allowance)
-        return Balance(registration_from_json(content), amount_from_json(content["total"]), *sums, part)
+        spent, allotted = (Amount.from_json(state[name]) if state else NOTHING for name in ("spent", "allotted"))
+        part = None if allowance is None else self.allowance(dataset, allowance, entry)
+        return Balance(*row.registration(), spent, allotted, part)
 
     def registrations(self) -> list[Registration]:
         """The registered data sets, in order of registration."""
-        found = [registration_from_json(row.content()) for row in self.rows("registrations")]
+        found = [row.registration()[0] for row in self.rows("registrations")]
         if {each.dataset for each in found} != {dataset for dataset, _ in self.all_counters()}:
             raise self.damage("its data sets are not those that it counts")
         return found
@@ -198,11 +209,11 @@ class Journal(ABC):
         settled = [found.content()["cost"] for found in self.rows("settlements between", dataset, row.entry, entry)]
         return AllowanceBalance(
             name=name,
-            size=amount_from_json(contents[0]["size"]),
-            spent=NOTHING if last is None else amount_from_json(last.content()["allowance_spent"]),
+            size=Amount.from_json(contents[0]["size"]),
+            spent=NOTHING if last is None else Amount.from_json(last.content()["allowance_spent"]),
             epsilon=contents[0]["epsilon"],
             returned=end is not None,
-            stale=any(amount_from_json(cost) != NOTHING for cost in settled),
+            stale=any(Amount.from_json(cost) != NOTHING for cost in settled),
         )
 
     def summarise(self, dataset: str) -> Summary:
@@ -301,9 +312,7 @@ class Journal(ABC):
 
     def damage(self, what: str) -> LedgerError:
         """The error for a ledger whose tables disagree."""
-        return LedgerError(
-            f"{self.location} is damaged: {what}. Restore it from a backup; until then, treat its data sets as spent."
-        )
+        return LedgerError(f"{self.location} is damaged: {what}. {RESTORE}.")
 
     def _names(self, dataset: str | None) -> set[str]:
         return {name for name, _ in self.all_counters()} if dataset is None else {dataset}

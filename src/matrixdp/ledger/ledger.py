@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from fractions import Fraction
 from functools import partial
 from typing import Any, Protocol, Self, TypedDict, Unpack
@@ -17,16 +18,8 @@ from matrixdp.gdp import gdp_mu
 from matrixdp.ledger.accounting import NOTHING, payment_options, total_amount
 from matrixdp.ledger.anchors import Anchor
 from matrixdp.ledger.audit import Audit
-from matrixdp.ledger.balance import AllowanceBalance, allowance_size
-from matrixdp.ledger.entries import (
-    LAST_ENTRY,
-    Author,
-    amount_to_json,
-    check_name,
-    registration_from_json,
-    registration_to_json,
-    sums_to_json,
-)
+from matrixdp.ledger.balance import allowance_size
+from matrixdp.ledger.entries import LAST_ENTRY, Author, check_name
 from matrixdp.ledger.journal import Journal
 from matrixdp.ledger.location import Address, Location, PostgresURL, parse_location
 from matrixdp.ledger.metrics import render_ledger
@@ -220,7 +213,7 @@ class Ledger:
         total = total_amount(wanted.privacy, wanted.reserve)
         with self._writing() as journal:
             if (row := journal.row("registration", dataset)) is not None:
-                found = registration_from_json(row.content())
+                found, _ = row.registration()
                 if found != wanted:
                     raise LedgerError(
                         f"{dataset!r} is registered with {found.privacy} for {str(found.neighbours)!r} "
@@ -228,8 +221,8 @@ class Ledger:
                         "Use those values."
                     )
             else:
-                content = {**registration_to_json(wanted), "total": amount_to_json(total)}
-                journal.append("register", content, dataset=dataset)
+                facts = {**asdict(wanted), "unit": str(wanted.unit)}
+                journal.append("register", {**facts, "total": total.to_json()}, dataset=dataset)
         return wanted
 
     def allow(
@@ -272,10 +265,9 @@ class Ledger:
             )
             if journal.row("allowance", dataset, name) is None:
                 journal.require_settled(dataset)
-                balance = balance.allot(AllowanceBalance(name, size, NOTHING, guarantee), self._store.location)
-                content = {"size": amount_to_json(size), "epsilon": guarantee, **sums_to_json(balance)}
-                journal.append("allowance", content, dataset=dataset, allowance=name)
-                return balance.describe()
+                balance.require_room(name, size, self._store.location)
+                content = {"size": size.to_json(), "epsilon": guarantee}
+                return journal.change("allowance", content, balance, allowance=name)[1].describe()
             balance = journal.balance(dataset, name)
             found = balance.describe()
             if found.returned:
@@ -295,9 +287,7 @@ class Ledger:
         with self._writing() as journal:
             balance = journal.balance(dataset, name)
             if (part := balance.allowance) is not None and not part.returned:
-                balance = balance.take_back()
-                content = {"returned": amount_to_json(part.unspent), **sums_to_json(balance)}
-                journal.append("return", content, dataset=dataset, allowance=name)
+                _, balance = journal.change("return", {"returned": part.unspent.to_json()}, balance)
             return balance.describe()
 
     def charge(
@@ -351,18 +341,11 @@ class Ledger:
                 require_match(wanted, earlier)
                 raise already_charged_error(earlier)
             journal.require_settled(dataset)
-            cost, after = journal.balance(dataset, allowance).pay(event, payments, self._store.location)
-            content = {
-                **wanted,
-                "neighbours": str(Neighbours.parse(neighbours)),
-                "unit": str(Unit.parse(unit)),
-                "cost": amount_to_json(cost),
-                **sums_to_json(after),
-                "charges": journal.counters(dataset).charges + 1,
-            }
-            if after.allowance is not None:
-                content["allowance_spent"] = amount_to_json(after.allowance.spent)
-            head = journal.append("charge", content, dataset=dataset, request=request, allowance=allowance)
+            balance = journal.balance(dataset, allowance)
+            cost, _ = balance.pay(event, payments, self._store.location)
+            released = {"neighbours": str(Neighbours.parse(neighbours)), "unit": str(Unit.parse(unit))}
+            content = {**wanted, **released, "cost": cost.to_json()}
+            head, _ = journal.change("charge", content, balance, request=request)
         return Receipt(dataset, event, request, head.entry, head.hash)
 
     def complete(self, receipt: Receipt, payload: str) -> None:
@@ -379,8 +362,8 @@ class Ledger:
                 f"payload must be text that UTF-8 can encode, without NUL, got {show(payload)} instead."
             )
         with self._writing(anchored=False) as journal:
-            charge = journal.row("entry", receipt.entry)
-            if charge is None or charge.kind != "charge" or charge.hash != receipt.hash:
+            charge = journal.find(Head(receipt.entry, receipt.hash))
+            if charge is None or charge.kind != "charge":
                 raise LedgerError(
                     f"{self._store.location} has no charge for this receipt. Use the ledger that issued it."
                 )
@@ -388,7 +371,7 @@ class Ledger:
             if release is None:
                 journal.append(
                     "release",
-                    {"releases": journal.counters(receipt.dataset).releases + 1},
+                    {},
                     dataset=charge.dataset,
                     charge=receipt.entry,
                     allowance=charge.allowance,
@@ -475,8 +458,7 @@ class Ledger:
                 except BudgetExceededError as error:
                     remedy = "To settle it as spent entirely, use --all or spent='all'."
                     raise BudgetExceededError(f"{error}\n{remedy}") from None
-            sums = {"cost": amount_to_json(cost), **sums_to_json(balance.spend(cost))}
-            journal.append("settle", {"restore": restore.entry, **sums}, dataset=dataset)
+            journal.change("settle", {"restore": restore.entry, "cost": cost.to_json()}, balance)
 
     def require(self, dataset: str, *, neighbours: str, unit: str | Unit) -> None:
         """Raise the error of `charge` if a data set is registered for other neighbours or another unit."""
@@ -616,17 +598,11 @@ class Ledger:
             self._anchor.record(head)
 
 
-def _prepare(
-    path: Address,
-    *,
-    timeout: float = 30.0,
-    actor: str | None = None,
-    purpose: str | None = None,
-    anchor: object = None,  # noqa: ARG001
-    wait: float = 30.0,  # noqa: ARG001
-) -> tuple[Store, Author]:
-    """What is needed before a ledger can be opened; other options are a `TypeError` now, and not later."""
-    return _open_store(path, timeout), Author(actor, purpose)
+def _prepare(path: Address, **options: Any) -> tuple[Store, Author]:
+    """What is needed before a ledger can be opened; unknown options are a `TypeError` now, and not later."""
+    given = inspect.signature(Ledger).bind(path, **options)
+    given.apply_defaults()
+    return _open_store(path, given.arguments["timeout"]), Author(given.arguments["actor"], given.arguments["purpose"])
 
 
 def _open_store(location: Address, timeout: float) -> Store:

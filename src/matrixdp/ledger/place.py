@@ -242,8 +242,7 @@ def require_marked_entries(journal: Journal, path: Path, marked: Path) -> Mappin
     """The marks at `marked`; a `LedgerError` if their entries are not in the ledger at `path`, an old copy then."""
     marks = read_marks(marked, journal.first_hash())
     for mark in set(marks.values()):
-        found = journal.row("entry", mark.entry)
-        if found is None or found.hash != mark.hash:
+        if journal.find(mark) is None:
             raise LedgerError(
                 f"{path} was replaced by an earlier copy of itself, or by another ledger: entry {mark.entry}, which "
                 f"was written to {marked}, is not in it. Nothing was charged. Put the latest file back; if it is lost: "

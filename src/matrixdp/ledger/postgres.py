@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from matrixdp.errors import LedgerError, install_hint
 from matrixdp.ledger.audit import audit
-from matrixdp.ledger.entries import LAST_ENTRY, Author
-from matrixdp.ledger.journal import HEAD_QUERY, Journal, select_entries
+from matrixdp.ledger.entries import LAST_ENTRY, RESTORE, Author, Row
+from matrixdp.ledger.journal import HEAD_QUERY, INSERT, Journal, select_entries
 from matrixdp.ledger.location import PostgresURL
-from matrixdp.ledger.store import Store, append_first, require_version
-from matrixdp.ledger.values import Head
+from matrixdp.ledger.store import Store, append_first, append_restore, require_version
 
 if TYPE_CHECKING:
     import psycopg
@@ -44,8 +43,8 @@ _REMEDIES = {
     "54000": "the name of the data set or the request id is too long. Use at most 2,000 bytes",
     "55P03": "another client holds it locked. Try again, or open it with a longer timeout",
     "57014": "another client holds it locked, or the server is too slow. Try again, or open it with a longer timeout",
-    "XX001": "it is damaged. Restore it from a backup; until then, treat its data sets as spent",
-    "XX002": "it is damaged. Restore it from a backup; until then, treat its data sets as spent",
+    "XX001": f"it is damaged. {RESTORE}",
+    "XX002": f"it is damaged. {RESTORE}",
 }
 _REFUSALS = {
     "password authentication failed": "the user or the password is wrong. Check them, PGPASSWORD and ~/.pgpass",
@@ -162,16 +161,17 @@ class PostgresJournal(Journal):
         if len(rows) <= 1:
             self._known[(sql, *values)] = rows
 
-    def execute_all(self, sql: str, rows: Sequence[Sequence[object]]) -> None:
-        """Append entries; the number and hash of the last one, its first and last value, become the head."""
+    def insert(self, rows: Sequence[Row]) -> None:
+        """Append entries; the last one becomes the head."""
         self._known.clear()
+        values = [tuple(vars(row).values()) for row in rows]
         with self.connection.cursor() as cursor:
             if len(rows) == 1:
-                cursor.execute(sql.replace("?", "%s"), rows[0])
+                cursor.execute(INSERT.replace("?", "%s"), values[0])
             else:
-                cursor.executemany(sql.replace("?", "%s"), rows)
-        self.entry = int(str(rows[-1][0]))
-        self.learn(HEAD_QUERY, (), [(rows[-1][0], rows[-1][-1])])
+                cursor.executemany(INSERT.replace("?", "%s"), values)
+        self.entry = rows[-1].entry
+        self.learn(HEAD_QUERY, (), [(rows[-1].entry, rows[-1].hash)])
 
     def faults(self) -> Iterator[str]:
         """Triggers, functions and indexes of the schema that are missing, altered or disabled."""
@@ -225,17 +225,16 @@ class PostgresStore(Store):
             except self.driver_errors as error:
                 raise self._translate(error) from error
 
-    def restore(self, backup: Store, author: Author) -> Head:
-        """Record that the server was restored from a backup, after a check of the whole ledger; its head before.
+    def restore(self, backup: Store, author: Author) -> None:
+        """Record that the server was restored from a backup, after a check of the whole ledger.
 
         A ledger in PostgreSQL is restored with its server, so `backup` must be the same place.
         """
         if backup.address != self.url:
             raise (backup if isinstance(backup, PostgresStore) else self).not_a_file()
         with self.writing(author) as journal:
-            head = audit(journal)
-            journal.append("restore", {"backup": vars(head)})
-        return head
+            audit(journal)
+            append_restore(journal)
 
     def _begin(self, author: Author | None) -> PostgresJournal:
         reused = self._connection is not None
@@ -326,18 +325,15 @@ class PostgresStore(Store):
             what = _REMEDIES.get(code or "", "PostgreSQL refused")
         return LedgerError(f"{self.url}: {what} ({_one_line(error)}). Nothing was released.")
 
-    def _open(self) -> Connection:
-        if self._connection is None:
-            connection = connect(self.url, self.timeout)
-            try:
-                _require_schema(connection, self.url)
-            except BaseException:
-                connection.close()
-                raise
-            connection.add_notice_handler(self._note_warning)
-            self._connection = connection
-        found: Connection = self._connection
-        return found
+    def _connect(self) -> Connection:
+        connection = connect(self.url, self.timeout)
+        try:
+            _require_schema(connection, self.url)
+        except BaseException:
+            connection.close()
+            raise
+        connection.add_notice_handler(self._note_warning)
+        return connection
 
     def _note_warning(self, notice: Any) -> None:
         if notice.severity_nonlocalized == "WARNING":

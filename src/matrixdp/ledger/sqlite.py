@@ -15,9 +15,9 @@ from typing import Any
 from matrixdp.errors import LedgerError
 from matrixdp.ledger import place
 from matrixdp.ledger.audit import audit
-from matrixdp.ledger.entries import Author
+from matrixdp.ledger.entries import RESTORE, Author
 from matrixdp.ledger.journal import Journal
-from matrixdp.ledger.store import Store, append_first, require_version
+from matrixdp.ledger.store import Store, append_first, append_restore, require_version
 from matrixdp.ledger.values import Head
 
 # Read at once: a process may have given up the right to read it when it needs it.
@@ -25,7 +25,6 @@ _SQL = Path(__file__).with_name("sql").joinpath("sqlite.sql").read_text(encoding
 _FORMAT = 0x4D78_4450  # "MxDP"
 _VERSION = 3  # earlier ones were never published
 _WRITABLE = "Make the file and its directory writable for this user"
-_BACKUP = "Restore it from a backup; until then, treat its data sets as spent"
 _REMEDIES = {
     sqlite3.SQLITE_BUSY: "another process holds it locked. Try again, or open it with a longer timeout",
     sqlite3.SQLITE_READONLY: f"it cannot be written. {_WRITABLE}",
@@ -33,8 +32,8 @@ _REMEDIES = {
     sqlite3.SQLITE_PERM: f"permission was denied. {_WRITABLE}",
     sqlite3.SQLITE_FULL: "the disk is full. Free some space and try again",
     sqlite3.SQLITE_IOERR: "the disk cannot be read or written. Make sure that it works and has free space",
-    sqlite3.SQLITE_CORRUPT: f"it is damaged, perhaps truncated. {_BACKUP}",
-    sqlite3.SQLITE_NOTADB: f"it is not a ledger, or it is damaged. Check the path. {_BACKUP}",
+    sqlite3.SQLITE_CORRUPT: f"it is damaged, perhaps truncated. {RESTORE}",
+    sqlite3.SQLITE_NOTADB: f"it is not a ledger, or it is damaged. Check the path. {RESTORE}",
 }
 
 # EXTRA syncs the journal, the database and, once the journal is deleted, the directory: the charge is durable then.
@@ -61,10 +60,6 @@ class SQLiteJournal(Journal):
     def execute(self, sql: str, values: Sequence[object] = ()) -> Iterator[tuple[Any, ...]]:
         """The rows of a statement."""
         return self.connection.execute(sql, values)
-
-    def execute_all(self, sql: str, rows: Sequence[Sequence[object]]) -> None:
-        """Run a statement once for each of the rows."""
-        self.connection.executemany(sql, rows)
 
     def faults(self) -> Iterator[str]:
         """Missing or altered triggers and indexes, and damaged pages."""
@@ -95,16 +90,16 @@ class SQLiteStore(Store):
 
     def create(self, author: Author, fill: Callable[[Journal], object] = append_first) -> None:
         """Create a new file, which only its owner may read, with the entries that `fill` appends."""
-        place.require_local(self.path)
-        exists = (
-            "already exists, and may be a ledger. Open it (Ledger.open, or matrixdp ledger add), or choose another path"
-        )
-        with self._new_file("created", exists) as draft, closing(connect(draft, self.timeout)) as connection:
+
+        def make_tables(connection: sqlite3.Connection) -> None:
             connection.execute("BEGIN IMMEDIATE")
             for statement in sqlite_statements():
                 connection.execute(statement)
-            marked = self._fill(connection, draft, author, fill)
-        place.write_marks(self.path, *marked, anew=True)
+
+        exists = (
+            "already exists, and may be a ledger. Open it (Ledger.open, or matrixdp ledger add), or choose another path"
+        )
+        self._make(make_tables, author, fill, "created", exists)
 
     def back_up(self, target: Store) -> Head:
         """Copy the ledger, which may be in use, to a new file, durable when this returns; the head of the copy.
@@ -117,35 +112,43 @@ class SQLiteStore(Store):
             _copy(journal, copy, target)
             return journal.head()
 
-    def restore(self, backup: Store, author: Author) -> Head:
-        """Make a new ledger from a backup, with an entry that says so; the head of the backup."""
+    def restore(self, backup: Store, author: Author) -> None:
+        """Make a new ledger from a backup, with an entry that says so."""
         if not isinstance(backup, SQLiteStore):
             raise backup.not_a_file()
-        place.require_local(self.path)
+        if not backup.path.exists():
+            raise LedgerError(f"there is no backup at {backup.path}. Check the path.")
+
+        def copy_backup(connection: sqlite3.Connection) -> None:
+            with backup.reading() as journal:
+                audit(journal)
+                place.require_original_gone(place.peek_place(backup.path), self.path)
+                _copy(journal, connection, self)
+            connection.execute("BEGIN IMMEDIATE")
+
         with closing(backup):
-            with self._new_file() as draft, closing(connect(draft, self.timeout)) as copy:
-                with backup.reading() as journal:
-                    head = audit(journal)
-                    place.require_original_gone(place.peek_place(backup.path), self.path)
-                    _copy(journal, copy, self)
-                copy.execute("BEGIN IMMEDIATE")
-                marked = self._fill(copy, draft, author, lambda new: new.append("restore", {"backup": vars(head)}))
-            place.write_marks(self.path, *marked, anew=True)
-        return head
+            self._make(copy_backup, author, append_restore)
 
-    def _fill(
-        self, connection: sqlite3.Connection, draft: Path, author: Author, fill: Callable[[Journal], object]
-    ) -> tuple[Head, str]:
-        """Append the first entries of a file that will be moved here, and commit them; its head and its first hash."""
-        journal = SQLiteJournal(connection, self.location, author)
-        fill(journal)
-        place.write_place(journal, place.find_place(self.path, draft))
-        marked = journal.head(), journal.first_hash()
-        connection.execute("COMMIT")
-        return marked
+    def _make(
+        self,
+        prepare: Callable[[sqlite3.Connection], None],
+        author: Author,
+        fill: Callable[[Journal], object],
+        *words: str,
+    ) -> None:
+        """Make a new file with the entries that `fill` appends; `prepare` makes its tables and begins a transaction."""
+        place.require_local(self.path)
+        with self._new_file(*words) as draft, closing(connect(draft, self.timeout)) as connection:
+            prepare(connection)
+            journal = SQLiteJournal(connection, self.location, author)
+            fill(journal)
+            place.write_place(journal, place.find_place(self.path, draft))
+            marked = journal.head(), journal.first_hash()
+            connection.execute("COMMIT")
+        place.write_marks(self.path, *marked, anew=True)
 
-    def confirm_move(self, author: Author) -> Head:
-        """Record that the file was moved here, after a check of the whole ledger; the new head."""
+    def confirm_move(self, author: Author) -> None:
+        """Record that the file was moved here, after a check of the whole ledger."""
         recorded = place.peek_place(self.path)
         place.require_original_gone(recorded, self.path)
         with self._lock:
@@ -154,13 +157,11 @@ class SQLiteStore(Store):
                 with self.writing(author) as journal:
                     marks = place.read_marks(Path(os.path.realpath(self.path)), journal.first_hash())
                     here = place.find_place(self.path, marks=marks)
-                    if recorded is None or (recorded.matches(here) and recorded.marks <= here.marks):
-                        return journal.head()
-                    place.require_marked_entries(journal, self.path, Path(recorded.path))
-                    audit(journal)
-                    head = journal.append("move", {"from": recorded.path, "to": here.path})
-                    place.write_place(journal, here)
-                return head
+                    if recorded is not None and not (recorded.matches(here) and recorded.marks <= here.marks):
+                        place.require_marked_entries(journal, self.path, Path(recorded.path))
+                        audit(journal)
+                        journal.append("move", {"from": recorded.path, "to": here.path})
+                        place.write_place(journal, here)
             finally:
                 self._moving = False
                 self.close()
@@ -212,17 +213,14 @@ class SQLiteStore(Store):
         what = "SQLite refused" if code is None else _REMEDIES.get(code & 0xFF, "SQLite refused")
         return LedgerError(f"{self.path}: {what} ({error}). Nothing was released.")
 
-    def _open(self) -> sqlite3.Connection:
-        if self._connection is None:
-            found = place.file_id(self.path)
-            if found is None:
-                raise LedgerError(
-                    f"there is no ledger at {self.path}. Check the path, or create one: Ledger.create(path)."
-                )
-            self._connection = connect(self.path, self.timeout)
-            self._file_id = found
-        connection: sqlite3.Connection = self._connection
-        return connection
+    def _connect(self) -> sqlite3.Connection:
+        self._file_id = place.file_id(self.path)
+        if self._file_id is None:
+            raise LedgerError(
+                f"there is no ledger at {self.path}. Check the path, or create one: matrixdp ledger new {self.path} "
+                "--dataset NAME --epsilon E --delta D, or Ledger.create(path) in Python."
+            )
+        return connect(self.path, self.timeout)
 
     def _require_same_file(self, result: str = "Nothing was charged") -> None:
         """Raise a `LedgerError` if the file was removed or replaced: a charge to it would be lost."""

@@ -17,7 +17,7 @@ from typing import Any
 
 from matrixdp.errors import LedgerError, MatrixDPError
 from matrixdp.ledger.audit import audit
-from matrixdp.ledger.entries import Author
+from matrixdp.ledger.entries import RESTORE, Author
 from matrixdp.ledger.journal import Journal
 from matrixdp.ledger.location import Location
 from matrixdp.ledger.values import Head
@@ -28,6 +28,11 @@ _BLOCK = 2000  # entries that are copied at a time
 def append_first(journal: Journal) -> None:
     """Append the first entry of a new ledger: unique to it, and every later hash depends on it."""
     journal.append("create", {"ledger": secrets.token_hex(16)})
+
+
+def append_restore(journal: Journal) -> None:
+    """Append the entry which says that the ledger was restored from a backup that ends at the last entry."""
+    journal.append("restore", {"backup": vars(journal.head())})
 
 
 def require_version(found: int, supported: int, location: str) -> None:
@@ -73,15 +78,15 @@ class Store(ABC):
         """
 
     @abstractmethod
-    def restore(self, backup: Store, author: Author) -> Head:
-        """Make a new ledger here from a backup, with an entry that says so; the head of the backup."""
+    def restore(self, backup: Store, author: Author) -> None:
+        """Make a new ledger here from a backup, with an entry that says so."""
 
     def back_up(self, target: Store) -> Head:
         """Copy the ledger, which may be in use, to the new file `target`; the head of the copy."""
         raise self.not_a_file()
 
-    def confirm_move(self, author: Author) -> Head:
-        """Record that the file was moved here, after a check of the whole ledger; the new head."""
+    def confirm_move(self, author: Author) -> None:
+        """Record that the file was moved here, after a check of the whole ledger."""
         raise self.not_a_file()
 
     def find_blind_spots(self) -> list[str]:
@@ -94,6 +99,16 @@ class Store(ABC):
     def not_a_file(self) -> LedgerError:
         """The error for a ledger in a database server where a file is needed."""
         return LedgerError(f"{self.location} is not a file. Use the tools of its database, or matrixdp ledger copy.")
+
+    @abstractmethod
+    def _connect(self) -> Any:
+        """A new connection to the ledger, or a `LedgerError` if there is none."""
+
+    def _open(self) -> Any:
+        """The connection, which is made if there is none."""
+        if self._connection is None:
+            self._connection = self._connect()
+        return self._connection
 
     @abstractmethod
     def _begin(self, author: Author | None) -> Journal:
@@ -154,10 +169,8 @@ class Store(ABC):
                 self._roll_back()
                 if isinstance(error, MatrixDPError):
                     raise
-                raise LedgerError(
-                    f"{self.location} is damaged: an entry cannot be read ({type(error).__name__}). Restore it from a "
-                    "backup; until then, treat its data sets as spent."
-                ) from error
+                what = f"an entry cannot be read ({type(error).__name__})"
+                raise LedgerError(f"{self.location} is damaged: {what}. {RESTORE}.") from error
             except BaseException:
                 self._roll_back()
                 raise

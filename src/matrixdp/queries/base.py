@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from matrixdp.checks import check_integer
 from matrixdp.display import short_repr
-from matrixdp.domain.bounds import Bounds, check_bounds
-from matrixdp.domain.person import Person
+from matrixdp.domain import Bounds, Person, check_bounds
 from matrixdp.errors import DataError, ParameterError, show
 from matrixdp.noise.covariance import Covariance
 from matrixdp.privacy import Neighbours, Unit

@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrixdp.checks import check_flag
-from matrixdp.domain.person import Person
+from matrixdp.domain import Category, Columns, Person
 from matrixdp.errors import DataError, ParameterError
 from matrixdp.privacy import Neighbours
 from matrixdp.queries.base import MatrixQuery, find_people, parse_unit, person_change
 from matrixdp.queries.sums import BITS
-from matrixdp.records import Records, as_records, is_columnar, split_rows
+from matrixdp.records import Records, as_records, split_rows
 from matrixdp.records.people import SameRecords
-from matrixdp.records.tables import column_names, library_of
+from matrixdp.records.tables import TableBlock, column_names
 from matrixdp.sensitivity import CellChange, Sensitivity
 from matrixdp.serialise import builtin_kind
 from matrixdp.types import Floats
@@ -183,24 +183,33 @@ class _CountTask:
         for block in blocks:
             (pairs, counts), weights = split_rows(block), None
             if self.person is not None and counts is not None:
-                pairs = _without(pairs, self.person.column)
                 weights = np.where(counts > 0, self.person.weights(counts, self.unit), 0)
-            columns = _columns(pairs)
-            if len(columns) != 2:
-                raise DataError("pairs must be a table of two columns.")
-            row, column = map(_codes, columns, (self.rows, self.columns))
-            found = np.bincount(row * len(self.columns) + column, weights, minlength=len(cells))
+            row, column = self._codes(pairs)
+            found = np.bincount(row.astype(np.intp) * len(self.columns) + column, weights, minlength=len(cells))
             cells += found.astype(np.int64)  # exact in floats, since weights of all people are below 2^53
         return cells.reshape(len(self.rows), len(self.columns))
 
+    def _codes(self, pairs: Any) -> list[NDArray[np.signedinteger[Any]]]:
+        """Positions of both values of each pair among the categories; a column of ids is left out."""
+        ids, names = None if self.person is None else self.person.column, column_names(pairs)
+        own = ["first", "second"] if names is None else [name for name in names if name != ids]
+        if len(own) != 2:
+            raise DataError(f"pairs must be a table of two columns, got {len(own)} instead.")
+        columns = [_Levels(name, levels) for name, levels in zip(own, (self.rows, self.columns), strict=True)]
+        block = TableBlock(pairs, Columns(columns))
+        for column in columns:
+            values, mixed = block.values[column.name], len({isinstance(level, str) for level in column.levels}) > 1
+            kind = getattr(values, "dtype", getattr(values, "type", "object"))
+            if mixed and str(kind) != "object":  # one text would make texts of the integers of all others
+                raise DataError(f"pairs must be given as a list: texts and integers share a column of {kind}.")
+        return [block.codes(column) for column in columns]
 
-def _without(data: Any, column: str) -> Any:
-    """A table without its column of ids, if it has names of columns."""
-    names = column_names(data)
-    if names is None:
-        return data
-    rest = [name for name in names if name != column]
-    return data.select(rest) if is_columnar(data) else data[rest]
+
+class _Levels(Category):
+    """Categories that the query has checked: texts, integers or both."""
+
+    def __post_init__(self) -> None:
+        pass
 
 
 def _categories(values: Sequence[Any], name: str) -> tuple[Any, ...]:
@@ -210,49 +219,3 @@ def _categories(values: Sequence[Any], name: str) -> tuple[Any, ...]:
     if not all(isinstance(value, str | int) for value in categories):
         raise ParameterError(f"{name} must be strings or integers.")
     return categories
-
-
-def _columns(data: Any) -> list[tuple[list[Any], str]]:
-    """The columns of a table of pairs as Python values, each with the name of its type, if it has one.
-
-    Each value is read on its own: one array for several columns or records would let one record recode the others.
-    """
-    if is_columnar(data):  # an Arrow table
-        return [(column.to_pylist(), str(column.type)) for column in data.columns]
-    if library_of(data) == "pandas" and hasattr(data, "iloc"):
-        columns = [data.iloc[:, i] for i in range(data.shape[1])]
-        return [(column.tolist(), str(column.dtype)) for column in columns]
-    if library_of(data) == "polars" and hasattr(data, "get_columns"):
-        return [(column.to_list(), str(column.dtype)) for column in data.get_columns()]
-    if isinstance(data, np.ndarray) and data.ndim == 2:
-        return [(column.tolist(), str(data.dtype)) for column in data.T]
-    rows = list(data)
-    if not all(isinstance(row, list | tuple | np.ndarray) and len(row) == 2 for row in rows):
-        return []
-    return [([row[i] for row in rows], "object") for i in range(2)]
-
-
-def _codes(column: tuple[list[Any], str], categories: tuple[Any, ...]) -> np.ndarray[Any, Any]:
-    """Positions of a column's values among the categories."""
-    values, kind = column
-    _check_column(values, kind.lower(), categories)
-    codes = {category: i for i, category in enumerate(categories)}
-    try:
-        return np.array([codes[value] for value in values], np.intp)
-    except (KeyError, TypeError):
-        raise DataError(
-            "pairs must hold public categories only; map other values to a category of their own first."
-        ) from None
-
-
-def _check_column(values: list[Any], kind: str, categories: tuple[Any, ...]) -> None:
-    """Raise a `DataError` for a column in which one value may have changed the others.
-
-    One text makes a column of texts, and one value with a decimal point a column of floats, in which large integers
-    are rounded.
-    """
-    if kind != "object" and len({isinstance(category, str) for category in categories}) > 1:
-        raise DataError(f"pairs must be given as a list, since categories of text and integers share a {kind} column.")
-    most = 2 ** {"float16": 11, "halffloat": 11, "float32": 24, "float": 24}.get(kind, 53)
-    if any(isinstance(value, float | np.floating) and abs(value) >= most for value in values):
-        raise DataError(f"pairs must hold integers: floats of {most} and more are rounded. Convert them to integers.")

@@ -20,8 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrixdp.device import is_device_block
-from matrixdp.domain.bounds import Bounds
-from matrixdp.domain.person import Person
+from matrixdp.domain import Bounds, Person
 from matrixdp.errors import DataError, ParameterError, show
 from matrixdp.queries.cuda_sums import DeviceGrid, device_records, moment_on_device
 from matrixdp.records import is_columnar, split_rows, to_array, to_columns

@@ -13,9 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrixdp.checks import check_number
-from matrixdp.domain.bounds import Bounds
-from matrixdp.domain.columns import Columns, Number
-from matrixdp.domain.person import Person
+from matrixdp.domain import Bounds, Columns, Number, Person
 from matrixdp.errors import ParameterError, show
 from matrixdp.noise.table_noise import CONSTANT, LEVEL, OBSERVED, VALUE, Place, TableLayout
 from matrixdp.privacy import Neighbours

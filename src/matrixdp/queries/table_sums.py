@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrixdp.device import is_device_block
-from matrixdp.domain.columns import Category, Columns, YesNo
-from matrixdp.domain.person import Person
+from matrixdp.domain import Category, Columns, Person, YesNo
 from matrixdp.queries.cuda_sums import sums_on_device
 from matrixdp.queries.sums import sorted_runs, start_sum, sum_levels
 from matrixdp.records import split_rows

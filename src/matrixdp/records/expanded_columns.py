@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from matrixdp.domain.bounds import Bounds
-from matrixdp.domain.columns import Category, Column, Columns, Number, YesNo
+from matrixdp.domain import Bounds, Category, Column, Columns, Number, YesNo
 from matrixdp.errors import DataError, ParameterError
 from matrixdp.records.tables import TableBlock
 from matrixdp.types import Floats

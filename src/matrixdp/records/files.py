@@ -1,10 +1,10 @@
-"""Source of tables in files: one file, a folder, a partitioned data set or a pattern; graphs and pairs in them."""
+"""Source of tables in files: one file, a folder, a partitioned data set or a pattern; graphs in them."""
 
 from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
@@ -23,7 +23,7 @@ from matrixdp.records.tables import pa
 from matrixdp.types import Floats
 
 _RELEASES = ("_release.json", "release.json")  # written into the output folder of a release
-_FORMATS: dict[str, type[TableFile]] = {
+FORMATS: dict[str, type[TableFile]] = {
     **{name + codec: CsvFile for codec in ("", ".gz", ".zst") for name in (".csv", ".tsv", ".txt")},
     ".parquet": ParquetFile,
     ".pq": ParquetFile,
@@ -32,7 +32,7 @@ _FORMATS: dict[str, type[TableFile]] = {
     ".xlsx": ExcelFile,
     ".xls": ExcelFile,
 }
-_ENDINGS = ", ".join(_FORMATS)
+_ENDINGS = ", ".join(FORMATS)
 _MANY_FILES = 64  # from this number on, each file is one part, so that none has to be opened beforehand
 
 
@@ -76,7 +76,7 @@ def find_ending(path: str | Path) -> str:
 
 def _check_ending(path: Path, *, alone: bool) -> None:
     ending = find_ending(path)
-    if ending in _FORMATS:
+    if ending in FORMATS:
         return
     remedy = "" if alone else " Remove it, or give a pattern that matches only the others."
     if path.suffix.lower() in (".gz", ".zip", ".bz2", ".zst", ".xz"):
@@ -242,7 +242,7 @@ def open_files(
                 )
             pairs = (folder.partition("=") for folder in path.relative_to(root).parent.parts)
             keys = tuple((key, value) for key, equals, value in pairs if equals and key)
-            separator, kind = delimiter or _default_delimiter(path), _FORMATS[find_ending(path)]
+            separator, kind = delimiter or _default_delimiter(path), FORMATS[find_ending(path)]
             files[real] = kind(str(path.absolute()), str(path), separator, keys, rules or DEFAULT_RULES)
     endings = sorted({find_ending(file.path) for file in files.values()})
     if len(endings) > 1:
@@ -309,18 +309,3 @@ def _read_edges(source: Files, nodes: Sequence[str]) -> Floats:
         matrix[i, j] = matrix[j, i] = weight
         seen[i, j] = seen[j, i] = True
     return matrix
-
-
-def read_pairs(source: Files, levels: Mapping[str, Sequence[str | int]]) -> list[tuple[Any, ...]]:
-    """Categories of several columns, one tuple for each record; values are compared with `levels` as text."""
-    values = []
-    for name, column in zip(levels, source.read_columns(list(levels), as_text=True), strict=True):
-        categories = {str(category): category for category in levels[name]}
-        try:
-            values.append([categories[str(value)] for value in column])
-        except KeyError:
-            raise DataError(
-                f"{source.place}: column {name!r} has a value that is not among its categories in the schema. Add a "
-                "category for it, such as 'other', or map it to one."
-            ) from None
-    return list(zip(*values, strict=True))

@@ -366,7 +366,7 @@ class TableBlock:
         missing, unknown = found == _MISSING, found == _UNKNOWN
         last = len(column.level_names) - 1
         if (found == _WRONG).any():
-            what = "hold integers or texts. Convert dates and other values first."
+            what = "hold integers or texts. Convert dates and the like, and floats of 2^53 and more, which are rounded."
             if isinstance(column, Category) and isinstance(column.levels[0], str):
                 what = (
                     "hold texts, as its levels are texts, and it holds numbers or other values. Convert it to text, or "
@@ -430,29 +430,26 @@ def _coder(column: Category | YesNo) -> Callable[[Any], int]:
     """
     texts: dict[str, int]
     numeric: dict[Any, int]
-    as_levels = isinstance(column, Category) and isinstance(column.levels[0], str)
     if isinstance(column, YesNo):
         texts, numeric = dict.fromkeys(YES, 1) | dict.fromkeys(NO, 0), {0: 0, 1: 1}
     else:
         texts = {level: code for code, level in enumerate(column.levels) if isinstance(level, str)}
         numeric = {level: code for code, level in enumerate(column.levels) if isinstance(level, int)}
+    exact, large = isinstance(column, Category) and bool(texts), max(map(abs, numeric), default=0) >= 1 << 53
 
     def text_code(text: str) -> int:
-        if as_levels:
-            return texts.get(text, _UNKNOWN) if text else _MISSING
-        text = text.strip().lower()
-        if not text:
-            return _MISSING
-        if texts:
-            return texts.get(text, _UNKNOWN)
-        return numeric.get(int(text.partition(".")[0]), _UNKNOWN) if _INTEGER.fullmatch(text) else _UNKNOWN
+        text = text if exact else text.strip().lower()
+        if not texts and _INTEGER.fullmatch(text):
+            return numeric.get(int(text.partition(".")[0]), _UNKNOWN)
+        return texts.get(text, _UNKNOWN if text else _MISSING)
 
     def code(value: Any) -> int:
         if isinstance(value, str):
             return text_code(value)
         if is_missing(value):
             return _MISSING
-        if as_levels or not isinstance(value, numbers.Real | decimal.Decimal | np.bool_):
+        rounded = large and isinstance(value, float | np.floating) and 1 << 53 <= abs(float(value)) < math.inf
+        if rounded or not numeric or not isinstance(value, numbers.Real | decimal.Decimal | np.bool_):
             return _WRONG
         return numeric.get(value, _UNKNOWN)
 

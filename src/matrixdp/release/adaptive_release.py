@@ -9,7 +9,8 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from operator import attrgetter
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,13 +20,12 @@ from matrixdp.adaptive.error_bars import sampling_bars, simulated_errors
 from matrixdp.adaptive.moment import PrivateMoment
 from matrixdp.adaptive.postprocess import Fitted
 from matrixdp.adaptive.regression import hidden_std, joint_moment, solve_regression
-from matrixdp.adaptive.settings import SETTINGS, MethodChoice, settings_for
+from matrixdp.adaptive.settings import SETTINGS, settings_for
 from matrixdp.answers.estimate import HIDDEN, Estimate
 from matrixdp.answers.models import Regression, check_components, choose_predictors, find_components, hide_undetermined
 from matrixdp.answers.moments import correlation_from_covariance, hide_uncertain
 from matrixdp.checks import check_integer
-from matrixdp.domain.bounds import Bounds
-from matrixdp.domain.person import Person, least_sample
+from matrixdp.domain import Bounds, Person, least_sample
 from matrixdp.errors import ParameterError, show
 from matrixdp.noise.covariance import check_orthonormal
 from matrixdp.privacy import Neighbours, Privacy, Unit
@@ -51,27 +51,20 @@ class AdaptiveRelease(SavedRelease, Answering):
     ----------
     moment : PrivateMoment
         The result of the fit; its covariance is positive semidefinite.
-    choice : MethodChoice
     aim : str
+        The question that it was made for.
+    reason : str
+        Why this method was used.
     version : str
     """
 
     FORMAT = "matrixdp adaptive covariance 1"
 
     moment: PrivateMoment
-    choice: MethodChoice
     aim: str
+    reason: str
     version: str = __version__
-
-    @property
-    def method(self) -> str:
-        """How the release was made."""
-        return self.choice.method
-
-    @property
-    def reason(self) -> str:
-        """Why this method was used."""
-        return self.choice.reason
+    method: ClassVar[str] = "adaptive"
 
     def __repr__(self) -> str:
         size = f"N = {self.records:,}, {len(self.names)} columns"
@@ -91,46 +84,21 @@ class AdaptiveRelease(SavedRelease, Answering):
         """Heat map of the correlation; returns matplotlib axes."""
         return self.correlation().plot(ax=ax, title=title)
 
-    @property
-    def privacy(self) -> Privacy:
-        """The guarantee of all steps together."""
-        return self.moment.privacy
-
-    @property
-    def neighbours(self) -> Neighbours:
-        """The neighbours that the guarantee is for."""
-        return self.moment.neighbours
-
-    @property
-    def unit(self) -> Unit:
-        """What the guarantee protects."""
-        return self.moment.unit
-
-    @property
-    def mu(self) -> float:
-        """What all steps spent, as Gaussian differential privacy."""
-        return self.moment.mu
-
-    @property
-    def steps(self) -> tuple[Step, ...]:
-        """Cost of each step."""
-        return self.moment.steps
-
-    @property
-    def records(self) -> int:
-        """The public number of records, of people, or of rows that count."""
-        return self.moment.records
+    privacy = property(attrgetter("moment.privacy"), doc="The guarantee of all steps together.")
+    neighbours = property(attrgetter("moment.neighbours"), doc="The neighbours that the guarantee is for.")
+    unit = property(attrgetter("moment.unit"), doc="What the guarantee protects.")
+    mu = property(attrgetter("moment.mu"), doc="What all steps spent, as Gaussian differential privacy.")
+    steps = property(attrgetter("moment.steps"), doc="Cost of each step.")
+    records = property(
+        attrgetter("moment.records"), doc="The public number of records, of people, or of rows that count."
+    )
+    simulation = property(attrgetter("moment.simulation"), doc="Whether the release protects nothing.")
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the columns; numbers where the bounds have none."""
         bounds = self.moment.bounds
         return bounds.names or tuple(map(str, range(bounds.size)))
-
-    @property
-    def simulation(self) -> bool:
-        """Whether the release protects nothing."""
-        return self.moment.simulation
 
     def means(self, by: str | None = None, group: Any = None) -> Estimate:
         """Mean and standard deviation of each number, with error bars; a fit has no categories to group `by`."""
@@ -243,15 +211,15 @@ class AdaptiveRelease(SavedRelease, Answering):
         )
         settings_for(moment.aim)
         check_moment(moment)
-        return cls(moment, read_choice(content, "adaptive"), content["aim"], content["version"])
+        return cls(moment, content["aim"], read_reason(content, cls.method), content["version"])
 
 
-def read_choice(content: Any, method: str) -> MethodChoice:
-    """The method of a stored release, which must be `method`, and why it was used."""
+def read_reason(content: Any, method: str) -> str:
+    """Why the method of a stored release, which must be `method`, was used."""
     find_recipe(content["aim"])
     if content["method"] != method or not isinstance(content["reason"], str) or not content["reason"].isprintable():
         raise ParameterError(f"method must be {method!r}, with a reason in words; the text was altered.")
-    return MethodChoice(method, content["reason"])
+    return str(content["reason"])
 
 
 def _read_person(unit: Unit, rows: int | None) -> Person | None:

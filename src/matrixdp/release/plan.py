@@ -14,9 +14,7 @@ import numpy as np
 from matrixdp.adaptive.moment import prepare_fit
 from matrixdp.adaptive.settings import MethodChoice, choose_method
 from matrixdp.design import Allocation, Design, make_design, optimal
-from matrixdp.domain.bounds import Bounds
-from matrixdp.domain.columns import Columns
-from matrixdp.domain.person import most_rows
+from matrixdp.domain import Bounds, Columns, most_rows
 from matrixdp.domain.schema import MAX_SIDE
 from matrixdp.errors import MatrixDPError, ParameterError, show
 from matrixdp.gdp import share_mu
@@ -26,17 +24,15 @@ from matrixdp.privacy import Neighbours
 from matrixdp.queries import ContingencyTable, GramMatrix, Identity, MatrixQuery, Moments, SecondMoment, TableMoments
 from matrixdp.queries.base import OfQuery, parse_records
 from matrixdp.queries.graphs import Adjacency, Laplacian
-from matrixdp.records import read_array
+from matrixdp.records import StoredRecords, make_engine, read_array
 from matrixdp.records.files import open_files
-from matrixdp.records.opening import load_npy, make_engine
-from matrixdp.records.records import StoredRecords
+from matrixdp.records.opening import load_npy
 from matrixdp.release.adaptive_release import AdaptiveRelease, find_recipe
 from matrixdp.release.charging import describe_design, digest
 from matrixdp.release.options import FITTED, GRAPHS, MATRICES, MODELS, PER_RECORD, SUMMARIES
 from matrixdp.release.request import Request
 from matrixdp.release.result import Release
-from matrixdp.serialise import lock_arrays
-from matrixdp.types import Floats
+from matrixdp.types import Floats, lock_arrays
 
 _MAX_IN_MEMORY = 1 << 22  # entries of a noisy data set; a larger one is written as files
 _DIRECTED = ("moments", "covariance", "correlation", "second-moment", "identity")  # can have learned directions
@@ -149,7 +145,7 @@ class Plan(OfQuery):
         options: dict[str, Any] = {"aim": self.recipe, "records": _SAMPLE, "neighbours": self.neighbours, **noise}
         moment = prepare_fit(made_up, replace(bounds, names=None), self.request.privacy, **options).fit()
         moment = replace(moment, bounds=bounds, records=self.records or 0, person=self.query.person)
-        return AdaptiveRelease(moment, MethodChoice("adaptive", "This is an example."), self.request.question)
+        return AdaptiveRelease(moment, self.request.question, "This is an example.")
 
     def at(self, epsilon: float) -> Plan:
         """The same plan at another epsilon, by the same method."""
@@ -206,7 +202,7 @@ def find_records(request: Request, count: Callable[[], int] | None = None) -> in
     """Public number of records, from the request, the schema or, where it is public, `count()`; None for a graph."""
     if request.question in GRAPHS:
         return None
-    records: int | None = request.schema.records if request.records is None else request.records
+    records = request.schema.records if request.records is None else request.records
     if records is not None:
         return records
     if count is None:
@@ -368,8 +364,7 @@ def _choose_table_columns(request: Request, by: tuple[str, ...]) -> Columns:
         request.choose_numbers()
     if request.columns is None:
         return request.choose_columns()
-    found: Columns = schema.choose(list(dict.fromkeys([*request.columns, *by])), "«columns»")
-    return found
+    return schema.choose(list(dict.fromkeys([*request.columns, *by])), "«columns»")
 
 
 def make_request_design(request: Request, query: MatrixQuery, learned: Floats | None = None) -> Design:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from matrixdp.errors import ParameterError
 from matrixdp.queries import TableMoments
-from matrixdp.release.adaptive_release import AdaptiveRelease, read_choice
+from matrixdp.release.adaptive_release import AdaptiveRelease, read_reason
 from matrixdp.release.dataset import MANIFEST, DatasetRelease
 from matrixdp.release.registered import MechanismRelease
 from matrixdp.release.released import reading
@@ -36,7 +36,7 @@ def load(path: str | os.PathLike[str]) -> Release | MechanismRelease | AdaptiveR
     if (place / MANIFEST).is_file():
         return DatasetRelease.open(place)
     file = place / "release.json" if place.is_dir() else place
-    wanted = f"{file}: path must be a release.json, or the folder of one"
+    wanted = f"{file} must be a release.json, or the folder of one"
     try:
         if file.stat().st_size > _LARGEST:
             raise ParameterError("a release must be at most 2 GiB.")
@@ -71,6 +71,6 @@ def from_json(text: str) -> Release | MechanismRelease | AdaptiveRelease:
                 raise ParameterError(
                     "a plain covariance must follow from the moments of a table; the text was altered."
                 )
-            return replace(release, aim=content["aim"], reason=read_choice(content, "plain").reason)
+            return replace(release, aim=content["aim"], reason=read_reason(content, "plain"))
     kinds: list[type[Release | MechanismRelease | AdaptiveRelease]] = [MechanismRelease, AdaptiveRelease]
     return next((kind for kind in kinds if form == kind.FORMAT), Release).from_json(text)

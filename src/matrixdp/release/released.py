@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -38,34 +38,16 @@ _ERROR_PARTS = ("value", "privacy std", "sampling std", "both")
 _WITH_ERROR_PARTS = ("means", "covariance", "correlation")
 
 
-if TYPE_CHECKING:  # fields of some releases, properties of others
+if TYPE_CHECKING:  # properties of a query's releases, and of a fit's
 
     class _Guaranteed:
-        @property
-        def privacy(self) -> Privacy: ...
         @property
         def neighbours(self) -> Neighbours: ...
         @property
         def unit(self) -> Unit: ...
-        @property
-        def mu(self) -> float | None: ...
-        @property
-        def simulation(self) -> bool: ...
-
-    class _OfMatrix:
-        @property
-        def std(self) -> Floats | None: ...
-
-    class _Chosen:
-        @property
-        def method(self) -> str: ...
-        @property
-        def reason(self) -> str: ...
-        def means(self) -> Estimate: ...
-        def correlation(self) -> Estimate: ...
 
 else:
-    _Guaranteed = _OfMatrix = _Chosen = object
+    _Guaranteed = object
 
 
 class Released(_Guaranteed):
@@ -73,6 +55,9 @@ class Released(_Guaranteed):
 
     FORMAT: ClassVar[str]  # the name of its JSON form
     version: str
+    privacy: Privacy
+    mu: float | None
+    simulation: bool
 
     @property
     def _spent(self) -> tuple[float, float]:
@@ -159,10 +144,11 @@ class SavedRelease(Released):
         raise NotImplementedError
 
 
-class MatrixRelease(OfQuery, SavedRelease, _OfMatrix):
+class MatrixRelease(OfQuery, SavedRelease):
     """A release of one matrix, which answers a query."""
 
     matrix: Floats
+    std: Floats | None
 
     @property
     def entry_names(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -212,8 +198,13 @@ class MatrixRelease(OfQuery, SavedRelease, _OfMatrix):
         return self._title, [], [render_numbers(part), render_note(note)]
 
 
-class Answering(_Chosen):
+class Answering:
     """The answers that a release gives about its columns, whichever way it was made."""
+
+    method: ClassVar[str]
+    reason: str
+    means: Callable[..., Estimate]
+    correlation: Callable[..., Estimate]
 
     def error_parts(self, kind: str = "means") -> Estimate:
         """Each number with the error that privacy causes, the error of the records as a sample, and both together.

@@ -8,15 +8,11 @@ from functools import cached_property
 from typing import Any, Self
 
 from matrixdp.checks import check_flag, check_integer, check_number
-from matrixdp.domain.bounds import Bounds
-from matrixdp.domain.columns import Columns, YesNo
-from matrixdp.domain.person import Person
-from matrixdp.domain.schema import Schema
-from matrixdp.domain.schema_file import as_schema
+from matrixdp.domain import Bounds, Columns, Person, Schema, YesNo, as_schema
 from matrixdp.errors import ParameterError, show
 from matrixdp.privacy import Neighbours, Privacy
 from matrixdp.release.options import ANSWERED, GRAPHS, OPTION, OPTIONS, PER_RECORD, Option, parse_options
-from matrixdp.serialise import lock_arrays
+from matrixdp.types import lock_arrays
 
 _SHOWN = 6  # names in a message
 
@@ -24,37 +20,16 @@ _SHOWN = 6  # names in a message
 @lock_arrays
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Request:
-    """What is released, of which table, and with which guarantee. `matrixdp.release.options` explains the fields.
+    """What is released, of which table, and with which guarantee.
+
+    The fields are the options that `matrixdp.release.options.OPTIONS` declares and explains, and two more.
 
     Parameters
     ----------
-    schema : Schema, or what `domain.schema_file.as_schema` takes: columns, a dict, or the path of a file
+    schema : Schema, or what `domain.as_schema` takes: columns, a dict, or the path of a file
         What is public about the table.
-    question : str
-        One of `matrixdp.release.options.QUESTIONS`.
-    epsilon, delta : float
-        The guarantee.
-    columns, by, cells, on : sequences of str, optional
-    target : str, optional
-    records : int, optional
-        Public number of records; by default that of the schema.
-    neighbours : 'replace' or 'add-remove', optional
-    person : str, optional
-        The column that says whose a row is; by default that of the schema.
-    rows : int, optional
-        How many rows of a person count.
-    method : 'auto', 'adaptive' or 'plain'
-    importance : mapping from names to weights, optional
-    directions : 'standard', 'learned', path of a file, or array of shape (m, m)
-    directions_share : float
-    calibration, kernel : str
-    bandwidth : float
-    points : path of a file, or array of shape (points, m), optional
-    missing : 'error' or 'midpoint'
     clip : bool
         Move records into their bounds; otherwise one outside is an error.
-    id : str, optional
-        Request id: a later request with the same id and options returns the stored release, without a charge.
     """
 
     schema: Schema
@@ -202,10 +177,10 @@ class Request:
     def choose_columns(self) -> Columns:
         """The columns that were chosen, or those of a regression; by default all of the schema."""
         if self.question != "regression" or self.on is None:
-            return self._choose(self.columns, "columns")
+            return self.schema.choose(self.columns, "«columns»")
         if self.columns is not None:
             raise ParameterError("«columns» must be left out with «on», which names the columns of a regression.")
-        return self._choose([*self.on, *([] if self.target is None else [self.target])], "on")
+        return self.schema.choose([*self.on, *([] if self.target is None else [self.target])], "«on»")
 
     def choose_numbers(self) -> Columns:
         """The columns that were chosen, all of which must hold numbers; those of `by` are not counted."""
@@ -238,12 +213,7 @@ class Request:
                     "true; a missing value is then an error, unless «missing» midpoint is given.",
                     parameter="columns",
                 )
-        bounds: Bounds = self.schema.bounds(columns)
-        return bounds
-
-    def _choose(self, names: Sequence[str] | None, option: str) -> Columns:
-        found: Columns = self.schema.choose(names, f"«{option}»")
-        return found
+        return self.schema.bounds(columns)
 
     def check_model(self) -> None:
         """Raise unless target and predictors are those of a regression, where one is asked for."""
@@ -254,7 +224,7 @@ class Request:
                 raise ParameterError("«target» must be given with «on»: the number that is explained.")
             return
         columns = self.choose_columns()
-        self._choose([self.target], "target")
+        self.schema.choose([self.target], "«target»")
         features = self.on or [name for name in columns.names if name != self.target]
         if not features or self.target in features:
             raise ParameterError("«on» must name at least one column, and not the «target».")

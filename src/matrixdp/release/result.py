@@ -1,9 +1,11 @@
-"""The result of a release: a noisy matrix with its design."""
+"""The release of one design: a noisy matrix, charged once, and its answers; directions that are learned by one."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -16,17 +18,21 @@ from matrixdp.answers.moments import correlation, covariance, cross_table, means
 from matrixdp.answers.psd import nearest_psd
 from matrixdp.answers.shrunk import shrink_table, shrunk_correlation, shrunk_means
 from matrixdp.answers.view import view_moments
-from matrixdp.design.design import Design
+from matrixdp.checks import check_flag
+from matrixdp.design import isotropic, make_design
+from matrixdp.design.design import Design, check_design
 from matrixdp.device import is_on_device
-from matrixdp.display import matrix_text
-from matrixdp.domain.bounds import check_missing
-from matrixdp.domain.person import least_sample
+from matrixdp.display import matrix_text, short_repr
+from matrixdp.domain import Bounds, Person, check_missing, least_sample
 from matrixdp.errors import ParameterError
+from matrixdp.ledger import Receipt
 from matrixdp.ledger.request import changed_request_error, find_differences
+from matrixdp.mechanisms.mechanism import draw_noisy_answer, prepare
+from matrixdp.noise import Stream
 from matrixdp.privacy import Privacy
-from matrixdp.queries import MatrixQuery, Moments, TableMoments
+from matrixdp.queries import Moments, SecondMoment, TableMoments
 from matrixdp.queries.base import OfQuery
-from matrixdp.release.charging import Account
+from matrixdp.release.charging import Account, Paid, Price, design_price, make_once
 from matrixdp.release.released import Answering, MatrixRelease, Released, to_host
 from matrixdp.serialise import from_json_content, to_json_content
 from matrixdp.types import Floats
@@ -41,20 +47,9 @@ class Guaranteed(OfQuery, Released):
     design: Design
     missing: str
 
-    @property
-    def query(self) -> MatrixQuery:
-        """What was answered."""
-        return self.design.query
-
-    @property
-    def privacy(self) -> Privacy:
-        """The guarantee."""
-        return self.design.privacy
-
-    @property
-    def mu(self) -> float:
-        """What was spent, as Gaussian differential privacy."""
-        return self.design.distance
+    query = property(attrgetter("design.query"), doc="What was answered.")
+    privacy = property(attrgetter("design.privacy"), doc="The guarantee.")
+    mu = property(attrgetter("design.distance"), doc="What was spent, as Gaussian differential privacy.")
 
     def _content(self) -> dict[str, Any]:
         replaced = {} if self.missing == "error" else {"missing": self.missing}
@@ -83,6 +78,7 @@ class Release(Guaranteed, MatrixRelease, Answering):
     """
 
     FORMAT = "matrixdp release 1"
+    method = "plain"  # noise was added to an answer
 
     matrix: Floats
     design: Design
@@ -93,11 +89,6 @@ class Release(Guaranteed, MatrixRelease, Answering):
     reason: str = ""
 
     @property
-    def method(self) -> str:
-        """How the release was made: noise was added to an answer."""
-        return "plain"
-
-    @property
     def records(self) -> int:
         """The public number of records, of people, or of rows that count; 0 for a graph."""
         return int(getattr(self.design.query, "records", 0))
@@ -105,12 +96,9 @@ class Release(Guaranteed, MatrixRelease, Answering):
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the columns."""
-        return self.query.read_names
+        return self.design.query.read_names
 
-    @property
-    def std(self) -> Floats:
-        """Standard deviation of the noise in each entry."""
-        return self.design.std
+    std = property(attrgetter("design.std"), doc="Standard deviation of the noise in each entry.")
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         """The matrix."""
@@ -285,3 +273,113 @@ def read_design(content: Any, shape: tuple[int, ...] | None = None) -> dict[str,
     missing = content.get("missing", "error")
     check_missing(missing)
     return {"design": design, "missing": missing, **{name: content[name] for name in ("version", "simulation")}}
+
+
+def release_design(
+    design: Design,
+    data: Any,
+    account: Account | None,
+    *,
+    clip: bool = True,
+    missing: str = "error",
+    aims: Mapping[str, Any] = MappingProxyType({}),
+    ready: Callable[[], object] | None = None,
+    stream: Stream | None = None,
+    simulation: bool = False,
+) -> Paid:
+    """`Design.release` for an account; a repeat of the request must have its `aims`, further public options, again."""
+    check_design(design)
+    check_flag(clip, "clip")
+    check_missing(missing)
+    request = None if account is None else account.request
+
+    def find_price() -> Price:
+        price = design_price(design, data, clip=clip, missing=missing, request=request)
+        return replace(price, options={**price.options, **aims})
+
+    def make(prepared: Any, _: Receipt | None) -> Release:
+        noisy = draw_noisy_answer(design, prepared, stream, simulation=simulation)
+        return Release(noisy.matrix, design, simulation=noisy.simulation, missing=missing)
+
+    with np.errstate(all="ignore"):  # a warning could reveal private data
+        return make_once(
+            account,
+            find_price,
+            read=lambda text, account: require_same_release(Release.from_json(text), design, missing, account),
+            prepare=lambda: prepare(design, data, clip=clip, missing=missing),
+            make=make,
+            ready=ready,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class PrincipalDirections:
+    """Directions learned from private data, and their privacy cost.
+
+    Attributes
+    ----------
+    directions : float64 array of shape (m, m)
+        Orthonormal columns, the largest second moment first.
+    moments : float64 array of shape (m,)
+        Noisy second moment along each.
+    release : Release
+        The noisy second moment that they are eigenvectors of.
+    """
+
+    directions: Floats
+    moments: Floats
+    release: Release
+
+    __repr__ = short_repr
+
+    @classmethod
+    def of(cls, release: Release) -> PrincipalDirections:
+        """The eigenvectors of a released second moment."""
+        moments, directions = np.linalg.eigh(release.matrix)
+        return cls(directions[:, ::-1].copy(), moments[::-1].copy(), release)
+
+    mu = property(attrgetter("release.mu"), doc="Gaussian differential privacy of the directions.")
+
+
+def principal_directions(
+    data: Any,
+    bounds: Bounds,
+    privacy: Privacy,
+    *,
+    records: int,
+    share: float = 0.2,
+    person: Person | str | None = None,
+    **options: Any,
+) -> PrincipalDirections:
+    """Eigenvectors of a private second moment about the bounds' midpoint.
+
+    Parameters
+    ----------
+    data : array, pandas, polars or Arrow table of shape (records, m)
+    bounds : Bounds
+    privacy : Privacy
+        The whole budget.
+    records : int
+        The public number of records.
+    share : float
+        Share of ``privacy.mu^2`` to spend here; give ``share=1 - share`` to the design that uses the directions.
+    person : str or Person, optional
+        The column that says whose row it is, if people may have several rows.
+    **options
+        As for `Design.release`.
+
+    Privacy
+    -------
+    Replace-one neighbours. `mu` is spent; the directions are public afterwards.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> data = rng.uniform(-1, 1, (1000, 1)) * [1.0, 1.0] + rng.uniform(-0.1, 0.1, (1000, 2))
+    >>> learned = principal_directions(data, Bounds([-2, -2], [2, 2]), Privacy(1, 1e-5), records=1000)
+    >>> learned.directions.shape
+    (2, 2)
+    """
+    query = SecondMoment(bounds, records, person=Person.parse(person))
+    design = make_design(query, privacy, allocation=isotropic(), share=share)
+    return PrincipalDirections.of(design.release(data, **options))

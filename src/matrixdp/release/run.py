@@ -10,10 +10,7 @@ from typing import Any
 
 from matrixdp.adaptive.moment import PreparedFit, prepare_fit
 from matrixdp.design import isotropic, make_design
-from matrixdp.domain.bounds import Bounds
-from matrixdp.domain.person import Person
-from matrixdp.domain.schema import Schema
-from matrixdp.domain.schema_file import as_schema
+from matrixdp.domain import Bounds, Person, Schema, as_schema
 from matrixdp.errors import DataError, ParameterError, RequestPendingError
 from matrixdp.ledger import Ledger, Receipt
 from matrixdp.ledger.request import Difference, changed_request_error
@@ -21,28 +18,18 @@ from matrixdp.mechanisms.mechanism import check_stream
 from matrixdp.noise import Stream
 from matrixdp.privacy import Privacy, check_privacy, warn_large_delta
 from matrixdp.queries import SecondMoment
-from matrixdp.records import (
-    Blocks,
-    as_records,
-    is_out_of_core,
-    open_records,
-    read_array,
-    require_rereadable,
-    with_ids,
-)
-from matrixdp.records.files import Files, read_graph, read_pairs
-from matrixdp.records.opening import make_engine
+from matrixdp.records import as_records, is_out_of_core, make_engine, open_records, read_array, require_rereadable
+from matrixdp.records.files import Files, read_graph
 from matrixdp.records.people import number_of_people
-from matrixdp.records.records import MappedRecords, StoredRecords, count_records, order_columns
+from matrixdp.records.records import Blocks, MappedRecords, StoredRecords, count_records, order_columns
 from matrixdp.records.tables import column_names, count_rows
 from matrixdp.release.adaptive_release import AdaptiveRelease
 from matrixdp.release.charging import Account, Paid, Price, list_read_options, make_once, open_account
 from matrixdp.release.dataset import DatasetRelease, write_dataset
-from matrixdp.release.matrix import PrincipalDirections, release_design
 from matrixdp.release.options import DIRECTIONS_SUFFIX, GRAPHS
 from matrixdp.release.plan import Plan, make_request_design, plan
 from matrixdp.release.request import Request
-from matrixdp.release.result import Release
+from matrixdp.release.result import PrincipalDirections, Release, release_design
 from matrixdp.serialise import to_json_content
 
 
@@ -165,24 +152,16 @@ def open_data(plan: Plan, records: Any, *, workers: Any = None, progress: Callab
     """The private data as the query of a plan takes them; `Files` must have its columns."""
     if not isinstance(records, Files):
         return records
-    data: Any
     request, query = plan.request, plan.query
-    ids = () if query.person is None else (query.person.column,)
     if request.question in GRAPHS:
         assert request.schema.graph is not None  # otherwise there is no query
-        data = read_graph(records, request.schema.graph.nodes)
-    elif request.question == "counts":
-        cells = request.parse_cells()
-        data = read_pairs(records, {name: request.schema.pair_levels(name) for name in cells})
-        if ids:
-            (found,) = records.read_columns(ids, as_text=True)
-            data = with_ids(data, list(found))
-    else:
-        records.require([*query.read_names, *ids])
-        return StoredRecords(records, make_engine(workers), progress=progress)
-    blocks = as_records(data)
-    assert isinstance(blocks, Blocks)  # they are in memory
-    return replace(blocks, read_options=records.read_options)
+        graph = read_graph(records, request.schema.graph.nodes)
+        return Blocks(lambda: (graph,), records.read_options)
+    ids = () if query.person is None else (query.person.column,)
+    names = request.parse_cells() if request.question == "counts" else query.read_names
+    records.require([*names, *ids])
+    data = StoredRecords(records, make_engine(workers), progress=progress)
+    return data.select((*names, *ids), texts=(*names, *ids)) if request.question == "counts" else data
 
 
 def count_units(request: Request, records: Any) -> int:
@@ -213,7 +192,7 @@ def count_units(request: Request, records: Any) -> int:
 def _run_fit(plan: Plan, data: Any, account: Account | None, ready: Any, **noise: Any) -> Paid:
     """Charge and make the adaptive fit of a plan."""
     assert plan.choice is not None  # of an adaptive fit
-    choice, request, bounds, data = plan.choice, plan.request, plan.bounds, _order_columns(plan, data)
+    reason, request, bounds, data = plan.choice.reason, plan.request, plan.bounds, _order_columns(plan, data)
     asked: dict[str, Any] = {"records": plan.records, "neighbours": plan.neighbours, "person": plan.query.person}
 
     def find_price() -> Price:
@@ -242,7 +221,7 @@ def _run_fit(plan: Plan, data: Any, account: Account | None, ready: Any, **noise
         find_price,
         read=lambda text, _: AdaptiveRelease.from_json(text),  # the ledger has compared its description
         prepare=prepare,
-        make=lambda prepared, _: AdaptiveRelease(prepared.fit(), choice, request.question),
+        make=lambda prepared, _: AdaptiveRelease(prepared.fit(), request.question, reason),
         ready=ready,
     )
 

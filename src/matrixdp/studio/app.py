@@ -24,11 +24,10 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from matrixdp.errors import LedgerError, MatrixDPError
 from matrixdp.studio.refusals import SignInError, find_status, word_error
-from matrixdp.studio.rendering import CachedStatic, Visit
+from matrixdp.studio.rendering import CachedStatic, Studio, Visit
 from matrixdp.studio.roles import Viewer
 from matrixdp.studio.security import API, Guard, authorise, check_form
 from matrixdp.studio.state import Settings
-from matrixdp.studio.studio import Studio
 from matrixdp.version import __version__
 
 _LOG = logging.getLogger("matrixdp.studio")

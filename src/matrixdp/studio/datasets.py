@@ -20,14 +20,12 @@ from matrixdp.errors import DataError, ParameterError, show
 from matrixdp.ledger import Allowance, Charge, Event, Gaussian, Ledger, Summary
 from matrixdp.ledger.location import Location
 from matrixdp.privacy import Privacy
-from matrixdp.records.files import Files, open_files
+from matrixdp.records.files import FORMATS, Files, find_ending, open_files
 from matrixdp.release.output_folder import write_file
 from matrixdp.studio.refusals import NotFoundError
 from matrixdp.studio.roles import Viewer
 from matrixdp.studio.state import State, insert
 
-_TEXT = tuple(name + codec for codec in ("", ".gz", ".zst") for name in (".csv", ".tsv", ".txt"))
-_ENDINGS = (*_TEXT, ".parquet", ".pq", ".feather", ".arrow", ".xlsx", ".xls")
 _LARGEST = 1 << 19  # characters of a schema
 _LONGEST_NAME = 255  # bytes of a file's name
 _TIMEOUT = 10.0  # seconds to wait for another process that writes the ledger
@@ -95,7 +93,7 @@ class TableFolder:
         if not self._contains(path):
             return None
         try:
-            return path if path.is_dir() or (path.is_file() and name.lower().endswith(_ENDINGS)) else None
+            return path if path.is_dir() or (path.is_file() and find_ending(name) in FORMATS) else None
         except OSError:  # a name that is too long
             return None
 

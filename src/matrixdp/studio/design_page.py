@@ -15,9 +15,8 @@ from fastapi import APIRouter, Response
 from starlette.datastructures import ImmutableMultiDict
 
 from matrixdp.answers.table_forecast import compare_questions
-from matrixdp.domain.columns import Columns
+from matrixdp.domain import Columns, Schema
 from matrixdp.domain.fields import read_number
-from matrixdp.domain.schema import Schema
 from matrixdp.errors import LedgerError, MatrixDPError, ParameterError, show
 from matrixdp.ledger import Registration
 from matrixdp.privacy import Neighbours, describe_large_delta
@@ -31,10 +30,9 @@ from matrixdp.studio.charts import ErrorTable, draw_curve, draw_ellipse, write_e
 from matrixdp.studio.datasets import Dataset, measure_budget
 from matrixdp.studio.forecasts import Forecast, Forecaster, Simulated
 from matrixdp.studio.refusals import UnavailableError, place_error
-from matrixdp.studio.rendering import CurrentVisit, Visit
+from matrixdp.studio.rendering import CurrentVisit, Studio, Visit
 from matrixdp.studio.requests import ReleaseSpec
 from matrixdp.studio.security import SentForm
-from matrixdp.studio.studio import Studio
 
 router = APIRouter()
 FIELDS = ("query", "columns", "by", "cells", "target", "records", "epsilon", "delta", "method", "allowance", "form")

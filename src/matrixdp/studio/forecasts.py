@@ -23,8 +23,7 @@ from matrixdp.answers.table_forecast import TableForecast
 from matrixdp.design import Design
 from matrixdp.design.explain import feature_names
 from matrixdp.display import has_equal_rows
-from matrixdp.domain.schema import Schema
-from matrixdp.domain.schema_file import parse_schema
+from matrixdp.domain import Schema, parse_schema
 from matrixdp.errors import BudgetExceededError, ParameterError
 from matrixdp.ledger import Ledger
 from matrixdp.queries import TableMoments

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import click
 
-from matrixdp.errors import LedgerError, MissingExtraError, ParameterError, install_hint, show
+from matrixdp.errors import MissingExtraError, ParameterError, install_hint, show
 from matrixdp.ledger import Ledger
 from matrixdp.ledger.location import Location
 from matrixdp.studio.roles import Role, Viewer
@@ -61,11 +61,8 @@ def start_studio(options: ServerOptions) -> None:
     if options.ledger is None and not (state / "ledger.db").exists():
         State(state / "studio.db")  # makes the folder
         Ledger.create(state / "ledger.db").close()
-    if isinstance(ledger, Path) and not ledger.exists():
-        raise LedgerError(
-            f"there is no ledger at {ledger}. Check the path, or create one: "
-            f"matrixdp ledger new {ledger} --dataset NAME --epsilon E --delta D"
-        )
+    if isinstance(ledger, Path):
+        Ledger.open(ledger).close()
     with _hold_state(state), _bind(options.host, options.port) as listening:
         port, place = listening.getsockname()[1], f"[{options.host}]" if ":" in options.host else options.host
         settings = Settings(

@@ -5,15 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
-from matrixdp.errors import (
-    BudgetExceededError,
-    DataError,
-    LedgerError,
-    MatrixDPError,
-    ParameterError,
-    RequestPendingError,
-    word_options,
-)
+from matrixdp import errors
+from matrixdp.errors import MatrixDPError, ParameterError
 from matrixdp.release.options import name_option
 
 
@@ -73,7 +66,7 @@ def place_error(
 
 def word_error(error: MatrixDPError) -> str:
     """The message of an error, with the options of a release as forms and the API name them."""
-    return word_options(error.template, name_option) if isinstance(error, ParameterError) else str(error)
+    return errors.word_options(error.template, name_option) if isinstance(error, ParameterError) else str(error)
 
 
 def find_status(error: MatrixDPError) -> int:
@@ -81,10 +74,10 @@ def find_status(error: MatrixDPError) -> int:
     match error:
         case RefusalError():
             return error.status
-        case BudgetExceededError() | RequestPendingError():
+        case errors.BudgetExceededError() | errors.RequestPendingError():
             return 409
-        case LedgerError():
+        case errors.LedgerError():
             return 503
-        case ParameterError() | DataError():
+        case ParameterError() | errors.DataError():
             return 422
     return 500

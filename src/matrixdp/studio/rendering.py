@@ -1,4 +1,4 @@
-"""A request to the studio, the pages from templates that answer it, and the static files that they use."""
+"""The services of a studio; a request to it, the pages from templates that answer it, and their static files."""
 
 from __future__ import annotations
 
@@ -16,8 +16,12 @@ from starlette.responses import HTMLResponse, Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
+from matrixdp.studio.datasets import DatasetBook, SchemaStore, TableFolder
+from matrixdp.studio.requests import RequestBook, Results
 from matrixdp.studio.roles import Viewer
-from matrixdp.studio.studio import Studio
+from matrixdp.studio.sign_in import OneTimeLinks, WrongTokens
+from matrixdp.studio.state import Settings, State
+from matrixdp.studio.worker import Runner
 from matrixdp.version import __version__
 
 _HERE = Path(__file__).parent
@@ -33,6 +37,22 @@ _TEMPLATES = Environment(
     lstrip_blocks=True,
 )
 _TEMPLATES.filters["when"] = lambda time: f"{time[:16].replace('T', ' ')} UTC"  # to the minute
+
+
+class Studio:
+    """The services of a studio."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.state = State(settings.database)
+        self.links = OneTimeLinks()
+        self.wrong_tokens = WrongTokens()
+        self.tables = TableFolder(settings.folder)
+        self.schemas = SchemaStore(settings.state / "schemas", self.tables)
+        self.datasets = DatasetBook(settings.ledger, self.state, self.tables)
+        self.runner = Runner(settings, self.state)
+        self.requests = RequestBook(self.state, self.datasets, self.schemas, self.runner.wake)
+        self.results = Results(settings.releases, self.state)
 
 
 class Visit:

@@ -24,9 +24,8 @@ from matrixdp.domain.fields import COLUMN_FIELDS, SECTIONS, TYPES, Field, quote_
 from matrixdp.domain.schema_file import describe_type, parse_schema, parse_toml, propose_type, read_content, write_toml
 from matrixdp.errors import DataError, MatrixDPError, ParameterError
 from matrixdp.studio.refusals import NotFoundError
-from matrixdp.studio.rendering import CurrentVisit, Visit
+from matrixdp.studio.rendering import CurrentVisit, Studio, Visit
 from matrixdp.studio.security import SentFields
-from matrixdp.studio.studio import Studio
 
 router = APIRouter()
 _MOST_SHOWN = 40  # columns of a form that are there in full; of a longer one, those that are opened

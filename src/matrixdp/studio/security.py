@@ -14,11 +14,10 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from matrixdp.studio.refusals import ForbiddenError, SignInError, TooManyError
-from matrixdp.studio.rendering import CurrentVisit, Visit
+from matrixdp.studio.rendering import CurrentVisit, Studio, Visit
 from matrixdp.studio.roles import ROUTES, permits
 from matrixdp.studio.sign_in import SESSION, Token, find_session, find_token, sign_out, start_session
 from matrixdp.studio.state import Settings
-from matrixdp.studio.studio import Studio
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "

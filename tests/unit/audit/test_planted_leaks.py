@@ -17,7 +17,7 @@ from matrixdp.audit import replay
 from matrixdp.audit.snapshot import compare_snapshots, take_snapshot
 from matrixdp.estimators import PrivateCovariance
 from matrixdp.noise import Covariance
-from matrixdp.release.matrix import principal_directions
+from matrixdp.release.result import principal_directions
 
 PRIVACY = mdp.Privacy(1, 1e-6)
 BOX = mdp.Bounds([-1, -1], [1, 1])

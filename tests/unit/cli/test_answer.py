@@ -143,7 +143,7 @@ def test_components_that_noise_mixes_are_named(released, matrixdp):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("means", "nothing"), "RELEASE must be a release.json"),
+        (("means", "nothing"), "must be a release.json"),
         (("means", "hospital.parquet"), "is not text"),
         (("means", "hospital.toml"), "text must be JSON"),
         (("means", "out", "--by", "bmi"), "'bmi' must be a category"),

@@ -134,7 +134,7 @@ CASES = {
     ),
     "an unknown category": (
         edit("bad.csv", 5, 2, "77.7654321"), (*argv("bad.csv", "counts"), "--cells", "smoker,outcome"), DATA,
-        ["'smoker'", "categories"],
+        ["'smoker'", "levels"],
     ),
     "a graph without nodes": (NOTHING, argv("clinic.csv", "adjacency"), USAGE, ["[graph]", "nodes"]),
     "a graph of a billion nodes": (

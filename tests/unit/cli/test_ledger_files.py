@@ -37,7 +37,9 @@ def test_a_ledger_is_backed_up_restored_and_settled(clinic, matrixdp):
 
 
 def test_a_missing_backup_is_an_error(clinic, matrixdp):
-    assert "there is no backup at nowhere.db" in matrixdp("ledger", "restore", "nowhere.db", "new.db").err
+    done = matrixdp("ledger", "restore", "nowhere.db", "new.db")
+    assert "there is no backup at" in done.err
+    assert "nowhere.db" in done.err
     assert not Path("new.db").exists()
 
 

@@ -33,7 +33,8 @@ def make_allowance(balance, name="ann", **size):
 
 
 def allot(balance, allowance):
-    return replace(balance.allot(allowance, PATH), allowance=None)
+    balance.require_room(allowance.name, allowance.size, PATH)
+    return replace(balance.allot(allowance), allowance=None)
 
 
 def pay(balance, event, allowance=None):
@@ -79,7 +80,7 @@ def test_ten_tenths_and_three_thirds_are_the_whole():
         for i in range(count):
             balance = allot(balance, make_allowance(balance, str(i), share=share))
         with pytest.raises(BudgetExceededError, match="'clinic' has mu"):
-            balance.allot(make_allowance(balance, "more", share=1e-9), PATH)
+            allot(balance, make_allowance(balance, "more", share=1e-9))
         assert balance.allotted.within(balance.total)
 
 
@@ -117,7 +118,7 @@ def test_the_reserve_is_divided_as_well():
     assert cost == payment_options(Pure(0.25))[0]
     assert after.remaining().reserve.epsilon == pytest.approx(0.05)
     with pytest.raises(BudgetExceededError, match=r"needs mu .* and epsilon 0.3"):
-        balance.allot(make_allowance(balance, "bob", epsilon=0.6, reserve=Reserve(epsilon=0.3)), PATH)
+        allot(balance, make_allowance(balance, "bob", epsilon=0.6, reserve=Reserve(epsilon=0.3)))
 
 
 def test_what_is_left_of_a_returned_allowance_can_be_used_again():

@@ -205,6 +205,7 @@ INTEGERS = mdp.Category("ward", [1, 2], other=True)
         (INTEGERS, pa.table({"ward": [DAY]}), "integers or texts"),
         (INTEGERS, pa.table({"ward": [[4711]]}), "integers or texts"),
         (mdp.Category("ward", [2**53]), {"ward": np.array([1.0])}, "are rounded"),
+        (mdp.Category("ward", [2**53]), {"ward": [1, 2.0**53]}, "are rounded"),
         (mdp.Category("ward", [2**53]), pd.DataFrame({"ward": [1.0]}), "are rounded"),
         (mdp.Category("ward", [2**53]), pd.DataFrame({"ward": [1.0]}).astype("category"), "are rounded"),
         (mdp.Category("ward", [2**53]), pl.DataFrame({"ward": [1.0]}), "are rounded"),

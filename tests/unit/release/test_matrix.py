@@ -8,7 +8,7 @@ import pytest
 import matrixdp as mdp
 from matrixdp.answers import nearest_psd
 from matrixdp.mechanisms.mechanism import _noisy_rows, prepare
-from matrixdp.release.matrix import release_design
+from matrixdp.release.result import release_design
 
 release = mdp.Design.release
 

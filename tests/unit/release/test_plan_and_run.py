@@ -9,7 +9,7 @@ import pytest
 
 import matrixdp as mdp
 from matrixdp.errors import ParameterError
-from matrixdp.release import matrix
+from matrixdp.release import result
 from matrixdp.release.charging import Account
 from matrixdp.release.options import OPTIONS, QUESTIONS
 from matrixdp.release.plan import Plan, plan
@@ -75,13 +75,13 @@ def test_numbers_outside_of_the_limits_of_their_option_are_refused_by_name(optio
 
 
 def test_the_charge_is_committed_before_the_noise_is_drawn(ledger, monkeypatch):
-    draw, charged = matrix.draw_noisy_answer, []
+    draw, charged = result.draw_noisy_answer, []
 
     def watch(*given, **options):
         charged.append(len(ledger.history("clinic")))
         return draw(*given, **options)
 
-    monkeypatch.setattr(matrix, "draw_noisy_answer", watch)
+    monkeypatch.setattr(result, "draw_noisy_answer", watch)
     run(plan(ask(columns=["age", "smoker"])), DATA, Account(ledger, "clinic"))
     assert charged == [1]
 

@@ -23,10 +23,10 @@ from matrixdp.release.output_folder import OutputFolder
 from matrixdp.report import release_folder
 from matrixdp.studio import worker
 from matrixdp.studio.refusals import ConflictError, UnavailableError
+from matrixdp.studio.rendering import Studio
 from matrixdp.studio.requests import ReleaseSpec, Status
 from matrixdp.studio.roles import Role, Viewer
 from matrixdp.studio.state import State
-from matrixdp.studio.studio import Studio
 from matrixdp.studio.worker import _hold_lock, load_request, release_request
 from studio_site import ANALYST, CURATOR, TABLE, Site
 
