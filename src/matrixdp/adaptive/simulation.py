@@ -109,7 +109,8 @@ def repeat_fit(fitted: Fitted, options: FitOptions) -> RepeatedFit:
     """
     seed, wanted = public_seed(fitted), np.maximum(np.diagonal(likeliest(fitted)), 0.0)
     squares = fitted.mean_std**2 + wanted + _TINY, np.diagonal(fitted.std) ** 2 + wanted**2 + _TINY
-    found, differences = [], []
+    found: list[Simulation] = []
+    differences = []
     for family in FAMILIES:
         mean, covariance = fitted.mean, likeliest(fitted)
         for _ in range(_ROUNDS):
