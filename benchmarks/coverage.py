@@ -17,11 +17,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
+import sys
 import warnings
 import zlib
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations, product
@@ -30,6 +31,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 import matrixdp as mdp
 from benchmarks import table_forecast, trusted_data
@@ -60,7 +62,7 @@ KINDS = (
     "loadings",
     "component variances",
 )
-STRONG = {"correlations": "|r| > 0.8", "R^2": "R^2 > 0.8"}
+STRONG = {"correlations": "correlations beyond 0.8", "R^2": "R^2 above 0.8"}
 _STRONG = 0.8
 _COMPONENTS = 3
 _WIDE = 20  # coordinates of a table that has half as many trials
@@ -473,14 +475,11 @@ def main() -> None:
     chosen = [case for case in cases if case.table.name in names]
     task = partial(measure, epsilons=asked.epsilon, trials=asked.trials, first=asked.first)
     every: list[Measured] = []
-    if asked.jobs > 1:
-        os.environ["OMP_NUM_THREADS"] = "1"
-        with ProcessPoolExecutor(asked.jobs) as pool:
-            for found in pool.map(task, chosen):
-                every += found
-    else:
-        for case in chosen:
-            every += task(case)
+    workers = ProcessPoolExecutor(asked.jobs, initializer=threadpool_limits, initargs=(1,))  # a thread each
+    with workers if asked.jobs > 1 else nullcontext() as pool:
+        for number, found in enumerate(pool.map(task, chosen) if pool else map(task, chosen), 1):
+            print(f"{number} of {len(chosen)}", file=sys.stderr, flush=True)
+            every += found
     for lines in (describe(every), describe_parts(every)):
         print("\n" + "\n".join(lines))
     if asked.against is not None:
