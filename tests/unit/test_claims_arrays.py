@@ -4,6 +4,7 @@ import copy
 import functools
 import pickle
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -167,6 +168,25 @@ def test_a_caller_that_keeps_an_array_cannot_change_a_design():
     np.testing.assert_array_equal(design.allocation.values, [0.5, 0.25, 0.25])
     np.testing.assert_array_equal(query.points, POINTS)
     np.testing.assert_array_equal(design.remade().std, before)
+
+
+@serialise.register
+@dataclass(frozen=True)
+class Scaled:
+    factor: float  # as its author says
+
+    @functools.cached_property
+    def squares(self) -> float:
+        return self.factor**2
+
+
+def test_annotations_of_other_packages_are_not_relied_upon():
+    given = np.array([1.0, 2.0])
+    held = Scaled(given)
+    given *= 7
+    np.testing.assert_array_equal(held.factor, [1.0, 2.0])
+    assert not writable(held.factor)
+    assert not writable(held.squares)
 
 
 def test_less_noise_at_the_old_price_cannot_be_written():

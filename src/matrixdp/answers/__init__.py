@@ -5,7 +5,7 @@ from matrixdp.answers.estimate import Estimate
 from matrixdp.answers.moments import correlation, covariance, means, second_moment
 from matrixdp.answers.psd import nearest_psd, shrink_psd
 from matrixdp.answers.table_forecast import TableForecast
-from matrixdp.domain.description import TableDescription
+from matrixdp.domain.schema import TableDescription
 
 __all__ = [
     "Draws",

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from matrixdp.domain.columns import Category, Number, YesNo
-from matrixdp.domain.description import TableDescription, spread_shares
+from matrixdp.domain.schema import TableDescription, spread_shares
 from matrixdp.types import Floats
 
 _SEED = 1

@@ -22,7 +22,7 @@ from matrixdp.answers.view import MomentView, view_moments
 from matrixdp.design import make_design
 from matrixdp.design.design import Design
 from matrixdp.domain.columns import Columns
-from matrixdp.domain.description import TableDescription
+from matrixdp.domain.schema import TableDescription
 from matrixdp.errors import ParameterError, show
 from matrixdp.queries import ContingencyTable, TableMoments
 from matrixdp.types import Floats

@@ -16,7 +16,7 @@ from typing import Any, Self
 import click
 
 from matrixdp import errors
-from matrixdp.release.options import OPTION
+from matrixdp.release.options import name_flag
 
 _PASSWORD = re.compile(r"(?<=://)[^\s/@]*:\S*(?=@)|(?<=password=)[^\s&]+")
 _LONG = re.compile(r"(\S{150})\S{200,}(\S{50})|(?m:^(.{2000}).{1000,}(.{500})$)")  # than usual paths and messages
@@ -119,12 +119,6 @@ def describe_error(error: BaseException) -> str:
         # The message of an unforeseen error could contain private values.
         return f"internal error ({type(error).__name__}); nothing was released. For a traceback: matrixdp --debug ..."
     return errors.word_options(error.template, name_flag) if isinstance(error, errors.ParameterError) else str(error)
-
-
-def name_flag(option: str) -> str:
-    """An option of a request as it is written on the command line."""
-    name = OPTION[option].public_name if option in OPTION else option
-    return f"--{name.replace('_', '-')}"
 
 
 class DeferredInterrupts:

@@ -8,13 +8,12 @@ from typing import Any, TypeVar
 
 import click
 
-from matrixdp.release.options import OPTION
-from matrixdp.release.options import name_option as name_field
+from matrixdp.release.options import OPTION, json_name, name_flag
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 PATH = click.Path(path_type=Path)
-_REQUESTED = {name_field(name) for name in OPTION}
+_REQUESTED = {json_name(name) for name in OPTION}
 
 
 class LedgerType(click.Path):
@@ -97,10 +96,9 @@ def request_option(name: str) -> Callable[[F], F]:
     }
     if option.default is not None:
         attributes |= {"default": option.default, "show_default": True}
-    flag = f"--{option.public_name.replace('_', '-')}"
     if name in ("person", "id"):
-        return name_option(flag, **attributes)
-    return click.option(flag, callback=_refuse_empty, **attributes)
+        return name_option(name_flag(name), **attributes)
+    return click.option(name_flag(name), callback=_refuse_empty, **attributes)
 
 
 def _refuse_empty(context: click.Context, parameter: click.Parameter, value: Any) -> Any:

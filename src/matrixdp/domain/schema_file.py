@@ -17,11 +17,20 @@ from typing import Any
 from matrixdp.display import make_visible
 from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.columns import Category, Column, Columns, Number, YesNo
-from matrixdp.domain.description import TableDescription
 from matrixdp.domain.fields import COLUMN_FIELDS, GRAPH, SECTIONS, TYPES, Field
 from matrixdp.domain.file_rules import DEFAULT_RULES, DateRule, FileRules
 from matrixdp.domain.person import Person
-from matrixdp.domain.schema import GUESSES, Graph, Place, Schema, list_conflicts, name_place, quote_key, quote_text
+from matrixdp.domain.schema import (
+    GUESSES,
+    Graph,
+    Place,
+    Schema,
+    TableDescription,
+    list_conflicts,
+    name_place,
+    quote_key,
+    quote_text,
+)
 from matrixdp.errors import ParameterError, import_extra, show
 
 _UNITS = {"date": "days", "time": "hours"}

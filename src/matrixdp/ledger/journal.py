@@ -277,45 +277,38 @@ class Journal(ABC):
         """The numbers of all unfinished charges, as they are stored."""
         return {entry for (entry,) in self.execute("SELECT entry FROM unfinished")}
 
-    def read_charges(self, found: list[Charge], dataset: str | None, limit: int) -> bool:
-        """Append the next charges, to all data sets or to one, to those that were `found`; whether these are all."""
+    def read_charges(
+        self, found: list[Charge], dataset: str | None, limit: int = LAST_ENTRY, *, unfinished: bool = False
+    ) -> bool:
+        """Append the next charges, to all data sets or to one, to those that were `found`; whether these are all.
+
+        All charges, or those without a release.
+        """
+        main, tables = ("u", "unfinished u JOIN entries c") if unfinished else ("c", "entries c LEFT JOIN unfinished u")
         sql = (
-            f"SELECT r.entry, u.entry, {_CHARGE} FROM entries c "  # noqa: S608
+            f"SELECT r.entry, u.entry, {_CHARGE} FROM {tables} ON u.entry = c.entry "  # noqa: S608
             "LEFT JOIN entries r ON r.kind = 'release' AND r.charge = c.entry "
-            "LEFT JOIN unfinished u ON u.entry = c.entry "
-            "WHERE c.kind = 'charge' AND c.entry > ?"
+            f"WHERE c.kind = 'charge' AND {main}.entry > ?"
         )
         if dataset is not None:
-            sql += f" AND c.{_IN_STATES} AND c.dataset = ?"
+            sql += f" AND c.{_IN_STATES} AND {main}.dataset = ?"
         values = (found[-1].entry if found else 0, *([] if dataset is None else [dataset]), limit)
         before = len(found)
-        for release, unfinished, *row in self.execute(f"{sql} ORDER BY c.entry LIMIT ?", values):
-            if (release is None) != (unfinished is not None):
+        for release, waits, *row in self.execute(f"{sql} ORDER BY {main}.entry LIMIT ?", values):
+            if (release is None) != (waits is not None):
                 raise self.damage(f"entry {row[0]} is both released and unfinished, or neither")
             found.append(charge_from_row(Row(*row), released=release is not None))
         if len(found) == before + limit:
             return False
-        if len(found) != sum(self.counters(name).charges for name in self._names(dataset)):
-            raise self.damage("its charges are not as many as were counted")
+        names = {name for name, _ in self.all_counters()} if dataset is None else {dataset}
+        counts = [self.counts(name) for name in names]
+        if len(found) != sum(one.unfinished if unfinished else one.charges for one in counts):
+            raise self.damage(f"its {'unfinished ' * unfinished}charges are not as many as were counted")
         return True
-
-    def unfinished_charges(self, dataset: str | None) -> list[Charge]:
-        """Charges without a release, in order."""
-        sql = f"SELECT {_CHARGE} FROM unfinished u JOIN entries c ON c.entry = u.entry"  # noqa: S608
-        if dataset is not None:
-            sql += " WHERE u.dataset = ?"
-        rows = self.execute(f"{sql} ORDER BY u.entry", () if dataset is None else (dataset,))
-        found = [charge_from_row(Row(*row), released=False) for row in rows]
-        if len(found) != sum(self.counts(name).unfinished for name in self._names(dataset)):
-            raise self.damage("its unfinished charges are not those that were counted")
-        return found
 
     def damage(self, what: str) -> LedgerError:
         """The error for a ledger whose tables disagree."""
         return LedgerError(f"{self.location} is damaged: {what}. {RESTORE}.")
-
-    def _names(self, dataset: str | None) -> set[str]:
-        return {name for name, _ in self.all_counters()} if dataset is None else {dataset}
 
     def _charge_time(self, entry: int | None) -> str | None:
         if not entry:

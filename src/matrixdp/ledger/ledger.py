@@ -532,7 +532,9 @@ class Ledger:
         with self._store.reading() as journal:
             if dataset is not None:
                 journal.balance(dataset)
-            return journal.unfinished_charges(dataset)
+            found: list[Charge] = []
+            journal.read_charges(found, dataset, unfinished=True)
+            return found
 
     def verify(self, anchor: Head | None = None, *, resume: bool = False) -> Head:
         """Check every entry, every sum and the hash chain, and return the head; a `LedgerError` names the first fault.

@@ -249,12 +249,7 @@ class PostgresStore(Store):
     def _begin_now(self, author: Author | None) -> PostgresJournal:
         connection, token = self._open(), secrets.token_hex(16)
         milliseconds = max(1, min(int(1000 * self.timeout), 2**31 - 1))
-        settings = {
-            "schema": self.url.schema,
-            "milliseconds": milliseconds,
-            "token": token,
-            "version": _VERSION,
-        }
+        settings = {"schema": self.url.schema, "milliseconds": milliseconds, "token": token, "version": _VERSION}
         begin = (_BEGIN_READING if author is None else _BEGIN_WRITING) + _FIRST
         cursor = connection.cursor()
         cursor.execute(begin.format(**settings))

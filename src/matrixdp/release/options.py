@@ -62,7 +62,7 @@ class Option:
     """One option of a request: the field `name` of `Request`.
 
     Its `kind` is 'number', 'integer', 'choice' (of `choices`), 'name', 'names' (separated by commas), 'weights'
-    (``NAME=NUMBER,...``), 'text' or 'file'. `flag` is its name on the command line and in JSON, where it is not `name`;
+    (``NAME=NUMBER,...``), 'text' or 'file'. `alias` is its name on the command line and in JSON, if it has another;
     `metavar` stands for its value in help; `questions` are those that take it, by default all. The last four are limits
     of a number.
     """
@@ -74,18 +74,13 @@ class Option:
     default: Any = None
     required: bool = False
     choices: tuple[str, ...] = ()
-    flag: str = ""
+    alias: str = ""
     metavar: str = ""
     questions: tuple[str, ...] = ()
     at_least: float = -math.inf
     at_most: float = math.inf
     above: float = -math.inf
     below: float = math.inf
-
-    @property
-    def public_name(self) -> str:
-        """Its name on the command line, without the dashes in front, and in JSON."""
-        return self.flag or self.name
 
     def parse(self, value: Any) -> Any:
         """The value of a field of `Request`, from a text or from JSON; a `ParameterError` names the option."""
@@ -135,7 +130,7 @@ class Option:
 
 
 OPTIONS = (
-    Option("question", "choice", "What to release.", flag="query", choices=tuple(QUESTIONS), required=True),
+    Option("question", "choice", "What to release.", alias="query", choices=tuple(QUESTIONS), required=True),
     Option("epsilon", "number", "Privacy loss, greater than 0.", required=True, above=0),
     Option(
         "delta",
@@ -167,7 +162,7 @@ OPTIONS = (
         "rows",
         "integer",
         "Let each row count, up to K rows a person. [default: each person counts once]",
-        flag="rows-per-person",
+        alias="rows_per_person",
         at_least=1,
         metavar="K",
     ),
@@ -249,7 +244,7 @@ OPTIONS = (
         "id",
         "name",
         "An id. A second run with the same id and options returns the same release at no cost.",
-        flag="request",
+        alias="request",
     ),
 )
 OPTION = {option.name: option for option in OPTIONS}
@@ -260,7 +255,7 @@ def parse_options(values: Mapping[str, Any], *, allowed: Iterable[str] = tuple(O
 
     Raises a `ParameterError` for the first mistake; `allowed` are the fields that may be given.
     """
-    known = {name_option(option.name): option for option in OPTIONS if option.name in set(allowed)}
+    known = {json_name(option.name): option for option in OPTIONS if option.name in set(allowed)}
     for name in values:
         if name not in known:
             raise ParameterError(f"{show(name)} is not an option of a release; those are {', '.join(known)}.")
@@ -273,9 +268,14 @@ def parse_options(values: Mapping[str, Any], *, allowed: Iterable[str] = tuple(O
     return {name: OPTION[name].parse(value) for name, value in given.items()}
 
 
-def name_option(name: str) -> str:
+def json_name(name: str) -> str:
     """The name of an option in JSON, by its name in a `Request`: 'query' for 'question'."""
-    return OPTION[name].public_name.replace("-", "_") if name in OPTION else name
+    return OPTION[name].alias or name if name in OPTION else name
+
+
+def name_flag(name: str) -> str:
+    """An option as it is written on the command line, by its name in a `Request` or in JSON."""
+    return f"--{json_name(name).replace('_', '-')}"
 
 
 def split_names(text: str) -> tuple[str, ...]:

@@ -11,18 +11,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
+from matrixdp import display
 from matrixdp.answers.estimate import HIDDEN, NOISE_NOTE, Estimate
 from matrixdp.device import is_on_device, load_cupy
-from matrixdp.display import (
-    MOST_COLUMNS,
-    MOST_ROWS,
-    Numbers,
-    make_frame,
-    render_card,
-    render_facts,
-    render_note,
-    render_numbers,
-)
 from matrixdp.errors import ParameterError, show
 from matrixdp.plots import MOST_SIDE, plot_matrix
 from matrixdp.privacy import Neighbours, Privacy, Unit, describe_guarantee
@@ -92,7 +83,9 @@ class Released(_Guaranteed):
         spent = [] if self.mu is None else [("spent", f"mu {self.mu:.4g} of Gaussian differential privacy")]
         guarantee = describe_guarantee(*self._spent, self.neighbours, self.unit)
         warnings = [sentence for _, sentence in self._caveats]
-        return render_card(title, render_facts([("guarantee", guarantee), *spent, *facts]), *content, warnings=warnings)
+        return display.render_card(
+            title, display.render_facts([("guarantee", guarantee), *spent, *facts]), *content, warnings=warnings
+        )
 
     def _show(self) -> tuple[str, list[tuple[str, str]], list[str]]:
         """For a notebook: the title, facts besides the guarantee, and the rest as HTML."""
@@ -170,7 +163,7 @@ class MatrixRelease(OfQuery, SavedRelease):
         level : float
             Probability that the number without noise is between `low` and `high`.
         """
-        return make_frame(self._numbers(), long=long, level=level)
+        return display.make_frame(self._numbers(), long=long, level=level)
 
     def plot(self, *, ax: Any = None, title: str = "") -> Any:
         """Heat map of the matrix; returns matplotlib axes.
@@ -184,18 +177,18 @@ class MatrixRelease(OfQuery, SavedRelease):
         legend = "share of the largest value possible" if same else "value"
         return plot_matrix(shown, shade=shade, legend=legend, title=title, ax=ax)
 
-    def _numbers(self, height: int | None = None, width: int | None = None) -> Numbers:
+    def _numbers(self, height: int | None = None, width: int | None = None) -> display.Numbers:
         """The matrix, or its first rows and columns, with its error bars and all its names."""
-        return Numbers(to_host(self.matrix[:height, :width]), self.std, *self.entry_names)
+        return display.Numbers(to_host(self.matrix[:height, :width]), self.std, *self.entry_names)
 
     @property
     def _title(self) -> str:
         return f"Private {self.query.title}, {' × '.join(f'{size:,}' for size in self.matrix.shape)}"
 
     def _show(self) -> tuple[str, list[tuple[str, str]], list[str]]:
-        part = self._numbers(MOST_ROWS, MOST_COLUMNS)
+        part = self._numbers(display.MOST_ROWS, display.MOST_COLUMNS)
         note = (NOISE_NOTE if part.std is not None else "error bars unknown") + _MORE
-        return self._title, [], [render_numbers(part), render_note(note)]
+        return self._title, [], [display.render_numbers(part), display.render_note(note)]
 
 
 class Answering:
@@ -249,7 +242,7 @@ class Answering:
     def _show_answers(self, *, correlation: bool) -> list[str]:
         """For a notebook: tables of means and perhaps correlations as HTML."""
         tables = [self.means().render("Means"), *([self.correlation().render("Correlation")] if correlation else [])]
-        return [*tables, render_note(f"{NOISE_NOTE}{_MORE}, .correlation(), .regression()")]
+        return [*tables, display.render_note(f"{NOISE_NOTE}{_MORE}, .correlation(), .regression()")]
 
     def _show_method(self) -> list[tuple[str, str]]:
         return [("method", f"{self.method}: {self.reason}")] if self.reason else []

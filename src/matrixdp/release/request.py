@@ -11,7 +11,7 @@ from matrixdp.checks import check_flag, check_integer, check_number
 from matrixdp.domain import Bounds, Columns, Person, Schema, YesNo, as_schema
 from matrixdp.errors import ParameterError, show
 from matrixdp.privacy import Neighbours, Privacy
-from matrixdp.release.options import ANSWERED, GRAPHS, OPTION, OPTIONS, PER_RECORD, Option, parse_options
+from matrixdp.release.options import ANSWERED, GRAPHS, OPTION, OPTIONS, PER_RECORD, Option, json_name, parse_options
 from matrixdp.types import lock_arrays
 
 _SHOWN = 6  # names in a message
@@ -85,11 +85,11 @@ class Request:
         return cls(schema=schema, **parse_options(values))
 
     def to_options(self) -> dict[str, Any]:
-        """All fields that differ from their defaults, as texts and numbers, by the names of the command line."""
+        """All fields that differ from their defaults, as texts and numbers, by their names in JSON."""
         defaults = {field.name: field.default for field in fields(self)}
         given = {option.name: getattr(self, option.name) for option in OPTIONS}
         return {
-            OPTION[name].public_name: value if isinstance(value, int | float) else OPTION[name].write(value)
+            json_name(name): value if isinstance(value, int | float) else OPTION[name].write(value)
             for name, value in given.items()
             if value is not defaults[name] and value != defaults[name]
         }

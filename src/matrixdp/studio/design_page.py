@@ -162,7 +162,7 @@ def _join(names: Sequence[str]) -> str:
     return ",".join(names)
 
 
-class Source(NamedTuple):
+class ReleasedTable(NamedTuple):
     """A table that is released as a data set, and the text of its schema; None if it has none yet."""
 
     dataset: Dataset
@@ -179,7 +179,7 @@ class Source(NamedTuple):
 class Filled(NamedTuple):
     """A form without mistakes: where it asks, its fields as they were sent, and what it asks."""
 
-    source: Source
+    source: ReleasedTable
     form: DesignForm
     spec: ReleaseSpec
 
@@ -273,7 +273,7 @@ def show_form(
     found = [(dataset, table) for dataset in studio.datasets.list_all() for table in dataset.tables]
     sources = [(dataset, table) for dataset, table in found if studio.tables.find(table)]
     fitting = [one for one in sources if wanted[0] in ("", one[0].name) and wanted[1] in ("", one[1])]
-    candidates = [Source(*one, studio.schemas.read(one[1])) for one in fitting or sources]
+    candidates = [ReleasedTable(*one, studio.schemas.read(one[1])) for one in fitting or sources]
     source = next((one for one in candidates if one.text is not None), candidates[0] if candidates else None)
     if source is None or source.text is None:
         return visit.render("design_empty.html", source=source, sources=sources)
@@ -304,13 +304,13 @@ def read_filled(studio: Studio, sent: FormData) -> Filled:
     """A form that was sent, or an error with the first mistake in it."""
     dataset, table = str(sent.get("dataset", "")), str(sent.get("table", ""))
     studio.datasets.require_table(dataset, table)
-    source = Source(studio.datasets.get(dataset), table, studio.schemas.require(table))
+    source = ReleasedTable(studio.datasets.get(dataset), table, studio.schemas.require(table))
     registration = source.dataset.summary.registration
     form = DesignForm.read(sent, source.forecaster.schema, registration)
     return Filled(source, form, form.make_spec(source.forecaster, registration))
 
 
-def describe_release(studio: Studio, source: Source, spec: ReleaseSpec, entry: str = "") -> dict[str, Any]:
+def describe_release(studio: Studio, source: ReleasedTable, spec: ReleaseSpec, entry: str = "") -> dict[str, Any]:
     """The context of the templates that show what a release costs and publishes: what is known at once."""
     forecaster, dataset = source.forecaster, source.dataset
     forecast = forecaster.predict(spec)

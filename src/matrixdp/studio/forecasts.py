@@ -22,7 +22,6 @@ from matrixdp.answers.estimate import Estimate
 from matrixdp.answers.table_forecast import TableForecast
 from matrixdp.design import Design
 from matrixdp.design.explain import feature_names
-from matrixdp.display import has_equal_rows
 from matrixdp.domain import Schema, parse_schema
 from matrixdp.errors import BudgetExceededError, ParameterError
 from matrixdp.ledger import Ledger
@@ -30,7 +29,7 @@ from matrixdp.queries import TableMoments
 from matrixdp.release.options import MOST_STORED
 from matrixdp.release.plan import Plan, plan, refuse_extremes
 from matrixdp.report.answers import make_answers
-from matrixdp.report.forecast import DATA_KINDS, forecast_fit, judged_by, predict_std
+from matrixdp.report.forecast import DATA_KINDS, forecast_fit, judged_by, predict
 from matrixdp.studio.charts import ErrorTable
 from matrixdp.studio.refusals import UnavailableError
 from matrixdp.studio.requests import ReleaseSpec
@@ -67,13 +66,10 @@ def predict_tables(plan: Plan) -> Iterator[ErrorTable]:
             for title, found, comparable in _predict_answers(plan, query):
                 yield ErrorTable(title, found.std, found.rows, found.columns, comparable, note)
         return
-    std, rows, columns = predict_std(plan)
-    if has_equal_rows(std):
-        std, rows = std[:1], ("every row",)
-    follows = request.kind != "matrix"
-    title = request.kind.capitalize() if follows else f"Entries of the {query.title}"
+    (answer,), follows = predict(plan)["typical"], request.kind != "matrix"
+    found, title = answer.estimate, answer.title if follows else f"Entries of the {query.title}"
     scale_free = request.kind == "correlation" or request.question in ("adjacency", "laplacian", "counts")
-    yield ErrorTable(title, std, tuple(rows), tuple(columns), scale_free, _DESCRIBED if follows else "")
+    yield ErrorTable(title, found.std, found.rows, found.columns, scale_free, _DESCRIBED if follows else "")
 
 
 def _predict_answers(plan: Plan, query: TableMoments) -> Iterator[tuple[str, Estimate, bool]]:

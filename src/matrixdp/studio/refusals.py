@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from matrixdp import errors
 from matrixdp.errors import MatrixDPError, ParameterError
-from matrixdp.release.options import name_option
+from matrixdp.release.options import json_name
 
 
 class RefusalError(MatrixDPError):
@@ -66,7 +66,7 @@ def place_error(
 
 def word_error(error: MatrixDPError) -> str:
     """The message of an error, with the options of a release as forms and the API name them."""
-    return errors.word_options(error.template, name_option) if isinstance(error, ParameterError) else str(error)
+    return errors.word_options(error.template, json_name) if isinstance(error, ParameterError) else str(error)
 
 
 def find_status(error: MatrixDPError) -> int:

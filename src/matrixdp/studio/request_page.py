@@ -122,7 +122,7 @@ def _show(visit: Visit, found: StoredRequest, error: MatrixDPError | None = None
 def _forecast(visit: Visit, found: StoredRequest) -> dict[str, Any]:
     """What the release costs and publishes; the reason if it cannot be told any more."""
     try:
-        source = design_page.Source(visit.studio.datasets.get(found.dataset), found.table, found.schema)
+        source = design_page.ReleasedTable(visit.studio.datasets.get(found.dataset), found.table, found.schema)
         context = design_page.describe_release(visit.studio, source, found.spec)
         again = design_page.write_address(found.spec, source.forecaster.schema, found.dataset, found.table)
     except (ParameterError, NotFoundError) as error:

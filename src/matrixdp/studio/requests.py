@@ -13,9 +13,9 @@ from pathlib import Path
 from sqlite3 import Row
 from typing import Any, Self
 
-from matrixdp.domain.schema import Schema
+from matrixdp.domain import Schema
 from matrixdp.errors import ParameterError, show
-from matrixdp.release.options import OPTION, QUESTIONS, Option, name_option, parse_options
+from matrixdp.release.options import OPTION, QUESTIONS, Option, json_name, name_flag, parse_options
 from matrixdp.release.request import Request
 from matrixdp.studio.datasets import DatasetBook, SchemaStore
 from matrixdp.studio.refusals import ConflictError, NotFoundError
@@ -57,8 +57,7 @@ class ReleaseSpec(Request):
 
     def to_mapping(self) -> dict[str, Any]:
         """All options that differ from their defaults, by their names in JSON."""
-        found = {name.replace("-", "_"): value for name, value in self.to_options().items()}
-        return found if self.allowance is None else {**found, "allowance": self.allowance}
+        return self.to_options() | ({} if self.allowance is None else {"allowance": self.allowance})
 
     @property
     def title(self) -> str:
@@ -71,14 +70,15 @@ class ReleaseSpec(Request):
 
     def write_command(self, schema: str, table: str = "", dataset: str = "") -> str:
         """The command ``matrixdp design`` for a request or, with a table and a data set, ``matrixdp release``."""
-        options = {name: value for name, value in self.to_options().items() if table or name != "missing"}
+        options = self.to_options()
+        options.pop("missing", None)  # which a design does not depend on
+        words = ["design"]
         if table:
-            paid = {} if self.allowance is None else {"allowance": self.allowance}
-            options |= {**paid, "ledger": "ledger.db", "dataset": dataset, "out": "out"}
-        words = ["release", f"./{table}" if table.startswith("-") else table] if table else ["design"]
+            words = ["release", f"./{table}" if table.startswith("-") else table]
+            options = {**self.to_mapping(), "ledger": "ledger.db", "dataset": dataset, "out": "out"}
         texts = {name: one if isinstance(one, str) else repr(one).removesuffix(".0") for name, one in options.items()}
-        lines = [["matrixdp", *words, "--schema", schema], *([f"--{name}", text] for name, text in texts.items())]
-        return " \\\n  ".join(map(shlex.join, lines))
+        flags = [[name_flag(name), text] for name, text in texts.items()]
+        return " \\\n  ".join(map(shlex.join, [["matrixdp", *words, "--schema", schema], *flags]))
 
     def write_python(self, schema: str, table: str, dataset: str, *, adaptive: bool) -> str:
         """Python code that plans the same release and predicts its errors; lines that make it are commented out."""
@@ -117,7 +117,7 @@ def describe_options() -> dict[str, Any]:
     for option in [*(OPTION[name] for name in _ALLOWED if name != "rows"), _ALLOWANCE]:  # rows are the schema's
         choices = _AXES if option.name == "directions" else option.choices
         facts = {"type": _JSON_TYPES.get(option.kind, "string"), "description": option.help, "default": option.default}
-        found[name_option(option.name)] = {**facts, **({"enum": list(choices)} if choices else {})}
+        found[json_name(option.name)] = {**facts, **({"enum": list(choices)} if choices else {})}
     return found
 
 

@@ -67,7 +67,7 @@ class Choices:
 
 
 @dataclass(frozen=True)
-class Question:
+class Inquiry:
     """One question: its kind, one of `KINDS`, and the `columns` that it is about, by the names of its fields.
 
     A regression explains ``target`` by ``on``, or by all others if that is empty. `group` has levels of columns by
@@ -118,7 +118,7 @@ def list_choices(release: Answerable | None) -> Choices:
     return Choices(tuple(kind for kind, can in possible.items() if can), numbers, categories, splits, groups)
 
 
-def read_question(sent: Sequence[tuple[str, str]], choices: Choices) -> Question:
+def read_question(sent: Sequence[tuple[str, str]], choices: Choices) -> Inquiry:
     """The question that a browser sent; what is not said is the first that is possible.
 
     Raises a `ParameterError` for a column or level that there is not.
@@ -143,7 +143,7 @@ def read_question(sent: Sequence[tuple[str, str]], choices: Choices) -> Question
             columns[name] = require(given.get(name) or others[0], name, known)
     if kind == "table" and columns["rows"] == columns["columns"]:
         raise ParameterError("rows and columns must be two different categories.")
-    question, group = Question(kind, columns), {}
+    question, group = Inquiry(kind, columns), {}
     for number, (name, levels) in enumerate(choices.groups.items()):
         level = given.get(f"group.{number}")
         if level and require(level, f"the level of {name}", levels) and name not in question.told_apart:
@@ -151,7 +151,7 @@ def read_question(sent: Sequence[tuple[str, str]], choices: Choices) -> Question
     return replace(question, group=group)
 
 
-def answer_question(release: Answerable, question: Question) -> Answer:
+def answer_question(release: Answerable, question: Inquiry) -> Answer:
     """The answer to a question; raises a `ParameterError` where there is none."""
     with np.errstate(all="ignore"):
         return KINDS[question.kind].answer(release, *question.arguments, group=dict(question.group) or None)
@@ -167,7 +167,7 @@ def show_table(answer: Answer) -> Markup:
     return Markup(table)  # noqa: S704 (it has escaped all names)
 
 
-def to_python(question: Question) -> str:
+def to_python(question: Inquiry) -> str:
     """Lines of Python that print the same answer from the downloaded file of the release."""
     written = [*map(repr, question.arguments), *([f"group={question.group!r}"] if question.group else [])]
     call = f"release.{question.kind.removesuffix('_by')}({', '.join(written)})"

@@ -12,7 +12,7 @@ from matrixdp.answers.models import RegressionFit
 from matrixdp.answers.moments import correlate_all, covary_all, summarise
 from matrixdp.answers.table_forecast import TableForecast
 from matrixdp.answers.view import view_moments
-from matrixdp.domain.description import TableDescription
+from matrixdp.domain.schema import TableDescription
 from matrixdp.errors import ParameterError
 from matrixdp.report.answers import make_answers
 

@@ -6,11 +6,10 @@ from pathlib import Path
 import pytest
 
 from matrixdp import Bounds, Category, Columns, Number, YesNo
-from matrixdp.domain.description import TableDescription
 from matrixdp.domain.fields import COLUMN_FIELDS, SECTIONS, TYPES
 from matrixdp.domain.file_rules import FileRules
 from matrixdp.domain.person import Person
-from matrixdp.domain.schema import Schema
+from matrixdp.domain.schema import Schema, TableDescription
 from matrixdp.domain.schema_file import as_schema, parse_schema
 from matrixdp.errors import ParameterError
 

@@ -52,6 +52,30 @@ def test_what_is_shown_as_remaining_can_be_spent(ledger):
     charge(ledger, Gaussian(left.mu))
 
 
+@pytest.mark.parametrize(
+    ("kind", "content", "fault"),
+    [
+        ("charge", {"cost": ["1", "0", "0"]}, "cost is less than its event's"),
+        ("charge", {"cost": [str(2**192), "0", "0"]}, "cost is more than what was available"),
+        ("charge", {"unit": "edge"}, "unit is not the one"),
+        (
+            "allowance",
+            {"size": [str(2**192 // 100), "0", "0"], "epsilon": 0.1},
+            "size is more than its guarantee allows",
+        ),
+        ("return", {"returned": ["1", "0", "0"]}, "does not return what is left"),
+        ("settle", {"cost": ["-1", "0", "0"]}, "cost is more than what was available"),
+    ],
+)
+def test_what_an_audit_would_refuse_is_not_written(ledger, kind, content, fault):
+    given = {"event": {"kind": "gaussian", "mu": 0.1}, "neighbours": "replace", "unit": "record"}
+    cost = {"cost": [str(2**191 // 50), "0", "0"]}
+    with pytest.raises(LedgerError, match=fault), ledger._store.writing(ledger.author) as journal:
+        journal.change(kind, {**given, **cost, **content}, journal.balance("clinic"))
+    assert ledger.history() == []
+    ledger.verify()
+
+
 def test_a_refusal_says_what_is_left_what_is_needed_and_what_to_do(ledger, path):
     charge(ledger, Gaussian(gdp_mu(epsilon=0.9, delta=1e-6)))
     with pytest.raises(BudgetExceededError) as refusal:

@@ -12,7 +12,7 @@ import pytest
 
 import matrixdp as mdp
 from matrixdp.answers.table_forecast import TableForecast
-from matrixdp.domain.description import TableDescription
+from matrixdp.domain.schema import TableDescription
 from matrixdp.errors import ParameterError
 from matrixdp.report import make_content, render_release
 from matrixdp.report.answers import make_answers

@@ -16,7 +16,7 @@ from matrixdp.report.answers import as_answerable, list_notes, to_facts
 from matrixdp.studio.charts import draw_answer
 from matrixdp.studio.result_page import (
     KINDS,
-    Question,
+    Inquiry,
     answer_question,
     list_choices,
     read_question,
@@ -182,7 +182,7 @@ def test_an_adaptive_release_answers_questions_about_numbers():
         assert "simulation" in answer.notes[0]
         assert draw_answer(release, asked.kind, answer)
     with pytest.raises(ParameterError, match="the moments of a table"):
-        answer_question(release, Question("table", {"rows": "a", "columns": "b"}))
+        answer_question(release, Inquiry("table", {"rows": "a", "columns": "b"}))
 
 
 def test_other_releases_answer_nothing_further():

@@ -28,6 +28,8 @@ def test_a_spec_is_the_command_line():
     rows = ReleaseSpec.from_mapping({"query": "means", "epsilon": 1, "delta": 1e-6, "rows_per_person": 2})
     assert "--rows-per-person 2" in rows.write_command("schema.toml")
     assert rows.to_mapping()["rows_per_person"] == 2
+    learned = ReleaseSpec.from_mapping({**SPEC, "directions": "learned", "directions_share": 0.3})
+    assert "--directions-share 0.3" in learned.write_command("schema.toml")
 
 
 @pytest.mark.parametrize("value", ["nan", "inf", "1e400", "x", [1], True, 1.5, "1.5"])
