@@ -16,7 +16,7 @@ from matrixdp.adaptive.measure import PrivateMeasurements, check_designs
 from matrixdp.adaptive.postprocess import Fitted
 from matrixdp.adaptive.records import PrivateRecords, check_features, validate_records
 from matrixdp.adaptive.settings import settings_for
-from matrixdp.adaptive.simulation import FitOptions
+from matrixdp.adaptive.simulation import FitOptions, RepeatedFit, repeat_fit
 from matrixdp.answers.models import find_components
 from matrixdp.checks import check_integer
 from matrixdp.display import short_repr
@@ -52,6 +52,8 @@ class PrivateMoment(FitOptions):
     records : int
         The public number of records, of people, or of rows that count.
     aim : str
+    targets : int
+        Number of last features that a regression predicts.
     basis : float64 array of shape (m, m) or None
         Public directions; None if they are learned.
     person : Person or None
@@ -82,6 +84,11 @@ class PrivateMoment(FitOptions):
     def second_moment(self) -> Floats:
         """Second moment about the box's midpoint, of shape (m, m)."""
         return self._in_units(self.fitted.second)
+
+    @cached_property
+    def simulated(self) -> RepeatedFit:
+        """The fit repeated on simulated records, from which error bars come."""
+        return repeat_fit(self.fitted, self)
 
     @cached_property
     def errors(self) -> MomentErrors:
@@ -194,7 +201,7 @@ class PreparedFit:
         names = "privacy", "neighbours", "person", "mu", "steps", "simulation"
         spent: dict[str, Any] = {name: getattr(budget, name) for name in names}
         own: dict[str, Any] = {"bounds": self.bounds, "records": self.public, "aim": self.aim, "basis": self.basis}
-        return PrivateMoment(fitted=fitted, **own, **spent)
+        return PrivateMoment(fitted=fitted, targets=self.targets, **own, **spent)
 
 
 def prepare_fit(

@@ -181,17 +181,20 @@ def hidden_std(joint: JointMoment, slopes: Floats, target: int = 0, *, alpha: fl
     Draws of the noise do not show what lies in directions that noise hides: there, a slope may be anything that the
     variance of the target allows. Along each direction in which the noise is isotropic, with variance v and noise n in
     the covariance with the target, this is ``1/(v^2/n + 1/p)``, where the prior variance p of the slope would let it
-    explain the target alone. A hidden variance counts as `_HIDDEN` standard deviations of the noise.
+    explain the target alone. A hidden variance, also that of the target, counts as `_HIDDEN` standard deviations of the
+    noise. NaN where nothing was learned of the features.
     """
     m = slopes.size
-    own, half, shape = m + target, joint.half, joint.noise_shape
+    if not joint.learned:
+        return np.full(m + 1, np.nan)
+    own, half, shape, least = m + target, joint.half, joint.noise_shape, _HIDDEN * joint.noise_std
     seen = nearest_of_same_trace(joint.covariance)
     values, turn = _isotropic_directions(seen[:m, :m] + joint.penalty(m, alpha), shape[:m, :m])
     scaled = np.linalg.solve(turn, slopes * half[:m] / half[own])
     centre = shape[:m, own] @ turn
     apart = max(float(shape[own, own]) - float(centre @ centre), 0.0)
     noise = joint.noise_std**2 * (apart + float(((centre - scaled) ** 2).sum()))
-    prior = max(float(seen[own, own]), _TINY) / np.maximum(values, _HIDDEN * joint.noise_std)
+    prior = max(float(seen[own, own]), least * float(shape[own, own]), _TINY) / np.maximum(values, max(least, _TINY))
     variances = 1 / (np.square(np.maximum(values, 0.0)) / max(noise, _TINY) + 1 / prior)
     spread = (turn * variances) @ turn.T * half[own] ** 2 / np.multiply.outer(half[:m], half[:m])
     location = joint.location[:m]

@@ -27,13 +27,18 @@ from matrixdp.domain.person import Person, most_rows
 from matrixdp.privacy import Neighbours, Privacy
 from matrixdp.types import Floats
 
-_NUMBERS = 60_000  # of simulated records times features
+_NUMBERS = 30_000  # of simulated records times features
 _LEAST_RECORDS = 2_000
 _LONG_SHARE, _LONG_TIMES = 0.03, 7.0  # of records that are longer than the others, and how much longer
 _LOG_STD = 1.0  # of log-normal features: a skewness of 6
 _GROUPS = np.array([0.55, 0.25, 0.15, 0.05])  # shares of the records
 _CLOSE = 0.02  # share of a variance that clipping to the box may take
 _WITHIN = 0.2  # share of the variance within groups, in the directions that separate them
+_ROUNDS = 4  # simulations of each family that repeat a fit
+_MOST = 4.0  # factor on a mean or a standard deviation between two rounds, or one over it
+_TOLERANCE = 3.0  # squared difference between two fits beyond which a simulation counts less
+
+_TINY = 1e-100
 
 Statistics = dict[str, Floats]
 
@@ -52,6 +57,7 @@ class FitOptions:
     neighbours: Neighbours
     records: int
     aim: str = "covariance"
+    targets: int = 0
     basis: Floats | None = None
     person: Person | None = None
 
@@ -61,9 +67,12 @@ class FitOptions:
         return self.privacy.mu / most_rows(self.person)
 
 
+Simulation = tuple[tuple[Floats, Floats], list[Fitted]]  # mean and covariance of simulated records, and fits of them
+
+
 def simulate_fits(
     family: str, mean: Floats, covariance: Floats, options: FitOptions, seed: int, times: int
-) -> tuple[tuple[Floats, Floats], list[Fitted]]:
+) -> Simulation:
     """Mean and covariance of simulated records of a family with about those given, and several fits of them."""
     rng, number = np.random.default_rng(seed), simulated_number(options.records, mean.size)
     records = SimulatedRecords.of(simulate_records(family, mean, covariance, number, rng))
@@ -75,10 +84,63 @@ def fit_simulated(records: SimulatedRecords, options: FitOptions, rng: np.random
     who = options.effective_mu, options.neighbours
     measure = SimulatedMeasurements(records, options.records, *who, rng, options.person)
     with np.errstate(all="ignore"):
-        return fit_moment(measure, Purpose(settings_for(options.aim), options.basis))
+        return fit_moment(measure, Purpose(settings_for(options.aim), options.basis, options.targets))
 
 
-def find_errors(simulated: Sequence[tuple[tuple[Floats, Floats], list[Fitted]]], units: Floats) -> Statistics:
+@dataclass(frozen=True, eq=False)
+class RepeatedFit:
+    """A fit that was repeated once on each of several simulated data sets, and their weights, of shape (k,)."""
+
+    fits: list[Simulation]
+    weights: Floats
+
+    def average(self, errors: Floats) -> Floats:
+        """Root mean squares of errors with one row for each simulation, of shape (k, ...)."""
+        return np.asarray(np.sqrt(np.tensordot(self.weights, np.square(errors), axes=1)))
+
+
+def repeat_fit(fitted: Fitted, options: FitOptions) -> RepeatedFit:
+    """Fits of records that may have led to a fit: of each family, in several rounds.
+
+    The first round has the mean and covariance of the fit. Each later one corrects those of the round before by how
+    far its own fit was from the given one, so that clipping and shrinkage lead to about that. A simulation whose fit is
+    far from the given one counts less: its weight is ``1/(t + D)`` for a squared difference D of means and variances in
+    units of their noise and of the features' spread.
+    """
+    seed, wanted = public_seed(fitted), np.maximum(np.diagonal(likeliest(fitted)), 0.0)
+    squares = fitted.mean_std**2 + wanted + _TINY, np.diagonal(fitted.std) ** 2 + wanted**2 + _TINY
+    found: list[Simulation] = []
+    differences = []
+    for family in FAMILIES:
+        mean, covariance = fitted.mean, likeliest(fitted)
+        for _ in range(_ROUNDS):
+            found.append(simulate_fits(family, mean, covariance, options, seed + len(found), 1))
+            (fit,) = found[-1][1]
+            variances = np.diagonal(likeliest(fit))
+            apart = (fit.mean - fitted.mean) ** 2 / squares[0] + (variances - wanted) ** 2 / squares[1]
+            differences.append(float(apart.mean()))
+            mean, covariance = _correct_mean(mean, fitted.mean, fit.mean), _correct(covariance, wanted, variances)
+    weights = 1 / (_TOLERANCE + np.minimum(differences, 1 / _TINY))
+    return RepeatedFit(found, weights / weights.sum())
+
+
+def _correct_mean(mean: Floats, wanted: Floats, found: Floats) -> Floats:
+    """A mean nearer to one of which a fit finds the wanted one.
+
+    One factor for all features, since a fit of few records may have clipped all of them.
+    """
+    along = float(wanted @ found)
+    factor = min(max(float(wanted @ wanted) / along, 1 / _MOST), _MOST) if along > 0 else _MOST
+    return np.asarray(np.clip(factor * mean, -1.0, 1.0))
+
+
+def _correct(covariance: Floats, wanted: Floats, found: Floats) -> Floats:
+    """A covariance nearer to one of which a fit finds the wanted variances."""
+    factor = np.clip(np.sqrt(wanted / np.maximum(found, _TINY)), 1 / _MOST, _MOST)
+    return np.asarray(covariance * np.multiply.outer(factor, factor))
+
+
+def find_errors(simulated: Sequence[Simulation], units: Floats) -> Statistics:
     """Root mean square errors of the statistics of `read_off` over the fits of each simulation, one row each."""
     means, covariances = (np.array(parts)[:, None] for parts in zip(*(truth for truth, _ in simulated), strict=True))
     found = [[(fit.mean, fit.covariance, fit.second) for fit in fits] for _, fits in simulated]

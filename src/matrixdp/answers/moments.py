@@ -280,7 +280,7 @@ def _mean_range(view: MomentView, top: tuple[Places, Places], bottom: tuple[Plac
 
 
 def _ratio_range(
-    view: MomentView, top: tuple[Places, Places], bottom: tuple[Places, Places], least: ArrayLike, most: ArrayLike
+    view: MomentView, top: tuple[Places, Places], bottom: tuple[Places, Places], least: Any, most: Any
 ) -> Range:
     """Intervals of entries over other entries, between `least` and `most`, where noise hides those.
 

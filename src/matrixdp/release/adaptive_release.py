@@ -1,13 +1,13 @@
 """A covariance from an adaptive fit, with its guarantee and what follows from it.
 
-Error bars of principal components and regressions come from simulation, as those of `matrixdp.adaptive.error_bars` do.
+Error bars of principal components and regressions come from the simulated fits of `matrixdp.adaptive.error_bars`.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from operator import attrgetter
 from typing import Any, ClassVar
@@ -16,12 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrixdp.adaptive.budget import Step
-from matrixdp.adaptive.error_bars import sampling_bars
+from matrixdp.adaptive.error_bars import sampling_bars, simulated_errors
 from matrixdp.adaptive.moment import PrivateMoment
 from matrixdp.adaptive.postprocess import Fitted
 from matrixdp.adaptive.regression import hidden_std, joint_moment, solve_regression
 from matrixdp.adaptive.settings import SETTINGS, settings_for
-from matrixdp.adaptive.simulation import FAMILIES, simulate_fits
 from matrixdp.answers.estimate import Estimate, settle
 from matrixdp.answers.models import (
     Regression,
@@ -33,6 +32,7 @@ from matrixdp.answers.models import (
     name_regression,
 )
 from matrixdp.answers.moments import correlation_from_covariance, hide_uncertain
+from matrixdp.checks import check_integer
 from matrixdp.domain import Bounds, Person, least_sample
 from matrixdp.errors import ParameterError, show
 from matrixdp.intervals import Pair, Range, extend_range, interval, limit_products
@@ -48,8 +48,6 @@ from matrixdp.version import __version__
 _VECTORS = ("mean", "mean_std")  # fields of a fit of shape (d,); the others have the shape (d, d)
 _SCALARS = ("noise_std", "radius", "learned", "evident")
 _PARTS = {"privacy": Privacy, "bounds": Bounds, "steps": tuple, "fitted": Fitted}  # of a fit, in its JSON form
-_REPETITIONS = 3  # fits of the same simulated records
-_LARGEST = 3  # families whose errors are averaged, in squares
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -117,9 +115,8 @@ class AdaptiveRelease(SavedRelease, Answering):
         errors = self.moment.errors
         variances, bars = np.diagonal(self.moment.covariance), np.diagonal(errors.covariance_std)
         deviations = np.sqrt(variances)
-        with np.errstate(all="ignore"):
-            std = np.where(deviations > 0, np.minimum(bars / (2 * deviations), np.sqrt(bars)), np.sqrt(bars))
-        value, std = np.column_stack([self.moment.mean, deviations]), np.column_stack([errors.mean_std, std])
+        value = np.column_stack([self.moment.mean, deviations])
+        std = np.column_stack([errors.mean_std, np.sqrt(variances + bars) - deviations])
         bounds, half = self.moment.bounds, self.moment.bounds.halfwidths
         possible = np.column_stack([bounds.lower, 0 * half]), np.column_stack([bounds.upper, half])
         return settle(value, std, self.names, ("mean", "standard deviation"), possible)
@@ -157,14 +154,15 @@ class AdaptiveRelease(SavedRelease, Answering):
         if self._overlooks(self.names):
             found, error_bars = np.full_like(found, np.nan), np.full_like(found, np.nan)
         else:
-            error_bars = _simulate_errors(self.moment, error)
+            error_bars = simulated_errors(self.moment, error)
         return name_components(self.names, found, error_bars, lambda: None)
 
     def regression(self, target: str, on: Sequence[str] | None = None, group: Any = None) -> Regression:
         """Regression of one number on others, by default on all, with standard errors.
 
-        Coefficients that may be noise are close to zero (`matrixdp.adaptive.solve_regression`). Where noise hides the
-        variance of a column altogether, no coefficient is given.
+        Coefficients that may be noise are close to zero (`matrixdp.adaptive.solve_regression`). Where records were too
+        few for learned directions, all are zero and the intercept is the private mean; none has an error bar then. Nor
+        has one where noise hides the variance of a column altogether.
         """
         _refuse_groups(None, group)
         names = self.names
@@ -185,7 +183,7 @@ class AdaptiveRelease(SavedRelease, Answering):
         part = _select(self.moment, order)
         found, errors = (
             _describe_fit(part.mean, part.covariance, _coefficients(part), sample),
-            _simulate_errors(self.moment, error),
+            simulated_errors(self.moment, error),
         )
         noise = np.diagonal(part.fitted.std) * part.bounds.halfwidths**2
         stds, most = np.sqrt(np.maximum(np.diagonal(part.covariance), noise)), float(part.bounds.halfwidths[-1])
@@ -196,7 +194,7 @@ class AdaptiveRelease(SavedRelease, Answering):
         least[:count] = -np.inf
         plausible = np.array(_range_of(found, errors, (least, ends)))
         terms, fit = plausible[:, :-2].reshape(3, 2, count).swapaxes(1, 2), plausible[:, -2:]
-        if self._overlooks((*chosen, target)):
+        if self._overlooks((*chosen, target)) or not part.fitted.learned:
             bars[:], terms[:], fit[1:, 0] = np.nan, np.nan, (0.0, 1.0)
         own = [float(end[names.index(target), 1]) for end in self.means().interval()]
         rest = np.sqrt(1 - fit[1:, 0])[::-1] * own  # the target's standard deviation, less what is explained
@@ -230,6 +228,7 @@ class AdaptiveRelease(SavedRelease, Answering):
             "reason": self.reason,
             **({} if rows is None else {"rows_per_person": rows}),
             "basis": None if moment.basis is None else moment.basis.tolist(),
+            "targets": moment.targets,
             "records": moment.records,
             "settings": moment.aim,
             **{name: to_json_content(getattr(moment, name)) for name in _PARTS},
@@ -246,6 +245,7 @@ class AdaptiveRelease(SavedRelease, Answering):
         if not all(isinstance(step, Step) for step in parts["steps"]):
             raise KeyError("steps")
         basis, size = content["basis"], parts["bounds"].size
+        targets = content.get("targets", int(content["settings"] == "regression" and size > 1))  # not stored at first
         moment = PrivateMoment(
             **parts,
             neighbours=Neighbours.parse(content["neighbours"]),
@@ -253,6 +253,7 @@ class AdaptiveRelease(SavedRelease, Answering):
             simulation=content["simulation"],
             records=parse_records(content["records"]),
             aim=content["settings"],
+            targets=check_integer(targets, "targets", at_least=0, at_most=size - 1),
             basis=None if basis is None else check_orthonormal(basis, size),
             person=_read_person(Unit.parse(content["unit"]), content.get("rows_per_person")),
         )
@@ -364,18 +365,3 @@ def _range_of(value: Floats, bars: Floats, possible: Pair) -> Range:
     """What is plausible by simulated errors."""
     reach = np.nan_to_num(bars, nan=1e300, posinf=1e300)
     return Range(np.clip(value, *possible), *interval(value, reach, 0.95, possible))
-
-
-def _simulate_errors(moment: PrivateMoment, error: Callable[[PrivateMoment, Floats, Floats], Floats]) -> Floats:
-    """Root mean square errors of fits of simulated records that have the private mean and covariance.
-
-    `error` compares a fit with the mean and covariance of the simulated records, in the units of the data.
-    """
-    fitted, middle, half = moment.fitted, moment.bounds.midpoint, moment.bounds.halfwidths
-    found = []
-    for seed, family in enumerate(FAMILIES):  # public seeds
-        own = fitted.mean, fitted.covariance
-        (mean, covariance), fits = simulate_fits(family, *own, moment, seed, _REPETITIONS)
-        exact = middle + half * mean, covariance * np.multiply.outer(half, half)
-        found.append(np.mean([np.square(error(replace(moment, fitted=fit), *exact)) for fit in fits], axis=0))
-    return np.asarray(np.sqrt(np.mean(np.sort(found, axis=0)[-_LARGEST:], axis=0)))

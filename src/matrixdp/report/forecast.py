@@ -22,7 +22,7 @@ from matrixdp.types import Floats
 DATA_KINDS = {
     "friendly": "Gaussian numbers",
     "typical": "the mean over six shapes of data",
-    "hostile": "the shape with the largest error",
+    "hostile": "the shape with the largest error, and a few records at the ends of their bounds",
 }
 EPSILON_FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
 _NO_ERROR = 1e-100  # of the diagonal of a correlation

@@ -1,5 +1,6 @@
 """Each term of an error bar, on its own: moments are made up, so that what a term must be is known."""
 
+import dataclasses
 import importlib
 import math
 
@@ -9,10 +10,18 @@ import pytest
 import matrixdp as mdp
 from matrixdp.adaptive import error_bars as public_error_bars
 from matrixdp.adaptive import simulation
-from matrixdp.adaptive.error_bars import NORMAL, noise_bars, sampling_bars
+from matrixdp.adaptive.error_bars import NORMAL, noise_bars, sampling_bars, simulated_errors
 from matrixdp.adaptive.moment import PrivateMoment
 from matrixdp.adaptive.postprocess import Fitted
-from matrixdp.adaptive.simulation import FAMILIES, read_off, sampling_errors, simulate_records
+from matrixdp.adaptive.simulation import (
+    FAMILIES,
+    FitOptions,
+    RepeatedFit,
+    likeliest,
+    read_off,
+    sampling_errors,
+    simulate_records,
+)
 from matrixdp.privacy import Neighbours
 
 terms = importlib.import_module("matrixdp.adaptive.error_bars")  # the package has a function of that name
@@ -45,28 +54,19 @@ def made(
     half = np.broadcast_to(np.asarray(half, float), (d,))
     spent = {"neighbours": Neighbours.REPLACE, "mu": privacy.mu, "steps": (), "simulation": True}
     asked = {"bounds": mdp.Bounds(-half, half), "privacy": privacy, "records": records, "person": person}
-    return PrivateMoment(fitted=fitted, **spent, **asked)
+    return PrivateMoment(fitted=fitted, **spent, **asked, **more)
 
 
-@pytest.fixture
-def alone(monkeypatch):
-    """Error bars without simulated errors, unless a test gives some, and without corners."""
-    zero = np.zeros(3)
-    monkeypatch.setattr(terms, "_short_of_corners", lambda moment: (zero[: len(moment.mean)], zero[: len(moment.mean)]))
-
-    def give(errors=None):
-        def simulated(moment):
-            shapes = read_off(moment.fitted.mean, moment.fitted.covariance, np.ones(len(moment.mean)))
-            found = []
-            for row in range(3 * len(FAMILIES)):
-                own = {name: np.full(value.shape, 0.0) for name, value in shapes.items()}
-                found.append(own | ({} if errors is None else errors(row)))
-            return {name: np.array([one[name] for one in found]) for name in shapes}
-
-        monkeypatch.setattr(terms, "_simulate", simulated)
-
-    give()
-    return give
+def repeated(moment, *errors, weights=None):
+    """The moment with simulated fits whose means and covariances have these errors, by default with equal weights."""
+    mean, covariance = moment.fitted.mean, likeliest(moment.fitted)
+    fits = [
+        ((mean, covariance), [made(mean + of_mean, covariance + of_covariance).fitted])
+        for of_mean, of_covariance in errors or [(0.0, 0.0)]
+    ]
+    shares = np.full(len(fits), 1 / len(fits)) if weights is None else np.asarray(weights)
+    object.__setattr__(moment, "simulated", RepeatedFit(fits, shares))
+    return moment
 
 
 def test_the_noise_of_a_second_moment_is_that_of_the_covariance_and_of_both_means():
@@ -104,115 +104,46 @@ def test_the_noise_of_an_eigenvalue_is_that_along_its_direction():
 
 
 @pytest.mark.parametrize(("simulated", "noise"), [(0.03, 0.04), (0.04, 0.03), (0.0, 0.02), (0.02, 0.0)])
-def test_a_bar_is_the_larger_of_simulated_errors_and_noise_with_half_of_the_smaller_in_squares(alone, simulated, noise):
-    alone(lambda row: {"mean": np.full(3, simulated)})
-    found = public_error_bars(made(mean_std=noise)).mean_std
-    large, small = max(simulated, noise), min(simulated, noise)
-    assert found == pytest.approx(math.sqrt(large**2 + (small / 2) ** 2), rel=1e-6)
+def test_a_bar_is_the_larger_of_simulated_errors_and_noise(simulated, noise):
+    found = public_error_bars(repeated(made(mean_std=noise), (simulated, 0.0)))
+    assert found.mean_std == pytest.approx(np.full(3, max(simulated, noise)))
 
 
-def test_the_three_families_with_the_largest_errors_count_number_by_number(alone):
-    sizes = np.array([1.0, 6.0, 2.0, 5.0, 4.0, 3.0]) / 100  # of families; those of the second feature in reverse
-
-    def errors(row):
-        family, time = divmod(row, 3)
-        own = sizes[family] * math.sqrt(time)  # as it is, and raised twice: the mean of squares is that of the family
-        return {"mean": np.array([own, sizes[::-1][family] * math.sqrt(time), 0.0])}
-
-    alone(errors)
-    expected = np.sqrt(np.mean(np.array([4.0, 5.0, 6.0]) ** 2)) / 100
-    assert public_error_bars(made()).mean_std == pytest.approx([expected, expected, 0.0], abs=1e-9)
+def test_a_bar_is_the_root_mean_square_of_simulated_errors_by_their_weights():
+    moment = repeated(made(half=[1.0, 2.0, 3.0]), (0.01, 0.0), (-0.03, 0.0), weights=[0.75, 0.25])
+    expected = math.sqrt(0.75 * 0.01**2 + 0.25 * 0.03**2) * np.array([1.0, 2.0, 3.0])
+    assert public_error_bars(moment).mean_std == pytest.approx(expected)
+    errors = simulated_errors(moment, lambda fit, mean, covariance: fit.mean - mean)
+    assert errors == pytest.approx(expected)  # any other answer has its bars from the same fits
 
 
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 500.0])
-def test_some_records_at_the_further_end_of_their_bounds_may_be_overlooked(alone, epsilon):
-    """As many as the noise of a private count may hide, and at least one, in means and variances."""
-    moment = made(records=10_000, epsilon=epsilon)
-    hidden = max(1.5 / moment.privacy.mu, 1.0)
-    reach = 1 + np.abs(MEAN)
-    found = public_error_bars(moment)
-    assert found.mean_std == pytest.approx(hidden * reach / 10_000)
-    assert np.diagonal(found.second_moment_std) == pytest.approx(hidden * reach**2 / 10_000)
-    assert np.diagonal(found.covariance_std) == pytest.approx(hidden * reach**2 / 10_000)
-    assert found.eigenvalue_std == pytest.approx(np.full(3, hidden * max(reach**2) / 10_000))
-
-
-def test_one_record_is_overlooked_in_a_pair_of_features(alone):
-    found = public_error_bars(made(records=10_000, epsilon=0.1)).second_moment_std
-    reach = 1 + np.abs(MEAN)
-    assert found[0, 1] == pytest.approx(reach[0] * reach[1] / 10_000)
-
-
-def test_all_rows_of_a_person_that_count_may_be_overlooked(alone):
-    one = public_error_bars(made(records=10**6, epsilon=5.0))
-    five = public_error_bars(made(records=10**6, epsilon=5.0, person=mdp.Person("id", rows=5)))
-    assert five.mean_std == pytest.approx(5 * one.mean_std)
-    assert five.second_moment_std == pytest.approx(5 * one.second_moment_std)
-    assert five.correlation_std[0, 1] > 2 * one.correlation_std[0, 1]
-
-
-def test_what_was_taken_from_a_covariance_is_in_its_bars(alone):
-    found = public_error_bars(made(evident=0.25))
-    assert np.diagonal(found.covariance_std) == pytest.approx(0.75 * np.diagonal(COVARIANCE))
-    assert (found.covariance_std >= 0.75 * np.abs(COVARIANCE) * (1 - 1e-9)).all()
-    assert found.eigenvalue_std == pytest.approx(0.75 * np.linalg.eigvalsh(COVARIANCE)[::-1])
-    assert public_error_bars(made()).covariance_std == pytest.approx(0.0, abs=1e-6)
-
-
-def test_one_record_may_turn_a_correlation_against_its_sign(alone):
-    """An interval reaches to the correlation with one more record, at the ends of both bounds."""
-    moment = made(records=2000)
-    found = public_error_bars(moment).correlation_std
-    reach = 1 + np.abs(MEAN)
-    before = read_off(MEAN, COVARIANCE, np.ones(3))["correlation"]
-    for i, j in ((0, 1), (1, 2), (0, 2)):
-        corner = np.array([reach[i], -np.sign(before[i, j]) * reach[j]]) / math.sqrt(2000)
-        pair = COVARIANCE[np.ix_([i, j], [i, j])] + np.outer(corner, corner)
-        after = pair[0, 1] / math.sqrt(pair[0, 0] * pair[1, 1])
-        assert NORMAL * found[i, j] == pytest.approx(abs(after - before[i, j]))
-
-
-def test_no_interval_is_longer_than_what_is_possible(alone):
-    alone(lambda row: dict.fromkeys(("mean", "eigenvalue"), np.full(3, 1e6)) | {"covariance": np.full((3, 3), 1e6)})
+def test_other_answers_are_compared_with_the_simulated_records_in_the_units_of_the_data():
     half = np.array([1.0, 2.0, 3.0])
-    found = public_error_bars(made(half=half))
+    moment = repeated(made(half=half), (0.0, 0.001 * np.eye(3)))
+    assert simulated_errors(moment, lambda fit, mean, covariance: mean) == pytest.approx(half * np.abs(MEAN))
+    errors = simulated_errors(moment, lambda fit, mean, covariance: np.diagonal(fit.covariance - covariance))
+    assert errors == pytest.approx(0.001 * half**2)
+
+
+def test_no_interval_is_longer_than_what_is_possible():
+    half = np.array([1.0, 2.0, 3.0])
+    found = public_error_bars(repeated(made(half=half), (1e6, 1e6 * np.ones((3, 3)) + 1e7 * np.eye(3))))
     assert NORMAL * found.mean_std == pytest.approx(half * (1 + np.abs(MEAN)))
     assert NORMAL * found.covariance_std == pytest.approx(np.outer(half, half) * (1 + np.abs(COVARIANCE)))
     largest = np.linalg.eigvalsh(COVARIANCE * np.outer(half, half))[::-1]
     assert NORMAL * found.eigenvalue_std == pytest.approx(half @ half + largest)
 
 
-def own_errors(row):
-    return {"covariance": np.diag([0.02, 0.05, 0.0])}
+@pytest.mark.parametrize("correlation", [-0.9, 0.5, 0.0])
+def test_what_is_missing_of_two_variances_is_missing_of_their_covariance_as_far_as_they_are_correlated(correlation):
+    covariance = 0.04 * np.array([[1.0, correlation, 0.0], [correlation, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    found = public_error_bars(repeated(made(covariance=covariance), (0.0, np.diag([0.01, 0.04, 0.0]))))
+    assert np.diagonal(found.covariance_std) == pytest.approx([0.01, 0.04, 0.0])
+    assert found.covariance_std[0, 1] == pytest.approx(abs(correlation) * 0.02)
 
 
-def test_a_covariance_moves_with_the_sizes_of_its_features_at_the_released_correlation(alone):
-    alone(own_errors)
-    covariance = 0.04 * np.ones((3, 3))
-    found = public_error_bars(made(covariance=covariance)).covariance_std
-    moved = math.sqrt((0.04 + 0.02) * (0.04 + 0.05)) - 0.04
-    assert found[0, 1] == pytest.approx(moved / 2, rel=1e-4)
-
-
-def test_what_is_missing_of_two_variances_may_be_missing_together(alone):
-    alone(own_errors)
-    found = public_error_bars(made(covariance=np.diag([0.04, 0.04, 0.04]))).covariance_std
-    assert found[0, 1] == pytest.approx(math.sqrt(0.02 * 0.05) / 2, rel=1e-4)
-    assert found[0, 2] == pytest.approx(0.0, abs=1e-4)
-
-
-@pytest.mark.parametrize(("evident", "part"), [(1.0, 0.0), (0.0, 1.0)])
-def test_overlooked_records_are_missing_together_only_where_the_covariance_was_set_to_zero(alone, evident, part):
-    moment = made(np.zeros(3), 1e-9 * np.eye(3), records=10_000, epsilon=0.1, evident=evident)
-    own = public_error_bars(moment).covariance_std
-    single = 1 / 10_000
-    assert own[0, 1] == pytest.approx(max(part * own[0, 0] / 2, single), rel=1e-3)
-    assert own[0, 0] > 10 * single
-
-
-def test_samples_add_in_squares(alone):
-    alone(lambda row: {"mean": np.full(3, 0.01)})
-    moment = made(records=400)
+def test_samples_add_in_squares():
+    moment = repeated(made(records=400), (0.01, 0.0))
     without, samples, both = public_error_bars(moment), sampling_bars(moment), public_error_bars(moment, sampling=True)
     for name in ("mean_std", "second_moment_std", "covariance_std", "eigenvalue_std", "correlation_std"):
         one, other = getattr(without, name), getattr(samples, name)
@@ -237,79 +168,74 @@ def test_samples_of_people_are_as_small_as_their_number_may_be():
     assert five.mean_std == pytest.approx(math.sqrt(5) * one.mean_std, rel=1e-6)
 
 
-@pytest.mark.parametrize(("found", "factor"), [(0.8, 1.25), (1.3, 1.0), (0.1, 2.0), (-0.5, 2.0)])
-def test_a_mean_is_raised_by_what_the_fit_lost_of_it_within_limits(found, factor):
-    wanted = np.array([0.2, -0.4])
-    assert terms._raise_mean(wanted, wanted, found * wanted) == pytest.approx(factor * wanted)
-    assert terms._raise_mean(np.array([0.9, 0.0]), wanted, found * wanted)[0] <= 1.0
+@pytest.mark.parametrize(("found", "factor"), [(0.8, 1.25), (1.25, 0.8), (0.1, 4.0), (-0.5, 4.0), (9.0, 0.25)])
+def test_a_mean_is_corrected_by_what_a_fit_makes_of_it_within_limits(found, factor):
+    wanted = np.array([0.1, -0.2])
+    assert simulation._correct_mean(wanted, wanted, found * wanted) == pytest.approx(factor * wanted)
+    assert np.abs(simulation._correct_mean(np.array([0.9, 0.0]), wanted, found * wanted)).max() <= 1.0
 
 
-@pytest.mark.parametrize(("found", "factor"), [(0.5, 2.0), (3.0, 1.0), (0.01, 4.0), (0.0, 4.0)])
-def test_variances_are_raised_by_what_the_fit_lost_of_them_within_limits(found, factor):
+@pytest.mark.parametrize(("found", "factor"), [(0.5, 2.0), (2.0, 0.5), (0.01, 16.0), (0.0, 16.0), (99.0, 1 / 16)])
+def test_variances_are_corrected_by_what_a_fit_makes_of_them_within_limits(found, factor):
     wanted = np.diagonal(COVARIANCE)
-    raised = terms._raise_variances(COVARIANCE, wanted, found * wanted)
-    assert raised == pytest.approx(factor * COVARIANCE)
+    assert simulation._correct(COVARIANCE, wanted, found * wanted) == pytest.approx(factor * COVARIANCE)
 
 
-def test_each_family_is_simulated_as_it_is_and_raised_twice(monkeypatch):
+def record_rounds(monkeypatch, mean_factor, factor):
+    """What is asked of simulations whose fits find these parts of a mean and a covariance; a list that is filled."""
     asked = []
 
     def record(family, mean, covariance, options, seed, times):
-        asked.append((family, mean, covariance, seed, times))
-        return (mean, covariance), [made(mean / 1.5, covariance / 3).fitted] * times
+        asked.append((family, mean, covariance, options.targets, seed, times))
+        return (mean, covariance), [made(mean_factor * mean, factor * covariance).fitted] * times
 
-    monkeypatch.setattr(terms.simulation, "simulate_fits", record)
-    terms._simulate(made())
-    assert [family for family, *_ in asked] == [family for family in FAMILIES for _ in range(3)]
-    assert len({seed for *_, seed, _ in asked}) == len(asked)
-    assert {times for *_, times in asked} == {2}
-    for first in range(0, len(asked), 3):
-        means, covariances = zip(
-            *((mean, covariance) for _, mean, covariance, *_ in asked[first : first + 3]), strict=True
-        )
-        assert means[0] == pytest.approx(MEAN)
-        assert means[1] == pytest.approx(1.5 * MEAN)
-        assert means[2] == pytest.approx(1.5 * MEAN)  # the fit of these found what was wanted
-        assert covariances[0] == pytest.approx(COVARIANCE)
-        assert covariances[1] == pytest.approx(3 * COVARIANCE)
-        assert covariances[2] == pytest.approx(3 * COVARIANCE)
+    monkeypatch.setattr(simulation, "simulate_fits", record)
+    return asked
 
 
-def corner_fit(monkeypatch, second, mean=0.0):
-    """Fits of the corners of the box that find this second moment and mean."""
-    fit = made(np.full(3, mean), second - mean**2 * np.ones((3, 3))).fitted
-    monkeypatch.setattr(terms.simulation, "fit_simulated", lambda *_: fit)
+def test_each_family_is_simulated_as_it_was_found_and_then_so_that_a_fit_would_find_it(monkeypatch):
+    asked = record_rounds(monkeypatch, 2 / 3, 1 / 3)
+    found = made().simulated
+    assert [family for family, *_ in asked] == [family for family in FAMILIES for _ in range(4)]
+    assert len({seed for *_, seed, _ in asked}) == len(asked) == len(found.fits)
+    for first in range(0, len(asked), 4):
+        for index, (_, mean, covariance, *_) in enumerate(asked[first : first + 4]):
+            assert mean == pytest.approx(MEAN if index == 0 else 1.5 * MEAN)
+            assert covariance == pytest.approx(COVARIANCE if index == 0 else 3 * COVARIANCE)
 
 
-def test_variances_reach_those_of_corners_where_a_fit_of_them_would_find_no_more(monkeypatch):
-    corner_fit(monkeypatch, 0.05 * np.eye(3))
-    length, spread = terms._short_of_corners(made(np.zeros(3), 0.06 * np.eye(3)))
-    assert NORMAL * spread == pytest.approx(1 - 0.06 * np.ones(3))
-    assert NORMAL * length == pytest.approx((1 - math.sqrt(0.05)) * np.ones(3))
-    length, spread = terms._short_of_corners(made(np.zeros(3), 0.04 * np.eye(3)))
-    assert not length.any()
-    assert not spread.any()
+def test_simulations_whose_fits_are_further_from_the_given_one_count_less(monkeypatch):
+    """``1/(3 + D)``, D a mean over features, in units of their noise and spread."""
+    record_rounds(monkeypatch, 0.5, 0.25)
+    weights = made(mean_std=0.1, std=0.02).simulated.weights.reshape(len(FAMILIES), 4)
+    variances = np.diagonal(COVARIANCE)
+    apart = (0.5 * MEAN) ** 2 / (0.1**2 + variances) + (0.75 * variances) ** 2 / (0.02**2 + variances**2)
+    assert weights.sum() == pytest.approx(1.0)
+    assert weights[:, 0] / weights[:, 1] == pytest.approx(3 / (3 + apart.mean()))  # later rounds find what is wanted
+    assert weights[:, 1:] == pytest.approx(weights[0, 1])
 
 
-def test_corners_are_told_from_less_only_beyond_the_noise(monkeypatch):
-    corner_fit(monkeypatch, 0.05 * np.eye(3))
-    for std, reached in ((0.007, False), (0.01, True)):  # 0.03 is missing of the trace
-        _, spread = terms._short_of_corners(made(np.zeros(3), 0.04 * np.eye(3), std=std))
-        assert bool(spread.any()) is reached
-        assert reached is (2 * math.sqrt(3) * std >= 0.03)
+def test_the_fit_is_repeated_with_its_number_of_targets():
+    aim = {"aim": "regression", "targets": 1}
+    few = made(records=30, epsilon=0.1, **aim).simulated.fits[0][1][0]
+    assert not few.learned
+    assert (few.mean_std[:2] == 1.0).all()  # nothing was measured but the target
 
 
-def test_a_long_mean_is_told_from_little_variance(monkeypatch):
-    """A fit that finds the length of the corners but less variance has bars of means that reach them, not variances."""
-    corner_fit(monkeypatch, 0.05 * np.eye(3))
-    length, spread = terms._short_of_corners(made(np.full(3, 0.3), 0.01 * np.eye(3)))
-    assert NORMAL * length == pytest.approx((1 - math.sqrt(0.05)) * 0.7 * np.ones(3))
-    assert not spread.any()
-
-
-def test_bars_of_corners_are_added_to_means_and_variances_and_half_to_pairs(alone, monkeypatch):
-    monkeypatch.setattr(terms, "_short_of_corners", lambda moment: (np.full(3, 0.1), np.array([0.1, 0.2, 0.4])))
-    found = public_error_bars(made(covariance=np.diag([0.04, 0.04, 0.04])))
-    assert found.mean_std == pytest.approx(np.full(3, 0.1))
-    assert np.diagonal(found.covariance_std) == pytest.approx([0.1, 0.2, 0.4])
-    assert found.covariance_std[0, 1] == pytest.approx(math.sqrt(0.1 * 0.2) / 2)
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 500.0])
+def test_a_hostile_forecast_has_as_many_records_at_the_ends_of_their_bounds_as_a_private_count_does_not_show(epsilon):
+    box, privacy = mdp.Bounds([-1, -1], [1, 1]), mdp.Privacy(epsilon, 1e-6)
+    options = FitOptions(bounds=box, privacy=privacy, neighbours=Neighbours.REPLACE, records=10_000)
+    mean, covariance = np.array([0.5, -0.2]), np.diag([0.01, 0.02])
+    found = terms._overlooked_errors(mean, covariance, options)
+    share = max(1.5 / privacy.mu, 1.0) / 10_000
+    weights, ends = np.array([1 - share, share]), np.array([-1.0, 1.0])
+    moved = weights[0] * mean + weights[1] * ends
+    second = weights[0] * (covariance + np.outer(mean, mean)) + weights[1] * np.outer(ends, ends)
+    assert found["mean"] == pytest.approx(np.abs(moved - mean))
+    assert found["second_moment"] == pytest.approx(np.abs(second - covariance - np.outer(mean, mean)))
+    assert found["covariance"] == pytest.approx(np.abs(second - np.outer(moved, moved) - covariance))
+    five = dataclasses.replace(options, person=mdp.Person("id", rows=5))
+    assert terms._overlooked_errors(mean, covariance, five)["mean"] == pytest.approx(
+        np.abs(ends - mean) * max(7.5 / privacy.mu, 1.0) / 10_000
+    )

@@ -77,43 +77,7 @@ def test_error_bars_contain_what_clipping_takes():
     found = simulate(data, mdp.Bounds([0] * 4, [35] * 4))
     scale = 17.5**2
     noise = scale * np.diagonal(found.fitted.std)
-    one_record = scale * (1 + np.abs(found.fitted.mean)) ** 2 / 4000
-    assert (np.diagonal(found.errors.covariance_std) > 2 * np.hypot(noise, one_record)).all()
-
-
-def test_a_full_box_is_covered_where_few_records_cannot_show_it():
-    corners = np.random.default_rng(8).choice([-6.0, 6.0], (200, 3))
-    found = simulate(corners, epsilon=0.1)
-    assert (np.diagonal(found.covariance) + 1.96 * np.diagonal(found.errors.covariance_std) >= 36 * (1 - 1e-9)).all()
-    many = simulate(0.1 * np.tile(corners, (40, 1)))
-    assert (np.diagonal(many.errors.covariance_std) < 3).all()
-
-
-def test_the_mean_of_a_full_corner_is_covered_where_few_records_cannot_show_it():
-    corner = np.full((800, 12), -1.0)
-    found = simulate(corner, mdp.Bounds([-1] * 12, [1] * 12), epsilon=0.1)
-    assert (found.mean > -0.9).any()  # all records were clipped
-    assert (found.mean - 1.96 * found.errors.mean_std <= -1 + 1e-9).all()
-    many = simulate(np.tile(corner, (10, 1)), mdp.Bounds([-1] * 12, [1] * 12), epsilon=3.0)
-    assert (many.errors.mean_std < 0.1).all()  # nothing is lost of a box that many records fill
-
-
-def test_one_record_may_turn_a_correlation():
-    data = 0.02 * np.random.default_rng(11).normal(size=(400, 3))
-    data[0] = 1.0
-    found = simulate(data, mdp.Bounds([-1] * 3, [1] * 3), epsilon=3.0)
-    correlation = read_off(found.mean, found.covariance, np.ones(3))["correlation"]
-    errors = np.abs(correlation - np.corrcoef(data.T))
-    assert errors.max() > 0.3
-    assert (errors <= 1.96 * found.errors.correlation_std + 1e-9).all()
-
-
-def test_covariances_of_equal_features_are_covered_where_all_is_lost_in_noise():
-    data = np.random.default_rng(12).normal(size=(200, 1)) * np.ones((1, 3))
-    found = simulate(data, mdp.Bounds([-4] * 3, [4] * 3), epsilon=0.2)
-    assert not found.covariance.any()
-    own = np.diagonal(found.errors.covariance_std)
-    assert (found.errors.covariance_std >= 0.49 * np.sqrt(np.outer(own, own))).all()
+    assert (np.diagonal(found.errors.covariance_std) > 2 * noise).all()
 
 
 def test_covariances_move_with_the_sizes_of_their_features():
@@ -122,14 +86,6 @@ def test_covariances_move_with_the_sizes_of_their_features():
     found = simulate(data, mdp.Bounds([0, 0], [50, 100]))
     own = np.diagonal(found.errors.covariance_std)
     assert found.errors.covariance_std[0, 1] > 0.4 * np.sqrt(own[0] * own[1])
-
-
-def test_a_few_records_at_the_end_of_the_bounds_are_covered():
-    data = np.random.default_rng(10).normal(size=(2000, 3))
-    data[:3, 0] = 60.0
-    found = simulate(data, mdp.Bounds([-60] * 3, [60] * 3))
-    error = data[:, 0].var() - found.covariance[0, 0]
-    assert 0 < error < 1.96 * found.errors.covariance_std[0, 0]
 
 
 def test_sampling_adds_to_privacy(moment):

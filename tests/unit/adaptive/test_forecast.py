@@ -54,6 +54,16 @@ def test_actual_errors_lie_in_the_range_when_the_guess_is_right():
     assert actual < 3 * size(predicted.typical.covariance_std)  # the claim of docs/accuracy.md
 
 
+def test_a_few_records_at_the_ends_of_wide_bounds_are_within_a_hostile_forecast():
+    data, bounds = np.random.default_rng(10).normal(size=(2000, 3)), mdp.Bounds([-60] * 3, [60] * 3)
+    data[:3] = 60.0
+    predicted = forecast(bounds, 2000, PRIVACY, description=Description(spread=1 / 120, position=0.5, correlation=0.0))
+    fit = private_moment(data, bounds, PRIVACY, stream=Stream(1), simulation=True)
+    errors = np.abs(np.diagonal(fit.covariance) - data.var(axis=0))
+    assert (errors > 3 * np.diagonal(predicted.typical.covariance_std)).all()
+    assert (errors < 1.96 * np.diagonal(predicted.hostile.covariance_std)).all()
+
+
 def test_impossible_spreads_are_reduced():
     mean, covariance = Description(spread=0.5, position=0.9, correlation=0.0).moments(2)
     assert np.allclose(mean, 0.8)

@@ -451,3 +451,11 @@ def test_a_slope_that_noise_hides_may_be_what_explains_the_target_alone():
     _, known, hidden = hidden_std(joint, np.zeros(2))
     assert known == pytest.approx(1e-3 / 0.2, rel=0.02)
     assert hidden == pytest.approx(math.sqrt(0.3 / 1.5e-3), rel=0.05)
+
+
+def test_a_target_whose_variance_noise_hides_may_vary_as_much_as_that():
+    covariance, noise = np.diag([0.2, 0.0]), np.diag([1.0, 4.0])
+    joint = JointMoment(np.zeros(2), covariance, np.zeros(2), noise, 0.3, np.zeros(2), np.ones(2), 1000, math.inf)
+    _, slope = hidden_std(joint, np.zeros(1))
+    prior = 1.5 * 0.3 * 4.0 / (1.5 * 0.3)  # a slope with which the feature explains such a target alone
+    assert slope == pytest.approx(1 / math.sqrt(0.2**2 / (0.3**2 * 4) + 1 / prior))

@@ -211,6 +211,8 @@ class TestJson:
             (["reason"], "a\nb"),
             (["aim"], "anything"),
             (["settings"], "anything"),
+            (["targets"], 3),
+            (["targets"], "one"),
             (["simulation"], "no"),
             (["version"], 3),
             (["fitted", "mean"], {"array": [0.0, 0.0]}),
@@ -257,6 +259,14 @@ class TestJson:
         altered = {**json.loads(given.to_json()), "unit": "record"}
         with pytest.raises(ParameterError, match="this or an earlier version"):
             mdp.from_json(json.dumps({**altered, "digest": digest_content(altered)}))
+        assert read.to_json() == given.to_json()
+
+    @pytest.mark.parametrize(("question", "targets"), [("covariance", 0), ("regression", 1)])
+    def test_a_fit_of_an_earlier_version_did_not_store_its_targets(self, question, targets):
+        given = simulate(question=question, **({"target": "bmi"} if targets else {}))
+        content = json.loads(given.to_json())
+        assert content.pop("targets") == targets
+        read = mdp.from_json(json.dumps({**content, "digest": digest_content(content)}))
         assert read.to_json() == given.to_json()
 
     def test_a_plain_covariance_of_an_earlier_version_is_read_and_checked(self):
@@ -419,6 +429,14 @@ class TestTarget:
             DATA[:10], BOUNDS, PRIVACY, question="regression", target="bmi", stream=mdp.Stream(seed=0), simulation=True
         )
         assert [step.name for step in few.moment.steps] == ["target mean"]
+
+    @pytest.mark.parametrize("seed", range(3))
+    def test_nothing_is_claimed_of_coefficients_where_only_the_mean_of_the_target_was_released(self, seed):
+        few = simulate(DATA[:10], seed=seed, question="regression", target="bmi")
+        found = few.regression("bmi")
+        assert not found.coefficients[1:].any()
+        assert np.isnan(found.noise_std).all()
+        assert 0 < few.means().std[-1, 0] < BOUNDS.halfwidths[1]  # what was measured has an error bar
 
     @pytest.mark.parametrize(
         ("options", "words"),
