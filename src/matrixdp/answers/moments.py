@@ -63,38 +63,23 @@ def read_entry(view: MomentView, i: Places, j: Places) -> Statistic:
 
 
 def divide(view: MomentView, top: tuple[Places, Places], bottom: tuple[Places, Places]) -> Statistic:
-    """Entries over other entries, which are shares of records.
-
-    Noise that makes the share larger makes a ratio smaller, and its derivative by the share as well; so this is that of
-    a ratio one standard deviation of the noise further out.
-    """
+    """Entries over other entries, which are shares of records."""
     size = view.read(*bottom)
     value = np.where(view.stands_out(*bottom), view.read(*top) / size, np.nan)
-    further = _move_out(value, view.law.std([(*top, 1 / size), (*bottom, -value / size)]))
-    return Statistic(value, [(*top, 1 / size), (*bottom, -further / size)])
+    return Statistic(value, [(*top, 1 / size), (*bottom, -value / size)])
 
 
 def covary(view: MomentView, x: Places, r: Places, y: Places, s: Places) -> Statistic:
     """``E[xy] - E[x] E[y]`` over the records in which x and y are there, less the bias of noise in a product of means.
 
-    Coordinates r and s are those of the indicators of whether x and y are there; all are int arrays of one shape. A
-    mean that noise moves towards the middle makes a product larger and its derivatives smaller, so these are taken one
-    standard deviation of the noise further out.
+    Coordinates r and s are those of the indicators of whether x and y are there; all are int arrays of one shape.
     """
     size = view.read(r, s)
     first, second, product = view.read(x, s) / size, view.read(r, y) / size, view.read(x, y) / size
     value = product - first * second + view.law.covariance(x, s, r, y) / size**2
     by_size = (2 * first * second - product) / size
-    further = [
-        _move_out(mean, view.law.entry_std(*place) / size) for mean, place in ((first, (x, s)), (second, (r, y)))
-    ]
-    terms = [(x, y, 1 / size), (x, s, -further[1] / size), (r, y, -further[0] / size), (r, s, by_size)]
+    terms = [(x, y, 1 / size), (x, s, -second / size), (r, y, -first / size), (r, s, by_size)]
     return Statistic(np.where(view.stands_out(r, s), value, np.nan), terms)
-
-
-def _move_out(mean: Floats, std: Floats) -> Floats:
-    """A mean moved away from zero, by its error bar."""
-    return np.where(mean < 0, mean - std, mean + std)
 
 
 def vary(view: MomentView, x: Places, r: Places) -> Statistic:
