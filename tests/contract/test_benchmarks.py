@@ -99,7 +99,7 @@ def test_coverage_takes_the_answers_without_noise_for_the_truth(smallest, monkey
     for where, numbers in found.items():
         assert max((abs(number) for number in numbers if number is not None), default=0.0) < 0.05, (
             where
-        )  # no R^2 is firm
+        )
     ratios = capsys.readouterr().out.rpartition("tables above 1.05")[2]
     assert "| plain | coefficients | 1.000 | 1.000 | 0% | 1.000" in ratios
 
