@@ -97,9 +97,7 @@ def test_coverage_takes_the_answers_without_noise_for_the_truth(smallest, monkey
     found = json.loads(errors.read_text("utf-8"))
     assert len(found) >= 10
     for where, numbers in found.items():
-        assert max((abs(number) for number in numbers if number is not None), default=0.0) < 0.05, (
-            where
-        )
+        assert max((abs(number) for number in numbers if number is not None), default=0.0) < 0.05, where
     ratios = capsys.readouterr().out.rpartition("tables above 1.05")[2]
     assert "| plain | coefficients | 1.000 | 1.000 | 0% | 1.000" in ratios
 
