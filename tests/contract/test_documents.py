@@ -1,6 +1,7 @@
 """Code blocks of the documents run, their output is as shown, and links lead somewhere."""
 
 import importlib
+import math
 import re
 import shlex
 from pathlib import Path
@@ -126,3 +127,17 @@ def test_the_architecture_names_packages_and_functions_that_exist():
     found = {path.stem for path in Path(matrixdp.__file__).parent.glob("*.py")} - {"__init__", "__main__"}
     found |= {path.parent.name for path in Path(matrixdp.__file__).parent.glob("*/__init__.py")}
     assert listed == found
+
+
+def read_coverage(text, title, column):
+    """The numbers of a column of the first table after a title."""
+    rows = re.search(r"(?:^\|.*\n)+", text[text.index(title) :], re.MULTILINE)[0].splitlines()
+    return [float(row.split(" | ")[column].strip(" |")) for row in rows[2:]]
+
+
+def test_sentences_on_intervals_state_the_measured_coverage():
+    figures = (ROOT / "docs" / "accuracy.md").read_text(encoding="utf-8")
+    measured = [*read_coverage(figures, "**Plain releases.**", 2), *read_coverage(figures, "**Adaptive fits.**", 3)]
+    stated = f"{math.floor(100 * min(measured))}% to {math.ceil(100 * max(measured))}% of the 95% intervals"
+    for document in ("README.md", "docs/howto/report.md"):
+        assert stated in " ".join((ROOT / document).read_text(encoding="utf-8").split()), document

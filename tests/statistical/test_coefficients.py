@@ -19,6 +19,9 @@ from matrixdp.estimators import PrivateLinearRegression
 TRIALS = 120
 
 
+pytestmark = pytest.mark.usefixtures("no_draws")
+
+
 def simulated():
     rng = np.random.default_rng(3)
     features = rng.normal(size=(3000, 8)) * np.linspace(0.5, 2, 8)

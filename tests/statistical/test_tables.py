@@ -66,6 +66,7 @@ def test_intervals_cover_what_they_claim(releases, answer):
     assert binom.sf(misses - 1, TRIALS, 0.07) > LEVEL
 
 
+@pytest.mark.usefixtures("no_draws")
 def test_intervals_of_a_regression_cover_its_coefficients(releases):
     truth, noisy = releases
     exact = truth.regression("bmi", ["age"])
@@ -76,6 +77,7 @@ def test_intervals_of_a_regression_cover_its_coefficients(releases):
     assert binom.sf(misses - 1, 30, 0.1) > LEVEL
 
 
+@pytest.mark.usefixtures("no_draws")
 def test_intervals_of_components_cover_what_is_separated():
     """Loadings and variances of components that noise does not mix, one of each per release."""
     rng = np.random.default_rng(0)

@@ -4,10 +4,9 @@ The noise is known, but not what clipping and shrinkage do to records that nobod
 simulated records of six families, with the mean and covariance that was released or, in later rounds, with those that
 a fit would make of it (`simulation.repeat_fit`). An error bar is the root mean square of the errors of these fits, or
 the noise where that is larger; that of a covariance is at least the correlation times those of both variances. All
-answers are computed on the same fits. A forecast simulates records that match a
-public description; the errors of a fit depend on the shape of the data, which a description does not tell, so it is a
-range. What a few records at the ends of their bounds contribute, which no private answer tells from none, is in its
-hostile end alone.
+answers are computed on the same fits. A forecast simulates records that match a public description; the errors of a fit
+depend on the shape of the data, which a description does not tell, so it is a range. What a few records at the ends of
+their bounds contribute, which no private answer tells from none, is in its hostile end alone.
 """
 
 from __future__ import annotations
