@@ -67,6 +67,16 @@ class Numbers:
     drawn: NDArray[np.bool_] | None = None
 
     @property
+    def unbiased(self) -> Floats:
+        """The numbers as they were measured, which may be impossible."""
+        return self.value if self.measured is None else self.measured
+
+    @property
+    def bars(self) -> Floats:
+        """The error bars, of the shape of the numbers; NaN where they are unknown."""
+        return np.broadcast_to(np.nan if self.std is None else self.std, self.value.shape)
+
+    @property
     def plausible(self) -> NDArray[np.bool_]:
         """Which intervals are plausible ranges."""
         return np.zeros(self.value.shape, bool) if self.drawn is None else self.drawn
@@ -103,8 +113,7 @@ class Numbers:
         """Which numbers are shown with both ends of their intervals: those that are cut or have no error bar."""
         if self.least is None or self.most is None or self.std is None:
             return self.hidden
-        value = self.value if self.measured is None else self.measured
-        low, high = interval(value, self.std)
+        low, high = interval(self.unbiased, self.std)
         with np.errstate(invalid="ignore"):
             return self.hidden | (((low < self.least) | (high > self.most)) & (self.std > 0))
 
@@ -113,9 +122,8 @@ class Numbers:
 
         Numbers without error bars have intervals of 95% for all levels up to that, and for others all that is possible.
         """
-        std = np.full(self.value.shape, np.nan) if self.std is None else np.broadcast_to(self.std, self.value.shape)
         possible = None if self.least is None or self.most is None else (self.least, self.most)
-        ends = interval(self.value if self.measured is None else self.measured, std, level, possible)
+        ends = interval(self.unbiased, self.bars, level, possible)
         if self.low is None or self.high is None:
             return ends
         given = self.hidden
@@ -578,12 +586,7 @@ def list_entries(numbers: Numbers) -> list[tuple[int, list[Any]]]:
     The note says why a number is not given, or that `low` and `high` are a plausible range and no 95% interval.
     """
     rows, columns = ([quote_formula(name) for name in names] for names in (numbers.rows, numbers.columns))
-    std = (
-        np.full(numbers.value.shape, np.nan)
-        if numbers.std is None
-        else np.broadcast_to(numbers.std, numbers.value.shape)
-    )
-    low, high, plausible = *numbers.interval(), numbers.plausible
+    std, (low, high), plausible = numbers.bars, numbers.interval(), numbers.plausible
 
     def note(i: int, j: int) -> str:
         return PLAUSIBLE if plausible[i, j] else numbers.reason(i, j)
@@ -614,10 +617,9 @@ def make_frame(numbers: Numbers, *, long: bool = False, level: float = 0.95) -> 
     pandas, value = load_pandas(), np.asarray(numbers.value)
     if not long:
         return pandas.DataFrame(np.array(value), index=list(numbers.rows), columns=list(numbers.columns))
-    std = np.full(value.shape, np.nan) if numbers.std is None else np.broadcast_to(numbers.std, value.shape)
     low, high = numbers.interval(level)
     names = {"row": np.repeat(list(numbers.rows), value.shape[1]), "column": np.tile(list(numbers.columns), len(value))}
-    arrays = {"value": value, "std": std, "low": low, "high": high, "plausible": numbers.plausible}
+    arrays = {"value": value, "std": numbers.bars, "low": low, "high": high, "plausible": numbers.plausible}
     return pandas.DataFrame({**names, **{name: np.ravel(array).copy() for name, array in arrays.items()}})
 
 

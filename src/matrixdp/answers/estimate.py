@@ -71,15 +71,11 @@ class Estimate(Numbers):
 
     def nearest_psd(self) -> Floats:
         """The nearest positive semidefinite matrix in the norm of the noise; `answers.nearest_psd` has the details."""
-        return nearest_psd(self._unbiased, self.std)
+        return nearest_psd(self.unbiased, self.std)
 
     def shrunk(self) -> Floats:
         """A positive semidefinite matrix with less expected error where noise dominates; see `answers.shrink_psd`."""
-        return shrink_psd(self._unbiased, self.std)
-
-    @property
-    def _unbiased(self) -> Floats:
-        return self.value if self.measured is None else self.measured
+        return shrink_psd(self.unbiased, self.std)
 
     def __getitem__(self, key: str | tuple[str, str]) -> Any:
         """A number by the names of its row and column, or all numbers of a row as a dict."""
@@ -210,8 +206,7 @@ def join(parts: Sequence[Estimate], rows: tuple[str, ...], columns: tuple[str, .
     def find(part: Estimate, name: str) -> Any:
         if name == "reasons":
             return np.full(part.value.shape, part.unknown, object) if part.reasons is None else part.reasons
-        found = getattr(part, name)
-        found = part.value if found is None and name == "measured" else found
+        found = part.unbiased if name == "measured" else getattr(part, name)
         return np.broadcast_to(missing[name] if found is None else found, part.value.shape)
 
     names = ("value", "measured", "reasons", *missing)

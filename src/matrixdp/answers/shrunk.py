@@ -105,7 +105,7 @@ def shrunk_means(matrix: Floats, design: Design, by: str, group: Any = None) -> 
 
 def shrink_table(table: Estimate) -> Estimate:
     """A table of `cross_table` with its cells shrunk towards independence, and with its error bars."""
-    measured = table.value if table.measured is None else table.measured
+    measured = table.unbiased
     total = max(float(measured[-1, -1]), 0.0)
     rows, columns = _totals(measured[:-1, -1], total), _totals(measured[-1, :-1], total)
     cells = shrink_cells(measured[:-1, :-1], rows, columns, table.std[:-1, :-1])
