@@ -1,9 +1,8 @@
 """Designs: directions, allocation and calibration, fixed before any data are seen."""
 
 from matrixdp.design.allocations import Allocation, binary, isotropic, optimal, shares, uniform
-from matrixdp.design.builder import equimodal, isotropic_scale, make_design, unimodal
+from matrixdp.design.builder import ErrorCurve, equimodal, error_curve, isotropic_scale, make_design, unimodal
 from matrixdp.design.design import Design
-from matrixdp.design.error_curve import ErrorCurve, error_curve
 
 __all__ = [
     "Allocation",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -64,13 +64,21 @@ class Allocation(ABC):
         return None
 
 
+@dataclass(frozen=True, eq=False)
 class BuiltInAllocation(Allocation):
-    """The rules of this package, which share one form in JSON."""
+    """The rules of this package: `values` and `share` are those that the rule needs."""
 
-    def to_fields(self) -> Mapping[str, Any]:
+    values: Any = None
+    share: float = 1.0
+
+    __repr__ = short_repr
+
+    def __post_init__(self) -> None:
+        """Check the values of a rule that has any."""
+
+    def to_fields(self) -> dict[str, Any]:
         """Rule, values and share, as JSON has them."""
-        values = getattr(self, "values", getattr(self, "important", None))
-        return {"rule": self.rule, "values": values, "share": getattr(self, "share", 1.0)}
+        return {"rule": self.rule, "values": self.values, "share": self.share}
 
 
 def noise_sides(query: MatrixQuery, variances: Floats, directions: Floats | None) -> tuple[Covariance, Covariance]:
@@ -85,14 +93,10 @@ def noise_sides(query: MatrixQuery, variances: Floats, directions: Floats | None
     return Covariance.identity(query.shape[0]), side
 
 
-@dataclass(frozen=True, eq=False)
 class Optimal(BuiltInAllocation):
-    """The least weighted noise."""
+    """The least weighted noise, for the weights in `values`."""
 
-    rule: ClassVar[str] = "optimal"
-    values: Floats | None = None
-
-    __repr__ = short_repr
+    rule = "optimal"
 
     def __post_init__(self) -> None:
         if self.values is None:
@@ -154,7 +158,7 @@ def optimal(weights: ArrayLike | None = None) -> Allocation:
         Positive, in the inverse squared units of the features. By default one over the squared range of each, so that
         noise counts relative to it (for vertices, ones).
     """
-    return Optimal(weights)  # type: ignore[arg-type]  # which makes them an array
+    return Optimal(weights)
 
 
 def _optimal_variances(weights: Floats, extent: Floats, radius: float | None) -> Floats:
@@ -173,24 +177,22 @@ def _optimal_variances(weights: Floats, extent: Floats, radius: float | None) ->
     return np.sqrt(y / weights)
 
 
-@dataclass(frozen=True)
 class Isotropic(BuiltInAllocation):
     """The same noise in every direction."""
 
-    rule: ClassVar[str] = "isotropic"
-    structured: ClassVar[bool] = False
+    rule = "isotropic"
+    structured = False
 
     def variances(self, query: MatrixQuery, directions: Floats | None) -> Floats:
         """Ones."""
         return np.ones(query.features)
 
 
-@dataclass(frozen=True)
 class Kernel(BuiltInAllocation):
     """Noise with the covariance that suits the query's changes: for a Gram matrix, that of the kernel at its points."""
 
-    rule: ClassVar[str] = "kernel"
-    chooses_directions: ClassVar[bool] = True
+    rule = "kernel"
+    chooses_directions = True
 
     def own_directions(self, query: MatrixQuery) -> Floats | None:
         """Eigenvectors of the query's own covariance."""
@@ -214,8 +216,10 @@ class Kernel(BuiltInAllocation):
         return query.own_covariance
 
 
-class _SharesOfLoss(BuiltInAllocation):
-    """Each direction causes a given share of the privacy loss: its variance is its squared range over that share."""
+class Uniform(BuiltInAllocation):
+    """Each direction causes a share of the privacy loss, here the same: its variance is its squared range over that."""
+
+    rule = "uniform"
 
     def variances(self, query: MatrixQuery, directions: Floats | None) -> Floats:
         """Squared ranges over the shares."""
@@ -230,29 +234,19 @@ class _SharesOfLoss(BuiltInAllocation):
         return np.full(query.features, 1 / query.features)
 
 
-@dataclass(frozen=True)
-class Uniform(_SharesOfLoss):
-    """Every direction causes the same share of the privacy loss."""
+class Binary(Uniform):
+    """The important directions, which `values` are, cause `share` of the privacy loss together, the others the rest."""
 
-    rule: ClassVar[str] = "uniform"
-
-
-@dataclass(frozen=True)
-class Binary(_SharesOfLoss):
-    """The important directions cause `share` of the privacy loss together, the others the rest."""
-
-    rule: ClassVar[str] = "binary"
-    important: tuple[str | int, ...] | int
-    share: float
+    rule = "binary"
 
     @property
     def named(self) -> bool:
         """True if features are given by name."""
-        return isinstance(self.important, tuple) and any(isinstance(item, str) for item in self.important)
+        return isinstance(self.values, tuple) and any(isinstance(item, str) for item in self.values)
 
     def theta(self, query: MatrixQuery) -> Floats:
         """Equal shares within either group."""
-        m, count = query.features, self.important
+        m, count = query.features, self.values
         chosen = range(count) if isinstance(count, int) else [_find(query, item) for item in count]
         marked = np.zeros(m, bool)
         for i in chosen:
@@ -267,14 +261,10 @@ class Binary(_SharesOfLoss):
         return np.where(marked, self.share / found, (1 - self.share) / (m - found))
 
 
-@dataclass(frozen=True, eq=False)
-class Shares(_SharesOfLoss):
+class Shares(Uniform):
     """Given shares of the privacy loss."""
 
-    rule: ClassVar[str] = "shares"
-    values: Floats
-
-    __repr__ = short_repr
+    rule = "shares"
 
     def __post_init__(self) -> None:
         array = to_floats(self.values, "theta")
@@ -336,14 +326,13 @@ def shares(theta: ArrayLike) -> Shares:
     >>> shares([0.5, 0.25, 0.25]).rule
     'shares'
     """
-    return Shares(theta)  # type: ignore[arg-type]  # which makes them an array
+    return Shares(theta)
 
 
 def parse_allocation(allocation: Any) -> Allocation:
     """The allocation that a name, None (uniform) or an allocation means."""
     if allocation is None or (isinstance(allocation, str) and allocation in _NAMED):
-        named: Allocation = _RULES[allocation or "uniform"]()
-        return named
+        return _RULES[allocation or "uniform"]()
     if not isinstance(allocation, Allocation):
         raise ParameterError(
             "allocation must be uniform(), isotropic(), binary(...), shares(...), optimal(...) or 'kernel'."
@@ -355,9 +344,7 @@ def _from_fields(rule: str, values: Any = None, share: float = 1.0) -> Allocatio
     """An allocation from what JSON holds of it."""
     if rule not in _RULES:
         raise ParameterError(f"unknown allocation {rule!r}.")
-    given = {"binary": (values, share), "shares": (values,), "optimal": (values,)}.get(rule, ())
-    found: Allocation = _RULES[rule](*given)
-    return found
+    return _RULES[rule](values, share)
 
 
 def _find(query: MatrixQuery, item: str | int) -> int:
@@ -370,6 +357,6 @@ def _find(query: MatrixQuery, item: str | int) -> int:
 
 
 _NAMED = ("uniform", "isotropic", "optimal", "kernel")  # rules that need no numbers
-_RULES: dict[str, Any] = {rule.rule: rule for rule in (Uniform, Isotropic, Kernel, Binary, Shares, Optimal)}
+_RULES = {rule.rule: rule for rule in (Uniform, Isotropic, Kernel, Binary, Shares, Optimal)}
 for _rule in _RULES.values():
     register_family(_rule, "Allocation", _from_fields)
