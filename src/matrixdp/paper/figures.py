@@ -20,7 +20,7 @@ from matrixdp.paper.components import FIRST, MOVEMENT
 from matrixdp.paper.experiment import CALIBRATIONS, Figure
 from matrixdp.paper.gains import EPSILONS, FITS, IMPORTANCES, PANELS, SHAPES, direction_key, gain_key
 from matrixdp.paper.tables import SIMULATED, Rows, list_methods
-from matrixdp.paper.trials import EXPERIMENTS, Best, is_simulated, list_published
+from matrixdp.paper.trials import EXPERIMENTS, CellResult, is_simulated, list_published
 from matrixdp.privacy import Privacy
 from matrixdp.queries import Identity
 from matrixdp.release.output_folder import write_file
@@ -82,7 +82,7 @@ def _stretch(dots: Sequence[Dot]) -> list[float]:
     return [end for dot in dots for end in (dot.value, dot.high, dot.other) if end is not None]
 
 
-def draw_comparison(part: str, best: Mapping[str, Best]) -> Picture:
+def draw_comparison(part: str, best: Mapping[str, CellResult]) -> Picture:
     """Published and measured errors of every row, as fractions of the random guess."""
     order, printed = list(_GROUPS), list_published(part)
     guess = best["random guess"].mean
@@ -116,7 +116,7 @@ def draw_tasks(best: Rows) -> Picture:
     return Picture("gains", title, caption, panels, is_simulated("gains"), stacked=True)
 
 
-def draw_weights(gains: Mapping[str, Best]) -> Picture:
+def draw_weights(gains: Mapping[str, CellResult]) -> Picture:
     """The error relative to i.i.d. noise, over the importance of three features."""
     curves = []
     for kind, (shape, label) in zip(("p-grey", "p-other", "p-mark"), SHAPES.items(), strict=True):
@@ -135,7 +135,7 @@ def draw_weights(gains: Mapping[str, Best]) -> Picture:
     return Picture("gains-weights", "Known weights", caption, [drawing], is_simulated("gains"))
 
 
-def draw_directions(best: Mapping[str, Best]) -> Picture:
+def draw_directions(best: Mapping[str, CellResult]) -> Picture:
     """Three panels, as in the paper: solid lines are the exact calibration, dashed ones Theorem 2 as printed."""
     panels = []
     for panel, sets in PANELS.items():

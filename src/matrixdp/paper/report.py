@@ -16,12 +16,10 @@ from matrixdp.paper import figures, tables
 from matrixdp.paper.claims import LEVEL, MODES, compare, count_verdicts, tabulate_claims
 from matrixdp.paper.experiment import RIVALS
 from matrixdp.paper.gains import IMPORTANCES, SHAPES, gain_key
-from matrixdp.paper.measurements import Timings, load_timings, tabulate_readings, tabulate_runtime
-from matrixdp.paper.tables import EXACT, SIMULATED, ReportTable, Rows, list_methods
+from matrixdp.paper.tables import EXACT, SIMULATED, ReportTable, Rows, Timings, list_methods, load_timings
 from matrixdp.paper.trials import (
     EXPERIMENTS,
     PARTS,
-    Best,
     CellResult,
     is_simulated,
     origins,
@@ -79,7 +77,7 @@ class Run:
     seed: int
 
     @cached_property
-    def best(self) -> dict[str, dict[str, Best]]:
+    def best(self) -> dict[str, dict[str, CellResult]]:
         """The best setting of each row, by part and key."""
         return {part: select_best(results) for part, results in self.results.items()}
 
@@ -91,7 +89,7 @@ class Run:
     @cached_property
     def claims(self) -> ReportTable:
         """The table of claims."""
-        values = {(part, key): one.values for part, found in self.best.items() for key, one in found.items()}
+        values = {(part, key): one.errors for part, found in self.best.items() for key, one in found.items()}
         return tabulate_claims(values, self.timings, simulated=is_simulated(*self.results))
 
 
@@ -200,11 +198,11 @@ def _show_part(part: str, run: Run) -> list[Shown]:
             own = {key: best["exp1"][key] for key in ("random guess", "mvg-1", "mvg-1/exact")}
             return [tables.tabulate_experiment(part, {**best[part], **own})]
         case "runtime":
-            return [tabulate_runtime(run.timings)]
+            return [tables.tabulate_runtime(run.timings)]
         case "claims":
             return [run.claims]
         case "readings":
-            return [tabulate_readings(best["exp1"]["non-private"].mean)]
+            return [tables.tabulate_readings(best["exp1"]["non-private"].mean)]
         case "pictures":
             return [figures.draw_noise(run.seed), figures.draw_design_space()]
     return [tables.tabulate_experiment(part, best[part]), figures.draw_comparison(part, best[part])]
@@ -274,7 +272,7 @@ def _describe_task(best: Rows, task: str) -> str:
     return f"{title}: the error of an adaptive fit, {error}, is {'; '.join(parts)}."
 
 
-def _describe_weights(gains: Mapping[str, Best], importance: int) -> str:
+def _describe_weights(gains: Mapping[str, CellResult], importance: int) -> str:
     found = {shape: gains[gain_key(importance, shape)] for shape in SHAPES}
     one, two = (_compare(found[shape], found["i.i.d."], paired=False) for shape in ("optimal", "binary"))
     what = f"three features count {importance:,} times as much as the others" if importance > 1 else "all count equally"
@@ -284,11 +282,11 @@ def _describe_weights(gains: Mapping[str, Best], importance: int) -> str:
     )
 
 
-def _compare(one: Best, other: Best, *, paired: bool) -> str:
+def _compare(one: CellResult, other: CellResult, *, paired: bool) -> str:
     """How many times an error is smaller or larger, or that the trials do not show a difference."""
     ratio = other.mean / one.mean
     for low, high, times, word in ((one, other, ratio, "smaller"), (other, one, 1 / ratio, "larger")):
-        if compare(low.values, high.values, paired=paired).p < LEVEL:
+        if compare(low.errors, high.errors, paired=paired).p < LEVEL:
             words = f"{times:.2f}" if times < 10 else f"{float(f'{times:.2g}'):,.0f}"
             return f"{words} times {word} than"
     return "not distinguishable in these trials from"

@@ -93,12 +93,6 @@ def is_simulated(*parts: str) -> bool:
     return any("simulated" in origins(part) for part in parts)
 
 
-def forget_data() -> None:
-    """Clear the caches of data, for a process in which ``MATRIXDP_DATA`` has changed."""
-    for cached in (regression.records, components.load_movement, components.load_ctg, origins):
-        cached.cache_clear()
-
-
 @dataclass(frozen=True)
 class Cell:
     """What identifies the trials of one row at one setting."""
@@ -110,9 +104,14 @@ class Cell:
     seed: int
 
     @property
+    def defined(self) -> Row:
+        """The row whose key it has."""
+        return part_rows(self.part)[self.row]
+
+    @property
     def path(self) -> str:
         """Name of its file, a hash of everything that the result depends on."""
-        row = part_rows(self.part)[self.row]
+        row = self.defined
         what = [self.part, self.row, dict(row.settings[self.setting]), row.variants, self.trials, self.seed]
         what += [row.source] if row.source else []
         content = json.dumps([_FORMAT, __version__, origins(self.part), *what])
@@ -122,11 +121,46 @@ class Cell:
 
 @dataclass(frozen=True, eq=False)
 class CellResult:
-    """Errors of shape (trials, variants), and the largest epsilon that a trial cost."""
+    """Errors of shape (trials, variants), of which the best variant counts, and the largest epsilon of a trial."""
 
     cell: Cell
     values: Floats
     epsilon: float | None
+
+    @property
+    def row(self) -> Row:
+        """The row of its cell."""
+        return self.cell.defined
+
+    @property
+    def _variant(self) -> int:
+        return int(self.values.mean(axis=0).argmin())
+
+    @property
+    def errors(self) -> Floats:
+        """Errors of the best variant, of shape (trials,)."""
+        return np.asarray(self.values[:, self._variant])
+
+    @property
+    def setting(self) -> str:
+        """The setting and the best variant as text."""
+        words = [
+            f"{name} {'none' if value is None else f'{value:g}' if isinstance(value, float) else value}"
+            for name, value in self.row.settings[self.cell.setting].items()
+        ]
+        return ", ".join(filter(None, [*words, self.row.variants[self._variant]]))
+
+    @cached_property
+    def summary(self) -> Figure:
+        """Mean of the trials and half the width of Student's 95% interval; NaN for one trial."""
+        n, mean = len(self.errors), float(self.errors.mean())
+        spread = float(self.errors.std(ddof=1)) / math.sqrt(n) if n > 1 else math.nan
+        return Figure(mean, float(stdtrit(n - 1, 0.975)) * spread)
+
+    @property
+    def mean(self) -> float:
+        """Mean of the trials."""
+        return self.summary.mean
 
 
 def part_cells(part: str, *, trials: int, seed: int) -> list[Cell]:
@@ -136,7 +170,7 @@ def part_cells(part: str, *, trials: int, seed: int) -> list[Cell]:
 
 def run_cell(cell: Cell) -> CellResult:
     """Run all trials of a cell, each from a seeded stream of its own, and check each one's guarantee."""
-    row = part_rows(cell.part)[cell.row]
+    row = cell.defined
     run = row.build(row.settings[cell.setting])
     label = zlib.crc32(f"{cell.part} {cell.row} {cell.setting}".encode())
     stream = Stream(seed=cell.seed).child(label)
@@ -149,7 +183,7 @@ def run_cell(cell: Cell) -> CellResult:
 
 def store_result(result: CellResult, folder: Path) -> None:
     """Store a result in its file."""
-    content = {**vars(result), "cell": vars(result.cell), "values": result.values.tolist()}
+    content = {"cell": vars(result.cell), "values": result.values.tolist(), "epsilon": result.epsilon}
     write_file(folder / result.cell.path, json.dumps(content))
 
 
@@ -206,13 +240,13 @@ def run_cells(
         stored = load_result(cell, folder)
         if stored is not None:
             found[cell] = stored
-            progress.step(_name(cell), stored=True)
+            progress.step(f"{cell.part}: {cell.defined.label}", stored=True)
     missing = [cell for cell in cells if cell not in found]
     fresh = _run_here(missing) if processes == 1 or len(missing) < 2 else _run_parallel(missing, processes, plugins)
     for result in fresh:
         store_result(result, folder)
         found[result.cell] = result
-        progress.step(_name(result.cell))
+        progress.step(f"{result.cell.part}: {result.row.label}")
     return [found[cell] for cell in cells]
 
 
@@ -245,61 +279,10 @@ def _start_worker(plugins: list[str]) -> None:
     load_plugins(plugins)
 
 
-def _name(cell: Cell) -> str:
-    return f"{cell.part}: {part_rows(cell.part)[cell.row].label}"
-
-
-def summarise(values: Floats) -> Figure:
-    """Mean of the trials and half the width of Student's 95% interval; NaN for one trial.
-
-    Examples
-    --------
-    >>> summary = summarise(np.array([1.0, 2.0, 3.0]))
-    >>> summary.mean, round(summary.half, 3)
-    (2.0, 2.484)
-    """
-    n, mean = values.size, float(values.mean())
-    if n < 2:
-        return Figure(mean, math.nan)
-    return Figure(mean, float(stdtrit(n - 1, 0.975)) * float(values.std(ddof=1)) / math.sqrt(n))
-
-
-@dataclass(frozen=True, eq=False)
-class Best:
-    """The best setting and variant of a row as text, its errors of shape (trials,), and what it cost at its delta."""
-
-    row: Row
-    setting: str
-    values: Floats
-    epsilon: float | None
-
-    @cached_property
-    def summary(self) -> Figure:
-        """Mean and half its interval."""
-        return summarise(self.values)
-
-    @property
-    def mean(self) -> float:
-        """Mean of the trials."""
-        return self.summary.mean
-
-
-def select_best(results: Sequence[CellResult]) -> dict[str, Best]:
-    """The best setting and variant of each row of a part, by key."""
-    found: dict[str, Best] = {}
-    for best in map(best_variant, results):
-        key = best.row.key
-        found[key] = min(found.get(key, best), best, key=lambda one: one.mean)
+def select_best(results: Sequence[CellResult]) -> dict[str, CellResult]:
+    """The result with the best setting of each row of a part, by key."""
+    found: dict[str, CellResult] = {}
+    for one in results:
+        key = one.cell.row
+        found[key] = min(found.get(key, one), one, key=lambda one: one.mean)
     return found
-
-
-def best_variant(result: CellResult) -> Best:
-    """The best variant of the trials at one setting."""
-    row = part_rows(result.cell.part)[result.cell.row]
-    index = int(result.values.mean(axis=0).argmin())
-    settings = row.settings[result.cell.setting].items()
-    words = [
-        f"{name} {'none' if value is None else f'{value:g}' if isinstance(value, float) else value}"
-        for name, value in settings
-    ]
-    return Best(row, ", ".join(filter(None, [*words, row.variants[index]])), result.values[:, index], result.epsilon)

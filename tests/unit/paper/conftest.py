@@ -2,7 +2,7 @@
 
 import pytest
 
-from matrixdp.paper.trials import forget_data
+from paper_data import forget_data
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from matrixdp.paper import components, regression
-from matrixdp.paper.trials import forget_data, part_cells, run_cells, select_best
+from matrixdp.paper.trials import part_cells, run_cells, select_best
+from paper_data import forget_data
 
 GOLDEN = json.loads((Path(__file__).parent / "golden.json").read_text("utf-8"))
 pytestmark = pytest.mark.skipif(

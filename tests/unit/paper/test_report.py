@@ -13,11 +13,11 @@ import pytest
 
 from matrixdp.cli.main import run
 from matrixdp.errors import ParameterError
-from matrixdp.paper import measurements, reproduce
+from matrixdp.paper import reproduce, tables
 from matrixdp.paper.report import PARTS
 from matrixdp.paper.tables import SIMULATED, ReportTable
-from matrixdp.paper.trials import forget_data
 from matrixdp.report.page import Block, Page, Section, render_page
+from paper_data import forget_data
 
 GOLDEN = json.loads((Path(__file__).parent / "golden.json").read_text("utf-8"))
 BROWSER = next(
@@ -190,11 +190,11 @@ def test_an_interrupted_run_says_how_to_resume(monkeypatch, tmp_path, capsys):
 
 
 def test_times_are_measured_once_and_stored(monkeypatch, tmp_path, stand_ins):
-    monkeypatch.setattr(measurements, "EXPERIMENTS", {"II": measurements.EXPERIMENTS["II"]})
-    found = measurements.load_timings(tmp_path, 2)
+    monkeypatch.setattr(tables, "TIMED", {"II": tables.TIMED["II"]})
+    found = tables.load_timings(tmp_path, 2)
     assert tuple(found["II"]) == RELEASES
     assert all(len(times) == 2 and min(times) > 0 for times in found["II"].values())
-    assert measurements.load_timings(tmp_path, 2) == found
+    assert tables.load_timings(tmp_path, 2) == found
 
 
 def test_values_that_csv_and_json_do_not_have():
