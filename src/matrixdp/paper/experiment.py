@@ -6,6 +6,7 @@ column of the table that its row is in.
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -48,38 +49,29 @@ class Guarantee(NamedTuple):
     delta: float
 
 
-class Spent(NamedTuple):
-    """The guarantee that a mechanism claims, and the smallest epsilon at the claimed delta that its noise gives.
+class Trial(NamedTuple):
+    """A noisy matrix, or an error for each way of evaluating it, and the guarantee that the mechanism claims, if any.
 
-    The latter is below the claimed one if the calibration adds more noise than needed.
+    `epsilon` is the smallest one at the claimed delta that its noise gives: below the claimed one if the calibration
+    adds more noise than needed.
     """
 
-    claimed: Guarantee
-    epsilon: float
+    result: Any
+    claimed: Guarantee | None = None
+    epsilon: float = math.nan
 
 
-def check_guarantee(row: str, column: Guarantee | None, spent: Spent | None) -> None:
+def check_guarantee(row: str, column: Guarantee | None, trial: Trial) -> None:
     """Raise unless a mechanism was calibrated for the guarantee in its column and does not exceed it."""
-    if column is None and spent is None:
+    claimed = trial.claimed
+    if column is None and claimed is None:
         return
-    claimed = None if spent is None else spent.claimed
     stated, claims = ("no privacy" if one is None else f"({one.epsilon:g}, {one.delta:g})" for one in (column, claimed))
     words = f"the row {row!r} states {stated}; its mechanism"
-    if column is None or spent is None or not all(map(_alike, column, spent.claimed)):
+    if column is None or claimed is None or not all(map(math.isclose, column, claimed)):
         raise GuaranteeMismatchError(f"{words} claims {claims}.")
-    if not spent.epsilon <= column.epsilon * (1 + _ROUNDING):
-        raise GuaranteeMismatchError(f"{words} costs epsilon {spent.epsilon:g}.")
-
-
-def _alike(a: float, b: float) -> bool:
-    return abs(a - b) <= _ROUNDING * max(a, b)
-
-
-class Trial(NamedTuple):
-    """A noisy matrix, or an error for each way of evaluating it, and what the release cost; None without privacy."""
-
-    result: Any
-    spent: Spent | None
+    if not trial.epsilon <= column.epsilon * (1 + _ROUNDING):
+        raise GuaranteeMismatchError(f"{words} costs epsilon {trial.epsilon:g}.")
 
 
 Simulation = Callable[[Floats, Stream], Trial]  # from records to a noisy matrix
@@ -99,7 +91,7 @@ def simulate(method: Method | Mechanism, query: MatrixQuery, privacy: Privacy, *
 
     def release(data: Floats, stream: Stream) -> Trial:
         found = release_mechanism(method, query, privacy, data, stream=stream, simulation=True, **options)
-        return Trial(found.matrix, Spent(state_guarantee(method, privacy), found.epsilon))
+        return Trial(found.matrix, state_guarantee(method, privacy), found.epsilon)
 
     return release
 
@@ -111,8 +103,8 @@ def design_noise(query: MatrixQuery, privacy: Privacy, **options: Any) -> Simula
 
 def _simulate_design(design: Design) -> Simulation:
     privacy = design.privacy
-    spent = Spent(Guarantee(privacy.epsilon, privacy.delta), min(design.epsilon, privacy.epsilon))
-    return lambda data, stream: Trial(design.release(data, stream=stream, simulation=True).matrix, spent)
+    spent = Guarantee(privacy.epsilon, privacy.delta), min(design.epsilon, privacy.epsilon)
+    return lambda data, stream: Trial(design.release(data, stream=stream, simulation=True).matrix, *spent)
 
 
 def mvg(
@@ -157,7 +149,7 @@ def mvg_pca(query: MatrixQuery, privacy: Privacy, *, tau: float, calibration: st
         released = design.release(data, stream=stream.child(1), simulation=True)
         assert found.mu is not None
         total = compose_mu([found.mu, design.distance])
-        return Trial(released.matrix, Spent(claimed, gdp_epsilon(mu=total, delta=privacy.delta)))
+        return Trial(released.matrix, claimed, gdp_epsilon(mu=total, delta=privacy.delta))
 
     return release
 
@@ -225,7 +217,7 @@ class Experiment:
         """A row without privacy, from the errors of a trial."""
 
         def build(_setting: Setting) -> Runner:
-            return lambda trial, stream: Trial(errors(trial, stream), None)
+            return lambda trial, stream: Trial(errors(trial, stream))
 
         return Row(key, label + self.suffix, "reference", None, build, variants=variants)
 

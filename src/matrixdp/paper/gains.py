@@ -33,7 +33,6 @@ from matrixdp.paper.experiment import (
     Method,
     Row,
     Simulation,
-    Spent,
     Trial,
     design_noise,
     mvg,
@@ -101,7 +100,7 @@ def fit_adaptively(
     def release(data: Floats, stream: Stream) -> Trial:
         moment = private_moment(data, query.bounds, privacy, stream=stream, simulation=True, **options)
         spent = min(gdp_epsilon(mu=moment.mu, delta=privacy.delta), privacy.epsilon)
-        return Trial(read(moment), Spent(Guarantee(privacy.epsilon, privacy.delta), spent))
+        return Trial(read(moment), Guarantee(privacy.epsilon, privacy.delta), spent)
 
     return release
 

@@ -176,9 +176,9 @@ def run_cell(cell: Cell) -> CellResult:
     stream = Stream(seed=cell.seed).child(label)
     outcomes = [run(trial, stream.child(trial)) for trial in range(cell.trials)]
     for outcome in outcomes:
-        check_guarantee(row.label, row.column, outcome.spent)
-    costs = [outcome.spent.epsilon for outcome in outcomes if outcome.spent is not None]
-    return CellResult(cell, np.array([outcome.result for outcome in outcomes]), max(costs, default=None))
+        check_guarantee(row.label, row.column, outcome)
+    cost = None if row.column is None else max(outcome.epsilon for outcome in outcomes)
+    return CellResult(cell, np.array([outcome.result for outcome in outcomes]), cost)
 
 
 def store_result(result: CellResult, folder: Path) -> None:
