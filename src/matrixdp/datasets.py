@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr
 
-from matrixdp.errors import DataError, MatrixDPError, MissingExtraError, ParameterError, import_extra
+from matrixdp.errors import MatrixDPError, MissingExtraError, ParameterError, import_extra
 from matrixdp.types import Floats
 
 
@@ -71,21 +71,15 @@ _LARGEST_MEMBER = 1 << 22
 
 def parse_movement(raw: bytes) -> list[list[float]]:
     """Rows of all sequences in ``MovementAAL.zip``, in the order of their numbers, each with number, time and class."""
-    try:
-        archive = zipfile.ZipFile(io.BytesIO(raw))
-    except zipfile.BadZipFile:
-        raise DataError("MovementAAL.zip must be a zip archive; the download may be a web page instead.") from None
-    with archive:
+    with zipfile.ZipFile(io.BytesIO(raw)) as archive:
+
+        def read(name: str) -> list[list[float]]:
+            return _parse_rows(archive.open(name).read(_LARGEST_MEMBER))
+
         members = {int(found[1]): name for name in archive.namelist() if (found := _RSS.search(name))}
-        target = [name for name in archive.namelist() if name.endswith("MovementAAL_target.csv")]
-        if not members or not target:
-            raise DataError("MovementAAL.zip must hold MovementAAL_RSS_<n>.csv and MovementAAL_target.csv.")
-        classes = {int(n): label for n, label in _parse_rows(_read(archive, target[0]))}
-        return [
-            [n, t, *row, classes[n]]
-            for n in sorted(members)
-            for t, row in enumerate(_parse_rows(_read(archive, members[n])))
-        ]
+        target = next(name for name in archive.namelist() if name.endswith("MovementAAL_target.csv"))
+        classes = {int(n): label for n, label in read(target)}
+        return [[n, t, *row, classes[n]] for n in sorted(members) for t, row in enumerate(read(members[n]))]
 
 
 def parse_ctg(raw: bytes) -> list[list[float]]:
@@ -94,9 +88,7 @@ def parse_ctg(raw: bytes) -> list[list[float]]:
     Counts stand left of ``LB`` under the same names as the rates that stand right of it; only the latter are taken.
     """
     cells = read_sheet(raw, "Data")
-    header = next((i for i, row in enumerate(cells) if "LB" in row and "NSP" in row), None)
-    if header is None:
-        raise DataError("CTG.xls must have a header row with LB and NSP in its sheet 'Data'.")
+    header = next(i for i, row in enumerate(cells) if "LB" in row and "NSP" in row)
     names = [str(cell).strip() for cell in cells[header]]
     places = [names.index(name, names.index("LB")) for name in CTG_COLUMNS]
     rows = [[row[place] for place in places] for row in cells[header + 1 :] if len(row) > max(places)]
@@ -110,12 +102,6 @@ def read_sheet(raw: bytes, sheet: str) -> list[list[Any]]:
     )
     table = import_extra("xlrd", purpose, "paper").open_workbook(file_contents=raw).sheet_by_name(sheet)
     return [table.row_values(i) for i in range(table.nrows)]
-
-
-def _read(archive: zipfile.ZipFile, name: str) -> bytes:
-    if archive.getinfo(name).file_size > _LARGEST_MEMBER:
-        raise DataError(f"{name} must be at most {_LARGEST_MEMBER} bytes.")
-    return archive.read(name)
 
 
 def _parse_rows(raw: bytes) -> list[list[float]]:
@@ -139,11 +125,9 @@ class Source:
     name: str
     columns: tuple[str, ...]
     floats: frozenset[str]
-    records: int
     sha256: str
     path: str
     parse: Callable[[bytes], Sequence[Sequence[float]]]
-    citation: str
 
     def canonical(self, rows: Sequence[Sequence[float]]) -> bytes:
         """The canonical table of these rows."""
@@ -157,44 +141,38 @@ class Source:
 
 _ANCHORS = ("rss_anchor1", "rss_anchor2", "rss_anchor3", "rss_anchor4")
 
-CATALOGUE = {
-    "liver": Source(
+_SOURCES = (
+    # Liver Disorders. BUPA Medical Research Ltd.; R. S. Forsyth, 1990. UCI Machine Learning Repository.
+    Source(
         name="liver",
         columns=("mcv", "alkphos", "sgpt", "sgot", "gammagt", "drinks", "selector"),
         floats=frozenset({"drinks"}),
-        records=345,
         sha256="ab7c9f801a6fc0568605bda3796a3962d0b940a19ced4060fb1e2ff98438b5cc",
         path="liver-disorders/bupa.data",
         parse=_parse_rows,
-        citation="Liver Disorders. BUPA Medical Research Ltd.; R. S. Forsyth, 1990. UCI Machine Learning Repository.",
     ),
-    "movement": Source(
+    # Indoor User Movement Prediction from RSS data. D. Bacciu, P. Barsocchi, S. Chessa, C. Gallicchio, A. Micheli.
+    # Neural Computing and Applications 24 (6), 2014, doi:10.1007/s00521-013-1364-4.
+    Source(
         name="movement",
         columns=("sequence_id", "t", *_ANCHORS, "target"),
         floats=frozenset(_ANCHORS),
-        records=13197,
         sha256="500a5bfcaa3e212a4ca87f0e7f4606d6b40c972495294200b1c53b944fe2da21",
         path="00348/MovementAAL.zip",
         parse=parse_movement,
-        citation=(
-            "Indoor User Movement Prediction from RSS data. D. Bacciu, P. Barsocchi, S. Chessa, C. Gallicchio, "
-            "A. Micheli. Neural Computing and Applications 24 (6), 2014, doi:10.1007/s00521-013-1364-4."
-        ),
     ),
-    "ctg": Source(
+    # Cardiotocography. J. P. Marques de Sa, J. Bernardes, D. Ayres de Campos (University of Porto),
+    # doi:10.24432/C51S4N.
+    Source(
         name="ctg",
         columns=CTG_COLUMNS,
         floats=frozenset({"AC", "FM", "UC", "DL", "DS", "DP", "MSTV", "MLTV"}),
-        records=2126,
         sha256="7081f3411cc7aaa11141c7961f707fb28822dcfdc59a1c0669919a0214574437",
         path="00193/CTG.xls",
         parse=parse_ctg,
-        citation=(
-            "Cardiotocography. J. P. Marques de Sa, J. Bernardes, D. Ayres de Campos (University of Porto), "
-            "doi:10.24432/C51S4N."
-        ),
     ),
-}
+)
+CATALOGUE = {source.name: source for source in _SOURCES}
 
 
 _LARGEST = 1 << 25
@@ -219,7 +197,7 @@ def download(source: Source, base: str) -> bytes:
         raise DatasetError(f"{url} must be at most {_LARGEST} bytes.")
     try:
         table = source.canonical(source.parse(raw))
-    except (ValueError, KeyError) as error:
+    except (ValueError, LookupError, StopIteration, zipfile.BadZipFile) as error:
         raise DatasetError(f"{url} is not the file that was published: {error}") from None
     return _check(source, table, url)
 

@@ -14,7 +14,7 @@ import pytest
 
 from matrixdp import datasets
 from matrixdp.datasets import CATALOGUE, DatasetError, cache_folder, download, load_table
-from matrixdp.errors import DataError, MissingExtraError
+from matrixdp.errors import MissingExtraError
 
 DATA = os.environ.get("MATRIXDP_DATA")
 needs_data = pytest.mark.skipif(not DATA, reason="MATRIXDP_DATA does not name a folder with the data sets")
@@ -125,12 +125,14 @@ def test_without_xlrd_the_error_names_the_extra(monkeypatch):
         datasets.parse_ctg(b"")
 
 
-def test_sheets_and_archives_of_another_kind(monkeypatch):
+def test_sheets_and_archives_of_another_kind(server, monkeypatch):
     monkeypatch.setattr(datasets, "read_sheet", lambda raw, sheet: [["a", "b"]])
-    with pytest.raises(DataError, match="LB and NSP"):
-        datasets.parse_ctg(b"")
+    base, files = server
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as archive:
         archive.writestr("readme.txt", "nothing")
-    with pytest.raises(DataError, match="MovementAAL_RSS"):
-        datasets.parse_movement(out.getvalue())
+    files["/uci/00193/CTG.xls"] = b"a,b"
+    files["/uci/00348/MovementAAL.zip"] = out.getvalue()
+    for name in ("ctg", "movement"):
+        with pytest.raises(DatasetError, match="not the file that was published"):
+            download(CATALOGUE[name], base)

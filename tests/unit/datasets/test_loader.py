@@ -29,7 +29,7 @@ ROWS = b"mcv,alkphos,sgpt,sgot,gammagt,drinks,selector\n85,92,45,27,31,0.0,1\n86
 @pytest.fixture
 def small(monkeypatch):
     """The liver data as if they had two records."""
-    source = replace(CATALOGUE["liver"], records=2, sha256=hashlib.sha256(ROWS).hexdigest())
+    source = replace(CATALOGUE["liver"], sha256=hashlib.sha256(ROWS).hexdigest())
     monkeypatch.setitem(CATALOGUE, "liver", source)
     return source
 
@@ -93,11 +93,11 @@ def test_names_are_checked():
 
 
 @needs_data
-@pytest.mark.parametrize("name", list(CATALOGUE))
-def test_the_published_tables(name):
+@pytest.mark.parametrize(("name", "records"), [("liver", 345), ("movement", 13197), ("ctg", 2126)])
+def test_the_published_tables(name, records):
     table = load_table(name)
     assert table.origin == "file"
-    assert table.values.shape == (CATALOGUE[name].records, len(CATALOGUE[name].columns))
+    assert table.values.shape == (records, len(CATALOGUE[name].columns))
     assert CATALOGUE[name].canonical(table.values.tolist()) == (Path(DATA) / f"{name}.csv").read_bytes()
 
 
