@@ -25,13 +25,7 @@ from matrixdp.design import binary
 from matrixdp.noise.matrix import triangle_to_vector
 from matrixdp.privacy import Neighbours
 from matrixdp.sensitivity import EdgeChange, FrobeniusBall, RankOneChange, Vertices
-from matrixdp.sensitivity.limit import (
-    best_covariance,
-    dual_weights,
-    least_ball_error,
-    least_moment_error,
-    weighted_bound,
-)
+from matrixdp.sensitivity.limit import best_covariance, least_ball_error, least_moment_error
 
 PRIVACY = Privacy(1, 1e-6)
 
@@ -74,24 +68,6 @@ def test_the_bound_for_second_moments_is_attained(features):
     least = reach * (n + (features - 1) / traceless + 1 / trace)
     bound = least_moment_error(features, replace=True, constant=False)
     assert least * (1 - 1e-11) <= bound <= least
-
-
-def test_dual_weights_are_weights():
-    for d in (2, 4, 6, 50):
-        squares = np.array([[2.0 * d * d, 0, 0], [d * d - d, 0, d], [d * d / 2 - d, d, 0]])
-        weights = dual_weights(squares, np.array([d * (d - 1) / 2, d - 1, 1.0]))
-        assert (weights > 0).all()
-        assert math.isclose(weights.sum(), 1)
-
-
-def test_weights_of_any_size_prove_the_same_bound_and_negative_ones_none():
-    squares, dimensions = np.eye(2), np.array([1.0, 4.0])
-    assert math.isclose(
-        weighted_bound(squares, dimensions, np.array([1.0, 2.0])),
-        weighted_bound(squares, dimensions, np.array([3.0, 6.0])),
-    )
-    with pytest.raises(ValueError, match="negative"):
-        weighted_bound(squares, dimensions, np.array([2.0, -1.0]))
 
 
 def test_no_random_weights_prove_more_than_the_claimed_bound():

@@ -8,7 +8,7 @@ import pytest
 
 import matrixdp as mdp
 from matrixdp.design.explain import pair_covariance
-from matrixdp.design.public_total import adjust_total, adjusted_covariance, adjusted_std
+from matrixdp.noise.matrix import adjust_total, adjusted_covariance, adjusted_std
 from matrixdp.report import make_content, render_release
 from matrixdp.sensitivity.limit import best_covariance
 

@@ -26,9 +26,8 @@ from matrixdp.queries import Adjacency, GramMatrix, Identity, Laplacian, Moments
 from matrixdp.records import Blocks, with_ids
 from matrixdp.records.people import SameRecords
 from matrixdp.sensitivity import Distance, EdgeChange, FrobeniusBall, KernelRowChange, NodeChange, RankOneChange
-from matrixdp.sensitivity.moment_change import MomentsChange
+from matrixdp.sensitivity.moment_change import MomentsChange, TableChange
 from matrixdp.sensitivity.quadratic import max_quadratic
-from matrixdp.sensitivity.table_change import TableChange
 from matrixdp.types import Floats
 
 BOX = Bounds([-1, -1], [1, 1])

@@ -15,13 +15,12 @@ from matrixdp.checks import root_mean_square
 from matrixdp.design.allocations import Allocation, isotropic
 from matrixdp.design.explain import describe_in_a_line, explain, plot_design, render_design, summarise
 from matrixdp.design.grid import Grid, fit_grid, rounds_entrywise
-from matrixdp.design.public_total import adjusted_std
 from matrixdp.design.theorem2 import CALIBRATIONS
 from matrixdp.errors import ParameterError
 from matrixdp.gdp import gdp_epsilon, share_mu
 from matrixdp.ledger import Gaussian, Ledger
 from matrixdp.noise.covariance import Covariance
-from matrixdp.noise.matrix import MatrixGaussian
+from matrixdp.noise.matrix import MatrixGaussian, adjusted_std
 from matrixdp.noise.stream import Stream
 from matrixdp.noise.structure import NoiseStructure
 from matrixdp.privacy import Privacy, warn_large_delta

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from matrixdp.design.public_total import adjusted_covariance
 from matrixdp.display import Numbers, render_card, render_facts, render_numbers
 from matrixdp.errors import ParameterError, show
+from matrixdp.noise.matrix import adjusted_covariance
 from matrixdp.noise.structure import EdgeNoise, Squares
 from matrixdp.plots import MOST_SIDE, plot_matrix, plot_outlines
 from matrixdp.queries import MatrixQuery, Moments

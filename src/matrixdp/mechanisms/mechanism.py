@@ -18,13 +18,12 @@ from numpy.typing import NDArray
 from matrixdp.checks import check_flag
 from matrixdp.design.design import Design, check_design
 from matrixdp.design.grid import column_factors
-from matrixdp.design.public_total import adjust_total
 from matrixdp.device import is_device_block
 from matrixdp.errors import ParameterError, StreamError, show
 from matrixdp.mechanisms.device_rows import noisy_device_rows, read_device_rows
 from matrixdp.noise import BlockKey, Stream, apply_factors, draw_gaussian
 from matrixdp.noise.gaussian import BLOCK, Draw, Sampler, draw_blocks
-from matrixdp.noise.matrix import triangle_to_vector, vector_to_triangle
+from matrixdp.noise.matrix import adjust_total, triangle_to_vector, vector_to_triangle
 from matrixdp.queries import Identity
 from matrixdp.queries.base import check_answer, check_count
 from matrixdp.types import Floats

@@ -329,7 +329,7 @@ def add_totals(release: Release) -> Estimate | None:
     Counts with totals are ``AXB'``, where A and B add a row of ones to the identity. For noise with covariances R
     between rows and C between columns, entry (i, j) has the variance ``(ARA')_ii (BCB')_jj``. Where counts are adjusted
     to a public total, this takes ``(AR1)_i^2 (BC1)_j^2 / (1'R1 1'C1)`` of it, of all counts together everything
-    (`matrixdp.design.public_total`).
+    (`matrixdp.noise.matrix`).
 
     Privacy
     -------

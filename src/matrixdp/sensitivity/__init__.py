@@ -4,10 +4,9 @@ from matrixdp.sensitivity.distance import Distance, FrobeniusBall, Sensitivity
 from matrixdp.sensitivity.graph_change import EdgeChange, NodeChange
 from matrixdp.sensitivity.kernel_change import KernelChange, KernelRowChange
 from matrixdp.sensitivity.limit import Vertices
-from matrixdp.sensitivity.moment_change import MomentsChange, RankOneChange
+from matrixdp.sensitivity.moment_change import MomentsChange, RankOneChange, TableChange
 from matrixdp.sensitivity.quadratic import max_quadratic
 from matrixdp.sensitivity.record_change import CellChange, OwnRowsChange, RecordChange, RowsChange
-from matrixdp.sensitivity.table_change import TableChange
 
 __all__ = [
     "CellChange",

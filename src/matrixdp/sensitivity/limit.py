@@ -92,24 +92,6 @@ def best_covariance(changes: Floats, weights: Floats, *, tolerance: float = 1e-6
     return Solution(covariance * unit**2, value * unit**2, bound * unit**2)
 
 
-def weighted_bound(squares: Floats, dimensions: Floats, weights: Floats, joint: Floats | None = None) -> float:
-    """``(sum_k sqrt(n_k q_k))^2``, rounded down: what weights on changes prove.
-
-    `squares`, of shape (changes, parts), are the squared lengths of the parts of each change, and `dimensions` the n_k.
-    The `weights` of changes are not negative and are divided by their sum. `joint`, of shape (changes, 2), are the
-    coordinates of each change along two directions that no operation changes, whose noise may be correlated.
-    """
-    if not (weights >= 0).all() or not 0 < weights.sum() < math.inf:
-        raise ValueError("weights on changes must not be negative, and not all zero")
-    p = weights / weights.sum()
-    root = float(np.sqrt(dimensions * (p @ squares)).sum())
-    if joint is not None:
-        moment = (joint.T * p) @ joint
-        determinant = max(0.0, float(np.linalg.det(moment)) - 1e-14 * float(np.trace(moment)) ** 2)
-        root += math.sqrt(float(np.trace(moment)) + 2 * math.sqrt(determinant))
-    return root**2 * ROUND_DOWN
-
-
 @functools.lru_cache(maxsize=64)
 def least_moment_error(features: int, *, replace: bool, constant: bool) -> float:
     """Lower bound on the total squared error of a moment of records in ``[-1, 1]^d``, for noise of distance one.
@@ -118,47 +100,32 @@ def least_moment_error(features: int, *, replace: bool, constant: bool) -> float
 
     Examples
     --------
-    >>> [round(least_moment_error(d, replace=True, constant=False), 4) for d in (1, 2, 3, 4)]
-    [1.0, 12.6667, 60.1846, 212.1143]
+    >>> [round(least_moment_error(d, replace=True, constant=False), 3) for d in (1, 2, 3, 4)]
+    [1.0, 12.667, 60.185, 212.114]
     """
-    dimensions = np.array([features * (features - 1) / 2, features - 1.0, 1.0])
-    if replace and not constant:
-        if features == 1:
-            return ROUND_DOWN
-        squares = _tight_pairs(features)
-        return weighted_bound(squares, dimensions, dual_weights(squares, dimensions))
-    joint = None
-    if replace:
-        squares, means = _pairs(features)
-    else:
-        squares, means = _records(features)
-        if constant:  # the number of records and the trace both stay as they are under every operation
-            joint = np.column_stack([np.ones(features + 1), np.sqrt(squares[:, 2])])
-            squares, dimensions = squares[:, :2], dimensions[:2]
+    d, n = features, features * (features - 1) / 2
+    if replace and not constant and d not in (1, 3):  # in closed form (docs/optimality.md)
+        odd = d % 2
+        parts = n + (d - 1) / (1 + 1.5 * d - 2 * odd / d) + 1 / (1 + d - 2 * odd / d)
+        return (2 * d * d - 2 * odd) * parts * ROUND_DOWN
+    (squares, means), dimensions = _pairs(d) if replace else _records(d), np.array([n, d - 1.0, 1.0])
+    joint = np.empty((len(squares), 0))
+    if constant and not replace:  # the number of records and the trace both stay as they are under every operation
+        joint = np.column_stack([np.ones(d + 1), np.sqrt(squares[:, 2])])
+        squares, dimensions = squares[:, :2], dimensions[:2]
     if constant:
-        squares, dimensions = np.column_stack([squares, 2 * means]), np.append(dimensions, float(features))
-    return _best_bound(squares, dimensions, joint)
+        squares, dimensions = np.column_stack([squares, 2 * means]), np.append(dimensions, float(d))
+    # All signs of the lengths of the parts, with equal weights, have the moment that the operations leave invariant.
+    signs = np.array(list(itertools.product((1.0, -1.0), repeat=len(dimensions))))
+    lengths = np.sqrt(dimensions * squares)[:, None] * signs
+    changes = np.column_stack([lengths.reshape(-1, len(dimensions)), np.repeat(joint, len(signs), axis=0)])
+    return best_covariance(changes, np.ones(changes.shape[1]), tolerance=1e-5, steps=_STEPS).bound * SOLVER_ERROR
 
 
 def least_ball_error(features: int, radius: float) -> float:
     """Like `least_moment_error` for a replaced record of a ball: all matrices without a trace are one part."""
-    if features == 1:
-        return radius**4 * ROUND_DOWN
-    squares = np.array([[2.0, 0.0], [1 - 1 / features, 1 / features]])
-    dimensions = np.array([features * (features + 1) / 2 - 1, 1.0])
-    return weighted_bound(squares, dimensions, dual_weights(squares, dimensions)) * radius**4 * ROUND_DOWN
-
-
-def dual_weights(squares: Floats, dimensions: Floats) -> Floats:
-    """Weights p for which the bound is the cost of the noise that has distance one for each of as many changes.
-
-    With precisions w, ``squares w = 1``, the bound is attained if ``q_k = l n_k/w_k^2`` for some l, which p must solve.
-    Where the solution has a negative weight, it is set to zero; the bound remains one.
-    """
-    precisions = np.linalg.solve(squares, np.ones(len(squares)))
-    weights = np.linalg.solve(squares.T, dimensions / precisions**2)
-    weights = np.maximum(weights, 0.0)
-    return np.asarray(weights / weights.sum())
+    traceless = features * (features + 1) / 2 - 1
+    return 2 * (traceless + 1 / (features + 1)) * radius**4 * ROUND_DOWN
 
 
 def small_moment_error(points: Floats, scale: Floats, *, replace: bool) -> float:
@@ -173,17 +140,6 @@ def small_moment_error(points: Floats, scale: Floats, *, replace: bool) -> float
         changes = np.array([a - b for a, b in itertools.combinations(moments, 2)])
     changes = np.unique(changes[np.abs(changes).max(axis=1) > 0], axis=0)
     return best_covariance(changes, np.ones(changes.shape[1]), tolerance=1e-3, steps=400).bound * SOLVER_ERROR
-
-
-def _tight_pairs(d: int) -> Floats:
-    """Squared parts of the three kinds of pairs of records that the best noise distinguishes equally well."""
-    middle = [d * d - d, 0.0, d]  # a corner and the midpoint
-    if d % 2 == 0:
-        return np.array([[2.0 * d * d, 0.0, 0.0], middle, [d * d / 2 - d, d, 0.0]])
-    corners = [2.0 * d * d - 2, 0.0, 0.0]  # whose inner product is 1 or -1
-    if d == 3:
-        return np.array([corners, middle, [12.0, 2 / 3, 1 / 3]])  # (1, 1, 1) and (1, -1, 0)
-    return np.array([corners, middle, [(d - 1) ** 2 / 2, d - 1 / d, 1 / d]])  # two halves of a corner
 
 
 def _pairs(d: int) -> tuple[Floats, Floats]:
@@ -210,27 +166,6 @@ def _records(d: int) -> tuple[Floats, Floats]:
     """Squared parts of ``x x'`` for records x with k ones, k = 0 to d, and the squared lengths of x."""
     k = np.arange(d + 1.0)
     return np.column_stack([k**2 - k, np.maximum(k - k**2 / d, 0.0), k**2 / d]), k
-
-
-def _best_bound(squares: Floats, dimensions: Floats, joint: Floats | None) -> float:
-    """The best bound that multiplicative updates of the weights find."""
-    p = np.full(len(squares), 1 / len(squares))
-    best = 0.0
-    for step in range(_STEPS):
-        q = p @ squares
-        precision = np.sqrt(dimensions / np.maximum(q, 1e-300))
-        loads = squares @ precision
-        if joint is not None:
-            values, vectors = np.linalg.eigh((joint.T * p) @ joint)
-            loads += np.square(joint @ vectors) @ (1 / np.sqrt(np.maximum(values, 1e-300)))
-        mean = float(p @ loads)
-        if step % 16 == 0:
-            best = max(best, weighted_bound(squares, dimensions, p, joint))
-            if loads.max() <= mean * (1 + 1e-7):
-                break
-        p *= np.square(loads / mean)
-        p /= p.sum()
-    return best
 
 
 @builtin_kind

@@ -23,8 +23,8 @@ from matrixdp.sensitivity.distance import (
     require_shape,
     scale_free,
 )
+from matrixdp.sensitivity.moment_change import TableChange
 from matrixdp.sensitivity.quadratic import max_quadratic
-from matrixdp.sensitivity.table_change import TableChange
 from matrixdp.serialise import builtin_kind
 from matrixdp.types import Floats, is_diagonal
 
