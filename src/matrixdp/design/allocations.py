@@ -15,6 +15,7 @@ from matrixdp.display import short_repr
 from matrixdp.errors import ParameterError, show
 from matrixdp.noise.covariance import Covariance
 from matrixdp.queries import MatrixQuery
+from matrixdp.sensitivity.record_change import fill_ball
 from matrixdp.serialise import register_family
 from matrixdp.types import Floats
 
@@ -122,7 +123,9 @@ class Optimal(BuiltInAllocation):
         weights, changes = self.weights(query), query.sensitivity
         if changes.ball:
             return np.ones(weights.size)
-        best = _optimal_variances(weights, query.extent(directions), changes.record_radius)
+        # The squared coordinates of the record that the noise must hide: a corner, or what a ball leaves of it.
+        squares, radius = query.extent(directions) ** 2, changes.record_radius
+        best = np.sqrt((squares if radius is None else fill_ball(squares, weights, radius)) / weights)
         if directions is None:
             return best
 
@@ -159,22 +162,6 @@ def optimal(weights: ArrayLike | None = None) -> Allocation:
         noise counts relative to it (for vertices, ones).
     """
     return Optimal(weights)
-
-
-def _optimal_variances(weights: Floats, extent: Floats, radius: float | None) -> Floats:
-    """``sqrt(y/weights)``, y the maximiser of ``sum sqrt(weights y)`` over ``0 <= y <= extent^2``, ``sum y <= R^2``.
-
-    y holds the squared coordinates of the record that the noise must hide. In a box it is a corner; a ball limits it to
-    ``y_i = min(extent_i^2, level weights_i)`` (water filling).
-    """
-    y = extent**2
-    if radius is not None and y.sum() > radius**2:
-        order = np.argsort(y / weights)
-        full = np.concatenate([[0.0], np.cumsum(y[order])])[:-1]  # used by the features that reach their bound earlier
-        level = (radius**2 - full) / np.cumsum(weights[order][::-1])[::-1]
-        first = int(np.argmax(level <= (y / weights)[order]))
-        y = np.minimum(y, level[first] * weights)
-    return np.sqrt(y / weights)
 
 
 class Isotropic(BuiltInAllocation):

@@ -64,17 +64,17 @@ class Covariance:
     def identity(cls, size: int, variance: float = 1.0) -> Covariance:
         """Return `variance` times the identity, stored as one number."""
         shape = (check_integer(size, "size", at_least=1),)
-        return cls(np.broadcast_to(_variances([variance], "variance"), shape))
+        return cls(np.broadcast_to(to_floats([variance], "variance"), shape))
 
     @classmethod
     def diagonal(cls, variances: ArrayLike) -> Covariance:
         """Return a diagonal covariance; `variances` has shape (n,)."""
-        return cls(_variances(variances, "variances"))
+        return cls(to_floats(variances, "variances"))
 
     @classmethod
     def eigen(cls, directions: ArrayLike, variances: ArrayLike) -> Covariance:
         """Return the covariance with directions of shape (n, n), one per column, and variances of shape (n,)."""
-        values = _variances(variances, "variances")
+        values = to_floats(variances, "variances")
         return cls(values, check_orthonormal(directions, values.size))
 
     @classmethod
@@ -210,13 +210,4 @@ def check_orthonormal(directions: ArrayLike, size: int) -> Floats:
             f"directions must be orthonormal: W'W may differ from the identity by {ORTHONORMAL:g}, got {worst:.3g}. "
             "Use numpy.linalg.qr(directions)[0]."
         )
-    return array
-
-
-def _variances(values: ArrayLike, name: str) -> Floats:
-    array = to_floats(values, name)
-    if array.ndim != 1 or not array.size:
-        raise ParameterError(f"{name} must be a vector with at least one entry, got shape {array.shape} instead.")
-    if not (np.isfinite(array) & (array > 0)).all():
-        raise ParameterError(f"{name} must be finite and positive: noise must be added in every direction.")
     return array

@@ -20,8 +20,6 @@ SQRT2 = math.sqrt(2.0)
 _SMALL_SIDE = 128  # of triangles whose indices are kept
 
 Indices = tuple[NDArray[np.intp], NDArray[np.intp]]
-_BLOCK = 1 << 20  # entries transformed at a time: 8 MiB
-_SMALL = 1 << 14  # entries for which a second array is faster than transforming in place
 
 
 def triangle_to_vector(matrix: Floats, weight: float = SQRT2) -> Floats:
@@ -137,12 +135,7 @@ class MatrixGaussian:
             normals = vector_to_triangle(draw_normal(stream, size * (size + 1) // 2) * np.sqrt(0.5), size, weight=1.0)
             np.fill_diagonal(normals, np.diagonal(normals) * np.sqrt(2.0))  # unit variance there, one half elsewhere
             return apply_factors(rows, normals, rows)
-        out = draw_normal(stream, self.shape)
-        if out.size <= _SMALL:
-            return apply_factors(rows, out, columns)
-        _transform(out, columns, axis=1)
-        _transform(out, rows, axis=0)
-        return out
+        return apply_factors(rows, draw_normal(stream, self.shape), columns)
 
     def _require_same_sides(self) -> None:
         if not self.rowcov.same_as(self.colcov):
@@ -163,21 +156,6 @@ def apply_factors(left: Factor, values: Floats, right: Factor) -> Floats:
     if isinstance(left, np.ndarray):
         return left @ values if left.ndim == 2 else np.multiply(values, left[:, None], out=values)
     return np.multiply(values, left, out=values) if left != 1.0 else values
-
-
-def _transform(values: Floats, factor: Factor, *, axis: int) -> None:
-    """Multiply by `factor` from the left (axis 0) or from the right, transposed (axis 1), in place, in blocks."""
-    if not isinstance(factor, np.ndarray):
-        if factor != 1.0:
-            values *= factor
-    elif factor.ndim == 1:
-        values *= factor[:, None] if axis == 0 else factor
-    else:
-        across = values if axis == 1 else values.T
-        step = max(1, _BLOCK // across.shape[1])
-        for start in range(0, across.shape[0], step):
-            block = values[start : start + step] if axis == 1 else values[:, start : start + step]
-            block[...] = block @ factor.T if axis == 1 else factor @ block
 
 
 def adjust_total(matrix: Floats, noise: MatrixGaussian, total: float) -> None:

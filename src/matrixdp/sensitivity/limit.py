@@ -201,7 +201,7 @@ class Vertices(Sensitivity):
     @property
     def frobenius(self) -> float:
         """Largest norm."""
-        return max(_norm(change) for change in self.changes) * (1 + 1e-15)
+        return max(math.hypot(*change.flat) for change in self.changes) * (1 + 1e-15)
 
     def check_shape(self, shape: tuple[int, int]) -> None:
         """Raise a `ParameterError` unless the changes have this shape."""
@@ -242,11 +242,4 @@ class Vertices(Sensitivity):
 
 
 def _largest_norm(left: Factor, changes: Floats, right: Factor) -> float:
-    return max(_norm(apply_factors(left, change, right)) for change in changes)
-
-
-def _norm(values: Floats) -> float:
-    """Frobenius norm, for which no square overflows or underflows."""
-    largest = float(np.abs(values).max())
-    unit = power_of_two(largest) if largest else 1.0
-    return math.sqrt(float(np.square(values / unit).sum())) * unit
+    return max(math.hypot(*apply_factors(left, change, right).flat) for change in changes)

@@ -74,8 +74,8 @@ class RecordChange(Sensitivity):
         if not self.filled or symmetric or not (scale.strides[0] == 0 or (scale == row).all()):
             return None
         squares = self.halfwidths**2
-        if self.radius is not None and squares.sum() > self.radius**2:
-            squares = _fill(squares, row**-2.0, self.radius**2)
+        if self.radius is not None:
+            squares = fill_ball(squares, row**-2.0, self.radius)
         return 4 * rows * float((np.sqrt(squares) / row).sum()) ** 2 * ROUND_DOWN
 
     @scale_free
@@ -88,13 +88,18 @@ class RecordChange(Sensitivity):
         return Distance(math.sqrt(record.value), attained).times(widest)
 
 
-def _fill(sizes: Floats, weights: Floats, total: float) -> Floats:
-    """The y with the largest ``sum sqrt(weights y)``, ``0 <= y <= sizes`` and ``sum y <= total``: water filling."""
-    low, high = 0.0, float((sizes / weights).max())
-    for _ in range(100):
-        level = (low + high) / 2
-        low, high = (level, high) if np.minimum(sizes, level * weights).sum() <= total else (low, level)
-    return np.asarray(np.minimum(sizes, low * weights))
+def fill_ball(sizes: Floats, weights: Floats, radius: float) -> Floats:
+    """The y with the largest ``sum sqrt(weights y)`` over ``0 <= y <= sizes``, ``sum y <= radius^2``: water filling.
+
+    It is ``y_i = min(sizes_i, level weights_i)``.
+    """
+    if sizes.sum() <= radius**2:
+        return sizes
+    order = np.argsort(sizes / weights)
+    full = np.concatenate([[0.0], np.cumsum(sizes[order])])[:-1]  # used by the features that reach their bound earlier
+    level = (radius**2 - full) / np.cumsum(weights[order][::-1])[::-1]
+    first = int(np.argmax(level <= (sizes / weights)[order]))
+    return np.minimum(sizes, level[first] * weights)
 
 
 @builtin_kind
