@@ -19,7 +19,7 @@ from matrixdp.noise import Stream
 from matrixdp.paper.components import FIRST, MOVEMENT
 from matrixdp.paper.experiment import CALIBRATIONS, Figure
 from matrixdp.paper.gains import EPSILONS, FITS, IMPORTANCES, PANELS, SHAPES, direction_key, gain_key
-from matrixdp.paper.tables import SIMULATED, Rows, list_methods
+from matrixdp.paper.tables import GROUPS, SIMULATED, Rows, list_methods
 from matrixdp.paper.trials import EXPERIMENTS, CellResult, is_simulated, list_published
 from matrixdp.privacy import Privacy
 from matrixdp.queries import Identity
@@ -27,14 +27,8 @@ from matrixdp.release.output_folder import write_file
 from matrixdp.report.svg import Curve, Dot, Drawing, Scale, draw_curves, draw_dots, make_image, text
 from matrixdp.types import Floats
 
-_GROUPS = {
-    "reference": ("reference", "p-grey"),
-    "paper": ("as in the paper", "p-mark"),
-    "calibration": ("MVG, other calibrations", "p-green"),
-    "beyond": ("beyond the paper", "p-other"),
-    "registered": ("registered mechanisms", "p-third"),
-}
 _KINDS = ("p-mark", "p-other", "p-green", "p-third", "p-grey")
+_GROUPS = dict(zip(GROUPS, ("p-grey", "p-mark", "p-green", "p-other", "p-third"), strict=True))
 _ZERO = 1e-12  # rounding, where an error without privacy is zero
 _WIDE: dict[str, Any] = {"width": 560.0, "longest": 52}  # of figures with a line for each method
 _SAMPLES, _SHARE, _ANGLE = 250, 0.9, math.radians(35)
@@ -91,9 +85,9 @@ def draw_comparison(part: str, best: Mapping[str, CellResult]) -> Picture:
     for one in sorted(shown, key=lambda one: order.index(one.row.group)):
         figure = printed.get(one.row.key)
         other = None if figure is None else figure.mean / printed["random guess"].mean
-        dots.append(_make_dot(one.row.label, one.summary, _GROUPS[one.row.group][1], guess, other))
+        dots.append(_make_dot(one.row.label, one.summary, _GROUPS[one.row.group], guess, other))
     groups = {one.row.group for one in shown}
-    keys = [_GROUPS[group] for group in order if group != "registered" or group in groups]
+    keys = [(GROUPS[group], _GROUPS[group]) for group in order if group != "registered" or group in groups]
     scale = _fit_scale([*_stretch(dots), 1.0], log=part != "exp1")
     options: dict[str, Any] = {"guide": 1.0, "keys": [*keys, ("published", "hollow")], **_WIDE}
     drawing = draw_dots(dots, scale, "error / error of a random guess", **options)

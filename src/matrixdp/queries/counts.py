@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -141,14 +141,12 @@ class ContingencyTable(MatrixQuery):
 
     def evaluate(self, data: Any, *, clip: bool, missing: str) -> Floats:
         """The counts."""
-        if isinstance(data, Iterator):  # of pairs
-            data = list(data)
-        task = _CountTask(self.rows, self.columns)
-        if self.person is not None:
-            return self._count_people(as_records(data), task, self.person)
+        records = as_records(list(data) if isinstance(data, Iterator) else data)
         cells = np.zeros(self.shape, np.int64)
-        for partial in as_records(data).map(task):
-            cells += partial
+        if self.person is not None:
+            return self._count_people(records, cells, self.person)
+        for counts in records.map(partial(_count_part, self.rows, self.columns, None, 1)):
+            cells += counts
         found = int(cells.sum())
         if found != self.records and (self.neighbours is Neighbours.REPLACE or found > self.records):
             raise ParameterError(
@@ -156,53 +154,52 @@ class ContingencyTable(MatrixQuery):
             )
         return cells.astype(np.float64)
 
-    def _count_people(self, records: Records, task: _CountTask, person: Person) -> Floats:
+    def _count_people(self, records: Records, cells: NDArray[np.int64], person: Person) -> Floats:
         """Weights of people in each cell, in floats that hold them exactly; what rounding leaves is in the first."""
         unit = 1 << min(BITS, 52 - self.records.bit_length())
-        cells, people_found, same = np.zeros(self.shape, np.int64), 0, SameRecords(records)
+        people_found, same = 0, SameRecords(records)
+        task = partial(_count_part, self.rows, self.columns, person, unit)
         for people in find_people(records, self, self.records, most=self.records):
-            for partial in same.of(people, whole=people.shards > 1).map(replace(task, person=person, unit=unit)):
-                cells += partial
+            for found in same.of(people, whole=people.shards > 1).map(task):
+                cells += found
             people_found += len(people.rows)
         if person.rows is None:
             cells[0, 0] += people_found * unit - int(cells.sum())
         return np.asarray(cells / unit)
 
 
-@dataclass(frozen=True)
-class _CountTask:
-    """Counts one part of the pairs; with a person, in weights of which `unit` are one pair."""
+Levels = tuple[Any, ...]
 
-    rows: tuple[Any, ...]
-    columns: tuple[Any, ...]
-    person: Person | None = None
-    unit: int = 1
 
-    def __call__(self, number: int, blocks: Iterable[Any]) -> NDArray[np.int64]:
-        cells = np.zeros(len(self.rows) * len(self.columns), np.int64)
-        for block in blocks:
-            (pairs, counts), weights = split_rows(block), None
-            if self.person is not None and counts is not None:
-                weights = np.where(counts > 0, self.person.weights(counts, self.unit), 0)
-            row, column = self._codes(pairs)
-            found = np.bincount(row.astype(np.intp) * len(self.columns) + column, weights, minlength=len(cells))
-            cells += found.astype(np.int64)  # exact in floats, since weights of all people are below 2^53
-        return cells.reshape(len(self.rows), len(self.columns))
+def _count_part(
+    rows: Levels, columns: Levels, person: Person | None, unit: int, _number: int, blocks: Iterable[Any]
+) -> NDArray[np.int64]:
+    """Counts of one part of the pairs; with a person, in weights of which `unit` are one pair."""
+    cells = np.zeros(len(rows) * len(columns), np.int64)
+    for block in blocks:
+        (pairs, counts), weights = split_rows(block), None
+        if person is not None and counts is not None:
+            weights = np.where(counts > 0, person.weights(counts, unit), 0)
+        row, column = _find_codes(pairs, (rows, columns), None if person is None else person.column)
+        found = np.bincount(row.astype(np.intp) * len(columns) + column, weights, minlength=len(cells))
+        cells += found.astype(np.int64)  # exact in floats, since weights of all people are below 2^53
+    return cells.reshape(len(rows), len(columns))
 
-    def _codes(self, pairs: Any) -> list[NDArray[np.signedinteger[Any]]]:
-        """Positions of both values of each pair among the categories; a column of ids is left out."""
-        ids, names = None if self.person is None else self.person.column, column_names(pairs)
-        own = ["first", "second"] if names is None else [name for name in names if name != ids]
-        if len(own) != 2:
-            raise DataError(f"pairs must be a table of two columns, got {len(own)} instead.")
-        columns = [_Levels(name, levels) for name, levels in zip(own, (self.rows, self.columns), strict=True)]
-        block = TableBlock(pairs, Columns(columns))
-        for column in columns:
-            values, mixed = block.values[column.name], len({isinstance(level, str) for level in column.levels}) > 1
-            kind = getattr(values, "dtype", getattr(values, "type", "object"))
-            if mixed and str(kind) != "object":  # one text would make texts of the integers of all others
-                raise DataError(f"pairs must be given as a list: texts and integers share a column of {kind}.")
-        return [block.codes(column) for column in columns]
+
+def _find_codes(pairs: Any, categories: tuple[Levels, Levels], ids: str | None) -> list[NDArray[np.signedinteger[Any]]]:
+    """Positions of both values of each pair among the categories; a column of ids is left out."""
+    names = column_names(pairs)
+    own = ["first", "second"] if names is None else [name for name in names if name != ids]
+    if len(own) != 2:
+        raise DataError(f"pairs must be a table of two columns, got {len(own)} instead.")
+    columns = [_Levels(name, levels) for name, levels in zip(own, categories, strict=True)]
+    block = TableBlock(pairs, Columns(columns))
+    for column in columns:
+        values, mixed = block.values[column.name], len({isinstance(level, str) for level in column.levels}) > 1
+        kind = getattr(values, "dtype", getattr(values, "type", "object"))
+        if mixed and str(kind) != "object":  # one text would make texts of the integers of all others
+            raise DataError(f"pairs must be given as a list: texts and integers share a column of {kind}.")
+    return [block.codes(column) for column in columns]
 
 
 class _Levels(Category):

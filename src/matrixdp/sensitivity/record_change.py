@@ -99,7 +99,7 @@ def fill_ball(sizes: Floats, weights: Floats, radius: float) -> Floats:
     full = np.concatenate([[0.0], np.cumsum(sizes[order])])[:-1]  # used by the features that reach their bound earlier
     level = (radius**2 - full) / np.cumsum(weights[order][::-1])[::-1]
     first = int(np.argmax(level <= (sizes / weights)[order]))
-    return np.minimum(sizes, level[first] * weights)
+    return np.asarray(np.minimum(sizes, level[first] * weights))
 
 
 @builtin_kind
