@@ -172,7 +172,7 @@ Levels = tuple[Any, ...]
 
 
 def _count_part(
-    rows: Levels, columns: Levels, person: Person | None, unit: int, _number: int, blocks: Iterable[Any]
+    rows: Levels, columns: Levels, person: Person | None, unit: int, _: int, blocks: Iterable[Any]
 ) -> NDArray[np.int64]:
     """Counts of one part of the pairs; with a person, in weights of which `unit` are one pair."""
     cells = np.zeros(len(rows) * len(columns), np.int64)
