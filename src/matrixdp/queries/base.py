@@ -156,13 +156,6 @@ class MatrixQuery(ABC):
     def evaluate(self, data: Any, *, clip: bool, missing: str) -> Floats:
         """The private answer, of shape `shape`."""
 
-    def check_people(self, data: Any) -> Any:
-        """The data as they are to be read, or a `DataError` if a person has more rows than the sensitivity allows for.
-
-        Most queries count the rows of each person when they are evaluated.
-        """
-        return data
-
     def finish(self, matrix: Floats) -> Floats:
         """The noisy answer with its public part added; may work in place."""
         if self.public is not None:
