@@ -159,6 +159,7 @@ def total_amount(privacy: Privacy, reserve: Reserve) -> Amount:
     return Amount(square_below(mu), units_below(reserve.epsilon), units_below(reserve.delta))
 
 
+@lru_cache(maxsize=256)
 def remaining_epsilon(mu: float, privacy: Privacy) -> float:
     """Largest epsilon, at the delta of `privacy`, of a Gaussian release that `mu` pays for, rounded down."""
     if mu == privacy.mu:
