@@ -12,6 +12,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -75,10 +76,7 @@ class NoisyAnswer:
     design: Design
     simulation: bool = False
 
-    @property
-    def std(self) -> Floats:
-        """Standard deviation of the noise in each entry."""
-        return self.design.std
+    std = property(attrgetter("design.std"), doc="Standard deviation of the noise in each entry.")
 
 
 def measure(design: Design, data: Any, *, stream: Stream | None = None, simulation: bool = False) -> NoisyAnswer:

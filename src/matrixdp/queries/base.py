@@ -6,6 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -220,15 +221,10 @@ class OfQuery:
         def query(self) -> MatrixQuery:
             """What is answered."""
 
-    @property
-    def neighbours(self) -> Neighbours:
-        """The neighbours that the guarantee is for."""
-        return self.query.neighbours
-
-    @property
-    def unit(self) -> Unit:
-        """What the guarantee protects: one record, one person, one edge or one node."""
-        return self.query.protected_unit
+    neighbours = property(attrgetter("query.neighbours"), doc="The neighbours that the guarantee is for.")
+    unit = property(
+        attrgetter("query.protected_unit"), doc="What the guarantee protects: a record, person, edge or node."
+    )
 
 
 @dataclass(frozen=True, eq=False)
