@@ -95,7 +95,7 @@ def law() -> list[dict[str, str]]:
         rows_side = covariance(m, rng)
         columns_side = covariance(n, rng) if dense_columns else Covariance.identity(n)
         model = MatrixGaussian(rows_side, columns_side)
-        left, right = model.factors()
+        left, right = model.rowcov.factor, model.colcov.factor
 
         def limit(left: Any = left, right: Any = right, m: int = m, n: int = n, dense: bool = dense_columns) -> Any:
             product = left @ generator.standard_normal((m, n))

@@ -87,12 +87,10 @@ NOISE = {"draw_gaussian", "draw_normal", "draw_laplace", "draw_blocks", "draw_on
 # Modules outside of `noise` that may name the samplers, and why.
 DRAWS = {
     "mechanisms/mechanism.py": "adds noise to an answer",
-    "mechanisms/device_rows.py": "adds noise to a data set on a GPU",
     "release/dataset.py": "makes the key of a data set's noise",
     "mechanisms/dataset_rows.py": "sends that key to the workers",
-    "baselines/exponential.py": "a mechanism for comparison",
     "baselines/johnson_lindenstrauss.py": "a mechanism for comparison",
-    "baselines/laplace.py": "a mechanism for comparison",
+    "baselines/pure.py": "mechanisms for comparison",
     "paper/components.py": "simulates on public data",
 }
 

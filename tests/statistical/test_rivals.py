@@ -20,9 +20,8 @@ from matrixdp.audit import Count
 from matrixdp.audit import is_caught as is_caught_at
 from matrixdp.audit import measured_epsilon as epsilon_at
 from matrixdp.baselines import analytic_gaussian, analyze_gauss, classical_gaussian, laplace, sulq
-from matrixdp.baselines.exponential import concentration, draw_bingham, draw_gamma, draw_radial
 from matrixdp.baselines.johnson_lindenstrauss import draw_sketch, threshold
-from matrixdp.baselines.laplace import BEST_WEIGHT, draw_laplace
+from matrixdp.baselines.pure import BEST_WEIGHT, concentration, draw_bingham, draw_gamma, draw_laplace, draw_radial
 from matrixdp.gdp import gdp_epsilon
 
 LEVEL = 1e-8

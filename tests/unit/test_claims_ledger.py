@@ -18,14 +18,16 @@ from matrixdp.gdp import pure_mu
 from matrixdp.ledger import Approximate, Gaussian, Ledger, Plan, Pure, Reserve
 from matrixdp.ledger.accounting import (
     Amount,
+    _curve,
     _difference_below,
+    composed_epsilon,
+    composed_mu,
     float_below,
     payment_options,
     remaining_epsilon,
     root_below,
     total_amount,
 )
-from matrixdp.ledger.composition import _curve, composed_epsilon, composed_mu
 
 UNIT = Fraction(1, 2**192)
 TOTAL = mdp.Privacy(1, 1e-6)

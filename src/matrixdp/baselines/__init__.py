@@ -8,10 +8,9 @@ here finds the names of the built-in mechanisms registered.
 """
 
 from matrixdp.baselines.covariances import adaptive_cov, adassp, coinpress, separate_cov
-from matrixdp.baselines.exponential import exponential, ppca
 from matrixdp.baselines.gaussian import analytic_gaussian, analyze_gauss, classical_gaussian, sulq
 from matrixdp.baselines.johnson_lindenstrauss import johnson_lindenstrauss
-from matrixdp.baselines.laplace import laplace
+from matrixdp.baselines.pure import exponential, laplace, ppca
 from matrixdp.release.registered import Mechanism as Mechanism
 from matrixdp.release.registered import MechanismRelease as MechanismRelease
 from matrixdp.release.registered import find_mechanism as find_mechanism

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, Self
 
 import numpy as np
@@ -61,20 +62,9 @@ class PrivateCovariance(MomentEstimator):
         self.correlation_ = np.clip(correlation_from_covariance(moment.covariance, undefined=0.0), -1.0, 1.0)
         return self
 
-    @property
-    def location_std_(self) -> Floats:
-        """Error bar of each mean, of shape (m,)."""
-        return self._moment.errors.mean_std
-
-    @property
-    def covariance_std_(self) -> Floats:
-        """Error bar of each covariance, of shape (m, m)."""
-        return self._moment.errors.covariance_std
-
-    @property
-    def correlation_std_(self) -> Floats:
-        """Error bar of each correlation, of shape (m, m)."""
-        return self._moment.errors.correlation_std
+    location_std_ = property(attrgetter("_moment.errors.mean_std"), doc="Error bar of each mean, of shape (m,).")
+    covariance_std_ = property(attrgetter("_moment.errors.covariance_std"), doc="Of each covariance, of shape (m, m).")
+    correlation_std_ = property(attrgetter("_moment.errors.correlation_std"), doc="Of each correlation, (m, m).")
 
 
 @dataclass(eq=False, repr=False)

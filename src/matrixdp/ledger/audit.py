@@ -43,9 +43,9 @@ class Audit:
         self._last_kind = "create"
         self._balances: dict[str, Balance] = {}
         self._allowances: dict[tuple[str, str | None], AllowanceBalance] = {}
-        self._charges: dict[int, tuple[str, str | None]] = {}
+        self._unfinished: dict[int, tuple[str, str | None]] = {}  # charges without a release so far
         self._requests: set[tuple[str, str]] = set()
-        self._released: set[int] = set()
+        self._released: set[int] = set()  # charges before the anchor whose release is after it
         self._counters: dict[tuple[str, str], Counters] = {}
         self._unsettled: set[str] = set()
         self._restored = False
@@ -158,7 +158,7 @@ class Audit:
                 stale = {key: found for key, found in self._allowances.items() if key[0] == dataset}
                 self._allowances |= {key: replace(found, stale=True) for key, found in stale.items()}
         elif kind == "charge":
-            self._charges[row.entry] = (dataset, name)
+            self._unfinished[row.entry] = (dataset, name)
             self._count(row, content)
             if row.request is not None:
                 if (dataset, row.request) in self._requests:
@@ -167,10 +167,10 @@ class Audit:
 
     def _release(self, row: Row, content: Content) -> None:
         charge, account = content["charge"], (content["dataset"], row.allowance)
-        earlier = charge <= self._first  # then the index `one_release` alone excludes a second release
-        if not earlier and (self._charges.get(charge) != account or charge in self._released):
+        if charge <= self._first:  # then the index `one_release` alone excludes a second release
+            self._released.add(charge)
+        elif self._unfinished.pop(charge, None) != account:
             raise LedgerError("it is a release without a charge of its own.")
-        self._released.add(charge)
         self._count(row, content)
 
     def _count(self, row: Row, content: Content) -> None:
@@ -187,7 +187,7 @@ class Audit:
     def _check_counters(self, journal: Journal) -> None:
         """Raise a `LedgerError` unless the counters that the ledger keeps are those of its entries."""
         unfinished = {entry for entry in journal.unfinished() if entry > self._first or entry in self._released}
-        if unfinished != self._charges.keys() - self._released:
+        if unfinished != self._unfinished.keys():
             raise LedgerError("its list of unfinished charges does not agree with its entries.")
         agree = journal.all_counters() == self._counters
         if self._first:  # those before the anchor were not counted; the stored ones are compared with the last entries

@@ -10,6 +10,9 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -18,18 +21,25 @@ from numpy.typing import NDArray
 from matrixdp.checks import check_flag
 from matrixdp.design.design import Design, check_design
 from matrixdp.design.grid import column_factors
-from matrixdp.device import is_device_block
+from matrixdp.device import is_device_block, load_cupy
+from matrixdp.domain.bounds import Bounds
 from matrixdp.errors import ParameterError, StreamError, show
-from matrixdp.mechanisms.device_rows import noisy_device_rows, read_device_rows
-from matrixdp.noise import BlockKey, Stream, apply_factors, draw_gaussian
+from matrixdp.noise import BlockKey, Stream, draw_gaussian
 from matrixdp.noise.gaussian import BLOCK, Draw, Sampler, draw_blocks
+from matrixdp.noise.indexed_draws import Target, draw_on_device
 from matrixdp.noise.matrix import adjust_total, triangle_to_vector, vector_to_triangle
-from matrixdp.queries import Identity
 from matrixdp.queries.base import check_answer, check_count
+from matrixdp.queries.cuda_sums import device_records, raise_unusable
+from matrixdp.queries.identity import Identity, OwnRowsQuery
 from matrixdp.types import Floats
 
 # From the design and what `prepare` returned to the noisy answer.
 Answer = Callable[[Design, NDArray[Any]], Floats]
+
+# Of kernels that read records on a device, and what they are given.
+_THREADS = 256
+_BLOCKS = 32  # for each multiprocessor
+_ROWS = np.dtype([(name, np.uint64) for name in ("records", "midpoints", "factors", "limits", "out", "columns")])
 
 _ANSWER: ContextVar[Answer | None] = ContextVar("matrixdp_release_answer", default=None)
 
@@ -65,10 +75,7 @@ class NoisyAnswer:
     design: Design
     simulation: bool = False
 
-    @property
-    def std(self) -> Floats:
-        """Standard deviation of the noise in each entry."""
-        return self.design.std
+    std = property(attrgetter("design.std"), doc="Standard deviation of the noise in each entry.")
 
 
 def measure(design: Design, data: Any, *, stream: Stream | None = None, simulation: bool = False) -> NoisyAnswer:
@@ -121,7 +128,7 @@ def prepare(design: Design, data: Any, *, clip: bool, missing: str) -> NDArray[A
     block.
     """
     query = design.query
-    data = query.check_people(data)
+    data = query.check_people(data) if isinstance(query, OwnRowsQuery) else data
     if isinstance(query, Identity) and is_device_block(data):
         on_device: NDArray[Any] = read_device_rows(design, data, clip=clip, missing=missing)
         return on_device
@@ -191,15 +198,15 @@ def unwhiten(design: Design, integers: NDArray[np.int64]) -> Floats:
     noisy: Floats = (integers.astype(np.float64) + 0.5) * 2.0**-design.grid.bits
     if design.structure is not None:
         return design.structure.combine(design.noise, noisy)
-    query, (left, right) = design.query, design.noise.factors()
-    if query.symmetric and not design.flat:
+    query, symmetric = design.query, design.query.symmetric
+    if symmetric and not design.flat:
         noisy = vector_to_triangle(noisy, query.shape[0])
-    matrix = apply_factors(left, noisy, right)
+    matrix = design.noise.unwhiten(noisy)
     if design.flat:
         matrix = matrix.reshape(query.shape)
-    if query.total is not None:
-        adjust_total(matrix, design.noise, query.total)
-    return (matrix + matrix.T) / 2 if query.symmetric else matrix
+    if (total := query.total) is not None:
+        adjust_total(matrix, design.noise, total)
+    return (matrix + matrix.T) / 2 if symmetric else matrix
 
 
 Rounding = Callable[[NDArray[np.generic], Floats], None]  # from records to grid steps in an array
@@ -224,8 +231,7 @@ def convert_rows(design: Design) -> tuple[Rounding, Values]:
         np.clip(out, -limit, limit, out=out)
 
     def turn_back(noisy: NDArray[np.int64], out: Floats) -> None:
-        left, right = noise.factors()
-        out[...] = apply_factors(left, (noisy.astype(np.float64) + 0.5) / 2.0**bits, right)
+        out[...] = noise.unwhiten((noisy.astype(np.float64) + 0.5) / 2.0**bits)
 
     if not design.entrywise:
         return turn, turn_back
@@ -286,3 +292,67 @@ def check_rowwise(design: Design) -> Identity:
     if design.flat or isinstance(design.noise.rowcov.whitening, np.ndarray):
         raise ParameterError("design must have noise that is the same for every record to be released in parts.")
     return query
+
+
+def read_device_rows(design: Design, data: Any, *, clip: bool, missing: str) -> Any:
+    """Records on a device, checked; raises every error of the data."""
+    query = design.query
+    if not isinstance(query, Identity) or not design.entrywise:
+        raise ParameterError(
+            "data on a GPU must be for moments, or for a data set with a box as its bounds and noise along its "
+            "features. For other designs move the data to the memory of the host first."
+        )
+    cupy, bounds = load_cupy(), query.bounds
+    records = cupy.ascontiguousarray(device_records(data, bounds.size, bounds.names))
+    if records.data.ptr % 16:  # the kernels read 16 bytes at a time
+        records = records.copy()
+    check_count(len(records), query.shape[0])
+    with cupy.cuda.Device(records.device.id):
+        raise_unusable(_look(records, bounds), records, bounds, clip=clip, missing=missing)
+        cupy.empty(records.shape)  # raises an error now if there is too little memory, and not after the charge
+    return records
+
+
+def noisy_device_rows(design: Design, records: Any, stream: Stream) -> Any:
+    """Noisy records in their own units, of shape (records, features), on the device.
+
+    The kernels that draw the noise add it to the records, so that neither is read twice.
+    """
+    cupy, query = load_cupy(), design.query
+    assert isinstance(query, Identity)
+    factors = column_factors(design.noise, design.grid.bits)
+    with cupy.cuda.Device(records.device.id):
+        out = cupy.empty(records.shape)
+        vectors = [cupy.asarray(vector) for vector in (query.bounds.midpoint, factors, query.row_limits(factors))]
+        addresses = [array.data.ptr for array in (records, *vectors, out)]
+        content = np.array([(*addresses, records.shape[1])], _ROWS)[0]
+        target = Target(f"Rows<{_kind(records)}>", content, _source())
+        draw_on_device(stream.words(4).tobytes(), design.grid.bits, out.size, target)
+        return out
+
+
+def _look(records: Any, bounds: Bounds) -> int:
+    """What a kernel sees that is wrong with records: see `raise_unusable`."""
+    cupy, columns = load_cupy(), records.shape[1]
+    blocks = max(-(-columns // _THREADS), _BLOCKS * cupy.cuda.Device().attributes["MultiProcessorCount"])
+    stride, flags = blocks * _THREADS // columns * 4 * columns, cupy.zeros(1, np.int32)
+    limits = [cupy.asarray(vector) for vector in (bounds.lower, bounds.upper)]
+    sizes = np.uint64(records.size), np.uint64(columns), np.uint64(stride)
+    _module().get_function(f"look<{_kind(records)}>")((blocks,), (_THREADS,), (records, *limits, *sizes, flags))
+    return int(flags.get()[0])
+
+
+def _kind(records: Any) -> str:
+    return "float" if records.dtype.char == "f" else "double"
+
+
+@cache
+def _source() -> str:
+    return files("matrixdp.mechanisms").joinpath("rows.cu").read_text(encoding="utf-8")
+
+
+@cache
+def _module() -> Any:
+    types = "typedef unsigned int u32; typedef unsigned long long u64; typedef long long i64;\n"
+    names = ("look<float>", "look<double>")
+    return load_cupy().RawModule(code=types + _source(), options=("--std=c++17",), name_expressions=names)

@@ -2,7 +2,7 @@
 
 from matrixdp.noise.covariance import Covariance
 from matrixdp.noise.gaussian import draw_gaussian, draw_normal
-from matrixdp.noise.matrix import MatrixGaussian, apply_factors
+from matrixdp.noise.matrix import MatrixGaussian
 from matrixdp.noise.stream import BlockKey, Stream
 from matrixdp.noise.structure import EdgeNoise, NoiseStructure, Squares
 
@@ -14,7 +14,6 @@ __all__ = [
     "NoiseStructure",
     "Squares",
     "Stream",
-    "apply_factors",
     "draw_gaussian",
     "draw_normal",
 ]

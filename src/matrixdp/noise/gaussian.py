@@ -73,10 +73,9 @@ def draw_gaussian(
     (2, 3)
     """
     bits = check_integer(bits, "bits", at_least=0, at_most=MAX_BITS)
-    if is_on_device(out):
+    if out is not None and is_on_device(out):
         from matrixdp.noise.indexed_draws import fill_on_device  # which needs this module
 
-        assert out is not None
         fill_on_device(stream, bits, out)
         return out
     out = _output(shape, out)

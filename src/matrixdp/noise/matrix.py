@@ -100,13 +100,13 @@ class MatrixGaussian:
         correlation = self.rowcov.matrix() / std / std[:, None]
         return np.multiply.outer(std, std) * np.sqrt((1 + correlation**2) / 2)
 
-    def factors(self) -> tuple[Factor, Factor]:
-        """Return B and C with ``B B' = rowcov``, ``C C' = colcov``, each a number, a diagonal or a matrix."""
-        return self.rowcov.factor, self.colcov.factor
-
     def whiten(self, values: Floats) -> Floats:
         """Return values in the coordinates in which the noise is i.i.d. standard normal."""
         return apply_factors(self.rowcov.whitening, values, self.colcov.whitening)
+
+    def unwhiten(self, values: Floats) -> Floats:
+        """Return ``B values C'``: the inverse of `whiten`."""
+        return apply_factors(self.rowcov.factor, values, self.colcov.factor)
 
     def logpdf(self, values: ArrayLike) -> float:
         """Return the logarithm of the density at `values`, of shape (m, n)."""
@@ -128,7 +128,7 @@ class MatrixGaussian:
             Draw ``(Z + Z')/2`` instead, from one triangle; both sides must be the same.
         """
         stream = Stream() if stream is None else stream
-        rows, columns = self.factors()
+        rows, columns = self.rowcov.factor, self.colcov.factor
         if symmetric:
             self._require_same_sides()
             size = self.shape[0]

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matrixdp.baselines.exponential import draw_directions
+from matrixdp.baselines.pure import draw_directions
 from matrixdp.datasets import CATALOGUE, load_table, scale_to_unit
 from matrixdp.design import optimal
 from matrixdp.domain.bounds import Bounds

@@ -6,6 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -156,13 +157,6 @@ class MatrixQuery(ABC):
     def evaluate(self, data: Any, *, clip: bool, missing: str) -> Floats:
         """The private answer, of shape `shape`."""
 
-    def check_people(self, data: Any) -> Any:
-        """The data as they are to be read, or a `DataError` if a person has more rows than the sensitivity allows for.
-
-        Most queries count the rows of each person when they are evaluated.
-        """
-        return data
-
     def finish(self, matrix: Floats) -> Floats:
         """The noisy answer with its public part added; may work in place."""
         if self.public is not None:
@@ -227,15 +221,10 @@ class OfQuery:
         def query(self) -> MatrixQuery:
             """What is answered."""
 
-    @property
-    def neighbours(self) -> Neighbours:
-        """The neighbours that the guarantee is for."""
-        return self.query.neighbours
-
-    @property
-    def unit(self) -> Unit:
-        """What the guarantee protects: one record, one person, one edge or one node."""
-        return self.query.protected_unit
+    neighbours = property(attrgetter("query.neighbours"), doc="The neighbours that the guarantee is for.")
+    unit = property(
+        attrgetter("query.protected_unit"), doc="What the guarantee protects: a record, person, edge or node."
+    )
 
 
 @dataclass(frozen=True, eq=False)

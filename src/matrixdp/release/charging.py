@@ -147,18 +147,12 @@ def release_fit(
     budget = prepared.budget
     account = open_account(ledger, dataset, None, allowance, simulation=budget.simulation)
 
-    def find_price() -> Price:
-        spent = {"epsilon": budget.privacy.epsilon, "delta": budget.privacy.delta, "version": __version__}
-        return Price(Gaussian(budget.privacy.mu), budget.neighbours, budget.unit, {**prepared.description, **spent})
-
+    spent = {"epsilon": budget.privacy.epsilon, "delta": budget.privacy.delta, "version": __version__}
+    price = Price(Gaussian(budget.privacy.mu), budget.neighbours, budget.unit, {**prepared.description, **spent})
+    never: Any = None  # without a request id nothing is stored that could be read
     with nullcontext() if account is None else account.ledger:
-        return make_once(
-            account,
-            find_price,
-            read=lambda text, _: text,  # never: without a request id nothing is stored
-            prepare=lambda: prepared,
-            make=lambda fit, _: fit.fit(),
-        ).release
+        made = make_once(account, lambda: price, read=never, prepare=lambda: prepared, make=lambda fit, _: fit.fit())
+    return made.release
 
 
 def open_account(

@@ -89,19 +89,10 @@ class MechanismRelease(MatrixRelease):
     def from_release(cls, mechanism: str, release: Release) -> MechanismRelease:
         """The release of a design, under the name of a mechanism."""
         design = release.design
-        return cls(
-            query=design.query,
-            matrix=release.matrix,
-            mechanism=mechanism,
-            privacy=design.privacy,
-            epsilon=min(design.epsilon, design.privacy.epsilon),
-            delta=design.privacy.delta,
-            comparison_only=False,
-            simulation=release.simulation,
-            mu=design.distance,
-            std=design.std,
-            parameters={"std": design.rmse},
-        )
+        spent = min(design.epsilon, design.privacy.epsilon), design.privacy.delta
+        known: dict[str, Any] = {"simulation": release.simulation, "mu": design.distance, "std": design.std}
+        known |= {"comparison_only": False, "parameters": {"std": design.rmse}}
+        return cls(design.query, release.matrix, mechanism, design.privacy, *spent, **known)
 
     def __repr__(self) -> str:
         return f"<MechanismRelease of {self.query.summary} by {self._guarantee()}; print shows the matrix>"

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -29,24 +29,14 @@ _ERROR_PARTS = ("value", "privacy std", "sampling std", "both")
 _WITH_ERROR_PARTS = ("means", "covariance", "correlation")
 
 
-if TYPE_CHECKING:  # properties of a query's releases, and of a fit's
-
-    class _Guaranteed:
-        @property
-        def neighbours(self) -> Neighbours: ...
-        @property
-        def unit(self) -> Unit: ...
-
-else:
-    _Guaranteed = object
-
-
-class Released(_Guaranteed):
+class Released:
     """Base class of everything that is released: it has a guarantee, and says so wherever it is shown."""
 
     FORMAT: ClassVar[str]  # the name of its JSON form
     version: str
     privacy: Privacy
+    neighbours: Neighbours
+    unit: Unit
     mu: float | None
     simulation: bool
 

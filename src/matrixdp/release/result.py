@@ -93,11 +93,7 @@ class Release(Guaranteed, MatrixRelease, Answering):
         """The public number of records, of people, or of rows that count; 0 for a graph."""
         return int(getattr(self.design.query, "records", 0))
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the columns."""
-        return self.design.query.read_names
-
+    names = property(attrgetter("design.query.read_names"), doc="Names of the columns.")
     std = property(attrgetter("design.std"), doc="Standard deviation of the noise in each entry.")
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:

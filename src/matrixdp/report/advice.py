@@ -43,6 +43,8 @@ class _Question:
 
 def advise(release: Answerable, answer: Answer) -> str:
     """Sentences on what would show half of the numbers of an answer that noise hides; empty if it hides none."""
+    if not _find_hidden(answer).any():
+        return ""
     found, privacy = answer.estimate, release.privacy
     key = answer.title, found.rows, found.columns, found.value.tobytes(), found.std.tobytes()
     return _advise(_Question((*key, type(release), release.names, privacy, release.records), release, answer))
@@ -53,8 +55,6 @@ def _advise(question: _Question) -> str:
     release, answer = question.release, question.answer
     hidden = _find_hidden(answer)
     count = int(hidden.sum())
-    if not count:
-        return ""
     subject = f"{count:,} of {hidden.size:,} numbers" if hidden.size > 1 else "the number"
     found = [f"Noise hides {subject}: there is an interval, and no error bar."]
     ways = list(_list_ways(release, answer, hidden))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from matrixdp import Bounds, Identity, SecondMoment
-from matrixdp.baselines.laplace import answer_to_vector, vector_to_answer
+from matrixdp.baselines.pure import answer_to_vector, vector_to_answer
 
 MOMENT = SecondMoment(Bounds([-1] * 4, [1] * 4), 10)
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from matrixdp import ParameterError, Stream
-from matrixdp.baselines.laplace import draw_laplace, flip_exponential
+from matrixdp.baselines.pure import draw_laplace, flip_exponential
 
-laplace_module = sys.modules["matrixdp.baselines.laplace"]  # the package has a function of that name
+laplace_module = sys.modules["matrixdp.baselines.pure"]
 
 
 @pytest.mark.parametrize("bits", [-1, 53, 1.5, True])

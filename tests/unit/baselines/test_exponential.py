@@ -9,7 +9,7 @@ import pytest
 
 from matrixdp import Bounds, Identity, Neighbours, Privacy, SecondMoment, Stream
 from matrixdp.baselines import exponential, ppca
-from matrixdp.baselines.exponential import _best_b, concentration, draw_bingham, draw_radial
+from matrixdp.baselines.pure import _best_b, concentration, draw_bingham, draw_radial
 
 IDENTITY = Identity(Bounds([0, 0], [3, 4]), records=2)
 

@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import minimize
 
 from matrixdp import Bounds, Identity, Neighbours, ParameterError, Privacy, SecondMoment, Stream
-from matrixdp.baselines.laplace import BEST_WEIGHT, l1_sensitivity, laplace
+from matrixdp.baselines.pure import BEST_WEIGHT, l1_sensitivity, laplace
 
 BOXES = [np.ones(1), np.ones(2), np.array([1.0, 2.0, 0.3]), np.array([1.0, 1.0, 1.0, 5.0]), np.ones(5)]
 

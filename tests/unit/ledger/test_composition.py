@@ -12,8 +12,8 @@ import pytest
 from dp_accounting.pld import common, privacy_loss_distribution
 
 from matrixdp.gdp import gdp_delta, pure_mu
-from matrixdp.ledger import composition
-from matrixdp.ledger.composition import composed_epsilon, composed_mu
+from matrixdp.ledger import accounting
+from matrixdp.ledger.accounting import composed_epsilon, composed_mu
 
 LISTS = [
     (0.1,) * 2,
@@ -86,8 +86,8 @@ def test_sums_are_rounded_up():
 
 def test_the_composed_mu_holds_between_the_points_of_a_coarse_lattice_as_well(monkeypatch):
     epsilons = (0.3,) * 4
-    monkeypatch.setattr(composition, "_LATTICE", 4)
-    composition._curve.cache_clear()
+    monkeypatch.setattr(accounting, "_LATTICE", 4)
+    accounting._curve.cache_clear()
     mu = composed_mu(epsilons)
-    composition._curve.cache_clear()
+    accounting._curve.cache_clear()
     assert all(exact_delta(epsilons, x) <= gdp_delta(mu=mu, epsilon=x) for x in np.linspace(0, 1.2, 500))
