@@ -34,10 +34,8 @@ check: .venv/dev          ## lint, types and the claims, for every save
 test: .venv/dev           ## lint, types and all tests, for every commit
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	$(BIN)/python -m pytest -n auto --quiet --ignore tests/statistical --ignore tests/browser
+	$(BIN)/mypy & types=$$!; $(BIN)/python -m pytest -n auto --quiet --dist worksteal --ignore tests/browser; tests=$$?; wait $$types && exit $$tests
 	$(BIN)/python -m pytest -n auto --quiet --dist loadfile tests/browser
-	$(BIN)/python -m pytest -n auto --quiet tests/statistical
 
 coverage: .venv/dev       ## the lines that the tests leave out; fails below the floor in pyproject.toml
 	$(BIN)/python -m pytest -n auto --quiet --cov --ignore tests/statistical
