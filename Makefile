@@ -6,13 +6,16 @@ ifndef SEED
 SEED := $(shell date +%s)
 endif
 
+# Bytecode is kept, also where the environment says otherwise: tests start many processes.
+export PYTHONDONTWRITEBYTECODE :=
+
 PREFIX ?= $(HOME)/.local
 COMMAND := $(PREFIX)/bin/matrixdp
 
 # Tests of what is promised: guarantees, layers, public names, results that must not change.
 CLAIMS := $(wildcard tests/golden tests/unit/test_claims_*.py) $(addprefix tests/contract/,test_imports.py test_names.py)
 # Tests that repeat more at night.
-NIGHTLY := tests/property tests/statistical tests/contract/test_benchmarks.py $(addprefix tests/unit/,ledger/test_handles.py ledger/test_reading.py ledger/test_postgres_stops.py release/test_output_folder.py cli/test_hostile.py)
+NIGHTLY := tests/property tests/statistical tests/contract/test_benchmarks.py $(addprefix tests/unit/,ledger/test_handles.py ledger/test_reading.py ledger/test_postgres_stops.py release/test_output_folder.py cli/test_hostile.py cli/test_bad_input.py)
 
 .PHONY: demo install check test coverage docs nightly oldest spark gpu bench accuracy audit mutants studio-faults clean
 

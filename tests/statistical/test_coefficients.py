@@ -17,6 +17,7 @@ from sklearn.linear_model import LinearRegression
 import matrixdp as mdp
 from levels import LEVEL
 from matrixdp.estimators import PrivateLinearRegression
+from nightly import times
 
 TRIALS = 102
 
@@ -84,6 +85,10 @@ def test_intervals_of_a_third_of_the_width_are_caught():
     assert binom.cdf(most_misses(), TRIALS, 0.45) < 1e-3  # power
 
 
-@pytest.mark.parametrize("case", CASES)
+# The others take the same paths: arrays, and tables.
+COMMON = ["simulated", "table with missing values"]
+
+
+@pytest.mark.parametrize("case", times(COMMON, CASES))
 def test_intervals_cover_the_coefficients_without_privacy(case):
     assert np.count_nonzero(errors_over_bars(case) > 1.96) <= most_misses()

@@ -11,6 +11,7 @@ import pytest
 import matrixdp as mdp
 from levels import LEVEL
 from matrixdp.audit import measure
+from nightly import times
 
 release = mdp.Design.release
 
@@ -66,7 +67,11 @@ def audit(design, first, second, seed):
     )
 
 
-@pytest.mark.parametrize("case", CASES)
+# Rotated designs cover what others release along the axes.
+ALONG_AXES = {"identity", "second moment", "second moment, corner and midpoint"}
+
+
+@pytest.mark.parametrize("case", times([case for case in CASES if case not in ALONG_AXES], CASES))
 def test_the_claim_holds_and_half_the_noise_is_caught(case):
     design, first, second = CASES[case]
     honest = audit(design, first, second, seed=1)
