@@ -6,13 +6,16 @@ ifndef SEED
 SEED := $(shell date +%s)
 endif
 
+# Bytecode is kept, also where the environment says otherwise: tests start many processes.
+export PYTHONDONTWRITEBYTECODE :=
+
 PREFIX ?= $(HOME)/.local
 COMMAND := $(PREFIX)/bin/matrixdp
 
 # Tests of what is promised: guarantees, layers, public names, results that must not change.
 CLAIMS := $(wildcard tests/golden tests/unit/test_claims_*.py) $(addprefix tests/contract/,test_imports.py test_names.py)
 # Tests that repeat more at night.
-NIGHTLY := tests/property tests/statistical tests/contract/test_benchmarks.py $(addprefix tests/unit/,ledger/test_handles.py ledger/test_reading.py ledger/test_postgres_stops.py release/test_output_folder.py cli/test_hostile.py)
+NIGHTLY := tests/property tests/statistical tests/contract/test_benchmarks.py $(addprefix tests/unit/,ledger/test_handles.py ledger/test_reading.py ledger/test_postgres_stops.py release/test_output_folder.py cli/test_hostile.py cli/test_bad_input.py)
 
 .PHONY: demo install check test coverage docs nightly oldest spark gpu bench accuracy audit mutants studio-faults clean
 
@@ -34,10 +37,8 @@ check: .venv/dev          ## lint, types and the claims, for every save
 test: .venv/dev           ## lint, types and all tests, for every commit
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	$(BIN)/python -m pytest -n auto --quiet --ignore tests/statistical --ignore tests/browser
+	$(BIN)/mypy & types=$$!; $(BIN)/python -m pytest -n auto --quiet --dist worksteal --ignore tests/browser; tests=$$?; wait $$types && exit $$tests
 	$(BIN)/python -m pytest -n auto --quiet --dist loadfile tests/browser
-	$(BIN)/python -m pytest -n auto --quiet tests/statistical
 
 coverage: .venv/dev       ## the lines that the tests leave out; fails below the floor in pyproject.toml
 	$(BIN)/python -m pytest -n auto --quiet --cov --ignore tests/statistical

@@ -5,6 +5,9 @@ import itertools
 import os
 from pathlib import Path
 
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # workers share the processors; before NumPy is imported
+
 import pytest
 from hypothesis import settings
 

@@ -28,6 +28,7 @@ _SETTINGS = {
     "max_connections": "60",
     "listen_addresses": "127.0.0.1",
     "recovery_init_sync_method": "syncfs",
+    "autovacuum": "off",  # its tables live for one test
 }
 
 

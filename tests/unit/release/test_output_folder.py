@@ -276,7 +276,7 @@ def test_of_several_that_start_together_one_is_charged(tmp_path, program):
     (tmp_path / "data.csv").write_text("a\n" + "0.5\n" * 1000)
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     command = [sys.executable, "-c", program]
-    count = times(3, 6)
+    count = times(2, 6)
     several = [subprocess.Popen(command, env=ENVIRONMENT, cwd=tmp_path, text=True, **pipes) for _ in range(count)]
     for process in several:
         assert process.stdout.readline() == "ready\n"
