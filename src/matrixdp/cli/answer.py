@@ -1,7 +1,5 @@
 """``matrixdp answer``: what else follows from a release, at no further cost."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The command ``matrixdp`` with all its subcommands."""
 
-from __future__ import annotations
-
 import sys
 
 import click

@@ -1,7 +1,5 @@
 """Options that several commands have in common."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar

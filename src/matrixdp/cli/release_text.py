@@ -1,7 +1,5 @@
 """What ``matrixdp design`` and ``matrixdp release`` print, for people or as JSON: errors, answers and cost."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """``matrixdp studio``: pages on which curators and analysts agree on releases."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The guarantee of a release, its mechanism and its ledger: the public facts, in words and in symbols."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

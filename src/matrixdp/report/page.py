@@ -5,8 +5,6 @@ list of blocks. A page needs no script and no other file; its policy forbids bot
 only tables, pictures and styles are markup already.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache

@@ -3,8 +3,6 @@
 What is certain is loud, and what may be noise alone fades; a legend names every colour.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape

@@ -1,7 +1,5 @@
 """A release as a folder of files: rehearsed before the charge, written, and moved to its place when complete."""
 
-from __future__ import annotations
-
 import csv
 import os
 import tempfile

@@ -1,7 +1,5 @@
 """The page of a release: what was asked and found, the numbers, and what it protects."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any

@@ -4,8 +4,6 @@ Colours follow the reader's colour scheme; paper is always light. A coloured cel
 of one hue over it, so that text of one colour is readable on all of them (`tests/unit/report/test_stylesheet.py`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from importlib.resources import files
 

@@ -3,8 +3,6 @@
 Colours are classes of ``picture.css``, so that a picture follows the reader's colour scheme.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Data sets: budgets, allowances and what was released."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any

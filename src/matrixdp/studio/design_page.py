@@ -3,12 +3,10 @@
 Columns are given by their numbers in the schema, so that no name has to be quoted in a form. No data are read.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Response
@@ -61,7 +59,7 @@ class DesignForm:
     weights: Mapping[int, str]
 
     @classmethod
-    def read(cls, form: FormData, schema: Schema, registration: Registration) -> DesignForm:
+    def read(cls, form: FormData, schema: Schema, registration: Registration) -> Self:
         """The form as it was sent; what is missing has a useful default."""
         everything = tuple(range(len(list(schema.columns or ()))))
         given = {name: text.strip()[:200] for name, text in form.items() if isinstance(text, str) and text.strip()}

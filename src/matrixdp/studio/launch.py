@@ -1,7 +1,5 @@
 """What ``matrixdp studio`` does: checks its options and starts the server. Imports FastAPI only then."""
 
-from __future__ import annotations
-
 import fcntl
 import ipaddress
 import os

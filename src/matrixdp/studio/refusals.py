@@ -1,7 +1,5 @@
 """Errors with the HTTP status that they are answered with."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 

@@ -1,7 +1,5 @@
 """The services of a studio; a request to it, the pages from templates that answer it, and their static files."""
 
-from __future__ import annotations
-
 import hashlib
 import secrets
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """Requests: asking, approving, refusing, progress."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Annotated, Any
 

@@ -1,7 +1,5 @@
 """What every request passes: Host, Origin and size, the table of roles, tokens against forged forms; and signing in."""
 
-from __future__ import annotations
-
 import hmac
 import re
 from collections.abc import Awaitable, Callable, Sequence
