@@ -7,8 +7,7 @@ from typing import Any
 
 import click
 
-from matrixdp.cli.options import PATH, combine_options, json_option
-from matrixdp.cli.output import Group, echo_json
+from matrixdp.cli.options import PATH, Group, combine_options, echo_json, json_option
 from matrixdp.errors import ParameterError
 from matrixdp.release.options import split_names
 
@@ -54,7 +53,6 @@ _of = click.option(
     "kind",
     type=click.Choice(["means", "covariance", "correlation"]),
     default="means",
-    show_default=True,
     help="The numbers whose errors are shown.",
 )
 
