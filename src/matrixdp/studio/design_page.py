@@ -201,7 +201,7 @@ def _answers(path: str, fields: Sequence[str] = ()) -> Callable[[Show], Show]:
     return register
 
 
-def place_mistake(error: MatrixDPError, fields: Sequence[str]) -> dict[str, str]:
+def place_mistake(error: MatrixDPError | None, fields: Sequence[str]) -> dict[str, str]:
     """The message of an error by the field of the form that it is about."""
     return place_error(error, fields, {"question": "query", "on": "columns", "importance": "columns"})
 
@@ -260,10 +260,8 @@ def find_needed(visit: Visit, filled: Filled) -> Response:
     return visit.render("design_needed.html", problem="", **context)
 
 
-def show_form(
-    visit: Visit, form: FormData, errors: Mapping[str, str] | None = None, status: int = 200, form_id: str = ""
-) -> Response:
-    """The design page with a form as it was sent, and the mistakes in it; a `form_id` keeps it the same form.
+def show_form(visit: Visit, form: FormData, error: MatrixDPError | None = None, form_id: str = "") -> Response:
+    """The design page with a form as it was sent, and the mistake in it; a `form_id` keeps it the same form.
 
     It is for the data set and table that the form names, or for the first that fits and has a schema.
     """
@@ -276,10 +274,10 @@ def show_form(
     if source is None or source.text is None:
         return visit.render("design_empty.html", source=source, sources=sources)
     schema = source.forecaster.schema
-    kept = {"form_id": form_id} if form_id else {}
+    kept: dict[str, Any] = {"form_id": form_id} if form_id else {}
     return visit.render(
         "design.html",
-        status=status,
+        mistake=error,
         source=source,
         sources=sources,
         form=DesignForm.read(form, schema, source.dataset.summary.registration),
@@ -293,7 +291,7 @@ def show_form(
         weights=WEIGHTS,
         slider=(forecasts.LEAST_STEP, forecasts.MOST_STEP, forecasts.STEPS),
         purpose=form.get("purpose", ""),
-        errors=errors or {},
+        errors=place_mistake(error, (*FIELDS, "purpose")),
         **kept,
     )
 
