@@ -15,7 +15,7 @@ from typing import Any
 from matrixdp.display import Numbers, format_number, make_visible, write_table
 from matrixdp.errors import MissingExtraError, install_hint
 from matrixdp.report.pictures import shade_entries
-from matrixdp.report.stylesheet import write_page_style
+from matrixdp.report.svg import write_page_style
 from matrixdp.types import Floats
 
 
