@@ -4,8 +4,6 @@ Everything that shows numbers goes through here, from a terminal to a report. No
 except for warnings; all text is escaped, also names of columns, which may come from a file.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import math

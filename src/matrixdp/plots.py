@@ -3,8 +3,6 @@
 Every function draws into `ax`, or into a new figure, and returns the axes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any

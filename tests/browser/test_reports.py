@@ -17,9 +17,9 @@ from matrixdp.paper.tables import ReportTable
 from matrixdp.release.registered import MechanismRelease
 from matrixdp.report import LedgerSummary, make_content, render_release
 from matrixdp.report.page import Block, Section, fold, render_page
-from matrixdp.report.stylesheet import DARK, LIGHT
+from matrixdp.report.svg import DARK, LIGHT
 
-LEDGER = LedgerSummary("clinic.db", "clinic", 4.0, 1e-6, 3.5, 2.25, 7, "ab" * 32)
+LEDGER = LedgerSummary("clinic", 4.0, 1e-6, 3.5, 2.25, 7, "ab" * 32)
 ORIGIN = {"table": "clinic", "written": "16 November 2026, 06:30 UTC"}
 RNG = np.random.default_rng(0)
 RECORDS = 3000

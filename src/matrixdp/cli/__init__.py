@@ -4,8 +4,6 @@ Each command is in the module of its name, or in `extras`. So that ``matrixdp --
 is slow to import, such as NumPy; `release_text` prints what two of the commands found.
 """
 
-from __future__ import annotations
-
 import io
 import os
 import sys

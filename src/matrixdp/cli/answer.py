@@ -1,7 +1,5 @@
 """``matrixdp answer``: what else follows from a release, at no further cost."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -9,8 +7,7 @@ from typing import Any
 
 import click
 
-from matrixdp.cli.options import PATH, combine_options, json_option
-from matrixdp.cli.output import Group, echo_json
+from matrixdp.cli.options import PATH, Group, combine_options, echo_json, json_option
 from matrixdp.errors import ParameterError
 from matrixdp.release.options import split_names
 
@@ -56,7 +53,6 @@ _of = click.option(
     "kind",
     type=click.Choice(["means", "covariance", "correlation"]),
     default="means",
-    show_default=True,
     help="The numbers whose errors are shown.",
 )
 

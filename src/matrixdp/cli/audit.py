@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -14,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from matrixdp.cli.exits import ExitCode
-from matrixdp.cli.options import PATH, design_options, json_option, split_request
-from matrixdp.cli.output import Command, echo_json, replace_nonfinite
+from matrixdp.cli.options import PATH, Command, design_options, echo_json, json_option, split_request, write_json
 from matrixdp.errors import ParameterError, show
 from matrixdp.release.options import GRAPHS, PER_RECORD, QUESTIONS
 from matrixdp.release.output_folder import OutputFolder
@@ -39,10 +37,10 @@ _SHOWN_AS_OTHERS = ("covariance", "correlation", "components", "regression", "me
 @click.option("--generate", metavar="MODULE:NAME", help="Function that returns one record, for a query of your own.")
 @click.option("--first", type=PATH, help="NPY or CSV file with the data set on which a function is measured.")
 @click.option("--second", type=PATH, help="NPY or CSV file with its neighbour.")
-@click.option("--trials", type=int, default=4000, show_default=True, help="Runs of a function on each data set.")
-@click.option("--replays", type=int, default=50, show_default=True, help="Fits of an estimator to replay.")
-@click.option("--starts", type=int, default=16, show_default=True, help="Families of neighbours to search.")
-@click.option("--seconds", type=float, default=30.0, show_default=True, help="Stop an attack after this time.")
+@click.option("--trials", type=int, default=4000, help="Runs of a function on each data set.")
+@click.option("--replays", type=int, default=50, help="Fits of an estimator to replay.")
+@click.option("--starts", type=int, default=16, help="Families of neighbours to search.")
+@click.option("--seconds", type=float, default=30.0, help="Stop an attack after this time.")
 @click.option("--out", type=PATH, help="Folder to write: report.html, audit.json and pictures.")
 @click.option("--force", is_flag=True, help="Replace an existing folder.")
 @json_option
@@ -61,8 +59,8 @@ def audit(target: str | None, schema: Path | None, out: Path | None, force: bool
         else:
             findings = [_audit_object(target, _import_object(target, "MODULE:NAME"), schema, asked, chosen)]
         if folder is not None:
-            facts = json.dumps(replace_nonfinite(audit_facts(findings)), indent=2, allow_nan=False)
-            (folder.path / "audit.json").write_text(facts + "\n", encoding="utf-8")
+            facts = f"{write_json(audit_facts(findings))}\n"
+            (folder.path / "audit.json").write_text(facts, encoding="utf-8")
             (folder.path / "report.html").write_text(render_audit(findings), encoding="utf-8")
             for found in findings:
                 if found.picture:

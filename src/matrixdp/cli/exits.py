@@ -1,7 +1,5 @@
 """Exit codes, errors as one or two lines on standard error, and interrupts during a release."""
 
-from __future__ import annotations
-
 import re
 import signal
 import sys

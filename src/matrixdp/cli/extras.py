@@ -1,23 +1,17 @@
 """The commands besides those of the workflow: ``demo``, ``reproduce``, ``bench`` and ``completion``."""
 
-from __future__ import annotations
-
 import contextlib
 import shlex
 import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
-from matrixdp.cli.options import PATH
-from matrixdp.cli.output import Command
+from matrixdp.cli.options import PATH, Command
 from matrixdp.errors import ParameterError, import_extra
-
-if TYPE_CHECKING:
-    from matrixdp.types import Floats
 
 _MARK = "made-by-matrixdp-demo"
 _FILES = (_MARK, "clinic.csv", "schema.toml", "clinic.db", "out")  # of an earlier demo, which is replaced
@@ -37,7 +31,6 @@ _LEDGER = ["--ledger", "clinic.db", "--dataset", "clinic"]
     "--out",
     type=PATH,
     default=Path("matrixdp-demo"),
-    show_default=True,
     help="Folder for the results. The folder of an earlier demo is replaced.",
 )
 def demo(out: Path) -> None:
@@ -78,7 +71,7 @@ def demo(out: Path) -> None:
         click.echo(f"  {what:21} {out / 'out' / name}")
 
 
-def _write_inputs(folder: Path) -> Floats:
+def _write_inputs(folder: Path) -> Any:
     """Write a table and its schema; returns age, body mass index, blood pressure and progression, of shape (442, 4)."""
     import numpy as np
 
@@ -111,11 +104,10 @@ def _print_title(words: str) -> None:
     "--trials",
     type=click.IntRange(min=2),
     default=100,
-    show_default=True,
     help="Trials of each row, at least 2: an error bar needs two.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the simulated noise.")
-@click.option("--out", type=PATH, default=Path("matrixdp-paper"), show_default=True, help="Folder for the results.")
+@click.option("--seed", type=int, default=0, help="Seed of the simulated noise.")
+@click.option("--out", type=PATH, default=Path("matrixdp-paper"), help="Folder for the results.")
 @click.option("--plugin", metavar="MODULE", multiple=True, help="Module that registers mechanisms. May be repeated.")
 def reproduce(parts: tuple[str, ...], trials: int, seed: int, out: Path, plugin: tuple[str, ...]) -> None:
     """Repeat the paper's experiments: all, or the PARTS named."""

@@ -14,7 +14,6 @@ import click
 
 from matrixdp.cli import options as flags
 from matrixdp.cli.exits import ExitCode
-from matrixdp.cli.output import Group, echo_json, echo_table, output_after_work
 from matrixdp.errors import ParameterError
 from matrixdp.release.options import NEIGHBOURS
 
@@ -52,7 +51,7 @@ def preview_ledger(
         return ledger.remaining(dataset, allowance=allowance), ledger.whatif(dataset, cost, allowance=allowance)
 
 
-@click.group(cls=Group)
+@click.group(cls=flags.Group)
 def ledger() -> None:
     """Keep the total of what is spent on each data set."""
 
@@ -70,7 +69,6 @@ _registration = (
         "--neighbours",
         type=click.Choice(NEIGHBOURS),
         default="replace",
-        show_default=True,
         help="Whether one unit is replaced by another, or comes and goes.",
     ),
     click.option(
@@ -93,7 +91,7 @@ def _command(name: str, *parameters: Any, example: str) -> Callable[[Callable[..
         @wraps(change)
         def run(path: Location, as_json: bool, **options: Any) -> None:
             message = change(path, **options)
-            with output_after_work():
+            with flags.output_after_work():
                 if message is not None and not as_json:
                     click.echo(message)
                 _print_ledger(path, as_json=as_json)
@@ -152,7 +150,7 @@ def _print_ledger(path: Location, *, as_json: bool) -> None:
     if as_json:
         last = {"entry": head.entry, "hash": head.hash}
         more = {"unnoticed": unnoticed} if unnoticed else {}
-        echo_json({"ledger": str(path), "datasets": facts, "head": last, **more})
+        flags.echo_json({"ledger": str(path), "datasets": facts, "head": last, **more})
         return
     rows, allowances = [], []
     for fact in facts:
@@ -163,10 +161,10 @@ def _print_ledger(path: Location, *, as_json: bool) -> None:
             left = ["returned", ""] if one["returned"] else [f"{one[name]:.4g}" for name in _LEFT]
             allowances.append([one["name"], fact["dataset"], f"{one['epsilon']:.4g}", *left])
     names = ["data set", "epsilon", "delta", "neighbours", "protects", "charges", "unfinished"]
-    echo_table([*names, "epsilon left", "mu left"], rows)
+    flags.echo_table([*names, "epsilon left", "mu left"], rows)
     if allowances:
         click.echo()
-        echo_table(["allowance", "data set", "epsilon", "epsilon left", "mu left"], allowances)
+        flags.echo_table(["allowance", "data set", "epsilon", "epsilon left", "mu left"], allowances)
     for fact in facts:
         if fact["restored_from"] is not None:
             click.echo(
@@ -225,7 +223,7 @@ def history(path: Location, dataset: str | None, as_json: bool) -> None:
         for fact, charge in zip(facts, charges, strict=True):
             fact |= {"event": event_to_json(charge.event), "description": dict(charge.description)}
             fact["unit"] = str(charge.unit)
-        echo_json(facts)
+        flags.echo_json(facts)
         return
     if not charges:
         click.echo("Nothing has been charged.")
@@ -238,7 +236,7 @@ def history(path: Location, dataset: str | None, as_json: bool) -> None:
         state = "released" if charge.released else "not released"
         noted = (getattr(charge, name) or "" for name in _NOTED)
         rows.append([str(charge.entry), charge.time, charge.dataset, *words, state, *noted])
-    echo_table(["entry", "time", "data set", "query", "event", "state", *_NOTED], rows)
+    flags.echo_table(["entry", "time", "data set", "query", "event", "state", *_NOTED], rows)
 
 
 @ledger.command("verify", example="matrixdp ledger verify clinic.db")
@@ -263,7 +261,7 @@ def verify(path: Location, anchor: str | None, resume: bool, as_json: bool) -> N
         found = ledger.datasets()
     if as_json:
         units = {registration.dataset: str(registration.unit) for registration in found}
-        echo_json({"ledger": str(path), "entry": head.entry, "hash": head.hash, "verified": True, "units": units})
+        flags.echo_json({"ledger": str(path), "entry": head.entry, "hash": head.hash, "verified": True, "units": units})
         return
     checked = f"{head.entry - start.entry} since the anchor" if resume and start is not None else f"{head.entry}"
     click.echo(f"{path} is intact: {checked} entries. Keep this anchor elsewhere, to check them again later:")
@@ -280,9 +278,9 @@ def backup(path: Location, file: Location, as_json: bool) -> None:
     """Copy a LEDGER, which may be in use, to a new FILE."""
     with open_ledger(path) as ledger:
         head = ledger.backup(file)
-    with output_after_work():
+    with flags.output_after_work():
         if as_json:
-            echo_json({"ledger": str(path), "backup": str(file), "entry": head.entry, "hash": head.hash})
+            flags.echo_json({"ledger": str(path), "backup": str(file), "entry": head.entry, "hash": head.hash})
             return
         click.echo(f"{file} has {path} up to entry {head.entry}. To use it: matrixdp ledger restore {file} LEDGER")
 
@@ -372,10 +370,10 @@ def whatif(path: Location, dataset: str, allowance: str | None, epsilon: float, 
     before, after = preview_ledger(path, dataset, Gaussian(Privacy(epsilon, delta).mu), allowance)
     if as_json:
         left = {"epsilon_left_before": before.epsilon, "epsilon_left_after": after.epsilon, "mu_left_after": after.mu}
-        echo_json({"dataset": dataset, "allowance": allowance, "delta": before.delta, **left})
+        flags.echo_json({"dataset": dataset, "allowance": allowance, "delta": before.delta, **left})
         return
     rows = [[name, f"{left.epsilon:.4g}", f"{left.mu:.4g}"] for name, left in (("now", before), ("after", after))]
-    echo_table([allowance or dataset, f"epsilon left at delta {before.delta:g}", "mu left"], rows)
+    flags.echo_table([allowance or dataset, f"epsilon left at delta {before.delta:g}", "mu left"], rows)
 
 
 _size = flags.combine_options(
@@ -468,13 +466,13 @@ def plan(
     else:
         schedule = make_schedule(Privacy(epsilon or 0.0, delta or 0.0), releases)
     if as_json:
-        echo_json({**asdict(schedule), "every": every})
+        flags.echo_json({**asdict(schedule), "every": every})
         return
     rounding = Context(prec=6, rounding=ROUND_DOWN)  # so that what is shown can be spent
     amounts = (schedule.mu, schedule.epsilon, schedule.total_mu, schedule.total_epsilon)
     each, epsilon_each, total, epsilon_total = (f"{float(rounding.create_decimal(one)):.6g}" for one in amounts)
     header = [f"{schedule.releases:,} releases, one every {every}", "mu", f"epsilon at delta {schedule.delta:g}"]
-    echo_table(header, [["each release", each, epsilon_each], ["all together", total, epsilon_total]])
+    flags.echo_table(header, [["each release", each, epsilon_each], ["all together", total, epsilon_total]])
     if schedule.epsilon == 0:
         click.echo(
             f"\nThat is too little for a release at delta {schedule.delta:g}. Plan fewer releases, or design them "

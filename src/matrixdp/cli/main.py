@@ -1,7 +1,5 @@
 """The command ``matrixdp`` with all its subcommands."""
 
-from __future__ import annotations
-
 import sys
 
 import click
@@ -11,7 +9,7 @@ from matrixdp.cli.audit import audit
 from matrixdp.cli.exits import run_safely
 from matrixdp.cli.extras import bench, completion, demo, reproduce
 from matrixdp.cli.ledger import ledger
-from matrixdp.cli.output import Group
+from matrixdp.cli.options import Group
 from matrixdp.cli.release import design, release
 from matrixdp.cli.schema import schema
 from matrixdp.cli.studio import studio
@@ -30,7 +28,7 @@ matrixdp release clinic.csv --schema schema.toml --query covariance --epsilon 1 
     example=_WORKFLOW,
     epilog="Exit codes: 0 success, 1 claim exceeded (audit), 2 usage, 3 data, 4 budget or ledger, 5 internal, "
     "6 cluster, 7 request pending, 8 budget below a threshold (ledger metrics), 130 interrupted.",
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True},
 )
 @click.version_option(__version__, prog_name="matrixdp")
 @click.option("--debug", is_flag=True, help="Show a traceback after an error; it may quote data.")

@@ -1,13 +1,16 @@
-"""Options that several commands have in common."""
+"""What several commands have in common: options, help pages, and how they print."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
+import json
+import math
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
+from matrixdp.cli import discard_buffer
 from matrixdp.release.options import OPTION, json_name, name_flag
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -93,9 +96,8 @@ def request_option(name: str) -> Callable[[F], F]:
         "required": option.required,
         "metavar": option.metavar or None,
         "help": option.help,
+        "default": option.default,
     }
-    if option.default is not None:
-        attributes |= {"default": option.default, "show_default": True}
     if name in ("person", "id"):
         return name_option(name_flag(name), **attributes)
     return click.option(name_flag(name), callback=_refuse_empty, **attributes)
@@ -116,3 +118,74 @@ design_options = combine_options(
     *map(request_option, ("directions", "directions_share", "calibration", "columns", "by", "cells", "points")),
     *map(request_option, ("kernel", "bandwidth")),
 )
+
+
+# Help pages and output
+
+
+class Command(click.Command):
+    """A command whose help ends with an example."""
+
+    example_title = "Example"
+
+    def __init__(self, *arguments: Any, example: str = "", **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.example = example
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the example, whose lines click would wrap, and the epilog."""
+        if self.example:
+            with formatter.section(self.example_title):
+                for line in self.example.splitlines():
+                    formatter.write(f"{'':>{formatter.current_indent}}{line}\n")
+        super().format_epilog(ctx, formatter)
+
+
+class Group(Command, click.Group):
+    """Commands in the order in which they were added, with an example of how they are used together."""
+
+    command_class = Command
+    example_title = "Typical workflow"
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names of the commands in the order in which they were added."""
+        return list(self.commands)
+
+
+@contextmanager
+def output_after_work() -> Iterator[None]:
+    """Print what a command has done; a standard output that is full or closed is noted, but is not an error then."""
+    try:
+        yield
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError as error:
+        discard_buffer(sys.stdout)
+        with suppress(OSError):
+            reason = error.strerror or type(error).__name__
+            click.echo(f"matrixdp: done, but standard output could not be written: {reason}.", err=True)
+
+
+def echo_json(content: Any) -> None:
+    """Print `content` as `write_json` does."""
+    click.echo(write_json(content))
+
+
+def write_json(content: Any) -> str:
+    """Content as JSON, with null for NaN and infinities."""
+
+    def replace(part: Any) -> Any:
+        if isinstance(part, dict):
+            return {name: replace(value) for name, value in part.items()}
+        if isinstance(part, list):
+            return [replace(value) for value in part]
+        return None if isinstance(part, float) and not math.isfinite(part) else part
+
+    return json.dumps(replace(content), indent=2, allow_nan=False)
+
+
+def echo_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print rows of texts in aligned columns under a header."""
+    from matrixdp.display import format_table
+
+    click.echo(format_table(header, rows))

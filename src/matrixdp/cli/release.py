@@ -7,9 +7,10 @@ import shlex
 import shutil
 import subprocess
 import sys
+import time
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,6 @@ import click
 from matrixdp.cli import options as flags
 from matrixdp.cli.exits import DeferredInterrupts
 from matrixdp.cli.ledger import open_ledger, preview_ledger, require_dataset
-from matrixdp.cli.output import Command, output_after_work, show_progress, warn_about_delta
 from matrixdp.errors import LedgerError, ParameterError
 from matrixdp.release.options import MOST_STORED
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @click.command(
-    cls=Command,
+    cls=flags.Command,
     example="matrixdp design --schema schema.toml --query correlation --records 10000 --epsilon 1 --delta 1e-6",
 )
 @flags.design_options
@@ -53,7 +53,7 @@ def design(schema: Path, plot: Path | None, features: str | None, as_json: bool,
     made = plan(Request.parse(read_schema(schema), asked))
     if made.adaptive and (plot is not None or features is not None):
         raise ParameterError("--plot and --features show the noise of a plain release: add --method plain.")
-    warn_about_delta(made.request.privacy, made.records)
+    _warn_about_delta(made)
     left = None
     if payment["ledger"] is not None:
         left = preview_ledger(payment["ledger"], require_dataset(payment["dataset"]), made, payment["allowance"])
@@ -64,7 +64,7 @@ def design(schema: Path, plot: Path | None, features: str | None, as_json: bool,
 
 
 @click.command(
-    cls=Command,
+    cls=flags.Command,
     example="matrixdp release clinic.parquet --schema schema.toml --query covariance --epsilon 1 --delta 1e-6 \\\n"
     "  --ledger clinic.db --dataset clinic --out out/",
 )
@@ -76,7 +76,6 @@ def design(schema: Path, plot: Path | None, features: str | None, as_json: bool,
     "--ledger-timeout",
     type=click.FloatRange(min=0),
     default=30.0,
-    show_default=True,
     help="Seconds to wait while another process uses the ledger.",
 )
 @flags.author_options
@@ -96,7 +95,6 @@ def design(schema: Path, plot: Path | None, features: str | None, as_json: bool,
     "--wait",
     type=click.FloatRange(min=0),
     default=30.0,
-    show_default=True,
     help="Seconds to wait for another process that releases the same --request.",
 )
 @click.option("--out", type=flags.PATH, required=True, help="Folder for the release. It appears when it is complete.")
@@ -144,13 +142,13 @@ def release(
     refuse_inside(out, [path for path in needed if isinstance(path, Path)])
     request = Request.parse(found, asked)
     made = plan(request, lambda: count_units(request, source))
-    warn_about_delta(request.privacy, made.records)
+    _warn_about_delta(made)
     label = f"reading {Path(source.files[0].place).name}"
     hidden = as_json or not made.public_progress  # a bar would show a private number of records
     with (
         DeferredInterrupts() as interrupts,
         _open_account(**payment) as account,
-        show_progress(made.records or 0, label, quiet=hidden) as progress,
+        _show_progress(made.records or 0, label, quiet=hidden) as progress,
     ):
         folder = write_release(
             made if account is None else _name_request(made),
@@ -162,7 +160,7 @@ def release(
             progress=progress,
             ready=interrupts.defer,
         )
-    with output_after_work():
+    with flags.output_after_work():
         if interrupts.pending:
             _remark("interrupted after the charge, so the release was finished first.")
         if account is not None and not folder.outcome.charged:
@@ -170,6 +168,15 @@ def release(
         if folder.problem:
             _remark(folder.problem)
         print_release(folder, out, as_json=as_json)
+
+
+def _warn_about_delta(made: Plan) -> None:
+    """Warn on standard error, before anything is charged, if delta is above one over the number of records."""
+    from matrixdp.privacy import describe_large_delta
+
+    message = "" if made.records is None else describe_large_delta(made.request.privacy, made.records)
+    if message:
+        click.echo(f"matrixdp: {click.style('warning:', bold=True)} {message}", err=True)
 
 
 def _check_payment(no_ledger: bool, options: dict[str, Any]) -> None:
@@ -248,3 +255,31 @@ def _make_anchor(command: str) -> Callable[[Head], object]:
             )
 
     return run
+
+
+@contextmanager
+def _show_progress(records: int, label: str, *, quiet: bool) -> Iterator[Callable[[int], None]]:
+    """A function that adds to the number of records that were read, for a progress bar on standard error.
+
+    The bar is shown on a terminal, unless `quiet`. It ends when all `records` were read, also if they are read again.
+    """
+    done, start = 0, time.monotonic()
+    bar: Any = None
+
+    def advance(more: int) -> None:
+        nonlocal done, bar
+        if bar is not None and done >= records:
+            return
+        if bar is None:
+            made: Any = click.progressbar(length=records, label=label, file=sys.stderr, item_show_func=format_rate)
+            bar = stack.enter_context(made)
+        done += more
+        bar.update(more)
+        if done >= records:
+            stack.close()
+
+    def format_rate(_: object) -> str:
+        return f"{done / max(time.monotonic() - start, 1e-3):,.0f} rows/s"
+
+    with ExitStack() as stack:
+        yield (lambda _: None) if quiet or not sys.stderr.isatty() else advance

@@ -1,7 +1,6 @@
 """What ``matrixdp design`` and ``matrixdp release`` print, for people or as JSON: errors, answers and cost."""
 
-from __future__ import annotations
-
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,26 +8,25 @@ from typing import Any
 import click
 import numpy as np
 
+from matrixdp.adaptive.settings import MethodChoice
 from matrixdp.answers.estimate import Estimate
 from matrixdp.answers.table_forecast import compare_questions
-from matrixdp.cli.output import echo_json, echo_section, wrap_text
+from matrixdp.cli.options import echo_json
 from matrixdp.design import Design
 from matrixdp.design.explain import feature_names
 from matrixdp.display import Numbers, format_number, format_numbers, format_table, has_equal_rows, make_visible
 from matrixdp.errors import ParameterError
 from matrixdp.ledger import Remaining
-from matrixdp.privacy import describe_guarantee
+from matrixdp.privacy import Neighbours, Privacy
 from matrixdp.queries import TableMoments
-from matrixdp.release.adaptive_release import AdaptiveRelease
 from matrixdp.release.dataset import DatasetRelease
 from matrixdp.release.output_folder import write_file
 from matrixdp.release.plan import Plan
 from matrixdp.release.registered import MechanismRelease
-from matrixdp.release.result import Guaranteed
 from matrixdp.report.answers import Answer
 from matrixdp.report.dates import show_dates
 from matrixdp.report.forecast import DATA_KINDS, judged_by, predict, predict_std, vary_epsilon
-from matrixdp.report.guarantee import LedgerSummary, describe_odds, name_loss
+from matrixdp.report.guarantee import describe_odds, name_loss
 from matrixdp.report.pictures import draw_design
 from matrixdp.report.release_folder import ReleaseFolder
 from matrixdp.report.release_page import DATASET_PAGE, list_advice
@@ -64,28 +62,24 @@ def draw_plot(design: Design, path: Path, features: str | None) -> None:
 def print_design(made: Plan, left: Left, plot: Path | None, *, as_json: bool) -> None:
     """Print the predicted errors and the cost of a release, and the path of its picture."""
     design, request = made.design, made.request
-    privacy = request.privacy
     predicted = predict(made)
     if as_json:
         collected = _collect_fit(made, predicted) if design is None else _collect_design(made, design, predicted)
         echo_json(_collect_plan(made, left) | collected)
         return
     if made.choice is not None:
-        what = "an adaptive fit" if made.adaptive else "a plain release"
-        click.echo(f"Method: {what}. {made.choice.reason}")
-    lines = [] if design is None else make_visible(design.explain(), keep="\n").split("\n")
-    if design is None:
-        guarantee = describe_guarantee(privacy.epsilon, privacy.delta, made.neighbours, made.unit)
-        odds = wrap_text(describe_odds(privacy.epsilon, privacy.delta, made.unit.words))
-        lines = [f"Guarantee: {guarantee}: {name_loss(privacy.epsilon)}", odds]
+        click.echo(_say_method(made.choice))
+    lines = _say_guarantee(request.privacy, made.neighbours, made.unit.words)
+    if design is not None:
+        lines = make_visible(design.explain(), keep="\n").split("\n")
     click.echo("\n".join(lines[:_GUARANTEE]))
     _print_predictions(made, predicted)
     if request.question == "everything" and design is not None:
         single = [f"  {make_visible(one.title)}: {one.words}" for one in compare_questions(design)]
-        echo_section("If only this were released, with the same guarantee", "\n".join(single))
-    echo_section("Cost in the ledger", _describe_cost(made, left))
+        _echo_section("If only this were released, with the same guarantee", "\n".join(single))
+    _echo_section("Cost in the ledger", _describe_cost(made, left))
     if design is not None:
-        echo_section("How the noise was chosen", "\n".join(lines[_GUARANTEE:]))
+        _echo_section("How the noise was chosen", "\n".join(lines[_GUARANTEE:]))
     if plot is not None:
         click.echo(f"\nPicture: {plot}")
 
@@ -98,10 +92,10 @@ def _print_predictions(made: Plan, predicted: dict[str, list[Answer]]) -> None:
         width = 1 if answer.name == "regression" else len(found.columns)  # the second one is the sampling error
         errors = Numbers(found.std, None, found.rows, found.columns, found.reasons, found.unknown)
         shown = format_numbers(errors.cut(len(found.rows), width))
-        echo_section(make_visible(f"Predicted error of: {answer.title}"), shown)
+        _echo_section(make_visible(f"Predicted error of: {answer.title}"), shown)
     if len(predicted) > 1:
         table = _tabulate_medians(made, predicted)
-        echo_section("Median error, by how easy the data are where the schema has no guess", table)
+        _echo_section("Median error, by how easy the data are where the schema has no guess", table)
         for kind, words in DATA_KINDS.items() if made.adaptive else ():
             click.echo(f"  {kind}: {words}")
     if request.kind != "matrix":
@@ -110,7 +104,7 @@ def _print_predictions(made: Plan, predicted: dict[str, list[Answer]]) -> None:
         click.echo("  components and regressions are computed from these correlations")
     others = {f"epsilon {other.request.epsilon:g}": found["typical"] for other, found in _vary(made, predicted)}
     if len(others) > 1:
-        echo_section("Median error at other epsilons, for typical data", _tabulate_medians(made, others))
+        _echo_section("Median error at other epsilons, for typical data", _tabulate_medians(made, others))
 
 
 def _vary(made: Plan, predicted: dict[str, list[Answer]]) -> Iterator[tuple[Plan, dict[str, list[Answer]]]]:
@@ -302,30 +296,33 @@ def print_release(folder: ReleaseFolder, out: Path, *, as_json: bool) -> None:
     if notes := dict.fromkeys(f"{note}." for one in estimates for note in one.list_notes()):
         click.echo("\n" + "\n".join(notes))
     if helping := list_advice(content):
-        echo_section("What would help", "\n".join(wrap_text(make_visible(line)) for line in helping))
+        _echo_section("What would help", "\n".join(_wrap(make_visible(line)) for line in helping))
     for remark in content.caveats + content.units:
         click.echo(f"\n{click.style('Note:', bold=True)} {remark}")
     if choice is not None:
-        what = "an adaptive fit" if choice.method == "adaptive" else "a plain release"
-        click.echo(f"\nMethod: {what}. {choice.reason}")
-    _print_guarantee(release, content.ledger, content.mechanism.query.protects)
+        click.echo(f"\n{_say_method(choice)}")
+    unit = content.mechanism.query.protects
+    click.echo("\n".join(["", *_say_guarantee(release.privacy, release.neighbours, unit)]))
+    if content.ledger is None:
+        click.echo("No ledger was used: nothing keeps the total spent on these data.")
+    else:
+        after, before, total = content.ledger.left_after, content.ledger.left_before, content.ledger.epsilon
+        click.echo(
+            f"Ledger: epsilon {after:.4g} of {total:g} is left, {before:.4g} before this release (releases add up as "
+            "squares of mu, not as epsilons)"
+        )
     click.echo(f"Report: {out / (DATASET_PAGE if content.in_files else 'report.html')}")
 
 
-def _print_guarantee(release: Guaranteed | AdaptiveRelease, ledger: LedgerSummary | None, unit: str) -> None:
-    epsilon, delta = release.privacy.epsilon, release.privacy.delta
-    click.echo(
-        f"\nGuarantee: ({epsilon:g}, {delta:.3g})-DP, {release.neighbours} neighbours, protects {unit}: "
-        f"{name_loss(epsilon)}"
-    )
-    click.echo(wrap_text(describe_odds(epsilon, delta, unit)))
-    if ledger is None:
-        click.echo("No ledger was used: nothing keeps the total spent on these data.")
-    else:
-        click.echo(
-            f"Ledger: epsilon {ledger.left_after:.4g} of {ledger.epsilon:g} is left, {ledger.left_before:.4g} before "
-            "this release (releases add up as squares of mu, not as epsilons)"
-        )
+def _say_method(choice: MethodChoice) -> str:
+    return f"Method: {'an adaptive fit' if choice.method == 'adaptive' else 'a plain release'}. {choice.reason}"
+
+
+def _say_guarantee(privacy: Privacy, neighbours: Neighbours, unit: str) -> list[str]:
+    """The guarantee in a line, and what it means."""
+    guarantee = f"({privacy.epsilon:g}, {privacy.delta:.3g})-DP, {neighbours} neighbours, protects {unit}"
+    odds = _wrap(describe_odds(privacy.epsilon, privacy.delta, unit))
+    return [f"Guarantee: {guarantee}: {name_loss(privacy.epsilon)}", odds]
 
 
 def _collect_facts(folder: ReleaseFolder, out: Path) -> dict[str, Any]:
@@ -351,3 +348,13 @@ def _collect_facts(folder: ReleaseFolder, out: Path) -> dict[str, Any]:
             "head": {"entry": ledger.entry, "hash": ledger.hash},
         }
     return facts
+
+
+def _echo_section(title: str, text: str) -> None:
+    """Print a text under a title, after an empty line."""
+    click.echo(f"\n{click.style(title, bold=True)}\n{text}")
+
+
+def _wrap(text: str) -> str:
+    """A sentence in lines of at most 118 characters, indented by two."""
+    return textwrap.fill(text, 118, initial_indent="  ", subsequent_indent="  ")

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from matrixdp.cli.options import PATH, delimiter_option, json_option
-from matrixdp.cli.output import Group, echo_json, echo_table, output_after_work
+from matrixdp.cli.options import PATH, Group, delimiter_option, echo_json, echo_table, json_option, output_after_work
 
 if TYPE_CHECKING:
     from matrixdp.domain import Column, Schema

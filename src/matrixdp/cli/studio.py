@@ -1,14 +1,11 @@
 """``matrixdp studio``: pages on which curators and analysts agree on releases."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
 import click
 
-from matrixdp.cli.options import LEDGER, PATH, name_option
-from matrixdp.cli.output import Group
+from matrixdp.cli.options import LEDGER, PATH, Group, name_option
 
 _START = "start"
 
@@ -49,10 +46,8 @@ _state = click.option("--state", type=PATH, help="Folder for the studio's own fi
     help="The ledger that releases are charged to. [default: ledger.db among the studio's own files]",
 )
 @_state
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option(
-    "--port", type=click.IntRange(0, 65535), default=8765, show_default=True, help="Port; 0 takes a free one."
-)
+@click.option("--host", default="127.0.0.1", help="Address to listen on.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8765, help="Port; 0 takes a free one.")
 @click.option(
     "--origin",
     multiple=True,
@@ -62,15 +57,17 @@ _state = click.option("--state", type=PATH, help="Folder for the studio's own fi
 @click.option("--tls-cert", type=PATH, help="File with the TLS certificate (PEM).")
 @click.option("--tls-key", type=PATH, help="File with its private key (PEM).")
 @click.option("--without-tls", is_flag=True, help="Listen on a --host that is not local without TLS.")
-@click.option("--open/--no-open", "open_browser", default=False, help="Open the address in a browser.")
+@click.option(
+    "--open/--no-open", "open_browser", default=False, show_default=False, help="Open the address in a browser."
+)
 def start(**options: Any) -> None:
     """Start the studio for the tables in FOLDER, and print the address that signs in.
 
     Whoever opens that address is both curator and analyst. Others need a token: matrixdp studio token new.
     """
-    from matrixdp.studio.launch import ServerOptions, start_studio
+    from matrixdp.studio.launch import start_studio
 
-    start_studio(ServerOptions(**options))
+    start_studio(**options)
 
 
 @studio.group(cls=Group)

@@ -3,8 +3,6 @@
 A forecast says it, for a table as the release describes it. Post-processing: only the release is read.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache

@@ -3,8 +3,6 @@
 One question gives one `Answer`; a report on the moments of a table asks many of them, for all records and by group.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -68,7 +66,7 @@ class Answer:
     name: str = ""
     group: tuple[str, ...] = ()
     text: Texts | None = None
-    again: Callable[[Any], Answer] | None = None
+    again: Callable[[Any], "Answer"] | None = None
 
     def list_means(self) -> list[list[str]] | None:
         """The column of the data that each entry is the mean of, empty for others; None if there are no means."""

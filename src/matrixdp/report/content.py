@@ -1,7 +1,5 @@
 """The content of a report: the released matrix itself, or a covariance, correlation or answers that follow from it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Means of columns of dates and times, shown as dates and times, and the file that keeps how they are counted."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 import math

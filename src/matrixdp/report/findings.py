@@ -5,8 +5,6 @@ releases: the limit in error bars grows with their number (Bonferroni). Differen
 with the sum of their error bars, which holds however their noise is related.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Errors that a release is expected to have, for data as a schema describes them. Reads no data."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The guarantee of a release, its mechanism and its ledger: the public facts, in words and in symbols."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 
@@ -27,7 +25,6 @@ class LedgerSummary:
     A repeated request is not `charged` again. `unnoticed` is what could be done to the ledger's file without notice.
     """
 
-    path: str
     dataset: str
     epsilon: float
     delta: float
@@ -45,8 +42,7 @@ class MechanismFacts:
     """The public facts about a mechanism that a report shows.
 
     `delta` is 0 for pure differential privacy; `cost` says what the release spent, and `noise` how noise was generated.
-    `clips` is true if values outside the bounds are known to have been moved to them; `warnings` are reasons not to
-    rely on the guarantee; an `adaptive` fit learned where the data lie.
+    `warnings` are reasons not to rely on the guarantee; an `adaptive` fit learned where the data lie.
     """
 
     name: str
@@ -55,7 +51,6 @@ class MechanismFacts:
     delta: float
     cost: str
     noise: str
-    clips: bool = False
     warnings: tuple[str, ...] = ()
     adaptive: bool = False
 
@@ -82,7 +77,6 @@ def _read_design(design: Design) -> MechanismFacts:
         f"{basis}; allocation: {design.allocation.rule}. Relative to the range of each entry, the error is "
         f"{_compare(design.gain)} with the same noise for all features. The total squared error of this noise, in "
         f"these units, is {compare_to_limit(design)}.",
-        clips=True,
     )
 
 
@@ -98,7 +92,6 @@ def _read_adaptive(release: AdaptiveRelease) -> MechanismFacts:
         cost=f"at most μ = {release.mu:.6g} of Gaussian differential privacy, all steps together",
         noise=f"By an adaptive fit. {release.reason} Gaussian noise from exact integer arithmetic was added in every "
         f"step; the budget was shared as follows: {steps}.",
-        clips=True,
         adaptive=True,
     )
 

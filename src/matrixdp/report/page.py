@@ -5,8 +5,6 @@ list of blocks. A page needs no script and no other file; its policy forbids bot
 only tables, pictures and styles are markup already.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -17,7 +15,7 @@ from typing import Any
 from matrixdp.display import Numbers, format_number, make_visible, write_table
 from matrixdp.errors import MissingExtraError, install_hint
 from matrixdp.report.pictures import shade_entries
-from matrixdp.report.stylesheet import write_page_style
+from matrixdp.report.svg import write_page_style
 from matrixdp.types import Floats
 
 

@@ -3,8 +3,6 @@
 What is certain is loud, and what may be noise alone fades; a legend names every colour.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
@@ -28,8 +26,7 @@ from matrixdp.display import (
 )
 from matrixdp.errors import ParameterError
 from matrixdp.report.content import ReportContent
-from matrixdp.report.stylesheet import DOUBTFUL, FADED, WEAKEST
-from matrixdp.report.svg import Curve, Drawing, Scale, draw_curves, element, make_image, text
+from matrixdp.report.svg import DOUBTFUL, FADED, WEAKEST, Curve, Drawing, Scale, draw_curves, element, make_image, text
 from matrixdp.types import Floats
 
 MAX_SIDE = 60  # rows and columns of a square matrix, and columns of any other, that a picture shows

@@ -1,7 +1,5 @@
 """A release as a folder of files: rehearsed before the charge, written, and moved to its place when complete."""
 
-from __future__ import annotations
-
 import csv
 import os
 import tempfile
@@ -166,7 +164,6 @@ def _summarise(account: Account | None, left: float, *, charged: bool) -> Ledger
         total = next(found for found in ledger.allowances(dataset) if found.name == allowance)
     head = ledger.head
     return LedgerSummary(
-        path=str(ledger.path),
         dataset=dataset,
         epsilon=total.epsilon,
         delta=total.delta,

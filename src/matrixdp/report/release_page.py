@@ -1,7 +1,5 @@
 """The page of a release: what was asked and found, the numbers, and what it protects."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -16,6 +14,7 @@ from matrixdp.domain.file_rules import DateRule
 from matrixdp.privacy import describe_large_delta
 from matrixdp.queries import ContingencyTable, GramMatrix, Identity, MatrixQuery, Moments, TableMoments
 from matrixdp.queries.base import BoundedQuery
+from matrixdp.release.registered import MechanismRelease
 from matrixdp.release.result import Release
 from matrixdp.report.advice import advise
 from matrixdp.report.answers import Answer, add_totals, as_answerable
@@ -293,7 +292,8 @@ def name_kind(query: MatrixQuery) -> str:
 
 def _describe_treatment(content: ReportContent) -> list[str]:
     """Sentences on clipping and missing values, as far as the release says what was done."""
-    query, clips, numbers = content.mechanism.query, content.mechanism.clips, tuple[Number, ...]()
+    query, numbers = content.mechanism.query, tuple[Number, ...]()
+    clips = not isinstance(content.release, MechanismRelease)  # of other mechanisms it is not known
     bounded, table = isinstance(query, BoundedQuery) or query.unit in ("edge", "node"), isinstance(query, TableMoments)
     if isinstance(query, TableMoments):
         numbers = query.used.numbers

@@ -1,7 +1,5 @@
 """The JSON API: what the pages do, with a bearer token, for notebooks and nightly jobs; and the JSON that it uses."""
 
-from __future__ import annotations
-
 import math
 from typing import Annotated, Any
 

@@ -1,7 +1,5 @@
 """The web application: routes, errors and the server. Routes that are slow to import are added once it has started."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import socket

@@ -1,7 +1,5 @@
 """Pictures of forecasts and answers, as the SVG that reports have. Each stands beside a table with the same numbers."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

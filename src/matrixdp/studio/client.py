@@ -1,7 +1,5 @@
 """The studio's API from Python, with the standard library alone."""
 
-from __future__ import annotations
-
 import json
 import time
 import uuid

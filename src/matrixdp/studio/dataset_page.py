@@ -1,7 +1,5 @@
 """Data sets: budgets, allowances and what was released."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -14,7 +12,7 @@ from matrixdp.domain.fields import read_number
 from matrixdp.errors import MatrixDPError
 from matrixdp.ledger import Charge, Gaussian
 from matrixdp.studio.datasets import Dataset, measure_budget
-from matrixdp.studio.refusals import find_status, place_error
+from matrixdp.studio.refusals import place_error
 from matrixdp.studio.rendering import CurrentVisit, Visit
 from matrixdp.studio.security import SentFields
 
@@ -84,11 +82,11 @@ def _show_list(visit: Visit, form: Mapping[str, str], error: MatrixDPError | Non
     datasets = [(one, measure_budget(one.summary)) for one in visit.studio.datasets.list_all()]
     return visit.render(
         "datasets.html",
-        status=200 if error is None else find_status(error),
+        mistake=error,
         datasets=datasets,
         tables=visit.studio.tables.list_all() if visit.viewer.is_curator else [],
         values=form,
-        errors={} if error is None else place_error(error, _DATASET, {"name": "dataset"}),
+        errors=place_error(error, _DATASET, {"name": "dataset"}),
         open_form=bool(error or form["table"] or not datasets),
     )
 
@@ -100,7 +98,7 @@ def _show_one(visit: Visit, found: Dataset, form: Mapping[str, str], error: Matr
     history = [(charge, _name_charge(charge), _name_cost(charge)) for charge in charges[:_SHOWN_CHARGES]]
     return visit.render(
         "dataset.html",
-        status=200 if error is None else find_status(error),
+        mistake=error,
         found=found,
         gauge_shares=measure_budget(found.summary),
         allowances=[(one, measure_budget(one)) for one in found.summary.allowances],
@@ -109,7 +107,7 @@ def _show_one(visit: Visit, found: Dataset, form: Mapping[str, str], error: Matr
         schemas={table: visit.studio.schemas.read(table) is not None for table in present},
         others={table: [one.name for one in others if table in one.tables] for table in found.tables},
         values=form,
-        errors={} if error is None else place_error(error, _ALLOWANCE, {"name": "allowance"}),
+        errors=place_error(error, _ALLOWANCE, {"name": "allowance"}),
     )
 
 

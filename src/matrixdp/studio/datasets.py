@@ -3,8 +3,6 @@
 Of a table, only names, columns and types are read here, never a value.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections import defaultdict

@@ -3,12 +3,10 @@
 Columns are given by their numbers in the schema, so that no name has to be quoted in a form. No data are read.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Response
@@ -61,7 +59,7 @@ class DesignForm:
     weights: Mapping[int, str]
 
     @classmethod
-    def read(cls, form: FormData, schema: Schema, registration: Registration) -> DesignForm:
+    def read(cls, form: FormData, schema: Schema, registration: Registration) -> Self:
         """The form as it was sent; what is missing has a useful default."""
         everything = tuple(range(len(list(schema.columns or ()))))
         given = {name: text.strip()[:200] for name, text in form.items() if isinstance(text, str) and text.strip()}
@@ -203,7 +201,7 @@ def _answers(path: str, fields: Sequence[str] = ()) -> Callable[[Show], Show]:
     return register
 
 
-def place_mistake(error: MatrixDPError, fields: Sequence[str]) -> dict[str, str]:
+def place_mistake(error: MatrixDPError | None, fields: Sequence[str]) -> dict[str, str]:
     """The message of an error by the field of the form that it is about."""
     return place_error(error, fields, {"question": "query", "on": "columns", "importance": "columns"})
 
@@ -262,10 +260,8 @@ def find_needed(visit: Visit, filled: Filled) -> Response:
     return visit.render("design_needed.html", problem="", **context)
 
 
-def show_form(
-    visit: Visit, form: FormData, errors: Mapping[str, str] | None = None, status: int = 200, form_id: str = ""
-) -> Response:
-    """The design page with a form as it was sent, and the mistakes in it; a `form_id` keeps it the same form.
+def show_form(visit: Visit, form: FormData, error: MatrixDPError | None = None, form_id: str = "") -> Response:
+    """The design page with a form as it was sent, and the mistake in it; a `form_id` keeps it the same form.
 
     It is for the data set and table that the form names, or for the first that fits and has a schema.
     """
@@ -278,10 +274,10 @@ def show_form(
     if source is None or source.text is None:
         return visit.render("design_empty.html", source=source, sources=sources)
     schema = source.forecaster.schema
-    kept = {"form_id": form_id} if form_id else {}
+    kept: dict[str, Any] = {"form_id": form_id} if form_id else {}
     return visit.render(
         "design.html",
-        status=status,
+        mistake=error,
         source=source,
         sources=sources,
         form=DesignForm.read(form, schema, source.dataset.summary.registration),
@@ -295,7 +291,7 @@ def show_form(
         weights=WEIGHTS,
         slider=(forecasts.LEAST_STEP, forecasts.MOST_STEP, forecasts.STEPS),
         purpose=form.get("purpose", ""),
-        errors=errors or {},
+        errors=place_mistake(error, (*FIELDS, "purpose")),
         **kept,
     )
 

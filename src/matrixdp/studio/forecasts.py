@@ -6,8 +6,6 @@ the simulation when the controls rest. It depends on public numbers alone and is
 simulation runs at a time: others wait, and leave a core for pages.
 """
 
-from __future__ import annotations
-
 import threading
 from bisect import bisect_left
 from collections.abc import Callable, Iterator

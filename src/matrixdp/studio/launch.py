@@ -1,7 +1,5 @@
 """What ``matrixdp studio`` does: checks its options and starts the server. Imports FastAPI only then."""
 
-from __future__ import annotations
-
 import fcntl
 import ipaddress
 import os
@@ -10,10 +8,10 @@ import socket
 import webbrowser
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from getpass import getuser
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -24,65 +22,58 @@ from matrixdp.studio.roles import Role, Viewer
 from matrixdp.studio.state import LOCAL_HOSTS, Settings, State
 
 _NEEDED = {"fastapi": "fastapi", "jinja2": "jinja2", "python_multipart": "python-multipart", "uvicorn": "uvicorn"}
+_LOCAL = ("localhost", "127.0.0.1", "::1")
 _ORIGIN = re.compile(r"https?://([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?")
 
 
-@dataclass(frozen=True, kw_only=True)
-class ServerOptions:
-    """The options of ``matrixdp studio``, as they were given."""
-
-    folder: Path
-    ledger: Location | None
-    state: Path | None
-    host: str
-    port: int
-    origin: tuple[str, ...]
-    tls_cert: Path | None
-    tls_key: Path | None
-    without_tls: bool
-    open_browser: bool
-
-
-def start_studio(options: ServerOptions) -> None:
-    """Serve until Ctrl-C."""
+def start_studio(
+    *,
+    folder: Path,
+    ledger: Location | None,
+    state: Path | None,
+    host: str,
+    port: int,
+    origin: tuple[str, ...],
+    open_browser: bool,
+    **tls: Any,
+) -> None:
+    """Serve until Ctrl-C; the options of ``matrixdp studio``, as they were given."""
     if missing := [package for module, package in _NEEDED.items() if find_spec(module) is None]:
         raise MissingExtraError(f"the studio requires {', '.join(missing)}. {install_hint('studio')}")
     from matrixdp.studio.app import run_server
 
-    tls = _check_network(options)
-    for address in options.origin:
+    certificate = _check_network(host, origin, **tls)
+    for address in origin:
         if not _ORIGIN.fullmatch(address):
             raise ParameterError(
                 "--origin must be an address without a path, such as https://studio.example.org, got "
                 f"{show(address)} instead."
             )
-    state = find_state(options.folder, options.state)
-    ledger = options.ledger or state / "ledger.db"
-    if options.ledger is None and not (state / "ledger.db").exists():
-        State(state / "studio.db")  # makes the folder
-        Ledger.create(state / "ledger.db").close()
+    place = find_state(folder, state)
+    if ledger is None and not (place / "ledger.db").exists():
+        State(place / "studio.db")  # makes the folder
+        Ledger.create(place / "ledger.db").close()
+    ledger = ledger or place / "ledger.db"
     if isinstance(ledger, Path):
         Ledger.open(ledger).close()
-    with _hold_state(state), _bind(options.host, options.port) as listening:
-        port, place = listening.getsockname()[1], f"[{options.host}]" if ":" in options.host else options.host
+    with _hold_state(place), _bind(host, port) as listening:
         settings = Settings(
-            folder=options.folder,
+            folder=folder,
             ledger=ledger,
-            state=state,
-            port=port,
-            hosts=LOCAL_HOSTS if _is_local(options.host) else (place,),
-            tls=tls,
-            origins=tuple(map(str.lower, options.origin)),
+            state=place,
+            port=listening.getsockname()[1],
+            hosts=LOCAL_HOSTS if host in _LOCAL else (f"[{host}]" if ":" in host else host,),
+            tls=certificate[0] is not None,
+            origins=tuple(map(str.lower, origin)),
         )
-        certificate = (options.tls_cert, options.tls_key) if tls else (None, None)
 
         def announce(token: str) -> None:
             address = f"{settings.addresses[0]}/enter?token={token}"
-            click.echo(f"Tables: {options.folder}   Ledger: {ledger}   Own files: {state}")
+            click.echo(f"Tables: {folder}   Ledger: {ledger}   Own files: {place}")
             click.echo(f"Open in a browser (signs in one browser, once): {address}")
             click.echo("Stop with Ctrl-C; requests that are approved are finished when it is started again.")
-            if options.open_browser:
-                _open_browser(state, address)
+            if open_browser:
+                _open_browser(place, address)
 
         run_server(settings, listening, certificate, _find_user(), announce)
 
@@ -102,31 +93,28 @@ def open_state(folder: Path, state: Path | None) -> State:
     return State(find_state(folder, state) / "studio.db")
 
 
-def _check_network(options: ServerOptions) -> bool:
-    """Whether TLS is used; an error for an address that is not local without it."""
-    if (options.tls_cert is None) != (options.tls_key is None):
+def _check_network(
+    host: str, origin: tuple[str, ...], tls_cert: Path | None, tls_key: Path | None, without_tls: bool
+) -> tuple[Path | None, Path | None]:
+    """The certificate and its key; an error for an address that is not local without them."""
+    if (tls_cert is None) != (tls_key is None):
         raise ParameterError("--tls-cert and --tls-key must be given together: the certificate, and its private key.")
-    for name, path in (("--tls-cert", options.tls_cert), ("--tls-key", options.tls_key)):
+    for name, path in (("--tls-cert", tls_cert), ("--tls-key", tls_key)):
         if path is not None and not path.is_file():
             raise ParameterError(f"{name}: there is no file at {path}.")
-    tls = options.tls_cert is not None
-    if tls and options.without_tls:
+    if tls_cert is not None and without_tls:
         raise ParameterError("--without-tls must be left out with --tls-cert.")
-    if not (tls or options.without_tls or _is_local(options.host)):
+    if tls_cert is None and not without_tls and host not in _LOCAL:
         raise ParameterError(
-            f"--host {options.host} is reached over the network, where tokens and results can be read without TLS. Add "
+            f"--host {host} is reached over the network, where tokens and results can be read without TLS. Add "
             "--tls-cert and --tls-key, or --without-tls if something else protects the connection."
         )
-    if _is_wildcard(options.host) and not options.origin:
+    if _is_wildcard(host) and not origin:
         raise ParameterError(
-            f"--origin must be given with --host {options.host}: the address under which browsers reach the server, "
+            f"--origin must be given with --host {host}: the address under which browsers reach the server, "
             "such as https://studio.example.org. Others are refused."
         )
-    return tls
-
-
-def _is_local(host: str) -> bool:
-    return host in ("localhost", "127.0.0.1", "::1")
+    return tls_cert, tls_key
 
 
 def _is_wildcard(host: str) -> bool:

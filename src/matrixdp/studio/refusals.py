@@ -1,7 +1,5 @@
 """Errors with the HTTP status that they are answered with."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
@@ -20,12 +18,6 @@ class SignInError(RefusalError):
     """Nobody is signed in: there is no cookie or token, or it is unknown, expired or revoked."""
 
     status = 401
-
-
-class ForbiddenError(RefusalError):
-    """The person's role does not permit this, or the request comes from a foreign page."""
-
-    status = 403
 
 
 class NotFoundError(RefusalError):
@@ -53,12 +45,14 @@ class UnavailableError(RefusalError):
 
 
 def place_error(
-    error: MatrixDPError, fields: Iterable[str], places: Mapping[str, str] = MappingProxyType({})
+    error: MatrixDPError | None, fields: Iterable[str], places: Mapping[str, str] = MappingProxyType({})
 ) -> dict[str, str]:
-    """The message of an error by the field of a form that it is about; by ``"form"`` if it is about none of `fields`.
+    """The message of an error, if there is one, by the field of a form that it is about; else by ``"form"``.
 
     `places` are fields of parameters that have none of their own name.
     """
+    if error is None:
+        return {}
     parameter = getattr(error, "parameter", "")
     place = places.get(parameter, parameter)
     return {place if place in fields else "form": word_error(error)}

@@ -1,7 +1,5 @@
 """The services of a studio; a request to it, the pages from templates that answer it, and their static files."""
 
-from __future__ import annotations
-
 import hashlib
 import secrets
 from functools import lru_cache
@@ -16,7 +14,9 @@ from starlette.responses import HTMLResponse, Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
+from matrixdp.errors import MatrixDPError
 from matrixdp.studio.datasets import DatasetBook, SchemaStore, TableFolder
+from matrixdp.studio.refusals import find_status
 from matrixdp.studio.requests import RequestBook, Results
 from matrixdp.studio.roles import Viewer
 from matrixdp.studio.sign_in import OneTimeLinks, WrongTokens
@@ -64,8 +64,10 @@ class Visit:
         viewer: Any = getattr(request.state, "viewer", None)
         self.viewer: Viewer = viewer  # nobody on public pages, which do not use it
 
-    def render(self, template: str, *, status: int = 200, **context: Any) -> HTMLResponse:
-        """A page from a template, which has besides `context` what `fixed` lists.
+    def render(
+        self, template: str, *, status: int = 200, mistake: MatrixDPError | None = None, **context: Any
+    ) -> HTMLResponse:
+        """A page from a template, which has besides `context` what `fixed` lists; a `mistake` gives the status.
 
         `csrf_field` is the token of the session for every form that is sent with POST, and `csrf` the same for
         ``hx-headers``; `form_id` is a new random text for a form that asks for a release; `static(name)` is the
@@ -82,7 +84,8 @@ class Visit:
             "path": self.request.url.path,
             "version": __version__,
         }
-        return HTMLResponse(_TEMPLATES.get_template(template).render({**fixed, **context}), status)
+        page = _TEMPLATES.get_template(template).render({**fixed, **context})
+        return HTMLResponse(page, status if mistake is None else find_status(mistake))
 
 
 def _begin_visit(request: Request) -> Visit:

@@ -1,7 +1,5 @@
 """Requests: asking, approving, refusing, progress."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Annotated, Any
 
@@ -11,7 +9,7 @@ from starlette.responses import RedirectResponse, Response
 from matrixdp.errors import MatrixDPError, ParameterError
 from matrixdp.studio import design_page
 from matrixdp.studio.forecasts import open_forecaster
-from matrixdp.studio.refusals import ConflictError, NotFoundError, find_status, place_error, word_error
+from matrixdp.studio.refusals import ConflictError, NotFoundError, place_error, word_error
 from matrixdp.studio.rendering import CurrentVisit, Visit
 from matrixdp.studio.requests import Status, StoredRequest
 from matrixdp.studio.security import SentForm
@@ -56,8 +54,7 @@ def ask(visit: CurrentVisit, sent: SentForm) -> Response:
     except MatrixDPError as error:
         if isinstance(error, ConflictError):  # the same form with other values: the next try is another request
             form_id = ""
-        errors = design_page.place_mistake(error, (*design_page.FIELDS, "purpose"))
-        return design_page.show_form(visit, sent, errors, find_status(error), form_id)
+        return design_page.show_form(visit, sent, error, form_id)
     return RedirectResponse(f"/requests/{found.id}", 303)
 
 
@@ -113,10 +110,8 @@ def _decide(visit: Visit, request_id: str, decide: Callable[[], object], reason:
 
 
 def _show(visit: Visit, found: StoredRequest, error: MatrixDPError | None = None, reason: str = "") -> Response:
-    errors = {} if error is None else place_error(error, ["reason"])
-    status = 200 if error is None else find_status(error)
-    context = {"found": found, "states": STATES, "reason": reason, "errors": errors, **_forecast(visit, found)}
-    return visit.render("request.html", status=status, **context)
+    context = {"states": STATES, "reason": reason, "errors": place_error(error, ["reason"]), **_forecast(visit, found)}
+    return visit.render("request.html", mistake=error, found=found, **context)
 
 
 def _forecast(visit: Visit, found: StoredRequest) -> dict[str, Any]:

@@ -1,7 +1,5 @@
 """Requests for releases: asked by an analyst, approved or refused by a curator; and the folders of their results."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import uuid
@@ -180,7 +178,7 @@ class StoredRequest:
         """Why it was refused or failed."""
         return {Status.REFUSED: self.reason, Status.FAILED: self.error}.get(self.status)
 
-    def seen_by(self, viewer: Viewer) -> StoredRequest:
+    def seen_by(self, viewer: Viewer) -> Self:
         """The request as far as `viewer` may know what became of it.
 
         Privacy

@@ -1,7 +1,5 @@
 """Results: the report, an explorer of the released matrix, and downloads. Post-processing, which costs nothing."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial

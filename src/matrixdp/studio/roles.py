@@ -3,8 +3,6 @@
 A route that is not in the table is refused for everybody; a test compares the table with the routes of the app.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import Enum
 

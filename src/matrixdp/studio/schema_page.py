@@ -5,8 +5,6 @@ Fields of the table are named as in the file (``records``, ``person.column``, ``
 alone, never from its values.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

@@ -1,7 +1,5 @@
 """What every request passes: Host, Origin and size, the table of roles, tokens against forged forms; and signing in."""
 
-from __future__ import annotations
-
 import hmac
 import re
 from collections.abc import Awaitable, Callable, Sequence
@@ -13,7 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from matrixdp.studio.refusals import ForbiddenError, SignInError, TooManyError
+from matrixdp.studio.refusals import SignInError, TooManyError
 from matrixdp.studio.rendering import CurrentVisit, Studio, Visit
 from matrixdp.studio.roles import ROUTES, permits
 from matrixdp.studio.sign_in import SESSION, Token, find_session, find_token, sign_out, start_session
@@ -136,12 +134,12 @@ def authorise(request: Request) -> None:
         request.state.viewer = request.state.session and request.state.session.viewer
     access = ROUTES.get(f"{request.method} {request.scope['route'].path}")
     if access is None:
-        raise ForbiddenError("this address is not in the table of roles.")
+        raise HTTPException(403, "this address is not in the table of roles.")
     if permits(access, request.state.viewer):
         return
     if request.state.viewer is None:
         raise SignInError("sign in first: the address has expired, or no token was given.")
-    raise ForbiddenError(f"this is for {access.value}.")
+    raise HTTPException(403, f"this is for {access.value}.")
 
 
 async def check_form(request: Request) -> None:
@@ -150,13 +148,13 @@ async def check_form(request: Request) -> None:
     if session is None or request.method in _SAFE_METHODS:
         return
     if "origin" not in request.headers:
-        raise ForbiddenError("the header Origin is missing, which browsers send with forms.")
+        raise HTTPException(403, "the header Origin is missing, which browsers send with forms.")
     sent = request.headers.get("x-csrf-token")
     if sent is None:
         field = (await receive_form(request)).get("csrf_token")
         sent = field if isinstance(field, str) else ""
     if not hmac.compare_digest(sent.encode(), session.csrf.encode()):
-        raise ForbiddenError("the form has expired. Load the page again.")
+        raise HTTPException(403, "the form has expired. Load the page again.")
 
 
 async def receive_form(request: Request) -> FormData:

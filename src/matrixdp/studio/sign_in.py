@@ -1,7 +1,5 @@
 """Who is signed in: tokens of persons, cookies of browsers, printed addresses, and a count of wrong tokens."""
 
-from __future__ import annotations
-
 import hashlib
 import secrets
 import time

@@ -1,7 +1,5 @@
 """What a studio is started with, and its own SQLite file: tokens, sessions, tables of data sets, and requests."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
 from collections.abc import Iterator

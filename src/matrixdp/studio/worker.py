@@ -4,8 +4,6 @@ The ledger charges the id of a request once, so a request may be released again 
 from the ledger. ``python -m matrixdp.studio.worker`` is the process of one release.
 """
 
-from __future__ import annotations
-
 import fcntl
 import logging
 import os

@@ -88,7 +88,7 @@ def test_private_numbers_of_records_are_called_private():
 
 
 def test_the_state_of_the_ledger_is_shown():
-    state = LedgerSummary("clinic.db", "clinic", 4.0, 1e-6, 3.5, 2.25, 7, "ab" * 32)
+    state = LedgerSummary("clinic", 4.0, 1e-6, 3.5, 2.25, 7, "ab" * 32)
     page = render_release(make_content(moments(), ledger=state))
     assert "No ledger was used" not in page
     assert "ε = 3.5 was left" in page

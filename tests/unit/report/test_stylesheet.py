@@ -6,7 +6,7 @@ from importlib.resources import files
 import numpy as np
 import pytest
 
-from matrixdp.report.stylesheet import (
+from matrixdp.report.svg import (
     DARK,
     DOUBTFUL,
     FADED,
