@@ -131,7 +131,8 @@ def in_a_database(place: Path) -> list[dict[str, Any]]:
     for name, peer in (("PostgreSQL", read_postgres), ("DuckDB", read_duckdb)):
         data = urls[name]
         ours, theirs = compare(lambda data=data: query.evaluate(data, clip=True, missing="error"), peer, rounds=3)
-        found.append(row(f"moments of 5 columns in {name} / reading them", ours, theirs, "1.2", slower=True))
+        wanted = "at most 1.2" if name == "PostgreSQL" else ""
+        found.append(row(f"moments of 5 columns in {name}, against reading them", ours, theirs, wanted, slower=True))
     server.stop(immediate=True)
     return found
 
