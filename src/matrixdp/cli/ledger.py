@@ -215,9 +215,10 @@ def _collect_facts(summary: Summary) -> dict[str, Any]:
 def history(path: Location, dataset: str | None, as_json: bool) -> None:
     """Show the charges in a LEDGER, and which were released."""
     from matrixdp.ledger.values import event_to_json
+    from matrixdp.report.dossier import charge_epsilon, title_charge
 
     with open_ledger(path) as ledger:
-        charges = ledger.history(dataset)
+        charges, registered = ledger.history(dataset), ledger.datasets()
     if as_json:
         facts = [{name: getattr(charge, name) for name in _CHARGE} for charge in charges]
         for fact, charge in zip(facts, charges, strict=True):
@@ -228,15 +229,32 @@ def history(path: Location, dataset: str | None, as_json: bool) -> None:
     if not charges:
         click.echo("Nothing has been charged.")
         return
-    rows = []
+    rows, deltas = [], {one.dataset: one.privacy.delta for one in registered}
     for charge in charges:
-        content = event_to_json(charge.event)
-        numbers = (f"{name} {value:.4g}" for name, value in content.items() if isinstance(value, float))
-        words = [str(charge.description.get("query", "")), " ".join([content["kind"], *numbers])]
+        words = [title_charge(charge), f"{charge_epsilon(charge, deltas[charge.dataset]):.4g}"]
         state = "released" if charge.released else "not released"
         noted = (getattr(charge, name) or "" for name in _NOTED)
         rows.append([str(charge.entry), charge.time, charge.dataset, *words, state, *noted])
-    flags.echo_table(["entry", "time", "data set", "query", "event", "state", *_NOTED], rows)
+    flags.echo_table(["entry", "time", "data set", "question", "epsilon", "state", *_NOTED], rows)
+
+
+@click.command(cls=flags.Command, example="matrixdp dossier clinic.db --dataset clinic --out dossier.html")
+@_path
+@_dataset
+@click.option("--out", type=flags.PATH, required=True, help="The HTML file to write.")
+@click.option("--force", is_flag=True, help="Replace an existing file.")
+def dossier(path: Location, dataset: str, out: Path, force: bool) -> None:
+    """Write one document about all releases of a data set, for a committee.
+
+    It says in plain words what is protected, lists every release with its purpose, cost and answers, and how to verify
+    the ledger. It reads the ledger alone, and prints on A4.
+    """
+    from matrixdp.release.output_folder import write_file
+    from matrixdp.report.dossier import write_dossier
+
+    with open_ledger(path) as ledger:
+        write_file(out, write_dossier(ledger, dataset), option="out", overwrite=force)
+    click.echo(f"Wrote {out}.")
 
 
 @ledger.command("verify", example="matrixdp ledger verify clinic.db")

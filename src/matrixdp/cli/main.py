@@ -8,7 +8,7 @@ from matrixdp.cli.answer import answer
 from matrixdp.cli.audit import audit
 from matrixdp.cli.exits import run_safely
 from matrixdp.cli.extras import bench, completion, demo, reproduce
-from matrixdp.cli.ledger import ledger
+from matrixdp.cli.ledger import dossier, ledger
 from matrixdp.cli.options import Group
 from matrixdp.cli.release import design, release
 from matrixdp.cli.schema import schema
@@ -36,7 +36,7 @@ def cli(debug: bool) -> None:
     """Differential privacy for matrices: from a table to a private matrix, without writing code."""
 
 
-for _command in (schema, design, release, answer, ledger, studio, audit, demo, reproduce, bench, completion):
+for _command in (schema, design, release, answer, ledger, dossier, studio, audit, demo, reproduce, bench, completion):
     cli.add_command(_command)
 
 

@@ -86,6 +86,8 @@ delimiter_option = click.option(
     help="Column separator of CSV files: one character, or 'tab'. [default: the one in the line of column names]",
 )
 
+sql_option = click.option("--sql", metavar="QUERY", help="Query whose rows are the table; DATA is then a database.")
+
 
 def request_option(name: str) -> Callable[[F], F]:
     """The option of the command line that `matrixdp.release.options` declares for a field of a request."""

@@ -106,6 +106,7 @@ def design(schema: Path, plot: Path | None, features: str | None, as_json: bool,
     help="Number of threads, or the scheduler of a Dask cluster (tcp://host:8786). [default: one thread per core]",
 )
 @flags.delimiter_option
+@flags.sql_option
 @flags.json_option
 def release(
     data: tuple[str, ...],
@@ -113,6 +114,7 @@ def release(
     out: Path,
     force: bool,
     delimiter: str | None,
+    sql: str | None,
     workers: str | None,
     as_json: bool,
     no_ledger: bool,
@@ -120,8 +122,10 @@ def release(
 ) -> None:
     """Release a private matrix of the table DATA.
 
-    DATA is one or more CSV, Excel, Parquet or Feather files, a folder of them, or a pattern. They are read in bounded
-    memory, then the ledger is charged, then noise is drawn. Values outside their bounds are moved to the bounds.
+    DATA is one or more CSV, Excel, Parquet or Feather files, a folder of them, a pattern, or a table in a database
+    (postgresql://USER@HOST/DATABASE?table=NAME, duckdb:///FILE?table=NAME, sqlite:///FILE?table=NAME). Records are read
+    in bounded memory, then the ledger is charged, then noise is drawn. Values outside their bounds are moved to the
+    bounds.
     A large noisy data set (--query identity) is written as a set of Parquet files.
     """
     _check_payment(no_ledger, options)
@@ -136,7 +140,7 @@ def release(
 
     asked, payment = flags.split_request(options)
     found = read_schema(schema)
-    source = open_files(data, delimiter=delimiter, rules=found.rules)
+    source = open_files(data, delimiter=delimiter, rules=found.rules, sql=sql)
     source.check_output(out)
     needed = (schema, options["anchor_to"], options["ledger"])
     refuse_inside(out, [path for path in needed if isinstance(path, Path)])

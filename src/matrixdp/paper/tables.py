@@ -13,11 +13,9 @@ import json
 import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
-from itertools import groupby
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -36,25 +34,17 @@ from matrixdp.paper.trials import (
 )
 from matrixdp.queries import SecondMoment
 from matrixdp.release.output_folder import write_file
+from matrixdp.report.page import WordTable
 
 VERDICTS = REPRODUCED, NOT, CANNOT = "reproduced", "not reproduced", "cannot be"
 SIMULATED = "SIMULATED DATA, drawn from summary statistics, not the published data sets"
 
 
-@dataclass(frozen=True)
-class ReportTable:
-    """Rows under named columns."""
+class ReportTable(WordTable):
+    """Rows under named columns, with the files of the report."""
 
-    name: str  # of its files
-    title: str
-    columns: Mapping[str, str]  # from a column's key to its heading
-    rows: list[dict[str, Any]]  # a key `group` that is not a column divides them into groups
-    notes: tuple[str, ...] = ()
-    simulated: bool = False  # whether any of it comes from simulated data
-    groups: Mapping[str, str] = field(default_factory=dict)  # from a value of `group` to its heading
-    details: Mapping[str, str] = field(default_factory=dict)  # from a column to the key of small print, in HTML only
-    mark: ClassVar[str] = SIMULATED  # what stands above a table of simulated data
-    verdicts: ClassVar[Sequence[str]] = VERDICTS
+    mark = SIMULATED
+    verdicts = VERDICTS
 
     def to_csv(self) -> str:
         """Comma-separated values, a column for every key; the last one says whether the data are simulated."""
@@ -79,15 +69,6 @@ class ReportTable:
             return empty if value is None or (isinstance(value, float) and not math.isfinite(value)) else value
 
         return [{key: fill(row.get(key)) for key in keys} for row in self.rows]
-
-    def list_groups(self) -> list[tuple[str, list[dict[str, Any]]]]:
-        """Title and rows of each group, for the page; one group without a title if there are none."""
-        if not self.groups:
-            return [("", self.rows)]
-        return [
-            (self.groups.get(str(one), str(one)), list(rows))
-            for one, rows in groupby(self.rows, lambda row: row["group"])
-        ]
 
     def write(self, folder: Path) -> None:
         """Write the CSV and JSON files."""

@@ -14,8 +14,17 @@ import numpy as np
 
 from matrixdp.domain.file_rules import DEFAULT_RULES, FileRules
 from matrixdp.errors import DataError, ParameterError
+from matrixdp.records.databases import URLS, StreamTable, is_stream, open_database
 from matrixdp.records.file_values import apply_rules
-from matrixdp.records.formats import CsvFile, ExcelFile, FeatherFile, ParquetFile, TableFile
+from matrixdp.records.formats import (
+    CsvFile,
+    ExcelFile,
+    FeatherFile,
+    ParquetFile,
+    TableFile,
+    default_delimiter,
+    find_ending,
+)
 from matrixdp.records.opening import OpenOptions, Threads, is_npy_path, make_engine, read_array, register_source
 from matrixdp.records.parts import Part, sanitise_errors
 from matrixdp.records.records import Source, StoredRecords
@@ -68,12 +77,6 @@ def _find_files(place: Path) -> tuple[Path, list[Path]]:
     return root, found
 
 
-def find_ending(path: str | Path) -> str:
-    """The ending of a file name in lower case; of a compressed file ``a.b.csv.gz`` it is ``.csv.gz``."""
-    path = Path(path)
-    return "".join(path.suffixes[-2 if path.suffix.lower() in (".gz", ".zst") else -1 :]).lower()
-
-
 def _check_ending(path: Path, *, alone: bool) -> None:
     ending = find_ending(path)
     if ending in FORMATS:
@@ -112,6 +115,7 @@ class FilePart(Part):
     row_groups: range | None = None
     texts: tuple[str, ...] = ()
     place = property(attrgetter("file.place"))
+    in_process = property(attrgetter("file.in_process"))
 
     def blocks(self) -> Iterator[Any]:
         """Yield record batches with the columns in their order."""
@@ -150,15 +154,13 @@ class Files(Source):
 
     @property
     def ordered(self) -> bool:  # type: ignore[override]
-        """Whether the order is public: no folder is named ``key=value``, which sorts the records by a value."""
-        return not any(file.keys for file in self.files)
+        """Whether the order of the records is public."""
+        return all(file.ordered for file in self.files)
 
     @property
     def read_options(self) -> dict[str, Any]:  # type: ignore[override]
-        """The separator, if it was given, and the rules that are not the default."""
-        first = self.files[0]
-        given = first.delimiter != _default_delimiter(first.path)
-        return {**({"delimiter": first.delimiter} if given else {}), **first.rules.to_options()}
+        """Those of the first file."""
+        return self.files[0].read_options
 
     def column_names(self) -> tuple[str, ...]:
         """The names of the columns of the first file."""
@@ -206,16 +208,20 @@ class Files(Source):
                     f"out must be outside of the data, but {out} is inside of {root}, where it would be read as "
                     "records next time. Choose a folder outside of it."
                 )
-        if any(Path(os.path.realpath(file.path)).is_relative_to(place) for file in self.files):
+        if any(file.path and Path(os.path.realpath(file.path)).is_relative_to(place) for file in self.files):
             raise ParameterError(f"out must be outside of the data, but {out} contains them. Choose another folder.")
 
 
 def open_files(
-    places: str | Path | Sequence[str | Path], *, delimiter: str | None = None, rules: FileRules | None = None
+    places: str | Path | Sequence[str | Path],
+    *,
+    delimiter: str | None = None,
+    rules: FileRules | None = None,
+    sql: str | None = None,
 ) -> Files:
-    """The tables at one or several places: files, folders or patterns such as ``records/*.parquet``.
+    """The tables at one or several places: files, folders or patterns such as ``records/*.parquet``, or a database.
 
-    The files are only listed, not opened.
+    The files are only listed, not opened; `sql` is the query of a database.
     """
     if delimiter is not None and (len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n\0'):
         raise ParameterError(
@@ -223,14 +229,17 @@ def open_files(
             "the command line."
         )
     listed = [places] if isinstance(places, str | os.PathLike) else list(places)
+    if len(listed) == 1 and "://" in str(listed[0]):
+        table = open_database(str(listed[0]), sql=sql, rules=rules or DEFAULT_RULES)
+        return Files(table.place, (), (table,))
+    if sql is not None:
+        raise ParameterError(f"«sql» is for the URL of one database: {URLS}.", parameter="sql")
     given = str(listed[0]) + (f" and {len(listed) - 1} more" if len(listed) > 1 else "")
     roots: list[Path] = []
     files: dict[str, TableFile] = {}  # by where links lead
     for place in listed:
         if "://" in str(place):
-            raise DataError(
-                f"{place} cannot be read: it must be a path. Mount it as a folder, or give a Dask or Spark data frame."
-            )
+            raise DataError("a database must be given alone, not together with other places.")
         root, paths = _find_files(Path(place))
         if Path(place).is_dir():
             roots.append(root)
@@ -242,7 +251,7 @@ def open_files(
                 )
             pairs = (folder.partition("=") for folder in path.relative_to(root).parent.parts)
             keys = tuple((key, value) for key, equals, value in pairs if equals and key)
-            separator, kind = delimiter or _default_delimiter(path), FORMATS[find_ending(path)]
+            separator, kind = delimiter or default_delimiter(path), FORMATS[find_ending(path)]
             files[real] = kind(str(path.absolute()), str(path), separator, keys, rules or DEFAULT_RULES)
     endings = sorted({find_ending(file.path) for file in files.values()})
     if len(endings) > 1:
@@ -253,19 +262,18 @@ def open_files(
     return Files(given, tuple(roots), tuple(files.values()))
 
 
-def _default_delimiter(path: str | Path) -> str | None:
-    """The separator of a file whose name tells it; None for others, whose first line shows it."""
-    return "\t" if find_ending(path).startswith(".tsv") else None
-
-
 def _are_table_paths(data: Any) -> bool:
     listed = data if isinstance(data, list | tuple) else [data]
     return bool(listed) and all(isinstance(item, str | os.PathLike) for item in listed) and not is_npy_path(data)
 
 
-@register_source(_are_table_paths)
+@register_source(lambda data: _are_table_paths(data) or is_stream(data))
 def _open(data: Any, options: OpenOptions) -> StoredRecords:
-    source = open_files(data, delimiter=options.delimiter, rules=options.rules)
+    if is_stream(data):
+        place = f"the {type(data).__name__}"
+        source = Files(place, (), (StreamTable("", place, rules=options.rules or DEFAULT_RULES, origin=data),))
+    else:
+        source = open_files(data, delimiter=options.delimiter, rules=options.rules, sql=options.sql)
     return StoredRecords(source, make_engine(options.workers), progress=options.progress)
 
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from matrixdp.domain.file_rules import DEFAULT_RULES, FileRules
 from matrixdp.errors import DataError, import_extra
@@ -53,6 +53,18 @@ class TableFile(ABC):
     delimiter: str | None = None
     keys: tuple[tuple[str, str], ...] = ()
     rules: FileRules = DEFAULT_RULES
+    in_process: ClassVar[bool] = False  # whether only this process can read it
+
+    @property
+    def ordered(self) -> bool:
+        """Whether the order of the records is public: folders named ``key=value`` sort them by a value."""
+        return not self.keys
+
+    @property
+    def read_options(self) -> dict[str, Any]:
+        """The separator, if it was given, and the rules that are not the default."""
+        given = self.delimiter != default_delimiter(self.path)
+        return {**({"delimiter": self.delimiter} if given else {}), **self.rules.to_options()}
 
     def fields(self) -> list[Any] | None:
         """The Arrow fields of the columns (names, types, nullable), or None if types are unknown."""
@@ -141,6 +153,17 @@ class TableFile(ABC):
             if name not in keep:
                 batch = batch.set_column(i, name, column.dictionary_decode())
         return batch
+
+
+def find_ending(path: str | Path) -> str:
+    """The ending of a file name in lower case; of a compressed file ``a.b.csv.gz`` it is ``.csv.gz``."""
+    path = Path(path)
+    return "".join(path.suffixes[-2 if path.suffix.lower() in (".gz", ".zst") else -1 :]).lower()
+
+
+def default_delimiter(path: str | Path) -> str | None:
+    """The separator of a file whose name tells it; None for others, whose first line shows it."""
+    return "\t" if find_ending(path).startswith(".tsv") else None
 
 
 def _is_text(kind: Any) -> bool:

@@ -43,6 +43,7 @@ class OpenOptions:
     delimiter: str | None = None
     rules: FileRules | None = None
     progress: Callable[[int], object] | None = None
+    sql: str | None = None
 
 
 T = TypeVar("T")
@@ -95,15 +96,18 @@ def open_records(
     rules: FileRules | None = None,
     progress: Callable[[int], object] | None = None,
     device: str | None = None,
+    sql: str | None = None,
 ) -> Records:
     """Open records that need not fit into memory; queries, designs and estimators take them in place of an array.
 
     Parameters
     ----------
-    data : path, pattern, list of paths, memory map, iterator, Blocks, dask collection or Spark data frame
+    data : path, pattern, list of paths, URL, memory map, iterator, Blocks, dask collection or Spark data frame
         A Parquet, Feather, CSV (also compressed) or Excel file; a folder of them, which may have folders named
         ``key=value``; a pattern such as ``records/*.parquet``; a NPY file or `numpy.memmap`; an iterator of arrays or
-        tables, which is read once, or `Blocks`; a dask array or data frame; a Spark data frame.
+        tables, which is read once, or `Blocks`; a dask array or data frame; a Spark data frame; any object with
+        ``__arrow_c_stream__``, such as a DuckDB relation; or a table in a database:
+        ``postgresql://USER@HOST/DATABASE?table=NAME``, ``duckdb:///FILE?table=NAME``, ``sqlite:///FILE?table=NAME``.
     workers : int, str or distributed.Client, optional
         A number of threads, by default one per core; or a Dask cluster, given by its scheduler's address or a client.
         By default, a dask array or data frame uses the current client. A Spark data frame uses its own cluster.
@@ -116,6 +120,8 @@ def open_records(
     device : 'cuda', optional
         Moves the records to a GPU block by block, where moments and moments of tables are summed: the same integers.
         For records that threads of this process read.
+    sql : str, optional
+        The query whose rows are the records, for the URL of a database without ``table``.
 
     Privacy
     -------
@@ -140,7 +146,8 @@ def open_records(
         )
     for recognises, opener in _SOURCES:
         if recognises(data):
-            opened = opener(data, OpenOptions(workers=workers, delimiter=delimiter, rules=rules, progress=progress))
+            reading: dict[str, Any] = {"workers": workers, "delimiter": delimiter, "rules": rules}
+            opened = opener(data, OpenOptions(**reading, progress=progress, sql=sql))
             return opened if device is None else _move_to(opened, device)
     raise ParameterError(
         "data must be a path, a pattern, a memory map, an iterator of blocks, a dask collection or a Spark data frame, "

@@ -30,7 +30,8 @@ class Origin:
     once : bool
         Whether the records can be read only once, as from an iterator.
     ordered : bool
-        Whether the order of the records is public. It is not where folders named ``key=value`` sort them by a value.
+        Whether the order of the records is public. It is not where folders named ``key=value`` sort them by a value,
+        nor in a database.
     read_options : mapping
         How the records are read, as JSON content: the public options that are not the default, by name. A request id
         that is used again must come with the same.
@@ -202,8 +203,8 @@ def require_public_order(records: Records) -> None:
     """Raise a `DataError` if the order of the records is private, for answers with one row per record."""
     if not records.ordered:
         raise DataError(
-            "records in folders named key=value are ordered by the key, so the order of the rows would reveal it. "
-            "For a query with one row per record, give files whose order is public."
+            "the order of the records is not public: folders named key=value sort them by the key, and a database "
+            "has no order. For a query with one row per record, give files whose order is public."
         )
 
 

@@ -7,7 +7,7 @@ Options of the command line, fields of the studio's form and of its API, and the
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
@@ -40,6 +40,28 @@ QUESTIONS = {
     "laplacian": Question("Laplacian", "of a graph"),
     "counts": Question("Counts", "of pairs of two categories"),
 }
+
+
+def title_question(
+    question: str,
+    *,
+    target: str | None = None,
+    cells: Sequence[str] | None = None,
+    on: Sequence[str] | None = None,
+    by: Sequence[str] | None = None,
+) -> str:
+    """A question with its columns, in a few words.
+
+    Examples
+    --------
+    >>> title_question("regression", target="stay", on=["age", "ward"])
+    'A regression of stay on age, ward'
+    """
+    words = [QUESTIONS[question].title, *([f"of {target}"] if target else [])]
+    words += [f"of {' and '.join(cells)}"] if cells else []
+    return " ".join([*words, *(f"{name} {', '.join(names)}" for name, names in (("on", on), ("by", by)) if names)])
+
+
 SUMMARIES = ("means", "table", "everything")  # always answered by the moments of a table
 MATRICES = ("covariance", "correlation")
 MODELS = ("components", "regression")

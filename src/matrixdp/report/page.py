@@ -5,12 +5,13 @@ list of blocks. A page needs no script and no other file; its policy forbids bot
 only tables, pictures and styles are markup already.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from html import escape
+from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from matrixdp.display import Numbers, format_number, make_visible, write_table
 from matrixdp.errors import MissingExtraError, install_hint
@@ -62,6 +63,31 @@ class Page:
     contents: bool = False
     footer: str = ""
     style: str = ""
+
+
+@dataclass(frozen=True)
+class WordTable:
+    """Words and numbers under named columns, for a block "words"."""
+
+    name: str  # of its files
+    title: str
+    columns: Mapping[str, str]  # from a column's key to its heading
+    rows: list[dict[str, Any]]  # a key `group` that is not a column divides them into groups
+    notes: tuple[str, ...] = ()
+    simulated: bool = False  # whether any of it comes from simulated data
+    groups: Mapping[str, str] = field(default_factory=dict)  # from a value of `group` to its heading
+    details: Mapping[str, str] = field(default_factory=dict)  # from a column to the key of small print, in HTML only
+    mark: ClassVar[str] = ""  # what stands above a table of simulated data
+    verdicts: ClassVar[Sequence[str]] = ()
+
+    def list_groups(self) -> list[tuple[str, list[dict[str, Any]]]]:
+        """Title and rows of each group; one group without a title if there are none."""
+        if not self.groups:
+            return [("", self.rows)]
+        return [
+            (self.groups.get(str(one), str(one)), list(rows))
+            for one, rows in groupby(self.rows, lambda row: row["group"])
+        ]
 
 
 def say(*lines: str) -> Block:

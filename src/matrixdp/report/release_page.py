@@ -110,6 +110,12 @@ def render_release(content: ReportContent, *, files: Sequence[str] = ()) -> str:
     return render_page(page)
 
 
+def list_main_blocks(content: ReportContent) -> list[Block]:
+    """The findings of a release, and its first table, for a page about several releases."""
+    first = next(iter(_show_results(content)), None)
+    return [say(*list_findings(content)), *(() if first is None else first.blocks)]
+
+
 def _list_columns(content: ReportContent) -> str:
     """The columns of the data that were asked about, and by what they are grouped."""
     query = content.mechanism.query

@@ -18,7 +18,8 @@ from matrixdp.errors import DataError, ParameterError, show
 from matrixdp.ledger import Allowance, Charge, Event, Gaussian, Ledger, Summary
 from matrixdp.ledger.location import Location
 from matrixdp.privacy import Privacy
-from matrixdp.records.files import FORMATS, Files, find_ending, open_files
+from matrixdp.records.files import FORMATS, Files, open_files
+from matrixdp.records.formats import find_ending
 from matrixdp.release.output_folder import write_file
 from matrixdp.studio.refusals import NotFoundError
 from matrixdp.studio.roles import Viewer

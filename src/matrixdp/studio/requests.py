@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from matrixdp.domain import Schema
 from matrixdp.errors import ParameterError, show
-from matrixdp.release.options import OPTION, QUESTIONS, Option, json_name, name_flag, parse_options
+from matrixdp.release.options import OPTION, Option, json_name, name_flag, parse_options, title_question
 from matrixdp.release.request import Request
 from matrixdp.studio.datasets import DatasetBook, SchemaStore
 from matrixdp.studio.refusals import ConflictError, NotFoundError
@@ -60,11 +60,7 @@ class ReleaseSpec(Request):
     @property
     def title(self) -> str:
         """What is asked for, in a few words."""
-        words = [QUESTIONS[self.question].title]
-        words += [f"of {self.target}"] if self.target else []
-        words += [f"of {' and '.join(self.cells)}"] if self.cells else []
-        words += [f"{name} {', '.join(names)}" for name in ("on", "by") if (names := getattr(self, name))]
-        return " ".join(words)
+        return title_question(self.question, target=self.target, cells=self.cells, on=self.on, by=self.by)
 
     def write_command(self, schema: str, table: str = "", dataset: str = "") -> str:
         """The command ``matrixdp design`` for a request or, with a table and a data set, ``matrixdp release``."""

@@ -467,7 +467,7 @@ def test_rows_ordered_by_the_name_of_a_folder_are_refused(clinic, matrixdp, monk
         pq.write_table(clinic.table.take(piece), f"set/ill={i}/part.parquet")
     done = matrixdp(*argv("set", "identity"))
     assert done.code == 3
-    assert "ordered by the key" in done.err
+    assert "sort them by the key" in done.err
     assert read_charges() == []
     assert not Path("out").exists()
 

@@ -262,7 +262,7 @@ def test_rows_that_are_asked_for_again_have_the_same_bits(data, design):
 def test_a_folder_s_name_must_not_order_the_rows(tmp_path, data, ledger):
     for i, piece in enumerate(np.array_split(data, 2)):
         write_parts(tmp_path / "set" / f"ill={i}", piece, parts=1)
-    with pytest.raises(mdp.DataError, match="ordered by the key"):
+    with pytest.raises(mdp.DataError, match="key=value sort them by the key"):
         release_dataset(DESIGNS["axes"], tmp_path / "set", tmp_path / "out", ledger=ledger, dataset="clinic")
     assert charges(ledger) == []
     assert nothing_left(tmp_path)

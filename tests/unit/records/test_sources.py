@@ -82,7 +82,7 @@ ARRAYS = {
 @pytest.mark.parametrize("make", FILES.values(), ids=FILES)
 def test_files_give_the_bits_of_the_array(tmp_path, data, make, query):
     if make is FILES["partitioned"] and isinstance(query, mdp.Identity):
-        with pytest.raises(mdp.DataError, match="ordered by the key"):
+        with pytest.raises(mdp.DataError, match="sort them by the key"):
             answer(query, make(tmp_path, data))
         return
     assert np.array_equal(answer(query, make(tmp_path, data)), answer(query, data))

@@ -1,0 +1,263 @@
+"""Tables in databases, and objects that give Arrow streams, as tables that are read in record batches.
+
+PostgreSQL and SQLite are read by their ADBC drivers, DuckDB by itself; each is imported only when it is used. One
+connection, in one transaction, serves all passes over the records, so that they see the same rows.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
+
+from matrixdp.domain.file_rules import DEFAULT_RULES, FileRules
+from matrixdp.errors import DataError, ParameterError, import_extra
+from matrixdp.records.file_values import not_a_number
+from matrixdp.records.formats import TableFile
+from matrixdp.records.tables import library_of, pa
+
+URLS = "postgresql://USER@HOST/DATABASE?table=NAME, duckdb:///FILE?table=NAME or sqlite:///FILE?table=NAME"
+_IN_MEMORY = ("pandas", "polars", "pyarrow")  # libraries whose tables are read as they are
+
+
+@dataclass(frozen=True)
+class StreamTable(TableFile):
+    """A table of an object with ``__arrow_c_stream__``: a DuckDB relation, an Ibis table."""
+
+    origin: Any = field(repr=False, compare=False, kw_only=True)
+    ordered: ClassVar[bool] = False
+    in_process: ClassVar[bool] = True
+
+    def fields(self) -> list[Any]:
+        """The fields of the stream's schema."""
+        with _open_stream(self.origin) as reader:
+            return list(reader.schema)
+
+    def batches(self, columns: Sequence[str], row_groups: range | None, *, texts: Sequence[str] = ()) -> Iterator[Any]:
+        """Yield the record batches of a new stream."""
+        with _open_stream(self.origin) as reader:
+            for batch in reader:
+                yield self._decode_text(batch.select(list(columns)), keep=texts)
+
+
+def is_stream(data: Any) -> bool:
+    """Whether `data` gives Arrow streams and is not a table in memory."""
+    return hasattr(data, "__arrow_c_stream__") and library_of(data) not in _IN_MEMORY
+
+
+def _open_stream(origin: Any) -> Any:
+    return pa.RecordBatchReader.from_stream(origin)
+
+
+class Session:
+    """A connection to a database, opened at its first use, that sees one state of it and cannot write.
+
+    `target` is what the driver connects to. Subclasses connect, and read a column as the tables of files are read.
+    """
+
+    def __init__(self, target: str) -> None:
+        self._target = target
+
+    def __del__(self) -> None:
+        if "_connection" in vars(self):
+            self._connection.close()
+
+    @cached_property
+    def _connection(self) -> Any:
+        raise NotImplementedError
+
+    @contextlib.contextmanager
+    def read(self, query: str) -> Iterator[Any]:
+        """The result of a query, as a reader of record batches."""
+        with self._connection.cursor() as cursor:
+            cursor.execute(query)
+            with cursor.fetch_record_batch() as reader:
+                yield reader
+
+    def write_column(self, kind: Any, *, as_text: bool) -> str:
+        """The column ``{0}``, of an Arrow type, as an expression of SQL."""
+        return "{0}"
+
+    def read_column(self, name: str, column: Any, *, as_text: bool) -> Any:
+        """A column as it was read, with null for a missing value."""
+        return column
+
+
+class PostgresSession(Session):
+    """A connection to PostgreSQL."""
+
+    @cached_property
+    def _connection(self) -> Any:
+        driver = _import_driver("adbc_driver_postgresql.dbapi", "PostgreSQL", "postgres")
+        return _begin(driver.connect(self._target), "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+
+    def write_column(self, kind: Any, *, as_text: bool) -> str:
+        """Numbers of any length as floats, and other types that Arrow does not have, such as uuid, as text."""
+        if getattr(kind, "type_name", "") == "numeric":
+            return "CAST({0} AS text)" if as_text else "CAST({0} AS double precision)"
+        return "CAST({0} AS text)" if isinstance(kind, pa.BaseExtensionType) else "{0}"
+
+
+class DuckSession(Session):
+    """A connection to a DuckDB file."""
+
+    @cached_property
+    def _connection(self) -> Any:
+        # Nobody can write to the file while it is open for reading, so no transaction is needed.
+        return _import_driver("duckdb", "DuckDB", "duckdb").connect(self._target, read_only=True)
+
+    def read(self, query: str) -> Any:
+        """The result of a query, as a reader of record batches."""
+        return _open_stream(self._connection.sql(query))
+
+
+class SqliteSession(Session):
+    """A connection to an SQLite file.
+
+    A column of SQLite may hold values of several types, and its driver takes the type from the first rows. So that no
+    record changes how another is read, each value is written as text, or as a float with infinity for a missing one
+    and minus infinity for a text.
+    """
+
+    @cached_property
+    def _connection(self) -> Any:
+        driver = _import_driver("adbc_driver_sqlite.dbapi", "SQLite", "sqlite")
+        connection = driver.connect(f"{Path(self._target).absolute().as_uri()}?mode=ro")
+        return _begin(connection, "SELECT count(*) FROM sqlite_master")  # from its first reading on, one state
+
+    def write_column(self, kind: Any, *, as_text: bool) -> str:
+        """A text, empty if it is missing; or a float."""
+        if as_text:
+            return "coalesce(CAST({0} AS text), '')"
+        return (
+            "CASE typeof({0}) WHEN 'null' THEN 9e999 WHEN 'text' THEN -9e999 WHEN 'blob' THEN -9e999 ELSE {0} + 0.0 END"
+        )
+
+    def read_column(self, name: str, column: Any, *, as_text: bool) -> Any:
+        """The column with null for infinity; raises a `DataError` if there is text in a column of numbers."""
+        if as_text:
+            return column
+        if pa.compute.min(column).as_py() == -math.inf:
+            raise not_a_number(name)
+        return pa.compute.if_else(pa.compute.is_inf(column), pa.scalar(None, column.type), column)
+
+
+def _begin(connection: Any, statement: str) -> Any:
+    """The connection, in the transaction that a statement begins."""
+    with connection.cursor() as cursor:
+        cursor.execute(statement)
+    return connection
+
+
+def _import_driver(module: str, database: str, extra: str) -> Any:
+    return import_extra(module, f"reading tables of {database} requires {module.partition('.')[0]}", extra)
+
+
+@dataclass(frozen=True)
+class DatabaseTable(TableFile):
+    """A table of a database, or the rows of a query.
+
+    `path` is that of a file, empty for a server; `sql` the query, if one was given; `rows` what is read, as SQL.
+    """
+
+    session: Session = field(repr=False, compare=False, kw_only=True)
+    sql: str | None = field(kw_only=True)
+    rows: str = field(kw_only=True)
+    ordered: ClassVar[bool] = False
+    in_process: ClassVar[bool] = True
+
+    @property
+    def read_options(self) -> dict[str, Any]:
+        """The query, if one was given, and the rules that are not the default."""
+        return {**({} if self.sql is None else {"sql": self.sql}), **super().read_options}
+
+    def fields(self) -> list[Any]:
+        """The fields of the result without rows."""
+        try:
+            with self.session.read(f"SELECT * FROM {self.rows} LIMIT 0") as reader:  # noqa: S608
+                return list(reader.schema)
+        except (ImportError, DataError):
+            raise
+        except Exception as error:  # of the driver; no rows were read
+            raise DataError(f"{self.place} cannot be read: {' '.join(str(error).split())}") from None
+
+    def count(self) -> int:
+        """The number of rows, as the database counts them."""
+        self.fields()
+        (batch,) = self._read(f"SELECT count(*) AS n FROM {self.rows}")  # noqa: S608
+        return int(batch.column(0)[0].as_py())
+
+    def batches(self, columns: Sequence[str], row_groups: range | None, *, texts: Sequence[str] = ()) -> Iterator[Any]:
+        """Yield the record batches of a new query."""
+        kinds = {one.name: one.type for one in self.fields()}
+        written = []
+        for name in columns:
+            quoted, column = _quote(name), self.session.write_column(kinds[name], as_text=name in texts)
+            written.append(f"{column.format(quoted)} AS {quoted}")
+        for batch in self._read(f"SELECT {', '.join(written)} FROM {self.rows}"):  # noqa: S608
+            for i, name in enumerate(columns):
+                column = self.session.read_column(name, batch.column(i), as_text=name in texts)
+                batch = batch if column is batch.column(i) else batch.set_column(i, name, column)
+            yield self._decode_text(batch, keep=texts)
+
+    def _read(self, query: str) -> Iterator[Any]:
+        """The record batches of a query. The database's errors may quote rows, and are not shown."""
+        with contextlib.ExitStack() as opened:
+            reader = self._guard(opened.enter_context, self.session.read(query))
+            while (batch := self._guard(next, reader, None)) is not None:
+                yield batch
+
+    def _guard(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        with contextlib.suppress(Exception):
+            return function(*arguments)
+        raise DataError(
+            f"{self.place} cannot be read: the database ended the query with an error, which is not shown since it may "
+            "quote values. Run the query there."
+        )
+
+
+_SESSIONS: dict[str, type[Session]] = {
+    "postgresql": PostgresSession,
+    "postgres": PostgresSession,
+    "duckdb": DuckSession,
+    "sqlite": SqliteSession,
+}
+
+
+def open_database(url: str, *, sql: str | None = None, rules: FileRules = DEFAULT_RULES) -> DatabaseTable:
+    """The table that a URL names with its option ``table``, or the rows of the query `sql`. Nothing is read yet."""
+    parts = urlsplit(url)
+    if parts.scheme not in _SESSIONS:
+        raise DataError(
+            f"data must be a path, or the URL of a table: {URLS}. For other places, mount them as a folder, or give "
+            "a Dask or Spark data frame."
+        )
+    options = dict(parse_qsl(parts.query))
+    if parts.password is not None or {"password", "sslpassword"} & options.keys():
+        raise ParameterError(
+            "data must be a URL without a password: leave it out, and set the environment variable PGPASSWORD, or put "
+            "it into the file .pgpass."
+        )
+    table, file = options.pop("table", None), unquote(parts.path.removeprefix("/"))
+    if (table is None) == (sql is None):
+        raise ParameterError(f"data must name either a table or a query («sql»), as in {URLS}.", parameter="sql")
+    kind = _SESSIONS[parts.scheme]
+    server = kind is PostgresSession
+    target = parts._replace(query=urlencode(options)).geturl() if server else file
+    if not server and not Path(file).is_file():
+        raise DataError(f"there is no file {file}. Check the path; a path from the root has four slashes: sqlite:////.")
+    rows = (
+        f"({(sql or '').strip().rstrip(';')}) AS selected" if table is None else ".".join(map(_quote, table.split(".")))
+    )
+    path = "" if server else str(Path(file).absolute())
+    return DatabaseTable(path, url, rules=rules, session=kind(target), sql=sql, rows=rows)
+
+
+def _quote(name: str) -> str:
+    """A name as SQL writes it."""
+    return '"' + name.replace('"', '""') + '"'

@@ -1,0 +1,157 @@
+"""The dossier of a data set: all its releases, what they cost and what is left, for a committee to read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from matrixdp.display import format_number
+from matrixdp.errors import MatrixDPError
+from matrixdp.gdp import gdp_epsilon
+from matrixdp.ledger import Charge, Gaussian, Head, Ledger, Summary
+from matrixdp.release.adaptive_release import AdaptiveRelease
+from matrixdp.release.options import title_question
+from matrixdp.release.reading import from_json
+from matrixdp.report.content import KINDS, make_content
+from matrixdp.report.guarantee import describe_odds, name_loss
+from matrixdp.report.page import Block, Page, Section, WordTable, note, render_page, say
+from matrixdp.report.release_page import list_main_blocks
+
+_GLOSSARY = {
+    "differential privacy": "A promise about a method, not about a data set: what it publishes would be nearly as "
+    "likely if any one person's data were different. The promise holds whatever a reader knows besides.",
+    "epsilon (ε)": "How much the odds of any conclusion about one person can change: by a factor of at most e to the "
+    "power of ε. Smaller is more private.",
+    "delta (δ)": "The probability with which that factor may be exceeded. It is far below one in the number of people.",
+    "total": "The epsilon and delta of all releases together. It was fixed before the first release, and the ledger "
+    "refuses whatever would exceed it.",
+    "noise": "Random numbers that are added to each answer before it is published. The error bars say how large they "
+    "are.",
+    "ledger": "The list of all releases. Each entry has a hash, a fingerprint of itself and of the entry before it, so "
+    "that a change of any earlier entry shows.",
+}
+
+
+def write_dossier(ledger: Ledger, dataset: str) -> str:
+    """The dossier of a data set as an HTML document. The whole ledger is verified first.
+
+    Privacy
+    -------
+    Made from the ledger and the releases stored in it, which are public.
+    """
+    head = ledger.verify()
+    summary, charges = ledger.summary(dataset), ledger.history(dataset)
+    registration, now = summary.registration, datetime.now(UTC)
+    privacy, unit = registration.privacy, registration.unit
+    protected = [
+        f"Everything that was released from {dataset}, and everything that will be, is ({privacy.epsilon:g}, "
+        f"{privacy.delta:.3g})-differentially private: {name_loss(privacy.epsilon)}. It protects {unit.words}.",
+        describe_odds(privacy.epsilon, privacy.delta, unit.words),
+    ]
+    page = Page(
+        title=f"Dossier – {dataset}",
+        heading=f"Releases from {dataset}",
+        kicker=f"Privacy dossier · {now.day} {now:%B %Y, %H:%M} UTC",
+        facts=[
+            ("Protects", unit.words),
+            ("Total", f"ε = {privacy.epsilon:g}, δ = {privacy.delta:.3g}"),
+            ("Spent", f"{_share(summary.spent_mu, summary):.0%} of the total, in {len(charges):,} releases"),
+            ("Left", f"ε = {summary.unspent.epsilon:.3g}, for one more release"),
+        ],
+        sections=[
+            Section("What is protected", [say(*protected)]),
+            Section("Releases under this total", _list_charges(summary, charges)),
+            *(_show_release(ledger, charge) for charge in charges),
+            Section("How to verify it", _show_proof(ledger, head)),
+            Section("Glossary", [Block("facts", list(_GLOSSARY.items()))]),
+        ],
+    )
+    return render_page(page)
+
+
+def title_charge(charge: Charge) -> str:
+    """The question that a charge paid for, in a few words."""
+    options = charge.options or {}
+    query = options.get("query")
+    by = query.get("by", ()) if isinstance(query, dict) else ()
+    if "aim" not in options:
+        return str(charge.description.get("query", "a release"))
+    return title_question(options["aim"], **{name: options.get(name) for name in ("target", "cells", "on")}, by=by)
+
+
+def charge_epsilon(charge: Charge, delta: float) -> float:
+    """The epsilon of a charge: that of its request or, where it has none, that of its event at `delta`."""
+    event, given = charge.event, charge.description.get("epsilon")
+    if isinstance(given, float):
+        return given
+    return gdp_epsilon(mu=event.mu, delta=delta) if isinstance(event, Gaussian) else getattr(event, "epsilon", math.nan)
+
+
+def _share(mu: float, summary: Summary) -> float:
+    """The share of a data set's total that Gaussian releases of `mu` together take: squares of mu add up."""
+    return (mu / summary.total_mu) ** 2 if summary.total_mu else 0.0
+
+
+def _list_charges(summary: Summary, charges: Sequence[Charge]) -> list[Block]:
+    if not charges:
+        return [say("Nothing has been released.")]
+    delta, rows = summary.registration.privacy.delta, []
+    for number, charge in enumerate(charges, start=1):
+        cost = _share(charge.event.mu, summary) if isinstance(charge.event, Gaussian) else math.nan
+        rows.append(
+            {
+                "number": str(number),
+                "date": charge.time[:10],
+                "question": title_charge(charge),
+                "purpose": charge.purpose or "not recorded",
+                "who": charge.actor or "not recorded",
+                "epsilon": format_number(charge_epsilon(charge, delta)),
+                "cost": "" if math.isnan(cost) else f"{cost:.1%}",
+                "state": "" if charge.released else "charged; no release is stored",
+            }
+        )
+    heads = {"number": "No.", "date": "Date", "question": "Question", "purpose": "Purpose", "who": "By"}
+    heads |= {"epsilon": "ε", "cost": "Share of the total"}
+    heads |= {"state": "State"} if any(row["state"] for row in rows) else {}
+    words = (
+        "The epsilons of releases do not add up: two releases together reveal less than the sum of their epsilons. "
+        "What adds up is the share of the total, the square of mu of Gaussian differential privacy."
+    )
+    return [Block("words", WordTable("releases", "All releases", heads, rows)), note([words])]
+
+
+def _show_release(ledger: Ledger, charge: Charge) -> Section:
+    """The answers of one release at a glance."""
+    title = f"{title_charge(charge)}, {charge.time[:10]}"
+    facts = [("Purpose", charge.purpose or ""), ("By", charge.actor or ""), ("Request", charge.request or "")]
+    blocks = [Block("facts", [*facts, ("Ledger entry", str(charge.entry))])]
+    text = None
+    if charge.request is not None and charge.released:
+        text = ledger.stored(charge.dataset, charge.request)
+    if text is None:
+        return Section(title, [*blocks, say("The release is not stored in the ledger.")])
+    try:
+        release, options = from_json(text), charge.options or {}
+        kind = str(options["aim"]) if options.get("aim") in KINDS else "matrix"
+        if isinstance(release, AdaptiveRelease) and kind == "matrix":
+            kind = "covariance"
+        content = make_content(release, kind, target=options.get("target"), on=options.get("on"))
+    except MatrixDPError:  # of a question that has no report of its own
+        return Section(title, [*blocks, say("It is a matrix, which its own report shows.")])
+    return Section(title, [*blocks, *list_main_blocks(content)])
+
+
+def _show_proof(ledger: Ledger, head: Head) -> list[Block]:
+    lines = [
+        f"The ledger was verified when this page was written: all {head.entry:,} entries, their sums and the chain of "
+        "their hashes are intact. The last entry and its hash are",
+        f"{head.entry}:{head.hash}",
+        "Anybody who has the ledger can verify it again, and that nothing up to this entry was altered:",
+        f"matrixdp ledger verify LEDGER --anchor {head.entry}:{head.hash}",
+    ]
+    blocks = [say(lines[0]), Block("data", lines[1]), say(lines[2]), Block("data", lines[3])]
+    return [
+        *blocks,
+        *([note(f"This file system does not show {what}." for what in spots)] if (spots := ledger.blind_spots) else []),
+    ]
