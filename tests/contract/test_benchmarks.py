@@ -55,8 +55,6 @@ SHARED = {
     "ablation", "accuracy_data", "accuracy_methods", "coverage_data", "generalisation_data", "random_tables",
     "sizes", "table_forecast", "timing", "trusted_data", "unseen_data",
 }  # fmt: skip
-# Long ones, which run in nightly runs: kills, and what needs a browser.
-LONG = {"kills", "studio_slider"}
 CASES = [(name, arguments) for name, (several, _) in PROGRAMS.items() for arguments in several]
 
 
@@ -79,10 +77,8 @@ def test_every_module_is_listed():
 def test_a_program_runs(smallest, monkeypatch, capsys, name, arguments):
     for package in PROGRAMS[name][1]:
         pytest.importorskip(package)
-    if name in LONG and SEED is None:
-        pytest.skip("runs in nightly runs")
-    if name == "studio_slider" and shutil.which("chromium") is None:
-        pytest.skip("no Chromium is installed")
+    if name == "studio_slider" and (SEED is None or shutil.which("chromium") is None):
+        pytest.skip("runs in nightly runs, with Chromium")
     monkeypatch.setattr(sys, "argv", [name, *arguments])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -106,7 +102,6 @@ def test_coverage_takes_the_answers_without_noise_for_the_truth(smallest, monkey
     assert "| plain | coefficients | 1.000 | 1.000 | 0% | 1.000" in ratios
 
 
-@pytest.mark.skipif(SEED is None, reason="runs in nightly runs")
 def test_the_table_of_ratios_is_complete():
     environment = {**os.environ, "MATRIXDP_BENCHMARKS": "smallest"}
     command = [sys.executable, "-W", "ignore", "-m", "benchmarks"]
