@@ -38,7 +38,8 @@ import statsmodels.api as sm
 
 import matrixdp as mdp
 from benchmarks.sizes import few, size
-from matrixdp.answers.shrunk import shrink, shrink_cells, shrink_correlations
+from matrixdp.answers.moments import shrink
+from matrixdp.answers.shrunk import shrink_cells, shrink_correlations
 from matrixdp.answers.view import view_moments
 from matrixdp.types import Floats
 
@@ -154,7 +155,7 @@ def answer_shrunk(kind: str, sums: list[Floats], stds: list[Floats]) -> Floats:
         for one, std in zip(sums, stds, strict=True):
             noise = np.hypot(std[:, 1:], overall * std[:, :1])
             size = np.broadcast_to(np.maximum(one, std)[:, :1], noise.shape)
-            means.append(overall + shrink(one[:, 1:] - overall * one[:, :1], size, noise))
+            means.append(overall + shrink(one[:, 1:] - overall * one[:, :1], size, noise).mean / size)
         return np.concatenate([np.clip(one, -1, 1).ravel() / 2 for one in means])
     moments, noise = sums[0] / max(sums[0][0, 0], 1e-9), stds[0]
     mean, of_mean = moments[0, 1:], noise[0, 1:]

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import matrixdp as mdp
-from matrixdp.answers.shrunk import shrink, shrink_cells, shrink_correlations
+from matrixdp.answers.moments import shrink
+from matrixdp.answers.shrunk import shrink_cells, shrink_correlations
 from matrixdp.release.result import Release
 
 RECORDS = 3000
@@ -57,18 +58,20 @@ def answers(release, **options):
 
 @pytest.mark.parametrize("weight", [0.02, 1.0])
 @pytest.mark.parametrize("measured", [0.0, 0.004, -0.3])
-def test_shrunk_differences_are_posterior_means(measured, weight):
+def test_shrunk_differences_are_posterior_means_and_have_posterior_variances(measured, weight):
     noise, theta = 0.01, np.linspace(-20, 20, 80_001)
     deviations = np.geomspace(0.01, 1, 17)[:, None]
     prior = (np.exp(-(theta**2) / deviations**2 / 2) / deviations).mean(axis=0)
     posterior = prior * np.exp(-((measured - weight * theta) ** 2) / noise**2 / 2)
     found = shrink(*map(np.asarray, (measured, weight, noise)))
-    assert found == pytest.approx(posterior @ theta / posterior.sum(), abs=1e-9)
+    mean = posterior @ theta / posterior.sum()
+    assert found.mean == pytest.approx(weight * mean, abs=1e-9)
+    assert found.variance == pytest.approx(weight**2 * (posterior @ (theta - mean) ** 2) / posterior.sum(), rel=1e-6)
 
 
 def test_differences_that_noise_does_not_explain_are_hardly_shrunk():
     measured = np.array([0.2, -0.5, 1.0])
-    assert shrink(measured, np.ones(3), np.full(3, 0.01)) == pytest.approx(measured, rel=0.01)
+    assert shrink(measured, np.ones(3), np.full(3, 0.01)).mean == pytest.approx(measured, rel=0.01)
 
 
 @pytest.mark.parametrize("name", QUERIES)
