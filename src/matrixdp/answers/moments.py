@@ -146,18 +146,21 @@ class Shrunk(NamedTuple):
     variance: Floats
 
 
-def shrink(measured: Floats, weight: Floats, noise: Floats, *, together: bool = False) -> Shrunk:
+def shrink(measured: Floats, weight: Floats, noise: Floats, *, together: bool = False, none: float = 0.0) -> Shrunk:
     """What is known of ``weight * theta``, given ``measured = weight * theta + noise``, for arrays of one shape.
 
-    `noise` is its standard deviation. A priori theta is Gaussian with mean zero and a standard deviation whose
-    logarithm is uniform between those of 0.01 and 1. Each has one of its own, or `together` all have the same.
+    `noise` is its standard deviation. A priori theta is zero with probability `none`, and otherwise Gaussian with mean
+    zero and a standard deviation whose logarithm is uniform between those of 0.01 and 1. Each has a standard deviation
+    of its own, or `together` all have the same.
     """
-    variances = _VARIANCES.reshape(-1, *[1] * measured.ndim) * weight**2
+    shape, noise = (-1, *[1] * measured.ndim), np.maximum(noise, TINY)
+    prior = np.append(none, np.full(_VARIANCES.size, (1 - none) / _VARIANCES.size)).reshape(shape)
+    variances = np.append(0.0, _VARIANCES).reshape(shape) * weight**2
     total = variances + noise**2
     likelihood = -(np.log(total) + measured**2 / total) / 2
     if together:
         likelihood = likelihood.sum(axis=tuple(range(1, likelihood.ndim)), keepdims=True)
-    posterior = np.exp(likelihood - likelihood.max(axis=0))
+    posterior = prior * np.exp(likelihood - likelihood.max(axis=0))
     posterior = posterior / posterior.sum(axis=0)
     means = variances / total * measured
     mean = (posterior * means).sum(axis=0)

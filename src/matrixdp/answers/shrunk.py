@@ -25,12 +25,13 @@ from matrixdp.answers.moments import (
     shrink,
     view_levels,
 )
-from matrixdp.answers.psd import shrink_psd
+from matrixdp.answers.psd import nearest_psd
 from matrixdp.answers.view import view_moments
 from matrixdp.design.design import Design
 from matrixdp.types import Floats
 
 _ROUNDS = 50  # of proportional fitting
+_NONE = 0.9  # probability a priori that all correlations are zero: fewer are then worse than zeros
 
 
 def shrink_cells(cells: Floats, rows: Floats, columns: Floats, noise: Floats) -> Floats:
@@ -51,23 +52,28 @@ def shrink_cells(cells: Floats, rows: Floats, columns: Floats, noise: Floats) ->
 
 
 def shrink_correlations(covariance: Floats, std: Floats) -> tuple[Floats, Floats]:
-    """Correlations from a noisy covariance, as a possible matrix, shrunk (`shrink_psd`), and their error bars."""
+    """Correlations from a noisy covariance, shrunk towards zero, as a possible matrix; and their error bars.
+
+    They are shrunk by the noise that they would have if they were zero. Noise in variances is not among it: it makes a
+    correlation too large or too small by a factor, which is no reason to move it towards zero.
+    """
     known = np.isfinite(covariance) & np.isfinite(std)
     own = np.diagonal(known)
     noise = np.where(own, np.diagonal(std), 1.0)
     variances = np.maximum(np.where(own, np.diagonal(covariance), 1.0), np.maximum(noise, TINY))
     scale = np.sqrt(np.multiply.outer(variances, variances))
     known = known & own & own[:, None]
-    value = np.where(known, covariance, 0.0) / scale
-    bars = np.where(known, std, scale) / scale
-    bars = np.sqrt(bars**2 + value**2 * np.add.outer((noise / variances) ** 2, (noise / variances) ** 2) / 4)
-    bars = np.maximum((bars + bars.T) / 2, TINY)
-    value = (value + value.T) / 2
-    np.fill_diagonal(value, 1.0)
-    firm = bars.copy()
-    np.fill_diagonal(firm, 0.0)
-    np.fill_diagonal(bars, 0.0)
-    return np.clip(shrink_psd(value, firm), -1.0, 1.0), np.minimum(bars, LARGEST_BAR)
+    value, at_zero = (np.where(known, *pair) / scale for pair in ((covariance, 0.0), (std, scale)))
+    value, at_zero = ((one + one.T) / 2 for one in (value, np.maximum(at_zero, TINY)))
+    relative = np.add.outer((noise / variances) ** 2, (noise / variances) ** 2) / 4
+    bars = np.sqrt(at_zero**2 + value**2 * relative)
+    pairs = np.tril_indices(len(value), -1)
+    shrunk = np.zeros_like(value)
+    shrunk[pairs] = shrink(value[pairs], np.ones(()), at_zero[pairs], together=True, none=_NONE).mean
+    shrunk += shrunk.T + np.eye(len(value))
+    for one in (bars, at_zero):
+        np.fill_diagonal(one, 0.0)
+    return np.clip(nearest_psd(shrunk, at_zero), -1.0, 1.0), np.minimum(bars, LARGEST_BAR)
 
 
 @np.errstate(all="ignore")
