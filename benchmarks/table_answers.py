@@ -16,7 +16,8 @@ Each of them answers twice: without bias, as computed from noisy sums, and shrun
 has no shrinkage of its own, and is given ours.
 
 With ``--zeros`` only the error of shrunk correlations over that of zeros in their place, for epsilons from 0.1 to 3, on
-tables that nothing was chosen on (`trusted_data`), without records in which a value is missing.
+tables of `trusted_data`, without records in which a value is missing. The prior was chosen in view of about half of
+them.
 
 The last two divide the budget among means, tables and correlations as is best for the data at hand, which they could
 not know; ours has no such choice. Noise is drawn in floating point from the laws of the designs.
