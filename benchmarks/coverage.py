@@ -1,7 +1,8 @@
 """What is shown of a release, and how far to trust it: coverage and lengths of intervals, by kind of answer.
 
 ``python -m benchmarks.coverage [--half trusted|choose|report|fresh|unseen|last|random] [--release plain adaptive]
-[--bounds tight wide] [--epsilon 0.1 0.3 1 3] [--trials 2] [--every 3] [--jobs 2] [--json FILE] [--against FILE]``
+[--bounds tight wide] [--kind "means by level"] [--epsilon 0.1 0.3 1 3] [--trials 2] [--every 3] [--jobs 2]
+[--json FILE] [--against FILE]``
 
 Each table is released by `release_table`: everything about it ('plain'), and its numbers by an adaptive fit. The truth
 of each answer is computed from the records with NumPy. By default the tables are those of `trusted_data`, on which
@@ -53,6 +54,7 @@ KINDS = (
     "standard deviations",
     "shares",
     "means by level",
+    "means by level of numbers with missing values",  # of those above
     "cells",
     "covariances",
     "correlations",
@@ -203,8 +205,13 @@ def regress(exact: Exact, covariance: Floats, target: int, on: list[int]) -> tup
     return np.where(kept.all(), terms, np.nan), explained, spread[target] / scale
 
 
-def ask(release: Any, exact: Exact, unit: Floats, bounds: mdp.Bounds, categories: dict[str, int]) -> Iterator[Any]:
-    """Kinds of answers, and what became of the numbers of each; `unit` is the range of each number."""
+def ask(
+    release: Any, exact: Exact, unit: Floats, bounds: mdp.Bounds, categories: dict[str, int], kinds: tuple[str, ...]
+) -> Iterator[Any]:
+    """Kinds of answers, and what became of the numbers of each; `unit` is the range of each number.
+
+    Slow answers that are of none of the `kinds` are left out.
+    """
     m, covariance, mean = exact.numbers, exact.covariance, exact.mean
     lower, upper, half, names = bounds.lower, bounds.upper, bounds.halfwidths, exact.names
     summary, own = read_estimate(release.means()), np.diagonal(covariance)[:m]
@@ -219,10 +226,11 @@ def ask(release: Any, exact: Exact, unit: Floats, bounds: mdp.Bounds, categories
         places[name], start = list(range(start, start + count)), start + count
         found = read_estimate(release.means(name))
         yield "shares", compare(found.take(every, 0), mean[places[name]], 1.0, 0.0, 1.0)
-        yield (
-            "means by level",
-            compare(found.take(every, slice(1, None)), exact.level_means(places[name]), unit, lower, upper),
-        )
+        by_level, truth = found.take(every, slice(1, None)), exact.level_means(places[name])
+        yield "means by level", compare(by_level, truth, unit, lower, upper)
+        some = share < 1
+        partly = compare(by_level.take(every, some), truth[:, some], unit[some], lower[some], upper[some])
+        yield "means by level of numbers with missing values", partly
     for one, other in combinations(categories, 2):
         cells = exact.values[:, places[one]].T @ exact.values[:, places[other]] / len(exact.values)
         inner = read_estimate(release.table(one, other)).take(slice(-1), slice(-1))
@@ -233,7 +241,8 @@ def ask(release: Any, exact: Exact, unit: Floats, bounds: mdp.Bounds, categories
     yield "covariances", compare(found, covariance[i, j], unit[i] * unit[j], np.where(i == j, 0.0, -most), most)
     if m < 2 and not categories:
         return
-    for target in sorted({0, m // 2, m - 1}):
+    slow = not {"R^2", "coefficients", "intercepts"}.isdisjoint(kinds)
+    for target in sorted({0, m // 2, m - 1}) if slow else ():
         regression = release.regression(names[target])
         terms, explained = read_regression(regression)
         on = [names.index(name) for name in regression.names[1:]]
@@ -246,6 +255,8 @@ def ask(release: Any, exact: Exact, unit: Floats, bounds: mdp.Bounds, categories
     i, j = np.tril_indices(m, -1)
     correlation = correlate(covariance[:m, :m])
     yield "correlations", compare(read_estimate(release.correlation()).take(i, j), correlation[i, j], 1.0, -1.0, 1.0)
+    if {"loadings", "component variances"}.isdisjoint(kinds):
+        return
     variances, directions = np.linalg.eigh(np.nan_to_num(correlation))
     found = read_estimate(release.components(min(m, _COMPONENTS)))
     count = found.value.shape[1]
@@ -267,8 +278,10 @@ class Case(NamedTuple):
 Measured = tuple[str, str, str, float, int, str, Outcome]  # release, bounds, table, epsilon, trial, kind
 
 
-def measure(case: Case, epsilons: list[float], trials: int, first: int) -> list[Measured]:
-    """All answers of some releases of one table."""
+def measure(
+    case: Case, epsilons: list[float], trials: int, first: int, kinds: tuple[str, ...] = KINDS
+) -> list[Measured]:
+    """All answers of some kinds, of some releases of one table."""
     warnings.simplefilter("ignore")
     table, question = case.table, {"plain": "everything", "adaptive": "covariance"}[case.release]
     if isinstance(table, DataSet):
@@ -298,8 +311,9 @@ def measure(case: Case, epsilons: list[float], trials: int, first: int) -> list[
         method: dict[str, Any] = {} if case.release == "plain" else {"method": "adaptive"}
         release = mdp.release_table(data, schema, privacy, question=question, stream=stream, simulation=True, **method)
         with np.errstate(all="ignore"):
-            for kind, outcome in ask(release, exact, case.unit, bounds, categories):
-                found.append((case.release, case.bounds, table.name, epsilon, trial, kind, outcome))
+            for kind, outcome in ask(release, exact, case.unit, bounds, categories, kinds):
+                if kind in kinds:
+                    found.append((case.release, case.bounds, table.name, epsilon, trial, kind, outcome))
     return found
 
 
@@ -333,11 +347,11 @@ def _join(outcomes: Iterable[Outcome]) -> Outcome:
 def describe(every: list[Measured]) -> Iterator[str]:
     """A table with one row for each kind of answer."""
     yield (
-        "| release | answers | number | firm | shown | have an interval | coverage, firm | coverage, hidden "
-        "| length / error | RMS error / bar | least by table | RMSE, firm | RMSE, hidden "
+        "| release | answers | number | firm | with a bar | shown | have an interval | coverage, firm "
+        "| coverage, hidden | length / error | RMS error / bar | least by table | RMSE, firm | RMSE, hidden "
         "| impossible values | impossible ends |"
     )
-    yield "| --- " * 15 + "|"
+    yield "| --- " * 16 + "|"
     for release, label, chosen in _list_rows(every):
         outcome = _join(one[-1] for one in chosen)
         by_table: dict[str, list[Outcome]] = {}
@@ -352,6 +366,7 @@ def describe(every: list[Measured]) -> Iterator[str]:
         cells = [
             f"{firm.size}",
             f"{firm.mean():.1%}",
+            f"{np.isfinite(outcome.ratio).mean():.1%}",
             f"{outcome.shown.mean():.1%}",
             f"{np.isfinite(outcome.length).mean():.1%}",
             _show(_mean(outcome.covered[firm])),
@@ -462,6 +477,7 @@ def main() -> None:
     parser.add_argument("--group", choices=GROUPS, action="append", help="of the lists of numbers for development")
     parser.add_argument("--release", choices=RELEASES, nargs="+", default=list(RELEASES))
     parser.add_argument("--bounds", choices=BOUNDS, nargs="+", default=list(BOUNDS))
+    parser.add_argument("--kind", choices=KINDS, action="append", help="of answers; all by default")
     parser.add_argument("--epsilon", type=float, nargs="+", default=[0.1, 0.3, 1.0, 3.0])
     parser.add_argument("--trials", type=int, default=size(2, 1), help=f"half as many for more than {_WIDE} columns")
     parser.add_argument("--first", type=int, default=0, help="number of the first trial, which decides its noise")
@@ -473,7 +489,8 @@ def main() -> None:
     cases = [*list_cases(asked.half, tuple(asked.group or GROUPS), asked.release, asked.bounds)]
     names = [*dict.fromkeys(case.table.name for case in cases)][:: asked.every]
     chosen = [case for case in cases if case.table.name in names]
-    task = partial(measure, epsilons=asked.epsilon, trials=asked.trials, first=asked.first)
+    kinds = tuple(asked.kind or KINDS)
+    task = partial(measure, epsilons=asked.epsilon, trials=asked.trials, first=asked.first, kinds=kinds)
     every: list[Measured] = []
     workers = ProcessPoolExecutor(asked.jobs, initializer=threadpool_limits, initargs=(1,))  # a thread each
     with workers if asked.jobs > 1 else nullcontext() as pool:

@@ -5,6 +5,8 @@ per release, so that the trials are independent. Power: intervals that cover 75%
 below one in a thousand; in a nightly run, those that cover 85%.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,6 +14,7 @@ from scipy.stats import binom
 
 import matrixdp as mdp
 from levels import LEVEL
+from matrixdp.answers.moments import find_level_means, view_levels
 from nightly import times
 
 RECORDS, TRIALS = 12_000, times(280, 1080)
@@ -98,3 +101,50 @@ def test_intervals_of_components_cover_what_is_separated():
         low, high = found.interval(0.95)
         misses += not low[place] <= exact.value[place] <= high[place]
     assert binom.sf(misses - 1, trials, 0.1) > LEVEL
+
+
+SHARES = np.array([0.4, 0.25, 0.15, 0.1, 0.06, 0.04])  # of the levels
+DRAWS = 2000
+EVEN, ONE, MANY = [0.05] * 6, [0.05, 0.05, 0.05, 0.8, 0.05, 0.05], [0.2, 0.0, 0.1, 0.4, 0.2, 0.5]
+
+
+def level_moments(missing):
+    """A number near the lower end of its bounds, with shares of missing values by level, and its moments."""
+    rng = np.random.default_rng(5)
+    level = rng.choice(6, 20_000, p=SHARES)
+    x = rng.normal(2.5 + 0.2 * level, 2).clip(0, 10)
+    x[rng.random(x.size) < np.array(missing)[level]] = np.nan
+    names = [f"level {i}" for i in range(6)]
+    columns = mdp.Columns([mdp.Number("x", 0, 10, missing=True), mdp.Category("level", names)])
+    query = mdp.TableMoments(columns, x.size)
+    data = pd.DataFrame({"x": x, "level": np.array(names)[level]})
+    return query, query.evaluate(data, clip=True, missing="error")
+
+
+@pytest.mark.parametrize("missing", [EVEN, ONE, MANY], ids=["of no level", "of one level", "of many levels"])
+@pytest.mark.parametrize("epsilon", [0.05, 0.2])
+def test_means_by_level_are_covered_where_missing_values_depend_on_the_level(missing, epsilon):
+    """Bounds: 92% to 98% of the intervals, several standard errors away. Bars of the noise alone cover less."""
+    query, matrix = level_moments(missing)
+    view, row, _ = view_levels(matrix, mdp.make_design(query, mdp.Privacy(epsilon, 1e-6)), "level")
+    noisy = replace(view, matrix=view.matrix + view.law.draw(DRAWS, np.random.default_rng(1)))
+    with np.errstate(all="ignore"):
+        truth = find_level_means(view.without_noise(), row).value
+        found = find_level_means(noisy, row)
+        error, bars, noise = np.abs(found.value - truth), found.std(view.law), view.law.std(found.terms)
+    shown = np.isfinite(error)
+    assert 0.92 < np.mean(error[shown] < 1.96 * bars[shown]) < 0.98
+    if missing == MANY:
+        assert np.mean(error[shown] < 1.96 * noise[shown]) < 0.92
+
+
+def test_a_number_that_could_be_missing_but_is_not_is_shown_as_if_it_could_not():
+    query, matrix = level_moments([0.0] * 6)
+    view, row, _ = view_levels(matrix, mdp.make_design(query, mdp.Privacy(0.04, 1e-6)), "level")
+    noisy = replace(view, matrix=view.matrix + view.law.draw(DRAWS, np.random.default_rng(1)))
+    with np.errstate(all="ignore"):
+        shown = np.isfinite(find_level_means(noisy, row).value).mean(axis=0)
+    row = row[:, 0]
+    sized = noisy.stands_out(0, row).mean(axis=0), noisy.stands_out(row, view.places["x"].observed).mean(axis=0)
+    assert shown.mean() > 0.9 * sized[0].mean()
+    assert shown.mean() > 1.3 * sized[1].mean()  # by the noisy number of its values alone

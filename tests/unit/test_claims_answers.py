@@ -13,7 +13,7 @@ import pytest
 
 import matrixdp as mdp
 from matrixdp.answers import correlation, covariance, means
-from matrixdp.answers.moments import divide
+from matrixdp.answers.moments import divide, find_level_means, view_levels
 from matrixdp.answers.view import view_moments
 
 BOX = mdp.Bounds([0, -1, 2], [4, 3, 2.5])
@@ -135,6 +135,13 @@ def table_noise_covariance(design, moves):
     return found
 
 
+def level_means(matrix, design, by):
+    """Means by level, and the standard deviation of their noise alone."""
+    view, row, _ = view_levels(matrix, design, by)
+    found = find_level_means(view, row)
+    return found.value, view.law.std(found.terms)
+
+
 @pytest.mark.parametrize(("by", "neighbours"), TABLE_CASES)
 @pytest.mark.parametrize(
     "estimate",
@@ -142,8 +149,8 @@ def table_noise_covariance(design, moves):
         means,
         covariance,
         correlation,
-        lambda matrix, design: means(matrix, design, "c"),
-        lambda matrix, design: means(matrix, design, "g"),
+        lambda matrix, design: level_means(matrix, design, "c"),
+        lambda matrix, design: level_means(matrix, design, "g"),
         lambda matrix, design: divide(view := view_moments(matrix, design), (1, 2), (1, 1)).with_bars(view.law),
     ],
     ids=["means", "covariances", "correlations", "means by level", "means by group", "ratio"],

@@ -16,7 +16,7 @@ from scipy.special import ndtri
 
 from matrixdp.answers.estimate import HIDDEN, TOO_FEW, Estimate, settle
 from matrixdp.answers.noise_law import NoiseLaw, Places
-from matrixdp.answers.view import MomentView, table_query, view_moments
+from matrixdp.answers.view import LEAST_SIZE, MomentView, table_query, view_moments
 from matrixdp.design.design import Design
 from matrixdp.domain.bounds import check_centre
 from matrixdp.errors import ParameterError
@@ -28,6 +28,8 @@ ALL = "all"
 SUMMARY = ("mean", "standard deviation", "share observed")
 LARGEST_BAR = 1 / math.sqrt(3)  # standard deviation of a number between -1 and 1 of which nothing else is known
 LEAST_VARIANCE = 2.0  # a variance below so many standard deviations of its noise is too small to divide by
+_VARIANCES = np.geomspace(1e-4, 1.0, 17)  # a priori, of what `shrink` shrinks
+TINY = 1e-12
 _GRID = 401  # of means between their bounds
 _FIRM_VARIANCE = 6.0  # from which on the error of its root is that to first order
 
@@ -42,15 +44,17 @@ class NoisyValues(NamedTuple):
 class Statistic(NamedTuple):
     """Values of statistics, of shape (..., *statistics), NaN where too few records are known.
 
-    With their derivatives by entries of the moments: rows, columns and derivatives, as for `NoiseLaw.std`.
+    With their derivatives by entries of the moments: rows, columns and derivatives, as for `NoiseLaw.std`. `open` is
+    the variance of what is left open where a number was shrunk.
     """
 
     value: Floats
     terms: list[tuple[Places, Places, Floats]]
+    open: Floats = np.zeros(())
 
     def std(self, law: NoiseLaw) -> Floats:
-        """Standard deviation of the noise, NaN where there is no value."""
-        return np.where(np.isfinite(self.value), law.std(self.terms), np.nan)
+        """Standard deviation of the error, NaN where there is no value."""
+        return np.where(np.isfinite(self.value), np.hypot(law.std(self.terms), np.sqrt(self.open)), np.nan)
 
     def with_bars(self, law: NoiseLaw) -> NoisyValues:
         """With error bars."""
@@ -84,8 +88,9 @@ def covary(view: MomentView, x: Places, r: Places, y: Places, s: Places) -> Stat
 
 def vary(view: MomentView, x: Places, r: Places) -> Statistic:
     """Variances: `covary` of values with themselves, where two of the entries are the same."""
-    value, (square, first, _, size) = covary(view, x, r, x, r)
-    return Statistic(value, [square, (x, r, 2 * first[2]), size])
+    found = covary(view, x, r, x, r)
+    square, first, _, size = found.terms
+    return Statistic(found.value, [square, (x, r, 2 * first[2]), size])
 
 
 def summarise(view: MomentView) -> NoisyValues:
@@ -102,10 +107,64 @@ def summarise(view: MomentView) -> NoisyValues:
 
 
 def find_level_means(view: MomentView, row: NDArray[np.intp]) -> Statistic:
-    """Means of the numbers less the middles of their bounds, in each level (`view_levels`), of shape (..., n)."""
-    x, r = view.variables
-    row, x, r = np.broadcast_arrays(row, x, r)
-    return divide(view, (row, x), (row, r))
+    """Means of the numbers less the middles of their bounds, in each level (`view_levels`), (..., levels, n)."""
+    x, _ = view.variables
+    row, x = np.broadcast_arrays(row, x)
+    count = count_observed(view, row)
+    size = count.value
+    value = np.where(size > LEAST_SIZE * count.std(view.law), view.read(row, x) / size, np.nan)
+    terms = [(row, x, 1 / size), *((i, j, -value / size * slope) for i, j, slope in count.terms)]
+    return Statistic(value, terms, (value / size) ** 2 * count.open)
+
+
+def count_observed(view: MomentView, row: NDArray[np.intp]) -> Statistic:
+    """Share of the records that are in a level and have a number, of shape (..., levels, n).
+
+    The share that was released is shrunk (`shrink`) towards the product of two shares with less noise, of the level and
+    of the values that are there: as far as noise explains the difference. What is left open is what the released share
+    does not tell of the difference, and the square of how far it was moved (`docs/mathematics.md`, "Shrunk answers").
+    """
+    row, r = np.broadcast_arrays(row, view.variables[1])
+    zero = np.zeros_like(row)
+    share, measured = view.read(row, zero), view.read(row, r)
+    observed = np.clip(measured.sum(axis=-2, keepdims=True) / share.sum(axis=-2, keepdims=True), 0.0, 1.0)
+    excess = measured - share * observed
+    noise = np.maximum(view.law.std([(row, r, np.ones(())), (row, zero, -observed)]), TINY)
+    unit = np.sqrt(np.maximum(share * (1 - share) * observed * (1 - observed), 0.0))
+    found = shrink(excess, unit, noise)
+    kept = np.where(r > 0, np.minimum(found.variance / noise**2, 1.0), 1.0)  # derivative of the mean by the excess
+    value = np.where(r > 0, share * observed + found.mean, share)
+    moved = value - np.clip(measured, share + observed - 1, share)  # from the nearest share that is possible
+    left = np.where(r > 0, noise**2 * kept * (1 - kept) + moved**2, 0.0)
+    return Statistic(value, [(row, r, kept), (row, zero, (1 - kept) * observed)], left)
+
+
+class Shrunk(NamedTuple):
+    """Mean and variance, given noisy numbers, of the numbers without noise."""
+
+    mean: Floats
+    variance: Floats
+
+
+def shrink(measured: Floats, weight: Floats, noise: Floats, *, together: bool = False, none: float = 0.0) -> Shrunk:
+    """What is known of ``weight * theta``, given ``measured = weight * theta + noise``, for arrays of one shape.
+
+    `noise` is its standard deviation. A priori theta is zero with probability `none`, and otherwise Gaussian with mean
+    zero and a standard deviation whose logarithm is uniform between those of 0.01 and 1. Each has a standard deviation
+    of its own, or `together` all have the same.
+    """
+    shape, noise = (-1, *[1] * measured.ndim), np.maximum(noise, TINY)
+    prior = np.append(none, np.full(_VARIANCES.size, (1 - none) / _VARIANCES.size)).reshape(shape)
+    variances = np.append(0.0, _VARIANCES).reshape(shape) * weight**2
+    total = variances + noise**2
+    likelihood = -(np.log(total) + measured**2 / total) / 2
+    if together:
+        likelihood = likelihood.sum(axis=tuple(range(1, likelihood.ndim)), keepdims=True)
+    posterior = prior * np.exp(likelihood - likelihood.max(axis=0))
+    posterior = posterior / posterior.sum(axis=0)
+    means = variances / total * measured
+    mean = (posterior * means).sum(axis=0)
+    return Shrunk(mean, (posterior * (variances * noise**2 / total + (means - mean) ** 2)).sum(axis=0))
 
 
 def covary_all(view: MomentView) -> NoisyValues:

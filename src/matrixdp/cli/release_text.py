@@ -1,7 +1,6 @@
 """What ``matrixdp design`` and ``matrixdp release`` print, for people or as JSON: errors, answers and cost."""
 
 import textwrap
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,15 @@ from matrixdp.release.plan import Plan
 from matrixdp.release.registered import MechanismRelease
 from matrixdp.report.answers import Answer
 from matrixdp.report.dates import show_dates
-from matrixdp.report.forecast import DATA_KINDS, judged_by, predict, predict_std, vary_epsilon
+from matrixdp.report.forecast import (
+    DATA_KINDS,
+    judged_by,
+    let_answers_fall,
+    let_fall,
+    predict,
+    predict_std,
+    vary_epsilon,
+)
 from matrixdp.report.guarantee import describe_odds, name_loss
 from matrixdp.report.pictures import draw_design
 from matrixdp.report.release_folder import ReleaseFolder
@@ -86,7 +93,8 @@ def print_design(made: Plan, left: Left, plot: Path | None, *, as_json: bool) ->
 
 def _print_predictions(made: Plan, predicted: dict[str, list[Answer]]) -> None:
     """The predicted error of each answer for typical data, its range, and the error at other epsilons."""
-    request = made.request
+    request, varied = made.request, _vary(made, predicted)
+    predicted = predicted | dict(varied)[made]
     for answer in predicted["typical"][:_MOST_TABLES]:
         found = answer.estimate
         width = 1 if answer.name == "regression" else len(found.columns)  # the second one is the sampling error
@@ -102,22 +110,26 @@ def _print_predictions(made: Plan, predicted: dict[str, list[Answer]]) -> None:
         click.echo(f"  {_DESCRIBED}")
     if made.adaptive and judged_by(request.question) != request.question:
         click.echo("  components and regressions are computed from these correlations")
-    others = {f"epsilon {other.request.epsilon:g}": found["typical"] for other, found in _vary(made, predicted)}
+    others = {f"epsilon {other.request.epsilon:g}": found["typical"] for other, found in varied}
     if len(others) > 1:
         _echo_section("Median error at other epsilons, for typical data", _tabulate_medians(made, others))
 
 
-def _vary(made: Plan, predicted: dict[str, list[Answer]]) -> Iterator[tuple[Plan, dict[str, list[Answer]]]]:
+def _vary(made: Plan, predicted: dict[str, list[Answer]]) -> list[tuple[Plan, dict[str, list[Answer]]]]:
     """The plan and its predictions at smaller and larger epsilons, or it alone where others take too long."""
     query = made.query
     numbers = made.bounds.size if made.adaptive else len(query.used.numbers) if isinstance(query, TableMoments) else 0
     slow = numbers > _MOST_NUMBERS or (made.request.kind == "components" and not made.adaptive)
     kinds = tuple(DATA_KINDS) if made.adaptive else ("typical",)
+    plans, found = [], []
     for other in [made] if slow else vary_epsilon(made):
         try:
-            yield other, predicted if other is made else predict(other, kinds)
+            answers = predicted if other is made else predict(other, kinds)
         except ParameterError:  # an epsilon for which no fit can be made
             continue
+        plans.append(other)
+        found.append({kind: answers[kind] for kind in kinds})
+    return list(zip(plans, let_answers_fall(found), strict=True))
 
 
 def _collect_plan(made: Plan, left: Left) -> dict[str, Any]:
@@ -140,9 +152,9 @@ def _collect_plan(made: Plan, left: Left) -> dict[str, Any]:
 
 def _collect_fit(made: Plan, predicted: dict[str, list[Answer]]) -> dict[str, Any]:
     shown = judged_by(made.request.question)
-    std = {shape: found[0].estimate.std for shape, found in predicted.items()}
-    budgets = []
-    for other, found in _vary(made, predicted):
+    varied, budgets = _vary(made, predicted), []
+    std = {shape: found[0].estimate.std for shape, found in dict(varied)[made].items()}
+    for other, found in varied:
         medians = {shape: _median(one[0].estimate.std) for shape, one in found.items()}
         budgets.append({"epsilon": other.request.epsilon, "mu": other.request.privacy.mu, **medians})
     return {
@@ -159,8 +171,8 @@ def _collect_design(made: Plan, design: Design, predicted: dict[str, list[Answer
     """The facts of a plain release; not finite where noise would hide an answer."""
     std, rows, columns = predict_std(made)
     equal_rows, budgets = has_equal_rows(std), []
-    for other in vary_epsilon(made):
-        found = predict_std(other)[0]
+    others = list(vary_epsilon(made))
+    for other, found in zip(others, let_fall([predict_std(one)[0] for one in others]), strict=True):
         errors = {
             "median_std": _median(found[np.isfinite(found)]),
             "largest_std": found[np.isfinite(found)].max(initial=0),

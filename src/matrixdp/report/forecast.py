@@ -1,8 +1,10 @@
 """Errors that a release is expected to have, for data as a schema describes them. Reads no data."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from matrixdp.adaptive import Description, forecast
 from matrixdp.answers.estimate import Estimate
@@ -56,6 +58,30 @@ def vary_epsilon(plan: Plan) -> Iterator[Plan]:
             yield plan if factor == 1.0 else plan.at(plan.request.epsilon * factor)
         except ParameterError:  # an epsilon for which no design can be made
             continue
+
+
+def let_fall(errors: Sequence[ArrayLike]) -> list[Floats]:
+    """Errors by rising epsilon, each at least those at larger epsilons; NaN where noise hides an answer.
+
+    A release with more budget is not worse. A prediction for one epsilon alone can be too small, where noise is larger
+    than the numbers themselves, and by the chance of its simulation.
+    """
+    found: list[Floats] = [np.asarray(one, dtype=np.float64) for one in errors]
+    for smaller in range(len(found) - 2, -1, -1):
+        one = found[smaller]
+        found[smaller] = np.where(np.isnan(one), one, np.fmax(one, found[smaller + 1]))
+    return found
+
+
+def let_answers_fall(predicted: Sequence[dict[str, list[Answer]]]) -> list[dict[str, list[Answer]]]:
+    """Predictions by rising epsilon, with errors that do not grow with it (`let_fall`); all have the same shapes."""
+    changed: list[dict[str, list[Answer]]] = [{} for _ in predicted]
+    for shape in predicted[0]:
+        for answers in zip(*(one[shape] for one in predicted), strict=True):
+            bars = let_fall([answer.estimate.std for answer in answers])
+            for at, answer, std in zip(changed, answers, bars, strict=True):
+                at.setdefault(shape, []).append(replace(answer, estimate=replace(answer.estimate, std=std)))
+    return changed
 
 
 def list_predictions(plan: Plan, *, data: str = "typical") -> list[Answer]:

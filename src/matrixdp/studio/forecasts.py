@@ -27,7 +27,7 @@ from matrixdp.queries import TableMoments
 from matrixdp.release.options import MOST_STORED
 from matrixdp.release.plan import Plan, plan, refuse_extremes
 from matrixdp.report.answers import make_answers
-from matrixdp.report.forecast import DATA_KINDS, forecast_fit, judged_by, predict
+from matrixdp.report.forecast import DATA_KINDS, forecast_fit, judged_by, let_fall, predict
 from matrixdp.studio.charts import ErrorTable
 from matrixdp.studio.refusals import UnavailableError
 from matrixdp.studio.requests import ReleaseSpec
@@ -158,8 +158,10 @@ class Forecaster:
         others = [replace(spec, epsilon=epsilon) for epsilon in _FIT_CURVE]
         adaptive = [other for other in others if self.plan(other).adaptive]
         found = [self.simulate(other) if simulate else self.recall(other) for other in adaptive]
-        known = [[one[kind].read(entry) for kind in DATA_KINDS] for one in found if one is not None]
-        return [(at.epsilon, *errors) for at, errors in zip(adaptive, known, strict=True)] if all(found) else []
+        if not all(found):
+            return []
+        known = let_fall([np.array([one[kind].read(entry) for kind in DATA_KINDS]) for one in found if one is not None])
+        return [(at.epsilon, *map(float, errors)) for at, errors in zip(adaptive, known, strict=True)]
 
     def find_epsilon(self, spec: ReleaseSpec, entry: str, wanted: float) -> tuple[float, float] | None:
         """The least epsilon of the slider from which on an entry has at most the wanted error, and its error there.
@@ -222,8 +224,7 @@ class Forecaster:
 
     def _make_curve(self, plain: ReleaseSpec, entry: str) -> tuple[tuple[float, float], ...]:
         errors = [self._read_plain(replace(plain, epsilon=epsilon), entry) for epsilon in _CURVE]
-        falling = np.maximum.accumulate(errors[::-1])[::-1].tolist()  # errors do not grow with epsilon
-        return tuple(zip(_CURVE, falling, strict=True))
+        return tuple(zip(_CURVE, map(float, let_fall(errors)), strict=True))
 
     def _read_plain(self, spec: ReleaseSpec, entry: str) -> float:
         """The error of an entry of a plain release; infinite if none can be made."""
