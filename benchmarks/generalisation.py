@@ -6,9 +6,9 @@
 Data are simulated families, real tables, and versions of both whose bounds are too wide
 (`benchmarks.generalisation_data`). Settings are chosen on the group "design"; the others have no part in it. Needs the
 extra ``accuracy``. For each task, kind of data and epsilon: geometric means of our error over that of others, with
-standard errors over data sets, and the number of cells (a data set at an epsilon) in which ours is worse by 10% and two
-standard errors. "Limit" counts cells above 1.1 times a plain release's error of second moments, 1.05 times the error of
-a matrix of zeros, or 1.05 times that of the private mean, and those in brackets are above it by two standard errors.
+standard errors over data sets, and the number of cells (a data set at an epsilon) in which ours is worse by 10%; those
+in brackets by two standard errors as well, of which four trials show few. "Limit" counts cells above 1.1 times a plain
+release's error of second moments, 1.05 times that of a matrix of zeros, or 1.05 times that of the private mean.
 The oracle is told the centre, the directions and the best radius, and spends the whole budget on one moment.
 
 ``--save FILE`` stores the errors of all methods. ``--against FILE`` takes those of peers from there, which saves time,
@@ -296,14 +296,15 @@ def _summary(rows: list[Row], task: str) -> list[str]:
     shown = []
     for more in ((), (PLAIN,)):
         best = [(row, row.best(more)) for row in rows]
-        clear = sum(row.clearly_above(name, 1.1) for row, name in best)
-        shown += [_geometric_mean([_over(row, name) for row, name in best]), str(clear)]
-    if task in LIMITS:
-        limit = LIMITS[task]
-        shown.append(f"{sum(row.above(*limit) for row in rows)} ({sum(row.clearly_above(*limit) for row in rows)})")
-    else:
-        shown.append("")
+        shown += [_geometric_mean([_over(row, name) for row, name in best]), _count([(*one, 1.1) for one in best])]
+    shown.append(_count([(row, *LIMITS[task]) for row in rows]) if task in LIMITS else "")
     return [*shown, _geometric_mean([_over(row, ORACLE) for row in rows if ORACLE in row.errors])]
+
+
+def _count(cases: list[tuple[Row, str, float]]) -> str:
+    """How many errors are above a multiple of a method's, and how many of them by two standard errors."""
+    above = sum(row.above(name, factor) for row, name, factor in cases)
+    return f"{above} ({sum(row.clearly_above(name, factor) for row, name, factor in cases)})"
 
 
 def _over(row: Row, name: str) -> float:
