@@ -286,9 +286,9 @@ def report(rows: list[Row], worst: int) -> str:
         if part:
             lines.append(f"| {task} | {kind} | {epsilon:g} | {len(part)} | {' | '.join(_summary(part, task))} |")
     for task in TASKS:
-        part = sorted((row for row in rows if row.task == task), key=lambda row: _over(row, row.best((PLAIN,))))
-        if part:
-            lines += ["", f"Worst cells, {task}:", *map(_line, reversed(part[-worst:]))]
+        part = sorted((row for row in rows if row.task == task), key=lambda row: -_over(row, row.best((PLAIN,))))
+        if part and worst:
+            lines += ["", f"Worst cells, {task}:", *map(_line, part[:worst])]
     return "\n".join(lines)
 
 
