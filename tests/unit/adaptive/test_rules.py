@@ -375,6 +375,14 @@ def test_a_covariance_about_a_noisy_mean_has_no_bias():
     assert np.mean(found, axis=0) == pytest.approx(np.diag([0.04, 0.01]), abs=1e-3)
 
 
+def test_the_noise_of_a_covariance_has_that_of_both_means():
+    second = np.array([[1.0, 0.5, -0.2], [0.5, 1.0, 0.0], [-0.2, 0.0, 1.0]])
+    variances = np.array([[0.0, 0.01, 0.02], [0.01, 0.03, 0.04], [0.02, 0.04, 0.05]])
+    std = postprocess._with_std(second, variances)[2]
+    assert std[0, 1] ** 2 == pytest.approx(0.04 + 0.5**2 * 0.02 + 0.2**2 * 0.01)
+    assert np.diagonal(std) ** 2 == pytest.approx([0.03 + 4 * 0.5**2 * 0.01, 0.05 + 4 * 0.2**2 * 0.02])
+
+
 def test_no_variance_exceeds_that_of_a_full_box():
     found = postprocess.nearest_possible(np.array([[4.0, 1.0], [1.0, 0.5]]))
     assert np.diagonal(found) == pytest.approx([1.0, 0.5])

@@ -153,6 +153,21 @@ def test_many_coordinates_are_not_drawn():
         release.draws()
 
 
+def test_moments_of_a_share_of_the_records_are_as_much_less_exact():
+    """Errors are divided by the share, so all precisions are multiplied by its square."""
+    view, _ = make_view(["number", "optional", "category"], 1.0)
+    whole = draws.measure(view)
+    half = whole.divide(np.array([0.5]))
+    assert np.array_equal(half.products, 2 * whole.products)
+    pairs = [
+        (half.means, whole.means),
+        (half.squares, whole.squares),
+        (half.scales[:, :1] * half.scales, whole.scales[:, :1] * whole.scales),
+    ]
+    for one, other in pairs:
+        np.testing.assert_allclose(one, other / 4)
+
+
 def test_little_noise():
     """With noise a thousandth of the signal, draws are the release with noise of the same law once more."""
     view, _ = make_view(["number", "number", "optional", "category"], 300.0, seed=4, plain=True)

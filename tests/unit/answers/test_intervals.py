@@ -1,11 +1,15 @@
 """The rule for intervals: inside what is possible, never empty, and wide where noise tells nothing."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
+from scipy.special import ndtri
 
+from matrixdp.answers import moments
 from matrixdp.answers.estimate import Estimate, settle
 from matrixdp.display import find_firm, find_weak, write_table
-from matrixdp.intervals import Range, extend_range, interval, root_range
+from matrixdp.intervals import LEVEL, Range, extend_range, interval, root_range
 from matrixdp.report.answers import Answer
 
 ZERO, ONE = np.zeros(1), np.ones(1)
@@ -92,3 +96,14 @@ def test_means_near_zero_do_not_fade():
     by = Estimate(estimate.value, estimate.std, ("a",), ("share of records", "x"))
     assert Answer("Means by w", "w", by, name="means_by_level").fades.tolist() == [[True, False]]
     assert Answer("Covariance", "column", estimate, name="covariance").fades.all()
+
+
+def test_the_interval_of_a_ratio_that_noise_hides_ends_outside_of_what_noise_explains():
+    """Fieller's: its ends are rejected, and a step of the grid further inside they are not."""
+    law = SimpleNamespace(covariance=lambda i, _, k, m: np.array(0.02**2 if (i, i) == (k, m) else 0.0))
+    view = SimpleNamespace(law=law, read=lambda i, _: np.array((0.03, 0.1)[i]))
+    found = moments._ratio_range(view, (0, 0), (1, 1), -2.0, 2.0)
+    step, reach = 4.0 / (moments._GRID - 1), ndtri((1 + LEVEL) / 2) * 0.02
+    for end, inwards in ((found.low, step), (found.high, -step)):
+        rejected = [abs(0.03 - m * 0.1) > reach * np.hypot(1, m) for m in (end, end + inwards)]
+        assert rejected == [True, False]

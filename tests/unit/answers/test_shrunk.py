@@ -1,11 +1,13 @@
 """Shrunk answers are possible and complete, unbiased without noise, and closer to the truth with much noise."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import matrixdp as mdp
+from matrixdp.answers import moments
 from matrixdp.answers.moments import shrink
-from matrixdp.answers.shrunk import shrink_cells, shrink_correlations
+from matrixdp.answers.shrunk import shrink_cells, shrink_correlations, shrunk_means
 from matrixdp.release.result import Release
 
 RECORDS = 3000
@@ -34,8 +36,6 @@ def data():
 
 @pytest.fixture(scope="module")
 def exact(data):
-    import pandas as pd
-
     frame = pd.DataFrame(data)
     return {name: query.evaluate(frame, clip=True, missing="error") for name, query in QUERIES.items()}
 
@@ -139,6 +139,23 @@ def test_correlations_without_a_known_variance_are_zero():
     value, std = shrink_correlations(covariance, np.where(np.isnan(covariance), np.nan, 1e-9))
     assert value == pytest.approx(np.array([[1, 0, 0], [0, 1, 0.5], [0, 0.5, 1]]), abs=1e-6)
     assert std[0, 1] == pytest.approx(1 / np.sqrt(3))
+
+
+def test_bars_of_shrunk_correlations_are_of_the_covariance_and_of_both_variances():
+    covariance, std = np.array([[4.0, 1.0], [1.0, 1.0]]), np.array([[0.4, 0.2], [0.2, 0.3]])
+    bars = shrink_correlations(covariance, std)[1]
+    assert bars[0, 1] == pytest.approx(np.sqrt(0.1**2 + 0.25**2 * (0.1**2 + 0.3**2)))
+
+
+def test_bars_of_shrunk_means_are_those_of_means_where_levels_do_not_differ():
+    """Far from the middle of the bounds, where the noise of the number of records matters."""
+    columns = mdp.Columns([mdp.Number("x", 0, 10), mdp.YesNo("old")])
+    query = mdp.TableMoments(columns, 800, neighbours="add-remove")
+    data = pd.DataFrame({"x": np.tile([7.0, 9.0], 400), "old": np.repeat([True, False], 400)})
+    design = mdp.make_design(query, mdp.Privacy(2.0, 1e-6))
+    matrix = query.finish(query.evaluate(data, clip=True, missing="error"))
+    plain, shrunk = (means(matrix, design, "old").std[:, 1] for means in (moments.means, shrunk_means))
+    assert shrunk == pytest.approx(plain, rel=1e-3)
 
 
 def test_moments_of_numbers_alone_have_shrunk_correlations_too():
