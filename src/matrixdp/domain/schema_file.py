@@ -16,9 +16,9 @@ from typing import Any
 
 from matrixdp.display import make_visible
 from matrixdp.domain.bounds import Bounds
-from matrixdp.domain.columns import Category, Column, Columns, Number, YesNo
-from matrixdp.domain.fields import COLUMN_FIELDS, GRAPH, SECTIONS, TYPES, Field
-from matrixdp.domain.file_rules import DEFAULT_RULES, DateRule, FileRules
+from matrixdp.domain.columns import NO, YES, Category, Column, Columns, Number, YesNo
+from matrixdp.domain.fields import COLUMN_FIELDS, GRAPH, SECTIONS, TYPES, Field, quote_key, quote_text
+from matrixdp.domain.file_rules import DEFAULT_RULES, ColumnRule, DateRule, FileRules
 from matrixdp.domain.person import Person
 from matrixdp.domain.schema import (
     GUESSES,
@@ -28,8 +28,6 @@ from matrixdp.domain.schema import (
     TableDescription,
     list_conflicts,
     name_place,
-    quote_key,
-    quote_text,
 )
 from matrixdp.errors import ParameterError, import_extra, show
 
@@ -114,7 +112,9 @@ class _Reader:
         entries = self._table(content.get("columns", {}), "columns")
         columns = [one for name, entry in entries.items() for one in self._column(name, entry)]
         top = self._values(content, SECTIONS[""], ())
-        rules = partial(FileRules, dates=[rule for _, _, rule in columns if rule is not None])
+        own = [_make_rule(one, values) for one, values, _ in columns]
+        dates = [rule for _, _, rule in columns if rule is not None]
+        rules = partial(FileRules, dates=dates, columns=[rule for rule in own if rule.to_options()])
         found: dict[str, Any] = {
             "columns": Columns(tuple(one for one, _, _ in columns)) if columns else None,
             "radius": top.get("radius"),
@@ -186,7 +186,9 @@ class _Reader:
         values = self._values(entry, fields, place, owner, kind)
         if len(self.mistakes) == before:
             try:
-                yield _make_column(name, kind, values)
+                made = _make_column(name, kind, values)
+                _check_aliases(made[0], _make_rule(made[0], values))
+                yield made
             except ParameterError as error:
                 self.note((*place, error.parameter or "type"), str(error))
 
@@ -236,6 +238,33 @@ def _make_column(name: str, kind: str, values: dict[str, Any]) -> tuple[Column, 
         rule = DateRule(name, values.get("unit", _UNITS[kind]), origin, values.get("format"))
         lower, upper = rule.number(lower), rule.number(upper)
     return Number(name, lower, upper, **flags), values, rule
+
+
+def _make_rule(column: Column, values: Mapping[str, Any]) -> ColumnRule:
+    """How the texts of a column are written, from its checked values."""
+    keys = ("decimal", "thousands", "missing_words", "strip", "aliases")
+    given = {key: values[key] for key in keys if key in values}
+    if words := {word: values[word] for word in ("yes", "no") if word in values}:
+        given |= {"aliases": words, "fold": True}
+    return ColumnRule(column.name, **given)
+
+
+def _check_aliases(column: Column, rule: ColumnRule) -> None:
+    """Raise a `ParameterError` unless each alias means one level, which is there."""
+    taken = dict.fromkeys(YES, "yes") | dict.fromkeys(NO, "no")
+    if isinstance(column, Category):
+        taken = {str(level): str(level) for level in column.levels}
+    for level, texts in rule.aliases.items():
+        parameter = "aliases" if isinstance(column, Category) else level
+        if level not in taken:
+            known = ", ".join(list(taken)[:20])
+            rest = f"must be of levels among {known}, got {show(level)} instead."
+            raise ParameterError(f"aliases of column {column.name!r} {rest}", parameter=parameter)
+        for text in texts:
+            meaning = taken.setdefault(rule.key(text), level)
+            if meaning != level:
+                rest = f"has {show(text)}, which means {show(meaning)} already. Remove it."
+                raise ParameterError(f"{parameter} of column {column.name!r} {rest}", parameter=parameter)
 
 
 def _collect_guesses(columns: Mapping[str, Mapping[str, Any]], top: Mapping[str, Any]) -> TableDescription:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -117,7 +117,7 @@ class FilePart(Part):
         """Yield record batches with the columns in their order."""
         self.file.require_columns(self.columns)
         rules = self.file.rules
-        texts = {*self.texts, *(rule.name for rule in rules.dates)}
+        texts = {*self.texts, *(rule.name for rule in rules.dates)}  # dates are read from texts
         keys: dict[str, str | float] = {key: value for key, value in self.file.keys if key in self.columns}
         for key in keys.keys() - texts:
             try:
@@ -133,7 +133,7 @@ class FilePart(Part):
         for batch in self.file.batches(stored, self.row_groups, texts=tuple(texts)):
             for key, value in keys.items():
                 batch = batch.append_column(key, pa.repeat(value, batch.num_rows))
-            batch = apply_rules(rules, batch)
+            batch = apply_rules(rules, batch, texts)
             yield batch if batch.schema.names == list(self.columns) else batch.select(list(self.columns))
 
 
@@ -155,10 +155,8 @@ class Files(Source):
 
     @property
     def read_options(self) -> dict[str, Any]:  # type: ignore[override]
-        """The separator, if it was given, and the rules that are not the default."""
-        first = self.files[0]
-        given = first.delimiter != _default_delimiter(first.path)
-        return {**({"delimiter": first.delimiter} if given else {}), **first.rules.to_options()}
+        """The rules that are not the default."""
+        return self.files[0].rules.to_options()
 
     def column_names(self) -> tuple[str, ...]:
         """The names of the columns of the first file."""
@@ -182,7 +180,7 @@ class Files(Source):
         names = self.column_names() if columns is None else tuple(columns)
         many = len(self.files) >= _MANY_FILES
         return [
-            FilePart(file, names, row_groups, tuple(texts))
+            FilePart(file, names, row_groups, names if columns is None and file.typed else tuple(texts))
             for file in self.files
             for row_groups in ([None] if many else sanitise_errors(file.place, file.splits))
         ]
@@ -217,11 +215,8 @@ def open_files(
 
     The files are only listed, not opened.
     """
-    if delimiter is not None and (len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n\0'):
-        raise ParameterError(
-            "delimiter (--delimiter) must be a single character of ASCII, and no quote or line end; a tab is 'tab' on "
-            "the command line."
-        )
+    rules = rules or DEFAULT_RULES
+    rules = rules if delimiter is None else replace(rules, delimiter=delimiter)
     listed = [places] if isinstance(places, str | os.PathLike) else list(places)
     given = str(listed[0]) + (f" and {len(listed) - 1} more" if len(listed) > 1 else "")
     roots: list[Path] = []
@@ -242,8 +237,7 @@ def open_files(
                 )
             pairs = (folder.partition("=") for folder in path.relative_to(root).parent.parts)
             keys = tuple((key, value) for key, equals, value in pairs if equals and key)
-            separator, kind = delimiter or _default_delimiter(path), FORMATS[find_ending(path)]
-            files[real] = kind(str(path.absolute()), str(path), separator, keys, rules or DEFAULT_RULES)
+            files[real] = FORMATS[find_ending(path)](str(path.absolute()), str(path), keys, rules)
     endings = sorted({find_ending(file.path) for file in files.values()})
     if len(endings) > 1:
         raise DataError(
@@ -251,11 +245,6 @@ def open_files(
             f"as {Path(listed[0]) / '*'}{endings[0]}."
         )
     return Files(given, tuple(roots), tuple(files.values()))
-
-
-def _default_delimiter(path: str | Path) -> str | None:
-    """The separator of a file whose name tells it; None for others, whose first line shows it."""
-    return "\t" if find_ending(path).startswith(".tsv") else None
 
 
 def _are_table_paths(data: Any) -> bool:

@@ -24,6 +24,7 @@ from matrixdp.errors import DataError, import_extra
 _LARGEST = 1e308
 _UNKNOWN, _MISSING, _WRONG = -1, -2, -3  # not among the levels, missing, and neither text nor number
 _INTEGER = re.compile(r"[+-]?[0-9]{1,30}(\.0*)?")
+_PLAIN = re.compile(r"0|-?[1-9][0-9]{0,14}")  # as an integer is written, and a float holds it
 # Binary digits of floats of Arrow.
 _DIGITS = {"halffloat": 11, "float": 24, "double": 53}
 
@@ -426,7 +427,8 @@ def _coder(column: Category | YesNo) -> Callable[[Any], int]:
     """The function from a value to its code. Equal values have the same code, whatever their types: 1, 1.0 and True.
 
     An empty text is a missing value, as it is in CSV. Texts of integers, such as "1" and "1.0", are read as integers
-    where the levels are integers, and words for yes and no in any case; other texts must match exactly.
+    where the levels are integers, and words for yes and no in any case; other texts must match exactly. Integers are
+    levels of texts that are written like them.
     """
     texts: dict[str, int]
     numeric: dict[Any, int]
@@ -435,6 +437,7 @@ def _coder(column: Category | YesNo) -> Callable[[Any], int]:
     else:
         texts = {level: code for code, level in enumerate(column.levels) if isinstance(level, str)}
         numeric = {level: code for code, level in enumerate(column.levels) if isinstance(level, int)}
+        numeric |= {int(text): code for text, code in texts.items() if _PLAIN.fullmatch(text)}
     exact, large = isinstance(column, Category) and bool(texts), max(map(abs, numeric), default=0) >= 1 << 53
 
     def text_code(text: str) -> int:

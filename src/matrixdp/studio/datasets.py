@@ -77,9 +77,9 @@ class TableFolder:
         """The text of a new schema for a table, with empty bounds and levels, as ``matrixdp schema new`` writes it."""
         return make_template(self.open(name).fields(), name)
 
-    def open(self, name: str, sheet: str | None = None) -> Files:
-        """The files of a table, none of which is outside of the folder; of a workbook, a sheet or the first one."""
-        files = open_files(self.path(name), rules=FileRules(sheet=sheet))
+    def open(self, name: str, rules: FileRules | None = None) -> Files:
+        """The files of a table, none of which is outside of the folder, to be read by the rules."""
+        files = open_files(self.path(name), rules=rules)
         for file in files.files:
             if not self._contains(Path(file.path)):
                 raise NotFoundError(f"{name} has a link that leads out of the folder of tables.")
@@ -134,7 +134,7 @@ class SchemaStore:
             raise ParameterError(f"the schema must have at most {_LARGEST:,} characters, got {len(text):,} instead.")
         schema = parse_schema(text, self.path(table).name)
         schema.check()
-        self._tables.open(table, schema.rules.sheet).require(schema.required_names())
+        self._tables.open(table, schema.rules).require(schema.required_names())
         write_file(self.path(table), text, option="state")
 
 
