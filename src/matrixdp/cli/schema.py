@@ -7,11 +7,22 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from matrixdp.cli.exits import ExitCode
 from matrixdp.cli.options import PATH, delimiter_option, json_option
-from matrixdp.cli.output import Group, echo_json, echo_table, output_after_work
+from matrixdp.cli.output import (
+    Command,
+    Group,
+    echo_json,
+    echo_section,
+    echo_table,
+    output_after_work,
+    show_progress,
+    wrap_text,
+)
 
 if TYPE_CHECKING:
     from matrixdp.domain import Column, Schema
+    from matrixdp.records.checking import TableCheck
 
 
 @click.group(cls=Group)
@@ -48,12 +59,68 @@ def new(data: Path, output: Path | None, force: bool, delimiter: str | None, she
         )
 
 
+@click.command("check", cls=Command, example="matrixdp check clinic.csv --schema schema.toml")
+@click.argument("data", nargs=-1, required=True)
+@click.option("--schema", "path", type=PATH, required=True, help="TOML file with what is public about the data.")
+@delimiter_option
+@json_option
+def check(data: tuple[str, ...], path: Path, delimiter: str | None, as_json: bool) -> int:
+    """List all that does not fit the schema in the table DATA, for the eyes of its owner.
+
+    It reads all values, and shows rows, counts and examples of them, and what to write in the schema. Nothing is
+    written or released. The exit code is 3 if a release would fail.
+    """
+    from matrixdp.domain.schema_file import read_schema
+    from matrixdp.records.checking import check_table
+    from matrixdp.records.files import open_files
+
+    found = read_schema(path)
+    found.check()
+    rows = open_files(data, delimiter=delimiter, rules=found.rules).estimate()
+    with show_progress(rows, "checking", quiet=as_json or not rows) as progress:
+        result = check_table(data, found, delimiter=delimiter, progress=progress)
+    if as_json:
+        problems = [{**vars(problem), "write": dict(problem.write)} for problem in result.problems]
+        echo_json({"rows": result.rows, "facts": result.facts, "problems": problems, "entries": result.entries()})
+    else:
+        _print_check(result, path)
+    return ExitCode.DATA if result.stops else ExitCode.SUCCESS
+
+
+def _print_check(result: TableCheck, path: Path) -> None:
+    from matrixdp.display import format_table
+
+    click.echo("For the owner of the data alone: this shows private values. Nothing was written or released.")
+    click.echo("; ".join([f"{result.rows:,} rows", *result.facts]))
+    for stops, title in ((True, "Problems that stop a release"), (False, "Worth a look")):
+        chosen = [problem for problem in result.problems if problem.stops is stops]
+        if not chosen:
+            continue
+        rows = []
+        for one in chosen:
+            count = "" if one.rows is None else f"{one.rows:,}"
+            rows.append(
+                [one.column or "(file)", one.what, count, ", ".join(map(str, one.first)), ", ".join(one.examples)]
+            )
+        table = [["column", "problem", "rows", "first in row", "examples"], *rows]
+        widths = [max(len(row[i]) for row in table) for i in range(5)]
+        for row in table:  # texts are flush left
+            row[1], row[4] = row[1].ljust(widths[1]), row[4].ljust(widths[4])
+        echo_section(title, format_table(table[0], table[1:]))
+        for advice in dict.fromkeys(f"{one.column or 'file'}: {one.advice}" for one in chosen if one.advice):
+            click.echo(wrap_text(advice))
+    if entries := result.entries():
+        echo_section(f"Write in {path}", "\n".join(f"  {place}: {entry}" for place, entry in entries.items()))
+    elif not result.stops:
+        click.echo(f"A release by {path} can read all of it.")
+
+
 @schema.command("check", example="matrixdp schema check schema.toml --data clinic.csv")
 @click.argument("path", metavar="SCHEMA", type=PATH)
 @click.option("--data", type=PATH, help="A table that must have the schema's columns; only its header is read.")
 @delimiter_option
 @json_option
-def check(path: Path, data: Path | None, delimiter: str | None, as_json: bool) -> None:
+def check_schema(path: Path, data: Path | None, delimiter: str | None, as_json: bool) -> None:
     """Check that SCHEMA is complete, and show it."""
     from matrixdp.domain.schema_file import read_schema
     from matrixdp.records.files import open_files

@@ -358,6 +358,19 @@ def propose_type(kind: Any) -> str | None:
     return proposed
 
 
+# Words in the names of columns that show what they hold, or whose a row is.
+_SIGNS = {
+    "id": r"(^|[_\W])(id|ids|nr|no|mrn|key)$|patient|person|subject|customer|kunde|client|[a-z]Id$|[a-z]ID$|[a-z]Nr$",
+    "date": r"date|datum|birth|born|geburt|geb(\W|$)|naissance|fecha|fech|(^|[_\W])(day|tag|dob)$",
+    "time": r"(^|[_\W])(time|zeit|uhrzeit|heure|hora)$",
+}
+
+
+def looks_like(kind: str, name: str) -> bool:
+    """Whether the name of a column looks like one of ids, dates or times."""
+    return re.search(_SIGNS[kind], name) is not None or re.search(_SIGNS[kind], name.lower()) is not None
+
+
 def describe_type(kind: Any) -> str:
     """What a column that cannot be used holds, in words."""
     return "lengths of time" if str(kind).startswith("duration") else "values of another type"

@@ -175,6 +175,10 @@ class Files(Source):
         """The number of records."""
         return sum(sanitise_errors(file.place, file.count) for file in self.files)
 
+    def estimate(self) -> int:
+        """About how many records there are, for a progress bar; 0 if that would take long to find."""
+        return sum(sanitise_errors(file.place, file.estimate) for file in self.files[:_MANY_FILES])
+
     def parts(self, columns: Sequence[str] | None, texts: Sequence[str] = ()) -> list[Part]:
         """Divide each file into ranges of row groups; if there are many files, each is one part."""
         names = self.column_names() if columns is None else tuple(columns)

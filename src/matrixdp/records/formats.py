@@ -38,6 +38,7 @@ _BLOCK_BYTES = 4 << 20
 BadLine: TypeAlias = Callable[[Any], str]  # of Arrow: takes a line that has more or fewer values, and returns "skip"
 _CODECS = {".gz": "gzip", ".zst": "zstd"}
 SEPARATORS = {",": "','", ";": "';'", "\t": "tab", "|": "'|'"}
+_BROKEN = re.compile("[\udc80-\udcff]")
 _FIELD = re.compile(r'("(?:[^"]+|"")*+"?)?[^,;\t|\r\n]*([,;\t|\r\n]|\Z)')  # and the character that ends it
 
 
@@ -67,6 +68,10 @@ class TableFile(ABC):
         """The number of records, by reading one column."""
         first = self.stored_names()[:1]
         return sum(batch.num_rows for batch in self.batches(first, None, texts=first))
+
+    def estimate(self) -> int:
+        """About how many records there are; 0 if that would take long to find."""
+        return 0
 
     def splits(self) -> list[range | None]:
         """Ranges of row groups that can be read independently; None is the whole file."""
@@ -183,6 +188,8 @@ class ParquetFile(TableFile):
         with self._open() as file:
             return int(file.metadata.num_rows)
 
+    estimate = count
+
     def splits(self) -> list[range | None]:
         """Ranges of row groups, with small row groups combined."""
         with self._open() as file:
@@ -271,7 +278,10 @@ class CsvFile(TableFile):
                 marks = _separators(text)
                 if not more or marks[-1:] in ("\r", "\n"):
                     separator = self.separator or max(SEPARATORS, key=marks.count)  # the first in a tie
-                    return separator, next(csv.reader(io.StringIO(text, newline=""), delimiter=separator), [])
+                    names = next(csv.reader(io.StringIO(text, newline=""), delimiter=separator), [])
+                    if any(map(_BROKEN.search, names)):
+                        raise wrong_encoding(self.place)
+                    return separator, names
         raise DataError(
             f"{self.place} has a first line of more than {_BLOCK_BYTES >> 20} MiB. Check its line ends and quotes."
         )
@@ -281,10 +291,12 @@ class CsvFile(TableFile):
         """The separator that the schema gives, or the name of the file; None if the line of names shows it."""
         return self.rules.delimiter or ("\t" if ".tsv" in Path(self.path.lower()).suffixes[-2:] else None)
 
-    def first_lines(self, count: int) -> list[str]:
-        """The first lines of the file, of which one may have the names."""
-        with self._open() as stream, _as_text_stream(stream) as lines:
-            return [lines.readline(_BLOCK_BYTES).rstrip("\r\n") for _ in range(count)]
+    def estimate(self) -> int:
+        """The size of the file over that of its first lines; 0 for a compressed one."""
+        with pa.OSFile(self._checked_path()) as stream:
+            start = stream.read(1 << 16)
+        size, packed = os.stat(self.path).st_size, Path(self.path).suffix.lower() in _CODECS
+        return 0 if packed else size * start.count(b"\n") // len(start)
 
     def stored_names(self) -> list[str]:
         """The names in their line; raises a `DataError`, which does not quote it, if it has a number."""
@@ -304,6 +316,7 @@ class CsvFile(TableFile):
         return self._read(dict.fromkeys(columns, pa.string()), broken)
 
     def _read(self, kinds: dict[str, Any], broken: BadLine | None = None) -> Iterator[Any]:
+        """Yield batches of columns of these types; Arrow counts lines, for `broken`, in one thread alone."""
         separator, names = self.read_head()
         convert = pa.csv.ConvertOptions(
             include_columns=list(kinds),
@@ -323,6 +336,7 @@ class CsvFile(TableFile):
             block_size=_BLOCK_BYTES,
             skip_rows=(self.rules.header_row or 1) - 1,
             skip_rows_after_names=self.rules.skip_rows,
+            use_threads=broken is None,
         )
         options = {"read_options": read, "parse_options": parse, "convert_options": convert}
         try:
@@ -381,8 +395,11 @@ class CsvFile(TableFile):
 
 
 def _as_text_stream(stream: Any) -> io.TextIOWrapper:
-    """The text in a stream of UTF-8, without a mark at its beginning; line ends stay as they are."""
-    return io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
+    """The text in a stream of UTF-8, without a mark at its beginning; line ends stay as they are.
+
+    Other bytes are read as `_BROKEN` characters: they may be in records, which are read with the line of names.
+    """
+    return io.TextIOWrapper(stream, encoding="utf-8-sig", errors="surrogateescape", newline="")
 
 
 def _separators(text: str) -> str:
