@@ -18,7 +18,7 @@ import click
 
 from matrixdp.cli import options as flags
 from matrixdp.cli.exits import DeferredInterrupts
-from matrixdp.cli.ledger import open_ledger, preview_ledger, require_dataset
+from matrixdp.cli.ledger import find_neighbours, open_ledger, preview_ledger, require_dataset
 from matrixdp.cli.output import Command, output_after_work, show_progress, warn_about_delta
 from matrixdp.errors import LedgerError, ParameterError
 from matrixdp.release.options import MOST_STORED
@@ -50,6 +50,7 @@ def design(schema: Path, plot: Path | None, features: str | None, as_json: bool,
     from matrixdp.release.request import Request
 
     asked, payment = flags.split_request(options)
+    asked["neighbours"] = asked["neighbours"] or find_neighbours(options["ledger"], options["dataset"])
     made = plan(Request.parse(read_schema(schema), asked))
     if made.adaptive and (plot is not None or features is not None):
         raise ParameterError("--plot and --features show the noise of a plain release: add --method plain.")
@@ -142,6 +143,7 @@ def release(
     source.check_output(out)
     needed = (schema, options["anchor_to"], options["ledger"])
     refuse_inside(out, [path for path in needed if isinstance(path, Path)])
+    asked["neighbours"] = asked["neighbours"] or find_neighbours(options["ledger"], options["dataset"])
     request = Request.parse(found, asked)
     made = plan(request, lambda: count_units(request, source))
     warn_about_delta(request.privacy, made.records)

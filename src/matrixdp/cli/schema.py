@@ -36,26 +36,32 @@ def schema() -> None:
 @click.option("--force", is_flag=True, help="Replace an existing file.")
 @delimiter_option
 @click.option("--sheet", help="Sheet of an Excel workbook, which the schema then names. [default: the first]")
-def new(data: Path, output: Path | None, force: bool, delimiter: str | None, sheet: str | None) -> None:
+@click.option("--header-row", type=click.IntRange(min=1), help="Row with the names. [default: the first below titles]")
+@click.option("--encoding", help="Encoding of a text file, such as latin-1. [default: the one that the names show]")
+def new(data: Path, output: Path | None, force: bool, **given: Any) -> None:
     """Write a template of a schema for the table DATA.
 
     It has the columns of DATA with their types, and empty bounds and levels to fill in. Only the names and types of the
-    columns are read, never their values; CSV has no types. They are assumed to be public.
+    columns are used, never their values, and how many cells of the first rows are filled, which shows where the names
+    are. CSV has no types. They are assumed to be public.
     """
     from matrixdp.domain.file_rules import FileRules
     from matrixdp.domain.schema_file import make_template
     from matrixdp.records.files import open_files
+    from matrixdp.records.heads import propose_rules
     from matrixdp.release.output_folder import write_file
 
-    source = open_files(data, delimiter=delimiter, rules=FileRules(sheet=sheet))
-    text = make_template(source.fields(), data.name, sheet)
+    rules = {key: value for key, value in given.items() if value is not None}
+    rules = propose_rules(open_files(data, rules=FileRules(**rules)).files[0]) | rules
+    text = make_template(open_files(data, rules=FileRules(**rules)).fields(), data.name, rules)
     if output is None:
         click.echo(text, nl=False)
         return
     write_file(output, text, option="output", overwrite=force)
     with output_after_work():
         click.echo(
-            f"Wrote {output}. Fill in types, bounds and levels, then run: matrixdp schema check {output}", err=True
+            f"Wrote {output}. Fill in types, bounds and levels, then run: matrixdp check {data} --schema {output}",
+            err=True,
         )
 
 

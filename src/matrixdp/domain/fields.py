@@ -366,6 +366,12 @@ COLUMN_FIELDS = (
 SECTIONS = {
     "": (
         Field("records", COUNT, "Number of records", "If it is public. Forecasts need it."),
+        Field(
+            "expected_records",
+            COUNT,
+            "Guess of the number of records",
+            "Where it varies. Forecasts use it, and releases for which the number is private.",
+        ),
         Field("expected_correlation", NUMBER, "Guess of a typical correlation", "From 0 to 1, for forecasts alone."),
         Field("radius", SIZE, "Radius", _RADIUS_HINT, group="Limit on the length of a record"),
     ),

@@ -64,7 +64,7 @@ class Graph:
 
 @dataclass(frozen=True)
 class TableDescription:
-    """Public guesses about a table, for forecasts alone; all are optional.
+    """Public guesses about a table, for forecasts; all are optional.
 
     Parameters
     ----------
@@ -76,6 +76,8 @@ class TableDescription:
         Shares of the records, or of the people if they count once. Levels that are not named share the rest equally.
     missing : mapping of names of numbers to float
         Share of the values that are missing.
+    records : int, optional
+        Number of records, or of people if they count once. Releases use it, too, where the true number is private.
 
     Examples
     --------
@@ -87,6 +89,7 @@ class TableDescription:
     correlation: float | None = None
     shares: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     missing: Mapping[str, float] = field(default_factory=dict)
+    records: int | None = None
 
     def check(self, columns: Columns) -> None:
         """Raise a `ParameterError` unless the guesses are possible for these columns; others may be described, too."""
@@ -155,7 +158,7 @@ class Schema:
         The column with the ids of people, who are then protected with all their rows.
     graph : Graph, optional
     guesses : TableDescription
-        Used by forecasts alone.
+        For forecasts.
     rules : FileRules
         How values are written in files, with the columns of dates, which are numbers in `columns`.
     path : Path

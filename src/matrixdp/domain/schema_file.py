@@ -272,7 +272,7 @@ def _collect_guesses(columns: Mapping[str, Mapping[str, Any]], top: Mapping[str,
         name: {column: values[f"expected_{key}"] for column, values in columns.items() if f"expected_{key}" in values}
         for name, key in GUESSES.items()
     }
-    return TableDescription(correlation=top.get("expected_correlation"), **found)
+    return TableDescription(correlation=top.get("expected_correlation"), records=top.get("expected_records"), **found)
 
 
 def _names(fields: Iterable[Field]) -> set[str]:
@@ -285,6 +285,10 @@ def write_toml(content: Mapping[str, Any]) -> str:
     return str(tomli_w.dumps({name: value for name, value in content.items() if value != {}}))
 
 
+_ASKED = {
+    "header_row": "    # Are these the names of the columns? They are below.",
+    "encoding": "    # Are these letters right in the names below? Otherwise try another one.",
+}
 _HEADER = """\
 # What is public about {name}. Take bounds and levels from general knowledge of what the values can be (a scale, a
 # physical limit, a rule of the survey), never from the data. Delete the columns that are not to be released. Examples:
@@ -295,29 +299,33 @@ _HEADER = """\
 #   born   = {{ type = "date", lower = 1900-01-01, upper = 2020-12-31 }}    # or unit = "years", format = "%d.%m.%Y"
 #   start  = {{ type = "time", lower = 07:00:00, upper = 19:30:00 }}        # a time of day
 #
-# Add missing = true to a column whose values may be missing; without it, a missing value is an error.
-# Above [columns] there may also be, without the number signs:
+# Questions that the names of the columns do not answer. For a yes, write the lines without their number signs:
 #
-#   records = 10000                    # the public number of records
-#   [person]                           # people have several rows: protects a person with all their rows
-#   column = "patient_id"              # this column has no line below
-#   [files]                            # how values are written
-#   decimal = ","
-#   thousands = "."
-#   missing_words = ["NA", "."]
+#   Is the number of records public, and fixed?  records = 10000             # above all headings; else leave it out
+#   Do people have several rows?                 [person]                    # protects each with all their rows
+#                                                column = "patient_id"       # this column has no line below
+#   Are there decimal commas?                    decimal = ","               # under [files], or in one column
+#   Which words mean that a value is missing?    missing_words = ["NA", "."] # under [files], or in one column
+#   May values be missing in a column?           missing = true              # in its line; else it is an error
+#
+# Afterwards, this lists all values that do not fit, and what to write:
+#   matrixdp check {name} --schema SCHEMA
 """
 
 
-def make_template(fields: Mapping[str, Any], source: str, sheet: str | None = None) -> str:
+def make_template(fields: Mapping[str, Any], source: str, rules: Mapping[str, Any] | None = None) -> str:
     """Text of a schema for the columns of the file `source`, with empty bounds and levels.
 
-    `fields` are the Arrow fields of the columns by name, None where the type is unknown, as in CSV.
+    `fields` are the Arrow fields of the columns by name, None where the type is unknown, as in CSV. `rules` are entries
+    under ``[files]``.
 
     Privacy
     -------
     Only names, types and whether a column may be null are used.
     """
-    files = [] if sheet is None else ["[files]", f"sheet = {quote_text(sheet)}", ""]
+    written = {key: quote_text(value) if isinstance(value, str) else value for key, value in (rules or {}).items()}
+    files = [f"{key} = {value}{_ASKED.get(key, '')}" for key, value in written.items()]
+    files = ["[files]", *files, ""] if files else []
     columns = (_describe_column(name, field) for name, field in fields.items())
     return "\n".join([_HEADER.format(name=make_visible(source)), *files, "[columns]", *columns, ""])
 
@@ -326,9 +334,14 @@ def _describe_column(name: str, field: Any) -> str:
     if not name:
         return "# A column without a name is left out. To use it, give it a name in the file."
     key = quote_key(name)
-    if field is None:
+    if looks_like("id", name):
+        question = f"Does it say whose a row is? Then write [person] with column = {quote_text(name)}."
+        return f'# {key} = {{ type = "" }}    # {question}'
+    proposed = (
+        propose_type(field.type) if field is not None else next((one for one in _SIGNS if looks_like(one, name)), "")
+    )
+    if proposed == "":
         return f'{key} = {{ type = "" }}'
-    proposed = propose_type(field.type)
     if proposed is None:
         held = describe_type(field.type)
         return f"# {key} holds {held}, which cannot be used as they are. Make them numbers or a category first."

@@ -27,7 +27,7 @@ from matrixdp.errors import DataError
 from matrixdp.records.file_values import parse_moment, read_values
 from matrixdp.records.files import Files, open_files
 from matrixdp.records.formats import TableFile
-from matrixdp.records.heads import guess_rules
+from matrixdp.records.heads import propose_rules
 from matrixdp.records.ids import IdHash
 from matrixdp.records.opening import Threads
 from matrixdp.records.parts import InMemoryPart, sanitise_errors, unwrap_results
@@ -314,7 +314,7 @@ class _Checker:
         wanted = self.schema.required_names()
         guessed: dict[str, Any] = {}
         for file in self.source.files:
-            guessed = sanitise_errors(file.place, partial(guess_rules, file, wanted, whole=True)) | guessed
+            guessed = sanitise_errors(file.place, partial(propose_rules, file, wanted, whole=True)) | guessed
         said = {
             "encoding": f"the file is not {self.rules.encoding or 'UTF-8'}",
             "delimiter": "another character separates the columns",
@@ -330,7 +330,7 @@ class _Checker:
         self.source = replace(self.source, files=tuple(replace(file, rules=rules) for file in self.source.files))
 
     def _check_first_record(self) -> None:
-        """Find rows below the names that are no records, such as one with units: without digits where others have them."""
+        """Find rows below the names that are no records, such as units: without digits where others have them."""
         file, stored = self.source.files[0], self.source.files[0].stored_names()
         columns = [one.name for one in self.schema.columns or () if isinstance(one, Number) and one.name in stored]
         if file.typed or len(columns) < 2:
@@ -552,7 +552,7 @@ def _name_type(texts: Sequence[str]) -> str:
     known = _WORDS["yes"] | _WORDS["no"]
     if all(text.strip().lower() in known for text in texts):
         return "yes/no"
-    if all(parse_moment(text.strip(), _DATES, of_day=False) is not None for text in texts):
+    if all(parse_moment(text.strip(), _DATES, False) is not None for text in texts):
         return "date"
     return "category" if len(texts) < _MOST_COMPARED else ""
 
@@ -562,7 +562,7 @@ def _explain_dates(values: Mapping[str, Any], formats: tuple[str, ...], *, of_da
     kept = list(formats) if formats else (["%H:%M:%S" if of_day else "%Y-%m-%d"] if read else [])
     while texts:
         found = {
-            one: [text for text in texts if parse_moment(text.strip(), (one,), of_day=of_day) is not None]
+            one: [text for text in texts if parse_moment(text.strip(), (one,), of_day) is not None]
             for one in (_TIMES if of_day else _DATES)
         }
         best = max(found, key=lambda one: len(found[one]))
@@ -596,7 +596,7 @@ def _explain_levels(column: Category, values: Mapping[str, Any]) -> list[Group]:
     named = {text for _, found, _, _ in groups for text in found}
     others = [text for text in texts if text not in named]
     if others:
-        advice = "Add them to levels or aliases, if they can be there; or write other = true, which makes them one more level."
+        advice = "Add them to levels or aliases, if they can be there; or write other = true: they are one more level."
         groups.append(("not among the levels", others, {}, advice))
     return groups
 

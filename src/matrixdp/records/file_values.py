@@ -73,7 +73,7 @@ def _read_texts(rule: ColumnRule, date: DateRule | None, texts: Any, *, as_text:
 
 def _without_words(texts: Any, words: Sequence[str]) -> Any:
     missing = pa.compute.is_in(texts, pa.array(words, texts.type))
-    return pa.compute.if_else(missing, pa.scalar(None, texts.type), texts)
+    return pa.compute.if_else(missing, pa.scalar(None, texts.type), texts) if missing.true_count else texts
 
 
 def _translate(rule: ColumnRule, texts: Any) -> Any:
@@ -84,8 +84,9 @@ def _translate(rule: ColumnRule, texts: Any) -> Any:
 
 
 def _parse_numbers(rule: ColumnRule, texts: Any) -> Read:
-    texts = pa.compute.utf8_trim(_without_words(texts, number_words(rule)), _SPACES)
+    texts = _without_words(texts, number_words(rule))
     if rule.thousands:
+        texts = pa.compute.utf8_trim(texts, _SPACES)
         mark, point = re.escape(rule.thousands), re.escape(rule.decimal or ".")
         grouped = pa.compute.match_substring_regex(texts, rf"^[+-]?\d{{1,3}}({mark}\d{{3}})+({point}\d*)?$")
         plain = pa.compute.replace_substring(texts, rule.thousands, "")
@@ -97,16 +98,20 @@ def _parse_numbers(rule: ColumnRule, texts: Any) -> Read:
 
 
 def _cast(texts: Any, kind: Any, pattern: str) -> Read:
-    """Texts as values of a type; what Arrow can cast to it matches `pattern`, but not all that matches can be cast."""
+    """Texts as values of a type, without spaces around them.
+
+    What Arrow can cast to it matches `pattern`, but not all that matches can be cast.
+    """
     try:
         return texts.cast(kind), None
     except pa.ArrowInvalid:
         pass
-    likely = pa.compute.match_substring_regex(texts, pattern)
-    wrong = pa.compute.fill_null(pa.compute.invert(likely), fill_value=False)
-    texts = pa.compute.if_else(wrong, pa.scalar(None, texts.type), texts)
-    values = pa.concat_arrays(_cast_halves(texts, kind))
-    return values, pa.compute.or_(wrong, pa.compute.and_(values.is_null(), texts.is_valid()))
+    encoded = texts.dictionary_encode()  # most texts are there more than once
+    unique = pa.compute.utf8_trim(encoded.dictionary, _SPACES)
+    likely = pa.compute.match_substring_regex(unique, pattern)
+    likely = pa.compute.if_else(likely, unique, pa.scalar(None, texts.type))
+    values = pa.concat_arrays(_cast_halves(likely, kind))
+    return values.take(encoded.indices), values.is_null().take(encoded.indices).fill_null(fill_value=False)
 
 
 def _cast_halves(texts: Any, kind: Any) -> list[Any]:
@@ -181,9 +186,8 @@ def _parse_dates(rule: DateRule, texts: Any) -> Read:
     texts = _without_words(pa.compute.utf8_trim_whitespace(texts), [""])
     if rule.formats:
         unique = texts.dictionary_encode()
-        parsed = [
-            parse_moment(text, rule.formats, of_day=rule.origin is None) for text in unique.dictionary.to_pylist()
-        ]
+        formats, of_day = rule.formats, rule.origin is None
+        parsed = [parse_moment(text, formats, of_day) for text in unique.dictionary.to_pylist()]
         counted = pa.array(parsed, pa.int64()).take(unique.indices)
         wrong = pa.compute.and_(counted.is_null(), texts.is_valid()) if None in parsed else None
         return _count_units(rule, counted), wrong
@@ -194,7 +198,7 @@ def _parse_dates(rule: DateRule, texts: Any) -> Read:
 
 
 @lru_cache(maxsize=1 << 17)
-def parse_moment(text: str, formats: tuple[str, ...], *, of_day: bool) -> int | None:
+def parse_moment(text: str, formats: tuple[str, ...], of_day: bool) -> int | None:
     """Microseconds since 1970, or since midnight, in a text of one of the formats; None for others."""
     for written in formats:
         try:

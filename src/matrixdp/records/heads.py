@@ -25,7 +25,7 @@ _SINGLE = ("latin-1", "latin1", "iso-8859-1", "cp1252")  # encodings of one byte
 _UNUSED = [0x81, 0x8D, 0x8F, 0x90, 0x9D]  # in cp1252, which has letters where latin-1 has control characters
 
 
-def guess_rules(file: TableFile, wanted: Collection[str] = (), *, whole: bool = False) -> dict[str, Any]:
+def propose_rules(file: TableFile, wanted: Collection[str] = (), *, whole: bool = False) -> dict[str, Any]:
     """The rules among encoding, delimiter and header_row by which the file can be read, where its own do not suffice.
 
     `wanted` are names of columns, one or more of which are in the row of names. With `whole`, the encoding is that of
@@ -33,8 +33,10 @@ def guess_rules(file: TableFile, wanted: Collection[str] = (), *, whole: bool = 
     """
     found: dict[str, Any] = {}
     if isinstance(file, CsvFile):
-        lines = _first_lines(file, guess_encoding(file, None if whole else 0))
-        tables = {mark: list(csv.reader(lines, delimiter=mark)) for mark in file.separator or SEPARATORS}
+        encoding = guess_encoding(file, None if whole else 0)
+        lines = _first_lines(file, encoding)
+        marks = file.separator or SEPARATORS if not wanted else [*filter(None, [file.separator]), *SEPARATORS]
+        tables = {mark: list(csv.reader(lines, delimiter=mark)) for mark in marks}
     elif isinstance(file, ExcelFile):
         tables = {"": file.read_rows()[:_FIRST_ROWS]}
     else:
@@ -45,7 +47,7 @@ def guess_rules(file: TableFile, wanted: Collection[str] = (), *, whole: bool = 
     if rows[mark] != (first if given is None else given - 1):
         found["header_row"] = rows[mark] + 1
     if isinstance(file, CsvFile):
-        encoding = guess_encoding(file, None if whole else rows[mark] + 1)
+        encoding = encoding if whole else guess_encoding(file, rows[mark] + 1)
         found |= {} if encoding == (file.rules.encoding or "utf-8") else {"encoding": encoding}
     if isinstance(file, CsvFile) and mark != replace(file, rules=replace(file.rules, **found)).read_head()[0]:
         found["delimiter"] = mark

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from matrixdp.domain.file_rules import FileRules
 from matrixdp.domain.schema_file import make_template, parse_schema
@@ -21,6 +21,7 @@ from matrixdp.ledger import Allowance, Charge, Event, Gaussian, Ledger, Summary
 from matrixdp.ledger.location import Location
 from matrixdp.privacy import Privacy
 from matrixdp.records.files import FORMATS, Files, find_ending, open_files
+from matrixdp.records.heads import propose_rules
 from matrixdp.release.output_folder import write_file
 from matrixdp.studio.refusals import NotFoundError
 from matrixdp.studio.roles import Viewer
@@ -75,7 +76,12 @@ class TableFolder:
 
     def template(self, name: str) -> str:
         """The text of a new schema for a table, with empty bounds and levels, as ``matrixdp schema new`` writes it."""
-        return make_template(self.open(name).fields(), name)
+        rules = self.propose(name)
+        return make_template(self.open(name, FileRules(**rules)).fields(), name, rules)
+
+    def propose(self, name: str) -> dict[str, Any]:
+        """Rules by which the first file of a table can be read, where the default does not suffice."""
+        return propose_rules(self.open(name).files[0])
 
     def open(self, name: str, rules: FileRules | None = None) -> Files:
         """The files of a table, none of which is outside of the folder, to be read by the rules."""

@@ -194,7 +194,10 @@ def edit_schema(visit: CurrentVisit, table: str, saved: str | None = None) -> Re
     except ParameterError as error:
         form, problem = None, f"The stored schema cannot be shown as a form: {error}"
     if form is None:
-        form = SchemaForm(tuple(propose_columns(visit.studio.tables.open(table).fields())[0].values()))
+        rules = visit.studio.tables.propose(table)
+        fields = visit.studio.tables.open(table, FileRules(**rules)).fields()
+        texts = {f"files.{name}": str(value) for name, value in rules.items()}
+        form = SchemaForm(tuple(propose_columns(fields)[0].values()), texts)
     return _show(visit, table, form, problem=problem, saved=saved is not None and text is not None)
 
 
