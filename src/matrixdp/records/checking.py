@@ -224,6 +224,9 @@ class _BlockTask:
     rules: FileRules
     columns: tuple[Column, ...]
     ids: tuple[IdHash, ...]
+    known: dict[str, set[str]] = field(
+        default_factory=dict
+    )  # texts of columns that are wrong, as earlier blocks showed
 
     def __call__(self, number: int, blocks: Iterable[Any]) -> _Found:
         found = _Found()
@@ -237,7 +240,8 @@ class _BlockTask:
 
     def _check(self, found: _Found, number: int, column: Column, written: Any) -> None:
         name = column.name
-        values, wrong = read_values(self.rules, name, written, as_text=not isinstance(column, Number))
+        known = self.known.setdefault(name, set())
+        values, wrong = read_values(self.rules, name, written, as_text=not isinstance(column, Number), known=known)
         if not isinstance(column, Number):
             codes = find_codes(column, values)
             missing, unread = codes == MISSING_CODE, (codes < 0) & (codes != MISSING_CODE)
@@ -412,6 +416,7 @@ class _Checker:
         wrong, missing = (found.tallies.get((name, kind), _Tally()) for kind in ("wrong", "missing"))
         words = [text for text in missing.values if text]  # which are read as missing values already
         seen, read = 0, found.fine[name] > 0
+        stops = not (isinstance(column, Category) and column.other)  # which counts them as one more level
         if isinstance(column, Category):
             groups = _explain_levels(column, wrong.values)
         elif isinstance(column, YesNo):
@@ -436,11 +441,11 @@ class _Checker:
             seen += rows
             first = sorted(self._row(*wrong.values[text][1:]) for text in texts)[:_SHOWN]
             examples = tuple(_example(text, wrong.values[text][0], what) for text in texts[:_SHOWN])
-            yield Problem(name, what, rows, tuple(first), examples, entry, advice)
+            yield Problem(name, what, rows, tuple(first), examples, entry, advice, stops=stops)
         if wrong.rows > seen:  # of values that were not counted apart
             what = f"further values, beyond {_MOST_VALUES:,} different ones"
             advice = "Write the entries for the values that are listed, and check again."
-            yield Problem(name, what, wrong.rows - seen, self._rows(wrong), advice=advice)
+            yield Problem(name, what, wrong.rows - seen, self._rows(wrong), advice=advice, stops=stops)
         if missing.rows and not column.missing:
             yield Problem(
                 name, "values are missing", missing.rows, self._rows(missing), tuple(words[:_SHOWN]), {"missing": True}

@@ -20,6 +20,7 @@ from matrixdp.records.tables import is_text_type, pa
 
 Read: TypeAlias = tuple[Any, Any]  # an Arrow array of values, and one of booleans: which are wrong; None if none is
 _LARGEST = 1 << 61  # microseconds, some 70,000 years
+_MOST_KNOWN = 100  # texts that are known to be wrong
 _SPACES = " \t"  # around numbers, as Arrow's reader of CSV drops them
 _NUMBER = r"^[-+]?(?i:nan(\([0-9a-z_]*\))?|inf|infinity|[0-9]+\.?[0-9]*(e[-+]?[0-9]+)?|\.[0-9]+(e[-+]?[0-9]+)?)$"
 _MOMENT = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}(:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?)?)?$"
@@ -40,8 +41,11 @@ def apply_rules(rules: FileRules, batch: Any, texts: Collection[str] = ()) -> An
     return batch
 
 
-def read_values(rules: FileRules, name: str, column: Any, *, as_text: bool) -> Read:
-    """The values of a column, null where one is missing or wrong, and which are wrong."""
+def read_values(rules: FileRules, name: str, column: Any, *, as_text: bool, known: set[str] | None = None) -> Read:
+    """The values of a column, null where one is missing or wrong, and which are wrong.
+
+    `known` are texts that were wrong before, which are found faster; others are added.
+    """
     rule, date = rules.of(name), rules.date(name)
     if pa.types.is_string_view(column.type):  # as polars writes them; few functions of Arrow take them
         column = column.cast(pa.large_string())
@@ -50,25 +54,25 @@ def read_values(rules: FileRules, name: str, column: Any, *, as_text: bool) -> R
     if not is_text_type(column.type):
         return (column, None) if date is None else _count_dates(date, column)
     if not pa.types.is_dictionary(column.type):
-        return _read_texts(rule, date, column, as_text=as_text)
-    values, wrong = _read_texts(rule, date, column.dictionary, as_text=as_text)
+        return _read_texts(rule, date, column, as_text=as_text, known=known)
+    values, wrong = _read_texts(rule, date, column.dictionary, as_text=as_text, known=known)
     if is_text_type(values.type):  # in which aliases may be there twice
         encoded = values.dictionary_encode()
         return pa.DictionaryArray.from_arrays(encoded.indices.take(column.indices), encoded.dictionary), None
     return values.take(column.indices), None if wrong is None else wrong.take(column.indices)
 
 
-def _read_texts(rule: ColumnRule, date: DateRule | None, texts: Any, *, as_text: bool) -> Read:
+def _read_texts(rule: ColumnRule, date: DateRule | None, texts: Any, *, as_text: bool, known: set[str] | None) -> Read:
     """An Arrow array of texts, without a dictionary, as levels, dates or numbers."""
     if rule.strip:
         texts = pa.compute.utf8_trim_whitespace(texts)
     if date is None and not as_text:
-        return _parse_numbers(rule, texts)
+        return _parse_numbers(rule, texts, known)
     if rule.missing_words:
         texts = _without_words(texts, rule.missing_words)
     if rule.aliases:
         texts = _translate(rule, texts)
-    return (texts, None) if date is None else _parse_dates(date, texts)
+    return (texts, None) if date is None else _parse_dates(date, texts, known)
 
 
 def _without_words(texts: Any, words: Sequence[str]) -> Any:
@@ -83,7 +87,7 @@ def _translate(rule: ColumnRule, texts: Any) -> Any:
     return pa.compute.coalesce(pa.array(list(rule.meanings.values()), texts.type).take(found), texts)
 
 
-def _parse_numbers(rule: ColumnRule, texts: Any) -> Read:
+def _parse_numbers(rule: ColumnRule, texts: Any, known: set[str] | None) -> Read:
     texts = _without_words(texts, number_words(rule))
     if rule.thousands:
         texts = pa.compute.utf8_trim(texts, _SPACES)
@@ -94,16 +98,18 @@ def _parse_numbers(rule: ColumnRule, texts: Any) -> Read:
     if rule.decimal == ",":
         # A point is no digit here: "1.5" must not be read as 1.5.
         texts = pa.compute.replace_substring(pa.compute.replace_substring(texts, ".", "?"), ",", ".")
-    return _cast(texts, pa.float64(), _NUMBER)
+    return _cast(texts, pa.float64(), _NUMBER, known)
 
 
-def _cast(texts: Any, kind: Any, pattern: str) -> Read:
+def _cast(texts: Any, kind: Any, pattern: str, known: set[str] | None) -> Read:
     """Texts as values of a type, without spaces around them.
 
     What Arrow can cast to it matches `pattern`, but not all that matches can be cast.
     """
+    wrong = pa.compute.is_in(texts, pa.array(sorted(known), texts.type)) if known else None
+    right = texts if wrong is None else pa.compute.if_else(wrong, pa.scalar(None, texts.type), texts)
     try:
-        return texts.cast(kind), None
+        return right.cast(kind), wrong
     except pa.ArrowInvalid:
         pass
     encoded = texts.dictionary_encode()  # most texts are there more than once
@@ -111,6 +117,8 @@ def _cast(texts: Any, kind: Any, pattern: str) -> Read:
     likely = pa.compute.match_substring_regex(unique, pattern)
     likely = pa.compute.if_else(likely, unique, pa.scalar(None, texts.type))
     values = pa.concat_arrays(_cast_halves(likely, kind))
+    if known is not None and len(known) < _MOST_KNOWN:
+        known.update(encoded.dictionary.filter(values.is_null())[:_MOST_KNOWN].to_pylist())
     return values.take(encoded.indices), values.is_null().take(encoded.indices).fill_null(fill_value=False)
 
 
@@ -181,7 +189,7 @@ def _microseconds(rule: DateRule, column: Any) -> Any:
     return column.cast(kind, safe=not fine).cast(pa.int64())
 
 
-def _parse_dates(rule: DateRule, texts: Any) -> Read:
+def _parse_dates(rule: DateRule, texts: Any, known: set[str] | None) -> Read:
     """Texts as numbers; empty ones are missing."""
     texts = _without_words(pa.compute.utf8_trim_whitespace(texts), [""])
     if rule.formats:
@@ -193,7 +201,7 @@ def _parse_dates(rule: DateRule, texts: Any) -> Read:
         return _count_units(rule, counted), wrong
     if rule.origin is None:
         texts = pa.compute.binary_join_element_wise(pa.scalar("1970-01-01", texts.type), texts, " ")
-    moments, wrong = _cast(texts, pa.timestamp("us"), _MOMENT)
+    moments, wrong = _cast(texts, pa.timestamp("us"), _MOMENT, known)
     return _count_units(rule, moments.cast(pa.int64())), wrong
 
 

@@ -46,7 +46,7 @@ def edit(name, row, column, value):
 
 
 def feather_with_text():
-    feather.write_feather(pa.table({"age": ["77.7654321"], "bmi": [20.0]}), "bad.feather")
+    feather.write_feather(pa.table({"age": ["77.7654321y"], "bmi": [20.0]}), "bad.feather")
 
 
 def cut_short():
@@ -78,8 +78,8 @@ CASES = {
     "doubled column": (text(f"age,age,bmi\n{SECRET},1,20\n"), argv("bad.csv"), DATA, ["two columns", "1 and 2"]),
     "text in a number column": (edit("bad.csv", 5, 1, "77.7654321kg"), argv("bad.csv"), DATA, ["'bmi'", "numbers"]),
     "text late in the file": (edit("bad.csv", 500, 0, "77.7654321y"), argv("bad.csv"), DATA, ["'age'", "numbers"]),
-    "text in parquet": (table(age=["77.7654321"], bmi=[20.0]), argv("bad.parquet"), DATA, ["'age'", "string"]),
-    "text in feather": (feather_with_text, argv("bad.feather"), DATA, ["'age'", "string"]),
+    "text in parquet": (table(age=["77.7654321y"], bmi=[20.0]), argv("bad.parquet"), DATA, ["'age'", "numbers"]),
+    "text in feather": (feather_with_text, argv("bad.feather"), DATA, ["'age'", "numbers"]),
     "ragged line": (text(f"age,bmi\n{SECRET},20,7\n"), argv("bad.csv"), DATA, ["bad.csv", "more or fewer"]),
     "NaN": (edit("bad.csv", 7, 1, "NaN"), argv("bad.csv"), DATA, ["'bmi'", "--missing"]),
     "empty entry": (edit("bad.csv", 7, 0, ""), argv("bad.csv"), DATA, ["'age'", "--missing"]),
