@@ -293,7 +293,8 @@ def _check_words(rule: ColumnRule, column: Column) -> Iterator[str]:
     levels = {*map(str, column.levels), *rule.meanings} if isinstance(column, Category) else {*rule.meanings}
     for word in rule.missing_words or ():
         if word in levels:
-            yield f"{show(word)}, which is also a level or an alias of column {column.name!r}. Remove one of them."
+            what = "an alias" if word in rule.meanings else "a level"
+            yield f"{show(word)}, which is also {what} of column {column.name!r}. Remove one of them."
         elif isinstance(column, YesNo) and word.strip().lower() in (*YES, *NO):
             yield (
                 f"{show(word)}, which means yes or no in column {column.name!r}. Remove the word, or describe the "

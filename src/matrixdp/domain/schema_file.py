@@ -299,17 +299,18 @@ _HEADER = """\
 #   born   = {{ type = "date", lower = 1900-01-01, upper = 2020-12-31 }}    # or unit = "years", format = "%d.%m.%Y"
 #   start  = {{ type = "time", lower = 07:00:00, upper = 19:30:00 }}        # a time of day
 #
-# Questions that the names of the columns do not answer. For a yes, write the lines without their number signs:
+# Add missing = true to a column whose values may be missing; without it, a missing value is an error.
+# Questions that the names of the columns do not answer. For a yes, write the line above [columns] without number sign:
 #
-#   Is the number of records public, and fixed?  records = 10000             # above all headings; else leave it out
-#   Do people have several rows?                 [person]                    # protects each with all their rows
-#                                                column = "patient_id"       # this column has no line below
-#   Are there decimal commas?                    decimal = ","               # under [files], or in one column
-#   Which words mean that a value is missing?    missing_words = ["NA", "."] # under [files], or in one column
-#   May values be missing in a column?           missing = true              # in its line; else it is an error
+#   records = 10000                # Is the number of records public and fixed? Else leave it out.
+#   [person]                       # Do people have several rows? This protects a person with all their rows.
+#   column = "patient_id"          # This column has no line below.
+#   [files]                        # How are values written, here or in the line of a single column?
+#   decimal = ","                  # Are there decimal commas?
+#   thousands = "."                # Are digits in groups of three?
+#   missing_words = ["NA", "."]    # Which words mean that a value is missing?
 #
-# Afterwards, this lists all values that do not fit, and what to write:
-#   matrixdp check {name} --schema SCHEMA
+# This lists all values that do not fit, and what to write for them: matrixdp check {name} --schema SCHEMA
 """
 
 

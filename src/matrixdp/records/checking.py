@@ -417,15 +417,16 @@ class _Checker:
         words = [text for text in missing.values if text]  # which are read as missing values already
         seen, read = 0, found.fine[name] > 0
         stops = not (isinstance(column, Category) and column.other)  # which counts them as one more level
+        unread = _Texts(sorted(wrong.values, key=lambda text: -wrong.values[text][0]))
         if isinstance(column, Category):
-            groups = _explain_levels(column, wrong.values)
+            _explain_levels(unread, column)
         elif isinstance(column, YesNo):
-            groups = _explain_yes_no(wrong.values)
+            _explain_yes_no(unread)
         elif date is not None:
-            groups = _explain_dates(wrong.values, date.formats, of_day=date.origin is None, read=read)
+            _explain_dates(unread, date.formats, of_day=date.origin is None, read=read)
         else:
-            groups = _explain_numbers(wrong.values, rule.decimal or ".", read=read)
-        for what, texts, write, advice in groups:
+            _explain_numbers(unread, rule.decimal or ".", read=read)
+        for what, texts, write, advice in unread.groups:
             entry = dict(write)
             if "missing_words" in entry:
                 own = rule.missing_words if rule.missing_words is not None else words
@@ -502,122 +503,93 @@ def _example(text: str, count: int, what: str) -> str:
     return f"{text!r} ({count:,})" + (f": {near}?" if near else "")
 
 
-Group = tuple[str, list[str], dict[str, Any], str]
+@dataclass
+class _Texts:
+    """Texts that cannot be read, the most frequent first, and those that were explained: groups with their remedy."""
+
+    left: list[str]
+    groups: list[tuple[str, list[str], dict[str, Any], str]] = field(default_factory=list)
+
+    def take(self, what: str, chosen: Sequence[str], write: Mapping[str, Any], advice: str = "") -> None:
+        """Explain the chosen texts."""
+        if chosen:
+            self.groups.append((what, list(chosen), dict(write), advice))
+            self.left = [text for text in self.left if text not in set(chosen)]
+
+    def like(self, pattern: str) -> list[str]:
+        """The texts that are left and match the pattern, but for spaces around them."""
+        return [text for text in self.left if re.fullmatch(pattern, text.strip())]
+
+    def take_absent(self) -> None:
+        """Explain the words that usually mean that a value is missing."""
+        words = [text for text in self.left if text.strip().lower() in _ABSENT]
+        self.take("words for missing values", words, {"missing_words": words})
 
 
-def _take_absent(values: Mapping[str, Any]) -> tuple[list[Group], list[str]]:
-    """The words that usually mean that a value is missing, and the other texts, the most frequent first."""
-    texts = sorted(values, key=lambda text: -values[text][0])
-    words = [text for text in texts if text.strip().lower() in _ABSENT]
-    group: Group = ("words for missing values", words, {"missing_words": words}, "")
-    return [group] * bool(words), [text for text in texts if text not in words]
-
-
-def _explain_numbers(values: Mapping[str, Any], decimal: str, *, read: bool) -> list[Group]:
-    groups, texts = _take_absent(values)
-    comma = [text for text in texts if re.fullmatch(r"[+-]?\d*,\d+", text.strip())]
-    if decimal == "." and any(not re.fullmatch(_GROUPED[","], text.strip()) for text in comma):
-        advice = (
-            "Some values have a point, others a comma: correct the file."
-            if read and any("." in text for text in texts)
-            else ""
+def _explain_numbers(texts: _Texts, decimal: str, *, read: bool) -> None:
+    texts.take_absent()
+    other = "," if decimal == "." else "."
+    marked = texts.like(rf"[+-]?\d*[{other}]\d+")
+    if any(not re.fullmatch(_GROUPED[other], text.strip()) for text in marked):
+        word = "commas" if other == "," else "points"
+        texts.take(
+            f"decimal {word}", marked, {"decimal": other}, f"If other values have no {word}, correct the file." * read
         )
-        groups.append(("decimal commas", comma, {"decimal": ","}, advice))
-        texts = [text for text in texts if text not in comma]
-    points = [text for text in texts if re.fullmatch(r"[+-]?\d*\.\d+", text.strip())] if decimal == "," else []
-    if points and any(not re.fullmatch(_GROUPED["."], text.strip()) for text in points):
-        groups.append(("decimal points", points, {"decimal": "."}, "Correct the file, if other values have commas."))
-        texts = [text for text in texts if text not in points]
     for mark, pattern in _GROUPED.items():
-        grouped = [text for text in texts if re.fullmatch(pattern, text.strip())]
-        if grouped:
-            other = "," if mark == "." or any("," in text for text in grouped if mark != ",") else "."
-            groups.append(
-                (
-                    "groups of three digits",
-                    grouped,
-                    {"thousands": mark, **({} if other == decimal else {"decimal": other})},
-                    "",
-                )
-            )
-            texts = [text for text in texts if text not in grouped]
-    spaced = [text for text in texts if re.fullmatch(r"\s*[+-]?[\d.,]+\s*", text)]
-    if spaced:
-        groups.append(("spaces around numbers", spaced, {"strip": True}, ""))
-        texts = [text for text in texts if text not in spaced]
-    if texts:
-        kind = "" if read else _name_type(texts)
-        advice = f'Perhaps it is of type "{kind}".' if kind else "Correct the file, or add them to missing_words."
-        groups.append(("texts that are no numbers", texts, {}, advice))
-    return groups
+        grouped = texts.like(pattern)
+        point = "," if mark == "." or (mark != "," and any("," in text for text in grouped)) else "."
+        texts.take(
+            "groups of three digits", grouped, {"thousands": mark, **({} if point == decimal else {"decimal": point})}
+        )
+    texts.take("spaces around numbers", texts.like(r"[+-]?[\d.,]+"), {"strip": True})
+    kind = "" if read else _name_type(texts.left)
+    advice = f'Perhaps it is of type "{kind}".' if kind else "Correct the file, or add them to missing_words."
+    texts.take("texts that are no numbers", texts.left, {}, advice)
 
 
 def _name_type(texts: Sequence[str]) -> str:
     """The type of a column that holds these texts, if they show it."""
-    known = _WORDS["yes"] | _WORDS["no"]
-    if all(text.strip().lower() in known for text in texts):
+    if all(text.strip().lower() in _WORDS["yes"] | _WORDS["no"] for text in texts):
         return "yes/no"
     if all(parse_moment(text.strip(), _DATES, False) is not None for text in texts):
         return "date"
     return "category" if len(texts) < _MOST_COMPARED else ""
 
 
-def _explain_dates(values: Mapping[str, Any], formats: tuple[str, ...], *, of_day: bool, read: bool) -> list[Group]:
-    groups, texts = _take_absent(values)
-    kept = list(formats) if formats else (["%H:%M:%S" if of_day else "%Y-%m-%d"] if read else [])
-    while texts:
+def _explain_dates(texts: _Texts, formats: tuple[str, ...], *, of_day: bool, read: bool) -> None:
+    texts.take_absent()
+    kept = list(formats) or ["%H:%M:%S" if of_day else "%Y-%m-%d"] * read
+    while texts.left:
         found = {
-            one: [text for text in texts if parse_moment(text.strip(), (one,), of_day) is not None]
+            one: [text for text in texts.left if parse_moment(text.strip(), (one,), of_day) is not None]
             for one in (_TIMES if of_day else _DATES)
         }
         best = max(found, key=lambda one: len(found[one]))
         if not found[best]:
-            groups.append(
-                (
-                    "texts that are no " + ("times" if of_day else "dates"),
-                    texts,
-                    {},
-                    "Correct the file, or add them to missing_words.",
-                )
-            )
             break
-        groups.append((f"another format, {best}", found[best], {"format": [*kept, best]}, ""))
-        texts = [text for text in texts if text not in found[best]]
-    return groups
+        texts.take(f"another format, {best}", found[best], {"format": [*kept, best]})
+    what = f"texts that are no {'times' if of_day else 'dates'}"
+    texts.take(what, texts.left, {}, "Correct the file, or add them to missing_words.")
 
 
-def _explain_levels(column: Category, values: Mapping[str, Any]) -> list[Group]:
+def _explain_levels(texts: _Texts, column: Category) -> None:
     levels = list(map(str, column.levels))
-    groups, texts = _take_absent(values)
-    spaced = [text for text in texts if text.strip() in levels]
-    if spaced:
-        groups.append(("spaces at the ends of levels", spaced, {"strip": True}, ""))
-    texts = [text for text in texts if text not in spaced]
+    texts.take_absent()
+    texts.take("spaces at the ends of levels", [text for text in texts.left if text.strip() in levels], {"strip": True})
     folded = {level.casefold(): level for level in levels}
-    for text in texts[:_MOST_COMPARED]:
+    for text in texts.left[:_MOST_COMPARED]:
         if near := get_close_matches(text.strip().casefold(), folded, 1, 0.75):
             level = folded[near[0]]
-            groups.append((f"not a level, like {level}", [text], {"aliases": {level: [text]}}, ""))
-    named = {text for _, found, _, _ in groups for text in found}
-    others = [text for text in texts if text not in named]
-    if others:
-        advice = "Add them to levels or aliases, if they can be there; or write other = true: they are one more level."
-        groups.append(("not among the levels", others, {}, advice))
-    return groups
+            texts.take(f"not a level, like {level}", [text], {"aliases": {level: [text]}})
+    advice = "Add them to levels or aliases, if they can be there; or write other = true: they are one more level."
+    texts.take("not among the levels", texts.left, {}, advice)
 
 
-def _explain_yes_no(values: Mapping[str, Any]) -> list[Group]:
-    texts = sorted(values, key=lambda text: -values[text][0])
-    groups: list[Group] = []
+def _explain_yes_no(texts: _Texts) -> None:
     for word, known in _WORDS.items():
-        if found := [text for text in texts if text.strip().lower() in known]:
-            groups.append(
-                (f"words for {word}", found, {word: [*dict.fromkeys(text.strip().lower() for text in found)]}, "")
-            )
-    rest = {text: values[text] for text in texts if all(text not in found for _, found, _, _ in groups)}
-    absent, others = _take_absent(rest)
-    if others:
-        absent.append(
-            ("neither yes nor no", others, {}, "Add them to yes or no, or make the column a category with levels.")
-        )
-    return [*groups, *absent]
+        found = [text for text in texts.left if text.strip().lower() in known]
+        texts.take(f"words for {word}", found, {word: [*dict.fromkeys(text.strip().lower() for text in found)]})
+    texts.take_absent()
+    texts.take(
+        "neither yes nor no", texts.left, {}, "Add them to yes or no, or make the column a category with levels."
+    )
