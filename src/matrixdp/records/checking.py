@@ -218,7 +218,7 @@ class _Found:
 
 
 @dataclass(frozen=True)
-class _BlockTask:
+class _BlockCheck:
     """Checks the columns of one block."""
 
     rules: FileRules
@@ -297,7 +297,7 @@ class _Checker:
         described = tuple(column for column in self.schema.columns or () if column.name in names)
         self._check_names(names)
         ids = tuple(IdHash(name) for name in self._id_columns(names))
-        task = _BlockTask(self.rules, described, ids)
+        task = _BlockCheck(self.rules, described, ids)
         found = _Found()
         columns = list(dict.fromkeys([*(column.name for column in described), *(key.column for key in ids)]))
         blocks = self._blocks(columns or list(names[:1]), [one.name for one in described if isinstance(one, Number)])
