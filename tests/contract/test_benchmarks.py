@@ -19,6 +19,7 @@ ROOT = Path(__file__).parents[2]
 PROGRAMS = {
     "accuracy": ([["--trials", "2", "--task", task] for task in ("covariance", "regression")], []),
     "calibrations": ([[]], []),
+    "checking": ([["--rows", "2000"]], []),
     "classification": ([[]], []),
     "coefficients": ([[]], []),
     "coverage": ([["--epsilon", "1"], *times([], [["--half", "choose", "--epsilon", "1"]])], []),

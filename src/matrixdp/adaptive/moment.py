@@ -27,7 +27,7 @@ from matrixdp.mechanisms.mechanism import current_answer
 from matrixdp.noise import Stream
 from matrixdp.noise.covariance import check_orthonormal
 from matrixdp.privacy import Neighbours, Privacy, Unit, warn_large_delta
-from matrixdp.queries.base import check_domain, parse_records
+from matrixdp.queries.base import VARIES, check_domain, parse_records
 from matrixdp.types import Floats
 
 
@@ -254,7 +254,7 @@ def public_records(records: Any, found: int, neighbours: Neighbours, person: Per
         if records is not None and parse_records(records) != found:
             raise ParameterError(
                 f"records must be {found}, as the data have, or be left out, for replace neighbours, got {records!r} "
-                "instead."
+                f"instead. {VARIES}"
             )
         return found
     if records is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -15,7 +16,6 @@ import click
 from matrixdp.cli import options as flags
 from matrixdp.cli.exits import ExitCode
 from matrixdp.errors import ParameterError
-from matrixdp.release.options import NEIGHBOURS
 
 if TYPE_CHECKING:
     from matrixdp.ledger import Event, Ledger, Remaining, Summary
@@ -43,6 +43,15 @@ def require_dataset(dataset: str | None) -> str:
     return dataset
 
 
+def find_neighbours(path: Location | None, dataset: str | None) -> str | None:
+    """The neighbours for which a data set is registered; None without a ledger or such a data set."""
+    if path is None or dataset is None:
+        return None
+    with open_ledger(path) as ledger:
+        found = {summary.registration.dataset: summary.registration.neighbours for summary in ledger.summaries()}
+    return str(found[dataset]) if dataset in found else None
+
+
 def preview_ledger(
     path: Location, dataset: str, cost: Chargeable | Event, allowance: str | None
 ) -> tuple[Remaining, Remaining]:
@@ -56,6 +65,10 @@ def ledger() -> None:
     """Keep the total of what is spent on each data set."""
 
 
+_QUESTION = (
+    "May everybody know how many records (or people) the data have? If not, releases also protect whether somebody is "
+    "in them at all, and use a public estimate of the number. It cannot be changed later."
+)
 _path = click.argument("path", metavar="LEDGER", type=flags.LEDGER)
 _file = click.argument("file", metavar="FILE", type=flags.LEDGER)
 _dataset = flags.name_option("--dataset", required=True, help="Name of the data set.")
@@ -66,10 +79,11 @@ _registration = (
     flags.epsilon_option,
     flags.delta_option,
     click.option(
-        "--neighbours",
-        type=click.Choice(NEIGHBOURS),
-        default="replace",
-        help="Whether one unit is replaced by another, or comes and goes.",
+        "--count",
+        type=click.Choice(("public", "private")),
+        help="Is the number of records (or people) public? If it is private, because it varies and must not be known, "
+        "releases also protect whether somebody is in the data at all (add-remove neighbours). [default: public; on a "
+        "terminal it is asked]",
     ),
     click.option(
         "--unit",
@@ -124,7 +138,10 @@ def _register(make: Callable[..., Ledger], path: Location, dataset: str, **optio
     """Register a data set in the ledger that `make` opens or creates; --unit or --person says what it protects."""
     from matrixdp.privacy import Privacy, Unit
 
-    epsilon, delta, neighbours, unit, person = map(options.pop, ("epsilon", "delta", "neighbours", "unit", "person"))
+    epsilon, delta, count, unit, person = map(options.pop, ("epsilon", "delta", "count", "unit", "person"))
+    if count is None and sys.stdin.isatty() and sys.stderr.isatty():
+        count = "public" if click.confirm(_QUESTION, default=True, err=True) else "private"
+    neighbours = "add-remove" if count == "private" else "replace"
     if person is not None and unit not in (None, "person", "values"):
         raise ParameterError(f"--unit must be person or values with --person, or left out, got {unit!r} instead.")
     if unit in ("person", "values") and person is None:

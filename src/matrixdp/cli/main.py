@@ -11,12 +11,13 @@ from matrixdp.cli.extras import bench, completion, demo, reproduce
 from matrixdp.cli.ledger import dossier, ledger
 from matrixdp.cli.options import Group
 from matrixdp.cli.release import design, release
-from matrixdp.cli.schema import schema
+from matrixdp.cli.schema import check, schema
 from matrixdp.cli.studio import studio
 from matrixdp.version import __version__
 
 _WORKFLOW = """\
 matrixdp schema new clinic.csv -o schema.toml       (then fill in the public bounds)
+matrixdp check clinic.csv --schema schema.toml
 matrixdp ledger new clinic.db --dataset clinic --epsilon 4 --delta 1e-6
 matrixdp design --schema schema.toml --query covariance --records 10000 --epsilon 1 --delta 1e-6
 matrixdp release clinic.csv --schema schema.toml --query covariance --epsilon 1 --delta 1e-6 \\
@@ -36,7 +37,10 @@ def cli(debug: bool) -> None:
     """Differential privacy for matrices: from a table to a private matrix, without writing code."""
 
 
-for _command in (schema, design, release, answer, ledger, dossier, studio, audit, demo, reproduce, bench, completion):
+for _command in (
+    *(schema, check, design, release, answer, ledger, dossier, studio),
+    *(audit, demo, reproduce, bench, completion),
+):
     cli.add_command(_command)
 
 

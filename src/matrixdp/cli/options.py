@@ -3,8 +3,10 @@
 import json
 import math
 import sys
+import textwrap
+import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -191,3 +193,41 @@ def echo_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     from matrixdp.display import format_table
 
     click.echo(format_table(header, rows))
+
+
+def echo_section(title: str, text: str) -> None:
+    """Print a text under a title, after an empty line."""
+    click.echo(f"\n{click.style(title, bold=True)}\n{text}")
+
+
+def wrap_text(text: str) -> str:
+    """A sentence in lines of at most 118 characters, indented by two."""
+    return textwrap.fill(text, 118, initial_indent="  ", subsequent_indent="  ")
+
+
+@contextmanager
+def show_progress(records: int, label: str, *, quiet: bool) -> Iterator[Callable[[int], None]]:
+    """A function that adds to the number of records that were read, for a progress bar on standard error.
+
+    The bar is shown on a terminal, unless `quiet`. It ends when all `records` were read, also if they are read again.
+    """
+    done, start = 0, time.monotonic()
+    bar: Any = None
+
+    def advance(more: int) -> None:
+        nonlocal done, bar
+        if bar is not None and done >= records:
+            return
+        if bar is None:
+            made: Any = click.progressbar(length=records, label=label, file=sys.stderr, item_show_func=format_rate)
+            bar = stack.enter_context(made)
+        done += more
+        bar.update(more)
+        if done >= records:
+            stack.close()
+
+    def format_rate(_: object) -> str:
+        return f"{done / max(time.monotonic() - start, 1e-3):,.0f} rows/s"
+
+    with ExitStack() as stack:
+        yield (lambda _: None) if quiet or not sys.stderr.isatty() else advance

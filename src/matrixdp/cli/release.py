@@ -7,10 +7,9 @@ import shlex
 import shutil
 import subprocess
 import sys
-import time
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +18,7 @@ import click
 
 from matrixdp.cli import options as flags
 from matrixdp.cli.exits import DeferredInterrupts
-from matrixdp.cli.ledger import open_ledger, preview_ledger, require_dataset
+from matrixdp.cli.ledger import find_neighbours, open_ledger, preview_ledger, require_dataset
 from matrixdp.errors import LedgerError, ParameterError
 from matrixdp.release.options import MOST_STORED
 
@@ -50,6 +49,7 @@ def design(schema: Path, plot: Path | None, features: str | None, as_json: bool,
     from matrixdp.release.request import Request
 
     asked, payment = flags.split_request(options)
+    asked["neighbours"] = asked["neighbours"] or find_neighbours(options["ledger"], options["dataset"])
     made = plan(Request.parse(read_schema(schema), asked))
     if made.adaptive and (plot is not None or features is not None):
         raise ParameterError("--plot and --features show the noise of a plain release: add --method plain.")
@@ -144,6 +144,7 @@ def release(
     source.check_output(out)
     needed = (schema, options["anchor_to"], options["ledger"])
     refuse_inside(out, [path for path in needed if isinstance(path, Path)])
+    asked["neighbours"] = asked["neighbours"] or find_neighbours(options["ledger"], options["dataset"])
     request = Request.parse(found, asked)
     made = plan(request, lambda: count_units(request, source))
     _warn_about_delta(made)
@@ -152,7 +153,7 @@ def release(
     with (
         DeferredInterrupts() as interrupts,
         _open_account(**payment) as account,
-        _show_progress(made.records or 0, label, quiet=hidden) as progress,
+        flags.show_progress(made.records or 0, label, quiet=hidden) as progress,
     ):
         folder = write_release(
             made if account is None else _name_request(made),
@@ -259,31 +260,3 @@ def _make_anchor(command: str) -> Callable[[Head], object]:
             )
 
     return run
-
-
-@contextmanager
-def _show_progress(records: int, label: str, *, quiet: bool) -> Iterator[Callable[[int], None]]:
-    """A function that adds to the number of records that were read, for a progress bar on standard error.
-
-    The bar is shown on a terminal, unless `quiet`. It ends when all `records` were read, also if they are read again.
-    """
-    done, start = 0, time.monotonic()
-    bar: Any = None
-
-    def advance(more: int) -> None:
-        nonlocal done, bar
-        if bar is not None and done >= records:
-            return
-        if bar is None:
-            made: Any = click.progressbar(length=records, label=label, file=sys.stderr, item_show_func=format_rate)
-            bar = stack.enter_context(made)
-        done += more
-        bar.update(more)
-        if done >= records:
-            stack.close()
-
-    def format_rate(_: object) -> str:
-        return f"{done / max(time.monotonic() - start, 1e-3):,.0f} rows/s"
-
-    with ExitStack() as stack:
-        yield (lambda _: None) if quiet or not sys.stderr.isatty() else advance

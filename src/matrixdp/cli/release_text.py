@@ -1,6 +1,5 @@
 """What ``matrixdp design`` and ``matrixdp release`` print, for people or as JSON: errors, answers and cost."""
 
-import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ import numpy as np
 from matrixdp.adaptive.settings import MethodChoice
 from matrixdp.answers.estimate import Estimate
 from matrixdp.answers.table_forecast import compare_questions
-from matrixdp.cli.options import echo_json
+from matrixdp.cli.options import echo_json, echo_section, wrap_text
 from matrixdp.design import Design
 from matrixdp.design.explain import feature_names
 from matrixdp.display import Numbers, format_number, format_numbers, format_table, has_equal_rows, make_visible
@@ -83,10 +82,10 @@ def print_design(made: Plan, left: Left, plot: Path | None, *, as_json: bool) ->
     _print_predictions(made, predicted)
     if request.question == "everything" and design is not None:
         single = [f"  {make_visible(one.title)}: {one.words}" for one in compare_questions(design)]
-        _echo_section("If only this were released, with the same guarantee", "\n".join(single))
-    _echo_section("Cost in the ledger", _describe_cost(made, left))
+        echo_section("If only this were released, with the same guarantee", "\n".join(single))
+    echo_section("Cost in the ledger", _describe_cost(made, left))
     if design is not None:
-        _echo_section("How the noise was chosen", "\n".join(lines[_GUARANTEE:]))
+        echo_section("How the noise was chosen", "\n".join(lines[_GUARANTEE:]))
     if plot is not None:
         click.echo(f"\nPicture: {plot}")
 
@@ -100,10 +99,10 @@ def _print_predictions(made: Plan, predicted: dict[str, list[Answer]]) -> None:
         width = 1 if answer.name == "regression" else len(found.columns)  # the second one is the sampling error
         errors = Numbers(found.std, None, found.rows, found.columns, found.reasons, found.unknown)
         shown = format_numbers(errors.cut(len(found.rows), width))
-        _echo_section(make_visible(f"Predicted error of: {answer.title}"), shown)
+        echo_section(make_visible(f"Predicted error of: {answer.title}"), shown)
     if len(predicted) > 1:
         table = _tabulate_medians(made, predicted)
-        _echo_section("Median error, by how easy the data are where the schema has no guess", table)
+        echo_section("Median error, by how easy the data are where the schema has no guess", table)
         for kind, words in DATA_KINDS.items() if made.adaptive else ():
             click.echo(f"  {kind}: {words}")
     if request.kind != "matrix":
@@ -112,7 +111,7 @@ def _print_predictions(made: Plan, predicted: dict[str, list[Answer]]) -> None:
         click.echo("  components and regressions are computed from these correlations")
     others = {f"epsilon {other.request.epsilon:g}": found["typical"] for other, found in varied}
     if len(others) > 1:
-        _echo_section("Median error at other epsilons, for typical data", _tabulate_medians(made, others))
+        echo_section("Median error at other epsilons, for typical data", _tabulate_medians(made, others))
 
 
 def _vary(made: Plan, predicted: dict[str, list[Answer]]) -> list[tuple[Plan, dict[str, list[Answer]]]]:
@@ -308,7 +307,7 @@ def print_release(folder: ReleaseFolder, out: Path, *, as_json: bool) -> None:
     if notes := dict.fromkeys(f"{note}." for one in estimates for note in one.list_notes()):
         click.echo("\n" + "\n".join(notes))
     if helping := list_advice(content):
-        _echo_section("What would help", "\n".join(_wrap(make_visible(line)) for line in helping))
+        echo_section("What would help", "\n".join(wrap_text(make_visible(line)) for line in helping))
     for remark in content.caveats + content.units:
         click.echo(f"\n{click.style('Note:', bold=True)} {remark}")
     if choice is not None:
@@ -333,7 +332,7 @@ def _say_method(choice: MethodChoice) -> str:
 def _say_guarantee(privacy: Privacy, neighbours: Neighbours, unit: str) -> list[str]:
     """The guarantee in a line, and what it means."""
     guarantee = f"({privacy.epsilon:g}, {privacy.delta:.3g})-DP, {neighbours} neighbours, protects {unit}"
-    odds = _wrap(describe_odds(privacy.epsilon, privacy.delta, unit))
+    odds = wrap_text(describe_odds(privacy.epsilon, privacy.delta, unit))
     return [f"Guarantee: {guarantee}: {name_loss(privacy.epsilon)}", odds]
 
 
@@ -360,13 +359,3 @@ def _collect_facts(folder: ReleaseFolder, out: Path) -> dict[str, Any]:
             "head": {"entry": ledger.entry, "hash": ledger.hash},
         }
     return facts
-
-
-def _echo_section(title: str, text: str) -> None:
-    """Print a text under a title, after an empty line."""
-    click.echo(f"\n{click.style(title, bold=True)}\n{text}")
-
-
-def _wrap(text: str) -> str:
-    """A sentence in lines of at most 118 characters, indented by two."""
-    return textwrap.fill(text, 118, initial_indent="  ", subsequent_indent="  ")

@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from matrixdp.cli.options import PATH, Group, delimiter_option, echo_json, echo_table, json_option, output_after_work
+from matrixdp.cli import options as flags
+from matrixdp.cli.exits import ExitCode
+from matrixdp.cli.options import PATH, Command, Group, delimiter_option, json_option, output_after_work
 
 if TYPE_CHECKING:
     from matrixdp.domain import Column, Schema
+    from matrixdp.records.checking import TableCheck
 
 
 @click.group(cls=Group)
@@ -24,27 +27,89 @@ def schema() -> None:
 @click.option("--force", is_flag=True, help="Replace an existing file.")
 @delimiter_option
 @click.option("--sheet", help="Sheet of an Excel workbook, which the schema then names. [default: the first]")
-def new(data: Path, output: Path | None, force: bool, delimiter: str | None, sheet: str | None) -> None:
+@click.option("--header-row", type=click.IntRange(min=1), help="Row with the names. [default: the first below titles]")
+@click.option("--encoding", help="Encoding of a text file, such as latin-1. [default: the one that the names show]")
+def new(data: Path, output: Path | None, force: bool, **given: Any) -> None:
     """Write a template of a schema for the table DATA.
 
     It has the columns of DATA with their types, and empty bounds and levels to fill in. Only the names and types of the
-    columns are read, never their values; CSV has no types. They are assumed to be public.
+    columns are used, never their values, and how many cells of the first rows are filled, which shows where the names
+    are. CSV has no types. They are assumed to be public.
     """
     from matrixdp.domain.file_rules import FileRules
     from matrixdp.domain.schema_file import make_template
     from matrixdp.records.files import open_files
+    from matrixdp.records.heads import propose_rules
     from matrixdp.release.output_folder import write_file
 
-    source = open_files(data, delimiter=delimiter, rules=FileRules(sheet=sheet))
-    text = make_template(source.fields(), data.name, sheet)
+    rules = {key: value for key, value in given.items() if value is not None}
+    rules = propose_rules(open_files(data, rules=FileRules(**rules)).files[0]) | rules
+    text = make_template(open_files(data, rules=FileRules(**rules)).fields(), data.name, rules)
     if output is None:
         click.echo(text, nl=False)
         return
     write_file(output, text, option="output", overwrite=force)
     with output_after_work():
         click.echo(
-            f"Wrote {output}. Fill in types, bounds and levels, then run: matrixdp schema check {output}", err=True
+            f"Wrote {output}. Fill in types, bounds and levels, then run: matrixdp check {data} --schema {output}",
+            err=True,
         )
+
+
+@click.command("check", cls=Command, example="matrixdp check clinic.csv --schema schema.toml")
+@click.argument("data", nargs=-1, required=True)
+@click.option("--schema", "path", type=PATH, required=True, help="TOML file with what is public about the data.")
+@delimiter_option
+@json_option
+def check(data: tuple[str, ...], path: Path, delimiter: str | None, as_json: bool) -> int:
+    """List all that does not fit the schema in the table DATA, for the eyes of its owner.
+
+    It reads all values, and shows rows, counts and examples of them, and what to write in the schema. Nothing is
+    written or released. The exit code is 3 if a release would fail.
+    """
+    from matrixdp.domain.schema_file import read_schema
+    from matrixdp.records.checking import check_table
+    from matrixdp.records.files import open_files
+
+    found = read_schema(path)
+    found.check()
+    rows = open_files(data, delimiter=delimiter, rules=found.rules).estimate()
+    with flags.show_progress(rows, "checking", quiet=as_json or not rows) as progress:
+        result = check_table(data, found, delimiter=delimiter, progress=progress)
+    if as_json:
+        problems = [{**vars(problem), "write": dict(problem.write)} for problem in result.problems]
+        flags.echo_json({"rows": result.rows, "facts": result.facts, "problems": problems, "entries": result.entries()})
+    else:
+        _print_check(result, path)
+    return ExitCode.DATA if result.stops else ExitCode.SUCCESS
+
+
+def _print_check(result: TableCheck, path: Path) -> None:
+    from matrixdp.display import format_table
+
+    click.echo("For the owner of the data alone: this shows private values. Nothing was written or released.")
+    click.echo("; ".join([f"{result.rows:,} rows", *result.facts]))
+    for stops, title in ((True, "Problems that stop a release"), (False, "Worth a look")):
+        chosen = [problem for problem in result.problems if problem.stops is stops]
+        if not chosen:
+            continue
+        rows = []
+        for one in chosen:
+            count = "" if one.rows is None else f"{one.rows:,}"
+            rows.append(
+                [one.column or "(file)", one.what, count, ", ".join(map(str, one.first)), ", ".join(one.examples)]
+            )
+        table = [["column", "problem", "rows", "first in row", "examples"], *rows]
+        widths = [max(len(row[i]) for row in table) for i in range(5)]
+        for row in table:  # texts are flush left
+            row[1], row[4] = row[1].ljust(widths[1]), row[4].ljust(widths[4])
+        flags.echo_section(title, format_table(table[0], table[1:]))
+        for advice in dict.fromkeys(f"{one.column or 'file'}: {one.advice}" for one in chosen if one.advice):
+            click.echo(flags.wrap_text(advice))
+    if entries := result.entries():
+        flags.echo_section(f"Write in {path}", "\n".join(f"  {place}: {entry}" for place, entry in entries.items()))
+    elif not result.stops:
+        click.echo(f"A release by {path} can read all of it.")
 
 
 @schema.command("check", example="matrixdp schema check schema.toml --data clinic.csv")
@@ -52,7 +117,7 @@ def new(data: Path, output: Path | None, force: bool, delimiter: str | None, she
 @click.option("--data", type=PATH, help="A table that must have the schema's columns; only its header is read.")
 @delimiter_option
 @json_option
-def check(path: Path, data: Path | None, delimiter: str | None, as_json: bool) -> None:
+def check_schema(path: Path, data: Path | None, delimiter: str | None, as_json: bool) -> None:
     """Check that SCHEMA is complete, and show it."""
     from matrixdp.domain.schema_file import read_schema
     from matrixdp.records.files import open_files
@@ -62,7 +127,7 @@ def check(path: Path, data: Path | None, delimiter: str | None, as_json: bool) -
     if data is not None:
         open_files(data, delimiter=delimiter, rules=found.rules).require(found.required_names())
     if as_json:
-        echo_json(_collect_facts(found))
+        flags.echo_json(_collect_facts(found))
     else:
         _print_schema(found)
 
@@ -86,7 +151,7 @@ def _print_schema(schema: Schema) -> None:
     click.echo(f"{schema.path} is complete.")
     if schema.columns is not None:
         rows = [[column.name, *_describe_column(schema, column)] for column in schema.columns]
-        echo_table(["column", "type", "values", "missing"], rows)
+        flags.echo_table(["column", "type", "values", "missing"], rows)
     if schema.graph is not None:
         click.echo(f"  a graph with {len(schema.graph.nodes)} nodes, weights up to {schema.graph.weight:g}")
         if schema.graph.max_degree is not None:

@@ -11,6 +11,7 @@ import datetime as dt
 import json
 import math
 import re
+import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -209,6 +210,48 @@ def _read_levels(text: str) -> list[str] | list[int]:
     return [*map(int, lines)] if all(map(_INTEGER.fullmatch, lines)) else split_lines(text)
 
 
+def _check_formats(value: Any, name: str) -> Any:
+    listed = isinstance(value, list) and value != [] and all(isinstance(one, str) and one for one in value)
+    rule = 'a format, as in "%d.%m.%Y", or a list of several'
+    return _require(isinstance(value, str) or listed, value, name, rule)
+
+
+def _read_formats(text: str) -> str | list[str]:
+    lines = split_lines(text)
+    return lines[0] if len(lines) == 1 else lines
+
+
+def _check_aliases(value: Any, name: str) -> dict[str, list[str]]:
+    listed = isinstance(value, dict) and all(
+        isinstance(texts, list) and all(isinstance(text, str) and text for text in texts) for texts in value.values()
+    )
+    return _require(listed, value, name, 'levels and other texts for them, as in {north = ["North", "nrth"]}')  # type: ignore[no-any-return]
+
+
+def _show_aliases(aliases: Mapping[str, Sequence[str]]) -> str:
+    return "\n".join(f"{quote_key(level)} = [{', '.join(map(quote_text, texts))}]" for level, texts in aliases.items())
+
+
+def _read_aliases(text: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text.replace("\r", ""))
+    except ValueError:
+        rule = 'must be a level and a list of texts in each line, as in north = ["North", "nrth"]'
+        raise ParameterError(f"{rule}, got {show(text)} instead.") from None
+
+
+def quote_key(name: str) -> str:
+    """A name, as of a column, as a TOML key."""
+    plain = name.isascii() and name.replace("_", "").replace("-", "").isalnum()
+    return name if plain else quote_text(name)
+
+
+def quote_text(text: str) -> str:
+    """A text as a TOML string."""
+    quoted = text.replace("\\", "\\\\").replace('"', '\\"')
+    return '"' + "".join(char if char.isprintable() else f"\\U{ord(char):08x}" for char in quoted) + '"'
+
+
 def _read_shares(text: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for line in _lines(text):
@@ -225,6 +268,7 @@ TEXT = Kind()
 NUMBER = Kind("number", _check_number, show_number, read_number)
 SIZE = Kind("number", check_magnitude, show_number, read_number)
 COUNT = Kind("number", partial(check_integer, at_least=1), show_number, read_number)
+FROM_ZERO = Kind("number", partial(check_integer, at_least=0), show_number, read_number)
 FLAG = Kind(
     "flag",
     lambda value, name: _require(isinstance(value, bool), value, name, "true or false"),
@@ -238,6 +282,10 @@ COLUMN = Kind(
     unquote_line,
 )
 WORDS = Kind("lines", _check_words, lambda words: join_lines(words or [""]), split_lines)
+FORMATS = Kind(
+    "lines", _check_formats, lambda value: join_lines([value] if isinstance(value, str) else value), _read_formats
+)
+ALIASES = Kind("lines", _check_aliases, _show_aliases, _read_aliases)
 LEVELS = Kind("lines", _check_levels, join_lines, _read_levels)
 SHARES = Kind(
     "lines",
@@ -261,8 +309,11 @@ TYPES = {
 _MARKS = dict(zip(THOUSANDS, ("Nothing", "Point", "Comma", "Space", "Apostrophe", "Underscore"), strict=False))
 _MARKS |= {"\u00a0": "No-break space", "\u202f": "Narrow no-break space"}
 _UNIT = Kind("choice", options=(("", "As usual: days, and hours for times"), *((unit, unit) for unit in UNITS)))
-_DECIMAL = Kind("choice", options=((".", "Point: 1.5"), (",", "Comma: 1,5")))
-_THOUSANDS = Kind("choice", options=tuple((mark, f"{word}: 1{mark}000") for mark, word in _MARKS.items()))
+_POINTS = ((".", "Point: 1.5"), (",", "Comma: 1,5"))
+_GROUPS = tuple((mark, f"{word}: 1{mark}000") for mark, word in _MARKS.items())
+_DECIMAL, _THOUSANDS = Kind("choice", options=_POINTS), Kind("choice", options=_GROUPS)
+_AS_IN_FILES = ("", "As in all columns")
+_OWN_DECIMAL, _OWN_THOUSANDS = (Kind("choice", options=(_AS_IN_FILES, *marks)) for marks in (_POINTS, _GROUPS[1:]))
 _BOUND = {"number": NUMBER, "date": DATE, "time": TIME}
 _LEVELS_HINT = "All integers, or all texts. Write a text of digits, or one with spaces at its ends, in quotation marks."
 _SHARES_HINT = "One to a line, as in 0.6 north. Levels that are left out share the rest equally."
@@ -274,7 +325,10 @@ _RADIUS_HINT = (
     "Optional, for numbers that are never missing: records are moved into a ball of this radius around the middle of "
     "their bounds."
 )
-_GUESSES, _WRITING = "Guesses for the forecast", "Unit and format"
+_ALIASES_HINT = 'Other texts for a level, one level to a line, as in north = ["North", "nrth"].'
+_OWN_WORDS_HINT = "Besides the usual ones; capital letters do not count."
+_HEADER_HINT = "Counted from 1. Empty: the first."
+_GUESSES, _WRITING = "Guesses for the forecast", "How values are written"
 
 COLUMN_FIELDS = (
     Field("missing", dict.fromkeys(TYPES, FLAG), "Values may be missing"),
@@ -287,12 +341,37 @@ COLUMN_FIELDS = (
     Field("expected_missing", {"number": NUMBER}, "Share of missing values", "From 0 to 1.", group=_GUESSES),
     Field("expected_shares", {"category": SHARES, "yes/no": SHARES}, "Shares of records", _SHARES_HINT, group=_GUESSES),
     Field("unit", {"date": _UNIT, "time": _UNIT}, "Unit", group=_WRITING),
-    Field("format", {"date": TEXT, "time": TEXT}, "Format of texts", "As in %d.%m.%Y; else ISO.", group=_WRITING),
+    Field(
+        "format",
+        {"date": FORMATS, "time": FORMATS},
+        "Formats of texts, one to a line",
+        "As in %d.%m.%Y; else ISO. The first that fits a text is used.",
+        group=_WRITING,
+    ),
     Field("origin", {"date": DATE}, "Origin", "Empty: the lower bound.", group=_WRITING),
+    Field("aliases", {"category": ALIASES}, "Aliases", _ALIASES_HINT, group=_WRITING),
+    Field("yes", {"yes/no": WORDS}, "Words for yes, one to a line", _OWN_WORDS_HINT, group=_WRITING),
+    Field("no", {"yes/no": WORDS}, "Words for no, one to a line", _OWN_WORDS_HINT, group=_WRITING),
+    Field("decimal", {"number": _OWN_DECIMAL}, "Decimal mark", group=_WRITING),
+    Field("thousands", {"number": _OWN_THOUSANDS}, "Between groups of three digits", group=_WRITING),
+    Field(
+        "missing_words",
+        dict.fromkeys(TYPES, WORDS),
+        "Words for missing values, one to a line",
+        "In place of those for all columns.",
+        group=_WRITING,
+    ),
+    Field("strip", dict.fromkeys(TYPES, FLAG), "Spaces at the ends of texts do not count", group=_WRITING),
 )
 SECTIONS = {
     "": (
         Field("records", COUNT, "Number of records", "If it is public. Forecasts need it."),
+        Field(
+            "expected_records",
+            COUNT,
+            "Guess of the number of records",
+            "Where it varies. Forecasts use it, and releases for which the number is private.",
+        ),
         Field("expected_correlation", NUMBER, "Guess of a typical correlation", "From 0 to 1, for forecasts alone."),
         Field("radius", SIZE, "Radius", _RADIUS_HINT, group="Limit on the length of a record"),
     ),
@@ -307,9 +386,14 @@ SECTIONS = {
         Field("rows", COUNT, "Rows of a person that count", "Empty: each person counts once."),
     ),
     "files": (
-        Field("decimal", _DECIMAL, "Decimal mark", "In text files."),
-        Field("thousands", _THOUSANDS, "Between groups of three digits", "In text files."),
+        Field("encoding", TEXT, "Encoding", "Of text files, as in latin-1 or cp1252. Empty: UTF-8."),
+        Field("delimiter", TEXT, "Separator of columns", "Of text files. Empty: the one in the line of names."),
+        Field("header_row", COUNT, "Row with the names of the columns", _HEADER_HINT),
+        Field("skip_rows", FROM_ZERO, "Rows between the names and the first record", "As for units. Empty: none."),
+        Field("decimal", _DECIMAL, "Decimal mark", "In texts."),
+        Field("thousands", _THOUSANDS, "Between groups of three digits", "In texts."),
         Field("missing_words", WORDS, "Words for missing values, one to a line", _WORDS_HINT),
+        Field("strip", FLAG, "Spaces at the ends of texts do not count"),
         Field("sheet", TEXT, "Sheet of the workbook", "Empty: the first."),
     ),
 }

@@ -1,4 +1,4 @@
-"""How values are written in files: separators of digits, words for missing values, dates; declared, never guessed.
+"""How files and their values are written: encoding, header, digits, dates, words; declared, never guessed.
 
 Rules are public: they come from the schema, never from the values. `records.file_values` reads by them.
 """
@@ -6,8 +6,8 @@ Rules are public: they come from the schema, never from the values. `records.fil
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -16,6 +16,7 @@ from matrixdp.errors import ParameterError, show
 MICROSECONDS = {"seconds": 10**6, "hours": 3600 * 10**6, "days": 86_400 * 10**6, "years": 31_556_952 * 10**6}
 UNITS = tuple(MICROSECONDS)  # a year has 365.2425 days, the mean of the calendar
 THOUSANDS = ("", ".", ",", " ", "'", "_", "\u00a0", "\u202f")
+HEAD_RULES = ("sheet", "header_row", "delimiter", "encoding")  # those that decide which columns a file has
 EPOCH = dt.datetime(1970, 1, 1)
 
 
@@ -30,9 +31,9 @@ class DateRule:
         A year has 365.2425 days.
     origin : datetime, date or None
         None for times of day, which count from midnight.
-    format : str, optional
+    format : str or sequence of str, optional
         How texts are written, as for `datetime.strptime`; by default as in 2020-12-31 or 2020-12-31 23:59:59, and
-        23:59 or 23:59:59 for times.
+        23:59 or 23:59:59 for times. A text is read by the first of several formats that fits it.
 
     Examples
     --------
@@ -44,9 +45,11 @@ class DateRule:
     name: str
     unit: str = "days"
     origin: dt.date | None = None
-    format: str | None = None
+    format: str | Sequence[str] | None = None
 
     def __post_init__(self) -> None:
+        if isinstance(self.format, list):
+            object.__setattr__(self, "format", tuple(self.format))
         if self.unit not in UNITS:
             rule = f"must be one of {', '.join(UNITS)}, got {show(self.unit)} instead."
             raise ParameterError(f"unit of column {self.name!r} {rule}", parameter="unit")
@@ -56,7 +59,12 @@ class DateRule:
     def to_options(self) -> dict[str, Any]:
         """How the column is read, as JSON content."""
         origin = None if self.origin is None else self.origin.isoformat()
-        return {"unit": self.unit, "origin": origin, "format": self.format}
+        return {"unit": self.unit, "origin": origin, "format": _as_json(self.format)}
+
+    @property
+    def formats(self) -> tuple[str, ...]:
+        """The formats of texts, in the order in which they are tried; none for the default."""
+        return (self.format,) if isinstance(self.format, str) else tuple(self.format or ())
 
     @property
     def kind(self) -> str:
@@ -99,8 +107,8 @@ class DateRule:
     @property
     def example(self) -> str:
         """How texts are written."""
-        if self.format:
-            return show(self.format)
+        if self.formats:
+            return " or ".join(map(show, self.formats))
         return "23:59 or 23:59:59" if self.origin is None else "2020-12-31 or 2020-12-31 23:59:59"
 
     @cached_property
@@ -110,39 +118,106 @@ class DateRule:
 
 
 @dataclass(frozen=True)
+class ColumnRule:
+    """How the texts of one column are written, where that differs from the rest of the file.
+
+    Parameters
+    ----------
+    name : str
+    decimal, thousands, missing_words, strip : optional
+        As of `FileRules`; None for what holds in the file.
+    aliases : mapping of str to sequence of str
+        Levels, and other texts that mean the same.
+    fold : bool
+        Whether capital letters, and spaces at the ends, do not count in aliases.
+    """
+
+    name: str
+    decimal: str | None = None
+    thousands: str | None = None
+    missing_words: Sequence[str] | None = None
+    strip: bool | None = None
+    aliases: Mapping[str, Sequence[str]] = field(default_factory=dict, hash=False)
+    fold: bool = False
+
+    def __post_init__(self) -> None:
+        if self.missing_words is not None:
+            object.__setattr__(self, "missing_words", tuple(self.missing_words))
+
+    def to_options(self) -> dict[str, Any]:
+        """The rules that are given, as JSON content."""
+        given = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "name"}
+        return {name: _as_json(value) for name, value in given.items() if value not in (None, {}, False)}
+
+    @property
+    def meanings(self) -> dict[str, str]:
+        """The level that each alias means."""
+        return {self.key(text): level for level, texts in self.aliases.items() for text in texts}
+
+    def key(self, text: str) -> str:
+        """A text as it is compared with aliases."""
+        return text.strip().lower() if self.fold else text
+
+
+@dataclass(frozen=True)
 class FileRules:
-    """How values are written in files.
+    """How files and the values in them are written.
 
     Parameters
     ----------
     decimal, thousands : str
-        The character before the decimals of a number in a text file, and the one between groups of three digits; none
-        by default.
+        The character before the decimals of a number in a text, and the one between groups of three digits; none by
+        default.
     missing_words : sequence of str, optional
         The texts that mean that a value is missing, in all columns, besides an empty one. By default, columns of
-        numbers in text files have Arrow's words (NA, N/A, NaN, null and their like), and others have none.
+        numbers have Arrow's words (NA, N/A, NaN, null and their like), and others have none.
+    strip : bool
+        Whether spaces at the ends of texts do not count.
+    encoding : str, optional
+        Of text files; by default UTF-8.
+    delimiter : str, optional
+        The character between columns of text files; by default the one that the line of names shows.
+    header_row : int, optional
+        The row with the names of the columns, counted from 1; by default the first.
+    skip_rows : int
+        Number of rows between the names and the first record.
     sheet : str, optional
         The sheet of an Excel workbook; by default the first.
     dates : sequence of DateRule
+    columns : sequence of ColumnRule
+        What differs in single columns.
     """
 
     decimal: str = "."
     thousands: str = ""
     missing_words: Sequence[str] | None = None
+    strip: bool = False
+    encoding: str | None = None
+    delimiter: str | None = None
+    header_row: int | None = None
+    skip_rows: int = 0
     sheet: str | None = None
     dates: Sequence[DateRule] = ()
+    columns: Sequence[ColumnRule] = ()
 
     def __post_init__(self) -> None:
         if self.missing_words is not None:
             object.__setattr__(self, "missing_words", tuple(self.missing_words))
         object.__setattr__(self, "dates", tuple(self.dates))
-        if self.decimal not in (".", ","):
-            raise ParameterError(f"decimal must be '.' or ',', got {show(self.decimal)} instead.", parameter="decimal")
-        if self.thousands not in THOUSANDS or self.thousands == self.decimal:
+        object.__setattr__(self, "columns", tuple(self.columns))
+        _check_marks(self.decimal, self.thousands)
+        for one in self.columns:
+            rule = self.of(one.name)
+            _check_marks(rule.decimal, rule.thousands, f" of column {one.name!r}")
+        if self.encoding is not None and not _is_encoding(self.encoding):
+            message = f'must be an encoding such as "latin-1", "cp1252" or "utf-16", got {show(self.encoding)} instead.'
+            raise ParameterError(f"encoding {message}", parameter="encoding")
+        mark = self.delimiter
+        if mark is not None and (len(mark) != 1 or not mark.isascii() or mark in '"\r\n\0'):
             raise ParameterError(
-                "thousands must be one of '.', ',', a space, an apostrophe or an underscore, and not the same as "
-                f"decimal, got {show(self.thousands)} instead.",
-                parameter="thousands",
+                "delimiter (--delimiter) must be a single character of ASCII, and no quote or line end; a tab is 'tab' "
+                "on the command line.",
+                parameter="delimiter",
             )
 
     def to_options(self) -> dict[str, Any]:
@@ -153,15 +228,46 @@ class FileRules:
         >>> FileRules(decimal=",", dates=[DateRule("birth", "days", dt.date(1900, 1, 1))]).to_options()
         {'decimal': ',', 'dates': {'birth': {'unit': 'days', 'origin': '1900-01-01', 'format': None}}}
         """
-        given = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "dates"}
-        found = {name: value for name, value in given.items() if value != getattr(FileRules, name)}
-        dates = {rule.name: rule.to_options() for rule in self.dates}
-        listed = {name: list(value) if isinstance(value, tuple) else value for name, value in found.items()}
-        return {**listed, **({"dates": dates} if dates else {})}
+        listed = ("dates", "columns")
+        given = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in listed}
+        found = {name: _as_json(value) for name, value in given.items() if value != getattr(FileRules, name)}
+        named = {name: {one.name: one.to_options() for one in getattr(self, name)} for name in listed}
+        return {**found, **{name: rules for name, rules in named.items() if rules}}
 
     def date(self, name: str) -> DateRule | None:
         """The rule of a column of dates, None for other columns."""
         return next((rule for rule in self.dates if rule.name == name), None)
+
+    def of(self, name: str) -> ColumnRule:
+        """All that holds for the texts of a column: its own rule, and otherwise that of the file."""
+        own = next((rule for rule in self.columns if rule.name == name), ColumnRule(name))
+        shared = ("decimal", "thousands", "missing_words", "strip")
+        return replace(own, **{key: getattr(self, key) for key in shared if getattr(own, key) is None})
+
+
+def _check_marks(decimal: str | None, thousands: str | None, where: str = "") -> None:
+    """Raise a `ParameterError` unless digits can be read with these marks."""
+    if decimal not in (".", ","):
+        rule = f"must be '.' or ',', got {show(decimal)} instead."
+        raise ParameterError(f"decimal{where} {rule}", parameter="decimal")
+    if thousands not in THOUSANDS or thousands == decimal:
+        raise ParameterError(
+            f"thousands{where} must be one of '.', ',', a space, an apostrophe or an underscore, and not the same as "
+            f"decimal, got {show(thousands)} instead.",
+            parameter="thousands",
+        )
+
+
+def _is_encoding(name: str) -> bool:
+    """Whether there is such an encoding, of text and not of bytes as other bytes."""
+    try:
+        return bool(bytes(4).decode(name))
+    except (LookupError, ValueError):
+        return False
+
+
+def _as_json(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
 
 
 DEFAULT_RULES = FileRules()

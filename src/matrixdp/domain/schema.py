@@ -17,7 +17,8 @@ from matrixdp.checks import check_integer, check_magnitude
 from matrixdp.display import render_card, render_facts
 from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.columns import NO, YES, Category, Column, Columns, Number, YesNo
-from matrixdp.domain.file_rules import DEFAULT_RULES, FileRules
+from matrixdp.domain.fields import quote_key
+from matrixdp.domain.file_rules import DEFAULT_RULES, ColumnRule, FileRules
 from matrixdp.domain.person import Person
 from matrixdp.errors import ParameterError, show
 from matrixdp.types import Floats
@@ -63,7 +64,7 @@ class Graph:
 
 @dataclass(frozen=True)
 class TableDescription:
-    """Public guesses about a table, for forecasts alone; all are optional.
+    """Public guesses about a table, for forecasts; all are optional.
 
     Parameters
     ----------
@@ -75,6 +76,8 @@ class TableDescription:
         Shares of the records, or of the people if they count once. Levels that are not named share the rest equally.
     missing : mapping of names of numbers to float
         Share of the values that are missing.
+    records : int, optional
+        Number of records, or of people if they count once. Releases use it, too, where the true number is private.
 
     Examples
     --------
@@ -86,6 +89,7 @@ class TableDescription:
     correlation: float | None = None
     shares: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     missing: Mapping[str, float] = field(default_factory=dict)
+    records: int | None = None
 
     def check(self, columns: Columns) -> None:
         """Raise a `ParameterError` unless the guesses are possible for these columns; others may be described, too."""
@@ -154,7 +158,7 @@ class Schema:
         The column with the ids of people, who are then protected with all their rows.
     graph : Graph, optional
     guesses : TableDescription
-        Used by forecasts alone.
+        For forecasts.
     rules : FileRules
         How values are written in files, with the columns of dates, which are numbers in `columns`.
     path : Path
@@ -278,16 +282,19 @@ def list_conflicts(
         if guesses is not None and column.name in guesses.missing and not column.missing:
             place = ("columns", column.name, "expected_missing")
             yield place, f"column {column.name!r}: expected_missing needs missing = true."
-        for message in _check_words(rules.missing_words or (), column):
-            yield ("files", "missing_words"), f"missing_words has {message}"
+        own = any(one.name == column.name and one.missing_words is not None for one in rules.columns)
+        for message in _check_words(rules.of(column.name), column):
+            section = ("columns", column.name) if own else ("files",)
+            yield (*section, "missing_words"), f"missing_words has {message}"
 
 
-def _check_words(words: Sequence[str], column: Column) -> Iterator[str]:
+def _check_words(rule: ColumnRule, column: Column) -> Iterator[str]:
     """Words for missing values that have another meaning in a column."""
-    levels = set(map(str, column.levels)) if isinstance(column, Category) else set()
-    for word in words:
+    levels = {*map(str, column.levels), *rule.meanings} if isinstance(column, Category) else {*rule.meanings}
+    for word in rule.missing_words or ():
         if word in levels:
-            yield f"{show(word)}, which is also a level of column {column.name!r}. Remove one of them."
+            what = "an alias" if word in rule.meanings else "a level"
+            yield f"{show(word)}, which is also {what} of column {column.name!r}. Remove one of them."
         elif isinstance(column, YesNo) and word.strip().lower() in (*YES, *NO):
             yield (
                 f"{show(word)}, which means yes or no in column {column.name!r}. Remove the word, or describe the "
@@ -298,15 +305,3 @@ def _check_words(words: Sequence[str], column: Column) -> Iterator[str]:
 def name_place(place: Place) -> str:
     """The name of an entry, as in a heading of TOML: ``columns."body mass".lower``."""
     return ".".join(map(quote_key, place))
-
-
-def quote_key(name: str) -> str:
-    """The name of a column as a TOML key."""
-    plain = name.isascii() and name.replace("_", "").replace("-", "").isalnum()
-    return name if plain else quote_text(name)
-
-
-def quote_text(text: str) -> str:
-    """A text as a TOML string."""
-    quoted = text.replace("\\", "\\\\").replace('"', '\\"')
-    return '"' + "".join(char if char.isprintable() else f"\\U{ord(char):08x}" for char in quoted) + '"'

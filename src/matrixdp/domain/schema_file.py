@@ -16,9 +16,9 @@ from typing import Any
 
 from matrixdp.display import make_visible
 from matrixdp.domain.bounds import Bounds
-from matrixdp.domain.columns import Category, Column, Columns, Number, YesNo
-from matrixdp.domain.fields import COLUMN_FIELDS, GRAPH, SECTIONS, TYPES, Field
-from matrixdp.domain.file_rules import DEFAULT_RULES, DateRule, FileRules
+from matrixdp.domain.columns import NO, YES, Category, Column, Columns, Number, YesNo
+from matrixdp.domain.fields import COLUMN_FIELDS, GRAPH, SECTIONS, TYPES, Field, quote_key, quote_text
+from matrixdp.domain.file_rules import DEFAULT_RULES, ColumnRule, DateRule, FileRules
 from matrixdp.domain.person import Person
 from matrixdp.domain.schema import (
     GUESSES,
@@ -28,8 +28,6 @@ from matrixdp.domain.schema import (
     TableDescription,
     list_conflicts,
     name_place,
-    quote_key,
-    quote_text,
 )
 from matrixdp.errors import ParameterError, import_extra, show
 
@@ -114,7 +112,9 @@ class _Reader:
         entries = self._table(content.get("columns", {}), "columns")
         columns = [one for name, entry in entries.items() for one in self._column(name, entry)]
         top = self._values(content, SECTIONS[""], ())
-        rules = partial(FileRules, dates=[rule for _, _, rule in columns if rule is not None])
+        own = [_make_rule(one, values) for one, values, _ in columns]
+        dates = [rule for _, _, rule in columns if rule is not None]
+        rules = partial(FileRules, dates=dates, columns=[rule for rule in own if rule.to_options()])
         found: dict[str, Any] = {
             "columns": Columns(tuple(one for one, _, _ in columns)) if columns else None,
             "radius": top.get("radius"),
@@ -186,7 +186,9 @@ class _Reader:
         values = self._values(entry, fields, place, owner, kind)
         if len(self.mistakes) == before:
             try:
-                yield _make_column(name, kind, values)
+                made = _make_column(name, kind, values)
+                _check_aliases(made[0], _make_rule(made[0], values))
+                yield made
             except ParameterError as error:
                 self.note((*place, error.parameter or "type"), str(error))
 
@@ -238,12 +240,39 @@ def _make_column(name: str, kind: str, values: dict[str, Any]) -> tuple[Column, 
     return Number(name, lower, upper, **flags), values, rule
 
 
+def _make_rule(column: Column, values: Mapping[str, Any]) -> ColumnRule:
+    """How the texts of a column are written, from its checked values."""
+    keys = ("decimal", "thousands", "missing_words", "strip", "aliases")
+    given = {key: values[key] for key in keys if key in values}
+    if words := {word: values[word] for word in ("yes", "no") if word in values}:
+        given |= {"aliases": words, "fold": True}
+    return ColumnRule(column.name, **given)
+
+
+def _check_aliases(column: Column, rule: ColumnRule) -> None:
+    """Raise a `ParameterError` unless each alias means one level, which is there."""
+    taken = dict.fromkeys(YES, "yes") | dict.fromkeys(NO, "no")
+    if isinstance(column, Category):
+        taken = {str(level): str(level) for level in column.levels}
+    for level, texts in rule.aliases.items():
+        parameter = "aliases" if isinstance(column, Category) else level
+        if level not in taken:
+            known = ", ".join(list(taken)[:20])
+            rest = f"must be of levels among {known}, got {show(level)} instead."
+            raise ParameterError(f"aliases of column {column.name!r} {rest}", parameter=parameter)
+        for text in texts:
+            meaning = taken.setdefault(rule.key(text), level)
+            if meaning != level:
+                rest = f"has {show(text)}, which means {show(meaning)} already. Remove it."
+                raise ParameterError(f"{parameter} of column {column.name!r} {rest}", parameter=parameter)
+
+
 def _collect_guesses(columns: Mapping[str, Mapping[str, Any]], top: Mapping[str, Any]) -> TableDescription:
     found = {
         name: {column: values[f"expected_{key}"] for column, values in columns.items() if f"expected_{key}" in values}
         for name, key in GUESSES.items()
     }
-    return TableDescription(correlation=top.get("expected_correlation"), **found)
+    return TableDescription(correlation=top.get("expected_correlation"), records=top.get("expected_records"), **found)
 
 
 def _names(fields: Iterable[Field]) -> set[str]:
@@ -256,6 +285,10 @@ def write_toml(content: Mapping[str, Any]) -> str:
     return str(tomli_w.dumps({name: value for name, value in content.items() if value != {}}))
 
 
+_ASKED = {
+    "header_row": "    # Are these the names of the columns? They are below.",
+    "encoding": "    # Are these letters right in the names below? Otherwise try another one.",
+}
 _HEADER = """\
 # What is public about {name}. Take bounds and levels from general knowledge of what the values can be (a scale, a
 # physical limit, a rule of the survey), never from the data. Delete the columns that are not to be released. Examples:
@@ -267,28 +300,33 @@ _HEADER = """\
 #   start  = {{ type = "time", lower = 07:00:00, upper = 19:30:00 }}        # a time of day
 #
 # Add missing = true to a column whose values may be missing; without it, a missing value is an error.
-# Above [columns] there may also be, without the number signs:
+# Questions that the names of the columns do not answer. For a yes, write the line above [columns] without number sign:
 #
-#   records = 10000                    # the public number of records
-#   [person]                           # people have several rows: protects a person with all their rows
-#   column = "patient_id"              # this column has no line below
-#   [files]                            # how values are written
-#   decimal = ","
-#   thousands = "."
-#   missing_words = ["NA", "."]
+#   records = 10000                # Is the number of records public and fixed? Else leave it out.
+#   [person]                       # Do people have several rows? This protects a person with all their rows.
+#   column = "patient_id"          # This column has no line below.
+#   [files]                        # How are values written, here or in the line of a single column?
+#   decimal = ","                  # Are there decimal commas?
+#   thousands = "."                # Are digits in groups of three?
+#   missing_words = ["NA", "."]    # Which words mean that a value is missing?
+#
+# This lists all values that do not fit, and what to write for them: matrixdp check {name} --schema SCHEMA
 """
 
 
-def make_template(fields: Mapping[str, Any], source: str, sheet: str | None = None) -> str:
+def make_template(fields: Mapping[str, Any], source: str, rules: Mapping[str, Any] | None = None) -> str:
     """Text of a schema for the columns of the file `source`, with empty bounds and levels.
 
-    `fields` are the Arrow fields of the columns by name, None where the type is unknown, as in CSV.
+    `fields` are the Arrow fields of the columns by name, None where the type is unknown, as in CSV. `rules` are entries
+    under ``[files]``.
 
     Privacy
     -------
     Only names, types and whether a column may be null are used.
     """
-    files = [] if sheet is None else ["[files]", f"sheet = {quote_text(sheet)}", ""]
+    written = {key: quote_text(value) if isinstance(value, str) else value for key, value in (rules or {}).items()}
+    files = [f"{key} = {value}{_ASKED.get(key, '')}" for key, value in written.items()]
+    files = ["[files]", *files, ""] if files else []
     columns = (_describe_column(name, field) for name, field in fields.items())
     return "\n".join([_HEADER.format(name=make_visible(source)), *files, "[columns]", *columns, ""])
 
@@ -297,9 +335,14 @@ def _describe_column(name: str, field: Any) -> str:
     if not name:
         return "# A column without a name is left out. To use it, give it a name in the file."
     key = quote_key(name)
-    if field is None:
+    if looks_like("id", name):
+        question = f"Does it say whose a row is? Then write [person] with column = {quote_text(name)}."
+        return f'# {key} = {{ type = "" }}    # {question}'
+    proposed = (
+        propose_type(field.type) if field is not None else next((one for one in _SIGNS if looks_like(one, name)), "")
+    )
+    if proposed == "":
         return f'{key} = {{ type = "" }}'
-    proposed = propose_type(field.type)
     if proposed is None:
         held = describe_type(field.type)
         return f"# {key} holds {held}, which cannot be used as they are. Make them numbers or a category first."
@@ -327,6 +370,19 @@ def propose_type(kind: Any) -> str | None:
     if encoded:
         return "category" if proposed == "category" or name in ("int", "uint") else None
     return proposed
+
+
+# Words in the names of columns that show what they hold, or whose a row is.
+_SIGNS = {
+    "id": r"(^|[_\W])(id|ids|nr|no|mrn|key)$|patient|person|subject|customer|kunde|client|[a-z]Id$|[a-z]ID$|[a-z]Nr$",
+    "date": r"date|datum|birth|born|geburt|geb(\W|$)|naissance|fecha|fech|(^|[_\W])(day|tag|dob)$",
+    "time": r"(^|[_\W])(time|zeit|uhrzeit|heure|hora)$",
+}
+
+
+def looks_like(kind: str, name: str) -> bool:
+    """Whether the name of a column looks like one of ids, dates or times."""
+    return re.search(_SIGNS[kind], name) is not None or re.search(_SIGNS[kind], name.lower()) is not None
 
 
 def describe_type(kind: Any) -> str:

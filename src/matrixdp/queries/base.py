@@ -327,10 +327,16 @@ def parse_unit(query: Any, columns: Sequence[str] | None) -> None:
         )
 
 
+VARIES = (
+    "Leave it out, here and in the schema: it is counted then. For forecasts, a guess is expected_records there. "
+    "If the number must not be known, use add-remove neighbours, for which it is an estimate."
+)
+
+
 def check_count(rows: int, records: int) -> None:
     """Raise a `ParameterError` unless there are as many rows as the public number of records says."""
     if rows != records:
-        raise ParameterError(f"records must be the number of rows of the data, {rows}, got {records} instead.")
+        raise ParameterError(f"records must be the number of rows of the data, {rows}, got {records} instead. {VARIES}")
 
 
 def check_domain(rows: int, records: int, neighbours: Neighbours) -> None:
@@ -338,7 +344,10 @@ def check_domain(rows: int, records: int, neighbours: Neighbours) -> None:
     if neighbours is Neighbours.REPLACE:
         check_count(rows, records)
     elif rows > 2 * records:
-        raise DataError(f"a data set must have at most 2 x {records} records; give a larger public number of records.")
+        raise DataError(
+            f"a data set must have at most 2 x {records} records; give a larger public estimate: records, or "
+            "expected_records in the schema."
+        )
 
 
 def person_change(query: MatrixQuery, change: Callable[[Neighbours], Sensitivity]) -> Sensitivity:
@@ -369,9 +378,12 @@ def find_people(records: Records, query: MatrixQuery, number: int, *, most: int)
                 if found != number:
                     raise ParameterError(
                         f"records must be the number of people in column {query.person.column!r}, {found}, "
-                        f"got {number} instead."
+                        f"got {number} instead. {VARIES}"
                     )
             elif found > most:
                 what = "people" if query.person.rows is None else "rows that count"
-                raise DataError(f"a data set must have at most {most} {what}; give a larger public number of records.")
+                raise DataError(
+                    f"a data set must have at most {most} {what}; give a larger public estimate of their "
+                    "number: records, or expected_records in the schema."
+                )
         yield people

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
@@ -32,6 +33,7 @@ class StreamTable(TableFile):
     origin: Any = field(repr=False, compare=False, kw_only=True)
     ordered: ClassVar[bool] = False
     in_process: ClassVar[bool] = True
+    typed: ClassVar[bool] = True
 
     def fields(self) -> list[Any]:
         """The fields of the stream's schema."""
@@ -59,6 +61,8 @@ class Session:
 
     `target` is what the driver connects to. Subclasses connect, and read a column as the tables of files are read.
     """
+
+    typed: ClassVar[bool] = True  # whether it knows the types of columns
 
     def __init__(self, target: str) -> None:
         self._target = target
@@ -124,6 +128,8 @@ class SqliteSession(Session):
     and minus infinity for a text.
     """
 
+    typed = False
+
     @cached_property
     def _connection(self) -> Any:
         driver = _import_driver("adbc_driver_sqlite.dbapi", "SQLite", "sqlite")
@@ -170,6 +176,7 @@ class DatabaseTable(TableFile):
     rows: str = field(kw_only=True)
     ordered: ClassVar[bool] = False
     in_process: ClassVar[bool] = True
+    typed = property(attrgetter("session.typed"))
 
     @property
     def read_options(self) -> dict[str, Any]:

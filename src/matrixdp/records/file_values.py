@@ -1,62 +1,142 @@
-"""Values in files, read by the rules of the schema: numbers, dates as numbers, and words for missing values.
+"""Values in files, read by the rules of the schema: numbers, dates as numbers, levels, words for missing values.
 
-Each value is read on its own, and errors do not show it.
+Each value is read on its own. `read_values` also says which values cannot be read: for a release one of them is an
+error, which does not show it; `checking` lists them.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Collection, Sequence
+from functools import lru_cache
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from matrixdp.domain.file_rules import EPOCH, MICROSECONDS, DateRule, FileRules
+from matrixdp.domain.file_rules import EPOCH, MICROSECONDS, ColumnRule, DateRule, FileRules
 from matrixdp.errors import DataError
-from matrixdp.records.tables import is_text_type, pa, value_type
+from matrixdp.records.tables import is_text_type, pa
 
+Read: TypeAlias = tuple[Any, Any]  # an Arrow array of values, and one of booleans: which are wrong; None if none is
 _LARGEST = 1 << 61  # microseconds, some 70,000 years
+_MOST_KNOWN = 100  # texts that are known to be wrong
+_SPACES = " \t"  # around numbers, as Arrow's reader of CSV drops them
+_NUMBER = r"^[-+]?(?i:nan(\([0-9a-z_]*\))?|inf|infinity|[0-9]+\.?[0-9]*(e[-+]?[0-9]+)?|\.[0-9]+(e[-+]?[0-9]+)?)$"
+_MOMENT = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}(:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?)?)?$"
 
 
-def apply_rules(rules: FileRules, batch: Any) -> Any:
-    """A record batch with null in place of the words for missing values, and numbers in place of dates."""
+def apply_rules(rules: FileRules, batch: Any, texts: Collection[str] = ()) -> Any:
+    """A record batch with its columns as the rules read them: `texts` as texts, all others as numbers.
+
+    A value that cannot be read is a `DataError`, which does not show it.
+    """
     for i, name in enumerate(batch.schema.names):
-        column = batch.column(i)
-        if pa.types.is_string_view(column.type):  # as polars writes them; few functions of Arrow take them
-            column = column.cast(pa.large_string())
-        if rules.missing_words is not None:
-            column = _without_words(column, rules.missing_words)
-        rule = rules.date(name)
-        if rule is not None:
-            column = count_dates(rule, column)
-        if column is not batch.column(i):
-            batch = batch.set_column(i, name, column)
+        values, wrong = read_values(rules, name, batch.column(i), as_text=name in texts)
+        if wrong is not None and pa.compute.any(wrong).as_py():
+            date = rules.date(name)
+            raise not_a_number(name) if date is None else _not_a_date(date)
+        if values is not batch.column(i):
+            batch = batch.set_column(i, name, values)
     return batch
 
 
-def parse_numbers(rules: FileRules, name: str, texts: Any) -> Any:
-    """An Arrow array of texts as floats, null where one is missing."""
-    missing = pa.compute.is_in(texts, pa.array(number_words(rules)))
-    texts = pa.compute.utf8_trim_whitespace(pa.compute.if_else(missing, pa.scalar(None, pa.string()), texts))
-    if rules.thousands:
-        mark, point = re.escape(rules.thousands), re.escape(rules.decimal)
+def read_values(rules: FileRules, name: str, column: Any, *, as_text: bool, known: set[str] | None = None) -> Read:
+    """The values of a column, null where one is missing or wrong, and which are wrong.
+
+    `known` are texts that were wrong before, which are found faster; others are added.
+    """
+    rule, date = rules.of(name), rules.date(name)
+    if pa.types.is_string_view(column.type):  # as polars writes them; few functions of Arrow take them
+        column = column.cast(pa.large_string())
+    if rule.aliases and pa.types.is_integer(column.type):
+        column = column.cast(pa.string())
+    if not is_text_type(column.type):
+        return (column, None) if date is None else _count_dates(date, column)
+    if not pa.types.is_dictionary(column.type):
+        return _read_texts(rule, date, column, as_text=as_text, known=known)
+    values, wrong = _read_texts(rule, date, column.dictionary, as_text=as_text, known=known)
+    if is_text_type(values.type):  # in which aliases may be there twice
+        encoded = values.dictionary_encode()
+        return pa.DictionaryArray.from_arrays(encoded.indices.take(column.indices), encoded.dictionary), None
+    return values.take(column.indices), None if wrong is None else wrong.take(column.indices)
+
+
+def _read_texts(rule: ColumnRule, date: DateRule | None, texts: Any, *, as_text: bool, known: set[str] | None) -> Read:
+    """An Arrow array of texts, without a dictionary, as levels, dates or numbers."""
+    if rule.strip:
+        texts = pa.compute.utf8_trim_whitespace(texts)
+    if date is None and not as_text:
+        return _parse_numbers(rule, texts, known)
+    if rule.missing_words:
+        texts = _without_words(texts, rule.missing_words)
+    if rule.aliases:
+        texts = _translate(rule, texts)
+    return (texts, None) if date is None else _parse_dates(date, texts, known)
+
+
+def _without_words(texts: Any, words: Sequence[str]) -> Any:
+    missing = pa.compute.is_in(texts, pa.array(words, texts.type))
+    return pa.compute.if_else(missing, pa.scalar(None, texts.type), texts) if missing.true_count else texts
+
+
+def _translate(rule: ColumnRule, texts: Any) -> Any:
+    """The levels in place of their aliases."""
+    keys = pa.compute.utf8_lower(pa.compute.utf8_trim_whitespace(texts)) if rule.fold else texts
+    found = pa.compute.index_in(keys, pa.array(list(rule.meanings), texts.type))
+    return pa.compute.coalesce(pa.array(list(rule.meanings.values()), texts.type).take(found), texts)
+
+
+def _parse_numbers(rule: ColumnRule, texts: Any, known: set[str] | None) -> Read:
+    texts = _without_words(texts, number_words(rule))
+    if rule.thousands:
+        texts = pa.compute.utf8_trim(texts, _SPACES)
+        mark, point = re.escape(rule.thousands), re.escape(rule.decimal or ".")
         grouped = pa.compute.match_substring_regex(texts, rf"^[+-]?\d{{1,3}}({mark}\d{{3}})+({point}\d*)?$")
-        plain = pa.compute.replace_substring(texts, rules.thousands, "")
+        plain = pa.compute.replace_substring(texts, rule.thousands, "")
         texts = pa.compute.if_else(grouped, plain, texts)
-    if rules.decimal != ".":
+    if rule.decimal == ",":
         # A point is no digit here: "1.5" must not be read as 1.5.
-        texts = pa.compute.replace_substring(pa.compute.replace_substring(texts, ".", "?"), rules.decimal, ".")
+        texts = pa.compute.replace_substring(pa.compute.replace_substring(texts, ".", "?"), ",", ".")
+    return _cast(texts, pa.float64(), _NUMBER, known)
+
+
+def _cast(texts: Any, kind: Any, pattern: str, known: set[str] | None) -> Read:
+    """Texts as values of a type, without spaces around them.
+
+    What Arrow can cast to it matches `pattern`, but not all that matches can be cast.
+    """
+    wrong = pa.compute.is_in(texts, pa.array(sorted(known), texts.type)) if known else None
+    right = texts if wrong is None else pa.compute.if_else(wrong, pa.scalar(None, texts.type), texts)
     try:
-        return texts.cast(pa.float64())
+        return right.cast(kind), wrong
     except pa.ArrowInvalid:
         pass
-    raise not_a_number(name)
+    encoded = texts.dictionary_encode()  # most texts are there more than once
+    unique = pa.compute.utf8_trim(encoded.dictionary, _SPACES)
+    likely = pa.compute.match_substring_regex(unique, pattern)
+    likely = pa.compute.if_else(likely, unique, pa.scalar(None, texts.type))
+    values = pa.concat_arrays(_cast_halves(likely, kind))
+    if known is not None and len(known) < _MOST_KNOWN:
+        known.update(encoded.dictionary.filter(values.is_null())[:_MOST_KNOWN].to_pylist())
+    return values.take(encoded.indices), values.is_null().take(encoded.indices).fill_null(fill_value=False)
 
 
-def number_words(rules: FileRules) -> list[str]:
+def _cast_halves(texts: Any, kind: Any) -> list[Any]:
+    """Pieces of the cast texts, null where one cannot be cast."""
+    try:
+        return [texts.cast(kind)]
+    except pa.ArrowInvalid:
+        pass
+    if len(texts) == 1:
+        return [pa.nulls(1, kind)]
+    middle = len(texts) // 2
+    return [*_cast_halves(texts[:middle], kind), *_cast_halves(texts[middle:], kind)]
+
+
+def number_words(rule: ColumnRule | FileRules) -> list[str]:
     """The words for missing values in columns of numbers."""
-    return pa.csv.ConvertOptions().null_values if rules.missing_words is None else ["", *rules.missing_words]
+    return pa.csv.ConvertOptions().null_values if rule.missing_words is None else ["", *rule.missing_words]
 
 
 def not_a_number(name: str) -> DataError:
@@ -64,35 +144,32 @@ def not_a_number(name: str) -> DataError:
     return DataError(
         f"column {name!r} must hold numbers, but it contains text. In the schema, give it the type of what it holds: "
         'type = "yes/no" for TRUE and FALSE or yes and no, "category" for names, "date" for dates; declare a decimal '
-        "comma, thousands or words for missing values under [files] (decimal, thousands, missing_words); or delete the "
-        "column there."
+        "comma, thousands or words for missing values, in the column or under [files] (decimal, thousands, "
+        f"missing_words); or delete the column there. {_LIST}"
     )
 
 
-def _without_words(column: Any, words: Sequence[str]) -> Any:
-    """Null in place of the words, in a column of texts, which may have a dictionary."""
-    encoded, kind = pa.types.is_dictionary(column.type), value_type(column.type)
-    if not is_text_type(kind) or not words:
-        return column
-    values = column.dictionary if encoded else column
-    missing = pa.compute.is_in(values, pa.array(words, kind))
-    if not encoded:
-        return pa.compute.if_else(missing, pa.scalar(None, kind), column)
-    indices = pa.compute.if_else(missing.take(column.indices), pa.scalar(None, column.type.index_type), column.indices)
-    return pa.DictionaryArray.from_arrays(indices, column.dictionary)
+_LIST = "To list all such values: matrixdp check DATA --schema SCHEMA"
 
 
-def count_dates(rule: DateRule, column: Any) -> Any:
-    """An Arrow array of dates, timestamps, times or texts as an array of floats; null where a value is missing."""
+def _not_a_date(rule: DateRule) -> DataError:
+    return DataError(
+        f"column {rule.name!r} must hold {rule.kind}s, written as {rule.example}, and a value is something else. "
+        'Give its format in the schema, as in format = "%d.%m.%Y" or a list of several, or correct the value. '
+        f"{_LIST}"
+    )
+
+
+def _count_dates(rule: DateRule, column: Any) -> Read:
+    """An Arrow array of dates, timestamps or times as an array of floats; all others are wrong."""
     try:
-        counted = _microseconds(rule, column)
+        return _count_units(rule, _microseconds(rule, column)), None
     except (pa.ArrowException, ValueError, OverflowError):
-        counted = None
-    if counted is None:  # not inside of `except`: the original error quotes the data
-        raise DataError(
-            f"column {rule.name!r} must hold {rule.kind}s, written as {rule.example}, and a value is something else. "
-            'Correct it, or give the format in the schema, as in format = "%d.%m.%Y".'
-        )
+        return pa.nulls(len(column), pa.float64()), column.is_valid()
+
+
+def _count_units(rule: DateRule, counted: Any) -> Any:
+    """Microseconds since 1970, or midnight, as units since the origin."""
     missing = counted.is_null().to_numpy(zero_copy_only=False)
     since = np.clip(counted.fill_null(0).to_numpy(), -_LARGEST, _LARGEST) - rule.start
     return pa.array(since / MICROSECONDS[rule.unit], pa.float64(), mask=missing)
@@ -102,10 +179,6 @@ def _microseconds(rule: DateRule, column: Any) -> Any:
     """Microseconds since 1970 or midnight, as an Arrow array of integers."""
     if pa.types.is_null(column.type):
         return pa.nulls(len(column), pa.int64())
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    if is_text_type(column.type):
-        return _parse_dates(rule, column).cast(pa.int64())
     dates = pa.types.is_date(column.type) or pa.types.is_timestamp(column.type)
     if not (pa.types.is_time(column.type) if rule.origin is None else dates):
         raise ValueError
@@ -116,17 +189,31 @@ def _microseconds(rule: DateRule, column: Any) -> Any:
     return column.cast(kind, safe=not fine).cast(pa.int64())
 
 
-def _parse_dates(rule: DateRule, column: Any) -> Any:
-    """Texts as timestamps, times as those of the first day, with empty ones missing."""
-    column = pa.compute.utf8_trim_whitespace(column)
-    column = pa.compute.if_else(pa.compute.equal(column, ""), pa.scalar(None, column.type), column)
-    kind = pa.timestamp("us")
-    if rule.format is None:
-        if rule.origin is None:
-            column = pa.compute.binary_join_element_wise(pa.scalar("1970-01-01", column.type), column, " ")
-        return column.cast(kind)
-    unique = column.dictionary_encode()
-    parsed = [dt.datetime.strptime(text, rule.format) for text in unique.dictionary.to_pylist()]
+def _parse_dates(rule: DateRule, texts: Any, known: set[str] | None) -> Read:
+    """Texts as numbers; empty ones are missing."""
+    texts = _without_words(pa.compute.utf8_trim_whitespace(texts), [""])
+    if rule.formats:
+        unique = texts.dictionary_encode()
+        formats, of_day = rule.formats, rule.origin is None
+        parsed = [parse_moment(text, formats, of_day) for text in unique.dictionary.to_pylist()]
+        counted = pa.array(parsed, pa.int64()).take(unique.indices)
+        wrong = pa.compute.and_(counted.is_null(), texts.is_valid()) if None in parsed else None
+        return _count_units(rule, counted), wrong
     if rule.origin is None:
-        parsed = [dt.datetime.combine(EPOCH.date(), when.time()) for when in parsed]
-    return pa.array(parsed, kind).take(unique.indices)
+        texts = pa.compute.binary_join_element_wise(pa.scalar("1970-01-01", texts.type), texts, " ")
+    moments, wrong = _cast(texts, pa.timestamp("us"), _MOMENT, known)
+    return _count_units(rule, moments.cast(pa.int64())), wrong
+
+
+@lru_cache(maxsize=1 << 17)
+def parse_moment(text: str, formats: tuple[str, ...], of_day: bool) -> int | None:
+    """Microseconds since 1970, or since midnight, in a text of one of the formats; None for others."""
+    for written in formats:
+        try:
+            when = dt.datetime.strptime(text, written)
+        except ValueError:
+            continue
+        when = when if when.tzinfo is None else when.astimezone(dt.UTC).replace(tzinfo=None)
+        when = dt.datetime.combine(EPOCH.date(), when.time()) if of_day else when
+        return (when - EPOCH) // dt.timedelta(microseconds=1)
+    return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -16,15 +16,7 @@ from matrixdp.domain.file_rules import DEFAULT_RULES, FileRules
 from matrixdp.errors import DataError, ParameterError
 from matrixdp.records.databases import URLS, StreamTable, is_stream, open_database
 from matrixdp.records.file_values import apply_rules
-from matrixdp.records.formats import (
-    CsvFile,
-    ExcelFile,
-    FeatherFile,
-    ParquetFile,
-    TableFile,
-    default_delimiter,
-    find_ending,
-)
+from matrixdp.records.formats import CsvFile, ExcelFile, FeatherFile, ParquetFile, TableFile
 from matrixdp.records.opening import OpenOptions, Threads, is_npy_path, make_engine, read_array, register_source
 from matrixdp.records.parts import Part, sanitise_errors
 from matrixdp.records.records import Source, StoredRecords
@@ -77,6 +69,12 @@ def _find_files(place: Path) -> tuple[Path, list[Path]]:
     return root, found
 
 
+def find_ending(path: str | Path) -> str:
+    """The ending of a file name in lower case; of a compressed file ``a.b.csv.gz`` it is ``.csv.gz``."""
+    path = Path(path)
+    return "".join(path.suffixes[-2 if path.suffix.lower() in (".gz", ".zst") else -1 :]).lower()
+
+
 def _check_ending(path: Path, *, alone: bool) -> None:
     ending = find_ending(path)
     if ending in FORMATS:
@@ -121,7 +119,7 @@ class FilePart(Part):
         """Yield record batches with the columns in their order."""
         self.file.require_columns(self.columns)
         rules = self.file.rules
-        texts = {*self.texts, *(rule.name for rule in rules.dates)}
+        texts = {*self.texts, *(rule.name for rule in rules.dates)}  # dates are read from texts
         keys: dict[str, str | float] = {key: value for key, value in self.file.keys if key in self.columns}
         for key in keys.keys() - texts:
             try:
@@ -137,7 +135,7 @@ class FilePart(Part):
         for batch in self.file.batches(stored, self.row_groups, texts=tuple(texts)):
             for key, value in keys.items():
                 batch = batch.append_column(key, pa.repeat(value, batch.num_rows))
-            batch = apply_rules(rules, batch)
+            batch = apply_rules(rules, batch, texts)
             yield batch if batch.schema.names == list(self.columns) else batch.select(list(self.columns))
 
 
@@ -179,12 +177,16 @@ class Files(Source):
         """The number of records."""
         return sum(sanitise_errors(file.place, file.count) for file in self.files)
 
+    def estimate(self) -> int:
+        """About how many records there are, for a progress bar; 0 if that would take long to find."""
+        return sum(sanitise_errors(file.place, file.estimate) for file in self.files[:_MANY_FILES])
+
     def parts(self, columns: Sequence[str] | None, texts: Sequence[str] = ()) -> list[Part]:
         """Divide each file into ranges of row groups; if there are many files, each is one part."""
         names = self.column_names() if columns is None else tuple(columns)
         many = len(self.files) >= _MANY_FILES
         return [
-            FilePart(file, names, row_groups, tuple(texts))
+            FilePart(file, names, row_groups, names if columns is None and file.typed else tuple(texts))
             for file in self.files
             for row_groups in ([None] if many else sanitise_errors(file.place, file.splits))
         ]
@@ -223,14 +225,11 @@ def open_files(
 
     The files are only listed, not opened; `sql` is the query of a database.
     """
-    if delimiter is not None and (len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n\0'):
-        raise ParameterError(
-            "delimiter (--delimiter) must be a single character of ASCII, and no quote or line end; a tab is 'tab' on "
-            "the command line."
-        )
+    rules = rules or DEFAULT_RULES
+    rules = rules if delimiter is None else replace(rules, delimiter=delimiter)
     listed = [places] if isinstance(places, str | os.PathLike) else list(places)
     if len(listed) == 1 and "://" in str(listed[0]):
-        table = open_database(str(listed[0]), sql=sql, rules=rules or DEFAULT_RULES)
+        table = open_database(str(listed[0]), sql=sql, rules=rules)
         return Files(table.place, (), (table,))
     if sql is not None:
         raise ParameterError(f"«sql» is for the URL of one database: {URLS}.", parameter="sql")
@@ -251,8 +250,7 @@ def open_files(
                 )
             pairs = (folder.partition("=") for folder in path.relative_to(root).parent.parts)
             keys = tuple((key, value) for key, equals, value in pairs if equals and key)
-            separator, kind = delimiter or default_delimiter(path), FORMATS[find_ending(path)]
-            files[real] = kind(str(path.absolute()), str(path), separator, keys, rules or DEFAULT_RULES)
+            files[real] = FORMATS[find_ending(path)](str(path.absolute()), str(path), keys, rules)
     endings = sorted({find_ending(file.path) for file in files.values()})
     if len(endings) > 1:
         raise DataError(

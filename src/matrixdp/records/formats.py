@@ -1,13 +1,12 @@
 """Tables in files: a class for each format, which gives column names, the number of records, and Arrow record batches.
 
 Parquet and Feather files tell the types of their columns. Delimited text, plain or compressed, and Excel workbooks have
-only names; their values are read by the rules of the schema. The separator of a text file is the one that is given, or
-a tab for ``.tsv``, or else the one that the line of column names shows. The records never decide it.
+only names; their values are read by the rules of the schema (`file_values`). The separator of a text file is the one
+that is given, or a tab for ``.tsv``, or else the one that the line of column names shows. The records never decide it.
 """
 
 from __future__ import annotations
 
-import codecs
 import csv
 import datetime as dt
 import io
@@ -16,16 +15,17 @@ import re
 import zipfile
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 from matrixdp.domain.file_rules import DEFAULT_RULES, FileRules
 from matrixdp.errors import DataError, import_extra
-from matrixdp.records.file_values import not_a_number, number_words, parse_numbers
+from matrixdp.records.file_values import not_a_number, number_words
+from matrixdp.records.parts import wrong_encoding
 from matrixdp.records.tables import is_text_type, pa
 
 _BATCH_ROWS = 1 << 16
@@ -35,8 +35,10 @@ _MAX_TEXT_BYTES = 256 << 20  # of one column in a batch
 _SUSPECT_BYTES, _SUSPECT_RATIO = 1 << 30, 1000  # a larger column chunk that was compressed more than this is refused
 _LARGEST_BYTES = 4 << 30  # of an unpacked workbook
 _BLOCK_BYTES = 4 << 20
+BadLine: TypeAlias = Callable[[Any], str]  # of Arrow: takes a line that has more or fewer values, and returns "skip"
 _CODECS = {".gz": "gzip", ".zst": "zstd"}
-_SEPARATORS = {",": "','", ";": "';'", "\t": "tab", "|": "'|'"}
+SEPARATORS = {",": "','", ";": "';'", "\t": "tab", "|": "'|'"}
+_BROKEN = re.compile("[\udc80-\udcff]")
 _FIELD = re.compile(r'("(?:[^"]+|"")*+"?)?[^,;\t|\r\n]*([,;\t|\r\n]|\Z)')  # and the character that ends it
 
 
@@ -50,10 +52,10 @@ class TableFile(ABC):
 
     path: str
     place: str
-    delimiter: str | None = None
     keys: tuple[tuple[str, str], ...] = ()
     rules: FileRules = DEFAULT_RULES
     in_process: ClassVar[bool] = False  # whether only this process can read it
+    typed: ClassVar[bool] = False  # whether the file says the types of its columns
 
     @property
     def ordered(self) -> bool:
@@ -62,9 +64,8 @@ class TableFile(ABC):
 
     @property
     def read_options(self) -> dict[str, Any]:
-        """The separator, if it was given, and the rules that are not the default."""
-        given = self.delimiter != default_delimiter(self.path)
-        return {**({"delimiter": self.delimiter} if given else {}), **self.rules.to_options()}
+        """The rules that are not the default."""
+        return self.rules.to_options()
 
     def fields(self) -> list[Any] | None:
         """The Arrow fields of the columns (names, types, nullable), or None if types are unknown."""
@@ -79,6 +80,10 @@ class TableFile(ABC):
         first = self.stored_names()[:1]
         return sum(batch.num_rows for batch in self.batches(first, None, texts=first))
 
+    def estimate(self) -> int:
+        """About how many records there are; 0 if that would take long to find."""
+        return 0
+
     def splits(self) -> list[range | None]:
         """Ranges of row groups that can be read independently; None is the whole file."""
         return [None]
@@ -90,6 +95,10 @@ class TableFile(ABC):
         Those in `texts` are read from CSV as text, not as numbers; from other files they may have dictionaries.
         """
 
+    def as_written(self, columns: Sequence[str], texts: Sequence[str], broken: BadLine) -> Iterator[Any]:
+        """Yield batches of the columns before any rule is applied, for `checking`; `broken` is called for bad lines."""
+        return self.batches(columns, None, texts=texts)
+
     def column_names(self) -> tuple[str, ...]:
         """Names of the columns, each once, those from folders last."""
         names = self.stored_names()
@@ -97,8 +106,7 @@ class TableFile(ABC):
         if duplicated is not None:
             first, second, *_ = (i for i, name in enumerate(names, start=1) if name == duplicated)
             raise DataError(
-                f"{self.place} has two columns with the same name, number {first} and {second}. "
-                "Check that its first line contains the names of the columns."
+                f"{self.place} has two columns with the same name, number {first} and {second}. {self._hint_head()}"
             )
         for key, _ in self.keys:
             if key in names:
@@ -115,15 +123,26 @@ class TableFile(ABC):
 
     def _hint_columns(self, names: Sequence[str], columns: Sequence[str]) -> str:
         """The remedy where the file, which has columns `names`, lacks one of `columns`."""
+        if not set(columns) & set(names):  # the row may be a record, which must not be shown
+            return f"None of its {len(names)} columns is in the schema. {self._hint_head()}"
         return f"It has {', '.join(names[:20])}{', ...' if len(names) > 20 else ''}. Correct the names or the file."
 
-    def _check_head(self, names: list[Any], where: str, wrong: str) -> list[str]:
+    def _hint_head(self) -> str:
+        row = self.rules.header_row or 1
+        return (
+            f"If row {row} does not have the names of the columns, say which has, as in header_row = {row + 1} under "
+            "[files] in the schema."
+        )
+
+    def _check_head(self, names: list[Any], wrong: str) -> list[str]:
         """The names of the columns; raises a `DataError` if there are none, or if something `wrong` is among them."""
+        where = "first row" if self.rules.header_row is None else f"row {self.rules.header_row} (header_row)"
         if not any(str(name).strip() for name in names):
-            raise DataError(f"{self.place} has no column names in its {where}. Add them.")
+            raise DataError(f"{self.place} has no column names in its {where}. Add them. {self._hint_head()}")
         if wrong:
             raise DataError(
-                f"{self.place} must have the names of the columns in its {where}, but there is {wrong}. Add them."
+                f"{self.place} must have the names of the columns in its {where}, but there is {wrong}. Add them. "
+                f"{self._hint_head()}"
             )
         return list(names)
 
@@ -155,23 +174,14 @@ class TableFile(ABC):
         return batch
 
 
-def find_ending(path: str | Path) -> str:
-    """The ending of a file name in lower case; of a compressed file ``a.b.csv.gz`` it is ``.csv.gz``."""
-    path = Path(path)
-    return "".join(path.suffixes[-2 if path.suffix.lower() in (".gz", ".zst") else -1 :]).lower()
-
-
-def default_delimiter(path: str | Path) -> str | None:
-    """The separator of a file whose name tells it; None for others, whose first line shows it."""
-    return "\t" if find_ending(path).startswith(".tsv") else None
-
-
 def _is_text(kind: Any) -> bool:
     return is_text_type(kind) or bool(pa.types.is_binary(kind))
 
 
 class ParquetFile(TableFile):
     """A Parquet file."""
+
+    typed = True
 
     def _open(self, dictionaries: Sequence[str] = ()) -> Any:
         # By default pyarrow buffers whole row groups ahead, which takes memory in proportion to their size.
@@ -188,6 +198,8 @@ class ParquetFile(TableFile):
         """The number of rows in the footer."""
         with self._open() as file:
             return int(file.metadata.num_rows)
+
+    estimate = count
 
     def splits(self) -> list[range | None]:
         """Ranges of row groups, with small row groups combined."""
@@ -230,6 +242,8 @@ class ParquetFile(TableFile):
 class FeatherFile(TableFile):
     """A file of Feather version 2, the Arrow IPC file format."""
 
+    typed = True
+
     def _open(self, columns: Sequence[str] | None = None) -> Any:
         ipc = pa.ipc
         # Not memory-mapped: the pages of a mapped file would count as memory of this process.
@@ -257,94 +271,146 @@ class FeatherFile(TableFile):
 
 
 class CsvFile(TableFile):
-    """A delimited text file whose first line contains the names of the columns."""
+    """A delimited text file in which one line contains the names of the columns."""
 
     def read_head(self) -> tuple[str, list[str]]:
-        """The separator of the columns, and the words of the first line.
+        """The separator of the columns, and the words of the line of names.
 
         Where no separator is given, it is the character among comma, semicolon, tab and '|' that is most frequent in
-        the first line, outside of quotes; a comma if there is none, or as many commas as of another.
+        this line, outside of quotes; a comma if there is none, or as many commas as of another.
         """
-        text, decoder = "", codecs.getincrementaldecoder("utf-8-sig")()
-        with self._open() as stream:
+        text = ""
+        with self._open() as stream, _as_text_stream(stream) as lines:
+            for _ in range((self.rules.header_row or 1) - 1):
+                lines.readline(_BLOCK_BYTES)
             while len(text) < _BLOCK_BYTES:
-                more = stream.read(1 << 16)
-                text += decoder.decode(more, final=not more)
+                more = lines.read(1 << 16)
+                text += more
                 marks = _separators(text)
                 if not more or marks[-1:] in ("\r", "\n"):
-                    separator = self.delimiter or max(_SEPARATORS, key=marks.count)  # the first in a tie
-                    return separator, next(csv.reader(io.StringIO(text, newline=""), delimiter=separator), [])
+                    separator = self.separator or max(SEPARATORS, key=marks.count)  # the first in a tie
+                    names = next(csv.reader(io.StringIO(text, newline=""), delimiter=separator), [])
+                    if any(map(_BROKEN.search, names)):
+                        raise wrong_encoding(self.place)
+                    return separator, names
         raise DataError(
             f"{self.place} has a first line of more than {_BLOCK_BYTES >> 20} MiB. Check its line ends and quotes."
         )
 
+    @property
+    def separator(self) -> str | None:
+        """The separator that the schema gives, or the name of the file; None if the line of names shows it."""
+        return self.rules.delimiter or ("\t" if ".tsv" in Path(self.path.lower()).suffixes[-2:] else None)
+
+    def estimate(self) -> int:
+        """The size of the file over that of its first lines; 0 for a compressed one."""
+        with pa.OSFile(self._checked_path()) as stream:
+            start = stream.read(1 << 16)
+        size, packed = os.stat(self.path).st_size, Path(self.path).suffix.lower() in _CODECS
+        return 0 if packed else size * start.count(b"\n") // len(start)
+
     def stored_names(self) -> list[str]:
-        """The names in the first line; raises a `DataError`, which does not quote it, if it has a number."""
+        """The names in their line; raises a `DataError`, which does not quote it, if it has a number."""
         _, names = self.read_head()
         wrong = any(_is_number(part) for name in names for part in re.split(r"[,;\t|]", name))
-        return self._check_head(names, "first line", "a number" if wrong else "")
+        return self._check_head(names, "a number" if wrong else "")
 
     def batches(self, columns: Sequence[str], row_groups: range | None, *, texts: Sequence[str] = ()) -> Iterator[Any]:
-        """Yield batches of a few megabytes."""
+        """Yield batches of a few megabytes, with texts where Arrow cannot read numbers by the rules of a column."""
+        shared = ("", False, self.rules.decimal, self.rules.missing_words)
+        rules = (self.rules.of(name) for name in columns if name not in texts)
+        plain = [one.name for one in rules if (one.thousands, one.strip, one.decimal, one.missing_words) == shared]
+        return self._read({name: pa.float64() if name in plain else pa.string() for name in columns})
+
+    def as_written(self, columns: Sequence[str], texts: Sequence[str], broken: BadLine) -> Iterator[Any]:
+        """Yield batches of texts; lines with more or fewer values than there are names are left out."""
+        return self._read(dict.fromkeys(columns, pa.string()), broken)
+
+    def _read(self, kinds: dict[str, Any], broken: BadLine | None = None) -> Iterator[Any]:
+        """Yield batches of columns of these types; Arrow counts lines, for `broken`, in one thread alone."""
         separator, names = self.read_head()
-        parsed = [name for name in columns if name not in texts and self.rules.thousands]  # which Arrow cannot read
-        kinds = {name: pa.string() if name in texts or name in parsed else pa.float64() for name in columns}
         convert = pa.csv.ConvertOptions(
-            include_columns=list(columns),
+            include_columns=list(kinds),
             column_types=kinds,
             strings_can_be_null=False,
             null_values=number_words(self.rules),
             decimal_point=self.rules.decimal,
         )
         # In a file of one column an empty line is a missing value.
-        parse = pa.csv.ParseOptions(delimiter=separator, newlines_in_values=True, ignore_empty_lines=len(names) != 1)
-        read = pa.csv.ReadOptions(block_size=_BLOCK_BYTES)
+        parse = pa.csv.ParseOptions(
+            delimiter=separator,
+            newlines_in_values=True,
+            ignore_empty_lines=len(names) != 1,
+            invalid_row_handler=broken,
+        )
+        read = pa.csv.ReadOptions(
+            block_size=_BLOCK_BYTES,
+            skip_rows=(self.rules.header_row or 1) - 1,
+            skip_rows_after_names=self.rules.skip_rows,
+            use_threads=broken is None,
+        )
         options = {"read_options": read, "parse_options": parse, "convert_options": convert}
         try:
             with self._open() as stream, pa.csv.open_csv(stream, **options) as reader:
-                for batch in reader:
-                    for name in parsed:
-                        numbers = parse_numbers(self.rules, name, batch.column(name))
-                        batch = batch.set_column(batch.schema.get_field_index(name), name, numbers)
-                    yield batch
+                yield from reader
             return
         except pa.ArrowInvalid as error:
             found = self._without_values(str(error), names)
         raise found  # not inside of `except`, where the original error, which quotes the data, would be its context
 
-    def _open(self) -> Any:
+    def open_bytes(self) -> Any:
         """The bytes of the file, decompressed as they are read."""
         stream = pa.OSFile(self._checked_path())
         codec = _CODECS.get(Path(self.path).suffix.lower())
         return stream if codec is None else pa.CompressedInputStream(stream, codec)
 
+    def _open(self) -> Any:
+        """The text of the file in UTF-8."""
+        stream = self.open_bytes()
+        encoding = self.rules.encoding
+        return stream if encoding is None else pa.transcoding_input_stream(stream, encoding, "utf-8")
+
     def _without_values(self, message: str, names: Sequence[str]) -> DataError:
         """The error for a message of Arrow, without the value that the message quotes."""
         if "Empty CSV" in message:
             return DataError(f"{self.place} is empty: it has neither columns nor records.")
+        if "invalid UTF8" in message:
+            return wrong_encoding(self.place)
         column = re.match(r"In CSV column #(\d+):.*conversion error", message, re.DOTALL)
         if column:
             return DataError(f"{self.place}: {not_a_number(names[int(column[1])])}")
         if "Expected" in message and "columns" in message:
             return DataError(
-                f"{self.place} has a line with more or fewer values than there are column names. Check the delimiter "
-                "and the quotes."
+                f"{self.place} has a line with more or fewer values than there are column names. Check the quotes, "
+                "and delimiter, header_row and skip_rows under [files] in the schema."
             )
-        return DataError(f"{self.place} cannot be read as CSV. Check the delimiter, quotes and encoding (UTF-8).")
+        return DataError(
+            f"{self.place} cannot be read as CSV. Check its quotes, and delimiter and encoding under [files] in the "
+            "schema."
+        )
 
     def _hint_columns(self, names: Sequence[str], columns: Sequence[str]) -> str:
         """The remedy; a wrong delimiter and a first line without names are the likely causes."""
         if len(names) == 1:
-            for mark, word in _SEPARATORS.items():
+            for mark, word in SEPARATORS.items():
                 if mark in names[0]:
-                    return f"Its columns seem to be separated by {word}: use --delimiter {word}."
-            return "It has a single column. If another character separates the columns, use --delimiter."
-        if not set(columns) & set(names):  # the first line may be a record, which must not be shown
+                    return (
+                        f"Its columns seem to be separated by {word}: use --delimiter {word}, or delimiter under "
+                        "[files] in the schema."
+                    )
             return (
-                f"None of its {len(names)} columns is in the schema. "
-                "Check that its first line contains the names of the columns."
+                "It has a single column. If another character separates the columns, use --delimiter, or delimiter "
+                f"under [files] in the schema. {self._hint_head()}"
             )
         return super()._hint_columns(names, columns)
+
+
+def _as_text_stream(stream: Any) -> io.TextIOWrapper:
+    """The text in a stream of UTF-8, without a mark at its beginning; line ends stay as they are.
+
+    Other bytes are read as `_BROKEN` characters: they may be in records, which are read with the line of names.
+    """
+    return io.TextIOWrapper(stream, encoding="utf-8-sig", errors="surrogateescape", newline="")
 
 
 def _separators(text: str) -> str:
@@ -368,43 +434,38 @@ def _is_number(word: str) -> bool:
 class ExcelFile(TableFile):
     """One sheet of a workbook, the one that the rules name or the first.
 
-    A row without any value is not a record: a workbook does not store those at its end. Cells to the right of the last
-    column name are not read.
+    A row without any value is not a record: a workbook does not store those at its end. Cells beside the columns with
+    names are not read.
     """
 
     def stored_names(self) -> list[str]:
-        """The texts in the first row; raises a `DataError`, which does not quote them, if it has a number."""
-        names = _first_row(self, os.stat(self._checked_path()).st_mtime_ns)
+        """The texts in the row of names; raises a `DataError`, which does not quote them, if it has a number."""
+        _, _, names = _find_table(self, os.stat(self._checked_path()).st_mtime_ns)
         wrong = any(not isinstance(name, str) or _is_number(name) for name in names)
-        return self._check_head(names, "first row", "another value" if wrong else "")
+        return self._check_head(names, "another value" if wrong else "")
 
     def batches(self, columns: Sequence[str], row_groups: range | None, *, texts: Sequence[str] = ()) -> Iterator[Any]:
-        """Yield batches of the rows below the first that have a value in a column with a name."""
+        """Yield batches of texts: the rows below the names that have a value in a column with a name."""
         names = self.stored_names()
-        places = [names.index(name) for name in columns]
-        rows = (row for row in self.read_rows()[1:] if any(cell != "" for cell in row[: len(names)]))
+        top, left, _ = _find_table(self, os.stat(self.path).st_mtime_ns)
+        below = self.read_rows()[top + 1 + self.rules.skip_rows :]
+        rows = (row for row in below if any(cell != "" for cell in row[left : left + len(names)]))
         while block := list(islice(rows, _BATCH_ROWS)):
             arrays = [
-                self._convert(name, [row[i] for row in block], as_text=name in texts)
-                for name, i in zip(columns, places, strict=True)
+                self._convert(name, [row[left + names.index(name)] for row in block], as_text=name in texts)
+                for name in columns
             ]
             yield pa.record_batch(arrays, names=list(columns))
 
     def _convert(self, name: str, cells: list[Any], *, as_text: bool) -> Any:
-        """The cells of one column as an Arrow array of texts, dates among them, or of numbers."""
-        rule = self.rules.date(name)
-        if rule is not None or as_text:
-            written = None if rule is None else rule.format
-            return pa.array([_as_text(cell, written) for cell in cells], pa.string())
-        if any(not isinstance(cell, str | float | int) for cell in cells):  # dates
-            raise not_a_number(name)
-        words = pa.array([cell if isinstance(cell, str) else "" for cell in cells], pa.string())
-        parsed = parse_numbers(self.rules, name, words).to_pylist()
-        values = [word if isinstance(cell, str) else float(cell) for cell, word in zip(cells, parsed, strict=True)]
-        return pa.array(values, pa.float64())
+        """The cells of one column as CSV would have them; yes and no are 1 and 0 in a column of numbers."""
+        rule, date = self.rules.of(name), self.rules.date(name)
+        written = date.formats[0] if date is not None and date.formats else None
+        number = date is None and not as_text
+        return pa.array([_as_text(cell, written, rule.decimal or ".", number=number) for cell in cells], pa.string())
 
     def read_rows(self) -> list[list[Any]]:
-        """All cells of the sheet; empty ones are empty texts."""
+        """All cells of the sheet, from its first row and column on; empty ones are empty texts."""
         calamine = import_extra("python_calamine", "reading Excel files requires python-calamine", "excel")
         if zipfile.is_zipfile(self.path):
             with zipfile.ZipFile(self.path) as file:
@@ -419,8 +480,8 @@ class ExcelFile(TableFile):
             names = book.sheet_names
             wanted = names[0] if self.rules.sheet is None and names else self.rules.sheet
             if wanted in names:
-                return list(book.get_sheet_by_name(wanted).to_python(skip_empty_area=True))
-            problem = f"has no sheet {wanted!r}; it has {', '.join(names[:20])}. Correct sheet in the schema."
+                return list(book.get_sheet_by_name(wanted).to_python(skip_empty_area=False))
+            problem = f"has no sheet {wanted!r}; it has {', '.join(names[:20])}. Correct sheet under [files]."
         except calamine.PasswordError:
             problem = "is protected by a password. Save it without one."
         except (calamine.CalamineError, OSError, ValueError):
@@ -429,18 +490,23 @@ class ExcelFile(TableFile):
 
 
 @lru_cache(maxsize=64)
-def _first_row(file: ExcelFile, changed: int) -> list[Any]:  # noqa: ARG001
-    """The first row up to its last value, kept because all of a workbook is read for it; `changed` is a key."""
-    first = next(iter(file.read_rows()), [])
-    return first[: max((i for i, cell in enumerate(first, start=1) if cell != ""), default=0)]
+def _find_table(file: ExcelFile, changed: int) -> tuple[int, int, list[Any]]:  # noqa: ARG001
+    """The row of the names, counted from 0, the first column with one, and the names; without header_row, the first
+    row with a value. Kept because all of a workbook is read for it; `changed` is a key.
+    """
+    rows = file.read_rows()
+    top = next((i for i, row in enumerate(rows) if any(cell != "" for cell in row)), 0)
+    top = top if file.rules.header_row is None else file.rules.header_row - 1
+    filled = [i for i, cell in enumerate(rows[top] if top < len(rows) else []) if cell != ""] or [0, -1]
+    return top, filled[0], rows[top][filled[0] : filled[-1] + 1] if filled[-1] >= 0 else []
 
 
-def _as_text(cell: Any, written: str | None) -> str:
+def _as_text(cell: Any, written: str | None, decimal: str, *, number: bool) -> str:
     """A cell as it would be in CSV, dates as they are `written`."""
     if isinstance(cell, bool):
-        return "TRUE" if cell else "FALSE"
-    if isinstance(cell, float) and cell.is_integer() and abs(cell) < 1 << 53:
-        return str(int(cell))
+        return str(int(cell)) if number else str(cell).upper()
+    if isinstance(cell, float):
+        return str(int(cell)) if cell.is_integer() and abs(cell) < 1 << 53 else repr(cell).replace(".", decimal)
     if isinstance(cell, dt.date | dt.time):
         return cell.strftime(written) if written else cell.isoformat()
     return str(cell)

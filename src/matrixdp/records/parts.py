@@ -46,7 +46,7 @@ def _sanitised(place: str, error: Exception) -> BaseException:
             named = not place or str(error).startswith(place)
             return DataError(str(error) if named else f"{place}: {error}")  # a copy has no cause and no context
         case UnicodeDecodeError():
-            return DataError(f"{place} is not encoded as UTF-8. Save it as UTF-8.")
+            return wrong_encoding(place, error.encoding)
         case csv.Error():
             return DataError(f"{place} cannot be read as CSV. Check its quotes and line ends.")
         case FileNotFoundError():
@@ -64,6 +64,15 @@ def _sanitised(place: str, error: Exception) -> BaseException:
     if type(error).__name__ == "ArrowCancelled":
         return KeyboardInterrupt()
     return DataError(f"{place} cannot be read: it is damaged, truncated, or not in the format that its name suggests.")
+
+
+def wrong_encoding(place: str, encoding: str = "utf-8") -> DataError:
+    """The error for a file in another encoding than was declared or, by default, UTF-8."""
+    name = "UTF-8" if encoding.startswith("utf-8") else encoding
+    return DataError(
+        f'{place} is not {name}: set encoding = "latin-1" under [files] in the schema, or the encoding in which it was '
+        'written, such as "cp1252" or "utf-16".'
+    )
 
 
 # Packages whose code tasks run on workers; a contract test traces them. Others, such as reports, change no result.

@@ -22,8 +22,9 @@ from matrixdp.domain.columns import NO, YES, Category, Columns, YesNo
 from matrixdp.errors import DataError, import_extra
 
 _LARGEST = 1e308
-_UNKNOWN, _MISSING, _WRONG = -1, -2, -3  # not among the levels, missing, and neither text nor number
+_UNKNOWN, MISSING_CODE, _WRONG = -1, -2, -3  # not among the levels, missing, and neither text nor number
 _INTEGER = re.compile(r"[+-]?[0-9]{1,30}(\.0*)?")
+_PLAIN = re.compile(r"0|-?[1-9][0-9]{0,14}")  # as an integer is written, and a float holds it
 # Binary digits of floats of Arrow.
 _DIGITS = {"halffloat": 11, "float": 24, "double": 53}
 
@@ -358,12 +359,10 @@ class TableBlock:
         """Position of each value of a category among its `level_names`, of shape (rows,), in some type of integers."""
         values = self.values[column.name]
         _check_precision(column, values)
-        unique, places = factorise(values)
-        small: Any = np.int8 if len(column.level_names) < 1 << 7 else np.intp  # bytes are read several times faster
-        found: NDArray[np.signedinteger[Any]] = np.array([*map(_coder(column), unique), _MISSING], small).take(places)
+        found = find_codes(column, values)
         if not found.size or found.min() >= 0:
             return found
-        missing, unknown = found == _MISSING, found == _UNKNOWN
+        missing, unknown = found == MISSING_CODE, found == _UNKNOWN
         last = len(column.level_names) - 1
         if (found == _WRONG).any():
             what = "hold integers or texts. Convert dates and the like, and floats of 2^53 and more, which are rounded."
@@ -388,6 +387,14 @@ class TableBlock:
                 raise DataError(f"column {column.name!r} has a value that is not among its levels. {remedy}")
             found[unknown] = last - column.missing
         return found
+
+
+def find_codes(column: Category | YesNo, values: Any) -> NDArray[np.signedinteger[Any]]:
+    """Position of each value among the levels; -1 for one that is not among them, -2 if it is missing, -3 if wrong."""
+    unique, places = factorise(values)
+    small: Any = np.int8 if len(column.level_names) < 1 << 7 else np.intp  # bytes are read several times faster
+    found: NDArray[np.signedinteger[Any]] = np.array([*map(_coder(column), unique), MISSING_CODE], small).take(places)
+    return found
 
 
 def _check_columns(columns: Iterable[Any]) -> None:
@@ -426,7 +433,8 @@ def _coder(column: Category | YesNo) -> Callable[[Any], int]:
     """The function from a value to its code. Equal values have the same code, whatever their types: 1, 1.0 and True.
 
     An empty text is a missing value, as it is in CSV. Texts of integers, such as "1" and "1.0", are read as integers
-    where the levels are integers, and words for yes and no in any case; other texts must match exactly.
+    where the levels are integers, and words for yes and no in any case; other texts must match exactly. Integers are
+    levels of texts that are written like them.
     """
     texts: dict[str, int]
     numeric: dict[Any, int]
@@ -435,19 +443,20 @@ def _coder(column: Category | YesNo) -> Callable[[Any], int]:
     else:
         texts = {level: code for code, level in enumerate(column.levels) if isinstance(level, str)}
         numeric = {level: code for code, level in enumerate(column.levels) if isinstance(level, int)}
+        numeric |= {int(text): code for text, code in texts.items() if _PLAIN.fullmatch(text)}
     exact, large = isinstance(column, Category) and bool(texts), max(map(abs, numeric), default=0) >= 1 << 53
 
     def text_code(text: str) -> int:
         text = text if exact else text.strip().lower()
         if not texts and _INTEGER.fullmatch(text):
             return numeric.get(int(text.partition(".")[0]), _UNKNOWN)
-        return texts.get(text, _UNKNOWN if text else _MISSING)
+        return texts.get(text, _UNKNOWN if text else MISSING_CODE)
 
     def code(value: Any) -> int:
         if isinstance(value, str):
             return text_code(value)
         if is_missing(value):
-            return _MISSING
+            return MISSING_CODE
         rounded = large and isinstance(value, float | np.floating) and 1 << 53 <= abs(float(value)) < math.inf
         if rounded or not numeric or not isinstance(value, numbers.Real | decimal.Decimal | np.bool_):
             return _WRONG

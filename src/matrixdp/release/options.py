@@ -165,13 +165,14 @@ OPTIONS = (
     Option(
         "records",
         "integer",
-        "Public number of records. [default: from the schema; release can also count the rows]",
+        "Public number of records, or for design a guess. [default: from the schema; release also counts them]",
         at_least=1,
     ),
     Option(
         "neighbours",
         "choice",
-        "Whether one record (or person) is replaced, or comes and goes. [default: replace; add-remove for graphs]",
+        "Whether one record (or person) is replaced, so that their number is public, or comes and goes, so that it is "
+        "private. [default: that of the ledger; without one replace, and add-remove for graphs]",
         choices=NEIGHBOURS,
     ),
     Option(

@@ -199,24 +199,34 @@ def plan(request: Request, count: Callable[[], int] | None = None) -> Plan:
 
 
 def find_records(request: Request, count: Callable[[], int] | None = None) -> int | None:
-    """Public number of records, from the request, the schema or, where it is public, `count()`; None for a graph."""
+    """Public number of records, from the request, the schema or, where it is public, `count()`; None for a graph.
+
+    Without data, or where the number is private, a public guess in the schema will do.
+    """
     if request.question in GRAPHS:
         return None
     records = request.schema.records if request.records is None else request.records
     if records is not None:
         return records
+    rows_count = request.whose is not None and request.whose.rows is not None and request.question not in PER_RECORD
+    guess = request.schema.guesses.records
+    if guess is not None and (count is None or rows_count or request.relation is Neighbours.ADD_REMOVE):
+        return guess
     if count is None:
         counted = "people" if request.counts_people else "records"
-        raise ParameterError(f"«records» must be given, or records in the schema: the public number of {counted}.")
-    if request.whose is not None and request.whose.rows is not None and request.question not in PER_RECORD:
         raise ParameterError(
-            "«records» must be given with «rows»: a public estimate of the number of rows that count, since the true "
-            "number is private."
+            f"«records» must be given, or records or expected_records in the schema: the public number of {counted}, "
+            "or a guess of it."
+        )
+    if rows_count:
+        raise ParameterError(
+            "«records» must be given with «rows», or expected_records in the schema: a public estimate of the number "
+            "of rows that count, since the true number is private."
         )
     if request.relation is Neighbours.ADD_REMOVE:
         raise ParameterError(
-            "«records» must be given for add-remove neighbours: a public estimate of the number of records, since the "
-            "true number is private."
+            "«records» must be given for add-remove neighbours, or expected_records in the schema: a public estimate "
+            "of the number of records, since the true number is private."
         )
     return count()
 

@@ -175,7 +175,7 @@ def count_units(request: Request, records: Any) -> int:
         rows = records.count()
     elif is_out_of_core(records):
         one_column = request.choose_columns().names[:1]
-        rows = sum(require_rereadable(as_records(records)).select(one_column).map(count_records))
+        rows = sum(require_rereadable(as_records(records)).select(one_column, texts=one_column).map(count_records))
     else:
         rows = count_rows(records)
     if rows == 0:

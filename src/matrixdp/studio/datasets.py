@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from matrixdp.domain.file_rules import FileRules
 from matrixdp.domain.schema_file import make_template, parse_schema
@@ -18,8 +18,8 @@ from matrixdp.errors import DataError, ParameterError, show
 from matrixdp.ledger import Allowance, Charge, Event, Gaussian, Ledger, Summary
 from matrixdp.ledger.location import Location
 from matrixdp.privacy import Privacy
-from matrixdp.records.files import FORMATS, Files, open_files
-from matrixdp.records.formats import find_ending
+from matrixdp.records.files import FORMATS, Files, find_ending, open_files
+from matrixdp.records.heads import propose_rules
 from matrixdp.release.output_folder import write_file
 from matrixdp.studio.refusals import NotFoundError
 from matrixdp.studio.roles import Viewer
@@ -74,11 +74,16 @@ class TableFolder:
 
     def template(self, name: str) -> str:
         """The text of a new schema for a table, with empty bounds and levels, as ``matrixdp schema new`` writes it."""
-        return make_template(self.open(name).fields(), name)
+        rules = self.propose(name)
+        return make_template(self.open(name, FileRules(**rules)).fields(), name, rules)
 
-    def open(self, name: str, sheet: str | None = None) -> Files:
-        """The files of a table, none of which is outside of the folder; of a workbook, a sheet or the first one."""
-        files = open_files(self.path(name), rules=FileRules(sheet=sheet))
+    def propose(self, name: str) -> dict[str, Any]:
+        """Rules by which the first file of a table can be read, where the default does not suffice."""
+        return propose_rules(self.open(name).files[0])
+
+    def open(self, name: str, rules: FileRules | None = None) -> Files:
+        """The files of a table, none of which is outside of the folder, to be read by the rules."""
+        files = open_files(self.path(name), rules=rules)
         for file in files.files:
             if not self._contains(Path(file.path)):
                 raise NotFoundError(f"{name} has a link that leads out of the folder of tables.")
@@ -133,7 +138,7 @@ class SchemaStore:
             raise ParameterError(f"the schema must have at most {_LARGEST:,} characters, got {len(text):,} instead.")
         schema = parse_schema(text, self.path(table).name)
         schema.check()
-        self._tables.open(table, schema.rules.sheet).require(schema.required_names())
+        self._tables.open(table, schema.rules).require(schema.required_names())
         write_file(self.path(table), text, option="state")
 
 

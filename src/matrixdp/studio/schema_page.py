@@ -19,6 +19,7 @@ from fastapi import APIRouter
 from starlette.responses import RedirectResponse, Response
 
 from matrixdp.domain.fields import COLUMN_FIELDS, SECTIONS, TYPES, Field, quote_line, unquote_line
+from matrixdp.domain.file_rules import HEAD_RULES, FileRules
 from matrixdp.domain.schema_file import describe_type, parse_schema, parse_toml, propose_type, read_content, write_toml
 from matrixdp.errors import DataError, MatrixDPError, ParameterError
 from matrixdp.studio.refusals import NotFoundError
@@ -27,6 +28,7 @@ from matrixdp.studio.security import SentFields
 
 router = APIRouter()
 _MOST_SHOWN = 40  # columns of a form that are there in full; of a longer one, those that are opened
+_HEAD_TYPES = str | int
 _MOST_WRONG = 10  # columns that are opened because of a mistake
 _COLUMN_FIELD = re.compile(r"column\.(\d{1,6})\.([a-z_]+)")
 _CHANGED = (
@@ -190,7 +192,10 @@ def edit_schema(visit: CurrentVisit, table: str, saved: str | None = None) -> Re
     except ParameterError as error:
         form, problem = None, f"The stored schema cannot be shown as a form: {error}"
     if form is None:
-        form = SchemaForm(tuple(propose_columns(visit.studio.tables.open(table).fields())[0].values()))
+        rules = visit.studio.tables.propose(table)
+        fields = visit.studio.tables.open(table, FileRules(**rules)).fields()
+        texts = {f"files.{name}": str(value) for name, value in rules.items()}
+        form = SchemaForm(tuple(propose_columns(fields)[0].values()), texts)
     return _show(visit, table, form, problem=problem, saved=saved is not None and text is not None)
 
 
@@ -271,11 +276,12 @@ def _show(
 ) -> Response:
     """The page of the editor."""
     text = visit.studio.schemas.read(table)
-    fields, no_sheet = _find_columns(visit.studio, table, form)
+    fields, unfit = _find_columns(visit.studio, table, form)
     _, unusable = propose_columns(fields)
     known = {"", *unusable, *(column["name"] for column in form.columns)}
     workbook = table.lower().endswith((".xlsx", ".xls"))
-    checked = mistakes is not None or bool(no_sheet)
+    hidden = ("encoding", "delimiter") if workbook else ("sheet",)
+    checked = mistakes is not None or bool(unfit)
     return visit.render(
         "schema.html",
         status=status,
@@ -290,10 +296,10 @@ def _show(
         unusable=unusable,
         workbook=workbook,
         sections=SECTIONS,
-        file_fields=[one for one in SECTIONS["files"] if workbook or one.name != "sheet"],
+        file_fields=[one for one in SECTIONS["files"] if one.name not in hidden],
         toml=form_to_toml(form),
         mistakes=find_mistakes(form) if mistakes is None else mistakes,
-        **_describe_fields(visit, form, {**(mistakes or {}), **no_sheet}, checked=checked),
+        **_describe_fields(visit, form, {**(mistakes or {}), **unfit}, checked=checked),
     )
 
 
@@ -316,14 +322,16 @@ def _describe_fields(visit: Visit, form: SchemaForm, errors: Texts, *, checked: 
 
 
 def _find_columns(studio: Studio, table: str, form: SchemaForm) -> tuple[Mapping[str, Any], Texts]:
-    """The columns of a table by name; if a workbook has no such sheet, those of the first one, and the mistake."""
-    sheet = form.texts.get("files.sheet")
+    """The columns of a table by name; where the form's rules for files do not fit it, by the default, and why not."""
+    entry = _parse_form(form)[0].get("files", {})
+    given = {name: entry[name] for name in HEAD_RULES if isinstance(entry.get(name), _HEAD_TYPES)}
     try:
-        return studio.tables.open(table, sheet).fields(), {}
+        return studio.tables.open(table, FileRules(**given)).fields(), {}
     except (ParameterError, DataError) as error:
-        if not sheet:
+        if not given:
             raise
-        return studio.tables.open(table).fields(), {"files.sheet": str(error)}
+        place = getattr(error, "parameter", "") or next(iter(given))
+        return studio.tables.open(table).fields(), {f"files.{place}": str(error)}
 
 
 def _find_version(text: str | None) -> str:

@@ -47,7 +47,7 @@ def edit(name, row, column, value):
 
 
 def feather_with_text():
-    feather.write_feather(pa.table({"age": ["77.7654321"], "bmi": [20.0]}), "bad.feather")
+    feather.write_feather(pa.table({"age": ["77.7654321y"], "bmi": [20.0]}), "bad.feather")
 
 
 def cut_short():
@@ -70,8 +70,8 @@ CASES = {
     "empty file": (text(""), argv("bad.csv"), DATA, ["bad.csv", "empty"]),
     "empty parquet": (lambda: Path("bad.parquet").touch(), argv("bad.parquet"), DATA, ["bad.parquet", "empty"]),
     "header only": (text("age,bmi\n"), argv("bad.csv"), DATA, ["bad.csv", "no records"]),
-    "no header": (text(f"{SECRET},20\n30,25\n"), argv("bad.csv"), DATA, ["bad.csv", "first line"]),
-    "no header, wrong delimiter": (text(f"{SECRET};20\n30;25\n"), argv("bad.csv"), DATA, ["bad.csv", "first line"]),
+    "no header": (text(f"{SECRET},20\n30,25\n"), argv("bad.csv"), DATA, ["bad.csv", "first row"]),
+    "no header, wrong delimiter": (text(f"{SECRET};20\n30;25\n"), argv("bad.csv"), DATA, ["bad.csv", "first row"]),
     "wrong delimiter": (text(f"age:bmi\n{SECRET}:20\n"), argv("bad.csv"), DATA, ["single column", "--delimiter"]),
     "delimiter too long": (NOTHING, (*argv(), "--delimiter", "ab"), USAGE, ["--delimiter", "single character"]),
     "missing column": (text(f"age,weight\n{SECRET},20\n"), argv("bad.csv"), DATA, ["bad.csv", "'bmi'"]),
@@ -79,8 +79,8 @@ CASES = {
     "doubled column": (text(f"age,age,bmi\n{SECRET},1,20\n"), argv("bad.csv"), DATA, ["two columns", "1 and 2"]),
     "text in a number column": (edit("bad.csv", 5, 1, "77.7654321kg"), argv("bad.csv"), DATA, ["'bmi'", "numbers"]),
     "text late in the file": (edit("bad.csv", 500, 0, "77.7654321y"), argv("bad.csv"), DATA, ["'age'", "numbers"]),
-    "text in parquet": (table(age=["77.7654321"], bmi=[20.0]), argv("bad.parquet"), DATA, ["'age'", "string"]),
-    "text in feather": (feather_with_text, argv("bad.feather"), DATA, ["'age'", "string"]),
+    "text in parquet": (table(age=["77.7654321y"], bmi=[20.0]), argv("bad.parquet"), DATA, ["'age'", "numbers"]),
+    "text in feather": (feather_with_text, argv("bad.feather"), DATA, ["'age'", "numbers"]),
     "ragged line": (text(f"age,bmi\n{SECRET},20,7\n"), argv("bad.csv"), DATA, ["bad.csv", "more or fewer"]),
     "NaN": (edit("bad.csv", 7, 1, "NaN"), argv("bad.csv"), DATA, ["'bmi'", "--missing"]),
     "empty entry": (edit("bad.csv", 7, 0, ""), argv("bad.csv"), DATA, ["'age'", "--missing"]),

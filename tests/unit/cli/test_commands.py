@@ -70,7 +70,7 @@ def test_a_ledger_from_its_beginning(clinic, matrixdp):
     again = matrixdp("ledger", "new", "l.db", "--dataset", "a", *total)
     assert again.code == 4
     assert "exists" in again.err
-    assert matrixdp("ledger", "add", "l.db", "--dataset", "b", *total, "--neighbours", "add-remove").code == 0
+    assert matrixdp("ledger", "add", "l.db", "--dataset", "b", *total, "--count", "private").code == 0
     shown = matrixdp("ledger", "show", "l.db", "--json").json()
     assert [entry["dataset"] for entry in shown["datasets"]] == ["a", "b"]
     assert shown["datasets"][1]["neighbours"] == "add-remove"

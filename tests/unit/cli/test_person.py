@@ -258,7 +258,7 @@ def test_graphs(tmp_path, monkeypatch, matrixdp, unit, neighbours):
     )
     Path("edges.csv").write_text("\n".join(["source,target", *(f"0,{i}" for i in range(1, 6)), "1,2"]) + "\n")
     words = ("ledger", "new", "g.db", "--dataset", "ties", "--epsilon", 4, "--delta", "1e-6")
-    assert matrixdp(*words, "--unit", unit, "--neighbours", neighbours).code == 0
+    assert matrixdp(*words, "--unit", unit, "--count", "private" if neighbours == "add-remove" else "public").code == 0
     more = ("--neighbours", neighbours, "--ledger", "g.db", "--dataset", "ties")
     answer = matrixdp(*argv("edges.csv", "laplacian", *more, schema="graph.toml"))
     assert answer.code == 0, answer.err

@@ -140,7 +140,7 @@ def test_types_come_from_the_file_and_nothing_from_its_values(tmp_path, monkeypa
     (pq.write_table if data.endswith("parquet") else feather.write_feather)(typed_table(), data)
     done = matrixdp("schema", "new", data)
     assert done.code == 0
-    header, _, columns = done.out.partition('#   missing_words = ["NA", "."]\n')
+    header, _, columns = done.out.partition("--schema SCHEMA\n")
     assert columns == TEMPLATE
     assert data in header
     assert "77" not in done.out

@@ -11,7 +11,7 @@ import pytest
 
 import matrixdp as mdp
 from matrixdp.records import DateRule, FileRules, open_records
-from matrixdp.records.file_values import apply_rules, count_dates
+from matrixdp.records.file_values import apply_rules
 from matrixdp.records.files import open_files
 from matrixdp.records.formats import CsvFile
 
@@ -207,6 +207,10 @@ def test_what_is_no_date_is_an_error_that_does_not_show_it(tmp_path, text, layou
     assert error.value.__context__ is None
 
 
+def count_dates(rule, column):
+    return apply_rules(FileRules(dates=[rule]), pa.record_batch([column], names=[rule.name])).column(0)
+
+
 @pytest.mark.parametrize(
     ("values", "number"),
     [
@@ -335,5 +339,5 @@ def test_a_workbook_needs_its_sheet_and_its_extra(folder, monkeypatch):
 def test_texts_as_polars_writes_them_are_read_by_the_rules():
     texts = [pa.array(["NA", "b"], pa.string_view()), pa.array(["2020-01-03", "NA"], pa.string_view())]
     rules = FileRules(missing_words=["NA"], dates=[DateRule("day", "days", dt.date(2020, 1, 1))])
-    found = apply_rules(rules, pa.record_batch(texts, names=["ward", "day"])).to_pydict()
+    found = apply_rules(rules, pa.record_batch(texts, names=["ward", "day"]), ["ward"]).to_pydict()
     assert found == {"ward": [None, "b"], "day": [2.0, None]}

@@ -1,0 +1,595 @@
+"""`check_table`: all that a release could stumble over in a file, at once, for the eyes of its owner.
+
+Values are read by the functions that a release uses, so that both agree on which of them cannot be read. What is found
+shows values, and nothing of it may be part of a release.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matrixdp.domain.columns import NO, YES, Category, Column, Number, YesNo
+from matrixdp.domain.fields import quote_key, quote_text
+from matrixdp.domain.file_rules import FileRules
+from matrixdp.domain.schema import Schema
+from matrixdp.domain.schema_file import as_schema, looks_like
+from matrixdp.errors import DataError
+from matrixdp.records.file_values import parse_moment, read_values
+from matrixdp.records.files import Files, open_files
+from matrixdp.records.formats import TableFile
+from matrixdp.records.heads import propose_rules
+from matrixdp.records.ids import IdHash
+from matrixdp.records.opening import Threads
+from matrixdp.records.parts import InMemoryPart, sanitise_errors, unwrap_results
+from matrixdp.records.people import IdCounts
+from matrixdp.records.tables import MISSING_CODE, find_codes, pa
+
+_MOST_VALUES = 1000  # different values of a column that are counted apart
+_MOST_COMPARED = 50  # values for which near levels are sought
+_FIRST_ROWS = 20
+_SHOWN = 3  # rows and examples of a problem
+_ABSENT = {"na", "n/a", "n.a.", "#n/a", "nan", "nd", "n.d.", "null", "none", "nil", "missing", "unknown", "unbekannt"}
+_ABSENT |= {"fehlt", "fehlend", "leer", "k.a.", "k. a.", "ka", "keine angabe", "inconnu", "desconocido", "s/d"}
+_ABSENT |= {"-", "--", "---", ".", "..", "?", "??", "*", "/", "x"}
+_WORDS = {
+    "yes": {*YES, "ja", "j", "oui", "o", "si", "sí", "sì", "s", "sim", "tak", "ano", "on", "wahr", "vrai", "x", "+"},
+    "no": {*NO, "nein", "non", "nee", "nej", "nei", "nie", "não", "off", "falsch", "faux", "-"},
+}
+_DATES = ("%Y-%m-%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%d.%m.%y", "%d/%m/%y", "%m/%d/%y", "%Y/%m/%d",
+          "%Y%m%d", "%d.%m.%Y %H:%M", "%d.%m.%Y %H:%M:%S", "%d %b %Y", "%Y-%m-%d %H:%M:%S")  # fmt: skip
+_TIMES = ("%H:%M:%S", "%H:%M", "%H.%M", "%H%M", "%I:%M %p")
+_GROUPED = {".": r"[+-]?\d{1,3}(\.\d{3})+(,\d*)?", ",": r"[+-]?\d{1,3}(,\d{3})+(\.\d*)?"}
+_GROUPED |= {mark: rf"[+-]?\d{{1,3}}({mark}\d{{3}})+([.,]\d*)?" for mark in (" ", "'", "_", "\u00a0", "\u202f")}
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something in a file that does not fit the schema.
+
+    Attributes
+    ----------
+    column : str
+        Empty for the file as a whole.
+    what : str
+    rows : int or None
+        How many rows have it.
+    first : tuple of int
+        The first of these rows, counted from the top of the file; empty lines are not counted.
+    examples : tuple of str
+    write : mapping
+        Entries that solve it, of the column or, for the file, of ``[files]``.
+    advice : str
+        What to do where no entry solves it.
+    stops : bool
+        Whether it stops a release; what does not is worth a look.
+    """
+
+    column: str
+    what: str
+    rows: int | None = None
+    first: tuple[int, ...] = ()
+    examples: tuple[str, ...] = ()
+    write: Mapping[str, Any] = field(default_factory=dict)
+    advice: str = ""
+    stops: bool = True
+
+
+@dataclass(frozen=True)
+class TableCheck:
+    """What `check_table` found: the number of rows, facts in words, and the problems. It shows values of the data."""
+
+    rows: int
+    facts: tuple[str, ...]
+    problems: tuple[Problem, ...]
+
+    @property
+    def stops(self) -> bool:
+        """Whether a release would fail."""
+        return any(problem.stops for problem in self.problems)
+
+    def entries(self) -> dict[str, str]:
+        """What to write in the schema, as TOML: by the column, or by ``[files]``."""
+        merged: dict[str, dict[str, Any]] = {}
+        for problem in self.problems:
+            if problem.write:
+                _merge(merged.setdefault(quote_key(problem.column) if problem.column else "[files]", {}), problem.write)
+        return {place: ", ".join(f"{key} = {write_value(value)}" for key, value in entry.items())
+                for place, entry in merged.items()}  # fmt: skip
+
+
+def _merge(entry: dict[str, Any], more: Mapping[str, Any]) -> None:
+    for key, value in more.items():
+        old = entry.get(key)
+        if isinstance(old, dict):
+            entry[key] = {
+                name: [*dict.fromkeys([*old.get(name, ()), *value.get(name, ())])] for name in {**old, **value}
+            }
+        else:
+            entry[key] = [*dict.fromkeys([*old, *value])] if isinstance(old, list) else value
+
+
+def write_value(value: Any) -> str:
+    """A value of a schema in one line of TOML."""
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{quote_key(key)} = {write_value(one)}" for key, one in value.items()) + " }"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(write_value, value))}]"
+    return quote_text(value) if isinstance(value, str) else str(value).lower()
+
+
+def check_table(
+    data: str | Path | Sequence[str | Path],
+    schema: Any,
+    *,
+    delimiter: str | None = None,
+    workers: int | None = None,
+    progress: Callable[[int], object] | None = None,
+) -> TableCheck:
+    """Read files and list all that does not fit their schema, in one pass and bounded memory.
+
+    Parameters
+    ----------
+    data : path, pattern or list of paths
+    schema : Schema, or what `as_schema` takes
+    delimiter : str, optional
+        Column separator of text files.
+    workers : int, optional
+        Number of threads.
+    progress : callable, optional
+        Called with the number of rows of each block that was read.
+
+    Privacy
+    -------
+    The result shows values, rows and counts of the data. It is for their owner, and must not be published.
+    """
+    table = as_schema(schema)
+    source = open_files(data, delimiter=delimiter, rules=table.rules)
+    try:
+        return _Checker(table, source, Threads(workers), progress).check()
+    except DataError as error:  # nothing more can be read
+        return TableCheck(0, (), (Problem("", str(error)),))
+
+
+@dataclass
+class _Tally:
+    """Rows of one kind, and the values that they have, with how often each was found and where first."""
+
+    rows: int = 0
+    first: list[tuple[int, int]] = field(default_factory=list)  # block and row in it
+    values: dict[str, list[Any]] = field(default_factory=dict)  # text: count, block, row in it
+
+    def add(self, other: _Tally) -> None:
+        self.rows += other.rows
+        self.first = sorted([*self.first, *other.first])[:_SHOWN]
+        for text, (count, *place) in other.values.items():
+            if (known := self.values.get(text)) is not None:
+                self.values[text] = [known[0] + count, *min(known[1:], place)]
+            elif len(self.values) < _MOST_VALUES:
+                self.values[text] = [count, *place]
+
+
+def _tally(number: int, column: Any, chosen: NDArray[np.bool_]) -> _Tally:
+    """The rows of a block that are chosen."""
+    places = np.flatnonzero(chosen)
+    texts = column.take(pa.array(places))
+    texts = texts.dictionary_decode() if pa.types.is_dictionary(texts.type) else texts
+    encoded = texts.dictionary_encode() if not pa.types.is_null(texts.type) else None
+    found = _Tally(len(places), [(number, int(place)) for place in places[:_SHOWN]])
+    if encoded is None:
+        return found
+    codes = encoded.indices.fill_null(-1).to_numpy()
+    unique, starts, counts = np.unique(codes, return_index=True, return_counts=True)
+    for i in np.argsort(-counts, kind="stable")[:_MOST_VALUES]:
+        text = "" if unique[i] < 0 else str(encoded.dictionary[int(unique[i])].as_py())
+        found.values[text] = [int(counts[i]), number, int(places[starts[i]])]
+    return found
+
+
+@dataclass
+class _Found:
+    """What was found in a block: tallies by column and kind, ids by column, and the number of rows."""
+
+    rows: int = 0
+    fine: Counter[str] = field(default_factory=Counter)
+    tallies: dict[tuple[str, str], _Tally] = field(default_factory=dict)
+    ids: dict[str, IdCounts] = field(default_factory=dict)
+
+    def note(self, number: int, name: str, kind: str, column: Any, chosen: NDArray[np.bool_]) -> None:
+        if chosen.any():
+            self.tallies[name, kind] = _tally(number, column, chosen)
+
+    def add(self, other: _Found) -> None:
+        self.rows += other.rows
+        self.fine.update(other.fine)
+        for key, tally in other.tallies.items():
+            self.tallies.setdefault(key, _Tally()).add(tally)
+        for name, counts in other.ids.items():
+            self.ids.setdefault(name, IdCounts(1 << 24)).merge(counts)
+
+
+@dataclass(frozen=True)
+class _BlockCheck:
+    """Checks the columns of one block."""
+
+    rules: FileRules
+    columns: tuple[Column, ...]
+    ids: tuple[IdHash, ...]
+    known: dict[str, set[str]] = field(
+        default_factory=dict
+    )  # texts of columns that are wrong, as earlier blocks showed
+
+    def __call__(self, number: int, blocks: Iterable[Any]) -> _Found:
+        found = _Found()
+        for block in blocks:
+            found.rows += block.num_rows
+            for column in self.columns:
+                self._check(found, number, column, block.column(column.name))
+            for key in self.ids:
+                self._count(found, number, key, block.column(key.column))
+        return found
+
+    def _check(self, found: _Found, number: int, column: Column, written: Any) -> None:
+        name = column.name
+        known = self.known.setdefault(name, set())
+        values, wrong = read_values(self.rules, name, written, as_text=not isinstance(column, Number), known=known)
+        if not isinstance(column, Number):
+            codes = find_codes(column, values)
+            missing, unread = codes == MISSING_CODE, (codes < 0) & (codes != MISSING_CODE)
+        else:
+            missing = np.asarray(values.is_null()) if values.null_count else np.zeros(len(values), bool)
+            unread = np.zeros(len(values), bool) if wrong is None else np.asarray(wrong.fill_null(False))
+            missing &= ~unread
+            self._check_bounds(found, number, column, values, written)
+        found.fine[name] += len(missing) - int(missing.sum()) - int(unread.sum())
+        found.note(number, name, "wrong", written, unread)
+        if missing.any():
+            found.note(number, name, "missing", written, missing)
+
+    def _check_bounds(self, found: _Found, number: int, column: Number, values: Any, written: Any) -> None:
+        if not (pa.types.is_integer(values.type) or pa.types.is_floating(values.type)):
+            return
+        ends = pa.compute.min_max(values).as_py()
+        if ends["min"] is not None and not column.lower <= ends["min"] <= ends["max"] <= column.upper:
+            numbers = values.to_numpy(zero_copy_only=False)
+            found.note(number, column.name, "below", written, numbers < column.lower)
+            found.note(number, column.name, "above", written, numbers > column.upper)
+
+    def _count(self, found: _Found, number: int, key: IdHash, written: Any) -> None:
+        values, _ = read_values(self.rules, key.column, written, as_text=True)
+        absent = values.is_null()
+        if pa.types.is_string(values.type):
+            absent = pa.compute.or_(
+                absent, pa.compute.equal(pa.compute.utf8_trim_whitespace(values), "").fill_null(True)
+            )
+        missing = np.asarray(absent)
+        found.note(number, key.column, "no id", written, missing)
+        counts = found.ids.setdefault(key.column, IdCounts())
+        counts.add(*key(values.filter(pa.array(~missing)) if missing.any() else values))
+
+
+@dataclass
+class _Checker:
+    """Reads the files of a source once, and puts what it finds into words."""
+
+    schema: Schema
+    source: Files
+    engine: Threads
+    progress: Callable[[int], object] | None
+    problems: list[Problem] = field(default_factory=list)
+    starts: list[tuple[TableFile, int]] = field(default_factory=list)  # of each block: its file, and its first row
+    broken: list[int] = field(default_factory=list)  # lines that are no rows of the table
+
+    def check(self) -> TableCheck:
+        """All problems."""
+        self._check_files()
+        self._check_first_record()
+        names = self.source.column_names()
+        described = tuple(column for column in self.schema.columns or () if column.name in names)
+        self._check_names(names)
+        ids = tuple(IdHash(name) for name in self._id_columns(names))
+        task = _BlockCheck(self.rules, described, ids)
+        found = _Found()
+        columns = list(dict.fromkeys([*(column.name for column in described), *(key.column for key in ids)]))
+        blocks = self._blocks(columns or list(names[:1]), [one.name for one in described if isinstance(one, Number)])
+        for part in unwrap_results(self.engine.run(task, blocks), self.progress):
+            found.add(part)
+        self._check_lines()
+        for column in described:
+            self.problems += self._describe(column, found)
+        facts = self._check_people(found)
+        return TableCheck(found.rows, tuple(facts), tuple(self.problems))
+
+    @property
+    def rules(self) -> FileRules:
+        return self.source.files[0].rules
+
+    def _check_files(self) -> None:
+        """Find how the files are written where the schema does not say it, and go on with that."""
+        wanted = self.schema.required_names()
+        guessed: dict[str, Any] = {}
+        for file in self.source.files:
+            guessed = sanitise_errors(file.place, partial(propose_rules, file, wanted, whole=True)) | guessed
+        said = {
+            "encoding": f"the file is not {self.rules.encoding or 'UTF-8'}",
+            "delimiter": "another character separates the columns",
+            "header_row": "the names of the columns are in another row",
+        }
+        for key, value in guessed.items():
+            self._change_rules({key: value}, said[key])
+
+    def _change_rules(self, write: dict[str, Any], what: str) -> None:
+        """Note what the schema should say about the files, and go on as if it did."""
+        self.problems.append(Problem("", what, write=write))
+        rules = replace(self.rules, **write)
+        self.source = replace(self.source, files=tuple(replace(file, rules=rules) for file in self.source.files))
+
+    def _check_first_record(self) -> None:
+        """Find rows below the names that are no records, such as units: without digits where others have them."""
+        file, stored = self.source.files[0], self.source.files[0].stored_names()
+        columns = [one.name for one in self.schema.columns or () if isinstance(one, Number) and one.name in stored]
+        if file.typed or len(columns) < 2:
+            return
+        batch = sanitise_errors(file.place, next, file.as_written(columns, columns, lambda _: "skip"), None)
+        rows = [] if batch is None else batch.slice(0, _FIRST_ROWS).to_pylist()
+        digits = [[any(map(str.isdigit, row[name])) for name in columns] for row in rows]
+        units = next((i for i, row in enumerate(digits) if any(row)), 0)
+        if units and np.mean(digits[units:]) > 0.5:
+            skip = self.rules.skip_rows + units
+            self._change_rules({"skip_rows": skip}, "rows below the names are no records")
+
+    def _check_names(self, names: Sequence[str]) -> None:
+        required = self.schema.required_names()
+        for name in required:
+            if name not in names:
+                near = [
+                    one for one in names if one and one not in required and one.strip().lower() == name.strip().lower()
+                ]
+                near = near or get_close_matches(name, [one for one in names if one not in required], 1, 0.75)
+                advice = (
+                    f"Write {quote_key(near[0])} in its place." if near else "Delete its line, or correct the file."
+                )
+                self.problems.append(
+                    Problem(name, "there is no such column in the file", examples=tuple(near), advice=advice)
+                )
+        unknown = [name for name in names if name not in required]
+        if unknown:
+            self.problems.append(
+                Problem("", "columns are not in the schema, and are not used", examples=tuple(unknown), stops=False)
+            )
+        for file in self.source.files[1:]:
+            sanitise_errors(file.place, file.require_columns, [name for name in required if name in names])
+
+    def _id_columns(self, names: Sequence[str]) -> list[str]:
+        """The column of ids or, where none is declared, one that looks like it by its name, and is not described."""
+        if self.schema.person is not None:
+            return [self.schema.person.column] if self.schema.person.column in names else []
+        return [name for name in names if looks_like("id", name) and name not in self.schema.required_names()][:1]
+
+    def _blocks(self, columns: Sequence[str], numbers: Sequence[str]) -> Iterator[InMemoryPart]:
+        def note_broken(line: Any) -> str:
+            self.broken.append(line.number)
+            return "skip"
+
+        for file in self.source.files:
+            keys = dict(file.keys)
+            stored = [name for name in columns if name not in keys]
+            batches = file.as_written(stored, [name for name in stored if name not in numbers], note_broken)
+            row = (self.rules.header_row or 1) + self.rules.skip_rows + 1
+            while (batch := sanitise_errors(file.place, next, batches, None)) is not None:
+                for name in set(columns) & set(keys):
+                    batch = batch.append_column(name, pa.repeat(keys[name], batch.num_rows))
+                self.starts.append((file, row))
+                row += batch.num_rows
+                yield InMemoryPart(file.place, (batch,))
+
+    def _rows(self, tally: _Tally) -> tuple[int, ...]:
+        """The first rows of a tally, counted from the top of their file."""
+        return tuple(self._row(*place) for place in tally.first)
+
+    def _row(self, block: int, place: int) -> int:
+        row = self.starts[block][1] + place
+        for line in sorted(self.broken) if len(self.source.files) == 1 else ():
+            row += line <= row
+        return row
+
+    def _check_lines(self) -> None:
+        if self.broken:
+            first = tuple(sorted(self.broken)[:_SHOWN])
+            advice = "Correct these lines: a separator or a quotation mark is missing there, or there is one too many."
+            what = "lines have more or fewer values than there are columns"
+            self.problems.append(Problem("", what, len(self.broken), first, advice=advice))
+
+    def _describe(self, column: Column, found: _Found) -> Iterator[Problem]:
+        """The problems of one column."""
+        name, rule = column.name, self.rules.of(column.name)
+        date = self.rules.date(name)
+        wrong, missing = (found.tallies.get((name, kind), _Tally()) for kind in ("wrong", "missing"))
+        words = [text for text in missing.values if text]  # which are read as missing values already
+        seen, read = 0, found.fine[name] > 0
+        stops = not (isinstance(column, Category) and column.other)  # which counts them as one more level
+        unread = _Texts(sorted(wrong.values, key=lambda text: -wrong.values[text][0]))
+        if isinstance(column, Category):
+            _explain_levels(unread, column)
+        elif isinstance(column, YesNo):
+            _explain_yes_no(unread)
+        elif date is not None:
+            _explain_dates(unread, date.formats, of_day=date.origin is None, read=read)
+        else:
+            _explain_numbers(unread, rule.decimal or ".", read=read)
+        for what, texts, write, advice in unread.groups:
+            entry = dict(write)
+            if "missing_words" in entry:
+                own = rule.missing_words if rule.missing_words is not None else words
+                entry["missing_words"] = [*dict.fromkeys([*own, *entry["missing_words"]])]
+                entry |= {} if column.missing else {"missing": True}
+            if "aliases" in entry:
+                old = {level: list(texts) for level, texts in rule.aliases.items()}
+                _merge(old, entry["aliases"])
+                entry["aliases"] = old
+            for word in {"yes", "no"} & set(entry):
+                entry[word] = [*rule.aliases.get(word, ()), *entry[word]]
+            rows = sum(wrong.values[text][0] for text in texts)
+            seen += rows
+            first = sorted(self._row(*wrong.values[text][1:]) for text in texts)[:_SHOWN]
+            examples = tuple(_example(text, wrong.values[text][0], what) for text in texts[:_SHOWN])
+            yield Problem(name, what, rows, tuple(first), examples, entry, advice, stops=stops)
+        if wrong.rows > seen:  # of values that were not counted apart
+            what = f"further values, beyond {_MOST_VALUES:,} different ones"
+            advice = "Write the entries for the values that are listed, and check again."
+            yield Problem(name, what, wrong.rows - seen, self._rows(wrong), advice=advice, stops=stops)
+        if missing.rows and not column.missing:
+            yield Problem(
+                name, "values are missing", missing.rows, self._rows(missing), tuple(words[:_SHOWN]), {"missing": True}
+            )
+        for kind, end in (("below", "lower"), ("above", "upper")):
+            if (tally := found.tallies.get((name, kind))) is not None:
+                advice = f"They are moved to {end}. Change it from public knowledge alone, if at all."
+                examples = tuple(list(tally.values)[:_SHOWN])
+                yield Problem(
+                    name, f"values are {kind} {end}", tally.rows, self._rows(tally), examples, {}, advice, stops=False
+                )
+
+    def _check_people(self, found: _Found) -> Iterator[str]:
+        """Rows per person, in words; notes problems with ids and with the number of records."""
+        person, people = self.schema.person, None
+        for name, counts in found.ids.items():
+            counts.count()
+            people, most = len(counts.rows), int(counts.rows.max(initial=0))
+            several = int((counts.rows > 1).sum())
+            each = "one row each" if most <= 1 else f"up to {most:,} rows each, {several:,} of them more than one"
+            yield f"{people:,} different ids in column {name!r}: {each}"
+            if person is None:
+                if most > 1:
+                    advice = (
+                        "If they say whose a row is, protect people with all their rows: [person] column = "
+                        + quote_text(name)
+                    )
+                    self.problems.append(
+                        Problem(name, "ids are there more than once", several, advice=advice, stops=False)
+                    )
+                people = None
+            elif person.rows is not None and most > person.rows:
+                above = int((counts.rows > person.rows).sum())
+                what = f"people have more than {person.rows} rows; the others do not count in full"
+                self.problems.append(
+                    Problem(name, what, above, advice="Keep rows, or choose a larger one.", stops=False)
+                )
+            if (tally := found.tallies.get((name, "no id"))) is not None and person is not None:
+                advice = "Drop these rows, or give them ids."
+                self.problems.append(Problem(name, "ids are missing", tally.rows, self._rows(tally), advice=advice))
+        counted = found.rows if people is None or (person is not None and person.rows) else people
+        said = self.schema.records
+        if said is not None and said != counted:
+            advice = (
+                "Remove records from the schema: it is counted where it is public. If it is private, or a guess for "
+                "forecasts, write expected_records in its place."
+            )
+            what = f"the schema says records = {said}, and there are {counted}"
+            self.problems.append(Problem("", what, advice=advice))
+
+
+def _example(text: str, count: int, what: str) -> str:
+    near = what.partition("like ")[2]
+    return f"{text!r} ({count:,})" + (f": {near}?" if near else "")
+
+
+@dataclass
+class _Texts:
+    """Texts that cannot be read, the most frequent first, and those that were explained: groups with their remedy."""
+
+    left: list[str]
+    groups: list[tuple[str, list[str], dict[str, Any], str]] = field(default_factory=list)
+
+    def take(self, what: str, chosen: Sequence[str], write: Mapping[str, Any], advice: str = "") -> None:
+        """Explain the chosen texts."""
+        if chosen:
+            self.groups.append((what, list(chosen), dict(write), advice))
+            self.left = [text for text in self.left if text not in set(chosen)]
+
+    def like(self, pattern: str) -> list[str]:
+        """The texts that are left and match the pattern, but for spaces around them."""
+        return [text for text in self.left if re.fullmatch(pattern, text.strip())]
+
+    def take_absent(self) -> None:
+        """Explain the words that usually mean that a value is missing."""
+        words = [text for text in self.left if text.strip().lower() in _ABSENT]
+        self.take("words for missing values", words, {"missing_words": words})
+
+
+def _explain_numbers(texts: _Texts, decimal: str, *, read: bool) -> None:
+    texts.take_absent()
+    other = "," if decimal == "." else "."
+    marked = texts.like(rf"[+-]?\d*[{other}]\d+")
+    if any(not re.fullmatch(_GROUPED[other], text.strip()) for text in marked):
+        word = "commas" if other == "," else "points"
+        texts.take(
+            f"decimal {word}", marked, {"decimal": other}, f"If other values have no {word}, correct the file." * read
+        )
+    for mark, pattern in _GROUPED.items():
+        grouped = texts.like(pattern)
+        point = "," if mark == "." or (mark != "," and any("," in text for text in grouped)) else "."
+        texts.take(
+            "groups of three digits", grouped, {"thousands": mark, **({} if point == decimal else {"decimal": point})}
+        )
+    texts.take("spaces around numbers", texts.like(r"[+-]?[\d.,]+"), {"strip": True})
+    kind = "" if read else _name_type(texts.left)
+    advice = f'Perhaps it is of type "{kind}".' if kind else "Correct the file, or add them to missing_words."
+    texts.take("texts that are no numbers", texts.left, {}, advice)
+
+
+def _name_type(texts: Sequence[str]) -> str:
+    """The type of a column that holds these texts, if they show it."""
+    if all(text.strip().lower() in _WORDS["yes"] | _WORDS["no"] for text in texts):
+        return "yes/no"
+    if all(parse_moment(text.strip(), _DATES, False) is not None for text in texts):
+        return "date"
+    return "category" if len(texts) < _MOST_COMPARED else ""
+
+
+def _explain_dates(texts: _Texts, formats: tuple[str, ...], *, of_day: bool, read: bool) -> None:
+    texts.take_absent()
+    kept = list(formats) or ["%H:%M:%S" if of_day else "%Y-%m-%d"] * read
+    while texts.left:
+        found = {
+            one: [text for text in texts.left if parse_moment(text.strip(), (one,), of_day) is not None]
+            for one in (_TIMES if of_day else _DATES)
+        }
+        best = max(found, key=lambda one: len(found[one]))
+        if not found[best]:
+            break
+        texts.take(f"another format, {best}", found[best], {"format": [*kept, best]})
+    what = f"texts that are no {'times' if of_day else 'dates'}"
+    texts.take(what, texts.left, {}, "Correct the file, or add them to missing_words.")
+
+
+def _explain_levels(texts: _Texts, column: Category) -> None:
+    levels = list(map(str, column.levels))
+    texts.take_absent()
+    texts.take("spaces at the ends of levels", [text for text in texts.left if text.strip() in levels], {"strip": True})
+    folded = {level.casefold(): level for level in levels}
+    for text in texts.left[:_MOST_COMPARED]:
+        if near := get_close_matches(text.strip().casefold(), folded, 1, 0.75):
+            level = folded[near[0]]
+            texts.take(f"not a level, like {level}", [text], {"aliases": {level: [text]}})
+    advice = "Add them to levels or aliases, if they can be there; or write other = true: they are one more level."
+    texts.take("not among the levels", texts.left, {}, advice)
+
+
+def _explain_yes_no(texts: _Texts) -> None:
+    for word, known in _WORDS.items():
+        found = [text for text in texts.left if text.strip().lower() in known]
+        texts.take(f"words for {word}", found, {word: [*dict.fromkeys(text.strip().lower() for text in found)]})
+    texts.take_absent()
+    texts.take(
+        "neither yes nor no", texts.left, {}, "Add them to yes or no, or make the column a category with levels."
+    )

@@ -1,0 +1,108 @@
+"""Guesses of how a file is written, for a new schema and for `checking`; a release uses none of them.
+
+Privacy
+-------
+Of the first rows only the number of cells that are filled is used, and whether they are wanted names. The encoding is
+guessed from the rows down to the names or, for `checking`, from all bytes.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+from collections.abc import Collection
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from matrixdp.records.formats import SEPARATORS, CsvFile, ExcelFile, TableFile
+
+_FIRST_ROWS = 20
+_BLOCK = 1 << 22
+_MARKS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+_SINGLE = ("latin-1", "latin1", "iso-8859-1", "cp1252")  # encodings of one byte, in which any UTF-8 can be read
+_UNUSED = [0x81, 0x8D, 0x8F, 0x90, 0x9D]  # in cp1252, which has letters where latin-1 has control characters
+
+
+def propose_rules(file: TableFile, wanted: Collection[str] = (), *, whole: bool = False) -> dict[str, Any]:
+    """The rules among encoding, delimiter and header_row by which the file can be read, where its own do not suffice.
+
+    `wanted` are names of columns, one or more of which are in the row of names. With `whole`, the encoding is that of
+    all bytes, and otherwise that of the rows down to the names.
+    """
+    found: dict[str, Any] = {}
+    if isinstance(file, CsvFile):
+        encoding = guess_encoding(file, None if whole else 0)
+        lines = _first_lines(file, encoding)
+        marks = file.separator or SEPARATORS if not wanted else [*filter(None, [file.separator]), *SEPARATORS]
+        tables = {mark: list(csv.reader(lines, delimiter=mark)) for mark in marks}
+    elif isinstance(file, ExcelFile):
+        tables = {"": file.read_rows()[:_FIRST_ROWS]}
+    else:
+        return {}
+    rows = {mark: _find_names(table, wanted) for mark, table in tables.items()}
+    mark = max(tables, key=lambda mark: _score(tables[mark], rows[mark], wanted))  # the first in a tie
+    given, first = file.rules.header_row, 0 if isinstance(file, CsvFile) else _first_filled(tables[mark])
+    if rows[mark] != (first if given is None else given - 1):
+        found["header_row"] = rows[mark] + 1
+    if isinstance(file, CsvFile):
+        encoding = encoding if whole else guess_encoding(file, rows[mark] + 1)
+        found |= {} if encoding == (file.rules.encoding or "utf-8") else {"encoding": encoding}
+    if isinstance(file, CsvFile) and mark != replace(file, rules=replace(file.rules, **found)).read_head()[0]:
+        found["delimiter"] = mark
+    return found
+
+
+def _score(rows: list[list[Any]], row: int, wanted: Collection[str]) -> tuple[int, int]:
+    cells = rows[row] if row < len(rows) else []
+    return sum(cell in wanted for cell in cells), len(cells)
+
+
+def _find_names(rows: list[list[Any]], wanted: Collection[str]) -> int:
+    """The row with most of the wanted names or, where there are none, the first that is not a title."""
+    known = [sum(cell in wanted for cell in row) for row in rows]
+    if any(known):
+        return known.index(max(known))
+    filled = [sum(str(cell).strip() != "" for cell in row) for row in rows]
+    enough = max(2, max(filled, default=0) / 2)
+    return next((i for i, number in enumerate(filled) if number >= enough), _first_filled(rows))
+
+
+def _first_filled(rows: list[list[Any]]) -> int:
+    return next((i for i, row in enumerate(rows) if any(str(cell).strip() for cell in row)), 0)
+
+
+def _first_lines(file: CsvFile, encoding: str) -> list[str]:
+    with file.open_bytes() as stream:
+        text = codecs.getincrementaldecoder(encoding)("replace").decode(stream.read(1 << 20))
+    return text.removeprefix("\ufeff").splitlines()[:_FIRST_ROWS]
+
+
+def guess_encoding(file: CsvFile, rows: int | None) -> str:
+    """The encoding of a file: that of its rules, unless the bytes of its first rows, or of all, show another one."""
+    given = file.rules.encoding or "utf-8"
+    decoders = {name: codecs.getincrementaldecoder(name)() for name in (given, "utf-8")}
+    seen = np.zeros(256, bool)
+    with file.open_bytes() as stream:
+        block = stream.read(_BLOCK)
+        if block[:2] in _MARKS and not given.startswith("utf-16"):
+            return _MARKS[block[:2]]
+        if rows is not None:
+            block = b"".join(block.splitlines(keepends=True)[:rows])
+        while block:
+            if not block.isascii():
+                seen[np.frombuffer(block, np.uint8)] = True
+            following = stream.read(_BLOCK) if rows is None else b""
+            for name in list(decoders):
+                try:
+                    decoders[name].decode(block, rows is None and not following)
+                except UnicodeDecodeError:
+                    del decoders[name]
+            block = following
+    mistaken = given in _SINGLE and seen[0x80:].any() and "utf-8" in decoders
+    if given in decoders and not mistaken:
+        return given
+    if "utf-8" in decoders:
+        return "utf-8"
+    return "cp1252" if seen[0x80:0xA0].any() and not seen[_UNUSED].any() else "latin-1"

@@ -1,0 +1,174 @@
+"""A file as hospitals have them goes from `schema new` through `check` to a release, with a text editor alone."""
+
+import ast
+import datetime as dt
+import re
+from pathlib import Path
+
+import numpy as np
+import openpyxl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import matrixdp as mdp
+from matrixdp.domain.schema_file import parse_schema
+from matrixdp.records import open_records
+from matrixdp.records.checking import check_table
+
+TITLE, NAMES = "Klinik Musterstadt, Auszug 2025", ["Patient", "Geburt", "Station", "Raucher", "Größe", "Tage"]
+UNITS = ["", "", "", "", "cm", "d"]
+ABSENT = ["k.A.", "-", "n/a"]
+COLUMNS = """
+Geburt = { type = "date", lower = 1920-01-01, upper = 2020-12-31 }
+Station = { type = "category", levels = ["Chirurgie", "Innere", "Pädiatrie"] }
+Raucher = { type = "yes/no" }
+"Größe" = { type = "number", lower = 50, upper = 220 }
+Tage = { type = "number", lower = 0, upper = 30 }
+"""
+TOTAL = ("--epsilon", "4", "--delta", "1e-6")
+
+
+def make_rows(people=150):
+    """Several visits a patient, two formats of dates, three words for missing values, and typing errors."""
+    rng = np.random.default_rng(5)
+    wards, chances = ["Chirurgie", "Innere", "Pädiatrie", "Chirugie", "chirurgie", "Innere "], [40, 30, 20, 5, 3, 2]
+    for i in range(people):
+        for _ in range(rng.integers(1, 4)):
+            born = dt.date(1930, 1, 1) + dt.timedelta(days=int(rng.integers(25_000)))
+            size = f"{rng.normal(170, 10):.1f}".replace(".", ",") if rng.random() < 0.85 else rng.choice(ABSENT)
+            ward = rng.choice(wards, p=np.array(chances) / 100)
+            layout = "%d.%m.%Y" if rng.random() < 0.7 else "%Y-%m-%d"
+            smokes, days = rng.choice(["ja", "nein"]), str(rng.integers(0, 40))
+            yield [f"P{i:04d}", born.strftime(layout), str(ward), str(smokes), str(size), days]
+
+
+def write_csv(path, rows):
+    lines = [[TITLE, *[""] * 5], NAMES, UNITS, *rows]
+    path.write_text("\n".join(map(";".join, lines)) + "\n", encoding="latin-1")
+
+
+def write_book(path, rows):
+    book = openpyxl.Workbook()
+    for row in [[TITLE], NAMES, UNITS, *rows]:
+        book.active.append([None if cell == "" else cell for cell in row])
+    book.save(path)
+
+
+def clean(rows):
+    """The same rows as a table that needs no rules."""
+    wards = {"Chirugie": "Chirurgie", "chirurgie": "Chirurgie", "Innere ": "Innere"}
+    for patient, born, ward, smokes, size, days in rows:
+        day = dt.datetime.strptime(born, "%d.%m.%Y" if "." in born else "%Y-%m-%d").date()
+        number = None if size in ABSENT else float(size.replace(",", "."))
+        yield [patient, day, wards.get(ward, ward), smokes == "ja", number, int(days)]
+
+
+def edit(template, entries):
+    """What a steward writes: public bounds, whose a row is, and the entries that `check` asks for."""
+    files = "\n".join(entries.pop("[files]", "").split(", "))
+    files = "[files]\n" + "\n".join(dict.fromkeys([*re.findall(r"^\w+ = [^#\n]*(?=    #)", template, re.M), files]))
+    columns = COLUMNS
+    for name, entry in entries.items():
+        columns = re.sub(rf"(?m)^({re.escape(name)} = .*?) }}$", rf"\1, {entry} }}", columns)
+    return f'{files}\n[person]\ncolumn = "Patient"\n[columns]{columns}'
+
+
+@pytest.mark.parametrize("name", ["klinik.csv", "klinik.xlsx"])
+def test_a_messy_file_becomes_a_release(tmp_path, monkeypatch, matrixdp, name):
+    monkeypatch.chdir(tmp_path)
+    rows = list(make_rows())
+    (write_csv if name.endswith("csv") else write_book)(Path(name), rows)
+    template = matrixdp("schema", "new", name).out
+    assert "header_row = 2" in template
+    assert ('encoding = "latin-1"' in template) == name.endswith("csv")
+    assert '# Patient = { type = "" }    # Does it say whose a row is?' in template
+    assert 'Geburt = { type = "date"' in template
+    assert not any(row[0] in template or row[1] in template for row in rows)
+
+    Path("schema.toml").write_text(edit(template, {}), encoding="utf-8")
+    found = matrixdp("check", name, "--schema", "schema.toml", "--json")
+    assert found.code == 3
+    checked = found.json()
+    typos = [one for one in checked["problems"] if one["examples"] and "'Chirugie'" in one["examples"][0]]
+    wrong = [i for i, row in enumerate(rows, start=4) if row[2] == "Chirugie"]
+    assert (typos[0]["rows"], typos[0]["first"]) == (len(wrong), wrong[:1])
+    assert typos[0]["examples"] == [f"'Chirugie' ({len(wrong)}): Chirurgie?"]
+    assert "150 different ids" in checked["facts"][0]
+    entries = checked["entries"]
+    assert entries["[files]"] == "skip_rows = 1"
+    assert 'missing_words = ["n/a", ' in entries['"Größe"']
+    assert 'decimal = ","' in entries['"Größe"']
+    shown = matrixdp("check", name, "--schema", "schema.toml")
+    assert "For the owner of the data alone" in shown.out
+
+    Path("schema.toml").write_text(edit(template, entries), encoding="utf-8")
+    again = matrixdp("check", name, "--schema", "schema.toml", "--json")
+    assert (again.code, [one["what"] for one in again.json()["problems"]]) == (0, ["values are above upper"])
+    assert matrixdp("ledger", "new", "l.db", "--dataset", "k", *TOTAL, "--person", "Patient").code == 0
+    words = ("--query", "everything", *TOTAL, "--ledger", "l.db", "--dataset", "k", "--out", "out")
+    released = matrixdp("release", name, "--schema", "schema.toml", *words)
+    assert released.code == 0, released.err
+    assert "Pädiatrie" in released.out
+
+    pq.write_table(pa.Table.from_pylist([dict(zip(NAMES, row, strict=True)) for row in clean(rows)]), "clean.parquet")
+    schema = parse_schema(Path("schema.toml").read_text(encoding="utf-8"))
+    query = mdp.TableMoments(schema.columns, 150, person=schema.person)
+    integers = [
+        query.evaluate(open_records(place, rules=schema.rules), clip=True, missing="error")
+        for place in (name, "clean.parquet")
+    ]
+    assert np.array_equal(*integers)
+
+
+def test_errors_name_the_entry_that_solves_them_and_show_no_value(tmp_path, monkeypatch, matrixdp):
+    monkeypatch.chdir(tmp_path)
+    rows = list(make_rows(20))
+    write_csv(Path("klinik.csv"), rows)
+    rules = {
+        'encoding = "latin-1"': 'set encoding = "latin-1" under [files]',
+        "header_row = 2": "header_row = 2 under",
+        "skip_rows = 1": "an id is missing",
+    }
+    columns = f'[person]\ncolumn = "Patient"\n[columns]{COLUMNS}'
+    for left_out, message in rules.items():
+        files = "\n".join(["[files]", *(rule for rule in rules if rule != left_out)])
+        Path("schema.toml").write_text(f"{files}\n{columns}", encoding="utf-8")
+        words = ("--query", "everything", *TOTAL, "--no-ledger", "--out", "out")
+        refused = matrixdp("release", "klinik.csv", "--schema", "schema.toml", *words)
+        assert refused.code == 3
+        assert message in refused.err
+        assert not any(value and value in refused.err for row in rows for value in row if len(value) > 3)
+
+
+def test_check_finds_another_separator_bad_lines_and_columns_that_are_not_there(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("Weight, kg;Age;visitor_id\n" + "70;30;a\n71;31;a\n72;b\n73;abc;b\n74;200;b\n")
+    schema = parse_schema("[columns]\nAge = { lower = 0, upper = 120 }\nWeigth = { lower = 0, upper = 300 }\n")
+    found = check_table(path, schema, delimiter=",")
+    by_what = {problem.what: problem for problem in found.problems}
+    assert by_what["another character separates the columns"].write == {"delimiter": ";"}
+    assert by_what["lines have more or fewer values than there are columns"].first == (4,)
+    assert by_what["there is no such column in the file"].column == "Weigth"
+    assert by_what["texts that are no numbers"].first == (5,)  # the line before it is no record, and is counted
+    assert by_what["ids are there more than once"].advice.endswith('[person] column = "visitor_id"')
+    assert not by_what["values are above upper"].stops
+    assert found.stops
+    assert found.rows == 4
+
+
+def test_check_compares_the_number_of_records(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("x\n1\n2\n")
+    text = "{} = 5\n[columns]\nx = {{ lower = 0, upper = 9 }}\n"
+    (problem,) = check_table(path, parse_schema(text.format("records"))).problems
+    assert "records = 5, and there are 2" in problem.what
+    assert "expected_records" in problem.advice
+    assert not check_table(path, parse_schema(text.format("expected_records"))).problems
+
+
+@pytest.mark.parametrize("package", ["release", "report", "studio", "answers"])
+def test_what_check_shows_is_no_part_of_releases_and_pages(package):
+    for path in (Path(mdp.__file__).parent / package).rglob("*.py"):
+        names = [getattr(node, "module", "") or "" for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
+        assert not any("checking" in str(one) for one in names), path
