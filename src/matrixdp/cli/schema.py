@@ -22,14 +22,15 @@ def schema() -> None:
 
 
 @schema.command("new", example="matrixdp schema new clinic.csv -o schema.toml")
-@click.argument("data", type=PATH)
+@click.argument("data")
 @click.option("-o", "--output", type=PATH, help="File to write. [default: standard output]")
 @click.option("--force", is_flag=True, help="Replace an existing file.")
 @delimiter_option
 @click.option("--sheet", help="Sheet of an Excel workbook, which the schema then names. [default: the first]")
 @click.option("--header-row", type=click.IntRange(min=1), help="Row with the names. [default: the first below titles]")
 @click.option("--encoding", help="Encoding of a text file, such as latin-1. [default: the one that the names show]")
-def new(data: Path, output: Path | None, force: bool, **given: Any) -> None:
+@flags.sql_option
+def new(data: str, output: Path | None, force: bool, sql: str | None, **given: Any) -> None:
     """Write a template of a schema for the table DATA.
 
     It has the columns of DATA with their types, and empty bounds and levels to fill in. Only the names and types of the
@@ -43,8 +44,8 @@ def new(data: Path, output: Path | None, force: bool, **given: Any) -> None:
     from matrixdp.release.output_folder import write_file
 
     rules = {key: value for key, value in given.items() if value is not None}
-    rules = propose_rules(open_files(data, rules=FileRules(**rules)).files[0]) | rules
-    text = make_template(open_files(data, rules=FileRules(**rules)).fields(), data.name, rules)
+    rules = propose_rules(open_files(data, rules=FileRules(**rules), sql=sql).files[0]) | rules
+    text = make_template(open_files(data, rules=FileRules(**rules), sql=sql).fields(), Path(data).name, rules)
     if output is None:
         click.echo(text, nl=False)
         return
@@ -60,8 +61,9 @@ def new(data: Path, output: Path | None, force: bool, **given: Any) -> None:
 @click.argument("data", nargs=-1, required=True)
 @click.option("--schema", "path", type=PATH, required=True, help="TOML file with what is public about the data.")
 @delimiter_option
+@flags.sql_option
 @json_option
-def check(data: tuple[str, ...], path: Path, delimiter: str | None, as_json: bool) -> int:
+def check(data: tuple[str, ...], path: Path, delimiter: str | None, sql: str | None, as_json: bool) -> int:
     """List all that does not fit the schema in the table DATA, for the eyes of its owner.
 
     It reads all values, and shows rows, counts and examples of them, and what to write in the schema. Nothing is
@@ -73,9 +75,9 @@ def check(data: tuple[str, ...], path: Path, delimiter: str | None, as_json: boo
 
     found = read_schema(path)
     found.check()
-    rows = open_files(data, delimiter=delimiter, rules=found.rules).estimate()
+    rows = open_files(data, delimiter=delimiter, rules=found.rules, sql=sql).estimate()
     with flags.show_progress(rows, "checking", quiet=as_json or not rows) as progress:
-        result = check_table(data, found, delimiter=delimiter, progress=progress)
+        result = check_table(data, found, delimiter=delimiter, sql=sql, progress=progress)
     if as_json:
         problems = [{**vars(problem), "write": dict(problem.write)} for problem in result.problems]
         flags.echo_json({"rows": result.rows, "facts": result.facts, "problems": problems, "entries": result.entries()})
@@ -114,10 +116,10 @@ def _print_check(result: TableCheck, path: Path) -> None:
 
 @schema.command("check", example="matrixdp schema check schema.toml --data clinic.csv")
 @click.argument("path", metavar="SCHEMA", type=PATH)
-@click.option("--data", type=PATH, help="A table that must have the schema's columns; only its header is read.")
+@click.option("--data", help="A table that must have the schema's columns; only its header is read.")
 @delimiter_option
 @json_option
-def check_schema(path: Path, data: Path | None, delimiter: str | None, as_json: bool) -> None:
+def check_schema(path: Path, data: str | None, delimiter: str | None, as_json: bool) -> None:
     """Check that SCHEMA is complete, and show it."""
     from matrixdp.domain.schema_file import read_schema
     from matrixdp.records.files import open_files

@@ -132,6 +132,7 @@ def check_table(
     schema: Any,
     *,
     delimiter: str | None = None,
+    sql: str | None = None,
     workers: int | None = None,
     progress: Callable[[int], object] | None = None,
 ) -> TableCheck:
@@ -143,6 +144,8 @@ def check_table(
     schema : Schema, or what `as_schema` takes
     delimiter : str, optional
         Column separator of text files.
+    sql : str, optional
+        Query whose rows are the records, for the URL of a database.
     workers : int, optional
         Number of threads.
     progress : callable, optional
@@ -153,7 +156,7 @@ def check_table(
     The result shows values, rows and counts of the data. It is for their owner, and must not be published.
     """
     table = as_schema(schema)
-    source = open_files(data, delimiter=delimiter, rules=table.rules)
+    source = open_files(data, delimiter=delimiter, rules=table.rules, sql=sql)
     try:
         return _Checker(table, source, Threads(workers), progress).check()
     except DataError as error:  # nothing more can be read

@@ -241,8 +241,8 @@ def open_database(url: str, *, sql: str | None = None, rules: FileRules = DEFAUL
     parts = urlsplit(url)
     if parts.scheme not in _SESSIONS:
         raise DataError(
-            f"data must be a path, or the URL of a table: {URLS}. For other places, mount them as a folder, or give "
-            "a Dask or Spark data frame."
+            f"data must be a path, or the URL of a table: {URLS}. For another place, mount it as a folder, or give a "
+            "Dask or Spark data frame."
         )
     options = dict(parse_qsl(parts.query))
     if parts.password is not None or {"password", "sslpassword"} & options.keys():

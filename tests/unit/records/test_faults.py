@@ -190,7 +190,7 @@ def test_lists_of_paths_are_read_in_their_order(tmp_path, data):
 
 
 @pytest.mark.parametrize(
-    ("place", "words"), [("s3://bucket/set", "Mount it"), ("a.csv.xz", "Decompress it"), ("*.csv", "no file matches")]
+    ("place", "words"), [("s3://bucket/set", "mount it"), ("a.csv.xz", "Decompress it"), ("*.csv", "no file matches")]
 )
 def test_what_cannot_be_read_has_a_remedy(tmp_path, monkeypatch, place, words):
     monkeypatch.chdir(tmp_path)
