@@ -7,14 +7,12 @@ import numpy as np
 import pytest
 
 import matrixdp as mdp
-from matrixdp.adaptive import private_moment, private_scales
+from matrixdp.adaptive import private_moment, private_scales, queries
 from matrixdp.adaptive.budget import FitBudget
 from matrixdp.adaptive.measure import PrivateMeasurements
 from matrixdp.adaptive.moment import prepare_fit
-from matrixdp.adaptive.queries import ball_query, count_query
+from matrixdp.adaptive.queries import ball_query, count_query, scales_query
 from matrixdp.adaptive.records import EXCESS_STEPS, grid_levels, grid_records, may_be_outside, validate_records
-from matrixdp.adaptive.scales import _query as scales_query
-from matrixdp.adaptive.scales import _sum_part
 from matrixdp.audit import distance_between, replay
 from matrixdp.privacy import Neighbours
 from matrixdp.release.charging import release_fit
@@ -115,8 +113,27 @@ def test_scales_move_by_no_more_than_their_design_says(kind, size):
             pair = [np.vstack([[end], others]) for end in (first, second)]
             if kind is not Neighbours.REPLACE:
                 pair[1] = others
-            worst = max(worst, distance_between(design, *(_sum_part(box, 0, [rows])[1] for rows in pair)))
+            records = [grid_records(box, rows, grid_levels(4)) for rows in pair]
+            worst = max(worst, distance_between(design, *records))
     assert 0.99 * design.distance < worst <= design.distance
+
+
+@pytest.mark.parametrize("kind", EITHER)
+def test_a_fit_that_locates_records_is_within_its_claim_and_more_weight_on_squares_is_noticed(kind, monkeypatch):
+    """Two features whose records move from an end of their bounds, where values and squares change most."""
+    data = np.zeros((60, 2))
+    data[0] = -1.0
+    other = neighbours_of(data, kind, [1.0, 0.3])
+
+    def fit(rows):
+        return private_moment(rows, BOX, PRIVACY, aim="correlation", neighbours=kind, records=60)
+
+    found = replay(fit, data, other)
+    assert not found.broken
+    assert found.steps[0].shape == (1, 5)
+    exact = queries.scales_row
+    monkeypatch.setattr(queries, "scales_row", lambda moment: 1.5 * exact(moment))
+    assert replay(fit, data, other).broken
 
 
 def test_the_shares_of_a_fit_never_exceed_its_total():

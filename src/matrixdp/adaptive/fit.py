@@ -19,6 +19,8 @@ from matrixdp.adaptive.postprocess import (
     FinalBall,
     FinalPlan,
     Fitted,
+    Placed,
+    combine,
     finish_box,
     finish_learned,
     finish_single,
@@ -84,19 +86,54 @@ def fit_ball(measure: Measurements, purpose: Purpose) -> Fitted:
 def fit_learned(measure: Measurements, purpose: Purpose) -> Fitted:
     """Learn coordinates from a rough moment; measure the final one there, and perhaps one of the whole box."""
     settings = purpose.settings
-    radius = find_first_radius(measure, settings)
-    rough = measure.ball("rough moment", radius, settings.ratio, settings.rough_share)
-    plan = _expect_errors(*new_coordinates(rough, settings, purpose.basis, measure.levels), settings)
+    found = measure_rough(measure, purpose)
+    plan = _expect_errors(*new_coordinates(found, settings, purpose.basis, measure.levels), settings)
     inside = measure.transform(plan.coordinates)
     ball = find_final_ball(inside, plan, settings)
     reach = measure.public * measure.mu * math.sqrt(measure.remaining)
     if purpose.targets:
         plan = for_targets(plan, ball, purpose.targets, reach)
-    ratio = box_ratio(rough, settings, public_number=measure.public_number)
-    share = box_share(rough, plan, ball, settings, reach, ratio) * measure.remaining
+    ratio = box_ratio(found[0].moment, settings, public_number=measure.public_number)
+    share = box_share(found[0].moment, plan, ball, settings, reach, ratio) * measure.remaining
     box = measure.box("box moment", ratio, share) if share else None
     final = inside.ball("final moment", ball.radius, plan.ratio, measure.remaining)
-    return finish_learned(rough, final, box, plan, ball, settings)
+    return finish_learned(found, final, box, plan, ball, settings)
+
+
+def measure_rough(measure: Measurements, purpose: Purpose) -> list[Placed]:
+    """Steps 1 and 2: moments that tell directions, in coordinates of the box, or of located records."""
+    settings, d = purpose.settings, measure.size
+    if not settings.locate_share:
+        radius = find_first_radius(measure, settings)
+        rough = measure.ball("rough moment", radius, settings.ratio, settings.rough_share)
+        return [Placed(rough, Coordinates.of(np.eye(d), np.zeros(d), measure.levels))]
+    mean, spread = locate(measure, settings)
+    variances = np.ones(d) if settings.scaled else spread**2
+    coordinates = Coordinates.of(np.diag(variances**0.25 / spread), mean, measure.levels)
+    found: list[Placed] = []
+    for _ in range(settings.rough_moments):
+        inside, square = measure.transform(coordinates), float(np.sqrt(variances).sum())
+        balanced = square**2 / float(np.linalg.norm(variances)) / (measure.mu * math.sqrt(settings.rough_share))
+        radius = find_radius("radius", inside, balanced, _about(math.sqrt(square), settings), settings)
+        rough = inside.ball("rough moment", radius, settings.ratio, settings.rough_share)
+        found.append(Placed(rough, coordinates))
+        coordinates, variances = new_coordinates(found, settings, purpose.basis, measure.levels)
+    return found
+
+
+def locate(measure: Measurements, settings: Settings) -> tuple[Floats, Floats]:
+    """Mean and spread of each feature, of shape (d,), as far as noisy means of values and squares tell.
+
+    Both are posterior means for a prior about the midpoint; one standard deviation is added to variances, since too
+    small ones would stretch the coordinates.
+    """
+    values, squares, std, square_std = measure.scales("location", settings.locate_share)
+    prior = settings.prior**2
+    mean = values * prior / (prior + std**2)
+    noise = square_std**2 + 4 * prior / (prior + std**2) * (std * mean) ** 2
+    kept = prior**2 / (prior**2 + noise)
+    variances = np.clip(prior + kept * (squares - mean**2 - prior), 0.0, 1.0) + np.sqrt(kept * noise)
+    return mean, np.sqrt(np.minimum(variances, 1.0))
 
 
 Strategy = Callable[[Measurements, Purpose], Fitted]
@@ -129,6 +166,12 @@ def find_radius(
     return bisect_radius(name, measure, bracket, min(above, measure.public / 2), steps, share)
 
 
+def _about(typical: float, settings: Settings) -> tuple[float, float]:
+    """Bracket about an expected length."""
+    half = 2.0 ** (settings.bisections / 2)
+    return typical / half, typical * half
+
+
 def count_std(counts: int, share: float, mu: float) -> float:
     """Standard deviation of the noise in each of some counts that together spend `share` of ``mu^2``."""
     return math.sqrt(counts / share) / mu
@@ -159,26 +202,27 @@ def bisect_radius(
 
 
 def new_coordinates(
-    rough: NoisyMoment, settings: Settings, basis: Floats | None, levels: int
+    found: list[Placed], settings: Settings, basis: Floats | None, levels: int
 ) -> tuple[Coordinates, Floats]:
-    """Step 3: coordinates along the rough moment's directions, and its variances there, raised by some of their noise.
+    """Step 3: coordinates along the directions of moments so far, and variances there, raised by some of their noise.
 
     Each is divided by the fourth root of its variance: of all powers, it has the least noise for a clipping error.
     """
-    spectrum = partial(shrink_spectrum, level=settings.level)
-    mean, covariance = denoise(rough.second, rough.constant, rough.std, spectrum)
-    noise = math.sqrt(2) * rough.std
+    last, own = found[-1]
+    second, _ = combine(found, settings)
+    mean, covariance = denoise(second, last.constant, last.std, partial(shrink_spectrum, level=settings.level))
+    back = own.inverse
+    mean, covariance, shape = own.centre + back @ mean, back @ covariance @ back.T, back @ back.T
+    noise = math.sqrt(2) * last.std * shape
     scales = np.ones(len(mean))
     if settings.scaled:
-        scales = np.sqrt(np.maximum(np.diagonal(covariance), 0.0) + noise)
-        covariance = covariance / np.multiply.outer(scales, scales)
-        noise = noise * float(np.mean(scales**-2))
+        scales = np.sqrt(np.maximum(np.diagonal(covariance), 0.0) + np.diagonal(noise))
+        units = np.multiply.outer(scales, scales)
+        covariance, noise = covariance / units, noise / units
     if basis is None:
-        values, basis = np.linalg.eigh(covariance)
-    else:
-        values = np.einsum("ji,jk,ki->i", basis, covariance, basis)
-    values = np.maximum(values, 0.0)
-    variances = values + settings.floor * noise
+        basis = np.linalg.eigh(covariance)[1]
+    values, errors = (np.einsum("ji,jk,ki->i", basis, matrix, basis) for matrix in (covariance, noise))
+    variances = np.maximum(values, 0.0) + settings.floor * errors
     matrix = (basis / variances**0.25).T / scales
     centre = pull_to_midpoint(np.clip(mean, -1.0, 1.0), basis, variances, settings.pull)
     return Coordinates.of(matrix, centre, levels), variances
@@ -222,8 +266,8 @@ def find_final_ball(measure: Measurements, plan: FinalPlan, settings: Settings) 
     tail = settings.tail_share
     final = measure.mu * math.sqrt(measure.remaining - settings.radius_share - tail)
     balance = plan.noise * plan.mean_square / plan.clipping
-    typical, half = math.sqrt(plan.mean_square), 2.0 ** (settings.bisections / 2)
-    radius = find_radius("second radius", measure, balance / final, (typical / half, typical * half), settings)
+    bracket = _about(math.sqrt(plan.mean_square), settings)
+    radius = find_radius("second radius", measure, balance / final, bracket, settings)
     if not tail:
         return FinalBall(radius, 0.0)
     precision = math.sqrt(tail / (measure.remaining - tail))  # relative to that of the final moment

@@ -15,7 +15,17 @@ import numpy as np
 
 from matrixdp.adaptive.budget import FitBudget
 from matrixdp.adaptive.coordinates import LEVELS, Coordinates
-from matrixdp.adaptive.queries import BoxMoments, TracedMoments, ball_query, box_query, count_query, excess_query
+from matrixdp.adaptive.queries import (
+    BoxMoments,
+    TracedMoments,
+    ball_query,
+    box_query,
+    count_query,
+    excess_query,
+    read_scales,
+    scales_query,
+    scales_row,
+)
 from matrixdp.adaptive.records import PrivateRecords
 from matrixdp.design import isotropic, make_design
 from matrixdp.domain.person import Person, most_rows
@@ -202,6 +212,12 @@ class PrivateMeasurements:
         """The same records in public coordinates, from the same budget."""
         return PrivateMeasurements(self.records.transform(coordinates), self.budget, self.public)
 
+    def scales(self, name: str, share: float) -> tuple[Floats, Floats, float, float]:
+        """Noisy means of values and of squares in [-1, 1], of shape (d,), and the standard deviation of either."""
+        query = scales_query(self.size, *self._kind)
+        released = self.budget.release(name, query, self.records, share=share)
+        return read_scales(released.matrix[0], released.std[0], self.public, public_number=self.public_number)
+
     def counter(self, name: str, cuts: Sequence[float], share: float) -> Callable[[float], float]:
         """Function from one of the cut-offs to the noisy number of longer records; each call spends `share`."""
         query, above = count_query(*self._kind), self.records.counter(cuts)
@@ -229,7 +245,8 @@ class PrivateMeasurements:
 def check_designs(budget: FitBudget, size: int, public: int) -> None:
     """Raise the errors that designs of a fit can have, before it is charged: likeliest with the whole budget."""
     kind = budget.neighbours, budget.person
-    for query in (count_query(public, *kind), ball_query(size, 1.0, public, kind[0], person=kind[1])):
+    ball = ball_query(size, 1.0, public, kind[0], person=kind[1])
+    for query in (count_query(public, *kind), scales_query(size, public, *kind), ball):
         make_design(query, budget.privacy, allocation=isotropic())
     make_design(box_query(size, public, kind[0], 1 / 8, kind[1]), budget.privacy, allocation="uniform")
 
@@ -292,6 +309,13 @@ class SimulatedMeasurements:
         placed, moved = (self.records.array - coordinates.centre) @ coordinates.matrix.T, copy.copy(self)
         moved.coordinates, moved.lengths = coordinates, np.sqrt(np.einsum("ij,ij->i", placed, placed))
         return moved
+
+    def scales(self, name: str, share: float) -> tuple[Floats, Floats, float, float]:
+        """Noisy means of values and squares, and the standard deviation of either."""
+        row = scales_row(self.records.second)
+        std = np.full(row.size, scales_query(self.size, 1, self.neighbours).sensitivity.frobenius / self._spend(share))
+        noisy = row + std * self.rng.standard_normal(row.size)
+        return read_scales(noisy, std, self.public, public_number=self.public_number)
 
     def counter(self, name: str, cuts: Sequence[float], share: float) -> Callable[[float], float]:
         """Noisy counts."""

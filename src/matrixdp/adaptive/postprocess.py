@@ -18,6 +18,7 @@ from matrixdp.types import Floats
 
 _SURE = 1.5  # least excess of squared differences, in standard deviations, that is taken for clipping
 _TINY = float(np.finfo(float).tiny) ** 0.5
+_MOST_CLIPPED = 4.0  # largest factor by which clipping in earlier coordinates may have taken more
 _EVIDENCE = 2.5  # standard deviations of a trace below which the covariance is zero
 
 
@@ -36,6 +37,13 @@ class FinalPlan(NamedTuple):
     freedom: float
     noise: float
     clipping: float
+
+
+class Placed(NamedTuple):
+    """A noisy moment, and the public coordinates in which it was measured."""
+
+    moment: NoisyMoment
+    coordinates: Coordinates
 
 
 class FinalBall(NamedTuple):
@@ -79,21 +87,49 @@ def finish_single(moment: NoisyMoment, radius: float, settings: Settings) -> Fit
 
 
 def finish_learned(
-    rough: NoisyMoment,
+    found: list[Placed],
     final: NoisyMoment,
     box: NoisyMoment | None,
     plan: FinalPlan,
     ball: FinalBall,
     settings: Settings,
 ) -> Fitted:
-    """Mean and covariance from moments about the midpoint, in the plan's coordinates, and perhaps of the whole box."""
-    rough, final, *boxes = share_count(rough, final, *([] if box is None else [box]))
-    second, variances = final.transform()
-    other, others = rough.transform(plan.coordinates.matrix, plan.coordinates.centre)
-    weights = others / (variances + others)
-    second = weights * second + (1 - weights) * other
-    fitted = _fitted(second, weights * variances, final, plan.coordinates, ball, settings)
-    return _mix_box(fitted, final, plan, boxes[0]) if boxes else fitted
+    """Mean and covariance from moments in earlier coordinates, in the plan's, and perhaps of the whole box."""
+    boxes = [] if box is None else [box]
+    moments = share_count(*(one.moment for one in found), final, *boxes)
+    placed = [one._replace(moment=moment) for one, moment in zip(found, moments, strict=False)]
+    final = moments[len(found)]
+    second, variances = combine([*placed, Placed(final, plan.coordinates)], settings)
+    fitted = _fitted(second, variances, final, plan.coordinates, ball, settings)
+    return _mix_box(fitted, final, plan, moments[-1]) if boxes else fitted
+
+
+def combine(found: list[Placed], settings: Settings) -> tuple[Floats, Floats]:
+    """Average of moments in the coordinates of the last, entry by entry with their precisions, and its variances.
+
+    Of shape (d + 1, d + 1). Moments of located records have the trace of the last one: clipping takes more from records
+    in coordinates that do not fit them yet.
+    """
+    last = found[-1].coordinates
+    trace = _trace(found[-1].moment.second)
+    total, precision = np.zeros(found[-1].moment.second.shape), np.zeros(found[-1].moment.second.shape)
+    for moment, own in found:
+        second, variances = moment.transform(last.matrix @ own.inverse, own.matrix @ (last.centre - own.centre))
+        if settings.locate_share:
+            factor = min(max(trace / _trace(second), 1.0), _MOST_CLIPPED)
+            second[1:, 1:] *= factor
+            variances[1:, 1:] *= factor**2
+        total += second / np.maximum(variances, _TINY)
+        precision += 1 / np.maximum(variances, _TINY)
+    second = total / precision
+    second[0, 0] = 1.0
+    return second, 1 / precision
+
+
+def _trace(second: Floats) -> float:
+    """Trace of ``sum u u'/N`` of a moment of (1, u), as far as it is positive."""
+    trace: float = np.trace(second) - second[0, 0]
+    return float(max(trace, _TINY))
 
 
 def about_mean(second: Floats, variances: Floats) -> tuple[Floats, Floats]:

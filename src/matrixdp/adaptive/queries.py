@@ -1,8 +1,9 @@
-"""The queries of a fit, each with the proof of its sensitivity: counts, excesses, and moments in a ball or a box."""
+"""The queries of a fit, each with the proof of its sensitivity: counts, scales, excesses, and moments."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -21,6 +22,7 @@ from matrixdp.types import Floats
 _ROUNDING = 1 + 1e-12  # factor on the sensitivity, for rounding in its formula
 _EPS = float(np.finfo(float).eps)
 _AROUND = 8.0  # halfwidth of the box about a ball, in radii: a tight one would turn the directions of clipped records
+_SQUARES = 1.66  # weight of squares relative to values; up to 1.665 squares are free
 _BEYOND = 1.01  # radius of a ball that contains the box, in units of its corners' length
 
 
@@ -39,6 +41,63 @@ def count_query(records: int, neighbours: Neighbours, person: Person | None = No
 def _count(longer: Any) -> Floats:
     """The number, of shape (1, 1)."""
     return np.array([[float(longer)]])
+
+
+def scales_query(
+    size: int,
+    records: int,
+    neighbours: Neighbours,
+    person: Person | None = None,
+    function: Callable[[Any], Floats] | None = None,
+) -> Query:
+    """Query for the number of records and the means of values and squares in [-1, 1]^d, as in `scales_row`.
+
+    `function` makes a row of the data, of shape (1, 1 + 2d); by default they are `PrivateRecords`.
+
+    Privacy
+    -------
+    A feature z in [-1, 1] enters as ``(z, b (z^2 - 1/2))``. Between two values its change has the square
+    ``d^2 (1 + b^2 s^2)``, ``d = z - z'``, ``s = z + z'``, ``|s| <= 2 - |d|``: at most 4, as for z alone, when ``b^2 <=
+    (2 + d)/(d^2 (2 - d))`` for all d, which is 2.77. So ``2 sqrt(m)/N`` bounds the change of the answer between
+    replaced records. An added or removed record changes the squared answer by at most ``1 + b^2/4`` a feature, and 1
+    for the count. Where k rows of a person count, the change is at most k times the larger of both.
+    """
+    replaced, added = 4 * size, 1 + size * (1 + _SQUARES**2 / 4)
+    rows = person is not None and person.rows is not None
+    square = max(replaced, added) if rows else replaced if neighbours is Neighbours.REPLACE else added
+    return Query(
+        (1, 2 * size + 1),
+        FrobeniusBall(most_rows(person) * math.sqrt(square) / records * _ROUNDING),
+        bound=4.0,
+        function=function or _PrivateScales(records),
+        neighbours=neighbours,
+        person=person,
+        relative_error=16 * _EPS,  # exact sums that are rounded once, and six operations
+    )
+
+
+def scales_row(moment: Floats) -> Floats:
+    """Number, means of values and weighted means of centred squares, of shape (1 + 2d,), from a moment of (1, x)."""
+    return np.concatenate([moment[0], _SQUARES * (np.diagonal(moment)[1:] - moment[0, 0] / 2)])
+
+
+@dataclass(frozen=True)
+class _PrivateScales:
+    """The row of `scales_query` for `PrivateRecords`, of shape (1, 1 + 2d)."""
+
+    records: int
+
+    def __call__(self, data: PrivateRecords) -> Floats:
+        return scales_row(whole_moment(data, self.records))[None]
+
+
+def read_scales(noisy: Floats, std: Floats, public: int, *, public_number: bool) -> tuple[Floats, Floats, float, float]:
+    """Means of values and squares from a noisy row of `scales_query`, and the standard deviation of either's noise."""
+    size = noisy.size // 2
+    count = 1.0 if public_number else max(float(noisy[0]), float(std[0]), 1 / public)
+    mean = np.clip(noisy[1 : size + 1] / count, -1.0, 1.0)
+    square = np.clip(noisy[size + 1 :] / _SQUARES / count + 0.5, 0.0, 1.0)
+    return mean, square, float(std[-1]) / count, float(std[-1]) / _SQUARES / count
 
 
 def excess_query(limit: float, records: int, neighbours: Neighbours, person: Person | None = None) -> Query:
@@ -222,13 +281,18 @@ class BoxMoments(BallMoments):
     def evaluate(self, data: Any, *, clip: bool, missing: str) -> Floats:
         """Moments of all records, none of them clipped."""
         assert isinstance(data, PrivateRecords)
-        assert data.grid.coordinates is None
         self.check_number(len(data))
         d = data.shape[1]
-        radius = _BEYOND * math.sqrt(d)
-        moment = data.moment(Bounds(np.full(d, -radius), np.full(d, radius), radius=radius), self.records)
         kept = np.r_[0, d + 1 - self.bounds.size : d + 1]
-        return np.asarray(moment[np.ix_(kept, kept)])
+        return np.asarray(whole_moment(data, self.records)[np.ix_(kept, kept)])
+
+
+def whole_moment(data: PrivateRecords, public: int) -> Floats:
+    """Moment of (1, x) of all records in [-1, 1]^d, none of them clipped, of shape (d + 1, d + 1)."""
+    assert data.grid.coordinates is None
+    d = data.shape[1]
+    radius = _BEYOND * math.sqrt(d)
+    return data.moment(Bounds(np.full(d, -radius), np.full(d, radius), radius=radius), public)
 
 
 def box_query(size: int, public: int, neighbours: Neighbours, ratio: float, person: Person | None = None) -> BoxMoments:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -13,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrixdp.adaptive.budget import FitBudget
-from matrixdp.adaptive.measure import positive_count
 from matrixdp.adaptive.moment import public_records
+from matrixdp.adaptive.queries import read_scales, scales_query, scales_row
 from matrixdp.adaptive.records import read_people
 from matrixdp.design import isotropic, make_design
 from matrixdp.display import short_repr
@@ -23,17 +22,13 @@ from matrixdp.domain.person import Person
 from matrixdp.errors import DataError, ParameterError
 from matrixdp.noise import Stream
 from matrixdp.privacy import Neighbours, Privacy
-from matrixdp.queries import MatrixQuery, Query
+from matrixdp.queries import MatrixQuery
 from matrixdp.queries.sums import rows_by_count
 from matrixdp.records import Records, as_records, split_rows, to_array
-from matrixdp.sensitivity import FrobeniusBall
 from matrixdp.types import Floats
 
 _LEVELS = 1 << 15  # half the number of grid steps
 _MOST_RECORDS = 1 << 32  # their sums of squares fit into 64 bits
-_WEIGHT = 1.66  # of squares relative to values; up to 1.665 squares are free
-_ROUNDING = 1 + 1e-12  # factor on the sensitivity, for rounding in its formula
-_FLOAT_ERROR = 8 * float(np.finfo(float).eps)  # exact sums, and five operations
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,11 +68,7 @@ def private_scales(
 
     Privacy
     -------
-    A feature z in [-1, 1] enters as ``(z, b (z^2 - 1/2))``. Between two values its change has the square
-    ``d^2 (1 + b^2 s^2)``, ``d = z - z'``, ``s = z + z'``, ``|s| <= 2 - |d|``: at most 4, as for z alone, when ``b^2 <=
-    (2 + d)/(d^2 (2 - d))`` for all d, which is 2.77. So ``2 sqrt(m)/N`` bounds the change of the answer between
-    replaced records. An added or removed record changes the squared answer by at most ``1 + b^2/4`` a feature, and 1
-    for the count.
+    `scales_query` bounds what one record or one person can change.
 
     Examples
     --------
@@ -108,12 +99,11 @@ class PreparedScales:
     def fit(self) -> Scales:
         """Spend the budget. Whatever pays for it must have been charged before."""
         released = self.budget.release("scales", self.query, self.totals, share=1.0)
-        size, half, noisy, std = self.bounds.size, self.bounds.halfwidths, released.matrix[0], released.std[0]
-        private = self.budget.neighbours is not Neighbours.REPLACE
-        count = positive_count(float(noisy[0]), float(std[0]), self.public) if private else 1.0
-        mean = np.clip(noisy[1 : size + 1] / count, -1.0, 1.0)
-        variance = np.maximum(np.clip(noisy[size + 1 :] / _WEIGHT / count + 0.5, 0.0, 1.0) - mean**2, 0.0)
-        error = std[size + 1 :] / _WEIGHT / count
+        public_number = self.budget.neighbours is Neighbours.REPLACE
+        row = released.matrix[0], released.std[0]
+        mean, square, _, std = read_scales(*row, self.public, public_number=public_number)
+        half = self.bounds.halfwidths
+        variance, error = np.maximum(square - mean**2, 0.0), np.full(half.size, std)
         return Scales(self.bounds.midpoint + half * mean, variance * half**2, error * half**2, self.budget)
 
 
@@ -126,7 +116,7 @@ def prepare_scales(
     with np.errstate(all="ignore"):  # a warning would reveal something about private data
         totals = _sum_rows(data, bounds, budget.person)
     public = public_records(records, int(totals[0]), budget.neighbours)
-    query = _query(bounds.size, public, budget.neighbours, budget.person)
+    query = scales_query(bounds.size, public, budget.neighbours, budget.person, partial(_row, public))
     make_design(query, privacy, allocation=isotropic())  # raises before the charge
     return PreparedScales(totals, query, bounds, budget, public)
 
@@ -166,21 +156,9 @@ def _sum_part(bounds: Bounds, _: int, blocks: Iterable[Any]) -> dict[int, NDArra
     return found
 
 
-def _query(size: int, records: int, neighbours: Neighbours, person: Person | None = None) -> Query:
-    square = 4 * size if neighbours is Neighbours.REPLACE else 1 + size * (1 + _WEIGHT**2 / 4)
-    return Query(
-        (1, 2 * size + 1),
-        FrobeniusBall(math.sqrt(square) / records * _ROUNDING),
-        bound=4.0,
-        function=partial(_centre, records),
-        neighbours=neighbours,
-        person=person,
-        relative_error=_FLOAT_ERROR,
-    )
-
-
-def _centre(records: int, totals: NDArray[Any]) -> Floats:
-    """Count, sums of values and weighted sums of centred squares, over the public number of records."""
+def _row(records: int, totals: NDArray[Any]) -> Floats:
+    """Row of `scales_query` from the number of records and sums of values and squares on the grid."""
     count, values, squares = np.split(totals.astype(np.float64), [1, 1 + len(totals) // 2])
-    parts = [count, values / _LEVELS, _WEIGHT * (squares / _LEVELS**2 - count / 2)]
-    return (np.concatenate(parts) / records)[None]
+    moment = np.diag(np.append(count, squares / _LEVELS**2))
+    moment[0, 1:] = values / _LEVELS
+    return scales_row(moment / records)[None]

@@ -23,8 +23,13 @@ class Settings:
     bisections: int = 5  # counts for each radius: with more, each is noisier; with fewer, the bracket stays wide
     lost_counts: float = 0.25  # noise of a count, as a share of the records, above which the first radius is public
     public_radius: float = 0.5  # that radius, as a fraction of the longest possible record
+    # Means and spreads of all features, in whose units the first coordinates are; without them, those of the box. Their
+    # prior is Gaussian about the midpoint, in halfwidths of the bounds, so that answers that are noise change little.
+    locate_share: float = 0.0
+    prior: float = 0.33
     scarce: float = 0.5  # features/(records mu) above which one moment gets everything: a rough one would be noise
     rough_share: float = 0.15  # enough to find the directions, and the rough moment is averaged with the final one
+    rough_moments: int = 1  # located records have a second one, along the directions of the first
     ratio: float = 1 / 8  # least of the final moment; a smaller one adds noise to the mean, a larger one to the rest
     # Errors about the mean count rather than about the midpoint. About the midpoint, the final ratio is raised to
     # balance the error of a mean that lies far from it.
@@ -47,8 +52,11 @@ class Settings:
 
 
 _COVARIANCE = Settings()
-_CORRELATION = replace(_COVARIANCE, clip_factor=4.0, pull=0.0, about_mean=True, box=0.0, scaled=True, floor=1.0)
-_REGRESSION = replace(_COVARIANCE, clip_factor=4.0, pull=0.0, about_mean=True, box=0.0, tail_share=0.0)
+_DIRECTIONS = replace(
+    _COVARIANCE, locate_share=0.02, rough_moments=2, clip_factor=4.0, pull=0.0, about_mean=True, box=0.0, floor=1.0
+)
+_CORRELATION = replace(_DIRECTIONS, scaled=True)
+_REGRESSION = replace(_DIRECTIONS, tail_share=0.0)
 SETTINGS = {
     "covariance": _COVARIANCE,
     "correlation": _CORRELATION,

@@ -287,6 +287,8 @@ def find_recipe(question: str) -> str:
     """The settings of an adaptive fit that serve a question best."""
     if question not in FITTED:
         raise ParameterError(f"«question» must be one of {', '.join(FITTED)}, got {show(question)} instead.")
+    if question == "components":
+        return "correlation"  # a release has components of standardised numbers
     return question if question in SETTINGS else "covariance"
 
 

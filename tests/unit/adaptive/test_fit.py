@@ -63,8 +63,14 @@ def test_each_term_of_a_moment_lies_in_its_box_and_ball(seed, size, records, eps
             full = np.column_stack([np.ones(records), answer.grid.place(answer.source.steps)])
             assert (np.abs(full) <= 1).all()
             assert np.allclose(query.evaluate(answer, clip=True, missing="error"), full.T @ full / records, atol=1e-12)
+        elif query.shape == (1, 2 * size + 1):
+            placed = answer.grid.place(answer.source.steps)
+            assert (np.abs(placed) <= 1).all()
+            values = query.function(answer)[0]
+            assert np.allclose(values[1 : size + 1], placed.mean(axis=0), rtol=0, atol=1e-12)
+            assert np.allclose(values[size + 1 :], 1.66 * ((placed**2).mean(axis=0) - 0.5), rtol=0, atol=1e-12)
         elif isinstance(query.function, ExcessMean):
-            assert 0 <= query.function(answer)[0, 0] <= query.function.limit
+            assert 0 <= query.function(answer)[0, 0] <= query.function.limit * (1 + 1e-12)
         else:
             assert 0 <= query.function(answer)[0, 0] <= records
 

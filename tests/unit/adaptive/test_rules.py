@@ -8,7 +8,7 @@ import pytest
 
 from matrixdp.adaptive import fit, postprocess
 from matrixdp.adaptive.coordinates import Coordinates
-from matrixdp.adaptive.fit import FinalBall, FinalPlan, Purpose
+from matrixdp.adaptive.fit import FinalBall, FinalPlan, Placed, Purpose
 from matrixdp.adaptive.measure import NoisyMoment, SimulatedMeasurements, SimulatedRecords
 from matrixdp.adaptive.regression import JointMoment, hidden_std
 from matrixdp.adaptive.settings import SETTINGS, Settings
@@ -32,6 +32,10 @@ class Logged(SimulatedMeasurements):
             return count(cut)
 
         return noted
+
+    def scales(self, name, share):
+        self.log.append((name, share))
+        return super().scales(name, share)
 
     def excess(self, name, radius, limit, share):
         self.log.append((name, radius, limit, share))
@@ -59,6 +63,11 @@ def rough_moment(mean=(0.5, 0.0), variances=(0.04, 0.01), std=1e-6):
     second[0, 1:] = second[1:, 0] = mean
     second[1:, 1:] = np.diag(variances) + np.outer(mean, mean)
     return NoisyMoment(second, 0.5, std, std)
+
+
+def placed(moment):
+    """A moment in the coordinates of the box."""
+    return Placed(moment, Coordinates.of(np.eye(moment.mean.size), np.zeros(moment.mean.size)))
 
 
 # Strategies
@@ -114,18 +123,20 @@ def test_a_learned_fit_spends_the_shares_of_its_settings_and_the_rest_on_the_fin
     shares = {}
     for step in found.log:
         shares[step[0]] = shares.get(step[0], 0.0) + (step[2] if step[0] == "box moment" else step[-1])
-    assert shares["radius"] == pytest.approx(settings.radius_share)
+    assert shares.get("location", 0.0) == pytest.approx(settings.locate_share)
+    assert shares["radius"] == pytest.approx(settings.rough_moments * settings.radius_share)
     assert shares["second radius"] == pytest.approx(settings.radius_share)
-    assert shares["rough moment"] == pytest.approx(settings.rough_share)
+    assert shares["rough moment"] == pytest.approx(settings.rough_moments * settings.rough_share)
     assert shares.get("tail", 0.0) == pytest.approx(settings.tail_share)
     assert ("box moment" in shares) is bool(settings.box)
     assert sum(shares.values()) == pytest.approx(1.0)
-    assert sum(step[0] == "radius" for step in found.log) == settings.bisections
+    assert sum(step[0] == "second radius" for step in found.log) == settings.bisections
 
 
 NEUTRAL = {
     "clip_factor": 8.0, "radius_share": 0.1, "bisections": 3, "lost_counts": 1e-6, "public_radius": 0.9, "scarce": 1e-9,
     "rough_share": 0.4, "ratio": 0.5, "about_mean": True, "one_sided": 3.0, "scaled": True, "floor": 5.0, "pull": 2.0,
+    "locate_share": 0.1, "prior": 2.0, "rough_moments": 2,
     "tail_share": 0.0, "tail_noise": 0.01, "box": 0.0, "check_share": 0.9, "check_below": 10.0, "shrink": False,
     "level": 0.0,
 }  # fmt: skip
@@ -135,6 +146,7 @@ NEUTRAL = {
 def test_each_setting_has_an_effect(name):
     needed = {"public_radius": ("lost_counts", 1e-6), "check_share": ("check_below", 10.0)}
     needed["check_below"] = "check_share", 0.9
+    needed["prior"] = needed["rough_moments"] = "locate_share", 0.02
     own = dict([needed[name]]) if name in needed else {}
     records, mu = (60, 0.5) if name == "level" else (2000, 0.3)
 
@@ -143,6 +155,36 @@ def test_each_setting_has_an_effect(name):
         return fit.fit_moment(measurements(4, records, mu, seed=3), Purpose(settings)).second
 
     assert not np.allclose(fitted(), fitted(**{name: NEUTRAL[name]}))
+
+
+# Location
+
+
+def test_records_are_located_as_far_as_answers_are_more_than_noise():
+    found, noisy, settings = measurements(3, 200_000), measurements(3, 20, 0.05), SETTINGS["correlation"]
+    mean, spread = fit.locate(found, settings)
+    assert mean == pytest.approx(np.full(3, 0.3), abs=0.02)
+    assert spread == pytest.approx(np.full(3, 0.2), abs=0.03)
+    mean, spread = fit.locate(noisy, settings)
+    assert np.abs(mean).max() < settings.prior
+    assert (spread >= settings.prior).all()
+
+
+def test_the_first_coordinates_are_those_of_located_records():
+    found = fit.measure_rough(measurements(2, 200_000), Purpose(SETTINGS["correlation"]))
+    assert found[0].coordinates.centre == pytest.approx(np.full(2, 0.3), abs=0.02)
+    assert np.diagonal(found[0].coordinates.matrix) == pytest.approx(np.full(2, 5.0), rel=0.15)  # one over the spread
+    assert len(found) == 2
+    (only,) = fit.measure_rough(measurements(2), Purpose(COVARIANCE))
+    assert only.coordinates.matrix == pytest.approx(np.eye(2))
+
+
+def test_moments_in_earlier_coordinates_have_the_trace_of_the_last():
+    clipped, last = (placed(rough_moment((0.0, 0.0), (v, v), std=1e-6)) for v in (0.01, 0.02))
+    second, _ = postprocess.combine([clipped, last], SETTINGS["correlation"])
+    assert np.diagonal(second) == pytest.approx([1.0, 0.02, 0.02])
+    second, _ = postprocess.combine([clipped, last], COVARIANCE)
+    assert np.diagonal(second) == pytest.approx([1.0, 0.015, 0.015])
 
 
 # Radii
@@ -213,7 +255,9 @@ def test_coordinates_are_divided_by_the_fourth_root_of_variances_raised_by_their
     settings = dataclasses.replace(COVARIANCE, pull=0.0, level=0.0)
     for floor in (0.0, 3.0):
         rough = rough_moment(std=1e-4)
-        found, variances = fit.new_coordinates(rough, dataclasses.replace(settings, floor=floor), np.eye(2), 1 << 19)
+        found, variances = fit.new_coordinates(
+            [placed(rough)], dataclasses.replace(settings, floor=floor), np.eye(2), 1 << 19
+        )
         raised = np.array([0.04, 0.01]) + floor * math.sqrt(2) * 1e-4
         assert variances == pytest.approx(raised, rel=1e-2)
         assert np.diagonal(found.matrix) == pytest.approx(raised**-0.25, rel=1e-2)
@@ -221,14 +265,14 @@ def test_coordinates_are_divided_by_the_fourth_root_of_variances_raised_by_their
 
 
 def test_coordinates_of_correlations_are_those_of_scaled_features():
-    found, variances = fit.new_coordinates(rough_moment(), SETTINGS["correlation"], np.eye(2), 1 << 19)
+    found, variances = fit.new_coordinates([placed(rough_moment())], SETTINGS["correlation"], np.eye(2), 1 << 19)
     assert variances == pytest.approx(np.ones(2), rel=1e-2)
     assert np.diagonal(found.matrix) == pytest.approx([5.0, 10.0], rel=1e-2)  # one over the standard deviations
 
 
 def test_the_centre_is_pulled_towards_the_midpoint_for_covariances_alone():
     for aim, pulled in (("covariance", 0.4 * math.sqrt(0.025)), ("components", 0.0)):
-        found, _ = fit.new_coordinates(rough_moment(), SETTINGS[aim], np.eye(2), 1 << 19)
+        found, _ = fit.new_coordinates([placed(rough_moment())], SETTINGS[aim], np.eye(2), 1 << 19)
         assert found.centre[0] == pytest.approx(0.5 - pulled, abs=1e-3)
 
 
@@ -437,7 +481,7 @@ def test_moments_of_both_steps_are_combined_by_their_precisions():
     plan = PLAN._replace(coordinates=Coordinates.of(np.eye(2), np.zeros(2)))
     rough, final = rough_moment((0.2, 0.2), std=2e-6), rough_moment((0.3, 0.3), std=1e-6)
     settings = dataclasses.replace(COVARIANCE, shrink=False)
-    found = postprocess.finish_learned(rough, final, None, plan, FinalBall(1.0, 0.0), settings)
+    found = postprocess.finish_learned([placed(rough)], final, None, plan, FinalBall(1.0, 0.0), settings)
     assert found.mean == pytest.approx(np.full(2, 0.28))
     assert found.mean_std == pytest.approx(np.full(2, math.sqrt(0.8) * 1e-6 / 0.5))
 
@@ -446,7 +490,7 @@ def test_what_clipping_took_is_added_back_in_proportion():
     plan = PLAN._replace(coordinates=Coordinates.of(np.eye(2), np.zeros(2)))
     rough = rough_moment((0.0, 0.0), (0.04, 0.01), std=1e-9)
     for excess, factor in ((0.0, 1.0), (0.02, 1.4), (9.0, 2.0)):
-        found = postprocess.finish_learned(rough, rough, None, plan, FinalBall(1.0, excess), COVARIANCE)
+        found = postprocess.finish_learned([placed(rough)], rough, None, plan, FinalBall(1.0, excess), COVARIANCE)
         assert np.diagonal(found.covariance) == pytest.approx(factor * np.array([0.04, 0.01]), rel=1e-4)
 
 
