@@ -4,6 +4,7 @@ import copy
 import inspect
 import pickle
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -269,9 +270,10 @@ def test_scaler():
 
 @pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
 def test_the_scaler_s_sensitivity_is_never_passed(neighbours):
-    from matrixdp.adaptive.scales import _LEVELS, _query, _sum_part
+    from matrixdp.adaptive.queries import scales_query
+    from matrixdp.adaptive.scales import _LEVELS, _row, _sum_part
 
-    query = _query(1, 1, mdp.Neighbours.parse(neighbours))
+    query = scales_query(1, 1, mdp.Neighbours.parse(neighbours), function=partial(_row, 1))
     box = mdp.Bounds([-_LEVELS], [_LEVELS])
     grid = np.linspace(-_LEVELS, _LEVELS, 401).round()[:, None, None]
     answers = np.array([query.function(_sum_part(box, 0, [record])[1])[0] for record in grid])

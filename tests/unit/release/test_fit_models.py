@@ -22,7 +22,7 @@ def release(data, seed, **options):
     return mdp.release_table(data, bounds, PRIVACY, **options)
 
 
-def coverage(data, seeds=4):
+def coverage(data, seeds=12):
     features = np.column_stack([np.ones(len(data)), data[:, :-1]])
     truth = np.linalg.lstsq(features, data[:, -1], rcond=None)[0]
     found = [release(data, seed).regression(f"x{data.shape[1] - 1}") for seed in range(seeds)]
