@@ -268,7 +268,7 @@ def rows_of(found: dict[str, Cell]) -> list[Row]:
     rows = []
     for key, cell in found.items():
         kind, label, epsilon = key.split("|")
-        for task in cell[OURS]:
+        for task in cell.get(OURS, {}):
             errors = {name: by_task[task] for name, by_task in cell.items() if task in by_task}
             rows.append(Row(kind, label, float(epsilon), task, errors))
     return rows
