@@ -293,6 +293,7 @@ COLUMN_FIELDS = (
 SECTIONS = {
     "": (
         Field("records", COUNT, "Number of records", "If it is public. Forecasts need it."),
+        Field("contact", TEXT, "Contact", "Who answers questions about releases; every report names them."),
         Field("expected_correlation", NUMBER, "Guess of a typical correlation", "From 0 to 1, for forecasts alone."),
         Field("radius", SIZE, "Radius", _RADIUS_HINT, group="Limit on the length of a record"),
     ),

@@ -127,7 +127,8 @@ class _Reader:
         for place, message in list_conflicts(**found):
             if complete or place != ("radius",):
                 self.note(place, message)
-        return Schema() if self.mistakes else Schema(**found, records=top.get("records"), graph=graph)
+        found |= {name: top.get(name) for name in ("records", "contact")}
+        return Schema() if self.mistakes else Schema(**found, graph=graph)
 
     def _table(self, value: Any, name: str) -> dict[str, Any]:
         if isinstance(value, dict):
@@ -270,6 +271,7 @@ _HEADER = """\
 # Above [columns] there may also be, without the number signs:
 #
 #   records = 10000                    # the public number of records
+#   contact = "data@clinic.example"    # who answers questions about releases; reports name them
 #   [person]                           # people have several rows: protects a person with all their rows
 #   column = "patient_id"              # this column has no line below
 #   [files]                            # how values are written

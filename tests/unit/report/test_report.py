@@ -187,7 +187,7 @@ def test_a_mechanism_without_a_design_is_shown_with_unknown_error_bars(tmp_path)
     content = make_content(run_mechanism(np.eye(3)))
     files = write_folder(content, tmp_path)
     assert set(files) == {
-        "report.html", "matrix.csv", "matrix.npy", "matrix.parquet", "matrix.svg", "release.json",
+        "report.html", "matrix.csv", "matrix.npy", "matrix.parquet", "matrix.svg", "provenance.json", "release.json",
     }  # fmt: skip
     page = check_page((tmp_path / "report.html").read_text(encoding="utf-8"))
     for words in ("1-differential privacy", "my &lt;laplace&gt;", "unknown", "of 50 records", ">bmi<", "one record"):
@@ -307,7 +307,9 @@ def test_hostile_names_in_tables_findings_and_origins_are_escaped(kind):
         content = make_content(mdp.make_design(query, mdp.Privacy(9, 1e-6)).release(data), "everything")
     else:
         content = make_content(adaptive(), "correlation")
-    page = render_release(replace(content, table=names[4], written=names[5], variables=(names[4], names[5])))
+    page = render_release(
+        replace(content, table=names[4], question=names[5], contact=names[3], variables=(names[4], names[5]))
+    )
     assert all(char.isprintable() or char == "\n" for char in page)
     assert not re.search(r"<(script|img|b>)", page)
     check_page(page)

@@ -15,7 +15,7 @@ from matrixdp.release.plan import plan
 from matrixdp.release.request import Request
 from matrixdp.report.advice import list_notes, to_facts
 from matrixdp.report.answers import as_answerable
-from matrixdp.studio.charts import draw_answer
+from matrixdp.report.charts import draw_answer
 from matrixdp.studio.result_page import (
     KINDS,
     Inquiry,
@@ -76,7 +76,7 @@ def test_a_table_answers_every_kind_of_question(table):
         answer = answer_question(table, asked)
         assert show_table(answer).count("<tr>") == 1 + len(answer.estimate.rows)
         assert HOSTILE not in show_table(answer)
-        charts = draw_answer(table, asked.kind, answer)
+        charts = draw_answer(table, answer)
         assert charts
         for chart in charts:
             assert chart.svg.startswith("<svg")
@@ -154,7 +154,7 @@ def test_hidden_answers_have_intervals_and_no_colour():
     shown = re.findall(r'<td class="weak">(\S+) <span class="bar">(\[[^<]*\])<', show_table(answer))
     assert shown == [("0", "[-1, 1]")] * hidden
     assert f"{CUT_NOTE}." in list_notes(release, answer)
-    (chart,) = draw_answer(release, asked.kind, answer)
+    (chart,) = draw_answer(release, answer)
     assert chart.svg.count('class="p-hidden"') == hidden
     assert "No colour: hidden by noise." in chart.caption
 
@@ -169,7 +169,7 @@ def test_moments_answer_means_and_matrices():
         asked = question(release, kind=kind)
         answer = answer_question(release, asked)
         assert answer.estimate.rows == ("a", "b")
-        assert draw_answer(release, asked.kind, answer)
+        assert draw_answer(release, answer)
     assert "release.means()" in to_python(question(release, kind="means"))
 
 
@@ -184,7 +184,7 @@ def test_an_adaptive_release_answers_questions_about_numbers():
         answer = answer_question(release, asked)
         assert answer.estimate.rows == ("a", "b", "c")
         assert "simulation" in answer.notes[0]
-        assert draw_answer(release, asked.kind, answer)
+        assert draw_answer(release, answer)
     with pytest.raises(ParameterError, match="the moments of a table"):
         answer_question(release, Inquiry("table", {"rows": "a", "columns": "b"}))
 
