@@ -103,6 +103,8 @@ def _draw_dots(
         reach = [end for dot in dots for end in (dot.low, dot.high)] + ([] if guide is None else [guide])
         room = 0.05 * (max(reach) - min(reach)) or 1.0
         scale = Scale(min(reach) - room, max(reach) + room, label=None if rule is None else rule.show)
+        if not scale.high - scale.low > 1e-300:  # numbers too close to be told apart
+            return ()
     drawing = draw_dots(dots, scale, name, guide=guide, longest=_LABEL)
     return (Chart(drawing, f"{title} with error bars; {_BESIDE}", caption),)
 

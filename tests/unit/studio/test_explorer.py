@@ -1,5 +1,6 @@
 """The explorer of a release: what can be asked of which release, the answers, their texts, code and pictures."""
 
+import datetime
 import json
 import re
 from xml.etree import ElementTree
@@ -10,6 +11,7 @@ import pytest
 import matrixdp as mdp
 from matrixdp.answers.estimate import CUT_NOTE
 from matrixdp.display import write_csv
+from matrixdp.domain.file_rules import DateRule
 from matrixdp.errors import ParameterError
 from matrixdp.release.plan import plan
 from matrixdp.release.request import Request
@@ -86,6 +88,15 @@ def test_a_table_answers_every_kind_of_question(table):
         assert any("costs no privacy" in note for note in list_notes(table, answer))
         assert json.loads(json.dumps(to_facts(table, answer), allow_nan=False))["title"] == answer.title
         assert write_csv(answer.estimate).startswith("row,column,value,std,low,high,note\n")
+
+
+def test_means_of_dates_are_shown_as_dates(table):
+    rule = DateRule("bmi", "years", datetime.date(1950, 1, 1))  # as if these were dates
+    for kind in ("means", "means_by"):
+        answer = answer_question(table, question(table, kind=kind))
+        assert re.search(r">19[67]\d-\d\d-\d\d <span", show_table(answer, [rule]))
+        assert not re.search(r"19[67]\d-\d\d", show_table(answer))
+    assert any(re.search(r">19[67]\d-\d\d-\d\d</text>", chart.svg) for chart in draw_answer(table, answer, [rule]))
 
 
 def test_answers_are_those_of_the_library(table):
@@ -223,4 +234,4 @@ def test_pictures_that_nobody_could_read_are_left_out():
     )
     for kind in ("means_by", "table"):
         asked = question(release, kind=kind)
-        assert draw_answer(release, asked.kind, answer_question(release, asked)) == ()
+        assert draw_answer(release, answer_question(release, asked)) == ()
