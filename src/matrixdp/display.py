@@ -8,9 +8,10 @@ import csv
 import io
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from html import escape
+from types import MappingProxyType
 from typing import Any, Self
 
 import numpy as np
@@ -596,12 +597,13 @@ def list_entries(numbers: Numbers) -> list[tuple[int, list[Any]]]:
     ]
 
 
-def write_csv(numbers: Numbers) -> str:
-    """One number to a line, as in the files of a release."""
+def write_csv(numbers: Numbers, more: Mapping[str, Sequence[str]] = MappingProxyType({})) -> str:
+    """One number to a line, as in the files of a release; `more` columns have a text for each number."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(ENTRY)
-    writer.writerows(entry for _, entry in list_entries(numbers))
+    writer.writerow([*ENTRY, *more])
+    for (_, entry), *texts in zip(list_entries(numbers), *more.values(), strict=True):
+        writer.writerow([*entry, *texts])
     return text.getvalue()
 
 

@@ -20,7 +20,7 @@ from matrixdp.report.page import Block, Section, fold, render_page
 from matrixdp.report.svg import DARK, LIGHT
 
 LEDGER = LedgerSummary("clinic", 4.0, 1e-6, 3.5, 2.25, 7, "ab" * 32)
-ORIGIN = {"table": "clinic", "written": "16 November 2026, 06:30 UTC"}
+ORIGIN = {"table": "clinic", "released": datetime.datetime(2026, 11, 16, 6, 30)}
 RNG = np.random.default_rng(0)
 RECORDS = 3000
 

@@ -15,9 +15,9 @@ from matrixdp.display import format_numbers, join_cells, write_csv, write_table
 from matrixdp.release.result import Release
 from matrixdp.report import answers
 from matrixdp.report.advice import to_facts
+from matrixdp.report.charts import draw_answer
 from matrixdp.report.content import make_content
 from matrixdp.report.release_page import render_release
-from matrixdp.studio.charts import draw_answer
 from nightly import examples
 
 LEVELS = ("a", "b", "c")
@@ -150,9 +150,7 @@ def test_all_pages_of_a_table_are_readable(case):
     for kind, answer in asked:
         facts = to_facts(release, answer)
         require_readable(json.dumps(facts, allow_nan=False), format_numbers(answer.estimate, answer.text))
-        require_readable(
-            write_csv(answer.estimate), *(str(chart) for chart in (kind and draw_answer(release, kind, answer)))
-        )
+        require_readable(write_csv(answer.estimate), *(str(chart) for chart in (kind and draw_answer(release, answer))))
         assert "–" not in " ".join(facts["notes"])
     require_readable(render_release(make_content(release, "everything")), str(release), release._repr_html_())
 
@@ -251,11 +249,8 @@ def test_models_of_a_table_are_possible(case):
     release = release_with(query, data, noise, wild)
     half = float(query.number_bounds.halfwidths[1])
     require_regression(release.regression("y"), half)
-    for kind, answer in (
-        ("regression", answers.answer_regression(release, "y")),
-        ("components", answers.answer_components(release)),
-    ):
-        charts = draw_answer(release, kind, answer)
+    for answer in (answers.answer_regression(release, "y"), answers.answer_components(release)):
+        charts = draw_answer(release, answer)
         require_readable(json.dumps(to_facts(release, answer), allow_nan=False), *map(str, charts))
     ends = np.array([[-1.0, -1.0], [-1.0, -1.0], [0.0, 0.0]]), np.array([[1.0, 1.0], [1.0, 1.0], [2.0, 2.0]])
     require_possible(answer.estimate, *ends)

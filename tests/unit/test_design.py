@@ -219,7 +219,7 @@ def test_theorem_2_meets_its_own_condition():
 
 def test_a_design_explains_itself():
     text = str(mdp.make_design(IDENTITY, PRIVACY, allocation=mdp.allocations.binary(["b"], 0.9)))
-    for part in ("Identity of shape 100 x 3", "(1, 1e-06)-DP", "replace neighbours", "one record", "exact", "binary"):
+    for part in ("Data set, 100 x 3", "(1, 1e-06)-DP", "replace neighbours", "one record", "exact", "binary"):
         assert part in text
     assert "b                         90.0% of the privacy loss" in text
     assert len(text.splitlines()) <= 20

@@ -83,7 +83,7 @@ def _answer(
     from matrixdp.release.reading import load
     from matrixdp.report import answers
     from matrixdp.report.advice import list_notes, to_facts
-    from matrixdp.report.dates import read_dates, show_dates
+    from matrixdp.report.dates import list_dates, read_dates, show_dates
 
     found = answers.as_answerable(load(release))
     if found is None:
@@ -101,7 +101,7 @@ def _answer(
     counted = [f"{rule.name}: a {rule.kind}, counted in {rule.meaning}." for rule in dates if rule.name in terms]
     answer = replace(answer, notes=(*answer.notes, *counted))
     if csv_file is not None:
-        write_file(csv_file, write_csv(estimate), option="csv")
+        write_file(csv_file, write_csv(estimate, list_dates(answer, dates)), option="csv")
     if as_json:
         echo_json(to_facts(found, answer))
         return

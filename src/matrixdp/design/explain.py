@@ -53,8 +53,8 @@ def compare_to_limit(design: Design) -> str:
 
 
 def describe_subject(design: Design) -> str:
-    """The query and the shape of its answer."""
-    return f"{type(design.query).__name__} of shape {design.query.shape[0]} x {design.query.shape[1]}"
+    """The query and the size of its answer."""
+    return design.query.subject
 
 
 def describe_in_a_line(design: Design) -> str:

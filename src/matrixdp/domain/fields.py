@@ -372,6 +372,7 @@ SECTIONS = {
             "Guess of the number of records",
             "Where it varies. Forecasts use it, and releases for which the number is private.",
         ),
+        Field("contact", TEXT, "Contact", "Who answers questions about releases; every report names them."),
         Field("expected_correlation", NUMBER, "Guess of a typical correlation", "From 0 to 1, for forecasts alone."),
         Field("radius", SIZE, "Radius", _RADIUS_HINT, group="Limit on the length of a record"),
     ),

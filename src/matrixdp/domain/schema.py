@@ -161,6 +161,8 @@ class Schema:
         For forecasts.
     rules : FileRules
         How values are written in files, with the columns of dates, which are numbers in `columns`.
+    contact : str, optional
+        Who answers questions about releases; reports name them.
     path : Path
         The file, as messages name it.
 
@@ -182,6 +184,7 @@ class Schema:
     graph: Graph | None = None
     guesses: TableDescription = field(default_factory=TableDescription)
     rules: FileRules = DEFAULT_RULES
+    contact: str | None = None
     path: Path = Path("schema")
 
     def __post_init__(self) -> None:

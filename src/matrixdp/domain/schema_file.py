@@ -127,7 +127,8 @@ class _Reader:
         for place, message in list_conflicts(**found):
             if complete or place != ("radius",):
                 self.note(place, message)
-        return Schema() if self.mistakes else Schema(**found, records=top.get("records"), graph=graph)
+        found |= {name: top.get(name) for name in ("records", "contact")}
+        return Schema() if self.mistakes else Schema(**found, graph=graph)
 
     def _table(self, value: Any, name: str) -> dict[str, Any]:
         if isinstance(value, dict):
@@ -303,6 +304,7 @@ _HEADER = """\
 # Questions that the names of the columns do not answer. For a yes, write the line above [columns] without number sign:
 #
 #   records = 10000                # Is the number of records public and fixed? Else leave it out.
+#   contact = "data@clinic.example"  # Who answers questions about releases? Reports name them.
 #   [person]                       # Do people have several rows? This protects a person with all their rows.
 #   column = "patient_id"          # This column has no line below.
 #   [files]                        # How are values written, here or in the line of a single column?

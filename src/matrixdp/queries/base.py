@@ -205,6 +205,11 @@ class MatrixQuery(ABC):
         return f"{type(self).__name__} of shape {self.shape[0]:,} x {self.shape[1]:,}"
 
     @property
+    def subject(self) -> str:
+        """What it asks for, in words, and the size of its answer."""
+        return f"{self.title[:1].upper()}{self.title[1:]}, {self.shape[0]:,} x {self.shape[1]:,}"
+
+    @property
     def count_word(self) -> str:
         """The units that `records` counts: 'records', 'people', or 'rows' where each row of a person counts."""
         if self.person is None:

@@ -198,7 +198,7 @@ def _list_written(mark: Path) -> set[str]:
                 return set()
         names = {mark.name, report.name}
         if mark.name == "_release.json":
-            return names | set(json.loads(mark.read_bytes())["files"])
+            return names | {"_provenance.json"} | set(json.loads(mark.read_bytes())["files"])
         linked = _LINK.findall(report.read_text(encoding="utf-8", errors="replace")) if report.exists() else []
         return names | set(linked) | ({"tradeoff.svg"} if mark.name == "audit.json" else set())
     except (OSError, ValueError, LookupError, TypeError):

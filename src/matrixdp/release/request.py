@@ -11,7 +11,17 @@ from matrixdp.checks import check_flag, check_integer, check_number
 from matrixdp.domain import Bounds, Columns, Person, Schema, YesNo, as_schema
 from matrixdp.errors import ParameterError, show
 from matrixdp.privacy import Neighbours, Privacy
-from matrixdp.release.options import ANSWERED, GRAPHS, OPTION, OPTIONS, PER_RECORD, Option, json_name, parse_options
+from matrixdp.release.options import (
+    ANSWERED,
+    GRAPHS,
+    OPTION,
+    OPTIONS,
+    PER_RECORD,
+    Option,
+    json_name,
+    parse_options,
+    title_question,
+)
 from matrixdp.types import lock_arrays
 
 _SHOWN = 6  # names in a message
@@ -98,6 +108,11 @@ class Request:
     def privacy(self) -> Privacy:
         """The whole budget."""
         return Privacy(self.epsilon, self.delta)
+
+    @property
+    def title(self) -> str:
+        """What is asked for, in a few words."""
+        return title_question(self.question, target=self.target, cells=self.cells, on=self.on, by=self.by)
 
     @property
     def learned(self) -> bool:

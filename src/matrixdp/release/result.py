@@ -110,9 +110,8 @@ class Release(Guaranteed, MatrixRelease, Answering):
 
     def __str__(self) -> str:
         spent = f"spent mu {self.mu:.6g}, epsilon {self.design.epsilon:.4g} at delta {self.privacy.delta:.3g}"
-        kind = f"{type(self.query).__name__} of shape {self.query.shape[0]} x {self.query.shape[1]}"
         body = str(self.means()) if self._has_means else matrix_text(self.matrix)
-        return f"{kind}, {self._guarantee(spent)}\n{body}"
+        return f"{self.query.subject}, {self._guarantee(spent)}\n{body}"
 
     def _show(self) -> tuple[str, list[tuple[str, str]], list[str]]:
         title, _, content = super()._show()

@@ -160,12 +160,7 @@ def answer_regression(release: Answerable, target: str, on: Sequence[str] | None
         f"Share explained (R^2): {share}; residual standard deviation: {rest}.",
         "95% low and high cover the privacy noise and the sampling error.",
     ]
-    if not isinstance(release, AdaptiveRelease):
-        query: Any = release.design.query
-        for column in query.used.categories:
-            first, *others = column.level_names
-            if any(f"{column.name}={level}" in found.names for level in others):
-                notes.append(f"Coefficients of {column.name} are differences from its level {first}.")
+    notes += _list_references(release, found.names)
     if found.terms.plausible[:, 0].any():
         notes.append("Noise hides which of several features matters where they are nearly collinear.")
     (share_low, rest_low), (share_high, rest_high) = (end[:, 0].tolist() for end in found.fit.interval())
@@ -176,6 +171,15 @@ def answer_regression(release: Answerable, target: str, on: Sequence[str] | None
     }
     again = partial(answer_regression, target=target, on=on, group=group)
     return Answer(f"Regression of {target}", "term", found.named, tuple(notes), facts, name="regression", again=again)
+
+
+def _list_references(release: Asked, names: Sequence[str]) -> Iterator[str]:
+    """The level that each category's coefficients are compared with."""
+    query: Any = None if isinstance(release, AdaptiveRelease) else release.design.query
+    for column in () if query is None else query.used.categories:
+        first, *others = column.level_names
+        if any(f"{column.name}={level}" in names for level in others):
+            yield f"Coefficients of {column.name} are differences from its level {first}."
 
 
 def answer_discriminant(
@@ -259,7 +263,7 @@ def make_answers(
     if kind == "regression":
         if target is None:
             raise ParameterError("target must be given for a regression: the number that is explained.")
-        return tabulate_regression(release.regression(target, on))
+        return _tabulate_regression(release, release.regression(target, on))
     if isinstance(release, AdaptiveRelease) or not isinstance(release.design.query, TableMoments):
         return (answer_means(release) if kind == "means" else answer_matrix(release, kind),)
     query = release.design.query
@@ -308,10 +312,11 @@ def _describe_groups(release: Release | TableForecast, query: TableMoments) -> A
     return Answer(f"Groups by {' and '.join(query.by)}", ", ".join(query.by), estimate, name="groups")
 
 
-def tabulate_regression(found: Regression) -> tuple[Answer, ...]:
+def _tabulate_regression(release: Asked, found: Regression) -> tuple[Answer, ...]:
     """A regression as tables: coefficients with their errors, and how well it fits."""
+    references = tuple(_list_references(release, found.names))
     return (
-        Answer(f"Regression of {found.target}", "term", found.named, name="regression"),
+        Answer(f"Regression of {found.target}", "term", found.named, references, name="regression"),
         Answer("How well it fits", "", found.fit, name="regression"),
     )
 

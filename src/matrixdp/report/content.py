@@ -2,6 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import cached_property
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -34,8 +37,8 @@ class ReportContent:
     absolute value that each can have. `mean` has means of the features where they follow from the release, and
     `answers` what else does; for most kinds these are shown in place of the matrix. `notes` say how the noise was
     generated, and `units` what the numbers of a column count; the means of `dates` are shown as dates or times.
-    `table`, the time when the report was `written`, and the `variables` of the rows and columns of counts are empty if
-    they are unknown.
+    `question` is what was asked, in words, `table` the data set, `released` the time of the charge, and `contact` who
+    answers questions; they and the `variables` of the rows and columns of counts are empty if they are unknown.
     """
 
     title: str
@@ -54,9 +57,31 @@ class ReportContent:
     dates: tuple[DateRule, ...] = ()
     answers: tuple[Answer, ...] = ()
     table: str = ""
-    written: str = ""
+    question: str = ""
+    released: datetime | None = None
+    contact: str = ""
     variables: tuple[str, str] = ("", "")
     main: Numbers | None = None
+
+    @property
+    def heading(self) -> str:
+        """What was asked or, where that is unknown, what is shown."""
+        return self.question or self.title[:1].upper() + self.title[1:]
+
+    @property
+    def date(self) -> str:
+        """The day of the release, as in "16 November 2026"."""
+        return "" if self.released is None else f"{self.released.day} {self.released:%B %Y}"
+
+    @cached_property
+    def text(self) -> str:
+        """The contents of ``release.json``."""
+        return self.release.to_json()
+
+    @cached_property
+    def sha256(self) -> str:
+        """The hash of ``release.json``."""
+        return sha256(self.text.encode()).hexdigest()
 
     @property
     def summary(self) -> bool:

@@ -16,6 +16,7 @@ from matrixdp.errors import ParameterError
 from matrixdp.report.answers import Answer
 
 DATES = "dates.json"  # beside release.json, where columns are dates or times
+AS_DATE = ("value_as_date", "low_as_date", "high_as_date")  # columns of CSV files
 _FORMAT = "matrixdp dates 1"
 
 
@@ -51,6 +52,26 @@ def show_dates(answer: Answer, dates: Sequence[DateRule]) -> Texts | None:
         [show_date(rules[name], *parts) if name in rules else "" for name, parts in zip(*line, strict=True)]
         for line in zip(names, numbers, strict=True)
     ]
+
+
+def list_dates(answer: Answer, dates: Sequence[DateRule]) -> dict[str, list[str]]:
+    """Further columns of a CSV file: the value and the ends of each number of an answer as dates, empty for others.
+
+    There are none where the answer has no means, or the release no dates.
+    """
+    names = answer.list_means() if dates else None
+    if names is None:
+        return {}
+    rules, found = {rule.name: rule for rule in dates}, answer.estimate
+    columns = dict(zip(AS_DATE, (found.value, *found.interval()), strict=True))
+    return {
+        head: [
+            rules[name].show(value) if name in rules else ""
+            for line in zip(names, part.tolist(), strict=True)
+            for name, value in zip(*line, strict=True)
+        ]
+        for head, part in columns.items()
+    }
 
 
 def list_parts(found: Estimate) -> list[list[list[float]]]:

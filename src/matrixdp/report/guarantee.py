@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from datetime import datetime
 
 from matrixdp.design import Design
 from matrixdp.design.explain import compare_to_limit
@@ -23,6 +24,7 @@ class LedgerSummary:
 
     `epsilon` and `delta` are the total budget, of which `left_before` and `left_after` are left at the total's delta.
     A repeated request is not `charged` again. `unnoticed` is what could be done to the ledger's file without notice.
+    `actor`, `purpose` and `time` are those of the charge, that is of the first run of a request.
     """
 
     dataset: str
@@ -35,6 +37,9 @@ class LedgerSummary:
     allowance: str | None = None
     charged: bool = True
     unnoticed: tuple[str, ...] = ()
+    actor: str | None = None
+    purpose: str | None = None
+    time: datetime | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,6 +123,11 @@ def _read_other(release: MechanismRelease) -> MechanismFacts:
         noise=f"Noise of the mechanism “{release.mechanism}”" + (f", with {numbers}." if numbers else "."),
         warnings=(warning,) if release.comparison_only else (),
     )
+
+
+def name_privacy(facts: MechanismFacts) -> str:
+    """The guarantee in symbols, as in "ε = 1, δ = 1e-06"; without delta if it is 0."""
+    return f"ε = {facts.epsilon:g}" + (f", δ = {facts.delta:.3g}" if facts.delta else "")
 
 
 def name_loss(epsilon: float) -> str:

@@ -290,10 +290,8 @@ def draw_numbers(
 
 def draw_matrix(content: ReportContent, description: str = "", *, inline: bool = False) -> str:
     """Heat map of the matrix; colours show each entry relative to the largest value that it can have."""
-    title, scale = (
-        f"Private {content.title}{describe_part(content.entries)}",
-        content.scale if content.relative else None,
-    )
+    title = content.title[:1].upper() + content.title[1:] + describe_part(content.entries)
+    scale = content.scale if content.relative else None
     options: dict[str, Any] = {"scale": scale, "counts": content.counts, "inline": inline}
     return draw_numbers(content.entries, title, name_colours(content), description, **options)
 
@@ -303,7 +301,7 @@ def draw_std(content: ReportContent, *, inline: bool = False) -> str:
     if content.std is None:
         raise ParameterError("the error bars of this release are unknown; there is nothing to draw.")
     bars = Numbers(content.std, None, content.rows, content.columns)
-    title = f"Error bars of the private {content.title}{'' if has_equal_rows(content.std) else describe_part(bars)}"
+    title = f"Error bars of the {content.title}{'' if has_equal_rows(content.std) else describe_part(bars)}"
     return draw_numbers(bars, title, f"as a {RELATIVE}", scale=content.scale, counts=True, inline=inline)
 
 

@@ -3,11 +3,12 @@
 import csv
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -23,10 +24,12 @@ from matrixdp.release.output_folder import OutputFolder
 from matrixdp.release.plan import Plan, refuse_extremes
 from matrixdp.release.result import Release
 from matrixdp.release.run import Outcome, run
+from matrixdp.report.answers import Answer
 from matrixdp.report.content import ReportContent, make_content
-from matrixdp.report.dates import DATES, list_parts, show_date, write_dates
+from matrixdp.report.dates import DATES, list_dates, list_parts, show_date, write_dates
 from matrixdp.report.guarantee import LedgerSummary
 from matrixdp.report.pictures import draw_matrix, draw_numbers, draw_std
+from matrixdp.report.provenance import PROVENANCE, write_provenance
 from matrixdp.report.release_page import DATASET_PAGE, render_release
 from matrixdp.types import Floats
 
@@ -77,15 +80,16 @@ def write_release(
             outcome = run(plan, source, account, out=out, force=force, **reading)
             released = outcome.release
             assert isinstance(released, DatasetRelease)
-            ledger = _summarise(account, left, charged=outcome.charged)
+            ledger = _summarise(account, left, outcome)
         content, problem = _describe_outcome(plan, source, account, outcome, ledger), ""
         try:  # the data set is complete, and stays so if this fails
-            page = render_release(content, files=[MANIFEST, *released.files])
+            (released.path / f"_{PROVENANCE}").write_text(write_provenance(content), encoding="utf-8")
+            page = render_release(content, files=[MANIFEST, f"_{PROVENANCE}", *released.files])
             (released.path / DATASET_PAGE).write_text(page, encoding="utf-8")
         except OSError as error:
             reason = error.strerror or type(error).__name__
             problem = f"the data set is complete; {DATASET_PAGE} cannot be written: {reason}."
-        return ReleaseFolder(outcome, (*released.files, DATASET_PAGE, MANIFEST), content, problem)
+        return ReleaseFolder(outcome, (*released.files, f"_{PROVENANCE}", DATASET_PAGE, MANIFEST), content, problem)
     with OutputFolder(out, force=force) as folder, explain_charge(plan, account), np.errstate(all="ignore"):
 
         def show(outcome: Outcome, ledger: LedgerSummary | None = None) -> ReportContent:
@@ -97,7 +101,7 @@ def write_release(
                     write_folder(show(Outcome(sample, plan)), place)
 
         outcome = run(plan, source, account, rehearse=rehearse, **reading)
-        content = show(outcome, _summarise(account, left, charged=outcome.charged))
+        content = show(outcome, _summarise(account, left, outcome))
         try:
             if outcome.directions is not None:
                 (folder.path / "directions.json").write_text(outcome.directions.release.to_json(), encoding="utf-8")
@@ -126,12 +130,14 @@ def _describe_outcome(
         outcome.release, request.kind, ledger=ledger, notes=tuple(notes), target=request.target, on=on
     )
     names = [place.name for place in source.roots or [Path(file.place) for file in source.files]]
-    more, now = len(names) - _MOST_FILES, datetime.now(UTC)
+    more = len(names) - _MOST_FILES
     table = ", ".join(names[:_MOST_FILES]) + (f" and {more:,} more" if more > 0 else "")
     table = table if account is None else account.dataset
-    written = f"{now.day} {now:%B %Y, %H:%M} UTC"
+    released = None if ledger is None else ledger.time
+    origin: dict[str, Any] = {"question": request.title, "table": table, "released": released or datetime.now(UTC)}
     variables = request.parse_cells() if request.question == "counts" else content.variables
-    return _add_dates(replace(content, table=table, written=written, variables=variables), plan)
+    contact = request.schema.contact or ""
+    return _add_dates(replace(content, **origin, contact=contact, variables=variables), plan)
 
 
 def _add_dates(content: ReportContent, plan: Plan) -> ReportContent:
@@ -152,11 +158,15 @@ def _add_dates(content: ReportContent, plan: Plan) -> ReportContent:
     return replace(content, units=tuple(units), dates=tuple(dates))
 
 
-def _summarise(account: Account | None, left: float, *, charged: bool) -> LedgerSummary | None:
-    """The state of the ledger after a release."""
+def _summarise(account: Account | None, left: float, outcome: Outcome) -> LedgerSummary | None:
+    """The state of the ledger after a release, and who was charged for it, when and why."""
     if account is None:
         return None
-    ledger, dataset, allowance = account.ledger, account.dataset, account.allowance
+    ledger, dataset, allowance, author = account.ledger, account.dataset, account.allowance, account.ledger.author
+    actor, purpose, time = author.actor, author.purpose, datetime.now(UTC)
+    if not outcome.charged:  # by an earlier run of the request
+        charge = next(one for one in ledger.history(dataset) if one.request == account.request)
+        actor, purpose, time = charge.actor, charge.purpose, datetime.fromisoformat(charge.time)
     total: Any
     if allowance is None:
         total = next(found.privacy for found in ledger.datasets() if found.dataset == dataset)
@@ -172,8 +182,11 @@ def _summarise(account: Account | None, left: float, *, charged: bool) -> Ledger
         entry=head.entry,
         hash=head.hash,
         allowance=allowance,
-        charged=charged,
+        charged=outcome.charged,
         unnoticed=tuple(ledger.blind_spots),
+        actor=actor,
+        purpose=purpose,
+        time=time,
     )
 
 
@@ -233,7 +246,7 @@ def _has_dataset(folder: str | os.PathLike[str] | None, request: str) -> bool:
 
 
 def write_folder(content: ReportContent, folder: str | os.PathLike[str]) -> list[str]:
-    """Write the release, the matrix, its error bars, pictures and the report into a folder; returns the files.
+    """Write the release, its provenance, the matrix, its error bars, pictures and the report; returns the files.
 
     Answers from the moments of a table are written as one CSV file for each kind, with one number to a line.
     A name in a CSV file that begins as a formula of a spreadsheet does (with ``= + - @``, a tab or a line end) has a
@@ -241,7 +254,8 @@ def write_folder(content: ReportContent, folder: str | os.PathLike[str]) -> list
     installed, and files of error bars if these are unknown.
     """
     place = Path(folder)
-    (place / "release.json").write_text(content.release.to_json(), encoding="utf-8")
+    (place / "release.json").write_bytes(content.text.encode())
+    (place / PROVENANCE).write_text(write_provenance(content), encoding="utf-8")
     if content.answers:
         _write_answers(place, content)
     if remarks := content.caveats + content.units:
@@ -267,36 +281,47 @@ def _write_matrix(place: Path, content: ReportContent) -> None:
         (place / "std.svg").write_text(draw_std(content), encoding="utf-8")
     if content.mean is not None:
         table = np.concatenate([content.mean.value, content.mean.std], axis=1)
-        _write_csv(place / "mean.csv", ("mean", "std"), content.feature_names, table)
+        means = Answer("Means", "column", replace(content.mean, rows=content.feature_names), name="means")
+        dates = list_dates(means, content.dates)
+        _write_csv(place / "mean.csv", ("mean", "std"), content.feature_names, table, dates)
 
 
 def _write_answers(place: Path, content: ReportContent) -> None:
     """One CSV file for each kind of answer, with one number and its error bar a line, and a picture of correlations."""
     query: Any = content.mechanism.query
     by = getattr(query, "by", ())
-    head = [*map(quote_formula, by), "table", *ENTRY]
     lines: dict[str, list[list[Any]]] = {}
     for answer in content.answers:
         title, own = quote_formula(answer.title), [quote_formula(level) for level in answer.group] or [""] * len(by)
-        for i, entry in list_entries(answer.estimate):
+        dates = list_dates(answer, content.dates)
+        head = [*map(quote_formula, by), "table", *ENTRY, *dates]
+        for (i, entry), *texts in zip(list_entries(answer.estimate), *dates.values(), strict=True):
             group = map(quote_formula, query.group_levels[i]) if answer.name == "groups" else own
-            lines.setdefault(answer.name, [head]).append([*group, title, *entry])
+            lines.setdefault(answer.name, [head]).append([*group, title, *entry, *texts])
     for name, table in lines.items():
         with (place / f"{name}.csv").open("w", newline="", encoding="utf-8") as file:
             csv.writer(file).writerows(table)
     correlation = next((answer.estimate for answer in content.answers if answer.name == "correlation"), None)
     if correlation is not None and len(correlation.rows) > 1:
-        picture = draw_numbers(correlation, "Private correlation", "correlation")
+        picture = draw_numbers(correlation, "Correlation", "correlation")
         (place / "correlation.svg").write_text(picture, encoding="utf-8")
 
 
-def _write_csv(path: Path, columns: Sequence[str], rows: Sequence[str] | None, values: Floats) -> None:
+def _write_csv(
+    path: Path,
+    columns: Sequence[str],
+    rows: Sequence[str] | None,
+    values: Floats,
+    more: Mapping[str, Sequence[str]] = MappingProxyType({}),
+) -> None:
+    """Numbers of shape (rows, columns) with their names, and `more` columns of texts."""
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
-        header = [quote_formula(name) for name in columns]
+        header = [*map(quote_formula, columns), *more]
         writer.writerow(["", *header] if rows is not None else header)
         names = [[]] * len(values) if rows is None else [[quote_formula(name)] for name in rows]
-        writer.writerows([*name, *blank_hidden(line.tolist())] for name, line in zip(names, values, strict=True))
+        for name, line, *texts in zip(names, values, *more.values(), strict=True):
+            writer.writerow([*name, *blank_hidden(line.tolist()), *texts])
 
 
 def _write_parquet(path: Path, content: ReportContent) -> None:
@@ -310,5 +335,6 @@ def _write_parquet(path: Path, content: ReportContent) -> None:
     if content.row_names is not None:
         columns.insert(0, pa.array(content.row_names))
         names.insert(0, "row" if "row" not in names else "row names")
+    table = pa.Table.from_arrays(columns, names=names).replace_schema_metadata({"matrixdp": write_provenance(content)})
     with path.open("wb") as file:  # a path would have to be in UTF-8
-        pq.write_table(pa.Table.from_arrays(columns, names=names), file)
+        pq.write_table(table, file)

@@ -18,10 +18,11 @@ from matrixdp.release.registered import MechanismRelease
 from matrixdp.release.result import Release
 from matrixdp.report.advice import advise
 from matrixdp.report.answers import Answer, add_totals, as_answerable
+from matrixdp.report.charts import draw_answer
 from matrixdp.report.content import ReportContent, list_numbers
 from matrixdp.report.dates import show_dates
 from matrixdp.report.findings import EXPLANATION, average_columns, compare_pairs, list_findings
-from matrixdp.report.guarantee import describe_odds, name_loss
+from matrixdp.report.guarantee import describe_odds, name_loss, name_privacy
 from matrixdp.report.page import (
     Block,
     Page,
@@ -35,6 +36,7 @@ from matrixdp.report.page import (
     show_numbers,
 )
 from matrixdp.report.pictures import describe_part, draw_matrix, draw_numbers, draw_std, name_colours
+from matrixdp.report.provenance import cite, list_provenance
 from matrixdp.report.svg import STRIP, draw_strip
 
 DATASET_PAGE = "_report.html"  # readers of data sets skip names that begin with an underscore
@@ -44,6 +46,8 @@ _NAMED = 16  # columns that the top of the page names
 _BOUNDED = 12  # columns whose bounds are named
 _KINDS = (ContingencyTable, Moments, TableMoments, Identity, GramMatrix)  # that the template tells apart
 _MOST_TABLES, _MOST_GROUPS, _MOST_FILES = 20, 24, 20  # of a section, of a page, and links
+_ORIGIN = {"Purpose": "purpose", "Asked by": "asked_by", "Approved by": "approved_by", "Contact": "contact"}
+_CHARTED = ("regression", "groups", "means_by_level", "levels")
 _SECTIONS = {
     "levels": "Levels of the categories",
     "means_by_level": "Means by level",
@@ -74,28 +78,32 @@ def render_release(content: ReportContent, *, files: Sequence[str] = ()) -> str:
     formal = Block("symbols", [pair if len(pair) == 2 else ("", *pair) for pair in symbols])
     odds = describe_odds(mechanism.epsilon, mechanism.delta, query.protects)
     guarantee = [
-        say(*write_words("guarantee", mechanism, loss, odds)),
+        say(*write_words("guarantee", mechanism, loss)),
         Block("list", write_words("protection", query)),
         fold("The same in symbols", formal),
     ]
     links, more = [Block("files", files[:_MOST_FILES])], len(files) - _MOST_FILES
     if more > 0:
         links.append(say(f"… and {more:,} more."))
-    heading = content.title.capitalize() if content.in_files else f"Private {content.title}"
+    origin = list_provenance(content)
+    text, bibtex = cite(content)
+    citable = not release.simulation and not mechanism.warnings
     page = Page(
-        title=f"{heading} – {content.table}" if content.table else heading,
-        heading=heading,
-        kicker=" · ".join(filter(None, ["Differentially private release", content.written])),
+        title=f"{content.heading} – {content.table}" if content.table else content.heading,
+        heading=content.heading,
+        kicker=" · ".join(filter(None, ["Differentially private release", content.date])),
         facts=[
-            ("Asked", " ".join(write_words("subject", content, kind))),
+            ("Shows", " ".join(write_words("subject", content, kind))),
             ("Columns", _list_columns(content)),
-            ("Table", content.table),
+            ("Data set", content.table),
             ("Method", "adaptive fit" if mechanism.adaptive else ""),
-            ("Privacy", f"{loss}; protects {query.protects}"),
-            ("Ledger", "none used" if ledger is None else f"charged to {ledger.allowance or ledger.dataset}"),
+            ("Protects", query.protects),
+            ("Privacy", f"{name_privacy(mechanism)}: {loss}. {odds}"),
+            *((name, origin.get(key, "")) for name, key in _ORIGIN.items()),
         ],
         warnings=write_words("warnings", *warned),
         sections=[
+            *([Section("How to cite it", [say(text), Block("data", bibtex)], fold=True)] if citable else []),
             *([Section("Findings", [say(*findings)], "findings")] if findings else []),
             *_show_results(content),
             *([Section("What would help", [Block("list", help_)])] if (help_ := list_advice(content)) else []),
@@ -252,9 +260,7 @@ def _show_answer(content: ReportContent, answer: Answer) -> list[Block]:
     estimate, label, name = answer.estimate, answer.title, answer.name
     if name == "correlation" and len(estimate.rows) > _TABLE_COLUMNS:
         words = " ".join(compare_pairs(estimate.value, estimate.std, estimate.rows, "correlation"))
-        return [
-            Block("figure", draw_numbers(estimate, "Private correlation", "correlation", words, inline=True), label)
-        ]
+        return [Block("figure", draw_numbers(estimate, "Correlation", "correlation", words, inline=True), label)]
     part = estimate if content.in_files else estimate.cut(_ROWS, _COLUMNS)
     cut = part.value.shape != estimate.value.shape
     if name == "correlation":
@@ -269,8 +275,24 @@ def _show_answer(content: ReportContent, answer: Answer) -> list[Block]:
     elif answer.list_means() is not None:
         shown = [_show_means(content, replace(answer, estimate=part))]
     else:
-        shown = [show_numbers(part, label, corner=(answer.label, ""))]
+        shown = [
+            show_numbers(part, label, corner=(answer.label, "")),
+            note(answer.notes if name == "regression" else ()),
+        ]
+    shown += _show_chart(content, answer)
     return [*shown, Block("rest", "The rest is in", f"{name}.csv")] if cut else shown
+
+
+def _show_chart(content: ReportContent, answer: Answer) -> list[Block]:
+    """The numbers of an answer for all records as dots with intervals, where its table does not show them."""
+    release = as_answerable(content.release)
+    if release is None or answer.group or answer.name not in _CHARTED:
+        return []
+    charts = draw_answer(release, answer, content.dates)
+    figures = [Block("figure", chart.svg, chart.summary if chart.wide else "") for chart in charts]
+    several = sum(one.name == answer.name and not one.group for one in content.answers) > 1 < len(figures)
+    shown = [fold("As a picture", *figures)] if several else figures
+    return [*shown, note([charts[0].caption])] if charts else []
 
 
 def list_advice(content: ReportContent) -> list[str]:

@@ -6,7 +6,7 @@ on all of them (`tests/unit/report/test_stylesheet.py`).
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
@@ -109,11 +109,12 @@ def make_image(
 
 @dataclass(frozen=True)
 class Scale:
-    """An axis from `low` to `high`, linear or logarithmic."""
+    """An axis from `low` to `high`, linear or logarithmic; `label` writes its numbers, such as dates."""
 
     low: float
     high: float
     log: bool = False
+    label: Callable[[float], str] | None = None
 
     def share(self, values: ArrayLike) -> Floats:
         """Places on the axis, 0 at its low end and 1 at its high one; values beyond it stay at its ends."""
@@ -181,7 +182,7 @@ class Area:
         for value in across:
             x = float(self.across(value))
             found.append(element("line", x1=x, x2=x, y1=self.top, y2=bottom, class_="p-grid"))
-            found.append(text(x, bottom + 16, format_number(value), text_anchor="middle", **small))
+            found.append(text(x, bottom + 16, (self.x.label or format_number)(value), text_anchor="middle", **small))
         for value in up:
             y = float(self.up(value))
             found.append(element("line", x1=self.left, x2=right, y1=y, y2=y, class_="p-grid"))
@@ -245,7 +246,7 @@ def draw_dots(
     left = 14 + _LETTER * min(longest, max(len(dot.label) for dot in dots))
     top = 30.0 if title else 6.0
     area = Area(scale, Scale(len(dots) - 0.5, -0.5), left, top, width, _LINE * len(dots))
-    elements = [*_draw_title(title), *area.axes((name, ""), (scale.ticks(4), ()))]
+    elements = [*_draw_title(title), *area.axes((name, ""), (scale.ticks(2 if scale.label else 4), ()))]
     if guide is not None:
         x = float(area.across(guide))
         elements.append(element("line", x1=x, x2=x, y1=top, y2=top + area.height, class_="p-guide"))

@@ -1,21 +1,17 @@
-"""Pictures of forecasts and answers, as the SVG that reports have. Each stands beside a table with the same numbers."""
+"""Pictures of forecasts, as the SVG that reports have. Each stands beside a table with the same numbers."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from matrixdp.answers.estimate import Estimate, relate_to_diagonal
 from matrixdp.design import Design
 from matrixdp.design.explain import describe_numbers, outline_ellipse, pair_covariance
 from matrixdp.display import Numbers, format_number, join_cells, make_visible, shorten
-from matrixdp.intervals import Pair
-from matrixdp.queries import TableMoments
-from matrixdp.release.adaptive_release import AdaptiveRelease
-from matrixdp.report.answers import Answer, Answerable
+from matrixdp.report.charts import MOST_CELLS, Chart
 from matrixdp.report.pictures import draw_heatmap
 from matrixdp.report.svg import (
     Curve,
@@ -26,32 +22,15 @@ from matrixdp.report.svg import (
     draw_dots,
     element,
     make_area,
-    make_image,
     round_up,
 )
 from matrixdp.types import Floats
 
 TYPICAL, LARGEST = "typical", "largest"  # entries besides single ones: the median, and the largest error
 _MOST_ENTRIES = 400  # that a page offers to follow
-MOST_CELLS = 40  # rows or columns of a heat map
-_MOST_BARS, _MOST_PANELS = 60, 6
 _LABEL = 24  # characters of a name
 _SIZE = (360.0, 220.0)
 _EPSILON_TICKS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
-_BESIDE = "the table has the same numbers."
-
-
-class Chart(NamedTuple):
-    """A picture, how to read it, and whether it is too detailed for a narrow screen, where it scrolls."""
-
-    svg: str
-    caption: str = ""
-    wide: bool = False
-
-
-def _make(drawing: Drawing, summary: str, caption: str = "", *, wide: bool = False) -> Chart:
-    """A picture with what it shows in words, for those who do not see it."""
-    return Chart(make_image([drawing], make_visible(summary), inline=True), caption, wide)
 
 
 def write_error(error: float, sign: str = "") -> str:
@@ -131,11 +110,11 @@ class ErrorTable:
         if len(self.columns) == 1:
             errors = zip(self.rows, std[:, 0].tolist(), self.values, strict=True)
             dots = [Dot(name, error, 0.0, error, text[0]) for name, error, text in errors if math.isfinite(error)]
-            return _make(draw_dots(dots, Scale(0.0, 1.05 * max(dot.value for dot in dots) or 1.0), "error"), summary)
+            return Chart(draw_dots(dots, Scale(0.0, 1.05 * max(dot.value for dot in dots) or 1.0), "error"), summary)
         shown = None if self.comparable else _shade_logarithms(std)  # otherwise entries have different units
         caption = f"The stronger the colour, the larger the error{'' if shown is None else ', on a logarithmic scale'}."
         drawing = draw_heatmap(self._numbers, title="", meaning="", shown=shown, counts=True)
-        return _make(drawing, summary, caption, wide=True)
+        return Chart(drawing, summary, caption, wide=True)
 
 
 def _shade_logarithms(std: Floats) -> Floats:
@@ -186,7 +165,7 @@ def draw_curve(
         place = {"cx": float(area.across(epsilon)), "cy": float(area.up(here))}
         dot = element("circle", words, r=5.5, class_="p-other", **place)
         drawing = Drawing((*drawing.elements, dot), drawing.width, drawing.height)
-    return _make(drawing, "Predicted error against epsilon, both on logarithmic scales; errors fall as epsilon grows")
+    return Chart(drawing, "Predicted error against epsilon, both on logarithmic scales; errors fall as epsilon grows")
 
 
 def draw_ellipse(design: Design, names: Sequence[str], pair: tuple[int, int]) -> Chart | None:
@@ -199,94 +178,4 @@ def draw_ellipse(design: Design, names: Sequence[str], pair: tuple[int, int]) ->
     first, second = (f"noise in {subject}{make_visible(shorten(names[i], _LABEL))}" for i in pair)
     inner = make_area(scale, scale, _SIZE).line(points, "p-mark", closed=True, fill_opacity=0.15)
     drawing = draw_curves([Curve(points)], scale, scale, (first, second), size=_SIZE, extra=[inner])
-    return _make(drawing, "An ellipse that contains the noise of two numbers with 95 percent probability")
-
-
-# Answers
-
-
-def draw_answer(release: Answerable, kind: str, answer: Answer) -> tuple[Chart, ...]:
-    """The pictures of an answer; none where they would be too large to read."""
-    estimate = answer.estimate
-    if kind == "means":
-        return _draw_means(release, estimate)
-    if kind == "means_by":
-        return tuple(chart for j in range(len(estimate.columns))[:_MOST_PANELS] for chart in _draw_levels(estimate, j))
-    if kind == "regression":
-        return _draw_coefficients(answer.title, estimate)
-    height, width = estimate.value.shape
-    if max(height, width) > MOST_CELLS:
-        return ()
-    caption, shown = "From -1 to 1. Pale: may be noise alone. No colour: hidden by noise.", None
-    if kind == "table":
-        caption = "The stronger the colour, the larger the count. Pale: may be noise alone."
-        height, width = height - 1, width - 1  # without totals
-    elif kind == "components":
-        caption = "Loadings from -1 to 1. No colour: mixed with another component by the noise."
-        height -= 1
-    elif kind == "covariance":
-        caption = "Colours: covariances relative to the variances of their columns. No colour: hidden by noise."
-        shown = relate_to_diagonal(estimate.value, estimate.std)[0]
-    part = estimate.cut(height, width)
-    drawing = draw_heatmap(part, title="", meaning="", shown=shown, counts=kind == "table")
-    return (_make(drawing, f"{answer.title} as a heat map; {_BESIDE}", caption, wide=True),)
-
-
-def _draw_dots(
-    title: str,
-    caption: str,
-    name: str,
-    found: Estimate,
-    unit: Any = 1.0,
-    lower: Any = 0.0,
-    scale: Scale | None = None,
-    guide: float | None = None,
-    ends: Pair | None = None,
-    skip: int = 0,
-) -> tuple[Chart, ...]:
-    """The numbers of a column on an axis in units of `unit` above `lower`, with their intervals; no chart of too many.
-
-    By default the axis has room for all intervals, of which `ends` may be others. Plausible ranges have another colour.
-    The first rows may be skipped.
-    """
-    ends = ends or (found.interval()[0][:, 0], found.interval()[1][:, 0])
-    with np.errstate(all="ignore"):
-        places = np.stack([(one - lower) / unit for one in (found.value[:, 0], *ends)], axis=1)
-    words, kinds = join_cells(found), np.where(found.plausible[:, 0], "p-other", "p-mark")
-    dots = [
-        Dot(make_visible(found.rows[i]), three[0], three[1], three[2], words[i][0], str(kinds[i]))
-        for i, three in enumerate(places.tolist())
-        if i >= skip and math.isfinite(sum(three))
-    ]
-    if not 0 < len(dots) <= _MOST_BARS:
-        return ()
-    if scale is None:
-        reach = [end for dot in dots for end in (dot.low, dot.high)] + ([] if guide is None else [guide])
-        room = 0.05 * (max(reach) - min(reach)) or 1.0
-        scale = Scale(min(reach) - room, max(reach) + room)
-    drawing = draw_dots(dots, scale, name, guide=guide, longest=_LABEL)
-    return (_make(drawing, f"{title} with error bars; {_BESIDE}", caption),)
-
-
-def _draw_means(release: Answerable, found: Estimate) -> tuple[Chart, ...]:
-    """Means as places between their public bounds, so that columns with different units share an axis."""
-    query: Any = release.moment if isinstance(release, AdaptiveRelease) else release.design.query
-    bounds: Any = query.used.bounds if isinstance(query, TableMoments) else query.bounds
-    caption, name = "Bars: 95% intervals, cut at the bounds.", "mean, from the lower (0) to the upper bound (1)"
-    unit, scale = bounds.upper - bounds.lower, Scale(0.0, 1.0)
-    return _draw_dots("Means", caption, name, found.column("mean"), unit, bounds.lower, scale)
-
-
-def _draw_levels(found: Estimate, column: int) -> tuple[Chart, ...]:
-    """The numbers of one column of a table, a bar to each level."""
-    title = found.columns[column]
-    return _draw_dots(title, "Bars: 95% intervals.", make_visible(shorten(title, 40)), found.column(title))
-
-
-def _draw_coefficients(title: str, found: Estimate) -> tuple[Chart, ...]:
-    """Coefficients over half the length of their intervals, so that columns with different units share an axis."""
-    low, high = found.value[:, -2:].T  # of noise and sampling together
-    caption = "A bar that reaches zero: the coefficient may be nothing but noise and sampling error."
-    caption += " Orange: a plausible range." * bool(found.plausible[:, 0].any())
-    name, unit = "coefficient over half the length of its interval", (high - low) / 2
-    return _draw_dots(title, caption, name, found.column("coefficient"), unit, guide=0.0, ends=(low, high), skip=1)
+    return Chart(drawing, "An ellipse that contains the noise of two numbers with 95 percent probability")

@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from matrixdp.domain import Schema
 from matrixdp.errors import ParameterError, show
-from matrixdp.release.options import OPTION, Option, json_name, name_flag, parse_options, title_question
+from matrixdp.release.options import OPTION, Option, json_name, name_flag, parse_options
 from matrixdp.release.request import Request
 from matrixdp.studio.datasets import DatasetBook, SchemaStore
 from matrixdp.studio.refusals import ConflictError, NotFoundError
@@ -56,11 +56,6 @@ class ReleaseSpec(Request):
     def to_mapping(self) -> dict[str, Any]:
         """All options that differ from their defaults, by their names in JSON."""
         return self.to_options() | ({} if self.allowance is None else {"allowance": self.allowance})
-
-    @property
-    def title(self) -> str:
-        """What is asked for, in a few words."""
-        return title_question(self.question, target=self.target, cells=self.cells, on=self.on, by=self.by)
 
     def write_command(self, schema: str, table: str = "", dataset: str = "") -> str:
         """The command ``matrixdp design`` for a request or, with a table and a data set, ``matrixdp release``."""

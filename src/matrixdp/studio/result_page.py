@@ -13,6 +13,7 @@ from starlette.responses import FileResponse, JSONResponse, Response
 
 from matrixdp.display import make_visible, write_csv, write_table
 from matrixdp.domain.fields import quote_line, unquote_line
+from matrixdp.domain.file_rules import DateRule
 from matrixdp.domain.schema_file import parse_schema
 from matrixdp.errors import ParameterError, show
 from matrixdp.queries import TableMoments
@@ -20,8 +21,9 @@ from matrixdp.release.adaptive_release import AdaptiveRelease
 from matrixdp.report import answers
 from matrixdp.report.advice import list_notes, to_facts
 from matrixdp.report.answers import Answer, Answerable
+from matrixdp.report.charts import draw_answer
+from matrixdp.report.dates import list_dates, show_dates
 from matrixdp.report.guarantee import describe_odds, name_loss, read_mechanism
-from matrixdp.studio.charts import draw_answer
 from matrixdp.studio.rendering import CurrentVisit, Visit
 
 router = APIRouter()
@@ -156,15 +158,14 @@ def answer_question(release: Answerable, question: Inquiry) -> Answer:
         return KINDS[question.kind].answer(release, *question.arguments, group=dict(question.group) or None)
 
 
-def show_table(answer: Answer) -> Markup:
-    """The numbers of an answer as the HTML of a table."""
+def show_table(answer: Answer, dates: Sequence[DateRule] = ()) -> Markup:
+    """The numbers of an answer as the HTML of a table, means of `dates` as dates."""
 
     def label(name: str) -> str:
         return str(Markup('<span title="{0}">{0}</span>').format(make_visible(name)))
 
-    corner = answer.label, ""
-    table = write_table(answer.estimate, kind="matrix answers", corner=corner, label=label, fades=answer.fades)
-    return Markup(table)  # noqa: S704 (it has escaped all names)
+    options: dict[str, Any] = {"corner": (answer.label, ""), "text": show_dates(answer, dates), "fades": answer.fades}
+    return Markup(write_table(answer.estimate, kind="matrix answers", label=label, **options))  # noqa: S704 (it has escaped all names)
 
 
 def to_python(question: Inquiry) -> str:
@@ -197,7 +198,8 @@ def explore(visit: CurrentVisit, request_id: str) -> Response:
     answer = answer_question(release, question)
     headers = {"Content-Disposition": f'attachment; filename="{question.kind}.{form}"'}
     if form == "csv":
-        return Response(write_csv(answer.estimate), media_type="text/csv", headers=headers)
+        dates = list_dates(answer, parse_schema(visit.studio.results.get(request_id).schema).rules.dates)
+        return Response(write_csv(answer.estimate, dates), media_type="text/csv", headers=headers)
     return JSONResponse(to_facts(release, answer), headers=headers)
 
 
@@ -260,9 +262,9 @@ def _describe_answer(sent: QueryParams, release: Answerable, choices: Choices, s
         "kind": question.kind,
         "question": question,
         "answer": answer,
-        "table": show_table(answer),
+        "table": show_table(answer, dates),
         "weak": bool((estimate.weak & answer.fades).any()),
-        "charts": draw_answer(release, question.kind, answer),
+        "charts": draw_answer(release, answer, dates),
         "notes": list_notes(release, answer),
         "dates": [f"{rule.name}: a {rule.kind}, in {rule.meaning}." for rule in dates],
         "python": to_python(question),

@@ -77,6 +77,7 @@ def _release_to_folder(settings: Settings, state: State, request: StoredRequest)
     from matrixdp.release.charging import Account
     from matrixdp.release.plan import plan
     from matrixdp.release.run import count_units
+    from matrixdp.report.provenance import note_approval
     from matrixdp.report.release_folder import write_release
 
     out = settings.releases / request.id
@@ -90,7 +91,7 @@ def _release_to_folder(settings: Settings, state: State, request: StoredRequest)
     source = open_files(str(tables.path(request.table)), rules=schema.rules)
     asked = replace(request.spec, schema=schema, id=request.ledger_id)
     made = plan(asked, lambda: count_units(asked, source))
-    author = {"actor": request.asker, "purpose": f"{request.purpose} (approved by {request.decided_by})"}
+    author = {"actor": request.asker, "purpose": note_approval(request.purpose, str(request.decided_by))}
     # No wait: this process holds the request's lock, so that nobody else is releasing it.
     with Ledger.open(settings.ledger, timeout=LEDGER_TIMEOUT, wait=0.0, **author) as ledger:
         account = Account(ledger, request.dataset, allowance=request.spec.allowance)

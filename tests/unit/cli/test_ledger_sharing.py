@@ -98,7 +98,7 @@ def test_a_report_names_the_allowance(clinic, matrixdp):
     allow(matrixdp, "ann", "--epsilon", "1.5")
     assert matrixdp(*argv("clinic.csv", "moments", "--allowance", "ann")).code == 0
     page = (clinic.path / "out" / "report.html").read_text()
-    assert "Charged to “ann”, a part of “clinic”," in page
+    assert "The budget of “clinic”, from its part “ann”, paid for this release" in page
     assert "(ε = 1.5 at" in page
 
 

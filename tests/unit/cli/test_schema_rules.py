@@ -75,6 +75,21 @@ def test_releases_say_what_their_numbers_count(folder, matrixdp):
     assert re.search(r">19\d\d-\d\d-\d\d <span class=.bar.>± [\d,]+ days<", Path("out/report.html").read_text())
 
 
+def test_csv_files_have_numbers_and_dates(folder, matrixdp):
+    matrixdp("release", "data.csv", "--schema", "schema.toml", "--query", "everything", *RELEASE)
+    rules = {rule.name: rule for rule in read_schema(Path("schema.toml")).rules.dates}
+    matrixdp("answer", "means", "out", "--by", "ward", "--csv", "answer.csv")
+    for path, name in (("out/means.csv", "row"), ("out/means_by_level.csv", "column"), ("answer.csv", "column")):
+        found = [one for one in csv.DictReader(Path(path).read_text().splitlines()) if one["row"] != "ward"]
+        dates = [one for one in found if one[name] in rules and one["column"] in ("mean", *rules)]
+        assert dates
+        for one in dates:
+            for part in ("value", "low", "high"):
+                assert one[f"{part}_as_date"] == rules[one[name]].show(float(one[part])) != ""
+        assert not any(one["value_as_date"] for one in found if one not in dates)
+    assert "as_date" not in Path("out/correlation.csv").read_text()
+
+
 def test_stored_releases_answer_with_dates(folder, matrixdp):
     done = matrixdp("release", "data.csv", "--schema", "schema.toml", "--query", "everything", *RELEASE)
     assert "dates.json" in {path.name for path in Path("out").iterdir()}, done.err

@@ -123,7 +123,7 @@ def test_a_table_of_two_categories_adds_up(hospital, matrixdp):
     assert counts[-1, -1] == pytest.approx(4000)
     truth = sum(hospital["smoker"].to_pylist())
     assert abs(counts[1, -1] - truth) < 5 * answer["std"][1][-1]
-    assert {"release.json", "table.csv", "report.html"} == set(done.json()["files"])
+    assert {"release.json", "provenance.json", "table.csv", "report.html"} == set(done.json()["files"])
     assert number("table", row="all", column="all")[0] == pytest.approx(4000)
 
 
@@ -134,7 +134,7 @@ def test_everything_in_one_release(hospital, matrixdp):
     assert facts["notes"] == []
     files = {answer["file"] for answer in facts["answers"]}
     assert files == {"means.csv", "levels.csv", "means_by_level.csv", "table.csv", "covariance.csv", "correlation.csv"}
-    assert files | {"release.json", "report.html", "correlation.svg"} == set(facts["files"])
+    assert files | {"release.json", "provenance.json", "report.html", "correlation.svg"} == set(facts["files"])
     frame = hospital.to_pandas()
     close(number("correlation", row="age", column="bmi"), frame.age.corr(frame.bmi))
     close(number("means_by_level", row="south", column="bmi"), frame.bmi[frame.ward == "south"].mean())

@@ -1,5 +1,6 @@
 """Reports: complete, self-contained, and true to the release."""
 
+import datetime
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -9,11 +10,15 @@ import numpy as np
 import pytest
 
 import matrixdp as mdp
+from matrixdp.answers.estimate import Estimate
 from matrixdp.design.explain import pair_covariance
+from matrixdp.domain.file_rules import DateRule
 from matrixdp.errors import ParameterError
 from matrixdp.release.output_folder import OutputFolder
 from matrixdp.release.registered import MechanismRelease
 from matrixdp.report import LedgerSummary, draw_design, draw_matrix, draw_std, make_content, render_release
+from matrixdp.report.answers import Answer
+from matrixdp.report.charts import draw_answer
 from matrixdp.report.release_folder import write_folder
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -187,7 +192,7 @@ def test_a_mechanism_without_a_design_is_shown_with_unknown_error_bars(tmp_path)
     content = make_content(run_mechanism(np.eye(3)))
     files = write_folder(content, tmp_path)
     assert set(files) == {
-        "report.html", "matrix.csv", "matrix.npy", "matrix.parquet", "matrix.svg", "release.json",
+        "report.html", "matrix.csv", "matrix.npy", "matrix.parquet", "matrix.svg", "provenance.json", "release.json",
     }  # fmt: skip
     page = check_page((tmp_path / "report.html").read_text(encoding="utf-8"))
     for words in ("1-differential privacy", "my &lt;laplace&gt;", "unknown", "of 50 records", ">bmi<", "one record"):
@@ -307,10 +312,49 @@ def test_hostile_names_in_tables_findings_and_origins_are_escaped(kind):
         content = make_content(mdp.make_design(query, mdp.Privacy(9, 1e-6)).release(data), "everything")
     else:
         content = make_content(adaptive(), "correlation")
-    page = render_release(replace(content, table=names[4], written=names[5], variables=(names[4], names[5])))
+    page = render_release(
+        replace(content, table=names[4], question=names[5], contact=names[3], variables=(names[4], names[5]))
+    )
     assert all(char.isprintable() or char == "\n" for char in page)
     assert not re.search(r"<(script|img|b>)", page)
     check_page(page)
+
+
+def test_a_regression_names_its_reference_levels_and_draws_its_coefficients():
+    rng = np.random.default_rng(0)
+    data = {"stay": rng.uniform(0, 9, 4000), "age": rng.uniform(0, 90, 4000), "ward": ["north", "south"] * 2000}
+    columns = mdp.Columns.from_dict({"stay": (0, 9), "age": (0, 90), "ward": ["north", "south"]})
+    release = mdp.make_design(mdp.TableMoments(columns, 4000), mdp.Privacy(9, 1e-6)).release(data)
+    page = check_page(render_release(make_content(release, "regression", target="stay")))
+    assert "Coefficients of ward are differences from its level north." in page
+    (chart,) = re.findall(r'<figure><svg[^>]* aria-label="Regression of stay with error bars.*?</svg>', page)
+    assert chart.count("<circle") == 2  # the intercept is not compared with zero
+    assert all(f">{name}<" in chart for name in ("age", "ward=south"))
+
+
+def test_means_by_group_are_drawn_with_dates_on_the_axis_of_dates():
+    rule = DateRule("seen", "days", datetime.date(2000, 1, 1))
+    columns = mdp.Columns.from_dict({"seen": (0, 9000), "ward": ["north", "south"]})
+    query = mdp.TableMoments(columns, 4000, by=("ward",))
+    data = {"seen": np.full(4000, 4000.0), "ward": ["north", "south"] * 2000}
+    content = make_content(mdp.make_design(query, mdp.Privacy(9, 1e-6)).release(data), "means")
+    page = check_page(render_release(replace(content, dates=(rule,))))
+    charts = re.findall(r'<figure><svg[^>]* aria-label="(\S+)[^"]* with error bars.*?</svg>', page)
+    assert charts == ["share", "seen"]
+    (seen,) = re.findall(r'<figure><svg[^>]* aria-label="seen with error bars.*?</svg>', page)
+    assert re.search(r">20\d\d-\d\d-\d\d</text>", seen)
+    assert "<title>north: 20" in seen
+
+
+@pytest.mark.parametrize("lower", [0.0, 1e17, -1e55])
+@pytest.mark.parametrize("width", [1e-300, 64.0, 1e55])
+def test_a_chart_of_extreme_numbers_never_fails(lower, width):
+    """A report is written after the charge."""
+    means = np.array([[lower], [lower + width]])
+    for std in (0.0, width / 9, np.inf):
+        found = Estimate(means, np.full((2, 1), std), ("a", "b"), ("x",))
+        for chart in draw_answer(moments(), Answer("Groups", "ward", found, name="groups")):
+            ElementTree.fromstring(chart.svg)
 
 
 def test_a_page_forbids_scripts_and_the_network():

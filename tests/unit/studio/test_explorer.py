@@ -1,5 +1,6 @@
 """The explorer of a release: what can be asked of which release, the answers, their texts, code and pictures."""
 
+import datetime
 import json
 import re
 from xml.etree import ElementTree
@@ -10,12 +11,13 @@ import pytest
 import matrixdp as mdp
 from matrixdp.answers.estimate import CUT_NOTE
 from matrixdp.display import write_csv
+from matrixdp.domain.file_rules import DateRule
 from matrixdp.errors import ParameterError
 from matrixdp.release.plan import plan
 from matrixdp.release.request import Request
 from matrixdp.report.advice import list_notes, to_facts
 from matrixdp.report.answers import as_answerable
-from matrixdp.studio.charts import draw_answer
+from matrixdp.report.charts import draw_answer
 from matrixdp.studio.result_page import (
     KINDS,
     Inquiry,
@@ -76,7 +78,7 @@ def test_a_table_answers_every_kind_of_question(table):
         answer = answer_question(table, asked)
         assert show_table(answer).count("<tr>") == 1 + len(answer.estimate.rows)
         assert HOSTILE not in show_table(answer)
-        charts = draw_answer(table, asked.kind, answer)
+        charts = draw_answer(table, answer)
         assert charts
         for chart in charts:
             assert chart.svg.startswith("<svg")
@@ -86,6 +88,15 @@ def test_a_table_answers_every_kind_of_question(table):
         assert any("costs no privacy" in note for note in list_notes(table, answer))
         assert json.loads(json.dumps(to_facts(table, answer), allow_nan=False))["title"] == answer.title
         assert write_csv(answer.estimate).startswith("row,column,value,std,low,high,note\n")
+
+
+def test_means_of_dates_are_shown_as_dates(table):
+    rule = DateRule("bmi", "years", datetime.date(1950, 1, 1))  # as if these were dates
+    for kind in ("means", "means_by"):
+        answer = answer_question(table, question(table, kind=kind))
+        assert re.search(r">19[67]\d-\d\d-\d\d <span", show_table(answer, [rule]))
+        assert not re.search(r"19[67]\d-\d\d", show_table(answer))
+    assert any(re.search(r">19[67]\d-\d\d-\d\d</text>", chart.svg) for chart in draw_answer(table, answer, [rule]))
 
 
 def test_answers_are_those_of_the_library(table):
@@ -154,7 +165,7 @@ def test_hidden_answers_have_intervals_and_no_colour():
     shown = re.findall(r'<td class="weak">(\S+) <span class="bar">(\[[^<]*\])<', show_table(answer))
     assert shown == [("0", "[-1, 1]")] * hidden
     assert f"{CUT_NOTE}." in list_notes(release, answer)
-    (chart,) = draw_answer(release, asked.kind, answer)
+    (chart,) = draw_answer(release, answer)
     assert chart.svg.count('class="p-hidden"') == hidden
     assert "No colour: hidden by noise." in chart.caption
 
@@ -169,7 +180,7 @@ def test_moments_answer_means_and_matrices():
         asked = question(release, kind=kind)
         answer = answer_question(release, asked)
         assert answer.estimate.rows == ("a", "b")
-        assert draw_answer(release, asked.kind, answer)
+        assert draw_answer(release, answer)
     assert "release.means()" in to_python(question(release, kind="means"))
 
 
@@ -184,7 +195,7 @@ def test_an_adaptive_release_answers_questions_about_numbers():
         answer = answer_question(release, asked)
         assert answer.estimate.rows == ("a", "b", "c")
         assert "simulation" in answer.notes[0]
-        assert draw_answer(release, asked.kind, answer)
+        assert draw_answer(release, answer)
     with pytest.raises(ParameterError, match="the moments of a table"):
         answer_question(release, Inquiry("table", {"rows": "a", "columns": "b"}))
 
@@ -223,4 +234,4 @@ def test_pictures_that_nobody_could_read_are_left_out():
     )
     for kind in ("means_by", "table"):
         asked = question(release, kind=kind)
-        assert draw_answer(release, asked.kind, answer_question(release, asked)) == ()
+        assert draw_answer(release, answer_question(release, asked)) == ()

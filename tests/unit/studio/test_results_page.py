@@ -145,6 +145,12 @@ def test_a_large_release_is_not_read_for_its_page(site, analyst, moments, monkey
     assert analyst.get(f"{moments}/files/release.json").status_code == 200
 
 
+def test_the_report_names_who_asked_and_who_approved(analyst, everything):
+    page = analyst.get(f"{everything}/report").text
+    for name, who in (("Purpose", "a test"), ("Asked by", ANALYST.name), ("Approved by", CURATOR.name)):
+        assert f"<dt>{name}</dt><dd>{who}</dd>" in page
+
+
 def test_the_report_runs_no_script_and_reaches_nothing(analyst, everything):
     answer = analyst.get(f"{everything}/report")
     assert answer.headers["content-type"].startswith("text/html")

@@ -1,0 +1,133 @@
+"""Pictures of answers, for reports and the studio alike. Each stands beside a table with the same numbers."""
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from matrixdp.answers.estimate import Estimate, relate_to_diagonal
+from matrixdp.display import join_cells, make_visible, shorten
+from matrixdp.domain.file_rules import DateRule
+from matrixdp.intervals import Pair
+from matrixdp.queries import TableMoments
+from matrixdp.release.adaptive_release import AdaptiveRelease
+from matrixdp.report.answers import Answer, Answerable
+from matrixdp.report.dates import list_parts, show_date
+from matrixdp.report.pictures import draw_heatmap
+from matrixdp.report.svg import Dot, Drawing, Scale, draw_dots, make_image
+
+MOST_CELLS = 40  # rows or columns of a heat map
+_MOST_BARS, _MOST_PANELS = 60, 6
+_LABEL = 24  # characters of a name
+_BESIDE = "the table has the same numbers."
+
+
+class Chart(NamedTuple):
+    """A picture, what it shows in words for those who do not see it, and how to read it.
+
+    One that is `wide` is too detailed for a narrow screen, where it scrolls.
+    """
+
+    drawing: Drawing
+    summary: str
+    caption: str = ""
+    wide: bool = False
+
+    @property
+    def svg(self) -> str:
+        """The picture for a page, which has its styles."""
+        return make_image([self.drawing], make_visible(self.summary), inline=True)
+
+
+def draw_answer(release: Answerable, answer: Answer, dates: Sequence[DateRule] = ()) -> tuple[Chart, ...]:
+    """The pictures of an answer; none where they would be too large to read. Means of `dates` are shown as dates."""
+    estimate, kind = answer.estimate, answer.name
+    if kind == "means":
+        return _draw_means(release, estimate)
+    if kind in ("means_by_level", "groups", "levels"):
+        rules = {rule.name: rule for rule in dates}
+        names = estimate.columns[:_MOST_PANELS]
+        return tuple(chart for name in names for chart in _draw_levels(estimate, name, rules.get(name)))
+    if kind == "regression":
+        return _draw_coefficients(answer.title, estimate) if "coefficient" in estimate.columns else ()
+    height, width = estimate.value.shape
+    if max(height, width) > MOST_CELLS:
+        return ()
+    caption, shown = "From -1 to 1. Pale: may be noise alone. No colour: hidden by noise.", None
+    if kind == "table":
+        caption = "The stronger the colour, the larger the count. Pale: may be noise alone."
+        height, width = height - 1, width - 1  # without totals
+    elif kind == "components":
+        caption = "Loadings from -1 to 1. No colour: mixed with another component by the noise."
+        height -= 1
+    elif kind == "covariance":
+        caption = "Colours: covariances relative to the variances of their columns. No colour: hidden by noise."
+        shown = relate_to_diagonal(estimate.value, estimate.std)[0]
+    part = estimate.cut(height, width)
+    drawing = draw_heatmap(part, title="", meaning="", shown=shown, counts=kind == "table")
+    return (Chart(drawing, f"{answer.title} as a heat map; {_BESIDE}", caption, wide=True),)
+
+
+def _draw_dots(
+    title: str,
+    caption: str,
+    name: str,
+    found: Estimate,
+    unit: Any = 1.0,
+    lower: Any = 0.0,
+    scale: Scale | None = None,
+    guide: float | None = None,
+    ends: Pair | None = None,
+    skip: int = 0,
+    rule: DateRule | None = None,
+) -> tuple[Chart, ...]:
+    """The numbers of a column on an axis in units of `unit` above `lower`, with their intervals; no chart of too many.
+
+    By default the axis has room for all intervals, of which `ends` may be others. Plausible ranges have another colour.
+    The first rows may be skipped. With a `rule`, the numbers are dates or times.
+    """
+    ends = ends or (found.interval()[0][:, 0], found.interval()[1][:, 0])
+    with np.errstate(all="ignore"):
+        places = np.stack([(one - lower) / unit for one in (found.value[:, 0], *ends)], axis=1)
+    words = join_cells(found) if rule is None else [[show_date(rule, *line[0])] for line in list_parts(found)]
+    kinds = np.where(found.plausible[:, 0], "p-other", "p-mark")
+    dots = [
+        Dot(make_visible(found.rows[i]), three[0], three[1], three[2], words[i][0], str(kinds[i]))
+        for i, three in enumerate(places.tolist())
+        if i >= skip and math.isfinite(sum(three))
+    ]
+    if not 0 < len(dots) <= _MOST_BARS:
+        return ()
+    if scale is None:
+        reach = [end for dot in dots for end in (dot.low, dot.high)] + ([] if guide is None else [guide])
+        room = 0.05 * (max(reach) - min(reach)) or 1.0
+        scale = Scale(min(reach) - room, max(reach) + room, label=None if rule is None else rule.show)
+        if not scale.high - scale.low > 1e-300:  # numbers too close to be told apart
+            return ()
+    drawing = draw_dots(dots, scale, name, guide=guide, longest=_LABEL)
+    return (Chart(drawing, f"{title} with error bars; {_BESIDE}", caption),)
+
+
+def _draw_means(release: Answerable, found: Estimate) -> tuple[Chart, ...]:
+    """Means as places between their public bounds, so that columns with different units share an axis."""
+    query: Any = release.moment if isinstance(release, AdaptiveRelease) else release.design.query
+    bounds: Any = query.used.bounds if isinstance(query, TableMoments) else query.bounds
+    caption, name = "Bars: 95% intervals, cut at the bounds.", "mean, from the lower (0) to the upper bound (1)"
+    unit, scale = bounds.upper - bounds.lower, Scale(0.0, 1.0)
+    return _draw_dots("Means", caption, name, found.column("mean"), unit, bounds.lower, scale)
+
+
+def _draw_levels(found: Estimate, title: str, rule: DateRule | None) -> tuple[Chart, ...]:
+    """The numbers of one column of a table, a bar to each level."""
+    name = make_visible(shorten(title, 40))
+    return _draw_dots(title, "Bars: 95% intervals.", name, found.column(title), rule=rule)
+
+
+def _draw_coefficients(title: str, found: Estimate) -> tuple[Chart, ...]:
+    """Coefficients over half the length of their intervals, so that columns with different units share an axis."""
+    low, high = found.value[:, -2:].T  # of noise and sampling together
+    caption = "A bar that reaches zero: the coefficient may be nothing but noise and sampling error."
+    caption += " Orange: a plausible range." * bool(found.plausible[:, 0].any())
+    name, unit = "coefficient over half the length of its interval", (high - low) / 2
+    return _draw_dots(title, caption, name, found.column("coefficient"), unit, guide=0.0, ends=(low, high), skip=1)
