@@ -10,7 +10,7 @@ from matrixdp.cli.exits import run_safely
 from matrixdp.cli.extras import bench, completion, demo, reproduce
 from matrixdp.cli.ledger import dossier, ledger
 from matrixdp.cli.options import Group
-from matrixdp.cli.release import design, release
+from matrixdp.cli.release import design, plan_questions, release
 from matrixdp.cli.schema import schema
 from matrixdp.cli.studio import studio
 from matrixdp.version import __version__
@@ -36,7 +36,21 @@ def cli(debug: bool) -> None:
     """Differential privacy for matrices: from a table to a private matrix, without writing code."""
 
 
-for _command in (schema, design, release, answer, ledger, dossier, studio, audit, demo, reproduce, bench, completion):
+for _command in (
+    schema,
+    design,
+    plan_questions,
+    release,
+    answer,
+    ledger,
+    dossier,
+    studio,
+    audit,
+    demo,
+    reproduce,
+    bench,
+    completion,
+):
     cli.add_command(_command)
 
 

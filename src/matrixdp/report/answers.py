@@ -151,7 +151,7 @@ def answer_components(release: Asked, count: int | None = None, group: Group = N
     return Answer("Principal components", "column", found, tuple(notes), name="components", again=again)
 
 
-def answer_regression(release: Answerable, target: str, on: Sequence[str] | None = None, group: Group = None) -> Answer:
+def answer_regression(release: Asked, target: str, on: Sequence[str] | None = None, group: Group = None) -> Answer:
     """The coefficients of a linear regression; those of a category are compared with its first level."""
     _refuse_groups(release, group)
     found = _require_table(release, or_fit=True).regression(target, on, group)
@@ -266,7 +266,7 @@ def make_answers(
     with np.errstate(all="ignore"):
         found = list(_answer_group(release, query, kind, ()))
         if query.by:
-            found.append(_describe_groups(release, query))
+            found.append(answer_groups(release))
         for group in query.group_levels if query.by and groups else ():
             found += [replace(answer, group=group) for answer in _answer_group(release, query, kind, group)]
     return tuple(found)
@@ -296,14 +296,16 @@ def _answer_group(
             yield answer_matrix(release, matrix, chosen)
 
 
-def _describe_groups(release: Release | TableForecast, query: TableMoments) -> Answer:
-    """Share of the records, and means, of each group in one table."""
+def answer_groups(release: Asked) -> Answer:
+    """Share of the records, and means, of each group of a release by group, in one table."""
+    table = _require_table(release)
+    query: TableMoments = table.design.query
     *first, last = query.by
     names = tuple(", ".join(levels) for levels in query.group_levels)
     parts = []
     for levels in dict.fromkeys(levels[:-1] for levels in query.group_levels):
         given = dict(zip(first, levels, strict=True))
-        parts.append(release.means(last, group=given or None))
+        parts.append(table.means(last, group=given or None))
     estimate = join(parts, names, parts[0].columns)
     return Answer(f"Groups by {' and '.join(query.by)}", ", ".join(query.by), estimate, name="groups")
 
