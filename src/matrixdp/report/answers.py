@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrixdp.answers.estimate import Estimate, join, settle
-from matrixdp.answers.models import Regression
 from matrixdp.answers.moments import ALL
 from matrixdp.answers.table_forecast import TableForecast
 from matrixdp.display import Texts, join_cells
@@ -255,21 +254,26 @@ def make_answers(
     """
     if kind == "components":
         title = "Principal components of the standardised numbers"
-        return (Answer(title, "column", release.components(), name=kind),)
+        return (Answer(title, "column", release.components(), name=kind, again=answer_components),)
     if kind == "regression":
         if target is None:
             raise ParameterError("target must be given for a regression: the number that is explained.")
-        return tabulate_regression(release.regression(target, on))
+        found = release.regression(target, on)
+        asked: dict[str, Any] = {"facts": {"target": target}, "again": partial(answer_regression, target=target, on=on)}
+        return (
+            Answer(f"Regression of {target}", "term", found.named, name=kind, **asked),
+            Answer("How well it fits", "", found.fit, name=kind),
+        )
     if isinstance(release, AdaptiveRelease) or not isinstance(release.design.query, TableMoments):
         return (answer_means(release) if kind == "means" else answer_matrix(release, kind),)
     query = release.design.query
     with np.errstate(all="ignore"):
-        found = list(_answer_group(release, query, kind, ()))
+        answers = list(_answer_group(release, query, kind, ()))
         if query.by:
-            found.append(answer_groups(release))
+            answers.append(answer_groups(release))
         for group in query.group_levels if query.by and groups else ():
-            found += [replace(answer, group=group) for answer in _answer_group(release, query, kind, group)]
-    return tuple(found)
+            answers += [replace(answer, group=group) for answer in _answer_group(release, query, kind, group)]
+    return tuple(answers)
 
 
 def _answer_group(
@@ -308,14 +312,6 @@ def answer_groups(release: Asked) -> Answer:
         parts.append(table.means(last, group=given or None))
     estimate = join(parts, names, parts[0].columns)
     return Answer(f"Groups by {' and '.join(query.by)}", ", ".join(query.by), estimate, name="groups")
-
-
-def tabulate_regression(found: Regression) -> tuple[Answer, ...]:
-    """A regression as tables: coefficients with their errors, and how well it fits."""
-    return (
-        Answer(f"Regression of {found.target}", "term", found.named, name="regression"),
-        Answer("How well it fits", "", found.fit, name="regression"),
-    )
 
 
 # Counts with totals
