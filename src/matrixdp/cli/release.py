@@ -228,15 +228,16 @@ def plan_questions(
         if as_json:
             flags.echo_json(facts)
         raise priced.problem
-    folders = _run_plans([one.plan for one in priced.releases], schema, payment, **run, quiet=as_json)
     made = 0
-    for place, folder in folders:
+    for place, folder in _run_plans([one.plan for one in priced.releases], schema, payment, **run, quiet=as_json):
         facts["releases"][made]["released"] = collect_release(folder, place)
         made += 1
-        if not as_json:
-            click.echo(f"Released {made} of {len(priced.releases)}: {place / 'report.html'}")
-    if as_json:
-        flags.echo_json(facts)
+        with flags.output_after_work():
+            if not as_json:
+                click.echo(f"Released {made} of {len(priced.releases)}: {place / 'report.html'}")
+    with flags.output_after_work():
+        if as_json:
+            flags.echo_json(facts)
     return ExitCode.INTERRUPTED if run["data"] and made < len(priced.releases) else None
 
 

@@ -206,13 +206,14 @@ def _select(want: Want, found: Estimate) -> Floats:
         return found.std
     if want.question == "regression":
         return found.std[[row != "intercept" for row in found.rows], 0]
-    rows = [row in want.columns or (want.question == "means" and bool(want.by)) for row in found.rows]
-    columns = [one in want.columns or (want.question == "means" and one == "mean") for one in found.columns]
-    numbers = found.columns if want.by and want.question == "means" else found.rows
+    names = found.rows if want.question == "means" and not want.by else found.columns
     for name in want.columns:
-        if name not in numbers:
+        if name not in names:
             raise ParameterError(f"{want.question} needs columns of numbers, and {show(name)} is none.")
-    return found.std[np.ix_(rows, columns)]
+    kept = [name in want.columns for name in names]
+    if want.question == "means":
+        return found.std[:, kept] if want.by else found.std[kept, 0]
+    return found.std[:, kept][kept if len(found.rows) > 1 else [True]]  # equal rows are one
 
 
 # The releases
@@ -317,7 +318,7 @@ def plan_wants(wants: Sequence[Want], schema: Schema, total: Privacy, left: floa
         missed = [want for want, one in zip(wants, alone, strict=True) if one is None]
         raise BudgetExceededError("\n".join(search.explain(want, left) for want in missed))
     separate, best = sum(one.mu_squared for one in found), search.join(found)
-    whole = search.find(wants)
+    whole = found[0] if len(found) == 1 else search.find(wants)
     together = math.inf if whole is None else whole.mu_squared
     if whole is not None and together < sum(one.mu_squared for one in best):
         best = [whole]
