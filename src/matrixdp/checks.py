@@ -3,8 +3,6 @@
 NumPy scalars are accepted wherever the Python type is. `bool` is never accepted as a number.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any, NoReturn, SupportsFloat
 

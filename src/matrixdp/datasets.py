@@ -6,8 +6,6 @@ correlations of their normal scores, to three decimals, are in ``summaries.json`
 measurements.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

@@ -3,8 +3,6 @@
 CuPy is imported when an array on a GPU is given, and not before.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cache
 from typing import Any

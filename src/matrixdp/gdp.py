@@ -10,8 +10,6 @@ phi(a)``, the right-hand side is ``phi(a) (R(a) - R(b))``. Since ``-R'(x) = 1 - 
 positive function, which is computed without cancellation. All results are rounded to the safe side.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 from collections.abc import Callable, Iterable

@@ -8,8 +8,6 @@ Where noise leaves no answer, draws of possible moments (`matrixdp.answers.draws
 99% of the draws, and their median. It depends on what tables are like, and is marked as such wherever it is shown.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

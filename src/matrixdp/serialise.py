@@ -4,8 +4,6 @@ Classes of the package are stored under their bare names. Classes of other packa
 names (`register`), which contain a dot, so that none can be mistaken for one of ours.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Mapping
 from enum import Enum

@@ -1,7 +1,5 @@
 """Array types of signatures, and classes whose arrays cannot be written to."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 from typing import Any, TypeAlias, TypeVar

@@ -1,7 +1,5 @@
 """The privacy budget of one fit: charged as a whole, then shared among the steps."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 from typing import Any

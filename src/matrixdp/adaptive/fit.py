@@ -4,8 +4,6 @@ A strategy sees records through `Measurements` alone, so the same functions fit 
 and forecasts, simulated ones. docs/adaptive.md has the reasons of each step.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

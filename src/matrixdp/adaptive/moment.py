@@ -1,7 +1,5 @@
 """The private mean and covariance of a data set, as one pure function."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any

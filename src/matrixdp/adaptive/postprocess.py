@@ -1,7 +1,5 @@
 """Post-processing of the noisy moments of a fit into a mean and a covariance, at no privacy cost."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from functools import partial

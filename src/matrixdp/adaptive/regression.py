@@ -1,7 +1,5 @@
 """Regression coefficients and their error bars, from a noisy joint moment of features and targets."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass

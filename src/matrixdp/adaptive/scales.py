@@ -1,7 +1,5 @@
 """Private means and variances of all features, from one release."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """All settings of the private moment: public, fixed for all data, one table for all aims; and when to use it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Estimators of a symmetric matrix from one with Gaussian noise of known size; post-processing."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

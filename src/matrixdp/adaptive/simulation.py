@@ -6,8 +6,6 @@ whose variance does not fit between its bounds in such a shape has many of its v
 two values have.
 """
 
-from __future__ import annotations
-
 import hashlib
 import math
 from collections.abc import Callable, Sequence

@@ -5,8 +5,6 @@ category is a number that is cut into levels, and values are missing at random. 
 could exist, and only they matter for the errors of a release, since its noise does not depend on the data.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

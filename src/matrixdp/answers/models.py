@@ -4,8 +4,6 @@ Error bars come from simulation: noise is drawn again about the released moments
 the results is reported.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace

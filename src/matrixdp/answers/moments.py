@@ -4,8 +4,6 @@ Each statistic is a function of a stack of moments (`MomentView`) and comes with
 which the law of the noise gives its error bar, to first order; sampling error is not included.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple

@@ -5,8 +5,6 @@ answer follows from its derivatives by these entries, to first order. Answers an
 answers, for a stack of matrices, take one call; nothing of the size p^2 x p^2 is formed. All of it is post-processing.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

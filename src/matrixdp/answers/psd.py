@@ -9,8 +9,6 @@ more than the likelihood gives, because the projection moves all diagonal entrie
 simulated records.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

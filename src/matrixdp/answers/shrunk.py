@@ -4,8 +4,6 @@ Shrunk answers are biased, and always given. Their error bars are those before s
 of which nothing is known but its range. `moments.shrink` has the prior (`docs/mathematics.md`, "Shrunk answers").
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -3,8 +3,6 @@
 Noise is drawn many times, and each answer is computed as from a release, with the same rules for what noise hides.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property

@@ -1,7 +1,5 @@
 """``python -m matrixdp.audit``: attack all queries, replay all fits, and try the broken variants."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 import time

@@ -1,7 +1,5 @@
 """Attacks on a design: neighbouring data sets whose answers are as far apart as possible, before noise."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Broken variants of queries, designs and fits, each with one mistake that an audit must catch: `BROKEN`."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import replace

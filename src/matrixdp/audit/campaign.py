@@ -1,7 +1,5 @@
 """A campaign: attacks on random designs of every query, and replays of random fits of every estimator."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """The domains that attacks search: families of data sets that differ in one record, pair, cell, edge or person."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ Phi^-1(Q(E)) <= mu``. Counting E in independent runs on both neighbours bounds b
 before the runs.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field

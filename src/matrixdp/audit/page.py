@@ -1,7 +1,5 @@
 """The result of audits as one HTML page and as JSON."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

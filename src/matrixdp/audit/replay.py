@@ -1,7 +1,5 @@
 """Exact audits of fits: the transcript of a fit on one data set, replayed on a neighbour."""
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections.abc import Callable

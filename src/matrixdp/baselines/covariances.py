@@ -4,8 +4,6 @@ SeparateCov and AdaptiveCov (Dong, Liang, Yi 2022), CoinPress (Biswas, Dong, Kam
 2018). Records are scaled to [-1, 1] first.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Gaussian noise of one size in every entry: the classical and the exact calibration, Analyze Gauss, and SuLQ."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

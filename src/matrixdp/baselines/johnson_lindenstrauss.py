@@ -5,8 +5,6 @@ left by a secret matrix of `draws` x N independent standard normals. The rows of
 ``N(0, X'X + w^2 I)``, so they are sampled from it, at the cost of a Cholesky factor instead of a projection.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from functools import cache

@@ -7,8 +7,6 @@ direction and, in d dimensions, a radius of the Gamma law of shape d. Both are d
 comparison only, but not by a Markov chain, whose guarantee holds only in the limit.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

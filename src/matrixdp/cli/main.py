@@ -10,7 +10,7 @@ from matrixdp.cli.exits import run_safely
 from matrixdp.cli.extras import bench, completion, demo, reproduce
 from matrixdp.cli.ledger import dossier, ledger
 from matrixdp.cli.options import Group
-from matrixdp.cli.release import design, release
+from matrixdp.cli.release import design, plan_questions, release
 from matrixdp.cli.schema import check, schema
 from matrixdp.cli.studio import studio
 from matrixdp.version import __version__
@@ -38,7 +38,7 @@ def cli(debug: bool) -> None:
 
 
 for _command in (
-    *(schema, check, design, release, answer, ledger, dossier, studio),
+    *(schema, check, design, plan_questions, release, answer, ledger, dossier, studio),
     *(audit, demo, reproduce, bench, completion),
 ):
     cli.add_command(_command)

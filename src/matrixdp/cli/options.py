@@ -116,8 +116,9 @@ def _refuse_empty(context: click.Context, parameter: click.Parameter, value: Any
 
 epsilon_option, delta_option = request_option("epsilon"), request_option("delta")
 method_options = combine_options(*map(request_option, ("method", "target", "on")))
+schema_option = click.option("--schema", type=PATH, required=True, help="TOML file with what is public about the data.")
 design_options = combine_options(
-    click.option("--schema", type=PATH, required=True, help="TOML file with what is public about the data."),
+    schema_option,
     *map(request_option, ("question", "epsilon", "delta", "records", "neighbours", "person", "rows", "importance")),
     *map(request_option, ("directions", "directions_share", "calibration", "columns", "by", "cells", "points")),
     *map(request_option, ("kernel", "bandwidth")),

@@ -1,4 +1,4 @@
-"""``matrixdp design`` shows how accurate a release would be; ``matrixdp release`` makes it from a table."""
+"""``matrixdp design`` predicts the errors of a release, ``release`` makes it, ``plan`` finds releases for errors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from matrixdp.cli import options as flags
-from matrixdp.cli.exits import DeferredInterrupts
+from matrixdp.cli.exits import DeferredInterrupts, ExitCode
 from matrixdp.cli.ledger import find_neighbours, open_ledger, preview_ledger, require_dataset
 from matrixdp.errors import LedgerError, ParameterError
 from matrixdp.release.options import MOST_STORED
@@ -25,8 +25,48 @@ from matrixdp.release.options import MOST_STORED
 if TYPE_CHECKING:
     from matrixdp.ledger import Head
     from matrixdp.ledger.location import Location
+    from matrixdp.records.files import Files
     from matrixdp.release.charging import Account
     from matrixdp.release.plan import Plan
+    from matrixdp.report.release_folder import ReleaseFolder
+
+
+_paying = flags.combine_options(
+    click.option(
+        "--ledger-timeout",
+        type=click.FloatRange(min=0),
+        default=30.0,
+        help="Seconds to wait while another process uses the ledger.",
+    ),
+    flags.author_options,
+    click.option(
+        "--anchor-to",
+        type=flags.PATH,
+        help="File to which the number and hash of the charge are appended, so that a roll-back of the ledger shows.",
+    ),
+    click.option(
+        "--anchor-command",
+        metavar="COMMAND",
+        help="Command to run after the charge, with its number and hash (ENTRY:HASH) as last argument.",
+    ),
+    click.option(
+        "--wait",
+        type=click.FloatRange(min=0),
+        default=30.0,
+        help="Seconds to wait for another process that releases the same --request.",
+    ),
+)
+_reading = flags.combine_options(
+    click.option("--force", is_flag=True, help="Replace an existing folder."),
+    flags.request_option("missing"),
+    click.option(
+        "--workers",
+        metavar="NUMBER|ADDRESS",
+        help="Number of threads, or the scheduler of a Dask cluster (tcp://host:8786). [default: one thread per core]",
+    ),
+    flags.delimiter_option,
+    flags.sql_option,
+)
 
 
 @click.command(
@@ -72,41 +112,11 @@ def design(schema: Path, plot: Path | None, features: str | None, as_json: bool,
 @flags.design_options
 @flags.method_options
 @flags.ledger_options("The ledger that the release is charged to.", "pays")
-@click.option(
-    "--ledger-timeout",
-    type=click.FloatRange(min=0),
-    default=30.0,
-    help="Seconds to wait while another process uses the ledger.",
-)
-@flags.author_options
-@click.option(
-    "--anchor-to",
-    type=flags.PATH,
-    help="File to which the number and hash of the charge are appended, so that a roll-back of the ledger shows.",
-)
-@click.option(
-    "--anchor-command",
-    metavar="COMMAND",
-    help="Command to run after the charge, with its number and hash (ENTRY:HASH) as last argument.",
-)
+@_paying
 @click.option("--no-ledger", is_flag=True, help="Release without a ledger. The report warns that no total is kept.")
 @flags.request_option("id")
-@click.option(
-    "--wait",
-    type=click.FloatRange(min=0),
-    default=30.0,
-    help="Seconds to wait for another process that releases the same --request.",
-)
 @click.option("--out", type=flags.PATH, required=True, help="Folder for the release. It appears when it is complete.")
-@click.option("--force", is_flag=True, help="Replace an existing folder.")
-@flags.request_option("missing")
-@click.option(
-    "--workers",
-    metavar="NUMBER|ADDRESS",
-    help="Number of threads, or the scheduler of a Dask cluster (tcp://host:8786). [default: one thread per core]",
-)
-@flags.delimiter_option
-@flags.sql_option
+@_reading
 @flags.json_option
 def release(
     data: tuple[str, ...],
@@ -132,24 +142,157 @@ def release(
     from matrixdp.cli.release_text import print_release
     from matrixdp.domain.schema_file import read_schema
     from matrixdp.records.files import open_files
-    from matrixdp.release.output_folder import refuse_inside
     from matrixdp.release.plan import plan
     from matrixdp.release.request import Request
     from matrixdp.release.run import count_units
-    from matrixdp.report.release_folder import write_release
 
     asked, payment = flags.split_request(options)
     found = read_schema(schema)
     source = open_files(data, delimiter=delimiter, rules=found.rules, sql=sql)
-    source.check_output(out)
-    needed = (schema, options["anchor_to"], options["ledger"])
-    refuse_inside(out, [path for path in needed if isinstance(path, Path)])
+    _check_output(source, out, (schema, options["anchor_to"], options["ledger"]))
     asked["neighbours"] = asked["neighbours"] or find_neighbours(options["ledger"], options["dataset"])
     request = Request.parse(found, asked)
     made = plan(request, lambda: count_units(request, source))
     _warn_about_delta(made)
+    folder, _ = _write(made, source, out, payment, force=force, workers=workers, quiet=as_json)
+    with flags.output_after_work():
+        print_release(folder, out, as_json=as_json)
+
+
+@click.command(
+    "plan",
+    cls=flags.Command,
+    example="matrixdp plan --want 'means of stay by ward ± 0.5' --want 'table of ward and smoker ± 20' \\\n"
+    "  --schema schema.toml --ledger clinic.db --dataset clinic",
+)
+@click.argument("questions", type=flags.PATH, required=False)
+@click.option(
+    "--want",
+    "wants",
+    multiple=True,
+    metavar="'QUESTION of COLUMNS ± ERROR'",
+    help="A question and the error that its numbers may have, as in 'means of stay by ward ± 0.5'; several times for "
+    "several. The questions are means, table, covariance, correlation, and 'regression of stay on age, ward ± 0.1'.",
+)
+@flags.schema_option
+@flags.ledger_options("The ledger whose data set pays.", "would pay")
+@flags.request_option("records")
+@flags.request_option("rows")
+@click.option(
+    "--run",
+    "data",
+    type=click.Path(),
+    multiple=True,
+    metavar="DATA",
+    help="Make the releases from this table, if all fit; DATA is as for release, several times for several files.",
+)
+@click.option("--out", type=flags.PATH, help="With --run: folder in which each release has a folder of its own.")
+@_paying
+@flags.name_option(
+    "--request",
+    default="plan",
+    help="Begins the ids of the releases. The same releases with the same one are charged once.",
+)
+@_reading
+@flags.json_option
+def plan_questions(
+    questions: Path | None, wants: tuple[str, ...], schema: Path, as_json: bool, **options: Any
+) -> ExitCode | None:
+    """Find the cheapest releases that reach wanted errors, within what a ledger has left.
+
+    QUESTIONS is a TOML file with a table [[want]] for each question; --want adds others. An error is one standard
+    deviation of the privacy noise, in the unit of the numbers. It is predicted as by design, for typical data, and no
+    data are read. With --run the releases are made; nothing is charged unless all of them fit.
+    """
+    from matrixdp.cli.release_text import collect_release, collect_wants, print_wants
+    from matrixdp.domain.schema_file import read_schema
+    from matrixdp.report.wants import Want, price_wants, read_wants
+
+    run = {name: options.pop(name) for name in ("data", "out", "force", "workers", "delimiter", "sql")}
+    asked, payment = flags.split_request(options)
+    prefix = asked.pop("request")
+    if payment["ledger"] is None:
+        raise click.UsageError("--ledger must be given: a plan is made for what is left in it.")
+    _check_payment(False, options)
+    if bool(run["data"]) != (run["out"] is not None):
+        raise click.UsageError("--run and --out must be given together.")
+    wanted = [*(() if questions is None else read_wants(questions)), *map(Want.parse, wants)]
+    found = read_schema(schema)
+    with _open_account(**payment) as account:
+        assert account is not None  # as a ledger is given
+        priced = price_wants(wanted, found, account, prefix, asked)
+    _warn_about_delta(priced.releases[0].plan)
+    facts = collect_wants(priced)
+    if not as_json:
+        print_wants(priced)
+    if priced.problem is not None:
+        if as_json:
+            flags.echo_json(facts)
+        raise priced.problem
+    made = 0
+    for place, folder in _run_plans([one.plan for one in priced.releases], schema, payment, **run, quiet=as_json):
+        facts["releases"][made]["released"] = collect_release(folder, place)
+        made += 1
+        with flags.output_after_work():
+            if not as_json:
+                click.echo(f"Released {made} of {len(priced.releases)}: {place / 'report.html'}")
+    with flags.output_after_work():
+        if as_json:
+            flags.echo_json(facts)
+    return ExitCode.INTERRUPTED if run["data"] and made < len(priced.releases) else None
+
+
+def _run_plans(
+    plans: list[Plan],
+    schema: Path,
+    payment: dict[str, Any],
+    *,
+    data: tuple[str, ...],
+    out: Path,
+    delimiter: str | None,
+    sql: str | None,
+    **writing: Any,
+) -> Iterator[tuple[Path, ReleaseFolder]]:
+    """Make each release in a folder of its own, after it was tried whether all can be read and written.
+
+    An interrupt ends it after the release that was charged.
+    """
+    from matrixdp.records.files import open_files
+    from matrixdp.release.output_folder import OutputFolder
+    from matrixdp.release.run import open_data
+
+    if not data:
+        return
+    source = open_files(data, delimiter=delimiter, rules=plans[0].request.schema.rules, sql=sql)
+    _check_output(source, out, (schema, payment["anchor_to"], payment["ledger"]))
+    places = [out / f"{number}-{made.request.question}" for number, made in enumerate(plans, start=1)]
+    for made, place in zip(plans, places, strict=True):
+        open_data(made, source)
+        with OutputFolder(place, force=writing["force"]):
+            pass
+    for made, place in zip(plans, places, strict=True):
+        folder, interrupted = _write(made, source, place, payment, **writing)
+        yield place, folder
+        if interrupted:
+            return
+
+
+def _check_output(source: Files, out: Path, needed: tuple[object, ...]) -> None:
+    """Raise if files that are read or needed are inside of the output folder."""
+    from matrixdp.release.output_folder import refuse_inside
+
+    source.check_output(out)
+    refuse_inside(out, [path for path in needed if isinstance(path, Path)])
+
+
+def _write(
+    made: Plan, source: Files, out: Path, payment: dict[str, Any], *, force: bool, workers: str | None, quiet: bool
+) -> tuple[ReleaseFolder, bool]:
+    """Release a plan into a folder, and whether there was an interrupt; a bar shows the progress, unless `quiet`."""
+    from matrixdp.report.release_folder import write_release
+
     label = f"reading {Path(source.files[0].place).name}"
-    hidden = as_json or not made.public_progress  # a bar would show a private number of records
+    hidden = quiet or not made.public_progress  # a bar would show a private number of records
     with (
         DeferredInterrupts() as interrupts,
         _open_account(**payment) as account,
@@ -169,10 +312,10 @@ def release(
         if interrupts.pending:
             _remark("interrupted after the charge, so the release was finished first.")
         if account is not None and not folder.outcome.charged:
-            _remark(f"{request.id} was released before; it was not charged again.")
+            _remark(f"{made.request.id} was released before; it was not charged again.")
         if folder.problem:
             _remark(folder.problem)
-        print_release(folder, out, as_json=as_json)
+    return folder, interrupts.pending
 
 
 def _warn_about_delta(made: Plan) -> None:

@@ -1,5 +1,6 @@
 """What ``matrixdp design`` and ``matrixdp release`` print, for people or as JSON: errors, answers and cost."""
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,7 @@ from matrixdp.report.guarantee import describe_odds, name_loss
 from matrixdp.report.pictures import draw_design
 from matrixdp.report.release_folder import ReleaseFolder
 from matrixdp.report.release_page import DATASET_PAGE, list_advice
+from matrixdp.report.wants import PricedWants, word_question
 from matrixdp.types import Floats
 
 _GUARANTEE = 2  # lines of an explained design that say what is released, and with what guarantee
@@ -45,6 +47,10 @@ _DESCRIBED = (
     "for data as the schema expects (expected_mean, expected_std, expected_missing, expected_shares,\n"
     "  expected_correlation), or as tables usually are; no data were read\n"
     "  percentages are of the width of the bounds, for covariances of the product of two widths"
+)
+_WANTED = (
+    "the largest error of the numbers, one standard deviation of the privacy noise, for data as the schema\n"
+    "  expects, or as tables usually are; no data were read"
 )
 Left = tuple[Remaining, Remaining] | None  # in the ledger, now and after a release
 
@@ -267,6 +273,58 @@ def _describe_cost(made: Plan, left: Left) -> str:
     return "\n".join(f"  {line}" for line in lines)
 
 
+# Plans of several questions
+
+
+def print_wants(priced: PricedWants) -> None:
+    """Print the releases of a plan, their predicted errors beside those wanted, and what they cost together."""
+    rows, left = [], priced.left.mu**2
+    for number, one in enumerate(priced.releases, start=1):
+        cost = _share(one.mu_squared, left) if one in priced.new else "released before"
+        rows.append([f"{number}. {word_question(one.plan.request)}", f"{one.plan.request.epsilon:g}", cost, "", ""])
+        for want, error in zip(one.wants, one.errors, strict=True):
+            rows.append([f"   {want.words}", "", "", f"{want.error:g}", format_number(error, 3)])
+    echo_section("Releases", format_table(["release", "epsilon", "of what is left", "wanted", "predicted"], rows))
+    click.echo(f"  {_WANTED}")
+    lines = [f"together they cost {_share(priced.cost, left)} of what is left"]
+    for name, other in {"a release for each want": priced.separate, "one release for all": priced.together}.items():
+        if math.inf > other > priced.mu_squared:
+            lines.append(f"{name} would cost {other / priced.mu_squared:.3g} times as much")
+    if priced.after is not None:
+        lines.append(f"epsilon {priced.left.epsilon:.4g} is left, and {priced.after.epsilon:.4g} would be left")
+    echo_section("Cost in the ledger", "\n".join(f"  {line}" for line in lines))
+    if priced.reachable:
+        shown = [[want.words, f"{want.error:g}", format_number(error, 3)] for want, error in priced.reachable.items()]
+        title = "What could be reached with all that is left, divided in the same way"
+        echo_section(title, format_table(["for", "wanted", "predicted"], shown))
+
+
+def _share(cost: float, left: float) -> str:
+    return f"{cost / left:.1%}" if left > 0 else "more than all"
+
+
+def collect_wants(priced: PricedWants) -> dict[str, Any]:
+    """The facts of a plan of several questions, as JSON content."""
+    releases = []
+    for one in priced.releases:
+        wants = [
+            {"want": want.words, "wanted": want.error, "predicted": error}
+            for want, error in zip(one.wants, one.errors, strict=True)
+        ]
+        facts = {"mu_squared": one.mu_squared, "charged_before": one not in priced.new, "wants": wants}
+        releases.append(one.plan.request.to_options() | facts)
+    left, after = priced.left, priced.after
+    return {
+        "releases": releases,
+        "mu_squared": priced.cost,
+        "mu_squared_separate": priced.separate,
+        "mu_squared_together": priced.together,
+        "fits": after is not None,
+        "ledger": {"epsilon_left_before": left.epsilon, "epsilon_left_after": None if after is None else after.epsilon},
+        "reachable": [{"want": want.words, "predicted": error} for want, error in priced.reachable.items()],
+    }
+
+
 # Releases
 
 
@@ -276,18 +334,7 @@ def print_release(folder: ReleaseFolder, out: Path, *, as_json: bool) -> None:
     release, (height, width) = content.release, content.matrix.shape
     assert not isinstance(release, MechanismRelease)
     if as_json:
-        facts = _collect_facts(folder, out) | {"notes": list(content.caveats + content.units)}
-        if choice is not None:
-            facts |= choice._asdict()
-        by = getattr(content.mechanism.query, "by", ())
-        answers = () if content.in_files else content.answers
-        if answers:
-            facts["answers"] = []
-        for answer in answers:
-            group = dict(zip(by, answer.group, strict=True)) if answer.group else None
-            named = {"file": f"{answer.name}.csv", "title": answer.title, "group": group}
-            facts["answers"].append({**named, **answer.estimate.to_dict()})
-        echo_json({**facts, "result": content.title, "shape": [height, width]})
+        echo_json(collect_release(folder, out))
         return
     if isinstance(release, DatasetRelease):
         count = len(release.files)
@@ -323,6 +370,23 @@ def print_release(folder: ReleaseFolder, out: Path, *, as_json: bool) -> None:
             "squares of mu, not as epsilons)"
         )
     click.echo(f"Report: {out / (DATASET_PAGE if content.in_files else 'report.html')}")
+
+
+def collect_release(folder: ReleaseFolder, out: Path) -> dict[str, Any]:
+    """The facts and answers of a release, as JSON content."""
+    content, choice = folder.content, folder.outcome.plan.choice
+    facts = _collect_facts(folder, out) | {"notes": list(content.caveats + content.units)}
+    if choice is not None:
+        facts |= choice._asdict()
+    by = getattr(content.mechanism.query, "by", ())
+    answers = () if content.in_files else content.answers
+    if answers:
+        facts["answers"] = []
+    for answer in answers:
+        group = dict(zip(by, answer.group, strict=True)) if answer.group else None
+        named = {"file": f"{answer.name}.csv", "title": answer.title, "group": group}
+        facts["answers"].append({**named, **answer.estimate.to_dict()})
+    return {**facts, "result": content.title, "shape": list(content.matrix.shape)}
 
 
 def _say_method(choice: MethodChoice) -> str:

@@ -1,7 +1,5 @@
 """Allocations: how a rule divides the privacy loss among directions, and the covariances of the noise that follow."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass

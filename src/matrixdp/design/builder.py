@@ -1,7 +1,5 @@
 """From a query and a budget to a design: `make_design`, the paper's two algorithms, and the error at other epsilons."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from typing import Any

@@ -5,8 +5,6 @@ In the noise's own coordinates the answer is rounded to a grid of ``2^-bits`` st
 rounded answer, whose neighbours lie at most `Grid.distance` apart.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import TypeGuard

@@ -14,8 +14,6 @@ Variants (see `docs/mathematics.md`):
   semidefinite queries, and that holds for every query.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

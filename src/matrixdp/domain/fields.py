@@ -5,8 +5,6 @@ field is declared once, in `SECTIONS` or `COLUMN_FIELDS`. Files, the studio's ed
 lists, so that a new field is one entry there, and the code that uses its value.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 import math

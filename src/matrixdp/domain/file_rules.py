@@ -3,8 +3,6 @@
 Rules are public: they come from the schema, never from the values. `records.file_values` reads by them.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace

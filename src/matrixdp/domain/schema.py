@@ -4,8 +4,6 @@ It says what a record can be (columns with bounds or levels, a radius, a graph),
 and what forecasts may assume. `schema_file` reads and writes it, and lists its fields.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -3,8 +3,6 @@
 A new schema has a type for each column from its Arrow type alone, never from its values.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import tomllib

@@ -1,7 +1,5 @@
 """Base classes of the estimators: parameters, input validation, fits, and the guarantee that a fit reports."""
 
-from __future__ import annotations
-
 import os
 import sys
 import warnings

@@ -1,7 +1,5 @@
 """Private mean, covariance and correlation, principal components, and scales of features."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, Self

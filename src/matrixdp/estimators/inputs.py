@@ -1,7 +1,5 @@
 """Checks of the records, bounds and target names that estimators are given. Their errors show no private value."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from typing import Any
 

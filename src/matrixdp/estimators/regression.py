@@ -1,7 +1,5 @@
 """Private regression, linear or with a kernel, from one joint moment of features and targets."""
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from typing import Any, Self

@@ -1,7 +1,5 @@
 """One release of a table's moments, as the mean, covariance and joint moment that estimators are computed from."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import replace

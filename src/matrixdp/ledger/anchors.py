@@ -1,7 +1,5 @@
 """Anchors: the number and hash of the last entry, kept outside of the ledger, so that a roll-back shows."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 from collections.abc import Callable, Iterator

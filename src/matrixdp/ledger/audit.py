@@ -1,7 +1,5 @@
 """The audit of a ledger: every entry is checked again, from the first to the last, and so are all sums."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -5,8 +5,6 @@ releases. The table `counters` has a row for each data set, with the allowance '
 `counters` and `unfinished` save reading all entries; `verify` computes them again.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """The ledger: registers data sets, charges releases to them, stores the results, and says what is left."""
 
-from __future__ import annotations
-
 import contextlib
 import inspect
 import os

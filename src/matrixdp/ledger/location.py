@@ -1,7 +1,5 @@
 """Where a ledger is: the path of a file, or the URL of a PostgreSQL database, whose password is never shown."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Mapping

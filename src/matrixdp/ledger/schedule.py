@@ -4,8 +4,6 @@ A budget of ``mu^2`` divided equally among n releases allows each of them ``mu/s
 units and rounded down, so that n charges of the result fit.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A ledger in a SQLite file: its connection, transactions and errors; new files, backups, and files that were moved."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import secrets

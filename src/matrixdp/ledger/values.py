@@ -4,8 +4,6 @@ An event is the guarantee of a release. It says what was released, not what it c
 decides that.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, get_args

@@ -1,7 +1,5 @@
 """The tasks of the two passes over a data set: the first checks the records, the second adds noise and writes them."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import uuid

@@ -4,8 +4,6 @@ The answer is whitened and rounded to integers, and exact Gaussian integers are 
 "Rounding"). Everything after that is post-processing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar

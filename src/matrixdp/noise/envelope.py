@@ -15,8 +15,6 @@ Every inequality is checked once, when the table is built, in integer interval a
 Where floats cannot decide whether a candidate lies under the curve, `settle` decides in the same arithmetic.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import cache, cached_property

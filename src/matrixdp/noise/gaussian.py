@@ -15,8 +15,6 @@ and not after a fork, which gives the stream a new key. The threads exist during
 blocks, too, and takes all of them if no other thread can be started.
 """
 
-from __future__ import annotations
-
 import os
 import threading
 from collections.abc import Callable

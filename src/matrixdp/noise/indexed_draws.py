@@ -13,8 +13,6 @@ rotations of 32-bit words only: all random words come from it, with the key of t
 No block is used for two purposes: nonces differ between candidates and attempts, and counters between draws.
 """
 
-from __future__ import annotations
-
 import itertools
 import struct
 from collections.abc import Sequence

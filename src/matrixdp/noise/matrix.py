@@ -1,7 +1,5 @@
 """The matrix-variate Gaussian distribution, Definition 3 of the paper; symmetric matrices as vectors; public sums."""
 
-from __future__ import annotations
-
 import math
 from functools import lru_cache
 from typing import Any

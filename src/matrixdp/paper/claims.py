@@ -5,8 +5,6 @@ a one-sided t-test rejects its absence at `LEVEL`; where trials share their data
 Everything else is "not reproduced". The level is small because there are many claims.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from functools import cache, partial

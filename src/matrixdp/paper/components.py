@@ -11,8 +11,6 @@ components of the noisy one, both in falling order. Features are scaled to [0, 1
 paper.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cache
 from typing import Any, NamedTuple

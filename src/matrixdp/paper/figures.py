@@ -1,7 +1,5 @@
 """The figures of the report, as SVG that follows the colours of the page."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

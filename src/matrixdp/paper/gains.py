@@ -12,8 +12,6 @@ not in the paper's source, so its range of epsilon is not known; here it is 0.1 
 features is 95%; i.i.d. noise is drawn in every panel.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any

@@ -12,8 +12,6 @@ Where directional noise perturbs the other features heavily, a projection drops 
 with all of the budget. The rows of MVG are those of Exp. I.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import replace

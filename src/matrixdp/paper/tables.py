@@ -5,8 +5,6 @@ of the paper's setup, compared by reference figures that need no mechanism: the 
 no reading that was tried.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -5,8 +5,6 @@ chosen by the mean error over the trials, as the paper reports it: this uses the
 private data it would cost budget; the paper says so in a footnote, and the report repeats it.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

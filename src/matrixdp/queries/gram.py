@@ -1,7 +1,5 @@
 """Kernel matrices: of private records against public points, or of private records among themselves."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Matrices of an undirected graph on public nodes, whose edges are private, one by one or all those of a node."""
 
-from __future__ import annotations
-
 import math
 from abc import abstractmethod
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Queries whose answer has a row for each record: their common class, and the data set itself."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field

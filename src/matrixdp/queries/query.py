@@ -1,7 +1,5 @@
 """A query defined by a user's function."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any

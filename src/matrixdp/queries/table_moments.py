@@ -1,7 +1,5 @@
 """Everything about a table in one matrix: moments of its numbers, categories and missing values, by group."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence

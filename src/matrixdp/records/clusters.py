@@ -4,8 +4,6 @@ Tasks return exact integers, which the caller merges: the result does not depend
 often it was retried, or on the order in which results arrive. Dask and Spark run the same function on their own blocks.
 """
 
-from __future__ import annotations
-
 import pickle
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -4,8 +4,6 @@ PostgreSQL and SQLite are read by their ADBC drivers, DuckDB by itself; each is 
 connection, in one transaction, serves all passes over the records, so that they see the same rows.
 """
 
-from __future__ import annotations
-
 import contextlib
 import math
 from collections.abc import Callable, Iterator, Sequence

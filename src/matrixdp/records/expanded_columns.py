@@ -1,7 +1,5 @@
 """Records of a table as numbers, with one indicator for each level of a category, for models."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property

@@ -4,8 +4,6 @@ Each value is read on its own. `read_values` also says which values cannot be re
 error, which does not show it; `checking` lists them.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import re
 from collections.abc import Collection, Sequence

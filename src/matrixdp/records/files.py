@@ -1,7 +1,5 @@
 """Source of tables in files: one file, a folder, a partitioned data set or a pattern; graphs in them."""
 
-from __future__ import annotations
-
 import glob
 import os
 from collections.abc import Iterator, Sequence

@@ -5,8 +5,6 @@ only names; their values are read by the rules of the schema (`file_values`). Th
 that is given, or a tab for ``.tsv``, or else the one that the line of column names shows. The records never decide it.
 """
 
-from __future__ import annotations
-
 import csv
 import datetime as dt
 import io

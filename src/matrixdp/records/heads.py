@@ -6,8 +6,6 @@ Of the first rows only the number of cells that are filled is used, and whether 
 guessed from the rows down to the names or, for `checking`, from all bytes.
 """
 
-from __future__ import annotations
-
 import codecs
 import csv
 from collections.abc import Collection

@@ -11,8 +11,6 @@ random numbers a. Two texts that are not chosen with knowledge of the key have t
 2^-32 (Dietzfelbinger 1996); four such numbers make 128 bits.
 """
 
-from __future__ import annotations
-
 import decimal
 import hashlib
 import re

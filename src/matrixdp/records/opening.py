@@ -3,8 +3,6 @@
 Sources and engines register here (`register_source`, `register_engine`); this module knows none of the others by name.
 """
 
-from __future__ import annotations
-
 import mmap
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -4,8 +4,6 @@ Whoever runs a part, threads or a cluster, gets the same result: BLAS has one th
 of workers with other code are refused.
 """
 
-from __future__ import annotations
-
 import csv
 import hashlib
 from abc import ABC, abstractmethod

@@ -4,8 +4,6 @@ A column is read on its own, and a value means the same whatever the others are:
 read. Messages show no values.
 """
 
-from __future__ import annotations
-
 import decimal
 import math
 import numbers

@@ -66,6 +66,13 @@ class Account:
             wait=self.ledger.wait if wait else 0.0,
         )
 
+    def was_charged(self, suffix: str = "") -> bool:
+        """Whether the request is stored or pending; the release compares its options, and waits for it."""
+        try:
+            return self.request is not None and self.ledger.stored(self.dataset, self.request + suffix) is not None
+        except RequestPendingError:
+            return True
+
     def charge_or_find(self, price: Price) -> Receipt | str:
         """Commit the charge, or return the release of another process that charged the same request first."""
         try:

@@ -1,7 +1,5 @@
 """A simulated release beside the numbers without privacy: how large the errors are, and whether error bars hold."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any

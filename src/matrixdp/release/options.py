@@ -4,8 +4,6 @@ Options of the command line, fields of the studio's form and of its API, and the
 `OPTIONS`.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass

@@ -1,7 +1,5 @@
 """An output folder that one process claims, and that appears only when it is complete."""
 
-from __future__ import annotations
-
 import ctypes
 import errno
 import json

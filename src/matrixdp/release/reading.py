@@ -1,7 +1,5 @@
 """Releases from JSON text, whichever kind they are."""
 
-from __future__ import annotations
-
 import json
 import os
 from dataclasses import replace

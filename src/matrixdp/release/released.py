@@ -1,7 +1,5 @@
 """The parts that all releases share: guarantee, text, notebook form, files and the JSON envelope."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable, Iterator

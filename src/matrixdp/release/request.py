@@ -1,7 +1,5 @@
 """`Request`: everything public that decides a release."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property

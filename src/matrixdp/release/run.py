@@ -1,7 +1,5 @@
 """`run`: from a plan and private records to a release that was charged once; `release_table`, which plans and runs."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -11,7 +9,7 @@ from typing import Any
 from matrixdp.adaptive.moment import PreparedFit, prepare_fit
 from matrixdp.design import isotropic, make_design
 from matrixdp.domain import Bounds, Person, Schema, as_schema
-from matrixdp.errors import DataError, ParameterError, RequestPendingError
+from matrixdp.errors import DataError, ParameterError
 from matrixdp.ledger import Ledger, Receipt
 from matrixdp.ledger.request import Difference, changed_request_error
 from matrixdp.mechanisms.mechanism import check_stream
@@ -128,17 +126,8 @@ def run(
 
 def check_budget(plan: Plan, account: Account) -> bool:
     """Whether the request was charged before; a `LedgerError` if it was not, and the budget does not cover it."""
-
-    def was_charged(suffix: str = "") -> bool:
-        """Whether a request is stored or pending; the release compares its options, and waits for it."""
-        try:
-            request = account.request
-            return request is not None and account.ledger.stored(account.dataset, request + suffix) is not None
-        except RequestPendingError:
-            return True
-
-    before = was_charged()
-    to_learn = plan.request.learned and not was_charged(DIRECTIONS_SUFFIX)
+    before = account.was_charged()
+    to_learn = plan.request.learned and not account.was_charged(DIRECTIONS_SUFFIX)
     if before and to_learn:  # directions would be charged before it is refused
         changed = Difference("directions", "given", "learned")
         raise changed_request_error(account.dataset, account.request, "", [changed])

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrixdp.answers.estimate import Estimate, join, settle
-from matrixdp.answers.models import Regression
 from matrixdp.answers.moments import ALL
 from matrixdp.answers.table_forecast import TableForecast
 from matrixdp.display import Texts, join_cells
@@ -151,7 +150,7 @@ def answer_components(release: Asked, count: int | None = None, group: Group = N
     return Answer("Principal components", "column", found, tuple(notes), name="components", again=again)
 
 
-def answer_regression(release: Answerable, target: str, on: Sequence[str] | None = None, group: Group = None) -> Answer:
+def answer_regression(release: Asked, target: str, on: Sequence[str] | None = None, group: Group = None) -> Answer:
     """The coefficients of a linear regression; those of a category are compared with its first level."""
     _refuse_groups(release, group)
     found = _require_table(release, or_fit=True).regression(target, on, group)
@@ -259,21 +258,27 @@ def make_answers(
     """
     if kind == "components":
         title = "Principal components of the standardised numbers"
-        return (Answer(title, "column", release.components(), name=kind),)
+        return (Answer(title, "column", release.components(), name=kind, again=answer_components),)
     if kind == "regression":
         if target is None:
             raise ParameterError("target must be given for a regression: the number that is explained.")
-        return _tabulate_regression(release, release.regression(target, on))
+        found = release.regression(target, on)
+        asked: dict[str, Any] = {"facts": {"target": target}, "again": partial(answer_regression, target=target, on=on)}
+        references = tuple(_list_references(release, found.names))
+        return (
+            Answer(f"Regression of {target}", "term", found.named, references, name=kind, **asked),
+            Answer("How well it fits", "", found.fit, name=kind),
+        )
     if isinstance(release, AdaptiveRelease) or not isinstance(release.design.query, TableMoments):
         return (answer_means(release) if kind == "means" else answer_matrix(release, kind),)
     query = release.design.query
     with np.errstate(all="ignore"):
-        found = list(_answer_group(release, query, kind, ()))
+        answers = list(_answer_group(release, query, kind, ()))
         if query.by:
-            found.append(_describe_groups(release, query))
+            answers.append(answer_groups(release))
         for group in query.group_levels if query.by and groups else ():
-            found += [replace(answer, group=group) for answer in _answer_group(release, query, kind, group)]
-    return tuple(found)
+            answers += [replace(answer, group=group) for answer in _answer_group(release, query, kind, group)]
+    return tuple(answers)
 
 
 def _answer_group(
@@ -300,25 +305,18 @@ def _answer_group(
             yield answer_matrix(release, matrix, chosen)
 
 
-def _describe_groups(release: Release | TableForecast, query: TableMoments) -> Answer:
-    """Share of the records, and means, of each group in one table."""
+def answer_groups(release: Asked) -> Answer:
+    """Share of the records, and means, of each group of a release by group, in one table."""
+    table = _require_table(release)
+    query: TableMoments = table.design.query
     *first, last = query.by
     names = tuple(", ".join(levels) for levels in query.group_levels)
     parts = []
     for levels in dict.fromkeys(levels[:-1] for levels in query.group_levels):
         given = dict(zip(first, levels, strict=True))
-        parts.append(release.means(last, group=given or None))
+        parts.append(table.means(last, group=given or None))
     estimate = join(parts, names, parts[0].columns)
     return Answer(f"Groups by {' and '.join(query.by)}", ", ".join(query.by), estimate, name="groups")
-
-
-def _tabulate_regression(release: Asked, found: Regression) -> tuple[Answer, ...]:
-    """A regression as tables: coefficients with their errors, and how well it fits."""
-    references = tuple(_list_references(release, found.names))
-    return (
-        Answer(f"Regression of {found.target}", "term", found.named, references, name="regression"),
-        Answer("How well it fits", "", found.fit, name="regression"),
-    )
 
 
 # Counts with totals

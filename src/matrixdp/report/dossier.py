@@ -1,7 +1,5 @@
 """The dossier of a data set: all its releases, what they cost and what is left, for a committee to read."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from datetime import UTC, datetime

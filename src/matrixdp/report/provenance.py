@@ -1,7 +1,5 @@
 """Where the numbers of a release come from: for the head of its report, the files beside it, and citations."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from matrixdp.queries.base import BoundedQuery
 from matrixdp.release.registered import MechanismRelease
 from matrixdp.release.result import Release
 from matrixdp.report.advice import advise
-from matrixdp.report.answers import Answer, add_totals, as_answerable
+from matrixdp.report.answers import Answer, add_totals, answer_matrix, as_answerable
 from matrixdp.report.charts import draw_answer
 from matrixdp.report.content import ReportContent, list_numbers
 from matrixdp.report.dates import show_dates
@@ -300,7 +301,10 @@ def list_advice(content: ReportContent) -> list[str]:
     release = as_answerable(content.release)
     answers = {answer.name: answer for answer in reversed(content.answers) if not answer.group}
     if isinstance(content.main, Estimate) and content.kind not in answers:
-        answers[content.kind] = Answer(content.title.capitalize(), "column", content.main, name=content.kind)
+        again = partial(answer_matrix, kind=content.kind)
+        answers[content.kind] = Answer(
+            content.title.capitalize(), "column", content.main, name=content.kind, again=again
+        )
     found = {one.title: "" if release is None else advise(release, one) for one in reversed(answers.values())}
     return [f"{title}: {words}" for title, words in found.items() if words]
 

@@ -1,7 +1,5 @@
 """One edge of an undirected graph changes, or all edges of one node of a graph of bounded degrees."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """One record of a kernel matrix is replaced: a row and a column change, or a row against public points."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 from functools import cached_property

@@ -14,8 +14,6 @@ moments put before a record, or 0. Beside the whitened moment, the squares may h
 The proofs are in `docs/mathematics.md`.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from dataclasses import dataclass

@@ -7,8 +7,6 @@ good ones come from a low-rank solution of the dual problem, and what makes the 
 the end, whatever the solution.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from matrixdp.checks import power_of_two

@@ -1,7 +1,5 @@
 """Changes of rows: one record of a data set or a cell of a table of counts changes, or all rows of one person do."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace

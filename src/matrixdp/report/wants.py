@@ -1,0 +1,465 @@
+"""The cheapest set of releases whose predicted errors are those that are wanted. Reads no data."""
+
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property, partial
+from itertools import combinations
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from matrixdp.answers.estimate import Estimate
+from matrixdp.answers.table_forecast import TableForecast
+from matrixdp.checks import check_number
+from matrixdp.domain.schema import Schema
+from matrixdp.domain.schema_file import parse_toml
+from matrixdp.errors import BudgetExceededError, ParameterError, show
+from matrixdp.gdp import gdp_epsilon
+from matrixdp.ledger import Gaussian, Remaining
+from matrixdp.ledger import Plan as Events
+from matrixdp.privacy import Privacy
+from matrixdp.queries import TableMoments
+from matrixdp.release.charging import Account, digest
+from matrixdp.release.options import MATRICES, parse_options
+from matrixdp.release.plan import Plan, plan
+from matrixdp.release.request import Request
+from matrixdp.report.answers import (
+    Answer,
+    answer_groups,
+    answer_matrix,
+    answer_means,
+    answer_regression,
+    answer_table,
+)
+from matrixdp.report.forecast import predict
+from matrixdp.types import Floats
+
+_FIELDS = {  # of a want, by its question: what it is of, and what else it may have
+    "means": ("columns", "by"),
+    "table": ("cells", "by"),
+    "covariance": ("columns", "by"),
+    "correlation": ("columns", "by"),
+    "regression": ("target", "on"),
+}
+_LISTS = ("columns", "by", "cells", "on")
+_EXAMPLES = "means of stay, age by ward ± 0.5; table of ward and smoker ± 20; regression of stay on age, ward ± 0.1"
+_SIGN = re.compile(r"\s*(?:±|\+/?-)\s*")
+_LEAST = 1e-4  # of the largest epsilon, below which none is looked for
+_MOST_WANTS = 20  # every two of them are compared
+
+
+@dataclass(frozen=True, kw_only=True)
+class Want:
+    """A question, and the error that each number of its answer may have: one standard deviation, in its own unit.
+
+    The question is means, table, covariance, correlation or regression. Of a regression the error is that of all
+    coefficients but the intercept, and of a table that of its counts. Other fields are as in `Request`.
+
+    Examples
+    --------
+    >>> want = Want.parse("means of stay by ward ± 0.5")
+    >>> want.columns, want.by, want.error
+    (('stay',), ('ward',), 0.5)
+    """
+
+    question: str
+    error: float
+    columns: Sequence[str] = ()
+    by: Sequence[str] = ()
+    cells: Sequence[str] = ()
+    target: str | None = None
+    on: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.question, str) or self.question not in _FIELDS:
+            raise ParameterError(f"{show(self.question)} is not a question that can be planned: {', '.join(_FIELDS)}.")
+        object.__setattr__(self, "error", check_number(self.error, "error", above=0))
+        for name in ("target", *_LISTS):
+            value = getattr(self, name)
+            if name in _LISTS:
+                texts = isinstance(value, list | tuple) and all(isinstance(one, str) and one for one in value)
+                if not texts:
+                    raise ParameterError(f'{name} must be a list of columns, as in {name} = ["stay"].')
+                object.__setattr__(self, name, tuple(value))
+            if value and name not in _FIELDS[self.question]:
+                raise ParameterError(f"{self.question} has no {name}; it has {' and '.join(_FIELDS[self.question])}.")
+        missing = [name for name in _FIELDS[self.question] if name != "by" and not getattr(self, name)]
+        if missing:
+            raise ParameterError(f"{self.question} needs {' and '.join(missing)}.")
+        if self.cells and len(set(self.cells)) != 2:
+            raise ParameterError("a table is of two different columns.")
+        if not isinstance(self.target, str | None):
+            raise ParameterError(f"target must be the name of a column, got {show(self.target)} instead.")
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """A want from a text, as in 'means of stay by ward ± 0.5'; ± may be written as +-."""
+        try:
+            return cls(**_split_want(text))
+        except ParameterError as error:
+            raise ParameterError(f"the want {show(text)}: {error} Examples: {_EXAMPLES}.", parameter="want") from None
+
+    @property
+    def words(self) -> str:
+        """The question, as `parse` reads it."""
+        return word_question(self)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All columns that it is about."""
+        target = () if self.target is None else (self.target,)
+        return (*self.columns, *self.cells, *target, *self.on, *self.by)
+
+
+def word_question(asked: Want | Request) -> str:
+    """A question with its columns, in a few words."""
+    of = asked.columns or asked.cells or ([asked.target] if asked.target else None)
+    parts = {"of": of, "on": asked.on, "by": asked.by}
+    return " ".join([asked.question, *(f"{word} {', '.join(names)}" for word, names in parts.items() if names)])
+
+
+def _split_want(text: str) -> dict[str, Any]:
+    """The fields of a want, from its words."""
+    asked, *errors = _SIGN.split(text.strip())
+    if not asked or len(errors) != 1:
+        raise ParameterError("it must be a question, ± and the wanted error.")
+    (question, *rest), *parts = (part.split() for part in re.split(r"\s+(?=(?:of|on|by)\s)", asked))
+    found: dict[str, Any] = {"question": question}
+    if question in _FIELDS and rest:
+        raise ParameterError(f"{show(rest[0])} is not understood after {question}: write of, on or by.")
+    of = _FIELDS.get(question, ("columns",))[0]
+    for word, *names in parts:
+        name = of if word == "of" else word
+        if name in found:
+            raise ParameterError(f"{word!r} must be there once.")
+        columns = re.split(r"\s*,\s*|\s+and\s+", " ".join(names))
+        if name == "target" and len(columns) > 1:
+            raise ParameterError(f"{show(columns[1])} is not understood: a regression is of one column.")
+        found[name] = columns[0] if name == "target" else columns
+    try:
+        return found | {"error": float(errors[0])}
+    except ValueError:
+        raise ParameterError(f"the wanted error must be a number, got {show(errors[0])} instead.") from None
+
+
+def read_wants(path: Path) -> list[Want]:
+    """The wants in a TOML file: a table [[want]] for each, with question, error and columns."""
+    try:
+        content = parse_toml(path.read_text(encoding="utf-8"), path)
+    except (OSError, UnicodeError) as error:
+        raise ParameterError(f"{path} cannot be read: {getattr(error, 'strerror', '') or error}.") from None
+    entries = content.get("want")
+    if set(content) != {"want"} or not isinstance(entries, list) or not all(isinstance(one, dict) for one in entries):
+        raise ParameterError(f"{path} must have a table [[want]] for each question, and nothing else.")
+    return [_read_want(entry, f"{path}, want {number}") for number, entry in enumerate(entries, start=1)]
+
+
+def _read_want(entry: Mapping[str, Any], place: str) -> Want:
+    known = [field.name for field in fields(Want)]
+    try:
+        if unknown := next((name for name in entry if name not in known), None):
+            raise ParameterError(f"{show(unknown)} is not understood; a want has {', '.join(known)}.")
+        if absent := {"question", "error"} - set(entry):
+            raise ParameterError(f"{' and '.join(sorted(absent))} must be given.")
+        return Want(**entry)
+    except ParameterError as error:
+        raise error.within(place) from None
+
+
+# The errors of a release
+
+
+def predict_error(want: Want, made: Plan) -> float:
+    """The largest error, for typical data, of the numbers that a want asks for; infinite where noise hides one."""
+    if isinstance(made.query, TableMoments):
+        assert made.design is not None  # of the moments of a table
+        answers = list(_ask(want, TableForecast(made.design, made.request.schema.guesses)))
+    else:
+        answers = predict(made, ("typical",))["typical"]
+    errors = np.concatenate([_select(want, answer.estimate).ravel() for answer in answers])
+    return float(np.where(np.isfinite(errors), errors, np.inf).max())
+
+
+def _ask(want: Want, release: TableForecast) -> Iterator[Answer]:
+    """The answers to a want: one, or one for each group."""
+    query: Any = release.design.query
+    if want.question == "means":
+        grouped = want.by and want.by == query.by
+        yield answer_groups(release) if grouped else answer_means(release, want.by[0] if want.by else None)
+        return
+    for group in query.group_levels if want.by else (None,):
+        if want.question == "table":
+            yield answer_table(release, want.cells[0], want.cells[1], group)
+        elif want.question == "regression":
+            assert want.target is not None
+            yield answer_regression(release, want.target, want.on, group)
+        else:
+            yield answer_matrix(release, want.question, group)
+
+
+def _select(want: Want, found: Estimate) -> Floats:
+    """The errors of the numbers that a want asks for."""
+    if want.question == "table":
+        return found.std
+    if want.question == "regression":
+        return found.std[[row != "intercept" for row in found.rows], 0]
+    names = found.rows if want.question == "means" and not want.by else found.columns
+    for name in want.columns:
+        if name not in names:
+            raise ParameterError(f"{want.question} needs columns of numbers, and {show(name)} is none.")
+    kept = [name in want.columns for name in names]
+    if want.question == "means":
+        return found.std[:, kept] if want.by else found.std[kept, 0]
+    return found.std[:, kept][kept if len(found.rows) > 1 else [True]]  # equal rows are one
+
+
+# The releases
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedRelease:
+    """A release, and the wants that it answers."""
+
+    plan: Plan
+    wants: tuple[Want, ...]
+
+    @property
+    def event(self) -> Gaussian:
+        """What the ledger is charged with."""
+        event = self.plan.event
+        assert isinstance(event, Gaussian)  # as of every release
+        return event
+
+    @property
+    def mu_squared(self) -> float:
+        """What it costs."""
+        return self.event.mu**2
+
+    @cached_property
+    def errors(self) -> tuple[float, ...]:
+        """The predicted error of each want."""
+        return tuple(predict_error(want, self.plan) for want in self.wants)
+
+    @property
+    def met(self) -> bool:
+        """Whether no error is larger than wanted."""
+        return all(error <= want.error for error, want in zip(self.errors, self.wants, strict=True))
+
+    def shrink(self, factor: float) -> dict[Want, float]:
+        """The predicted error of each want for so many times the mu; infinite if nothing is left."""
+        mu, delta = factor * math.sqrt(self.mu_squared), self.plan.request.delta
+        epsilon = gdp_epsilon(mu=mu, delta=delta) if mu > 0 else 0.0
+        made = self.plan.at(epsilon) if epsilon > 0 else None
+        return {want: math.inf if made is None else predict_error(want, made) for want in self.wants}
+
+    def name(self, prefix: str) -> Self:
+        """The same with a request id that follows from everything that decides the release."""
+        request, facts = self.plan.request, self.plan.description
+        asked = digest([[*sorted(request.to_options().items())], facts.get("design", facts.get("inputs"))])
+        return replace(self, plan=replace(self.plan, request=replace(request, id=f"{prefix}-{asked[:16]}")))
+
+
+@dataclass(frozen=True, eq=False)
+class WantsPlan:
+    """The cheapest releases for some wants, and what others would cost, as squares of mu.
+
+    `separate` is for a release for each want, `together` for one release that answers all; infinite where there is
+    none.
+    """
+
+    releases: tuple[PlannedRelease, ...]
+    separate: float
+    together: float
+
+    @property
+    def mu_squared(self) -> float:
+        """What they cost."""
+        return sum(one.mu_squared for one in self.releases)
+
+
+def plan_wants(wants: Sequence[Want], schema: Schema, total: Privacy, left: float, **options: Any) -> WantsPlan:
+    """The cheapest releases, of those that are compared, whose predicted errors are at most those wanted.
+
+    Compared are a release for each want, one release for all, and what is found by joining two releases as long as
+    that saves. What is found does not depend on what was spent before.
+
+    Parameters
+    ----------
+    wants : sequence of Want
+    schema : Schema
+    total : Privacy
+        The most that one release may have; its delta is that of all.
+    left : float
+        The epsilon that is left, for what is said of a want that cannot be reached.
+    **options
+        Further fields of every `Request`.
+
+    Raises
+    ------
+    BudgetExceededError
+        If a want cannot be reached with `total`; it says which error could be.
+
+    Privacy
+    -------
+    Reads no data. The releases compose as every sequence of Gaussian releases: squares of mu add up.
+    """
+    wants = tuple(dict.fromkeys(wants))
+    if not 0 < len(wants) <= _MOST_WANTS:
+        raise ParameterError(
+            f"there must be 1 to {_MOST_WANTS} wants, got {len(wants)} instead. Examples: {_EXAMPLES}."
+        )
+    search = _Search(schema, total, options)
+    alone = [search.find((want,)) for want in wants]
+    found = [one for one in alone if one is not None]
+    if len(found) < len(wants):
+        missed = [want for want, one in zip(wants, alone, strict=True) if one is None]
+        raise BudgetExceededError("\n".join(search.explain(want, left) for want in missed))
+    separate, best = sum(one.mu_squared for one in found), search.join(found)
+    whole = found[0] if len(found) == 1 else search.find(wants)
+    together = math.inf if whole is None else whole.mu_squared
+    if whole is not None and together < sum(one.mu_squared for one in best):
+        best = [whole]
+    return WantsPlan(tuple(sorted(best, key=lambda one: wants.index(one.wants[0]))), separate, together)
+
+
+@dataclass(frozen=True, eq=False)
+class _Search:
+    """Looks for the cheapest release that answers some wants."""
+
+    schema: Schema
+    total: Privacy
+    options: dict[str, Any]
+
+    def find(self, wants: tuple[Want, ...], most: float | None = None) -> PlannedRelease | None:
+        """The cheapest of the releases that meet all of `wants` with an epsilon of at most `most`, if there is one."""
+        found: list[PlannedRelease | None] = []
+        problem: ParameterError | None = None
+        for asked in list_requests(wants):
+            try:
+                found.append(_find_least(partial(self.make, wants, asked), most or self.total.epsilon))
+            except ParameterError as error:  # it cannot be asked in this way
+                problem = problem or error
+        if len(wants) == 1 and not found and problem is not None:
+            raise problem.within(wants[0].words)
+        return min(filter(None, found), key=lambda one: one.mu_squared, default=None)
+
+    def make(self, wants: tuple[Want, ...], asked: Mapping[str, Any], epsilon: float) -> PlannedRelease:
+        """A release with this epsilon."""
+        request = Request(schema=self.schema, epsilon=epsilon, delta=self.total.delta, **asked, **self.options)
+        return PlannedRelease(plan(request), wants)
+
+    def join(self, releases: list[PlannedRelease]) -> list[PlannedRelease]:
+        """Fewer releases: the two whose joint release saves most are joined, as long as any saves."""
+        known: dict[frozenset[Want], PlannedRelease | None] = {}
+        while True:
+            best, saved = None, 0.0
+            for pair in combinations(releases, 2):
+                wants, cost = pair[0].wants + pair[1].wants, pair[0].mu_squared + pair[1].mu_squared
+                if (key := frozenset(wants)) not in known:
+                    most = gdp_epsilon(mu=math.sqrt(cost), delta=self.total.delta)
+                    known[key] = self.find(wants, min(most, self.total.epsilon)) if most > 0 else None
+                joint = known[key]
+                if joint is not None and cost - joint.mu_squared > saved:
+                    best, saved = (joint, pair), cost - joint.mu_squared
+            if best is None:
+                return releases
+            releases = [best[0], *(one for one in releases if one not in best[1])]
+
+    def explain(self, want: Want, left: float) -> str:
+        """The least error that could be reached, in a sentence."""
+        least = math.inf
+        for asked in list_requests((want,)) if left > 0 else ():
+            try:
+                least = min(least, *self.make((want,), asked, left).errors)
+            except ParameterError:
+                continue
+        reach = f"the least error is {least:.3g}" if least < math.inf else "noise hides the answer"
+        return f"{want.words} ± {want.error:g} cannot be reached: with all that is left (epsilon {left:.4g}), {reach}."
+
+
+def _find_least(make: Callable[[float], PlannedRelease], most: float) -> PlannedRelease | None:
+    """The release that meets its wants with the least epsilon, of three digits, or None if `most` does not."""
+    found, low = make(most), most * _LEAST
+    if not found.met:
+        return None
+    while low < (middle := float(f"{math.sqrt(low * found.plan.request.epsilon):.3g}")) < found.plan.request.epsilon:
+        try:
+            tried = make(middle)
+            found, low = (tried, low) if tried.met else (found, middle)
+        except ParameterError:  # no release can be made with so little
+            low = middle
+    return found
+
+
+def list_requests(wants: Sequence[Want]) -> list[dict[str, Any]]:
+    """Fields of requests that may answer all of some wants."""
+    questions, groups = {want.question for want in wants}, dict.fromkeys(want.by for want in wants)
+    first, names = wants[0], tuple(dict.fromkeys(name for want in wants for name in want.names))
+    found: list[dict[str, Any]] = []
+    if len(wants) == 1 and first.question == "table":
+        found = [{"question": one, "cells": first.cells} for one in ("table", *(() if first.by else ("counts",)))]
+    elif len(wants) == 1 and first.question == "regression":  # of an adaptive fit, coefficients are not forecast
+        found = [{"question": "regression", "target": first.target, "on": first.on, "method": "plain"}]
+    elif len(questions) == len(groups) == 1 and first.question in ("means", *MATRICES):
+        found = [{"question": first.question, "columns": [name for name in names if name not in first.by]}]
+    if first.by:
+        found = [one | {"by": first.by} for one in found]
+    for by in dict.fromkeys([(), *groups]):
+        if all(want.by in ((), by) or (want.question == "means" and len(want.by) == 1) for want in wants):
+            columns = [name for name in names if name not in by]
+            found.append({"question": "everything", "columns": columns, "by": by or None})
+    return found
+
+
+# What they cost in a ledger
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PricedWants(WantsPlan):
+    """The releases with request ids, and what the ledger says of them.
+
+    `new` are those that were not released before. `left` is in the ledger now and `after` after them; where they do not
+    fit, `after` is None, `problem` says why, and `reachable` has the error of each want if what is left is divided in
+    the same way.
+    """
+
+    new: tuple[PlannedRelease, ...]
+    left: Remaining
+    after: Remaining | None = None
+    problem: BudgetExceededError | None = None
+    reachable: dict[Want, float] = field(default_factory=dict)
+
+    @property
+    def cost(self) -> float:
+        """What the new releases cost, as a square of mu."""
+        return sum(one.mu_squared for one in self.new)
+
+
+def price_wants(
+    wants: Sequence[Want], schema: Schema, account: Account, prefix: str, options: Mapping[str, Any]
+) -> PricedWants:
+    """Plan wants for a data set in a ledger: its neighbours, its unit, its delta and what it has left.
+
+    `prefix` begins the request ids; `options` are further ones of all requests, as texts. Nothing is charged.
+    """
+    ledger, dataset, allowance = account.ledger, account.dataset, account.allowance
+    registered, left = ledger.summary(dataset).registration, ledger.remaining(dataset, allowance=allowance)
+    shared = parse_options(options, allowed=("records", "rows", "missing"))
+    shared |= {"neighbours": str(registered.neighbours), "person": registered.unit.column}
+    found = plan_wants(wants, schema, registered.privacy, left.epsilon, **shared)
+    releases = tuple(one.name(prefix) for one in found.releases)
+    for one in releases:
+        ledger.require(dataset, neighbours=one.plan.neighbours, unit=one.plan.unit)
+    new = tuple(one for one in releases if not replace(account, request=one.plan.request.id).was_charged())
+    facts: dict[str, Any] = {"separate": found.separate, "together": found.together, "new": new, "left": left}
+    try:
+        events = Events([one.event for one in new]) if new else None
+        after = left if events is None else ledger.whatif(dataset, events, allowance=allowance)
+        return PricedWants(releases, **facts, after=after)
+    except BudgetExceededError as error:
+        factor = left.mu / math.sqrt(sum(one.mu_squared for one in new))
+        reachable = {want: error for one in new for want, error in one.shrink(factor).items()}
+        return PricedWants(releases, **facts, problem=error, reachable=reachable)
