@@ -14,6 +14,7 @@ from matrixdp.release.reading import from_json
 from matrixdp.report.content import KINDS, make_content
 from matrixdp.report.guarantee import describe_odds, name_loss
 from matrixdp.report.page import Block, Page, Section, WordTable, note, render_page, say
+from matrixdp.report.provenance import split_approval
 from matrixdp.report.release_page import list_main_blocks
 
 _GLOSSARY = {
@@ -97,19 +98,22 @@ def _list_charges(summary: Summary, charges: Sequence[Charge]) -> list[Block]:
     delta, rows = summary.registration.privacy.delta, []
     for number, charge in enumerate(charges, start=1):
         cost = _share(charge.event.mu, summary) if isinstance(charge.event, Gaussian) else math.nan
+        purpose, approver = split_approval(charge.purpose)
         rows.append(
             {
                 "number": str(number),
                 "date": charge.time[:10],
                 "question": title_charge(charge),
-                "purpose": charge.purpose or "not recorded",
+                "purpose": purpose or "not recorded",
                 "who": charge.actor or "not recorded",
+                "approved": approver,
                 "epsilon": format_number(charge_epsilon(charge, delta)),
                 "cost": "" if math.isnan(cost) else f"{cost:.1%}",
                 "state": "" if charge.released else "charged; no release is stored",
             }
         )
     heads = {"number": "No.", "date": "Date", "question": "Question", "purpose": "Purpose", "who": "By"}
+    heads |= {"approved": "Approved by"} if any(row["approved"] for row in rows) else {}
     heads |= {"epsilon": "ε", "cost": "Share of the total"}
     heads |= {"state": "State"} if any(row["state"] for row in rows) else {}
     words = (
@@ -122,8 +126,7 @@ def _list_charges(summary: Summary, charges: Sequence[Charge]) -> list[Block]:
 def _show_release(ledger: Ledger, charge: Charge) -> Section:
     """The answers of one release at a glance."""
     title = f"{title_charge(charge)}, {charge.time[:10]}"
-    facts = [("Purpose", charge.purpose or ""), ("By", charge.actor or ""), ("Request", charge.request or "")]
-    blocks = [Block("facts", [*facts, ("Ledger entry", str(charge.entry))])]
+    blocks = [Block("facts", [("Request", charge.request or "none"), ("Ledger entry", str(charge.entry))])]
     text = None
     if charge.request is not None and charge.released:
         text = ledger.stored(charge.dataset, charge.request)

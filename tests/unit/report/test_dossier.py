@@ -16,7 +16,7 @@ def ledger(tmp_path):
     rng = np.random.default_rng(0)
     table = {"age": rng.uniform(20, 90, 500), "stay": rng.uniform(0, 20, 500), "ward": ["surgery", "medicine"] * 250}
     path = tmp_path / "clinic.db"
-    with Ledger.create(path, actor="ann", purpose="quality <report>") as made:
+    with Ledger.create(path, actor="ann", purpose="quality <report> (approved by bob)") as made:
         made.register("clinic", mdp.Privacy(4, 1e-6), neighbours="replace")
         made.register("other", mdp.Privacy(1, 1e-6), neighbours="replace")
         budget = {"epsilon": 1, "delta": 1e-6, "ledger": made, "dataset": "clinic"}
@@ -43,7 +43,7 @@ def test_it_has_every_release_with_its_share_of_the_total(ledger):
         assert words in page
     mu, total = mdp.Privacy(1, 1e-6).mu, mdp.Privacy(4, 1e-6).mu
     assert page.count(f"{(mu / total) ** 2:.1%}") == 3  # squares of mu add up
-    assert "quality &lt;report&gt;" in page
+    assert "quality &lt;report&gt;</td><td>ann</td><td>bob</td>" in page
     head = ledger.head
     assert f"matrixdp ledger verify LEDGER --anchor {head.entry}:{head.hash}" in page
 
