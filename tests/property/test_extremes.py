@@ -312,7 +312,7 @@ def test_a_theorem2_design_with_all_records_at_zero_steps_is_printed():
     query = mdp.Identity(mdp.Bounds([0], [1]), 100_000)
     design = mdp.make_design(query, mdp.Privacy(1e-5, 1e-9), calibration="theorem2")
     assert 0 < design.distance <= design.mu
-    assert "Identity" in str(design)
+    assert "Data set" in str(design)
 
 
 def test_extreme_parameters_raise_parameter_errors(capfd):

@@ -440,8 +440,8 @@ def _coder(column: Category | YesNo) -> Callable[[Any], int]:
         texts, numeric = dict.fromkeys(YES, 1) | dict.fromkeys(NO, 0), {0: 0, 1: 1}
     else:
         texts = {level: code for code, level in enumerate(column.levels) if isinstance(level, str)}
-        numeric = {level: code for code, level in enumerate(column.levels) if isinstance(level, int)}
-        numeric |= {int(text): code for text, code in texts.items() if _PLAIN.fullmatch(text)}
+        numeric = {int(text): code for text, code in texts.items() if _PLAIN.fullmatch(text)}
+        numeric |= {level: code for code, level in enumerate(column.levels) if isinstance(level, int)}
     exact, large = isinstance(column, Category) and bool(texts), max(map(abs, numeric), default=0) >= 1 << 53
 
     def text_code(text: str) -> int:
