@@ -367,8 +367,8 @@ SECTIONS = {
         Field(
             "expected_records",
             COUNT,
-            "Guess of the number of records",
-            "Where it varies. Forecasts use it, and releases for which the number is private.",
+            "Expected records",
+            "A guess of their number, where it varies. Forecasts use it, and releases for which it is private.",
         ),
         Field("contact", TEXT, "Contact", "Who answers questions about releases; every report names them."),
         Field("expected_correlation", NUMBER, "Guess of a typical correlation", "From 0 to 1, for forecasts alone."),
