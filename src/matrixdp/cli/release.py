@@ -11,6 +11,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -259,12 +260,15 @@ def _run_plans(
     """
     from matrixdp.records.files import open_files
     from matrixdp.release.output_folder import OutputFolder
-    from matrixdp.release.run import open_data
+    from matrixdp.release.plan import plan
+    from matrixdp.release.run import count_units, open_data
 
     if not data:
         return
     source = open_files(data, delimiter=delimiter, rules=plans[0].request.schema.rules, sql=sql)
     _check_output(source, out, (schema, payment["anchor_to"], payment["ledger"]))
+    # A guess of a public number was for forecasts alone: it is counted now.
+    plans = [plan(one.request, partial(count_units, one.request, source)) for one in plans]
     places = [out / f"{number}-{made.request.question}" for number, made in enumerate(plans, start=1)]
     for made, place in zip(plans, places, strict=True):
         open_data(made, source)

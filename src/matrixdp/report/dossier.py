@@ -27,6 +27,8 @@ _GLOSSARY = {
     "refuses whatever would exceed it.",
     "noise": "Random numbers that are added to each answer before it is published. The error bars say how large they "
     "are.",
+    "± and [ ]": "One standard deviation of the noise, or the ends of a 95% interval. Most answers without noise are "
+    "within two such deviations.",
     "ledger": "The list of all releases. Each entry has a hash, a fingerprint of itself and of the entry before it, so "
     "that a change of any earlier entry shows.",
 }
@@ -55,8 +57,9 @@ def write_dossier(ledger: Ledger, dataset: str) -> str:
         facts=[
             ("Protects", unit.words),
             ("Total", f"ε = {privacy.epsilon:g}, δ = {privacy.delta:.3g}"),
-            ("Spent", f"{_share(summary.spent_mu, summary):.0%} of the total, in {len(charges):,} releases"),
-            ("Left", f"ε = {summary.unspent.epsilon:.3g}, for one more release"),
+            ("Releases", f"{len(charges):,}"),
+            ("Spent", f"{_share(summary.spent_mu, summary):.0%} of the total"),
+            ("Left", f"ε = {summary.unspent.epsilon:.3g} if one release spends all of it, or less for each of several"),
         ],
         sections=[
             Section("What is protected", [say(*protected)]),
@@ -108,7 +111,7 @@ def _list_charges(summary: Summary, charges: Sequence[Charge]) -> list[Block]:
                 "who": charge.actor or "not recorded",
                 "approved": approver,
                 "epsilon": format_number(charge_epsilon(charge, delta)),
-                "cost": "" if math.isnan(cost) else f"{cost:.1%}",
+                "cost": "" if math.isnan(cost) else "below 0.1%" if cost < 0.001 else f"{cost:.1%}",
                 "state": "" if charge.released else "charged; no release is stored",
             }
         )

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from matrixdp import Ledger
+from matrixdp import Ledger, load
 
 WANTS = ("--want", "means of age by smoker ± 3", "--want", "table of smoker and outcome ± 20")
 CLINIC = ("--schema", "table.toml", "--ledger", "clinic.db", "--dataset", "clinic", "--records", "500")
@@ -41,6 +41,13 @@ def test_run_charges_the_sum_once(clinic, matrixdp):
     assert "released before" in again.out
     assert matrixdp("plan", *WANTS, *CLINIC, *RUN, "--force", "--request", "june").code == 0
     assert spent()[0] == 2 * count
+
+
+def test_a_guess_of_the_number_is_for_the_plan_and_records_are_counted_for_its_releases(clinic, matrixdp):
+    Path("table.toml").write_text(f"expected_records = 450\n{Path('table.toml').read_text()}")
+    made = matrixdp("plan", *WANTS[:2], *CLINIC[:-2], *RUN, "--json")
+    assert made.code == 0, made.err
+    assert load(made.json()["releases"][0]["released"]["out"]).query.records == 500
 
 
 def test_nothing_is_charged_unless_all_fit(clinic, matrixdp):
