@@ -33,10 +33,15 @@ class StreamTable(TableFile):
     in_process: ClassVar[bool] = True
     typed: ClassVar[bool] = True
 
+    @cached_property
+    def _schema(self) -> Any:
+        """The schema of the stream, kept because every stream runs the query behind it."""
+        with _open_stream(self.origin) as reader:
+            return reader.schema
+
     def fields(self) -> list[Any]:
         """The fields of the stream's schema."""
-        with _open_stream(self.origin) as reader:
-            return list(reader.schema)
+        return list(self._schema)
 
     def batches(self, columns: Sequence[str], row_groups: range | None, *, texts: Sequence[str] = ()) -> Iterator[Any]:
         """Yield the record batches of a new stream."""
@@ -181,19 +186,24 @@ class DatabaseTable(TableFile):
         """The query, if one was given, and the rules that are not the default."""
         return {**({} if self.sql is None else {"sql": self.sql}), **super().read_options}
 
-    def fields(self) -> list[Any]:
-        """The fields of the result without rows."""
+    @cached_property
+    def _schema(self) -> Any:
+        """The schema of the result without rows, which does not change within the transaction."""
         try:
             with self.session.read(f"SELECT * FROM {self.rows} LIMIT 0") as reader:  # noqa: S608
-                return list(reader.schema)
+                return reader.schema
         except (ImportError, DataError):
             raise
         except Exception as error:  # of the driver; no rows were read
             raise DataError(f"{self.place} cannot be read: {' '.join(str(error).split())}") from None
 
+    def fields(self) -> list[Any]:
+        """The fields of the result."""
+        return list(self._schema)
+
     def count(self) -> int:
         """The number of rows, as the database counts them."""
-        self.fields()
+        self.fields()  # whose errors can be shown
         (batch,) = self._read(f"SELECT count(*) AS n FROM {self.rows}")  # noqa: S608
         return int(batch.column(0)[0].as_py())
 
