@@ -48,7 +48,7 @@ def find_neighbours(path: Location | None, dataset: str | None) -> str | None:
     if path is None or dataset is None:
         return None
     with open_ledger(path) as ledger:
-        found = {summary.registration.dataset: summary.registration.neighbours for summary in ledger.summaries()}
+        found = {one.dataset: one.neighbours for one in ledger.datasets()}
     return str(found[dataset]) if dataset in found else None
 
 
