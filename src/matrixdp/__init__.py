@@ -57,6 +57,9 @@ if TYPE_CHECKING:  # for type checkers: what `_HOMES` lists
     from matrixdp.release.result import Release as Release
     from matrixdp.release.result import principal_directions as principal_directions
     from matrixdp.release.run import release_table as release_table
+    from matrixdp.release.stream import MatrixStream as MatrixStream
+    from matrixdp.release.stream import PublishedStream as PublishedStream
+    from matrixdp.release.stream_plan import make_stream as make_stream
     from matrixdp.studio.client import Studio as Studio
 
 _HOMES = {
@@ -77,6 +80,8 @@ _HOMES = {
     "release.reading": "from_json load",
     "release.result": "Release principal_directions",
     "release.run": "release_table",
+    "release.stream": "MatrixStream PublishedStream",
+    "release.stream_plan": "make_stream",
     "studio.client": "Studio",
 }
 _HOME_OF = {name: f"matrixdp.{home}" for home, names in _HOMES.items() for name in names.split()}

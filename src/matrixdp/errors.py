@@ -17,13 +17,16 @@
 Messages name the parameter, the limit, the value and the remedy. They never show private data.
 """
 
+import json
 import numbers
 import re
 import sys
 from collections.abc import Callable
 from fractions import Fraction
 from importlib import import_module
+from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 
 def show(value: Any) -> str:
@@ -36,10 +39,34 @@ def show(value: Any) -> str:
 
 
 def install_hint(extra: str) -> str:
-    """The sentence that says how to install an extra from a clone, with the Python that runs."""
+    """The sentence that says how to install an extra, with the Python that runs, and keep the installation as it is.
+
+    An editable installation stays editable; one from a folder is installed from there again.
+    """
     python = sys.executable or "python"
     quoted = f'"{python}"' if " " in python else python
-    return f"Install it in a clone of the repository: {quoted} -m pip install '.[{extra}]'"
+    origin = _find_origin()
+    if origin is None:
+        return f"Install it: {quoted} -m pip install 'matrixdp[{extra}]'"
+    folder, editable = origin
+    return f"Install it: {quoted} -m pip install {'-e ' * editable}'{folder}[{extra}]'"
+
+
+def _find_origin() -> tuple[str, bool] | None:
+    """The folder from which this package was installed, and whether it is editable; None if it was not from one."""
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    source = Path(__file__).resolve().parents[2]
+    try:
+        facts = json.loads(distribution("matrixdp").read_text("direct_url.json") or "{}")
+    except (PackageNotFoundError, ValueError):
+        facts = {}
+    if (source / "pyproject.toml").is_file():  # it runs from a clone
+        return str(source), True
+    place = urlsplit(facts.get("url", ""))
+    if place.scheme == "file" and "dir_info" in facts:
+        return unquote(place.path), bool(facts["dir_info"].get("editable"))
+    return None
 
 
 def import_extra(module: str, purpose: str, extra: str) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 
 from matrixdp.checks import check_number
 from matrixdp.errors import ParameterError, show
-from matrixdp.gdp import LARGEST_EPSILON, check_delta, gdp_mu
+from matrixdp.gdp import LARGEST_EPSILON, check_delta, gdp_epsilon, gdp_mu, share_mu
 from matrixdp.serialise import builtin_kind
 
 
@@ -105,6 +105,9 @@ class Unit:
 RECORD = Unit()
 
 
+_MARGIN = 1e-9  # by which a share is smaller, for the rounding of its epsilon
+
+
 @builtin_kind
 @dataclass(frozen=True)
 class Privacy:
@@ -140,6 +143,21 @@ class Privacy:
     def mu(self) -> float:
         """Largest `mu` for which `mu`-GDP implies this guarantee, rounded down."""
         return gdp_mu(epsilon=self.epsilon, delta=self.delta)
+
+    def take_share(self, share: float) -> Privacy | None:
+        """A guarantee with this delta, whose `mu` is at most what a share of ``mu^2`` pays for; None if there is none.
+
+        Examples
+        --------
+        >>> whole = Privacy(1, 1e-6)
+        >>> part = whole.take_share(0.2)
+        >>> bool(0.19 < (part.mu / whole.mu) ** 2 <= 0.2)
+        True
+        """
+        most = share_mu(self.mu, share)
+        epsilon = gdp_epsilon(mu=most * (1 - _MARGIN), delta=self.delta)
+        found = Privacy(epsilon, self.delta) if epsilon > 0 else None
+        return found if found is not None and found.mu <= most else None
 
 
 class LargeDeltaWarning(UserWarning):

@@ -1,4 +1,4 @@
-"""``matrixdp answer``: what else follows from a release, at no further cost."""
+"""``matrixdp answer`` and ``matrixdp stream answer``: what else follows from what was released, at no further cost."""
 
 from dataclasses import replace
 from functools import partial
@@ -17,7 +17,19 @@ def answer() -> None:
     """Read further answers off a release. Costs no privacy: only the release is read."""
 
 
+@click.group("answer", cls=Group)
+def stream_answer() -> None:
+    """Read answers off a stream: of all its periods together, one of them, or several. Costs no privacy."""
+
+
+stream_argument = click.argument("stream", metavar="STREAM", type=PATH)
 _release = click.argument("release", metavar="RELEASE", type=PATH)
+_window = (
+    click.option("--step", metavar="NAME", help="Of this period alone. [default: all periods together]"),
+    click.option("--last", type=int, metavar="N", help="Of the last N periods together."),
+    click.option("--from", "first", metavar="NAME", help="Of the periods from this one on together."),
+    click.option("--to", "until", metavar="NAME", help="Of the periods up to this one together."),
+)
 _written = (
     click.option("--csv", "csv_file", type=PATH, help="Also write the numbers to this CSV file."),
     json_option,
@@ -58,44 +70,95 @@ _of = click.option(
 
 
 def _add(name: str, words: str, example: str, *parameters: Any, ask: str = "", read: Any = _read, **fixed: Any) -> None:
-    """Add a command that prints what a function of `matrixdp.report.answers` reads off RELEASE."""
-    options = combine_options(_release, *parameters, *read, *_written)
+    """Add commands that print what a function of `matrixdp.report.answers` reads off RELEASE, or off a STREAM."""
     command = partial(_answer, f"answer_{ask or name}", fixed)
+    options = combine_options(_release, *parameters, *read, *_written)
     answer.command(name, help=words, example=f"matrixdp answer {name} out/ {example}".rstrip())(options(command))
+    options = combine_options(stream_argument, *parameters, *_window, *read, *_written)
+    shown = f"matrixdp stream answer {name} ward.json {example} --last 4".replace("  ", " ")
+    stream_answer.command(name, help=words, example=shown)(options(command))
+
+
+def find_public_file(stream: Path) -> Path:
+    """The public file of a stream, by its path or by the name of the stream."""
+    return stream if stream.suffix == ".json" else stream.with_name(f"{stream.name}.json")
+
+
+def find_stream_dates(stream: Path) -> Any:
+    """The columns of dates in the schema that ``stream open`` stored beside a stream; none without it."""
+    from matrixdp.domain.schema_file import read_schema
+
+    public = find_public_file(stream)
+    stored = public.with_name(f"{public.stem}.schema.toml")
+    return read_schema(stored).rules.dates if stored.is_file() else ()
+
+
+def _read_stream(path: Path, step: str | None, last: int | None, first: str | None, until: str | None) -> Any:
+    """The release of some periods of a stream."""
+    from matrixdp.release.stream import PublishedStream
+
+    if sum((step is not None, last is not None, first is not None or until is not None)) > 1:
+        raise click.UsageError("--step, --last, and --from with --to cannot be used together.")
+    stream = PublishedStream.open(find_public_file(path))
+    if step is not None:
+        return stream.period(step)
+    if last is not None:
+        return stream.last(last)
+    if (first is None and until is None) or not stream.steps:
+        return stream.total()
+    return stream.between(first or stream.steps[0], until or stream.steps[-1])
 
 
 def _answer(
     function: str,
     fixed: dict[str, Any],
-    release: Path,
     csv_file: Path | None,
     as_json: bool,
+    release: Path | None = None,
+    stream: Path | None = None,
     group: str | None = None,
     schema: Path | None = None,
     **options: Any,
 ) -> None:
-    """Ask a release, and print the answer with notes on how its dates are counted."""
-    import numpy as np
-
-    from matrixdp.display import Numbers, format_numbers, make_visible, write_csv
+    """Ask a release or a stream, and print the answer."""
     from matrixdp.domain.schema_file import read_schema
-    from matrixdp.release.output_folder import write_file
     from matrixdp.release.reading import load
     from matrixdp.report import answers
-    from matrixdp.report.advice import list_notes, to_facts
-    from matrixdp.report.dates import list_dates, read_dates, show_dates
+    from matrixdp.report.dates import read_dates
 
-    found = answers.as_answerable(load(release))
+    place = release or stream
+    assert place is not None  # as one of them is an argument
+    windows = {name: options.pop(name) for name in ("step", "last", "first", "until") if stream is not None}
+    found = answers.as_answerable(load(place) if stream is None else _read_stream(stream, **windows))
     if found is None:
         raise ParameterError(
-            f"{release}: no further answers follow from this release. They follow from --query everything, means, "
+            f"{place}: no further answers follow from this release. They follow from --query everything, means, "
             "table, moments, covariance, correlation, components or regression."
         )
-    folder = release if release.is_dir() else release.parent
-    dates = read_dates(folder) if schema is None else read_schema(schema).rules.dates
+    if schema is not None:
+        dates = read_schema(schema).rules.dates
+    else:
+        folder = place if place.is_dir() else place.parent
+        dates = read_dates(folder) if stream is None else find_stream_dates(stream)
     if group is not None:
         options["group"] = _parse_group(group)
     answer = getattr(answers, function)(found, **fixed, **options)
+    part = getattr(found, "part", None)
+    if part is not None:
+        facts = {"stream": part.stream, "periods": part.periods, **answer.facts}
+        answer = replace(answer, title=f"{answer.title}, {part.periods}", facts=facts)
+    _print_answer(found, answer, dates, csv_file, as_json=as_json)
+
+
+def _print_answer(found: Any, answer: Any, dates: Any, csv_file: Path | None, *, as_json: bool) -> None:
+    """Print an answer with notes on how its dates are counted."""
+    import numpy as np
+
+    from matrixdp.display import Numbers, format_numbers, make_visible, write_csv
+    from matrixdp.release.output_folder import write_file
+    from matrixdp.report.advice import list_notes, to_facts
+    from matrixdp.report.dates import list_dates, show_dates
+
     estimate = answer.estimate
     terms = {*estimate.rows, *estimate.columns, answer.facts.get("target")}
     counted = [f"{rule.name}: a {rule.kind}, counted in {rule.meaning}." for rule in dates if rule.name in terms]
@@ -163,3 +226,41 @@ _add(
     _on,
 )
 _add("components", "Principal components of the numbers, in units of their standard deviations.", "-k 2", _count)
+
+
+@stream_answer.command("series", example="matrixdp stream answer series ward.json --of age --by ward --smooth")
+@stream_argument
+@click.option("--of", "column", metavar="NAME", help="The number whose means are shown. [default: numbers of records]")
+@click.option("--by", metavar="NAME", help="A category, or a column by which the stream is grouped.")
+@click.option(
+    "--smooth", is_flag=True, help="Shorter bars, which rest on the assumption that numbers change slowly; marked."
+)
+@click.option("--difference", metavar="LATER,EARLIER", help="The difference of two periods, with its own error bar.")
+@combine_options(*_written)
+def series(
+    stream: Path,
+    column: str | None,
+    by: str | None,
+    smooth: bool,
+    difference: str | None,
+    csv_file: Path | None,
+    as_json: bool,
+) -> None:
+    """Means, or numbers of records, in each period."""
+    from matrixdp.release.stream import PublishedStream
+    from matrixdp.report.answers import Answer
+
+    public = PublishedStream.open(find_public_file(stream))
+    found = public.series(column, by, smooth=smooth)
+    label, estimate, title = "period", found.to_estimate(), f"{found.what} by period"
+    if difference is not None:
+        periods = split_names(difference)
+        if len(periods) != 2:
+            raise ParameterError(f"--difference must name two periods, as in 2031-w02,2031-w01, got {difference!r}.")
+        label, estimate, title = by or "", found.difference(*periods), f"difference of {found.what}"
+    notes = [*([found.note] if found.smoothed or difference is None else [])]
+    notes = [f"{note[:1].upper()}{note[1:]}." for note in notes]
+    facts = {"stream": public.name, "smoothed": found.smoothed}
+    shown = Answer(title[:1].upper() + title[1:], label, estimate, tuple(notes), facts)
+    dates = () if column is None else find_stream_dates(stream)
+    _print_answer(public.period(), shown, dates, csv_file, as_json=as_json)

@@ -33,6 +33,7 @@ class ExitCode(IntEnum):
     CLUSTER = 6  # its scheduler does not answer, or its workers were lost
     PENDING = 7  # the request was charged before, and its release is not in the ledger yet
     LOW = 8  # a budget is below the threshold of ``ledger metrics --alert-below``
+    LATE = 9  # a step of a stream is missing for longer than ``stream status --alert-after``
     INTERRUPTED = 130
 
 
@@ -109,8 +110,10 @@ def describe_error(error: BaseException) -> str:
     if isinstance(error, UnicodeEncodeError):
         return "a path or name cannot be written in the encoding of this locale. Set LC_ALL=C.UTF-8, or rename it."
     if isinstance(error, click.ClickException):
-        usage = error.ctx if isinstance(error, click.UsageError) else None
-        return error.format_message() + ("" if usage is None else f"\nSee: {usage.command_path} --help")
+        usage, text = error.ctx if isinstance(error, click.UsageError) else None, error.format_message()
+        if comma := re.search(r"'([0-9]*),([0-9]+)' is not a valid float", text):
+            text = f"{text} Write a decimal point: {comma[1] or 0}.{comma[2]}"
+        return text + ("" if usage is None else f"\nSee: {usage.command_path} --help")
     if isinstance(error, OSError):
         return f"{error.strerror or type(error).__name__}" + (f": {error.filename}" if error.filename else "")
     if code is ExitCode.INTERNAL:
@@ -126,8 +129,8 @@ class DeferredInterrupts:
     From then on, `pending` notes that there was one. What was ignored before, as by ``nohup``, stays ignored.
     """
 
-    def __init__(self) -> None:
-        self.pending = False
+    def __init__(self, words: str = "already charged; finishing first.") -> None:
+        self.words, self.pending = words, False
         self._deferring = False
         self._previous: dict[Any, Any] = {}
 
@@ -141,7 +144,7 @@ class DeferredInterrupts:
         if not self.pending:
             self.pending = True
             with suppress(OSError):
-                sys.stderr.write("matrixdp: already charged; finishing first.\n")
+                sys.stderr.write(f"matrixdp: {self.words}\n")
 
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():

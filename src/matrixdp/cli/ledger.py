@@ -43,11 +43,11 @@ def require_dataset(dataset: str | None) -> str:
     return dataset
 
 
-def find_neighbours(path: Location | None, dataset: str | None) -> str | None:
+def find_neighbours(path: Location | None, dataset: str | None, **options: Unpack[LedgerOptions]) -> str | None:
     """The neighbours for which a data set is registered; None without a ledger or such a data set."""
     if path is None or dataset is None:
         return None
-    with open_ledger(path) as ledger:
+    with open_ledger(path, **options) as ledger:
         found = {one.dataset: one.neighbours for one in ledger.datasets()}
     return str(found[dataset]) if dataset in found else None
 
@@ -176,12 +176,13 @@ def _print_ledger(path: Location, *, as_json: bool) -> None:
         rows.append([fact["dataset"], f"{fact['epsilon']:g}", f"{fact['delta']:g}", *words, *left])
         for one in fact["allowances"]:
             left = ["returned", ""] if one["returned"] else [f"{one[name]:.4g}" for name in _LEFT]
-            allowances.append([one["name"], fact["dataset"], f"{one['epsilon']:.4g}", *left])
+            whose = ", ".join(one["payers"]) or "everybody"
+            allowances.append([one["name"], fact["dataset"], whose, f"{one['epsilon']:.4g}", *left])
     names = ["data set", "epsilon", "delta", "neighbours", "protects", "charges", "unfinished"]
     flags.echo_table([*names, "epsilon left", "mu left"], rows)
     if allowances:
         click.echo()
-        flags.echo_table(["allowance", "data set", "epsilon", "epsilon left", "mu left"], allowances)
+        flags.echo_table(["allowance", "data set", "for", "epsilon", "epsilon left", "mu left"], allowances)
     for fact in facts:
         if fact["restored_from"] is not None:
             click.echo(
@@ -218,6 +219,7 @@ def _collect_facts(summary: Summary) -> dict[str, Any]:
                 "mu_left": allowance.left.mu,
                 "reserve_left": asdict(allowance.left.reserve),
                 "returned": allowance.returned,
+                "payers": list(allowance.payers),
             }
             for allowance in summary.allowances
         ],
@@ -235,18 +237,19 @@ def history(path: Location, dataset: str | None, as_json: bool) -> None:
     from matrixdp.report.dossier import charge_epsilon, title_charge
 
     with open_ledger(path) as ledger:
-        charges, registered = ledger.history(dataset), ledger.datasets()
+        charges, deltas = ledger.history(dataset), {one.dataset: one.privacy.delta for one in ledger.datasets()}
     if as_json:
         facts = [{name: getattr(charge, name) for name in _CHARGE} for charge in charges]
         for fact, charge in zip(facts, charges, strict=True):
             fact |= {"event": event_to_json(charge.event), "description": dict(charge.description)}
-            fact["unit"] = str(charge.unit)
+            fact |= {"unit": str(charge.unit), "question": title_charge(charge)}
+            fact["epsilon"] = charge_epsilon(charge, deltas[charge.dataset])
         flags.echo_json(facts)
         return
     if not charges:
         click.echo("Nothing has been charged.")
         return
-    rows, deltas = [], {one.dataset: one.privacy.delta for one in registered}
+    rows = []
     for charge in charges:
         words = [title_charge(charge), f"{charge_epsilon(charge, deltas[charge.dataset]):.4g}"]
         state = "released" if charge.released else "not released"
@@ -258,19 +261,22 @@ def history(path: Location, dataset: str | None, as_json: bool) -> None:
 @click.command(cls=flags.Command, example="matrixdp dossier clinic.db --dataset clinic --out dossier.html")
 @_path
 @_dataset
+@click.option("--schema", type=flags.PATH, help="The schema whose contact is named.")
 @click.option("--out", type=flags.PATH, required=True, help="The HTML file to write.")
 @click.option("--force", is_flag=True, help="Replace an existing file.")
-def dossier(path: Location, dataset: str, out: Path, force: bool) -> None:
+def dossier(path: Location, dataset: str, schema: Path | None, out: Path, force: bool) -> None:
     """Write one document about all releases of a data set, for a committee.
 
     It says in plain words what is protected, lists every release with its purpose, cost and answers, and how to verify
-    the ledger. It reads the ledger alone, and prints on A4.
+    the ledger. It reads no data, and prints on A4.
     """
+    from matrixdp.domain.schema_file import read_schema
     from matrixdp.release.output_folder import write_file
     from matrixdp.report.dossier import write_dossier
 
+    contact = None if schema is None else read_schema(schema).contact
     with open_ledger(path) as ledger:
-        write_file(out, write_dossier(ledger, dataset), option="out", overwrite=force)
+        write_file(out, write_dossier(ledger, dataset, contact or ""), option="out", overwrite=force)
     click.echo(f"Wrote {out}.")
 
 
@@ -423,10 +429,24 @@ _size = flags.combine_options(
     _dataset,
     _allowance,
     _size,
-    example="matrixdp ledger allow clinic.db --dataset clinic --allowance ann --epsilon 1",
+    click.option(
+        "--for",
+        "payers",
+        multiple=True,
+        metavar="NAME",
+        help="A person (--actor, or user without @host) or a group who may charge it; may be given several times. "
+        "In PostgreSQL, a role. [default: everybody]",
+    ),
+    example="matrixdp ledger allow clinic.db --dataset clinic --allowance ann --epsilon 1 --for ann",
 )
 def allow(
-    path: Location, dataset: str, allowance: str, epsilon: float | None, share: str | None, **author: Any
+    path: Location,
+    dataset: str,
+    allowance: str,
+    epsilon: float | None,
+    share: str | None,
+    payers: tuple[str, ...],
+    **author: Any,
 ) -> None:
     """Set a part of a data set's total apart, for charges that name it.
 
@@ -436,7 +456,7 @@ def allow(
     if (epsilon is None) == (share is None):
         raise click.UsageError("Give either --epsilon or --share.")
     with open_ledger(path, **author) as ledger:
-        ledger.allow(dataset, allowance, epsilon=epsilon, share=share)
+        ledger.allow(dataset, allowance, epsilon=epsilon, share=share, payers=payers)
 
 
 @_command(

@@ -12,6 +12,7 @@ from matrixdp.cli.ledger import dossier, ledger
 from matrixdp.cli.options import Group
 from matrixdp.cli.release import design, plan_questions, release
 from matrixdp.cli.schema import check, schema
+from matrixdp.cli.stream import stream
 from matrixdp.cli.studio import studio
 from matrixdp.version import __version__
 
@@ -28,7 +29,8 @@ matrixdp release clinic.csv --schema schema.toml --query covariance --epsilon 1 
     cls=Group,
     example=_WORKFLOW,
     epilog="Exit codes: 0 success, 1 claim exceeded (audit), 2 usage, 3 data, 4 budget or ledger, 5 internal, "
-    "6 cluster, 7 request pending, 8 budget below a threshold (ledger metrics), 130 interrupted.",
+    "6 cluster, 7 request pending, 8 budget below a threshold (ledger metrics), "
+    "9 a step of a stream is late (stream status), 130 interrupted.",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True},
 )
 @click.version_option(__version__, prog_name="matrixdp")
@@ -38,7 +40,7 @@ def cli(debug: bool) -> None:
 
 
 for _command in (
-    *(schema, check, design, plan_questions, release, answer, ledger, dossier, studio),
+    *(schema, check, design, plan_questions, release, answer, stream, ledger, dossier, studio),
     *(audit, demo, reproduce, bench, completion),
 ):
     cli.add_command(_command)

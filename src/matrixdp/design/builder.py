@@ -182,6 +182,19 @@ def _scaled(draft: Design, scale: float) -> tuple[Covariance, Covariance]:
     return draft.rowcov, draft.colcov.scaled(scale**2)
 
 
+def scale_design(design: Design, query: MatrixQuery, factor: float) -> Design:
+    """The design of the same noise times `factor` for a query with another number of records.
+
+    For answers that are read off several releases of one design, whose noise is a combination of theirs.
+    """
+    rowcov, colcov = _scaled(design, factor)
+    structure = None if design.structure is None else design.structure.scaled(factor)
+    scaled = replace(design, query=query, share=1.0, rowcov=rowcov, colcov=colcov, structure=structure)
+    ideal = scaled.ideal_distance()
+    grid = fit_grid(query, scaled.noise, ideal.value, flat=design.flat, structure=structure)
+    return replace(scaled, grid=grid, attained=ideal.attained)
+
+
 def _theorem2_scale(draft: Design) -> float:
     """Factor on the standard deviations after which ``||sigma(rowcov^-1)|| ||sigma(colcov^-1)|| = phi^2``."""
     query, privacy = draft.query, draft.privacy

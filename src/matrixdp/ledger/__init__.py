@@ -20,6 +20,7 @@ from matrixdp.ledger.values import (
     Registration,
     Remaining,
     Reserve,
+    Step,
     Summary,
 )
 
@@ -39,6 +40,7 @@ __all__ = [
     "Remaining",
     "Reserve",
     "Schedule",
+    "Step",
     "Summary",
     "count_releases",
     "make_schedule",

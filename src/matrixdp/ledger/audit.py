@@ -45,6 +45,8 @@ class Audit:
         self._requests: set[tuple[str, str]] = set()
         self._released: set[int] = set()  # charges before the anchor whose release is after it
         self._counters: dict[tuple[str, str], Counters] = {}
+        self._streams: dict[int, tuple[str, str | None]] = {}  # charges with a request, and what they are named
+        self._steps: dict[int, int] = {}  # of streams, by their charge
         self._unsettled: set[str] = set()
         self._restored = False
 
@@ -110,6 +112,8 @@ class Audit:
             self._change(row, content)
         elif row.kind == "release":
             self._release(row, content)
+        elif row.kind == "step":
+            self._step(row, content)
         elif row.kind == "restore":
             if content["backup"] != {"entry": row.entry - 1, "hash": content["previous"]}:
                 raise LedgerError("it does not name the last entry of the backup.")
@@ -159,6 +163,7 @@ class Audit:
             self._unfinished[row.entry] = (dataset, name)
             self._count(row, content)
             if row.request is not None:
+                self._streams[row.entry] = (dataset, row.request)
                 if (dataset, row.request) in self._requests:
                     raise LedgerError("its request was charged before.")
                 self._requests.add((dataset, row.request))
@@ -170,6 +175,17 @@ class Audit:
         elif self._unfinished.pop(charge, None) != account:
             raise LedgerError("it is a release without a charge of its own.")
         self._count(row, content)
+
+    def _step(self, row: Row, content: Content) -> None:
+        """Check that a step follows the charge of its stream, and the step before it."""
+        charge, number, named = content["charge"], content["number"], (content["dataset"], content["stream"])
+        if charge > self._first and self._streams.get(charge) != named:
+            raise LedgerError("it is a step of a stream that was not charged.")
+        if charge <= self._first and charge not in self._steps:  # then its steps before the anchor were not read
+            self._steps[charge] = number
+        if number != self._steps.get(charge, 0) or len(content["digest"]) != 64:
+            raise LedgerError("it is not the next step of its stream.")
+        self._steps[charge] = number + 1
 
     def _count(self, row: Row, content: Content) -> None:
         """Count a charge or a release, and check its number; the first one after the anchor is taken as it is."""

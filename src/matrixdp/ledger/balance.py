@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -53,7 +53,8 @@ class AllowanceBalance:
     """Size of an allowance, what is spent of it, and whether the rest was returned.
 
     All charges to it together are (`epsilon`, delta)-DP, at the data set's delta. It is `stale` if the ledger was
-    restored from a backup and an unknown part of it was spent since.
+    restored from a backup and an unknown part of it was spent since. `payers` are the people and groups who may charge
+    it; everybody, if there are none.
     """
 
     name: str
@@ -62,6 +63,7 @@ class AllowanceBalance:
     epsilon: float
     returned: bool = False
     stale: bool = False
+    payers: tuple[str, ...] = ()
 
     @property
     def unspent(self) -> Amount:
@@ -184,6 +186,20 @@ class Balance:
         # An entry that settles a restored ledger can spend what is allotted, so the total limits allowances, too.
         return (unspent - self.allotted if self.allowance is None else self.allowance.left).limit(unspent)
 
+    def find_payer(self, names: Collection[str], actor: str | None) -> dict[str, str]:
+        """The name under which somebody pays from the allowance, as a charge contains it; empty if everybody may.
+
+        Raises a `LedgerError` if the allowance is for others; `names` are those of `actor` and of the actor's groups.
+        """
+        payers = () if self.allowance is None else self.allowance.payers
+        found = sorted(set(payers).intersection(names))
+        if payers and not found:
+            raise LedgerError(
+                f"{self._name} is for {', '.join(payers)}, and not for {show(actor)}. Nothing was charged. Name your "
+                "own allowance, or none."
+            )
+        return {"payer": actor if actor in found else found[0]} if found and actor is not None else {}
+
     def pay(self, event: Event, options: Sequence[Amount], location: str) -> tuple[Amount, Balance]:
         """The first of the payment `options` that is available, and the balance after it.
 
@@ -207,9 +223,14 @@ class Balance:
     def require_room(self, name: str, size: Amount, location: str) -> None:
         """Raise a `BudgetExceededError` unless a new allowance of this size is available."""
         if not size.within(self.available()):
+            has, needs = self._describe_left(), _describe_amount(size)
+            if size.epsilon == size.delta == 0:
+                delta = self.registration.privacy.delta
+                less, more = _format_apart(self.remaining().epsilon, guaranteed_epsilon(size, delta))
+                has, needs = f"{self._name} has epsilon {less} left", f"epsilon {more}"
             raise BudgetExceededError(
-                f"{self._describe_left()}; the allowance {name!r} needs {_describe_amount(size)}.\nChoose a smaller "
-                f"one, or see what is left: matrixdp ledger show {location}"
+                f"{has}; the allowance {name!r} needs {needs}.\nChoose a smaller one, or see what is left: matrixdp "
+                f"ledger show {location}"
             )
 
     def apply(self, kind: str, content: Mapping[str, Any]) -> Balance:
@@ -233,6 +254,8 @@ class Balance:
             options = payment_options(event_from_json(content["event"]))
             if not any(option.scale(1 - TOLERANCE).within(amount) for option in options):
                 raise LedgerError("its cost is less than its event's.")
+            if part is not None and part.payers and content.get("payer") not in part.payers:
+                raise LedgerError("its allowance is for others.")
         if not NOTHING.within(amount) or not amount.within(available):
             raise LedgerError(f"its {field} is more than what was available.")
         if kind != "allowance":
@@ -240,7 +263,8 @@ class Balance:
         epsilon = content["epsilon"]
         if not guaranteed_epsilon(amount, registered.privacy.delta) <= epsilon * float(1 + TOLERANCE):
             raise LedgerError("its size is more than its guarantee allows.")
-        return self.allot(AllowanceBalance(content["allowance"], amount, NOTHING, epsilon))
+        payers = tuple(content.get("payers", ()))
+        return self.allot(AllowanceBalance(content["allowance"], amount, NOTHING, epsilon, payers=payers))
 
     def list_sums(self, kind: str) -> dict[str, list[str]]:
         """The sums that an entry contains which led to this balance."""
@@ -280,6 +304,7 @@ class Balance:
             delta=self.registration.privacy.delta,
             left=self.remaining(),
             returned=self.allowance.returned,
+            payers=self.allowance.payers,
         )
 
     def summarise(self, allowances: Sequence[AllowanceBalance], counts: Counts, restored_from: int | None) -> Summary:

@@ -122,16 +122,28 @@ def default_actor() -> str:
 
 @dataclass(frozen=True)
 class Author:
-    """Who writes an entry (a person or a service; by default the user and the host of this process), and why."""
+    """Who writes an entry (a person or a service; by default the user and the host of this process), and why.
+
+    `groups` are those that the actor belongs to; an allowance for one of them is for the actor, too.
+    """
 
     actor: str | None = None
     purpose: str | None = None
+    groups: tuple[str, ...] = ()
+    is_default: bool = False  # whether nobody named the actor
 
     def __post_init__(self) -> None:
         if self.actor is None:
             object.__setattr__(self, "actor", default_actor())
+            object.__setattr__(self, "is_default", True)
         check_name(self.actor, "actor")
         check_name("-" if self.purpose is None else self.purpose, "purpose")
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names under which the actor may pay: their own, without the host if nobody named it, and groups."""
+        actor = str(self.actor)
+        return frozenset([actor, *self.groups, *([actor.rpartition("@")[0]] if self.is_default else [])])
 
     def to_json(self) -> dict[str, str]:
         """What every entry contains about its author."""

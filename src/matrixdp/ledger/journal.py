@@ -38,6 +38,7 @@ _QUERIES = {
     "state": f"WHERE {_IN_STATES} AND dataset = ? AND entry <= ? {_LAST}",
     "request": "WHERE kind = 'charge' AND dataset = ? AND request = ?",
     "release": "WHERE kind = 'release' AND charge = ?",
+    "steps": "WHERE entry > ? AND kind = 'step' AND charge = ? ORDER BY entry",
     "allowance": "WHERE kind = 'allowance' AND dataset = ? AND allowance = ?",
     "allowance charge": f"WHERE kind = 'charge' AND dataset = ? AND allowance = ? AND entry <= ? {_LAST}",
     "return": "WHERE kind = 'return' AND dataset = ? AND allowance = ? AND entry <= ?",
@@ -73,6 +74,10 @@ class Journal(ABC):
     @abstractmethod
     def faults(self) -> Iterator[str]:
         """Faults of the database itself: missing triggers or indexes, damaged pages."""
+
+    def payer_names(self) -> frozenset[str]:
+        """The names under which the author may charge an allowance that is for some people or groups."""
+        return frozenset() if self.author is None else self.author.names
 
     def head(self) -> Head:
         """The last entry, according to the table `head`."""
@@ -212,6 +217,7 @@ class Journal(ABC):
             epsilon=contents[0]["epsilon"],
             returned=end is not None,
             stale=any(Amount.from_json(cost) != NOTHING for cost in settled),
+            payers=tuple(contents[0].get("payers", ())),
         )
 
     def summarise(self, dataset: str) -> Summary:

@@ -4,7 +4,7 @@ import contextlib
 import inspect
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, replace
 from fractions import Fraction
 from functools import partial
@@ -16,7 +16,7 @@ from matrixdp.gdp import gdp_mu
 from matrixdp.ledger.accounting import NOTHING, payment_options, total_amount
 from matrixdp.ledger.anchors import Anchor
 from matrixdp.ledger.audit import Audit
-from matrixdp.ledger.balance import allowance_size
+from matrixdp.ledger.balance import Balance, allowance_size
 from matrixdp.ledger.entries import LAST_ENTRY, Author, check_name
 from matrixdp.ledger.journal import Journal
 from matrixdp.ledger.location import Address, Location, PostgresURL, parse_location
@@ -36,6 +36,7 @@ from matrixdp.ledger.values import (
     Registration,
     Remaining,
     Reserve,
+    Step,
     Summary,
 )
 from matrixdp.privacy import Neighbours, Privacy, Unit
@@ -49,6 +50,7 @@ class LedgerOptions(TypedDict, total=False):
     timeout: float
     actor: str | None
     purpose: str | None
+    groups: tuple[str, ...]
     anchor: str | os.PathLike[str] | Callable[[Head], object] | None
     wait: float
 
@@ -77,6 +79,8 @@ class Ledger:
         Who writes entries, by default the user and the host of this process; recorded in every entry.
     purpose : str, optional
         What the releases are for; recorded in every entry.
+    groups : tuple of str
+        The groups of the actor. An allowance for one of them can be charged.
     anchor : path or function, optional
         A file to which the number and hash of the last entry are appended after each charge, or a function that is
         called with this `Head`. Before the next charge, the last entry in the file must be in the ledger.
@@ -111,10 +115,11 @@ class Ledger:
         *,
         actor: str | None = None,
         purpose: str | None = None,
+        groups: tuple[str, ...] = (),
         anchor: str | os.PathLike[str] | Callable[[Head], object] | None = None,
         wait: float = 30.0,
     ) -> None:
-        self.author = Author(actor, purpose)  # of the entries that are written with this object
+        self.author = Author(actor, purpose, tuple(groups))  # of the entries that are written with this object
         self._anchor = None if anchor is None else Anchor(anchor)
         self.wait = check_number(wait, "wait", at_least=0)
         self._store = _open_store(path, timeout)
@@ -231,6 +236,7 @@ class Ledger:
         epsilon: float | None = None,
         share: float | Fraction | str | None = None,
         reserve: Reserve | None = None,
+        payers: Iterable[str] = (),
     ) -> Allowance:
         """Set a part of a data set's total apart, which only charges that name it can spend.
 
@@ -249,6 +255,9 @@ class Ledger:
             counts as the decimal number that it prints as, so that ten shares of 0.1 are the whole.
         reserve : Reserve, optional
             The part of `epsilon` and delta that is for events that are not Gaussian. Empty by default.
+        payers : iterable of str
+            The people, as their entries name them, and groups who may charge it; by default everybody. In PostgreSQL,
+            the server enforces it: payers are roles there, and members of a role belong to it.
 
         Privacy
         -------
@@ -256,6 +265,7 @@ class Ledger:
         ``docs/composition.md`` has the proof.
         """
         check_name(name, "name")
+        people = tuple(sorted({check_name(payer, "payers") for payer in payers}))
         with self._writing() as journal:
             balance = journal.balance(dataset)
             size, guarantee = allowance_size(
@@ -264,7 +274,7 @@ class Ledger:
             if journal.row("allowance", dataset, name) is None:
                 journal.require_settled(dataset)
                 balance.require_room(name, size, self._store.location)
-                content = {"size": size.to_json(), "epsilon": guarantee}
+                content = {"size": size.to_json(), "epsilon": guarantee, **({"payers": people} if people else {})}
                 return journal.change("allowance", content, balance, allowance=name)[1].describe()
             balance = journal.balance(dataset, name)
             found = balance.describe()
@@ -274,6 +284,11 @@ class Ledger:
                 raise LedgerError(
                     f"{dataset!r} has an allowance {name!r} of another size, which cannot be changed. "
                     "Choose another name, or return it first."
+                )
+            if found.payers != people:
+                raise LedgerError(
+                    f"the allowance {name!r} of {dataset!r} is for {', '.join(found.payers) or 'everybody'}, which "
+                    "cannot be changed. Choose another name, or return it first."
                 )
             return found
 
@@ -299,6 +314,7 @@ class Ledger:
         request: str | None = None,
         options: Mapping[str, Any] | None = None,
         allowance: str | None = None,
+        payload: str | None = None,
     ) -> Receipt:
         """Charge an event, before any of its noise is drawn; the charge is durable when this returns.
 
@@ -321,13 +337,16 @@ class Ledger:
             of the request with others is refused. Values of more than 10,000 characters are stored as hashes.
         allowance : str, optional
             The allowance that pays. Without one, what is neither spent nor allotted does.
+        payload : str, optional
+            The text of `complete`, for what is known before noise is drawn: stored together with the charge.
 
         Raises
         ------
         BudgetExceededError
             If the charge would exceed the total, or its allowance. Nothing is charged then.
         LedgerError
-            If the data set is registered for another unit, or the request id was used for something else.
+            If the data set is registered for another unit, the allowance is for others, or the request id was used for
+            something else.
         """
         wanted = request_content(event, check_mapping(description, "description"), options)
         payments = payment_options(event)  # before other writers have to wait
@@ -340,10 +359,13 @@ class Ledger:
                 raise already_charged_error(earlier)
             journal.require_settled(dataset)
             balance = journal.balance(dataset, allowance)
+            payer = self._find_payer(journal, balance)
             cost, _ = balance.pay(event, payments, self._store.location)
-            released = {"neighbours": str(Neighbours.parse(neighbours)), "unit": str(Unit.parse(unit))}
+            released = {**payer, "neighbours": str(Neighbours.parse(neighbours)), "unit": str(Unit.parse(unit))}
             content = {**wanted, **released, "cost": cost.to_json()}
             head, _ = journal.change("charge", content, balance, request=request)
+            if payload is not None:
+                journal.append("release", {}, dataset=dataset, charge=head.entry, allowance=allowance, payload=payload)
         return Receipt(dataset, event, request, head.entry, head.hash)
 
     def complete(self, receipt: Receipt, payload: str) -> None:
@@ -425,6 +447,47 @@ class Ledger:
             time.sleep(min(pause, max(0.0, deadline - time.monotonic())))
             pause = min(2 * pause, 0.5)
 
+    def add_step(self, dataset: str, request: str, *, number: int, step: str, digest: str) -> None:
+        """Record a step of a stream that `request` paid for, which costs nothing; durable when this returns.
+
+        Recording the same step again changes nothing.
+
+        Parameters
+        ----------
+        dataset, request : str
+        number : int
+            How many steps there were before.
+        step : str
+            Name of the step.
+        digest : str
+            SHA-256 hash of what the step publishes.
+
+        Raises
+        ------
+        LedgerError
+            If the step was recorded with another hash, or is not the next one.
+        """
+        with self._writing(anchored=False) as journal:
+            found = _find_steps(journal, dataset, request)
+            if number < len(found) and (found[number].name, found[number].digest) == (step, digest):
+                return
+            if number != len(found):
+                raise LedgerError(
+                    f"{self._store.location} has {len(found)} steps of {request!r}, and step {step!r} would be number "
+                    f"{number + 1}. The stream was continued elsewhere, or its state is an older copy. Nothing was "
+                    "published. Continue with restart."
+                )
+            charge = journal.row("request", dataset, request)
+            assert charge is not None  # or _find_steps raises
+            content = {"stream": request, "step": check_name(step, "step"), "number": number, "digest": digest}
+            columns: dict[str, Any] = {"dataset": dataset, "charge": charge.entry, "allowance": charge.allowance}
+            journal.append("step", content, **columns)
+
+    def steps(self, dataset: str, request: str) -> list[Step]:
+        """The steps of a stream that a request paid for, in order."""
+        with self._store.reading() as journal:
+            return _find_steps(journal, dataset, request)
+
     def settle(self, dataset: str, spent: float | Event | str) -> None:
         """Say what was spent on a data set since the backup was made from which this ledger was restored.
 
@@ -483,6 +546,8 @@ class Ledger:
             balance = journal.balance(dataset, allowance)
             balance.require(getattr(event, "neighbours", None), getattr(event, "unit", None))
             journal.require_settled(dataset)
+            journal.author = self.author
+            self._find_payer(journal, balance)
         wanted = event if isinstance(event, Event) else event.event
         return balance.pay(wanted, payment_options(wanted), self._store.location)[1].remaining()
 
@@ -582,8 +647,17 @@ class Ledger:
 
     def __reduce__(self) -> tuple[Callable[..., Self], tuple[Location, float]]:
         author, anchor = self.author, None if self._anchor is None else self._anchor.target
-        opened = partial(type(self), actor=author.actor, purpose=author.purpose, anchor=anchor, wait=self.wait)
+        who: Any = {"actor": author.actor, "purpose": author.purpose, "groups": tuple(sorted(author.names))}
+        opened = partial(type(self), **who, anchor=anchor, wait=self.wait)
         return opened, (self._store.address, self._store.timeout)
+
+    @staticmethod
+    def _find_payer(journal: Journal, balance: Balance) -> dict[str, str]:
+        """What a charge to an allowance contains about who pays; a `LedgerError` if the allowance is for others."""
+        part, author = balance.allowance, journal.author
+        if part is None or not part.payers:
+            return {}
+        return balance.find_payer(journal.payer_names(), None if author is None else author.actor)
 
     @contextlib.contextmanager
     def _writing(self, *, anchored: bool = True) -> Iterator[Journal]:
@@ -598,11 +672,21 @@ class Ledger:
             self._anchor.record(head)
 
 
+def _find_steps(journal: Journal, dataset: str, request: str) -> list[Step]:
+    """The steps of a stream, or a `LedgerError` if there is no charge for it."""
+    charge = journal.row("request", dataset, request)
+    if charge is None:
+        raise LedgerError(f"{journal.location} has no charge {request!r} to {dataset!r}. Use the ledger that has it.")
+    contents = [row.content() for row in journal.rows("steps", charge.entry, charge.entry)]
+    return [Step(one["step"], one["digest"], one["time"]) for one in contents]
+
+
 def _prepare(path: Address, **options: Any) -> tuple[Store, Author]:
     """What is needed before a ledger can be opened; unknown options are a `TypeError` now, and not later."""
     given = inspect.signature(Ledger).bind(path, **options)
     given.apply_defaults()
-    return _open_store(path, given.arguments["timeout"]), Author(given.arguments["actor"], given.arguments["purpose"])
+    who = (given.arguments[name] for name in ("actor", "purpose", "groups"))
+    return _open_store(path, given.arguments["timeout"]), Author(*who)
 
 
 def _open_store(location: Address, timeout: float) -> Store:

@@ -30,7 +30,7 @@ _TABLES, _GUARDS, _ROLES_SQL = (
     for name in ("tables", "guards", "roles")
 )
 _FORMAT = "matrixdp ledger"
-_VERSION = 4
+_VERSION = 5
 _OLDEST = 2  # is upgraded; earlier ones were never published
 _ROLES = "Ask its owner for the role that you need: matrixdp ledger roles prints them"
 _REMEDIES = {
@@ -141,6 +141,18 @@ class PostgresJournal(Journal):
         self.waits_for_standby = False
         self._schema = url.schema
         self._known: dict[tuple[object, ...], list[tuple[Any, ...]]] = {}
+
+    def payer_names(self) -> frozenset[str]:
+        """The author's names; if nobody named the author, also those of the roles that the user has logged in with.
+
+        The server accepts a charge from a role that is the payer or a member of it, and from curators, who vouch for
+        the author that they name.
+        """
+        names = super().payer_names()
+        if self.author is not None and not self.author.is_default:
+            return names
+        roles = "SELECT rolname::text FROM pg_catalog.pg_roles WHERE pg_has_role(session_user, oid, 'MEMBER')"
+        return names.union(name for (name,) in self.execute(roles))
 
     def execute(self, sql: str, values: Sequence[object] = ()) -> Iterable[tuple[Any, ...]]:
         """The rows of a statement.

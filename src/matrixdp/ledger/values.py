@@ -4,7 +4,7 @@ An event is the guarantee of a release. It says what was released, not what it c
 decides that.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, get_args
 
@@ -213,6 +213,8 @@ class Allowance:
         What can still be charged to it; nothing once it was returned.
     returned : bool
         Whether the unspent rest was returned to the data set.
+    payers : tuple of str
+        The people and groups who may charge it; everybody, if it is empty.
     """
 
     dataset: str
@@ -222,6 +224,11 @@ class Allowance:
     delta: float
     left: Remaining
     returned: bool
+    payers: tuple[str, ...] = ()
+
+    def is_for(self, names: Collection[str]) -> bool:
+        """Whether somebody with these names (their own, and those of their groups) may charge it."""
+        return not self.payers or not set(self.payers).isdisjoint(names)
 
 
 @dataclass(frozen=True)
@@ -235,6 +242,15 @@ class Counts:
     unfinished: int
     last_charge: str | None
     oldest_unfinished: str | None
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step of a stream: its name, the hash of what it published, and when it was recorded."""
+
+    name: str
+    digest: str
+    time: str
 
 
 @dataclass(frozen=True)

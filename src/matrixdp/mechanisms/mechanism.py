@@ -4,7 +4,7 @@ The answer is whitened and rounded to integers, and exact Gaussian integers are 
 "Rounding"). Everything after that is post-processing.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -166,6 +166,17 @@ def draw_noise(design: Design, shape: tuple[int, ...], stream: Stream) -> NDArra
     return draw_gaussian(stream, design.grid.bits, shape=shape)
 
 
+def add_keyed_noise(exact: Sequence[int], key: BlockKey, number: int, content: bytes, bits: int) -> tuple[int, ...]:
+    """Integers plus Gaussian integers of standard deviation ``2^bits``: the same for the same key, number and content.
+
+    Privacy
+    -------
+    `content` must be a hash of all that `exact` was computed from, so that other integers get independent noise.
+    """
+    noise = draw_gaussian(key.stream(number, content), bits, shape=len(exact)).tolist()
+    return tuple(a + b for a, b in zip(exact, noise, strict=True))
+
+
 def _noisy_rows(design: Design, records: NDArray[np.generic], stream: Stream) -> Floats:
     """Noisy records less the midpoint, of shape (records, features), made block by block if they are many."""
     rows, columns = design.query.shape
@@ -193,12 +204,18 @@ def _noisy_rows(design: Design, records: NDArray[np.generic], stream: Stream) ->
 
 def unwhiten(design: Design, integers: NDArray[np.int64]) -> Floats:
     """Noisy integers in the answer's units; post-processing."""
-    noisy: Floats = (integers.astype(np.float64) + 0.5) * 2.0**-design.grid.bits
+    return unwhiten_coordinates(design, (integers.astype(np.float64) + 0.5) * 2.0**-design.grid.bits)
+
+
+def unwhiten_coordinates(design: Design, noisy: Floats) -> Floats:
+    """Noisy coordinates, in standard deviations, in the answer's units; post-processing."""
     if design.structure is not None:
         return design.structure.combine(design.noise, noisy)
     query, symmetric = design.query, design.query.symmetric
     if symmetric and not design.flat:
         noisy = vector_to_triangle(noisy, query.shape[0])
+    else:
+        noisy = noisy.reshape(design.noise.shape)
     matrix = design.noise.unwhiten(noisy)
     if design.flat:
         matrix = matrix.reshape(query.shape)

@@ -163,10 +163,17 @@ class BlockKey:
         self._secret = stream.words(4).tobytes()
         self.seeded = stream.seeded
 
-    def stream(self, block: int) -> Stream:
-        """Return the stream of one block, the same each time."""
+    @classmethod
+    def from_secret(cls, secret: bytes, *, seeded: bool = False) -> BlockKey:
+        """The key with this secret of 32 bytes, which must come from the operating system unless it is `seeded`."""
+        found = object.__new__(cls)
+        found._secret, found.seeded = secret, seeded
+        return found
+
+    def stream(self, block: int, content: bytes = b"") -> Stream:
+        """Return the stream of one block, the same each time; of another one for another `content`."""
         found = object.__new__(Stream)
-        found._start(_derive(self._secret, b"block %d" % block), seeded=self.seeded)
+        found._start(_derive(self._secret, b"block %d" % block + content), seeded=self.seeded)
         return found
 
     def __repr__(self) -> str:

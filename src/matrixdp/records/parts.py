@@ -68,8 +68,8 @@ def wrong_encoding(place: str, encoding: str = "utf-8") -> DataError:
     """The error for a file in another encoding than was declared or, by default, UTF-8."""
     name = "UTF-8" if encoding.startswith("utf-8") else encoding
     return DataError(
-        f'{place} is not {name}: set encoding = "latin-1" under [files] in the schema, or the encoding in which it was '
-        'written, such as "cp1252" or "utf-16".'
+        f'{place} is not {name}: set encoding = "cp1252" under [files] in the schema, or the encoding in which it was '
+        'written, such as "latin-1" or "utf-16".'
     )
 
 

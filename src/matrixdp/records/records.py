@@ -185,13 +185,13 @@ def map_blocks(task: Task[T], function: Callable[[Any], Any], number: int, block
     return task(number, map(function, blocks))
 
 
-def order_columns(order: Sequence[int], block: Any) -> Any:
-    """The block with its columns in an order, which says where each was; one whose columns have names as it is."""
+def order_columns(order: Sequence[int], width: int, block: Any) -> Any:
+    """The block with some of its `width` columns in an order; one whose columns have names as it is."""
     if isinstance(block, OwnedBlock):
-        return replace(block, data=order_columns(order, block.data))
+        return replace(block, data=order_columns(order, width, block.data))
     if column_names(block) is not None:
         return block
-    return (block if is_device_block(block) else to_array(block, len(order)))[:, list(order)]
+    return (block if is_device_block(block) else to_array(block, width))[:, list(order)]
 
 
 def count_records(number: int, blocks: Iterable[Any]) -> int:  # noqa: ARG001

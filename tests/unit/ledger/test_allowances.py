@@ -11,7 +11,8 @@ import pytest
 from ledger_stores import both_stores
 from ledger_worker import TOTAL
 from matrixdp.errors import BudgetExceededError, LedgerError, ParameterError
-from matrixdp.ledger import Approximate, Gaussian, Pure, Reserve
+from matrixdp.ledger import Approximate, Gaussian, Ledger, Pure, Reserve
+from matrixdp.ledger.entries import default_actor
 from matrixdp.privacy import Privacy
 
 pytestmark = both_stores
@@ -39,7 +40,7 @@ def test_what_is_allotted_is_not_left_for_others(ledger):
     assert ledger.remaining("clinic").mu < 1e-20  # a quarter is rounded down
     with pytest.raises(BudgetExceededError, match="allotted: name an allowance"):
         charge(ledger)
-    with pytest.raises(BudgetExceededError, match="the allowance 'cat' needs mu"):
+    with pytest.raises(BudgetExceededError, match=r"the allowance 'cat' needs epsilon 0\.1"):
         ledger.allow("clinic", "cat", epsilon=0.1)
     with pytest.raises(BudgetExceededError, match="'bob'"):
         charge(ledger, ledger.remaining("clinic", allowance="ann").mu, "bob")
@@ -211,3 +212,34 @@ def test_racing_handles_never_exceed_an_allowance_or_the_total(ledger):
     assert len(ledger.history("clinic")) == 7
     assert ledger.remaining("clinic", allowance="ann").mu < event.mu
     ledger.verify()
+
+
+def test_an_allowance_for_some_people_is_charged_by_them_alone(ledger):
+    ledger.allow("clinic", "team", epsilon=0.2, payers=["ann", "cardiology"])
+    ledger.allow("clinic", "team", epsilon=0.2, payers=["cardiology", "ann"])  # the same
+    with pytest.raises(LedgerError, match="is for ann, cardiology, which cannot be changed"):
+        ledger.allow("clinic", "team", epsilon=0.2)
+
+    for author in ({"actor": "ann"}, {"actor": "eve", "groups": ("cardiology",)}):
+        with Ledger.open(ledger.path, **author) as own:
+            own.whatif("clinic", Gaussian(0.01), allowance="team")
+            charge(own, allowance="team")
+    for author in ({"actor": "bob"}, {"actor": "ann@elsewhere"}, {"actor": "bob", "groups": ("surgery",)}, {}):
+        with Ledger.open(ledger.path, **author) as own:
+            with pytest.raises(LedgerError, match="is for ann, cardiology, and not for"):
+                own.whatif("clinic", Gaussian(0.01), allowance="team")
+            with pytest.raises(LedgerError, match="is for ann, cardiology, and not for"):
+                charge(own, allowance="team")
+    assert ledger.summary("clinic").counts.charges == 2
+    assert ledger.verify() == ledger.head
+    (found,) = [one for one in ledger.allowances("clinic") if one.name == "team"]
+    assert found.is_for(["ann"])
+    assert not found.is_for(["bob"])
+
+
+def test_somebody_whom_nobody_named_pays_by_the_name_of_the_user(ledger):
+    ledger.allow("clinic", "own", epsilon=0.2, payers=[default_actor().rpartition("@")[0]])
+    with Ledger.open(ledger.path) as own:
+        charge(own, allowance="own")
+        with pickle.loads(pickle.dumps(own)) as copied:
+            charge(copied, allowance="own")

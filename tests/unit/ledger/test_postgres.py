@@ -300,7 +300,7 @@ class TestBadInput:
 
     def test_psycopg_is_not_installed(self, ledger, path, monkeypatch):
         monkeypatch.setitem(sys.modules, "psycopg", None)
-        with pytest.raises(LedgerError, match=r"requires psycopg.*pip install '\.\[postgres\]'"):
+        with pytest.raises(LedgerError, match=r"requires psycopg.*pip install -e '.*\[postgres\]'"):
             Ledger.open(path)
 
     @pytest.mark.parametrize("name", ["x'; DROP TABLE entries; --", 'a"b', "50%s", "?", "\\", "é", "$1"])

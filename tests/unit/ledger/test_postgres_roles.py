@@ -102,6 +102,37 @@ def test_a_curator_registers(urls):
         ledger.verify()
 
 
+def test_the_server_lets_only_its_payers_charge_an_allowance(urls, store):
+    schema = schema_of(urls["owner"])
+    ann, team = f"{schema}_a_writer", f"{schema}_team"
+    with contextlib.closing(store.server.connect()) as admin:
+        admin.execute(f"CREATE ROLE {team} NOLOGIN")
+    with Ledger.open(urls["curator"], actor="cara") as ledger:
+        for payer in (ann, team):
+            ledger.allow("clinic", payer, epsilon=0.2, payers=[payer])
+
+    def spend_from(url, allowance, **author):
+        with Ledger.open(url, **author) as ledger:
+            ledger.charge("clinic", Gaussian(0.01), neighbours="replace", description={}, allowance=allowance)
+
+    spend_from(urls["writer"], ann)
+    with pytest.raises(LedgerError, match="and not for"):
+        spend_from(urls["another writer"], ann)
+    with pytest.raises(LedgerError, match="somebody whom it is for"):  # who claims to be another
+        spend_from(urls["another writer"], ann, actor=ann)
+    with pytest.raises(LedgerError, match="and not for"):
+        spend_from(urls["writer"], team)
+    with contextlib.closing(store.server.connect()) as admin:
+        admin.execute(f"GRANT {team} TO {ann}")
+    spend_from(urls["writer"], team)
+    spend_from(urls["curator"], ann, actor=ann)  # a studio, which knows who asked
+    with pytest.raises(LedgerError, match="and not for"):
+        spend_from(urls["curator"], ann, actor="bob")
+    with Ledger.open(urls["reader"]) as ledger:
+        assert ledger.summary("clinic").counts.charges == 3
+        ledger.verify()
+
+
 def test_a_role_without_rights(urls):
     with pytest.raises(LedgerError, match=r"this role may not do that.*matrixdp ledger roles"):
         Ledger.open(urls["nobody"])

@@ -292,6 +292,9 @@ BEGIN
             ) THEN
                 RAISE EXCEPTION 'a charge to an allowance must stay within it';
             END IF;
+            IF NOT {schema}.may_pay(share -> 'payers', content -> 'payer') THEN
+                RAISE EXCEPTION 'a charge to an allowance must be made by somebody whom it is for';
+            END IF;
         END IF;
         INSERT INTO {schema}.unfinished VALUES (NEW.entry, NEW.dataset, NEW.allowance);
         UPDATE {schema}.counters c SET charges = c.charges + 1, last_charge = NEW.entry
@@ -341,6 +344,24 @@ BEGIN
         END IF;
     END LOOP;
     RETURN true;
+END
+$body$;
+
+-- Whether the user may charge an allowance for `payers`, a list of names, in the name of one of them: as a role of this
+-- name or a member of it, or as a curator or the owner, who may charge for others.
+CREATE OR REPLACE FUNCTION {schema}.may_pay(payers json, payer json) RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET extra_float_digits = 1 AS $body$
+BEGIN
+    IF payers IS NULL THEN
+        RETURN payer IS NULL;
+    END IF;
+    RETURN EXISTS (SELECT FROM json_array_elements(payers) p (name) WHERE p.name::text = payer::text)
+        AND EXISTS (
+            SELECT FROM pg_roles r WHERE pg_has_role(session_user, r.oid, 'MEMBER') AND (
+                r.rolname IN ({schema}.unmask(payer #>> '{}'), '{schema}_curator')
+                OR r.oid = (SELECT c.relowner FROM pg_class c WHERE c.oid = '{schema}.entries'::regclass)
+            )
+        );
 END
 $body$;
 

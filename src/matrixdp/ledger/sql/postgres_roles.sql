@@ -1,7 +1,7 @@
 -- Roles of the ledger in schema {schema}. Run this as the owner of the ledger (who created it), with the right to
 -- create roles, or as a superuser. It may be run again.
 --   {schema}_reader   may read balances and the history, and verify
---   {schema}_writer   may also charge releases and store them
+--   {schema}_writer   may also charge releases and store them, and record the steps of streams
 --   {schema}_curator  may also register data sets, divide totals, settle a restored ledger and move the ledger
 -- Nobody may alter or delete entries; the owner and superusers could remove the triggers, and keep out of daily use.
 DO $roles$
@@ -21,7 +21,7 @@ GRANT INSERT ON {schema}.entries TO {schema}_writer, {schema}_curator;
 GRANT EXECUTE ON FUNCTION {schema}.lock_head() TO {schema}_writer, {schema}_curator;
 DROP POLICY IF EXISTS writers_charge ON {schema}.entries;
 CREATE POLICY writers_charge ON {schema}.entries FOR INSERT TO {schema}_writer
-    WITH CHECK (kind IN ('charge', 'release'));
+    WITH CHECK (kind IN ('charge', 'release', 'step'));
 DROP POLICY IF EXISTS curators_decide ON {schema}.entries;
 CREATE POLICY curators_decide ON {schema}.entries FOR INSERT TO {schema}_curator
     WITH CHECK (kind <> 'create');

@@ -1,0 +1,393 @@
+"""``matrixdp stream``: a release for each night, week or month, charged once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from matrixdp.cli import options as flags
+from matrixdp.cli.answer import find_public_file, find_stream_dates, stream_answer, stream_argument
+from matrixdp.cli.exits import DeferredInterrupts, ExitCode
+from matrixdp.cli.ledger import find_neighbours, open_ledger, preview_ledger, require_dataset
+from matrixdp.cli.release import (
+    charge_options,
+    check_payment,
+    file_options,
+    force_option,
+    ledger_timeout,
+    open_account,
+    parse_workers,
+    remark,
+    warn_about_delta,
+)
+from matrixdp.errors import ParameterError
+from matrixdp.release.options import STREAM_OPTION, split_names
+
+if TYPE_CHECKING:
+    from matrixdp.domain import Schema
+    from matrixdp.ledger.location import Location
+    from matrixdp.release.request import Request
+    from matrixdp.release.stream import MatrixStream, PublishedStream
+    from matrixdp.release.stream_plan import StreamPlan
+
+
+@click.group(cls=flags.Group)
+def stream() -> None:
+    """Publish a matrix for each night, week or month, and pay once.
+
+    Anybody can read each period, every sum of consecutive periods, and the total so far.
+    """
+
+
+_ASKED = ("question", "epsilon", "delta", "records", "neighbours", "person", "rows", "importance", "columns", "by",
+          "cells", "target", "on", "missing")  # fmt: skip
+_design_options = flags.combine_options(flags.schema_option, *map(flags.request_option, (*_ASKED, *STREAM_OPTION)))
+_name = click.argument("name", type=flags.PATH)
+_charged_to = flags.combine_options(
+    click.option("--ledger", type=flags.LEDGER, metavar="PATH|URL", help="The ledger that the stream was charged to."),
+    flags.name_option("--dataset", help="Name of the data set in the ledger."),
+    ledger_timeout,
+    flags.author_options,
+)
+
+
+@stream.command(
+    "design",
+    example="matrixdp stream design --schema ward.toml --query everything --records 600 \\\n"
+    "  --every week --when admitted --epsilon 1 --delta 1e-6",
+)
+@_design_options
+@flags.ledger_options("Show what would be left in this ledger.", "would pay")
+@flags.json_option
+def design(schema: Path, as_json: bool, **options: Any) -> None:
+    """Show the noise of a period, of several and of the total, and what it would cost. Reads no data.
+
+    --records, or expected_records in the schema, is a guess of the number in one period.
+    """
+    from matrixdp.domain.schema_file import read_schema
+
+    request, plan = _plan(read_schema(schema), options)
+    left = None
+    if options["ledger"] is not None:
+        left = preview_ledger(options["ledger"], require_dataset(options["dataset"]), plan.event, options["allowance"])
+    _print_plan(request, plan, left, as_json=as_json)
+
+
+def _plan(schema: Schema, options: dict[str, Any]) -> tuple[Request, StreamPlan]:
+    """The request that each step answers, and the plan of the stream."""
+    from matrixdp.release.plan import plan_stream
+    from matrixdp.release.request import Request
+
+    asked, others = flags.split_request(options)
+    asked["neighbours"] = asked["neighbours"] or find_neighbours(options["ledger"], options["dataset"])
+    request = Request.parse(schema, asked)
+    plan = plan_stream(request, **{name: others[name] for name in STREAM_OPTION})
+    warn_about_delta(request.privacy, getattr(plan.query, "records", None))
+    return request, plan
+
+
+def _print_plan(request: Request, plan: StreamPlan, left: Any, *, as_json: bool) -> None:
+    from matrixdp.cli.release_text import tabulate_medians
+    from matrixdp.release.plan import Plan
+    from matrixdp.report.forecast import predict
+
+    if as_json:
+        facts = _collect_plan(plan)
+        if left is not None:
+            facts["ledger"] = {"epsilon_left_before": left[0].epsilon, "epsilon_left_after": left[1].epsilon}
+        flags.echo_json(facts)
+        return
+    click.echo(str(plan))
+    predicted = {}
+    one: Any = plan.query
+    for window in sorted({1, min(4, plan.horizon), plan.horizon}):
+        made = plan.scaled_design(window, plan.noise(window))
+        last = Plan(request, getattr(made.query, "records", None), made.query, made, None)
+        predicted[plan.name_window(window)] = predict(last, ("typical",))["typical"]
+    title = f"Median error for typical data, if a period has about {one.records:,} {one.count_word}"
+    flags.echo_section(title, tabulate_medians(last, predicted))
+    if left is not None:
+        words = f"epsilon {left[0].epsilon:.4g} is left, and {left[1].epsilon:.4g} would be left once it is open"
+        flags.echo_section("Cost in the ledger", f"  {words}")
+
+
+def _collect_plan(plan: StreamPlan) -> dict[str, Any]:
+    """The facts of a plan, as JSON content."""
+    names = ("window", "stream", "periods_apart", "total_anew", "tree")
+    facts = {name: getattr(plan, name) for name in (*STREAM_OPTION, "beta", "kappa", "mu") if name != "count"}
+    return {
+        "query": plan.query.title,
+        "records": plan.query.records,  # type: ignore[attr-defined]
+        "epsilon": plan.privacy.epsilon,
+        "delta": plan.privacy.delta,
+        "neighbours": str(plan.neighbours),
+        "unit": str(plan.unit),
+        **facts,
+        "noise": [dict(zip(names, row, strict=True)) for row in plan.compare()],
+        "promises": plan.promises,
+    }
+
+
+@stream.command(
+    "open",
+    example="matrixdp stream open ward --schema ward.toml --query everything --every week --when admitted \\\n"
+    "  --epsilon 1 --delta 1e-6 --ledger clinic.db --dataset clinic",
+)
+@_name
+@_design_options
+@flags.ledger_options("The ledger that the stream is charged to.", "pays")
+@charge_options
+@click.option("--no-ledger", is_flag=True, help="Open it without a ledger: no total is kept.")
+@flags.json_option
+def open_stream(name: Path, schema: Path, no_ledger: bool, as_json: bool, **options: Any) -> None:
+    """Charge a stream, once, and create its files.
+
+    They are NAME.state, which is private and must be kept; NAME.json, which is public and has all that is published;
+    and NAME.schema.toml, a copy of the schema. A stream that was opened before with the same options is not charged
+    again.
+    """
+    check_payment(no_ledger, options)
+    from matrixdp.domain.schema_file import read_schema
+    from matrixdp.release.output_folder import write_file
+
+    _, plan = _plan(read_schema(schema), options)
+    taken = {*_ASKED, *STREAM_OPTION, "query", "rows_per_person"}
+    payment = {key: value for key, value in options.items() if key not in taken}
+    public, copy = find_public_file(name), name.with_name(f"{name.name}.schema.toml")
+    before = public.exists()
+    if not before:  # also tries whether the folder can be written
+        write_file(copy, schema.read_text(encoding="utf-8"))
+    try:
+        with open_account(**payment) as account:
+            paid: dict[str, Any] = {} if account is None else {"ledger": account.ledger, "dataset": account.dataset}
+            charged = account is not None and not replace(account, request=f"stream {name.name}").was_charged()
+            opened = plan.open(str(name), **paid, allowance=options["allowance"])
+    except BaseException:
+        if not public.exists():
+            copy.unlink(missing_ok=True)
+        raise
+    with flags.output_after_work():
+        if as_json:
+            facts = {"stream": str(name), "opened_before": before, "charged": charged, "steps": list(opened.steps)}
+            flags.echo_json({**facts, **_collect_plan(plan)})
+            return
+        if before:
+            click.echo(f"{name} was opened before{'' if charged else '; it was not charged again'}.")
+        click.echo(str(plan))
+        click.echo(f"\nPrivate, keep it: {name}.state\nPublic: {name}.json")
+
+
+@contextmanager
+def _open(name: Path, ledger: Location | None, dataset: str | None, **options: Any) -> Iterator[MatrixStream]:
+    """A stream that was opened before, with the ledger that it was charged to."""
+    from matrixdp.release.stream import MatrixStream
+
+    timeout = options.pop("ledger_timeout")
+    if ledger is None:
+        yield MatrixStream.open(name, dataset=dataset)
+        return
+    with open_ledger(ledger, timeout=timeout, **options) as opened:
+        yield MatrixStream.open(name, ledger=opened, dataset=require_dataset(dataset))
+
+
+@stream.command(
+    "publish",
+    example="matrixdp stream publish ward ward.csv --step 2031-w01 --ledger clinic.db --dataset clinic",
+)
+@_name
+@click.argument("data", type=click.Path(), nargs=-1, required=True)
+@click.option(
+    "--step",
+    metavar="NAME",
+    help="The period, as in 2031-w01. [default: all that are over and were not published, after the first one]",
+)
+@_charged_to
+@click.option("--out", type=flags.PATH, help="Folder for the release of the period, as matrixdp release writes it.")
+@force_option
+@file_options
+@flags.json_option
+def publish(
+    name: Path,
+    data: tuple[str, ...],
+    step: str | None,
+    out: Path | None,
+    force: bool,
+    workers: str | None,
+    delimiter: str | None,
+    sql: str | None,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Publish a period of the stream NAME from the table DATA. Costs nothing more.
+
+    DATA is as for matrixdp release. The command can be repeated: a period that was published is returned as it is, and
+    DATA are not read. If it was stopped anywhere, the same command finishes it with the same numbers.
+    """
+    from matrixdp.domain.schema_file import read_schema
+
+    stored = name.with_name(f"{name.name}.schema.toml")
+    rules = read_schema(stored).rules if stored.is_file() else None
+    reading = {"workers": parse_workers(workers), "delimiter": delimiter, "rules": rules, "sql": sql}
+    if out is not None and step is None:
+        raise click.UsageError("--step must be given with --out.")
+    done = []
+    with _open(name, **options) as opened, DeferredInterrupts("the step is stored; finishing first.") as interrupts:
+        for one in [step] if step is not None else _list_due(opened):
+            before = one in opened.steps
+            release = opened.publish(
+                data[0] if len(data) == 1 else list(data), step=one, ready=interrupts.defer, **reading
+            )
+            done.append({"step": one, "published_before": before})
+            if out is not None:
+                _write_period(release, out, force=force)
+            if interrupts.pending:
+                break
+        facts = _collect_status(opened.public)
+    with flags.output_after_work():
+        if as_json:
+            flags.echo_json({**facts, "published": done})
+            return
+        for period in done:
+            again = "was published before; the data were not read" if period["published_before"] else "published"
+            click.echo(f"{period['step']} {again}.")
+        if not done:
+            click.echo("Nothing to publish: all periods that are over were published.")
+        click.echo(_describe_status(facts))
+        if out is not None:
+            click.echo(f"Report: {out / 'report.html'}")
+
+
+def _list_due(opened: MatrixStream) -> list[str]:
+    """The periods that are over and were not published."""
+    if opened.plan.when is None or not opened.steps:
+        why = "it is the first step" if opened.plan.when else "the stream has no --when"
+        raise ParameterError(f"--step must be given: {why}.", parameter="step")
+    present = datetime.now()
+    return [one for one, ready in opened.upcoming(present) if ready <= present]
+
+
+def _write_period(release: Any, out: Path, *, force: bool) -> None:
+    """Write the folder of a period's release."""
+    from matrixdp.queries import TableMoments
+    from matrixdp.release.output_folder import OutputFolder
+    from matrixdp.report import make_content, write_folder
+
+    kind = "everything" if isinstance(release.query, TableMoments) else "matrix"
+    content = replace(make_content(release, kind), question=f"{release.part.stream}, {release.part.periods}")
+    with OutputFolder(out, force=force) as folder:
+        write_folder(content, folder.path)
+        folder.finish()
+
+
+@stream.command("status", example="matrixdp stream status ward.json --alert-after '6 hours'")
+@stream_argument
+@click.option(
+    "--alert-after",
+    metavar="'6 hours'",
+    help="Exit with code 9 if a period could have been published for longer than this and was not.",
+)
+@flags.json_option
+def status(stream: Path, alert_after: str | None, as_json: bool) -> ExitCode | None:
+    """Show the periods that were published, and those that are missing. Reads the public file STREAM alone."""
+    from matrixdp.records.periods import parse_delay
+    from matrixdp.release.stream import PublishedStream
+
+    public = PublishedStream.open(find_public_file(stream))
+    try:
+        grace = None if alert_after is None else parse_delay(alert_after)
+    except ParameterError as error:
+        raise ParameterError(error.template.replace("«delay»", "--alert-after")) from None
+    facts, present = _collect_status(public), datetime.now()
+    late = grace is not None and any(ready + grace < present for _, ready in public.upcoming(present))
+    none = grace is not None and not public.steps
+    if as_json:
+        flags.echo_json({**facts, "alert": late or none})
+    else:
+        click.echo(_describe_status(facts))
+    return ExitCode.LATE if late or none else None
+
+
+def _collect_status(public: PublishedStream) -> dict[str, Any]:
+    present = datetime.now()
+    upcoming = public.upcoming(present)
+    following = upcoming[-1] if upcoming and upcoming[-1][1] > present else None
+    return {
+        "stream": public.name,
+        "steps": list(public.steps),
+        "closed": public.closed,
+        "missing": [one for one, ready in upcoming if ready <= present],
+        "next": None if following is None else following[0],
+        "next_from": None if following is None else following[1].isoformat(sep=" ", timespec="minutes"),
+        "mu": public.plan.mu,
+        "epsilon": public.plan.privacy.epsilon,
+        "delta": public.plan.privacy.delta,
+    }
+
+
+def _describe_status(facts: dict[str, Any]) -> str:
+    steps, missing = facts["steps"], facts["missing"]
+    last = f", the last one {steps[-1]}" if steps else ""
+    count = "1 step" if len(steps) == 1 else f"{len(steps):,} steps"
+    lines = [f"Stream {facts['stream']}: {count} published{last}{', closed' * facts['closed']}."]
+    if missing:
+        shown = ", ".join(missing) if len(missing) < 4 else f"{missing[0]} to {missing[-1]} ({len(missing):,} steps)"
+        lines.append(f"Over, and not published: {shown}.")
+    if facts["next"] is not None:
+        lines.append(f"{facts['next']} can be published from {facts['next_from']} on.")
+    return "\n".join(lines)
+
+
+stream.add_command(stream_answer)
+
+
+@stream.command("report", example="matrixdp stream report ward.json --by ward --out ward.html")
+@stream_argument
+@click.option("--by", metavar="NAME", help="Also by the levels of this category.")
+@flags.request_option("columns")
+@click.option("--out", type=flags.PATH, required=True, help="The page, an HTML file.")
+@click.option("--force", is_flag=True, help="Replace an existing file.")
+def report(stream: Path, by: str | None, columns: str | None, out: Path, force: bool) -> None:
+    """Write a page with all periods of a stream: charts over time with error bars, totals, noise, guarantee."""
+    from matrixdp.release.output_folder import write_file
+    from matrixdp.release.stream import PublishedStream
+    from matrixdp.report.stream_page import render_stream
+
+    public = PublishedStream.open(find_public_file(stream))
+    chosen = None if columns is None else split_names(columns)
+    page = render_stream(public, by=by, columns=chosen, dates=find_stream_dates(stream))
+    write_file(out, page, option="out", overwrite=force)
+    click.echo(f"Report: {out}")
+
+
+@stream.command("restart", example="matrixdp stream restart ward --ledger clinic.db --dataset clinic")
+@_name
+@_charged_to
+def restart(name: Path, ledger: Location | None, dataset: str | None, ledger_timeout: float, **author: Any) -> None:
+    """Continue a stream whose NAME.state was lost or is an older copy. Costs nothing.
+
+    Totals then add the noise of both parts. Not for streams that protect people.
+    """
+    from matrixdp.release.stream import MatrixStream
+
+    if ledger is None:
+        made = MatrixStream.restart(name, dataset=dataset)
+    else:
+        with open_ledger(ledger, timeout=ledger_timeout, **author) as opened:
+            made = MatrixStream.restart(name, ledger=opened, dataset=require_dataset(dataset))
+    click.echo(f"Restarted after {len(made):,} steps.")
+
+
+@stream.command("close", example="matrixdp stream close ward --ledger clinic.db --dataset clinic")
+@_name
+@_charged_to
+def close(name: Path, **options: Any) -> None:
+    """End a stream: no more periods can be published. Nothing is returned to the ledger."""
+    with _open(name, **options) as opened:
+        opened.close()
+        remark(f"{name} is closed, after {len(opened):,} steps.")

@@ -1,0 +1,192 @@
+"""Periods of time by name, and the records of one period or of some people only."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matrixdp.domain.file_rules import DateRule
+from matrixdp.errors import DataError, ParameterError, show
+from matrixdp.records.ids import Hashes, IdHash
+from matrixdp.records.parts import Task
+from matrixdp.records.people import split_ids
+from matrixdp.records.records import DerivedRecords, OwnedBlock, Records, map_blocks
+from matrixdp.records.tables import column_names, library_of, pa, take_column
+
+T = TypeVar("T")
+Mask = NDArray[np.bool_]
+
+PER_YEAR = {"hour": 8760, "day": 365, "night": 365, "week": 52, "month": 12, "year": 10, "step": 52}
+_FORMS = {
+    "hour": ("%Y-%m-%dT%H", "2031-01-05T13"),
+    "day": ("%Y-%m-%d", "2031-01-05"),
+    "night": ("%Y-%m-%d", "2031-01-05"),
+    "week": ("%G-w%V-%u", "2031-w05"),
+    "month": ("%Y-%m", "2031-01"),
+    "year": ("%Y", "2031"),
+}
+_DELAY = re.compile(r"\s*(\d{1,6})\s*(hour|day|night|week)s?\s*")
+
+
+@dataclass(frozen=True, order=True)
+class Period:
+    """A period from `start` to before `end`, with its name."""
+
+    start: datetime
+    end: datetime
+    name: str
+
+    @classmethod
+    def parse(cls, name: Any, every: str) -> Period:
+        """The hour, day, night, week, month or year of a name such as 2031-w05, or a `ParameterError`."""
+        form, example = _FORMS[every]
+        try:
+            start = datetime.strptime(name + "-1" if every == "week" else name, form)
+        except (TypeError, ValueError):
+            start = None
+        if start is None or _write(start, every) != name:
+            raise ParameterError(f"«step» must be a {every} such as {example!r}, got {show(name)} instead.")
+        return cls(start, _following(start, every), name)
+
+    @classmethod
+    def of(cls, moment: datetime, every: str) -> Period:
+        """The period that a moment is in."""
+        return cls.parse(_write(moment, every), every)
+
+    def following(self, every: str) -> Period:
+        """The next period."""
+        return Period.of(self.end, every)
+
+
+def parse_delay(text: str) -> timedelta:
+    """A time such as '1 week', or a `ParameterError`."""
+    found = _DELAY.fullmatch(text) if isinstance(text, str) else None
+    if found is None:
+        raise ParameterError(f"«delay» must be a time such as '3 days' or '1 week', got {show(text)} instead.")
+    hours = {"hour": 1, "day": 24, "night": 24, "week": 168}
+    return timedelta(hours=int(found[1]) * hours[found[2]])
+
+
+def _write(start: datetime, every: str) -> str:
+    form = _FORMS[every][0]
+    return start.strftime(form.removesuffix("-%u"))
+
+
+def _following(start: datetime, every: str) -> datetime:
+    if every in ("month", "year"):
+        months = start.year * 12 + start.month - 1 + (1 if every == "month" else 12)
+        return start.replace(year=months // 12, month=months % 12 + 1)
+    return start + timedelta(hours={"hour": 1, "day": 24, "night": 24, "week": 168}[every])
+
+
+@dataclass(frozen=True, eq=False)
+class InPeriod:
+    """Chooses the rows of a block whose date in a column is in a period; rows without a date are in none.
+
+    With a `rule`, the dates were read as numbers by it.
+    """
+
+    column: str
+    start: datetime
+    end: datetime
+    rule: DateRule | None = None
+
+    def __call__(self, block: Any) -> Mask:
+        """Which rows are in the period."""
+        data = block.data if isinstance(block, OwnedBlock) else block
+        if self.column not in (column_names(data) or ()):
+            raise DataError(f"when: the data must have a column {self.column!r} of dates.")
+        if self.rule is not None:
+            times = np.asarray(take_column(data, self.column), np.float64)
+            start, end = self.rule.number(self.start), self.rule.number(self.end)
+            return np.asarray((times >= start) & (times < end))
+        times = _read_dates(self.column, take_column(data, self.column))
+        with np.errstate(invalid="ignore"):
+            return np.asarray((times >= np.datetime64(self.start, "s")) & (times < np.datetime64(self.end, "s")))
+
+
+@dataclass(frozen=True, eq=False)
+class OfPeople:
+    """Chooses the rows of a block whose ids have one of some hashes, which are sorted."""
+
+    key: IdHash
+    hashes: Hashes
+
+    @property
+    def column(self) -> str:
+        """The column of ids."""
+        return self.key.column
+
+    def __call__(self, block: Any) -> Mask:
+        """Which rows are theirs."""
+        return np.isin(self.key(split_ids(block, self.column)[0])[0], self.hashes)
+
+
+@dataclass(frozen=True, eq=False)
+class ChosenRecords(DerivedRecords):
+    """Some rows of other records; `choose` says which of a block, by one of its columns."""
+
+    origin: Records
+    choose: Any  # InPeriod or OfPeople
+
+    def select(self, names: Sequence[str] | None, *, texts: Sequence[str] = ()) -> Records:
+        """The same records with only the named columns, and the one that is chosen by."""
+        if names is None:
+            return replace(self, origin=self.origin.select(None, texts=(*texts, self.choose.column)))
+        more = () if self.choose.column in names else (self.choose.column,)
+        return replace(self, origin=self.origin.select((*names, *more), texts=(*texts, self.choose.column)))
+
+    def map(self, task: Task[T], *, whole: bool = False) -> Any:
+        """Results of the task on the chosen rows."""
+        return self.origin.map(partial(map_blocks, task, partial(_choose, self.choose)), whole=whole)
+
+
+def _choose(choose: Callable[[Any], Mask], block: Any) -> Any:
+    return take_rows(block, choose(block))
+
+
+def take_rows(block: Any, mask: Mask) -> Any:
+    """Some rows of an array, a table, a mapping of columns or a list of rows."""
+    if isinstance(block, OwnedBlock):
+        ids = None if block.ids is None else take_rows(block.ids, mask)
+        return OwnedBlock(take_rows(block.data, mask), ids, None if block.counts is None else block.counts[mask])
+    if isinstance(block, Mapping):
+        return {name: take_rows(column, mask) for name, column in block.items()}
+    library = library_of(block)
+    if library == "pyarrow":
+        return block.filter(pa.array(mask))
+    if library == "polars":
+        return block.filter(mask)
+    if isinstance(block, list | tuple):
+        return [row for row, kept in zip(block, mask, strict=True) if kept]
+    return block[mask]
+
+
+def count_hashes(key: IdHash, number: int, blocks: Any) -> Hashes:  # noqa: ARG001
+    """Task that gives the hashes of the ids of a part, each once."""
+    found = [np.unique(key(split_ids(block, key.column)[0])[0]) for block in blocks]
+    return np.unique(np.concatenate([np.empty(0, np.uint64), *found]))
+
+
+def _read_dates(name: str, column: Any) -> NDArray[Any]:
+    """A column of dates as datetime64, NaT where there is none; texts must be as in 2031-01-05 or 2031-01-05T13:00."""
+    try:
+        if library_of(column) == "pyarrow":
+            column = column if hasattr(column, "chunks") else pa.chunked_array([column])
+            column = column.cast(pa.timestamp("s")) if pa.types.is_date(column.type) else column
+        array = column.to_numpy() if hasattr(column, "to_numpy") else np.asarray(column)
+        if array.dtype.kind == "M":
+            return array.astype("datetime64[s]")
+        texts = ["NaT" if value is None or value != value else str(value).strip() or "NaT" for value in array.tolist()]
+        return np.array(texts, "datetime64[s]")
+    except (TypeError, ValueError, AttributeError):
+        raise DataError(
+            f"when: column {name!r} must have dates such as 2031-01-05 or 2031-01-05T13:00, and has others."
+        ) from None

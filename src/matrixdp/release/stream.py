@@ -1,0 +1,620 @@
+"""Streams of releases: what was published, with all answers that can be read from it, and the one that publishes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import cached_property, partial
+from operator import attrgetter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from scipy.linalg import toeplitz
+
+from matrixdp.answers.series import Series, make_series
+from matrixdp.display import format_number
+from matrixdp.domain.file_rules import DEFAULT_RULES
+from matrixdp.errors import LedgerError, ParameterError, show
+from matrixdp.ledger import Ledger
+from matrixdp.ledger.entries import check_name
+from matrixdp.mechanisms.mechanism import add_keyed_noise, prepare, unwhiten_coordinates
+from matrixdp.noise import Stream
+from matrixdp.records import as_records, is_out_of_core, open_records
+from matrixdp.records.ids import Hashes, IdHash
+from matrixdp.records.periods import ChosenRecords, InPeriod, OfPeople, Period, count_hashes, parse_delay
+from matrixdp.records.records import Records, require_rereadable
+from matrixdp.release.charging import Price, open_account
+from matrixdp.release.output_folder import write_file
+from matrixdp.release.released import reading
+from matrixdp.release.result import Release, StreamPart
+from matrixdp.release.stream_plan import GRID_BITS, StreamPlan
+from matrixdp.release.stream_state import StoredStep, StreamState
+from matrixdp.sensitivity.stream_change import BITS, WEIGHT_BITS, Integers
+from matrixdp.serialise import from_json_content, to_json_content
+from matrixdp.types import Floats
+from matrixdp.version import __version__
+
+FORMAT = "matrixdp stream 1"
+_NO_PEOPLE = np.empty(0, np.uint64)
+_LOW = 1 << 24  # sums of 2^14 products with coefficients below 2^21 fit into 64 bits
+
+
+@dataclass(frozen=True)
+class PublishedStep:
+    """What a step published: integers, the sums of all steps since `start` with their coefficients, and noise."""
+
+    name: str
+    start: int
+    noisy: tuple[int, ...]
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 hash, as the ledger has it."""
+        return hashlib.sha256(json.dumps([self.name, self.start, list(self.noisy)]).encode()).hexdigest()
+
+
+class StreamAnswers:
+    """The answers that can be read from what a stream published."""
+
+    if TYPE_CHECKING:  # fields or properties
+
+        @property
+        def name(self) -> str:
+            """Name of the stream."""
+
+        @property
+        def plan(self) -> StreamPlan:
+            """The plan."""
+
+        @property
+        def published(self) -> tuple[PublishedStep, ...]:
+            """The steps so far."""
+
+        @property
+        def simulation(self) -> bool:
+            """Whether nothing is protected."""
+
+        @property
+        def closed(self) -> bool:
+            """Whether no more steps follow."""
+
+        @property
+        def noisy(self) -> Floats:
+            """What was published, in standard deviations of its noise, of shape (steps, numbers)."""
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """Names of the steps, in order."""
+        return tuple(one.name for one in self.published)
+
+    @property
+    def next_step(self) -> str | None:
+        """The name of the next step, where the last one says it."""
+        if self.plan.every == "step" or not self.steps:
+            return None
+        return Period.parse(self.steps[-1], self.plan.every).following(self.plan.every).name
+
+    def upcoming(self, now: datetime | None = None) -> list[tuple[str, datetime]]:
+        """The steps from the next one up to the first that is not over, each with when it can be published.
+
+        None for a stream that has ended, that has no steps so far, or whose steps are no periods.
+        """
+        plan, present, name = self.plan, now or datetime.now(), None if self.closed else self.next_step
+        found: list[tuple[str, datetime]] = []
+        while name is not None and len(self) + len(found) < plan.most and (not found or found[-1][1] <= present):
+            period = Period.parse(name, plan.every)
+            found.append((name, _ready_at(plan, period)))
+            name = period.following(plan.every).name
+        return found
+
+    def weigh(self, chosen: Floats) -> Floats:
+        """Weights of what was published in a weighted sum of the periods, both of shape (steps,).
+
+        The noise of the sum is the norm of the weights times that of a step.
+        """
+        found = np.zeros(len(self.published))
+        starts = [one.start for one in self.published]
+        for start in sorted(set(starts)):
+            block = slice(start, start + starts.count(start))
+            found[block] = self.plan.answer_weights(chosen[block], start)
+        return found
+
+    def period(self, step: str | None = None) -> Release:
+        """The release of one period, by default of the last one."""
+        number = len(self.published) - 1 if step is None else self._find(step)
+        return self._sum(number, number + 1)
+
+    def last(self, periods: int) -> Release:
+        """The release of the last few periods together."""
+        if type(periods) is not int or not 1 <= periods <= len(self.published):
+            raise ParameterError(
+                f"periods must be an integer from 1 to {len(self.published)}, the number of steps so far, got "
+                f"{show(periods)} instead."
+            )
+        return self._sum(len(self.published) - periods, len(self.published))
+
+    def between(self, first: str, last: str) -> Release:
+        """The release of all periods from one to another, both included."""
+        i, j = self._find(first), self._find(last)
+        if i > j:
+            raise ParameterError(f"first must not be after last: {first!r} is.")
+        return self._sum(i, j + 1)
+
+    def total(self) -> Release:
+        """The release of all periods so far together."""
+        return self._sum(0, len(self.published))
+
+    def _find(self, step: str) -> int:
+        if step not in self.steps:
+            known = f"{self.steps[0]} to {self.steps[-1]}" if self.steps else "none so far"
+            raise ParameterError(f"«step» must be one that was published ({known}), got {show(step)} instead.")
+        return self.steps.index(step)
+
+    def _sum(self, first: int, end: int) -> Release:
+        """The release of a sum of periods."""
+        if not 0 <= first < end:
+            raise ParameterError("the stream has no steps so far.")
+        chosen = np.zeros(len(self.published))
+        chosen[first:end] = 1.0
+        weights = self.weigh(chosen)
+        noise = float(np.linalg.norm(weights))
+        plan = self.plan
+        design = plan.scaled_design(end - first, noise)
+        matrix = design.query.finish(unwhiten_coordinates(design, weights @ self.noisy / noise))
+        names = self.steps[first] if end - first == 1 else f"{self.steps[first]} to {self.steps[end - 1]}"
+        part = StreamPart(self.name, names, plan.mu, plan.neighbours)
+        return Release(matrix, design, simulation=self.simulation, missing=plan.missing, part=part)
+
+    def series(
+        self, column: str | None = None, by: str | None = None, *, smooth: bool = False, average: bool = False
+    ) -> Series:
+        """Means of a number in each period, or without a column the number of records, with error bars.
+
+        Parameters
+        ----------
+        column : str, optional
+        by : str, optional
+            A category: a line for each level.
+        smooth : bool
+            Assume that numbers change slowly, as a random walk whose step is averaged over by its likelihood. Bars are
+            shorter, and rest on this assumption; the result is marked.
+        average : bool
+            The average over all periods, as a series of one, in place of them.
+
+        Notes
+        -----
+        Bars of two periods are correlated: `Series.difference` has the bar of a difference.
+        """
+        if not self.published:
+            raise ParameterError("the stream has no steps so far.")
+        inverse, periods = self._inverse(), self.steps
+        if average:
+            inverse, periods = inverse.mean(axis=0, keepdims=True), ("all periods",)
+        design = self.plan.scaled_design(1, 1.0)
+        matrices = [unwhiten_coordinates(design, row) for row in inverse @ self.noisy]
+        return make_series(matrices, design, periods, inverse, column=column, by=by, smooth=smooth)
+
+    def _inverse(self) -> Floats:
+        """Weights of what was published in each period, of shape (periods, steps)."""
+        plan, starts = self.plan, [one.start for one in self.published]
+        found = np.zeros((len(starts), len(starts)))
+        for start in sorted(set(starts)):
+            block = slice(start, start + starts.count(start))
+            inverse = plan.inverse_coefficients(starts.count(start))
+            found[block, block] = toeplitz(inverse, np.zeros_like(inverse))
+        if plan.weights is not None:
+            found /= (plan.weights[: len(starts)] / 2.0**WEIGHT_BITS)[:, None]
+        return found
+
+    def verify(self, ledger: Ledger, dataset: str) -> None:
+        """Raise a `LedgerError` unless the ledger has the same steps, with the same hashes of what they published."""
+        recorded = [(one.name, one.digest) for one in ledger.steps(dataset, f"stream {self.name}")]
+        if [(one.name, one.digest) for one in self.published] != recorded:
+            raise LedgerError(
+                f"the public file of the stream does not have the {len(recorded)} steps of the ledger. Restore it from "
+                "a copy; anybody may have one, since it is public."
+            )
+
+    def __len__(self) -> int:
+        return len(self.published)
+
+    def __repr__(self) -> str:
+        mark = ", A SIMULATION THAT PROTECTS NOTHING" if self.simulation else ""
+        return f"<{type(self).__name__} {self.name!r} of {self.plan.query.summary}, {len(self)} steps{mark}>"
+
+    def __str__(self) -> str:
+        plan = self.plan
+        lines = [
+            f"Stream {self.name!r} of {plan.query.summary}, {len(self)} steps, charged once: mu {plan.mu:.6g}",
+            *([f"{self.steps[0]} to {self.steps[-1]}{', closed' * self.closed}"] if self.steps else []),
+        ]
+        for window in sorted({1, 4, 13, len(self)}):
+            if window <= len(self):
+                chosen = np.zeros(len(self))
+                chosen[-window:] = 1.0
+                noise = float(np.linalg.norm(self.weigh(chosen)))
+                lines.append(f"noise of the last {window}: {format_number(noise, 3)} of a step's")
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PublishedStream(StreamAnswers):
+    """What a stream published so far, and the answers that anybody can read from it. Nothing in it is private.
+
+    Attributes
+    ----------
+    name : str
+    plan : StreamPlan
+    published : tuple of PublishedStep
+    simulation : bool
+        Whether the noise can be repeated by whoever knows the seed: then nothing is protected.
+    closed : bool
+        Whether no more steps follow.
+    """
+
+    name: str
+    plan: StreamPlan
+    published: tuple[PublishedStep, ...] = ()
+    simulation: bool = False
+    closed: bool = False
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> PublishedStream:
+        """Read the public file of a stream, ``NAME.json``."""
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError):
+            raise ParameterError(
+                f"{path} must be the public file of a stream, NAME.json, and cannot be read."
+            ) from None
+        return PublishedStream.from_json(text)
+
+    @classmethod
+    def from_json(cls, text: str) -> PublishedStream:
+        """The stream that `to_json` wrote."""
+        with reading("text must be the public file of a stream, as matrixdp wrote it."):
+            content = json.loads(text)
+            if content["format"] != FORMAT:
+                raise ParameterError("its format is another one.")
+            plan = from_json_content(content["plan"])
+            if not isinstance(plan, StreamPlan):
+                raise ParameterError("it has no plan.")
+            plan.check()
+            found = tuple(
+                PublishedStep(str(s["name"]), int(s["start"]), tuple(map(int, s["noisy"]))) for s in content["steps"]
+            )
+            starts = [one.start for one in found]
+            if any(one not in (number, starts[max(number - 1, 0)]) for number, one in enumerate(starts)):
+                raise ParameterError("its steps do not follow each other.")
+            if any(len(one.noisy) != plan.dimension for one in found) or len(found) > plan.most:
+                raise ParameterError("its steps do not have the numbers of its plan.")
+            return PublishedStream(
+                str(content["name"]), plan, found, bool(content["simulation"]), bool(content["closed"])
+            )
+
+    def to_json(self) -> str:
+        """All that was published, as JSON text."""
+        steps = [{"name": one.name, "start": one.start, "noisy": one.noisy} for one in self.published]
+        facts = {"format": FORMAT, "version": __version__, "name": self.name, "simulation": self.simulation}
+        content = {**facts, "closed": self.closed, "mu": self.plan.mu, "plan": to_json_content(self.plan)}
+        return json.dumps({**content, "steps": steps}, allow_nan=False)
+
+    @cached_property
+    def noisy(self) -> Floats:
+        """What was published, in standard deviations of its noise, of shape (steps, numbers)."""
+        rows = [[value / 2 ** (BITS + GRID_BITS) for value in one.noisy] for one in self.published]
+        return np.array(rows).reshape(-1, self.plan.dimension)
+
+
+@dataclass(frozen=True, eq=False)
+class _Account:
+    """Where a stream was charged; nothing without a ledger."""
+
+    ledger: Ledger | None
+    dataset: str
+    request: str
+
+    def steps(self) -> list[tuple[str, str]] | None:
+        """Names and hashes of the steps that the ledger has; None without a ledger."""
+        if self.ledger is None:
+            return None
+        return [(one.name, one.digest) for one in self.ledger.steps(self.dataset, self.request)]
+
+
+class MatrixStream(StreamAnswers):
+    """A stream that is open: `publish` reads the private records of a step. All answers of `PublishedStream`, too.
+
+    Privacy
+    -------
+    `plan.mu`-GDP for all steps together, charged when the stream was opened. A step is durable and repeatable: killed
+    anywhere and called again, it publishes the same bits. A state that is older than the ledger is refused.
+    """
+
+    def __init__(self, path: Path, public: PublishedStream, state: StreamState, account: _Account) -> None:
+        self.path, self.public, self._state, self._account = path, public, state, account
+        self._finish()
+
+    @classmethod
+    def open(cls, name: str | os.PathLike[str], *, ledger: Any = None, dataset: str | None = None) -> Self:
+        """Open a stream again that `StreamPlan.open` created.
+
+        Parameters
+        ----------
+        name : str or path
+            As given to `StreamPlan.open`.
+        ledger, dataset
+            Where it was charged; both must be left out for a stream without a ledger.
+        """
+        path = Path(name)
+        account = _make_account(path, ledger, dataset)
+        public = PublishedStream.open(_public_file(path))
+        state = StreamState(_state_file(path))
+        if state.stream != _identify(public.plan, account):
+            raise ParameterError(f"{state.path} is the state of another stream, plan or ledger. Use its own.")
+        return cls(path, public, state, account)
+
+    @classmethod
+    def restart(cls, name: str | os.PathLike[str], *, ledger: Any = None, dataset: str | None = None) -> Self:
+        """Continue a stream whose state was lost or is too old, with a new state and no charge.
+
+        Totals then add the noise of both parts. The public file must have all steps of the ledger. The old state, if
+        there is one, is renamed. Not for people, since the steps that they were in are lost with the state.
+        """
+        path = Path(name)
+        account = _make_account(path, ledger, dataset)
+        public = PublishedStream.open(_public_file(path))
+        if public.plan.query.person is not None:
+            raise ParameterError(
+                "a stream of people cannot be restarted: in which steps they were is lost with its state. Open a new "
+                "stream, which is charged anew."
+            )
+        if account.ledger is not None:
+            public.verify(account.ledger, account.dataset)
+        file = _state_file(path)
+        if file.exists():
+            file.rename(file.with_name(f"{file.name}.{datetime.now(UTC):%Y%m%dT%H%M%S%f}.old"))
+        key = Stream(seed=len(public)).words(4).tobytes() if public.simulation else None
+        state = StreamState.create(file, stream=_identify(public.plan, account), start=len(public), key=key)
+        return cls(path, public, state, account)
+
+    name = property(attrgetter("public.name"), doc="Name of the stream.")
+    plan = property(attrgetter("public.plan"), doc="The plan.")
+    published = property(attrgetter("public.published"), doc="The steps so far.")
+    simulation = property(attrgetter("public.simulation"), doc="Whether nothing is protected.")
+    closed = property(attrgetter("public.closed"), doc="Whether no more steps follow.")
+    noisy = property(attrgetter("public.noisy"), doc="What was published, in standard deviations of its noise.")
+
+    def publish(
+        self,
+        records: Any,
+        *,
+        step: str,
+        now: datetime | None = None,
+        ready: Callable[[], object] | None = None,
+        **reading: Any,
+    ) -> Release:
+        """Publish a step, and return the release of its period. Costs nothing: the stream was charged when opened.
+
+        A step that was published before is returned as it is, and the records are not read.
+
+        Parameters
+        ----------
+        records : array, table, path, or what open_records takes
+            With `when`, all records that there are, of which those of the period are taken; otherwise new ones only.
+        step : str
+            Name of the step, such as 2031-w05; the one after the last.
+        now : datetime, optional
+            The present, in the time of the dates; by default that of the clock.
+        ready : callable, optional
+            Called when the data have been checked, before anything is stored.
+        **reading
+            How files are read, as for `open_records`: workers, delimiter, rules, sql.
+        """
+        self._finish()
+        if step in self.steps:
+            return self.period(step)
+        period = self._check_step(step, now)
+        plan, state, number = self.plan, self._state, len(self.public)
+        file = state.hash_file(records) if plan.when is None else None
+        if file is not None and (before := state.find_file(file)) is not None:
+            raise ParameterError(f"records: this file was published in step {before!r}; give one with new records.")
+        data = open_records(records, **reading) if is_out_of_core(records) else records
+        if plan.when is not None:
+            assert period is not None  # as its names are checked
+            rules = reading.get("rules") or DEFAULT_RULES
+            rule = next((one for one in rules.dates if one.name == plan.when), None)
+            data = ChosenRecords(as_records(data), InPeriod(plan.when, period.start, period.end, rule))
+        data, people = self._choose_people(data, number)
+        with np.errstate(all="ignore"):  # a warning could reveal private data
+            prepared = prepare(plan.design, data, clip=True, missing=plan.missing)
+        sums = round_step(plan, prepared, number)
+        if ready is not None:
+            ready()
+        state.add(StoredStep(number, step), sums, people, file)
+        self._finish()
+        return self.period(step)
+
+    def close(self) -> None:
+        """End the stream: no more steps can be published. Nothing is returned to the ledger."""
+        self._finish()
+        self._set(replace(self.public, closed=True))
+
+    def _check_step(self, step: str, now: datetime | None) -> Period | None:
+        """The period of a new step, or a `ParameterError` if it is not the next one, or not over."""
+        plan, last = self.plan, self.steps[-1] if self.steps else None
+        check_name(step, "step")
+        if self.public.closed or len(self) >= plan.most:
+            raise ParameterError(f"«step»: the stream has ended, after {len(self)} steps. Open a new one.")
+        if plan.every == "step":
+            return None
+        period = Period.parse(step, plan.every)
+        if last is not None:
+            following = self.next_step
+            early = period.start < Period.parse(last, plan.every).end
+            if early or (plan.when is not None and step != following):
+                raise ParameterError(
+                    f"«step» must be {following!r}, the one after {last!r} (number {len(self) + 1}), got {step!r} "
+                    "instead."
+                )
+        if plan.when is not None:
+            end = _ready_at(plan, period)
+            present = datetime.now() if now is None else now.replace(tzinfo=None)
+            if present < end:
+                raise ParameterError(f"«step» {step!r} can be published from {end:%Y-%m-%d %H:%M} on, when it is over.")
+        return period
+
+    def _choose_people(self, data: Any, number: int) -> tuple[Any, Hashes]:
+        """The records of people who may count in a step, and the hashes of these people."""
+        plan = self.plan
+        person = plan.query.person
+        if person is None:
+            return data, _NO_PEOPLE
+        records: Records = require_rereadable(as_records(data))
+        key = IdHash(person.column, self._state.derive(b"people"))
+        ids = records.select((person.column,), texts=(person.column,))
+        found = list(ids.map(partial(count_hashes, key)))
+        hashes = np.unique(np.concatenate([_NO_PEOPLE, *found]))
+        chosen = self._state.choose_people(hashes, number, steps=plan.steps, apart=plan.apart)
+        return ChosenRecords(records, OfPeople(key, chosen)), chosen
+
+    def _finish(self) -> None:
+        """Publish the steps that are stored and were not published, after a check of the ledger."""
+        recorded, stored = self._account.steps(), self._state.steps()
+        names = [*self.steps[: self._state.start], *(one.name for one in stored)]
+        if recorded is not None and (len(recorded) > len(names) or [n for n, _ in recorded] != names[: len(recorded)]):
+            raise LedgerError(
+                f"{self._state.path} is older than the ledger, which has {len(recorded)} steps, or of another stream. "
+                "Use the latest state, or continue with restart."
+            )
+        if tuple(names[: len(self)]) != self.steps:
+            raise LedgerError(f"{self._state.path} does not have the steps of {_public_file(self.path)}. Use restart.")
+        if len(self) == len(names):
+            return
+        published = list(self.public.published)
+        for one in stored[len(self) - self._state.start :]:
+            made = draw_step(self.plan, self._state, one)
+            if self._account.ledger is not None:
+                account = self._account
+                facts: dict[str, Any] = {"number": one.number, "step": one.name, "digest": made.digest}
+                account.ledger.add_step(account.dataset, account.request, **facts)  # type: ignore[union-attr]
+            published.append(made)
+        self._set(replace(self.public, published=tuple(published)))
+
+    def _set(self, public: PublishedStream) -> None:
+        write_file(_public_file(self.path), public.to_json())
+        self.public = public
+
+
+def round_step(plan: StreamPlan, prepared: Integers, number: int) -> Integers:
+    """The integers of a step from what `prepare` returned: times the step's weight, in steps of 2^-28. Private."""
+    shift = plan.design.grid.bits - GRID_BITS
+    weight = 1 << WEIGHT_BITS if plan.weights is None else int(plan.weights[number])
+    half = 1 << (shift + WEIGHT_BITS - 1)
+    return np.array([(value * weight + half) >> (shift + WEIGHT_BITS) for value in prepared.ravel().tolist()], np.int64)
+
+
+def add_steps(plan: StreamPlan, sums: Sequence[Integers]) -> list[int]:
+    """The sum of the integers of steps, each times its coefficient, as Python integers. Private."""
+    coefficients = plan.coefficients[: len(sums)][::-1]
+    high, low = np.zeros(plan.dimension, object), np.zeros(plan.dimension, np.int64)
+    for start in range(0, len(sums), 1 << 12):
+        block = np.stack(sums[start : start + (1 << 12)])
+        c = coefficients[start : start + len(block)]
+        low += (c @ (block & (_LOW - 1))).astype(np.int64)
+        # Above 24 bits an integer has at most 37, and a product 57: sums of 32 fit.
+        upper = block >> 24
+        for part in range(0, len(block), 32):
+            high += (c[part : part + 32] @ upper[part : part + 32]).astype(object)
+    return [int(h) * _LOW + int(v) for h, v in zip(high, low.tolist(), strict=True)]
+
+
+def draw_step(plan: StreamPlan, state: StreamState, step: StoredStep) -> PublishedStep:
+    """What a stored step publishes: the same bits each time."""
+    sums, key, content = state.read(step.number)
+    noisy = add_keyed_noise(add_steps(plan, sums), key, step.number, content, BITS + GRID_BITS)
+    return PublishedStep(step.name, state.start, noisy)
+
+
+def create_stream(
+    plan: StreamPlan,
+    name: str | os.PathLike[str],
+    ledger: Any,
+    dataset: str | None,
+    *,
+    allowance: str | None = None,
+    stream: Stream | None = None,
+    simulation: bool = False,
+) -> MatrixStream:
+    """`StreamPlan.open`: find the stream, or charge it and create its files, in this order."""
+    plan.check()
+    path = Path(name)
+    check_name(path.name, "name")
+    paid = open_account(ledger, dataset, None, allowance, stream=stream, simulation=simulation)
+    account = _make_account(path, None if paid is None else paid.ledger, dataset)
+    if simulation and stream is None:
+        raise ParameterError("stream must be given for a simulation, such as Stream(seed=1).")
+    identity = _identify(plan, account)
+    state, public = _state_file(path), PublishedStream(path.name, plan, simulation=simulation)
+    if paid is not None:
+        content = to_json_content(plan)
+        description = {"query": type(plan.query).__name__, "stream": path.name, "every": plan.every, "beta": plan.beta}
+        price = Price(plan.event, plan.neighbours, plan.unit, description, {"plan": content})
+        known: dict[str, Any] = {"event": price.event, "description": price.description, "options": price.options}
+        if paid.ledger.stored(paid.dataset, account.request, **known) is None:
+            if state.exists() or _public_file(path).exists():
+                raise ParameterError(
+                    f"{path}.state or {path}.json is there already; choose another name for the stream."
+                )
+            paid.ledger.charge(
+                paid.dataset,
+                price.event,
+                neighbours=price.neighbours,
+                unit=price.unit,
+                description=price.description,
+                request=account.request,
+                options=price.options,
+                allowance=allowance,
+                payload=public.to_json(),
+            )
+        elif not state.exists() and account.steps():
+            raise LedgerError(f"{state} is missing, and the ledger has steps of the stream. Continue with restart.")
+    if not _public_file(path).exists():
+        if state.exists() and paid is None:
+            raise ParameterError(f"{state} is there already; choose another name for the stream.")
+        write_file(_public_file(path), public.to_json())
+    if not state.exists():
+        if paid is None and len(PublishedStream.open(_public_file(path))):
+            raise ParameterError(f"{state} is missing. Continue with restart.")
+        StreamState.create(state, stream=identity, key=None if stream is None else stream.words(4).tobytes())
+    return MatrixStream.open(path, ledger=account.ledger, dataset=dataset)
+
+
+def _make_account(path: Path, ledger: Any, dataset: str | None) -> _Account:
+    if (ledger is None) != (dataset is None):
+        raise ParameterError("ledger and dataset must be given together, as when the stream was opened.")
+    opened = ledger if ledger is None or isinstance(ledger, Ledger) else Ledger.open(ledger)
+    return _Account(opened, dataset or "", f"stream {path.name}")
+
+
+def _ready_at(plan: StreamPlan, period: Period) -> datetime:
+    """The moment from which a period can be published."""
+    return period.end + parse_delay(plan.delay or "0 hours")
+
+
+def _identify(plan: StreamPlan, account: _Account) -> str:
+    """A hash of the plan and of where it was charged, by which a state knows its stream."""
+    content = [to_json_content(plan), account.dataset, account.request]
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+
+
+def _state_file(path: Path) -> Path:
+    return path.with_name(f"{path.name}.state")
+
+
+def _public_file(path: Path) -> Path:
+    return path.with_name(f"{path.name}.json")

@@ -1,0 +1,240 @@
+"""The page of a stream: numbers over time with error bars, totals, the noise of windows, and what it protects."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matrixdp.answers.estimate import Estimate, join
+from matrixdp.answers.series import Series
+from matrixdp.display import join_cells
+from matrixdp.domain.file_rules import DateRule
+from matrixdp.errors import ParameterError
+from matrixdp.gdp import gdp_epsilon
+from matrixdp.queries import Moments, TableMoments
+from matrixdp.release.stream import PublishedStream
+from matrixdp.report.charts import Chart
+from matrixdp.report.content import make_content
+from matrixdp.report.dates import list_parts, show_date
+from matrixdp.report.guarantee import describe_odds, name_loss
+from matrixdp.report.page import Block, Page, Section, WordTable, fold, note, render_page, say, show_numbers
+from matrixdp.report.release_page import list_main_blocks
+from matrixdp.report.svg import Curve, Scale, draw_curves, make_area
+from matrixdp.version import __version__
+
+_MOST_NUMBERS, _MOST_GROUPS = 30, 24  # that have a chart
+_MOST_SMOOTHED = 400  # periods
+_SIZE = (600.0, 190.0)
+_HALF = 1.96  # standard deviations of half a 95% interval
+_CORRELATED = (
+    "The noise of different periods is correlated: what was published once is used again later. So the bar of a "
+    "difference does not follow from the bars of two periods; differences have bars of their own."
+)
+_SMOOTHED = (
+    "Band and line: smoothed, under the assumption that numbers change slowly. It is 95% if that is so, and is "
+    "narrower than the bars because it rests on it."
+)
+
+
+def render_stream(
+    public: PublishedStream,
+    *,
+    by: str | None = None,
+    columns: Sequence[str] | None = None,
+    dates: Sequence[DateRule] = (),
+) -> str:
+    """The report on a stream as an HTML document: of all numbers or those of `columns`, also for the levels of `by`.
+
+    Means of `dates` are shown as dates.
+
+    Privacy
+    -------
+    Made from the public file of the stream alone.
+    """
+    plan, privacy = public.plan, public.plan.privacy
+    if not public.steps:
+        raise ParameterError("the stream has no steps so far: publish the first one.")
+    epsilon, protects = gdp_epsilon(mu=plan.mu, delta=privacy.delta), _name_protected(public)
+    charged = (
+        f"All periods together cost μ = {plan.mu:.6g} of Gaussian differential privacy, which is ε = {epsilon:.4g} at "
+        f"δ = {privacy.delta:.3g}. It was due once, when the stream was opened; a period costs nothing more, however "
+        "many there are, and neither does any answer that is read off them."
+    )
+    protected = [
+        f"The whole stream is ({privacy.epsilon:g}, {privacy.delta:.3g})-differentially private: "
+        f"{name_loss(privacy.epsilon)}. It protects {protects}.",
+        describe_odds(privacy.epsilon, privacy.delta, plan.unit.words),
+    ]
+    periods = f"{public.steps[0]} to {public.steps[-1]}" if len(public) > 1 else public.steps[0]
+    ended = ", closed" if public.closed else "" if plan.last is None else f" of {plan.last:,}"
+    page = Page(
+        title=f"Stream {public.name}",
+        heading=public.name,
+        kicker=f"Differentially private stream · {periods}",
+        facts=[
+            ("Shows", f"{plan.query.title}, every {plan.every}"),
+            ("Periods", f"{len(public):,}{ended}"),
+            ("Protects", protects),
+            ("Privacy", f"ε = {privacy.epsilon:g}, δ = {privacy.delta:.3g} for all periods together, charged once"),
+        ],
+        banner="Simulation: whoever knows the seed can repeat the noise, so this protects nobody." * public.simulation,
+        sections=[
+            *_show_series(public, by, columns, dates),
+            Section("All periods together", _show_total(public)),
+            Section("Noise by length of window", _show_noise(public)),
+            Section("What was charged, and what is protected", [say(charged, *protected)]),
+            Section("What it rests on", [Block("list", plan.promises)]),
+            Section("How to check it", _show_proof(public)),
+        ],
+        footer=f"Made by matrixdp {__version__}.",
+    )
+    return render_page(page)
+
+
+def _name_protected(public: PublishedStream) -> str:
+    plan = public.plan
+    if plan.unit.kind != "person":
+        return f"{plan.unit.words}, which is in one period"
+    times = "in their first period" if plan.steps == 1 else f"in at most {plan.steps:,} periods"
+    return f"{plan.unit.words}, who counts {times}"
+
+
+def _show_series(
+    public: PublishedStream, by: str | None, columns: Sequence[str] | None, dates: Sequence[DateRule]
+) -> Iterator[Section]:
+    """A section for the number of records and for each number."""
+    query: Any = public.plan.query
+    if not isinstance(query, Moments | TableMoments):
+        if by is not None or columns is not None:
+            raise ParameterError("«by» and «columns» must be left out: this stream has no means.")
+        return
+    known = query.used.numbers if isinstance(query, TableMoments) else ()
+    names = [one.name for one in known] if isinstance(query, TableMoments) else list(query.bounds.names or ())
+    if columns is not None and not set(columns) <= set(names):
+        raise ParameterError(f"«columns» must be numbers of the stream: {', '.join(names)}.")
+    rules = {rule.name: rule for rule in dates}
+    wanted = names if columns is None else list(columns)
+    for column in [None, *wanted[:_MOST_NUMBERS]]:
+        title = f"Number of {query.count_word}" if column is None else f"Mean of {column}"
+        blocks = []
+        for group in (None, *([by] if by is not None else [])):
+            blocks += [] if group is None else [Block("heading", f"By {group}")]
+            blocks += _show_one(public, column, group, None if column is None else rules.get(column))
+        if column is None:
+            blocks.append(note([f"Bars: 95% intervals. No point: hidden by noise. {_SMOOTHED}", _CORRELATED]))
+        yield Section(title, blocks)
+    if len(wanted) > _MOST_NUMBERS:
+        rest = ", ".join(wanted[_MOST_NUMBERS:])
+        yield Section("Other numbers", [say(f"For these, choose columns (--columns): {rest}.")])
+
+
+def _show_one(public: PublishedStream, column: str | None, by: str | None, rule: DateRule | None) -> list[Block]:
+    """Charts of a number over time, one for each group, the last change, and a table."""
+    raw, average = public.series(column, by), public.series(column, by, average=True)
+    smooth = public.series(column, by, smooth=True) if 3 <= len(public) <= _MOST_SMOOTHED else None
+    blocks = []
+    for place, group in enumerate(raw.groups[:_MOST_GROUPS]):
+        title = raw.what if by is None else f"{raw.what}, {by} {group}"
+        chart = _draw(title, raw, smooth, average, place, rule)
+        hidden = say(f"{title}: noise hides it in every period.")
+        blocks.append(hidden if chart is None else Block("figure", chart.svg, chart.summary))
+    if len(raw.groups) > _MOST_GROUPS:
+        blocks.append(say(f"{len(raw.groups) - _MOST_GROUPS:,} more levels are in the table."))
+    if len(public) > 1:
+        change = raw.difference(public.steps[-1], public.steps[-2])
+        blocks += [say("The last change, with its own error bar:")]
+        blocks += [show_numbers(change, f"Change of {raw.what}", corner=(by or "", ""), fades=_none(change))]
+    rows = (*raw.periods, "average of all periods")
+    table = join([raw.to_estimate(), average.to_estimate()], rows, raw.groups)
+    text = None if rule is None else [[show_date(rule, *cell) for cell in line] for line in list_parts(table)]
+    shown = show_numbers(table, f"{raw.what} by period", corner=("period", by or ""), text=text, fades=_none(table))
+    return [*blocks, fold("The numbers", shown)]
+
+
+def _none(estimate: Estimate) -> NDArray[np.bool_]:
+    """Fading for no number: zero is one value of a mean among others."""
+    return np.zeros(estimate.value.shape, bool)
+
+
+def _draw(
+    title: str, raw: Series, smooth: Series | None, average: Series, place: int, rule: DateRule | None
+) -> Chart | None:
+    """Points with bars, the smoothed band, and the average of all periods; None if noise hides every point."""
+    value, bar = raw.value[:, place], _HALF * raw.std[:, place]
+    seen = np.flatnonzero(np.isfinite(value + bar))
+    if not seen.size:
+        return None
+    ends = [value[seen] - bar[seen], value[seen] + bar[seen]]
+    curves, extra, places = [], [], np.arange(len(raw.periods))
+    middle, half = float(average.value[0, place]), _HALF * float(average.std[0, place])
+    x = Scale(-0.5, len(raw.periods) - 0.5, label=lambda number: raw.periods[round(number)])
+    band = None
+    if smooth is not None and (sure := np.flatnonzero(np.isfinite(smooth.value[:, place] + smooth.std[:, place]))).size:
+        line, width = smooth.value[sure, place], _HALF * smooth.std[sure, place]
+        around = np.concatenate([line - width, (line + width)[::-1]])
+        band = np.stack([np.concatenate([places[sure], places[sure][::-1]]), around])
+        curves.append(Curve(np.stack([places[sure], line]), "smoothed: assumes slow change (band: 95%)", "p-other"))
+        ends.append(around)
+    if np.isfinite(middle + half):
+        words = show_date(rule, middle, half / _HALF) if rule else f"{_write(middle, half / _HALF)}"
+        words = f"average of all periods: {words}"
+        if raw.bottom is None:
+            count = len(raw.periods)
+            words += f", total {_write(count * middle, count * half / _HALF)}"
+        curves.append(Curve(np.array([[-0.5, x.high], [middle] * 2]), words, "p-grey", dashed=True))
+        ends.append(np.array([middle]))
+    curves.append(Curve(np.stack([places[seen], value[seen]]), "", halves=bar[seen], scattered=True))
+    low, high = max(min(map(np.min, ends)), raw.limits[0]), min(max(map(np.max, ends)), raw.limits[1])
+    room = 0.06 * (high - low) or 1.0
+    y = Scale(low - room, high + room, label=None if rule is None else rule.show)
+    shown = np.unique(np.linspace(0, len(places) - 1, min(6, len(places))).round())
+    if band is not None:
+        extra.append(
+            make_area(x, y, _SIZE, title=title).line(band, "p-other", closed=True, fill_opacity=0.16, stroke="none")
+        )
+    drawing = draw_curves(
+        curves, x, y, ("", ""), title=title, size=_SIZE, extra=extra, ticks=(shown.tolist(), y.ticks(4))
+    )
+    return Chart(drawing, f"{title} by period with error bars; the table has the same numbers.", wide=True)
+
+
+def _write(value: float, std: float) -> str:
+    return join_cells(Estimate(np.array([[value]]), np.array([[std]]), ("",), ("",)))[0][0]
+
+
+def _show_total(public: PublishedStream) -> list[Block]:
+    """The main table of the release of all periods."""
+    total = public.total()
+    kind = "means" if isinstance(total.query, TableMoments) and total.query.used.numbers else "matrix"
+    return list_main_blocks(make_content(total, kind))
+
+
+def _show_noise(public: PublishedStream) -> list[Block]:
+    """The noise of windows of the plan beside other ways."""
+    heads = ("of the sum of", "this stream", "periods apart", "total anew", "binary tree")
+    keys = ("window", "stream", "apart", "anew", "tree")
+    rows = [dict(zip(keys, row, strict=True)) for row in public.plan.compare()]
+    table = WordTable("noise", "Noise", dict(zip(keys, heads, strict=True)), rows)
+    words = (
+        "In units of the noise of one release with the whole budget. Periods apart: each period has the whole budget, "
+        "which is right if no record is in two of them, and sums add their noise. Total anew: the total is published "
+        "in each period."
+    )
+    blocks = [Block("words", table), note([words])]
+    starts = sorted({one.start for one in public.published})
+    if len(starts) > 1:
+        names = ", ".join(public.steps[start] for start in starts[1:])
+        blocks.append(say(f"The stream was restarted at {names}: sums across a restart have more noise than this."))
+    return blocks
+
+
+def _show_proof(public: PublishedStream) -> list[Block]:
+    last = public.published[-1]
+    lines = [
+        "The ledger has one charge for the stream, and for each period an entry that costs nothing, with the hash of "
+        "what was published. matrixdp ledger verify checks them. The hash of the last period is",
+        "All answers are read off the public file of the stream, at no cost:",
+    ]
+    read = f"matrixdp stream answer means {public.name}.json --last 4"
+    return [say(lines[0]), Block("data", f"{last.name} {last.digest}"), say(lines[1]), Block("data", read)]
