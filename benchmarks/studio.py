@@ -126,8 +126,9 @@ def make_folder(folder: Path) -> None:
     database, tables = State(state / "studio.db"), TableFolder(folder)
     matrixdp.Ledger.create(state / "ledger.db").close()
     columns = [f'[columns.{name}]\ntype = "number"\nlower = 0\nupper = 1\n' for name in names]
-    SchemaStore(state / "schemas", tables).write("table.csv", "\n".join(["records = 100000\n", *columns]))
-    book = DatasetBook(state / "ledger.db", database, tables)
+    schemas = SchemaStore(state / "schemas", tables)
+    schemas.write("table.csv", "\n".join(["records = 100000\n", *columns]))
+    book = DatasetBook(state / "ledger.db", database, tables, schemas)
     book.register(Viewer("bench", frozenset(Role)), "table", "table.csv", epsilon=10, delta=1e-6)
 
 

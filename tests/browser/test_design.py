@@ -62,7 +62,7 @@ def test_an_error_gives_an_epsilon(open_page, site):
 def test_the_address_keeps_the_design_and_mistakes_are_beside_their_field(open_page, site):
     page = open_page(ANALYST)
     page.goto("/design")
-    page.get_by_label("What to release").select_option("regression")
+    page.get_by_label("What do you want to know?").select_option("regression")
     page.get_by_label("Explain").select_option("bmi")
     page.locator("#epsilon").fill("much")
     expect(page.locator("#epsilon-error")).to_contain_text("must be a number")
@@ -70,7 +70,7 @@ def test_the_address_keeps_the_design_and_mistakes_are_beside_their_field(open_p
     page.locator("#epsilon").fill("0.7")
     expect(page.locator("#epsilon-error")).to_be_empty()
     page.reload()
-    expect(page.get_by_label("What to release")).to_have_value("regression")
+    expect(page.get_by_label("What do you want to know?")).to_have_value("regression")
     expect(page.locator("#epsilon")).to_have_value("0.7")
     expect(page.get_by_text("Regression of bmi")).to_be_visible()
 

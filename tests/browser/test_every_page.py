@@ -9,11 +9,14 @@ from matrixdp.studio.worker import release_request
 from studio_site import BOTH, CURATOR, TABLE
 
 # Not pages of their own: parts of pages, files, the report, which is a document by itself, and redirections.
-PARTS = ("/progress", "/forecast", "/report", "/files/{name}", "/schema.toml")
+PARTS = ("/progress", "/forecast", "/report", "/files/{name}", "/schema.toml", "/notebook")
 PAGES = [
     path
     for method, path in (route.split(" ", 1) for route in ROUTES)
-    if method == "GET" and path != "/" and not path.startswith("/api/") and not path.endswith(PARTS)
+    if method == "GET"
+    and path not in ("/", "/healthz", "/readyz")
+    and (path == "/api/docs" or not path.startswith("/api/"))
+    and not path.endswith(PARTS)
 ]
 
 

@@ -82,12 +82,13 @@ def test_from_a_table_to_a_downloaded_answer(open_page, site):
     curator.get_by_label("Name of the data set").fill("visits")
     curator.get_by_label("Total epsilon").fill("8")
     curator.get_by_label("Total delta").fill("1e-6")
+    curator.get_by_label("Can a person have several rows?").select_option("record")
     curator.get_by_role("button", name="Register").click()
     expect(curator.get_by_role("heading", name="visits").first).to_be_visible()
 
     # The analyst designs a release by its forecast, and asks for it.
     analyst.goto("/design?dataset=visits&table=visits.csv")
-    analyst.get_by_label("What to release").select_option("everything")
+    analyst.get_by_label("What do you want to know?").select_option("everything")
     analyst.locator("#epsilon").fill("4")
     expect(analyst.locator("#headline")).to_contain_text("±")
     analyst.get_by_label("Purpose").fill("Do the wards differ?")
@@ -244,7 +245,7 @@ def test_hostile_names_and_purposes_are_texts_on_every_page(open_page, site):
     analyst.goto("/design")
     analyst.get_by_label("Table", exact=True).select_option(label=f"hostile.csv (data set {name})")
     expect(analyst.locator("#column0")).to_be_visible()
-    analyst.get_by_label("What to release").select_option("everything")
+    analyst.get_by_label("What do you want to know?").select_option("everything")
     expect(analyst.locator("#headline")).to_have_text("hidden by noise")
     analyst.get_by_label("Purpose").fill(PURPOSE)
     check_layout(analyst)

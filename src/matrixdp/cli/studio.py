@@ -57,6 +57,19 @@ _state = click.option("--state", type=PATH, help="Folder for the studio's own fi
 @click.option("--tls-cert", type=PATH, help="File with the TLS certificate (PEM).")
 @click.option("--tls-key", type=PATH, help="File with its private key (PEM).")
 @click.option("--without-tls", is_flag=True, help="Listen on a --host that is not local without TLS.")
+@click.option("--log-requests", is_flag=True, help="Write a line of JSON for each request to standard error.")
+@click.option(
+    "--trust-proxy",
+    multiple=True,
+    metavar="ADDRESS",
+    help="Address or network of a proxy that signs people in and says who they are. Headers from others are ignored.",
+)
+@click.option("--user-header", default="X-Forwarded-User", help="Header in which the proxy names the person.")
+@click.option("--groups-header", default="X-Forwarded-Groups", help="Header with the person's groups.")
+@click.option("--curators", multiple=True, metavar="GROUP", help="A group whose members are curators.")
+@click.option(
+    "--analysts", multiple=True, metavar="GROUP", help="A group whose members are analysts. [default: everybody]"
+)
 @click.option(
     "--open/--no-open", "open_browser", default=False, show_default=False, help="Open the address in a browser."
 )
@@ -68,6 +81,52 @@ def start(**options: Any) -> None:
     from matrixdp.studio.launch import start_studio
 
     start_studio(**options)
+
+
+@studio.command("backup", example="matrixdp studio backup tables/ backups/2031-01-05")
+@_folder
+@click.argument("target", metavar="NEW", type=PATH)
+@_state
+@click.option("--ledger", type=LEDGER, metavar="PATH|URL", help="As for start. [default: among the studio's own files]")
+def backup(folder: Path, target: Path, state: Path | None, ledger: Any) -> None:
+    """Copy the studio, which may be running, to the folder NEW: ledger, tokens, requests, schemas and releases."""
+    from matrixdp.studio.launch import find_state
+    from matrixdp.studio.moving import back_up
+
+    back_up(find_state(folder, state), ledger, target)
+    left_out = "" if ledger is None or isinstance(ledger, Path) else " Back up the ledger with PostgreSQL's own means."
+    click.echo(f"{target} has the studio of {folder}.{left_out} The tables themselves are not in it.")
+
+
+@studio.command("restore", example="matrixdp studio restore backups/2031-01-05 tables/")
+@click.argument("source", metavar="BACKUP", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@_folder
+@_state
+@click.option("--ledger", type=PATH, help="Where to restore the ledger to. [default: among the studio's own files]")
+def restore(source: Path, folder: Path, state: Path | None, ledger: Path | None) -> None:
+    """Make a studio for FOLDER from a backup, once the original is lost."""
+    from matrixdp.studio import moving
+    from matrixdp.studio.launch import find_state
+
+    place = find_state(folder, state)
+    moving.restore(source, place, ledger)
+    click.echo(
+        f"{place} has the studio. What was charged since the backup is not known: matrixdp ledger settle "
+        f"{ledger or place / 'ledger.db'} --dataset NAME --spent EPSILON (or --all), for each data set."
+    )
+
+
+@studio.command("moved", example="matrixdp studio moved tables/")
+@_folder
+@_state
+def moved(folder: Path, state: Path | None) -> None:
+    """Confirm that the studio's own files were moved here, with the ledger among them."""
+    from matrixdp.studio.launch import find_state
+    from matrixdp.studio.moving import confirm_move
+
+    place = find_state(folder, state)
+    confirm_move(place)
+    click.echo(f"The studio is at {place}.")
 
 
 @studio.group(cls=Group)
@@ -87,14 +146,22 @@ def token() -> None:
     required=True,
     help="What the person may do; give it twice for both roles.",
 )
+@click.option("--group", "groups", multiple=True, metavar="GROUP", help="A group of the person, for allowances.")
 @click.option("--days", type=float, help="Days until it expires. [default: never]")
-def new(folder: Path, state: Path | None, name: str, roles: tuple[str, ...], days: float | None) -> None:
+def new(
+    folder: Path,
+    state: Path | None,
+    name: str,
+    roles: tuple[str, ...],
+    groups: tuple[str, ...],
+    days: float | None,
+) -> None:
     """Make a token for a person and print it; it is not shown again."""
     from matrixdp.studio.launch import open_state
     from matrixdp.studio.roles import Role
     from matrixdp.studio.sign_in import create_token, write_roles
 
-    secret, made = create_token(open_state(folder, state), name, map(Role, roles), days)
+    secret, made = create_token(open_state(folder, state), name, map(Role, roles), days, groups or None)
     click.echo(f"Token {made.id} for {name} ({write_roles(made.roles)}); it is not shown again:", err=True)
     click.echo(secret)
 

@@ -1,18 +1,23 @@
 """The JSON API: what the pages do, with a bearer token, for notebooks and nightly jobs; and the JSON that it uses."""
 
 import math
+from collections.abc import Mapping
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Request
 from pydantic import AliasPath, BaseModel, BeforeValidator, ConfigDict, Field, StrictFloat, StrictInt, StrictStr
-from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, Response
 
 from matrixdp.ledger.values import event_to_json
 from matrixdp.studio.datasets import TableColumn
+from matrixdp.studio.health import render_all
 from matrixdp.studio.rendering import CurrentVisit
 from matrixdp.studio.requests import ReleaseSpec, Status, describe_options
+from matrixdp.studio.roles import ROUTES
 from matrixdp.studio.security import API
 
+_RELEASE: Any = {"query": "means", "columns": "age,bmi", "by": "ward", "epsilon": 0.5, "delta": 1e-6}
 Options = dict[str, StrictStr | StrictInt | StrictFloat | None]
 
 
@@ -25,10 +30,10 @@ class _Given(BaseModel):
 class NewDataset(_Given):
     """A data set to register."""
 
-    name: str
-    table: str
-    epsilon: float
-    delta: float
+    name: str = Field(json_schema_extra={"example": "clinic"})
+    table: str = Field(json_schema_extra={"example": "clinic.csv"})
+    epsilon: float = Field(json_schema_extra={"example": 4})
+    delta: float = Field(json_schema_extra={"example": 1e-6})
     neighbours: str = "replace"
     unit: str = Field("record", description="record, person:COLUMN, edge or node")
 
@@ -39,6 +44,7 @@ class NewAllowance(_Given):
     name: str
     epsilon: float | None = None
     share: str | None = None
+    payers: list[str] = Field([], description="people and groups who may charge it; everybody, if there are none")
 
 
 class NewSchema(_Given):
@@ -50,19 +56,26 @@ class NewSchema(_Given):
 class NewForecast(_Given):
     """A release to forecast."""
 
-    dataset: str
-    table: str
+    dataset: str = Field(json_schema_extra={"example": "clinic"})
+    table: str = Field(json_schema_extra={"example": "clinic.csv"})
     release: Options = Field(
         description="The options of matrixdp release, with underscores; lists are texts separated by commas.",
-        json_schema_extra={"properties": describe_options(), "required": ["query", "epsilon", "delta"]},
+        json_schema_extra={
+            "properties": describe_options(),
+            "required": ["query", "epsilon", "delta"],
+            "example": _RELEASE,
+        },
     )
 
 
 class NewRequest(NewForecast):
     """A release to ask for."""
 
-    purpose: str
-    form_id: str = Field(description="Any text; the same text from the same person is the same request.")
+    purpose: str = Field(json_schema_extra={"example": "annual report"})
+    form_id: str = Field(
+        description="Any text; the same text from the same person is the same request.",
+        json_schema_extra={"example": "report-2031"},
+    )
 
 
 class Refusal(_Given):
@@ -101,6 +114,7 @@ class AllowanceState(_Shown):
     epsilon: float
     epsilon_left: float = _at("left.epsilon")
     returned: bool
+    payers: list[str]
 
 
 class DatasetState(_Shown):
@@ -201,6 +215,44 @@ def describe_api(request: Request) -> Response:
     return JSONResponse({**found, "paths": paths, "components": components, "security": [{"token": []}]})
 
 
+@router.get("/docs", include_in_schema=False)
+def show_docs(request: Request, visit: CurrentVisit) -> Response:
+    """The API as a page: addresses, bodies with examples, and answers, from its description in OpenAPI."""
+    found = request.app.openapi()
+    calls = [
+        {"method": method.upper(), "path": path, "call": call, "access": ROUTES[f"{method.upper()} {path}"].value}
+        for path, item in found["paths"].items()
+        if path.startswith(f"{API}/")
+        for method, call in item.items()
+    ]
+    models = found["components"]["schemas"]
+    return visit.render(
+        "api.html", calls=calls, models=models, example=partial(make_example, models=models), name=name_model
+    )
+
+
+def name_model(content: Mapping[str, Any]) -> str:
+    """The name of the model of a body or an answer, or of its items; empty if it has none."""
+    found: list[Any] = list(content.get("content", {}).values())
+    schema = found[0].get("schema", {}) if found else {}
+    return str(schema.get("$ref", schema.get("items", {}).get("$ref", ""))).rpartition("/")[2]
+
+
+def make_example(schema: Mapping[str, Any], models: Mapping[str, Any]) -> Any:
+    """An example of JSON content that a schema describes."""
+    if "$ref" in schema:
+        return make_example(models[schema["$ref"].rpartition("/")[2]], models)
+    if "example" in schema or "default" in schema:
+        return schema.get("example", schema.get("default"))
+    if "anyOf" in schema:
+        return make_example(schema["anyOf"][0], models)
+    if schema.get("type") == "array":
+        return [make_example(schema["items"], models)] if "items" in schema else []
+    if schema.get("type") == "object":
+        return {name: make_example(one, models) for name, one in schema.get("properties", {}).items()}
+    return {"number": 1.0, "integer": 1, "boolean": True}.get(schema.get("type", ""), "text")
+
+
 @router.get("/me")
 def show_person(visit: CurrentVisit) -> Person:
     """Whose token it is."""
@@ -225,6 +277,18 @@ def show_dataset(dataset: str, visit: CurrentVisit) -> DatasetState:
     return DatasetState.model_validate(visit.studio.datasets.get(dataset))
 
 
+@router.delete("/datasets/{dataset}", status_code=204)
+def remove_dataset(dataset: str, visit: CurrentVisit) -> None:
+    """Take a data set that nothing was charged to off the lists."""
+    visit.studio.datasets.remove(visit.viewer, dataset)
+
+
+@router.get("/metrics", response_class=PlainTextResponse)
+def show_metrics(visit: CurrentVisit) -> PlainTextResponse:
+    """Budgets, requests and answers in the text format of Prometheus."""
+    return PlainTextResponse(render_all(visit.studio), media_type="text/plain; version=0.0.4")
+
+
 @router.get("/datasets/{dataset}/history")
 def list_charges(dataset: str, visit: CurrentVisit) -> list[ChargeState]:
     """What was charged to a data set, by whom and what for."""
@@ -235,7 +299,8 @@ def list_charges(dataset: str, visit: CurrentVisit) -> list[ChargeState]:
 def set_allowance(dataset: str, body: NewAllowance, visit: CurrentVisit) -> AllowanceState:
     """Set an allowance apart."""
     visit.studio.datasets.get(dataset)
-    allowance = visit.studio.datasets.allow(visit.viewer, dataset, body.name, epsilon=body.epsilon, share=body.share)
+    options = body.model_dump(exclude={"name"})
+    allowance = visit.studio.datasets.allow(visit.viewer, dataset, body.name, **options)
     return AllowanceState.model_validate(allowance)
 
 

@@ -21,18 +21,19 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from matrixdp.errors import LedgerError, MatrixDPError
-from matrixdp.studio.refusals import SignInError, find_status, word_error
+from matrixdp.studio.monitor import watch_requests
+from matrixdp.studio.refusals import SignInError, UnknownBrowserError, find_status, word_error
 from matrixdp.studio.rendering import CachedStatic, Studio, Visit
 from matrixdp.studio.roles import Viewer
-from matrixdp.studio.security import API, Guard, authorise, check_form
+from matrixdp.studio.security import Guard, authorise, begin_forwarded, check_form, is_api
 from matrixdp.studio.state import Settings
 from matrixdp.version import __version__
 
 _LOG = logging.getLogger("matrixdp.studio")
 _LEDGER_PROBLEM = "the ledger cannot be used at the moment. A curator sees why."
-EARLY = ("security", "dataset_page")
-LATE = ("schema_page", "design_page", "request_page", "result_page", "api")
-_EARLY_PATHS = ("/", "/enter", "/leave", "/datasets")
+EARLY = ("security", "health", "dataset_page")
+LATE = ("people_page", "schema_page", "design_page", "request_page", "result_page", "api")
+_EARLY_PATHS = ("/", "/enter", "/leave", "/datasets", "/healthz", "/readyz")
 HEAD_SECONDS, BODY_SECONDS = 15.0, 60.0  # in which the head of a request arrives, and then its body
 ANSWER_SECONDS = 60.0  # in which a part of an answer is taken
 MOST_FROM_ADDRESS, MOST_WAITING = 100, 300  # connections that wait for a request
@@ -79,7 +80,11 @@ def create_app(settings: Settings, *, quick: bool = False) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         dependencies=[Depends(authorise), Depends(check_form)],
-        middleware=[Middleware(Guard, settings=settings, answer_error=_answer_error), Middleware(wait_for_late)],
+        middleware=[
+            Middleware(watch_requests, monitor=studio.monitor),
+            Middleware(Guard, settings=settings, answer_error=_answer_error),
+            Middleware(wait_for_late),
+        ],
     )
     app.state.studio = studio
     for router in import_routers(EARLY if quick else EARLY + LATE):
@@ -106,8 +111,11 @@ async def _answer_error(request: Request, error: Exception) -> Response:
         viewer = getattr(request.state, "viewer", None)
         message = message if viewer is not None and viewer.is_curator else _LEDGER_PROBLEM
     if status == 500:
-        _LOG.error("internal error (%s) at %s", type(error).__name__, request.scope["path"])
-    if request.url.path.startswith(f"{API}/"):
+        number = getattr(request.state, "id", "")
+        _LOG.error("internal error (%s) at %s, request %s", type(error).__name__, request.scope["path"], number)
+    if isinstance(error, UnknownBrowserError):
+        return begin_forwarded(request, error.viewer)
+    if is_api(request.url.path):
         return JSONResponse({"error": message}, status, headers={"WWW-Authenticate": "Bearer"} if status == 401 else {})
     if isinstance(error, SignInError) and request.url.path != "/enter":
         if "hx-request" in request.headers:

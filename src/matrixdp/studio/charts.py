@@ -91,6 +91,18 @@ class ErrorTable:
         return ("Empty: hidden by noise. " if seen.any() else "Noise hides all of these numbers. ") + self.note
 
     @cached_property
+    def equal(self) -> str | None:
+        """The error, if there are several and all are the same; None otherwise."""
+        noisy = self.std[self.std != 0]
+        same = (
+            len(self.columns) == 1
+            and noisy.size > 1
+            and np.isfinite(noisy).all()
+            and np.ptp(noisy) <= 1e-9 * noisy.max()
+        )
+        return write_error(float(noisy.max()), "± ") if same else None
+
+    @cached_property
     def values(self) -> list[list[str]]:
         """The errors as texts."""
         return join_cells(self._numbers)
@@ -104,7 +116,9 @@ class ErrorTable:
     def chart(self) -> Chart | None:
         """A heat map, or bars if there is one column; None if they are too many to see, or noise hides all."""
         std, noisy = self.std, self.std[self.std != 0]
-        if max(std.shape) > MOST_CELLS or not np.isfinite(noisy).any():
+        if max(std.shape) > MOST_CELLS or not np.isfinite(noisy).any() or self.equal is not None:
+            return None
+        if len(self.columns) == 1 and not self.comparable:  # bars of different units share no axis
             return None
         summary = f"Predicted errors of: {self.title}"
         if len(self.columns) == 1:

@@ -159,8 +159,12 @@ class Studio:
         body = {"name": name, "table": table, "epsilon": epsilon, "delta": delta, **options}
         return self._call(dict, "POST", "datasets", body=body)
 
+    def remove(self, dataset: str) -> None:
+        """Take a data set that nothing was charged to off the lists; for curators."""
+        self._send("DELETE", ("datasets", dataset))
+
     def allow(self, dataset: str, name: str, **size: Any) -> dict[str, Any]:
-        """Set an allowance apart, with `epsilon` or `share`; for curators."""
+        """Set an allowance apart, with `epsilon` or `share`, for the people and groups `payers`; for curators."""
         return self._call(dict, "POST", "datasets", dataset, "allowances", body={"name": name, **size})
 
     def return_allowance(self, dataset: str, name: str) -> dict[str, Any]:

@@ -9,19 +9,25 @@ from fastapi import APIRouter
 from starlette.responses import RedirectResponse, Response
 
 from matrixdp.domain.fields import read_number
-from matrixdp.errors import MatrixDPError
+from matrixdp.domain.schema_file import parse_schema
+from matrixdp.errors import MatrixDPError, ParameterError
 from matrixdp.ledger import Charge, Gaussian
 from matrixdp.studio.datasets import Dataset, measure_budget
-from matrixdp.studio.refusals import place_error
+from matrixdp.studio.refusals import ConflictError, place_error
 from matrixdp.studio.rendering import CurrentVisit, Visit
 from matrixdp.studio.security import SentFields
+from matrixdp.studio.sign_in import list_people
 
 router = APIRouter()
 _SHOWN_CHARGES = 100
 # The fields of the two forms, and what they have at first.
 _DATASET = {"dataset": "", "table": "", "epsilon": "", "delta": "1e-6"}
-_DATASET |= {"neighbours": "replace", "unit": "record", "person": ""}
-_ALLOWANCE = {"allowance": "", "epsilon": "", "share": ""}
+_DATASET |= {"neighbours": "replace", "unit": "", "person": ""}
+_ALLOWANCE = {"allowance": "", "epsilon": "", "share": "", "payers": ""}
+_ROWS = (
+    "unit must say whether a person can have several rows. If unsure, ask where the table comes from: protection of "
+    "rows is no protection of people who have several."
+)
 
 
 @router.get("/")
@@ -31,9 +37,10 @@ def show_start() -> Response:
 
 
 @router.get("/datasets")
-def list_datasets(visit: CurrentVisit, table: str = "") -> Response:
-    """All data sets, with a gauge of each budget; for a curator, a form for a new one."""
-    return _show_list(visit, {**_DATASET, "table": table})
+def list_datasets(visit: CurrentVisit) -> Response:
+    """All data sets, with a gauge of each budget; for a curator, a form for a new one, filled from the address."""
+    given = visit.request.query_params
+    return _show_list(visit, {name: given.get(name, usual) for name, usual in _DATASET.items()})
 
 
 @router.post("/datasets")
@@ -44,6 +51,8 @@ def register(visit: CurrentVisit, sent: SentFields) -> Response:
     unit = f"{form['unit']}:{form['person']}" if form["unit"] in ("person", "values") else form["unit"]
     options = {**total, "neighbours": form["neighbours"], "unit": unit}
     try:
+        if not unit:
+            raise ParameterError(_ROWS, parameter="unit")
         visit.studio.datasets.register(visit.viewer, form["dataset"], form["table"], **options)
     except MatrixDPError as error:
         return _show_list(visit, form, error)
@@ -62,8 +71,11 @@ def allow(visit: CurrentVisit, dataset: str, sent: SentFields) -> Response:
     form = {**_ALLOWANCE, **sent}
     epsilon = read_number(form["epsilon"]) if form["epsilon"].strip() else None
     size: Any = {"epsilon": epsilon, "share": form["share"].strip() or None}
+    payers = [name for part in form["payers"].split(",") if (name := part.strip())]
     try:
-        visit.studio.datasets.allow(visit.viewer, dataset, form["allowance"], **size)
+        if not payers:
+            raise ParameterError("payers must name people or groups, separated by commas.", parameter="payers")
+        visit.studio.datasets.allow(visit.viewer, dataset, form["allowance"] or payers[0], **size, payers=payers)
     except MatrixDPError as error:
         return _show_one(visit, visit.studio.datasets.get(dataset), form, error)
     return _go_to(dataset)
@@ -78,13 +90,42 @@ def return_allowance(visit: CurrentVisit, dataset: str, allowance: str) -> Respo
     return _go_to(dataset)
 
 
+@router.post("/datasets/{dataset}/remove")
+def remove(visit: CurrentVisit, dataset: str) -> Response:
+    """Take a data set that nothing was charged to off the pages."""
+    try:
+        visit.studio.datasets.remove(visit.viewer, dataset)
+    except ConflictError as error:
+        return _show_one(visit, visit.studio.datasets.get(dataset), _ALLOWANCE, error)
+    return RedirectResponse("/datasets", 303)
+
+
+def _list_columns(visit: Visit, table: str) -> tuple[list[str], str | None]:
+    """The columns of a table that can say whose a row is, and the one that its schema names."""
+    if visit.studio.tables.find(table) is None:
+        return [], None
+    text = visit.studio.schemas.read(table)
+    try:
+        schema = None if text is None else parse_schema(text, table)
+        fields = visit.studio.tables.open(table, None if schema is None else schema.rules).fields()
+    except MatrixDPError:  # which could quote a value
+        return [], None
+    return [name for name in fields if name], None if schema is None or schema.person is None else schema.person.column
+
+
 def _show_list(visit: Visit, form: Mapping[str, str], error: MatrixDPError | None = None) -> Response:
     datasets = [(one, measure_budget(one.summary)) for one in visit.studio.datasets.list_all()]
+    tables = visit.studio.tables.list_all() if visit.viewer.is_curator else []
+    columns, person = _list_columns(visit, form["table"] or next(iter(tables), "")) if tables else ([], None)
+    if person is not None and not form["unit"]:
+        form = {**form, "unit": "person", "person": person}
     return visit.render(
         "datasets.html",
         mistake=error,
         datasets=datasets,
-        tables=visit.studio.tables.list_all() if visit.viewer.is_curator else [],
+        tables=tables,
+        columns=columns,
+        person=person,
         values=form,
         errors=place_error(error, _DATASET, {"name": "dataset"}),
         open_form=bool(error or form["table"] or not datasets),
@@ -95,7 +136,9 @@ def _show_one(visit: Visit, found: Dataset, form: Mapping[str, str], error: Matr
     charges = visit.studio.datasets.history(found.name)[::-1]
     present = [table for table in found.tables if visit.studio.tables.find(table)]
     others = [one for one in visit.studio.datasets.list_all() if one.name != found.name]
-    history = [(charge, _name_charge(charge), _name_cost(charge)) for charge in charges[:_SHOWN_CHARGES]]
+    titles = visit.studio.requests.list_titles()
+    named = [(charge, titles.get(charge.request or "") or _name_charge(charge)) for charge in charges[:_SHOWN_CHARGES]]
+    history = [(charge, name, _name_cost(charge)) for charge, name in named]
     return visit.render(
         "dataset.html",
         mistake=error,
@@ -108,24 +151,25 @@ def _show_one(visit: Visit, found: Dataset, form: Mapping[str, str], error: Matr
         others={table: [one.name for one in others if table in one.tables] for table in found.tables},
         values=form,
         errors=place_error(error, _ALLOWANCE, {"name": "allowance"}),
+        people=sorted({name for one in list_people(visit.studio.state) for name in (one.name, *one.groups)})
+        if visit.viewer.is_curator
+        else [],
     )
 
 
 def _name_charge(charge: Charge) -> str:
     """What was released, as far as the ledger says it."""
     found = charge.description.get("aim") or charge.description.get("query") or charge.description.get("mechanism")
-    words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", str(found or "a release")).lower()
-    shape = charge.description.get("shape")
-    return f"{words}, {shape[0]} x {shape[1]}" if isinstance(shape, list) and len(shape) == 2 else words
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", str(found or "a release")).lower()
 
 
 def _name_cost(charge: Charge) -> str:
-    """What a charge cost: its epsilon and delta, and mu for Gaussian noise."""
+    """What a charge cost: its epsilon and delta; where they are not known, its event."""
     epsilon, delta = (charge.description.get(name) for name in ("epsilon", "delta"))
     parts = [f"epsilon {epsilon:.3g}"] if isinstance(epsilon, int | float) else []
     parts += [f"delta {delta:.2g}"] if isinstance(delta, int | float) else []
-    parts += [f"mu {charge.event.mu:.4g}"] if isinstance(charge.event, Gaussian) else []
-    return ", ".join(parts) or str(charge.event)
+    known = f"mu {charge.event.mu:.3g}" if isinstance(charge.event, Gaussian) else str(charge.event)
+    return ", ".join(parts) or known
 
 
 def _go_to(dataset: str) -> Response:

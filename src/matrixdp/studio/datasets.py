@@ -6,7 +6,7 @@ Of a table, only names, columns and types are read here, never a value.
 import hashlib
 import os
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,16 +17,17 @@ from matrixdp.domain.schema_file import make_template, parse_schema
 from matrixdp.errors import DataError, ParameterError, show
 from matrixdp.ledger import Allowance, Charge, Event, Gaussian, Ledger, Summary
 from matrixdp.ledger.location import Location
-from matrixdp.privacy import Privacy
+from matrixdp.privacy import Privacy, Unit
 from matrixdp.records.files import FORMATS, Files, find_ending, open_files
 from matrixdp.records.heads import propose_rules
 from matrixdp.release.output_folder import write_file
-from matrixdp.studio.refusals import NotFoundError
+from matrixdp.studio.refusals import ConflictError, NotFoundError
 from matrixdp.studio.roles import Viewer
-from matrixdp.studio.state import State, insert
+from matrixdp.studio.state import State, insert, now
 
 _LARGEST = 1 << 19  # characters of a schema
 _LONGEST_NAME = 255  # bytes of a file's name
+_MOST_NAMED = 20  # columns in a message
 _TIMEOUT = 10.0  # seconds to wait for another process that writes the ledger
 
 
@@ -154,21 +155,24 @@ class Dataset:
 class DatasetBook:
     """Reads data sets from the ledger, and registers them."""
 
-    def __init__(self, ledger: Location, state: State, tables: TableFolder) -> None:
-        self._location, self._state, self._tables = ledger, state, tables
+    def __init__(self, ledger: Location, state: State, tables: TableFolder, schemas: SchemaStore) -> None:
+        self._location, self._state, self._tables, self._schemas = ledger, state, tables, schemas
 
     @contextmanager
     def open_ledger(self, viewer: Viewer | None = None) -> Iterator[Ledger]:
-        """The ledger, in which `viewer` writes."""
-        with Ledger.open(self._location, timeout=_TIMEOUT, actor=None if viewer is None else viewer.name) as ledger:
+        """The ledger, in which `viewer` writes and pays."""
+        who: Any = {} if viewer is None else {"actor": viewer.name, "groups": viewer.groups}
+        with Ledger.open(self._location, timeout=_TIMEOUT, **who) as ledger:
             yield ledger
 
     def list_all(self) -> list[Dataset]:
         """All data sets, in the order in which they were registered."""
         with self.open_ledger() as ledger:
             summaries = ledger.summaries()
-        tables, names = self._tables_by_dataset(), [summary.registration.dataset for summary in summaries]
-        return [Dataset(name, found, tuple(tables[name])) for name, found in zip(names, summaries, strict=True)]
+        tables = self._tables_by_dataset()
+        removed = {row["dataset"] for row in self._state.select("SELECT dataset FROM removed_datasets")}
+        named = [(found.registration.dataset, found) for found in summaries]
+        return [Dataset(name, found, tuple(tables[name])) for name, found in named if name not in removed]
 
     def get(self, name: str) -> Dataset:
         """One data set, or a `NotFoundError`."""
@@ -197,16 +201,62 @@ class DatasetBook:
         """Register a data set with its total, which cannot be changed later, and say that `table` is released as it.
 
         Registering it again with the same values only adds the table. `unit` is as for `Ledger.register`: ``"record"``,
-        ``"person:COLUMN"``, ``"edge"`` or ``"node"``.
+        ``"person:COLUMN"``, ``"edge"`` or ``"node"``. A column of persons must be one of the table, and of its schema.
         """
         self._tables.path(table)
         _check_part(name)
-        privacy = Privacy(epsilon, delta)
+        privacy, protected = Privacy(epsilon, delta), Unit.parse(unit)
+        self._check_person(table, protected)
         with self.open_ledger(viewer) as ledger:
-            ledger.register(name, privacy, neighbours=neighbours, unit=unit)
+            ledger.register(name, privacy, neighbours=neighbours, unit=protected)
         with self._state.writing() as connection:
+            connection.execute("DELETE FROM removed_datasets WHERE dataset = ?", (name,))
             insert(connection, "dataset_tables", dataset=name, table_name=table)
         return self.get(name)
+
+    def remove(self, viewer: Viewer, name: str) -> None:
+        """Take a data set that nothing was charged to off the pages, for example one with a wrong column of persons.
+
+        Its entry stays in the ledger, so the name can be registered again with the same values only. Requests that wait
+        must be refused first.
+        """
+        found = self.get(name)
+        with self._state.writing() as connection:
+            waiting = connection.execute(
+                "SELECT count(*) FROM requests WHERE dataset = ? AND status NOT IN ('refused', 'failed')", (name,)
+            ).fetchone()[0]
+            if found.summary.counts.charges or waiting:
+                why = (
+                    "releases were charged to it"
+                    if found.summary.counts.charges
+                    else f"{waiting:,} requests are for it"
+                )
+                raise ConflictError(f"{show(name)} cannot be removed: {why}.")
+            connection.execute("DELETE FROM dataset_tables WHERE dataset = ?", (name,))
+            insert(connection, "removed_datasets", dataset=name, by=viewer.name, time=now())
+
+    def _check_person(self, table: str, unit: Unit) -> None:
+        """Raise unless the column of persons is one of the table, and the one that its schema names."""
+        text = self._schemas.read(table)
+        schema = None if text is None else parse_schema(text, table)
+        person = None if schema is None or schema.person is None else schema.person.column
+        if unit.column is not None and person is None:
+            names = list(self._tables.open(table, None if schema is None else schema.rules).fields())
+            if unit.column not in names:
+                raise ParameterError(
+                    f"person must be a column of {table}, got {show(unit.column)} instead; it has "
+                    f"{', '.join(names[:_MOST_NAMED])}{', ...' if len(names) > _MOST_NAMED else ''}.",
+                    parameter="person",
+                )
+        if schema is not None and person != unit.column and (person is not None or schema.graph is None):
+            has = (
+                "each row is one person's" if person is None else f"rows belong to people by the column {show(person)}"
+            )
+            wants = "each row is" if unit.column is None else f"rows belong to people by the column {show(unit.column)}"
+            raise ParameterError(
+                f"person must be as in the schema of {table}, in which {has}; here {wants}. Change one of them.",
+                parameter="person",
+            )
 
     def require_table(self, name: str, table: str) -> None:
         """Raise a `NotFoundError` unless the table is released as this data set."""
@@ -214,16 +264,23 @@ class DatasetBook:
             raise NotFoundError(f"{show(table)} is not a table of the data set {show(name)}.")
 
     def allow(
-        self, viewer: Viewer, name: str, allowance: str, *, epsilon: float | None = None, share: str | None = None
+        self,
+        viewer: Viewer,
+        name: str,
+        allowance: str,
+        *,
+        epsilon: float | None = None,
+        share: str | None = None,
+        payers: Iterable[str] = (),
     ) -> Allowance:
-        """Set a part of a data set's total apart, as an epsilon or as a share such as ``"1/4"``."""
+        """Set a part of a data set's total apart, as an epsilon or as a share such as ``"1/4"``, for some people."""
         _check_part(allowance)
         if (epsilon is None) == (share is None):
             raise ParameterError(
                 "epsilon or share must be given, and not both: the size of the allowance.", parameter="epsilon"
             )
         with self.open_ledger(viewer) as ledger:
-            return ledger.allow(name, allowance, epsilon=epsilon, share=share)
+            return ledger.allow(name, allowance, epsilon=epsilon, share=share, payers=payers)
 
     def return_allowance(self, viewer: Viewer, name: str, allowance: str) -> Allowance:
         """End an allowance; what it has not spent is available to all again."""

@@ -3,6 +3,7 @@
 Columns are given by their numbers in the schema, so that no name has to be quoted in a form. No data are read.
 """
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,9 +28,10 @@ from matrixdp.studio import forecasts
 from matrixdp.studio.charts import ErrorTable, draw_curve, draw_ellipse, write_error
 from matrixdp.studio.datasets import Dataset, measure_budget
 from matrixdp.studio.forecasts import Forecast, Forecaster, Simulated
-from matrixdp.studio.refusals import UnavailableError, place_error
+from matrixdp.studio.refusals import UnavailableError, place_error, word_error
 from matrixdp.studio.rendering import CurrentVisit, Studio, Visit
 from matrixdp.studio.requests import ReleaseSpec
+from matrixdp.studio.roles import Viewer
 from matrixdp.studio.security import SentForm
 
 router = APIRouter()
@@ -59,8 +61,8 @@ class DesignForm:
     weights: Mapping[int, str]
 
     @classmethod
-    def read(cls, form: FormData, schema: Schema, registration: Registration) -> Self:
-        """The form as it was sent; what is missing has a useful default."""
+    def read(cls, form: FormData, schema: Schema, registration: Registration, allowance: str = "") -> Self:
+        """The form as it was sent; what is missing has a useful default, but what was left empty is empty."""
         everything = tuple(range(len(list(schema.columns or ()))))
         given = {name: text.strip()[:200] for name, text in form.items() if isinstance(text, str) and text.strip()}
         sent = given.get("query") in OFFERED
@@ -71,7 +73,12 @@ class DesignForm:
             delta=f"{registration.privacy.delta:g}",
             records="" if sent else str(schema.records or ""),
             method="auto",
+            allowance="" if sent else allowance,
+            target=str(_propose_target(schema)),
         )
+        texts.update((name, "") for name in ("epsilon", "delta", "target") if name in form)
+        commas = [name for name in ("epsilon", "delta") if "," in given.get(name, "")]
+        given |= {name: str(read_number(given[name])) for name in commas}
         texts.update((name, text) for name, text in given.items() if sent or name != "query")
         chosen, by = (tuple(i for i in everything if str(i) in form.getlist(name)) for name in ("column", "by"))
         weights = {i: given.get(f"weight{i}", "1") for i in everything}
@@ -91,9 +98,13 @@ class DesignForm:
         spec = ReleaseSpec.from_mapping(options)
         unit = forecaster.plan(spec).unit
         if not unit.covers(registration.unit):
+            has, wants = (
+                one.words if one.column is None else f"{one.words} (column {show(one.column)})"
+                for one in (registration.unit, unit)
+            )
             raise ParameterError(
-                f"the data set protects {registration.unit.words}, and this release would protect {unit.words}. A "
-                "curator changes the schema, or registers another data set."
+                f"the data set protects {has}, and this release would protect {wants}. A curator changes the schema, "
+                "or registers another data set."
             )
         return spec
 
@@ -128,6 +139,14 @@ class DesignForm:
         if not number.isdecimal() or int(number) >= len(names):
             raise ParameterError(f"«{option}» must be chosen.")
         return names[int(number)]
+
+
+def _propose_target(schema: Schema) -> int | str:
+    """The number that a regression explains at first: no date, which is seldom explained."""
+    dates = {rule.name for rule in schema.rules.dates}
+    columns = list(schema.columns or ())
+    numbers = [] if schema.columns is None else [columns.index(column) for column in schema.columns.numbers]
+    return next((i for i in numbers if columns[i].name not in dates), numbers[0] if numbers else "")
 
 
 def write_address(spec: ReleaseSpec, schema: Schema, dataset: str, table: str) -> str:
@@ -216,7 +235,7 @@ def show_design(visit: CurrentVisit) -> Response:
 def show_forecast(visit: Visit, filled: Filled) -> Response:
     """What can be said at once."""
     texts, forecaster = filled.form.texts, filled.source.forecaster
-    context = describe_release(visit.studio, filled.source, filled.spec, texts["entry"])
+    context = describe_release(visit.studio, visit.viewer, filled.source, filled.spec, texts["entry"])
     forecast = context["forecast"]
     context |= _describe_curve(forecaster, forecast, context["entry"], texts["wanted"])
     pair = _read_pair((texts["first"], texts["second"]), len(forecast.features))
@@ -274,13 +293,17 @@ def show_form(visit: Visit, form: FormData, error: MatrixDPError | None = None, 
     if source is None or source.text is None:
         return visit.render("design_empty.html", source=source, sources=sources)
     schema = source.forecaster.schema
+    usable = [one for one in source.dataset.summary.allowances if not one.returned and one.is_for(visit.viewer.names)]
+    own = next((one.name for one in usable if one.payers), "")
     kept: dict[str, Any] = {"form_id": form_id} if form_id else {}
     return visit.render(
         "design.html",
         mistake=error,
         source=source,
         sources=sources,
-        form=DesignForm.read(form, schema, source.dataset.summary.registration),
+        form=DesignForm.read(form, schema, source.dataset.summary.registration, own),
+        allowances=usable,
+        refusal="" if error is None else word_error(error),
         columns=list(enumerate(schema.columns or ())),
         numbers=[column.name for column in (schema.columns.numbers if schema.columns else ())],
         records=schema.records,
@@ -306,14 +329,16 @@ def read_filled(studio: Studio, sent: FormData) -> Filled:
     return Filled(source, form, form.make_spec(source.forecaster, registration))
 
 
-def describe_release(studio: Studio, source: ReleasedTable, spec: ReleaseSpec, entry: str = "") -> dict[str, Any]:
+def describe_release(
+    studio: Studio, asker: Viewer, source: ReleasedTable, spec: ReleaseSpec, entry: str = ""
+) -> dict[str, Any]:
     """The context of the templates that show what a release costs and publishes: what is known at once."""
     forecaster, dataset = source.forecaster, source.dataset
     forecast = forecaster.predict(spec)
     plan, table = forecast.plan, forecast.tables[0]
     entry = table.choose(entry)
     simulated = forecaster.recall(spec) if plan.adaptive else None
-    with studio.datasets.open_ledger() as ledger:
+    with studio.datasets.open_ledger(asker) as ledger:
         left = forecasts.preview_ledger(ledger, dataset.name, plan, spec.allowance)
     payer = next((one for one in dataset.summary.allowances if one.name == spec.allowance), None)
     schema = forecaster.schema.path.name
@@ -351,7 +376,7 @@ def _describe_curve(forecaster: Forecaster, forecast: Forecast, entry: str, want
 
 def describe_details(forecaster: Forecaster, spec: ReleaseSpec, entry: str = "") -> dict[str, Any]:
     """What takes longer: the simulated range of an adaptive fit, coefficients, and single questions."""
-    found: dict[str, Any] = {"range": None, "typical": None, "model": None, "questions": []}
+    found: dict[str, Any] = {"range": None, "typical": None, "model": None, "questions": [], "hidden": [], "title": ""}
     forecast = forecaster.predict(spec)
     query = forecast.design.query
     if forecast.plan.adaptive:
@@ -360,6 +385,7 @@ def describe_details(forecaster: Forecaster, spec: ReleaseSpec, entry: str = "")
     if not isinstance(query, TableMoments) or len(query.used.numbers) > forecasts.MOST_CORRELATED:
         return found
     with refuse_extremes():
+        found |= _describe_range(forecast, entry)
         if spec.question in ("regression", "components"):
             first = list_predictions(forecast.plan)[0]
             estimate = first.estimate.column("coefficient") if spec.question == "regression" else first.estimate
@@ -367,6 +393,18 @@ def describe_details(forecaster: Forecaster, spec: ReleaseSpec, entry: str = "")
         elif spec.question == "everything":
             found["questions"] = compare_questions(forecast.design)
     return found
+
+
+def _describe_range(forecast: Forecast, entry: str) -> dict[str, Any]:
+    """The errors of an entry of a plain release for friendly, typical and hostile data, and what noise would hide."""
+    table = forecast.tables[0]
+    entry = table.choose(entry)
+    simulated = forecasts.predict_range(forecast)
+    single = [key for key in table.entries if "," in key and not (table.comparable and len(set(key.split(","))) == 1)]
+    hidden = [table.entries[key][0] for key in single if table.read(key) == math.inf]
+    if len({one.read(entry) for one in simulated.values()}) < 2:  # it does not depend on the data
+        return {"hidden": hidden, "title": table.title}
+    return {"range": _show_range(simulated, entry), "hidden": hidden, "title": table.title}
 
 
 def _show_range(simulated: Simulated, entry: str) -> list[tuple[str, str, str]]:

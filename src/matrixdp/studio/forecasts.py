@@ -17,19 +17,18 @@ from typing import NamedTuple
 import numpy as np
 
 from matrixdp.answers.estimate import Estimate
-from matrixdp.answers.table_forecast import TableForecast
 from matrixdp.design import Design
 from matrixdp.design.explain import feature_names
 from matrixdp.domain import Schema, parse_schema
-from matrixdp.errors import BudgetExceededError, ParameterError
+from matrixdp.errors import LedgerError, ParameterError
 from matrixdp.ledger import Ledger
 from matrixdp.queries import TableMoments
 from matrixdp.release.options import MOST_STORED
 from matrixdp.release.plan import Plan, plan, refuse_extremes
 from matrixdp.report.answers import make_answers
-from matrixdp.report.forecast import DATA_KINDS, forecast_fit, judged_by, let_fall, predict
+from matrixdp.report.forecast import DATA_KINDS, forecast_fit, forecast_table, judged_by, let_fall, predict
 from matrixdp.studio.charts import ErrorTable
-from matrixdp.studio.refusals import UnavailableError
+from matrixdp.studio.refusals import UnavailableError, word_error
 from matrixdp.studio.requests import ReleaseSpec
 
 MOST_CORRELATED = 40  # numbers of a table with categories whose correlations are predicted within a page's time
@@ -42,13 +41,10 @@ _MOST_FEATURES = 40  # with more, a simulation takes too long for a page
 _REMEMBERED = 100
 _ONE_AT_A_TIME = threading.Lock()
 _PLACES = threading.BoundedSemaphore(8)  # for the simulation that runs and those that wait
-_DESCRIBED = (
-    "For data as the schema expects (expected_mean, expected_std, expected_missing, expected_shares, "
-    "expected_correlation), or as tables usually are."
-)
+_DESCRIBED = "For data as the schema expects, or as tables usually are."
 _SIMULATED = (
-    "By simulation of the fit, for records that fill their bounds as the schema expects (expected_mean, expected_std, "
-    "expected_correlation), or as tables usually do. No data were read."
+    "By simulation of the fit, for records that fill their bounds as the schema expects, or as tables usually do. No "
+    "data were read."
 )
 
 
@@ -70,11 +66,21 @@ def predict_tables(plan: Plan) -> Iterator[ErrorTable]:
     yield ErrorTable(title, found.std, found.rows, found.columns, scale_free, _DESCRIBED if follows else "")
 
 
-def _predict_answers(plan: Plan, query: TableMoments) -> Iterator[tuple[str, Estimate, bool]]:
+def predict_range(forecast: "Forecast") -> Simulated:
+    """The first table of a plain release of the moments of a table, for friendly, typical and hostile data."""
+    query, found = forecast.design.query, {}
+    assert isinstance(query, TableMoments)
+    with np.errstate(all="ignore"):
+        for kind in DATA_KINDS:
+            title, one, comparable = next(_predict_answers(forecast.plan, query, kind))
+            found[kind] = ErrorTable(title, one.std, one.rows, one.columns, comparable)
+    return found
+
+
+def _predict_answers(plan: Plan, query: TableMoments, data: str = "typical") -> Iterator[tuple[str, Estimate, bool]]:
     """Titles and answers about a table, and whether their entries have the same unit."""
-    assert plan.design is not None  # of a plain release
     numbers, question = len(query.used.numbers), plan.request.question
-    forecast = TableForecast(plan.design, plan.request.schema.guesses)
+    forecast = forecast_table(plan, data)
     if question == "table":
         first = make_answers(forecast, "table", groups=False)[0]
         yield first.title, first.estimate, True
@@ -275,6 +281,6 @@ def preview_ledger(ledger: Ledger, dataset: str, planned: Plan, allowance: str |
     before = ledger.remaining(dataset, allowance=allowance).epsilon
     try:
         after = ledger.whatif(dataset, planned.event, allowance=allowance).epsilon
-    except BudgetExceededError as error:
-        return Left(before, None, str(error))
+    except LedgerError as error:
+        return Left(before, None, word_error(error))
     return Left(before, after, "")

@@ -2,6 +2,7 @@
 
 import fcntl
 import ipaddress
+import logging
 import os
 import re
 import socket
@@ -18,8 +19,9 @@ import click
 from matrixdp.errors import MissingExtraError, ParameterError, install_hint, show
 from matrixdp.ledger import Ledger
 from matrixdp.ledger.location import Location
+from matrixdp.studio.moving import check_place
 from matrixdp.studio.roles import Role, Viewer
-from matrixdp.studio.state import LOCAL_HOSTS, Settings, State
+from matrixdp.studio.state import LOCAL_HOSTS, Proxy, Settings, State
 
 _NEEDED = {"fastapi": "fastapi", "jinja2": "jinja2", "python_multipart": "python-multipart", "uvicorn": "uvicorn"}
 _LOCAL = ("localhost", "127.0.0.1", "::1")
@@ -35,6 +37,12 @@ def start_studio(
     port: int,
     origin: tuple[str, ...],
     open_browser: bool,
+    log_requests: bool,
+    trust_proxy: tuple[str, ...],
+    user_header: str,
+    groups_header: str,
+    curators: tuple[str, ...],
+    analysts: tuple[str, ...],
     **tls: Any,
 ) -> None:
     """Serve until Ctrl-C; the options of ``matrixdp studio``, as they were given."""
@@ -42,7 +50,10 @@ def start_studio(
         raise MissingExtraError(f"the studio requires {', '.join(missing)}. {install_hint('studio')}")
     from matrixdp.studio.app import run_server
 
+    proxy = _check_proxy(trust_proxy, user_header, groups_header, curators, analysts)
     certificate = _check_network(host, origin, **tls)
+    if log_requests:
+        _log_to_stderr()
     for address in origin:
         if not _ORIGIN.fullmatch(address):
             raise ParameterError(
@@ -50,6 +61,7 @@ def start_studio(
                 f"{show(address)} instead."
             )
     place = find_state(folder, state)
+    check_place(place)
     if ledger is None and not (place / "ledger.db").exists():
         State(place / "studio.db")  # makes the folder
         Ledger.create(place / "ledger.db").close()
@@ -65,6 +77,7 @@ def start_studio(
             hosts=LOCAL_HOSTS if host in _LOCAL else (f"[{host}]" if ":" in host else host,),
             tls=certificate[0] is not None,
             origins=tuple(map(str.lower, origin)),
+            proxy=proxy,
         )
 
         def announce(token: str) -> None:
@@ -76,6 +89,34 @@ def start_studio(
                 _open_browser(place, address)
 
         run_server(settings, listening, certificate, _find_user(), announce)
+
+
+def _check_proxy(
+    networks: tuple[str, ...], user: str, groups: str, curators: tuple[str, ...], analysts: tuple[str, ...]
+) -> Proxy | None:
+    """The proxy whose headers are believed; an error for addresses that are none."""
+    for network in networks:
+        try:
+            ipaddress.ip_network(network)
+        except ValueError:
+            raise ParameterError(
+                f"--trust-proxy must be the address of a proxy, or a network such as 10.0.0.0/24, got {show(network)} "
+                "instead."
+            ) from None
+    if (curators or analysts) and not networks:
+        raise ParameterError("--curators and --analysts need --trust-proxy: the proxy that says the groups of people.")
+    headers = {"user_header": user.lower(), "groups_header": groups.lower()}
+    return Proxy(networks=networks, curators=curators, analysts=analysts, **headers) if networks else None
+
+
+def _log_to_stderr() -> None:
+    """Write a line of JSON for each request to standard error."""
+    log = logging.getLogger("matrixdp.studio.requests")
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(message)s"))
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    log.propagate = False
 
 
 def find_state(folder: Path, state: Path | None) -> Path:

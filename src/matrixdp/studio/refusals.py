@@ -6,6 +6,7 @@ from types import MappingProxyType
 from matrixdp import errors
 from matrixdp.errors import MatrixDPError, ParameterError
 from matrixdp.release.options import json_name
+from matrixdp.studio.roles import Viewer
 
 
 class RefusalError(MatrixDPError):
@@ -18,6 +19,14 @@ class SignInError(RefusalError):
     """Nobody is signed in: there is no cookie or token, or it is unknown, expired or revoked."""
 
     status = 401
+
+
+class UnknownBrowserError(SignInError):
+    """A proxy says who somebody is, and their browser has no session for this person yet."""
+
+    def __init__(self, viewer: Viewer) -> None:
+        super().__init__("the page has expired. Load it again.")
+        self.viewer = viewer
 
 
 class NotFoundError(RefusalError):
@@ -60,6 +69,8 @@ def place_error(
 
 def word_error(error: MatrixDPError) -> str:
     """The message of an error, with the options of a release as forms and the API name them."""
+    if isinstance(error, errors.BudgetExceededError):  # its second line is for a terminal
+        return str(error).partition("\n")[0]
     return errors.word_options(error.template, json_name) if isinstance(error, ParameterError) else str(error)
 
 

@@ -16,10 +16,11 @@ from starlette.types import Scope
 
 from matrixdp.errors import MatrixDPError
 from matrixdp.studio.datasets import DatasetBook, SchemaStore, TableFolder
+from matrixdp.studio.monitor import Monitor
 from matrixdp.studio.refusals import find_status
 from matrixdp.studio.requests import RequestBook, Results
 from matrixdp.studio.roles import Viewer
-from matrixdp.studio.sign_in import OneTimeLinks, WrongTokens
+from matrixdp.studio.sign_in import OneTimeLinks, Sightings, WrongTokens
 from matrixdp.studio.state import Settings, State
 from matrixdp.studio.worker import Runner
 from matrixdp.version import __version__
@@ -36,6 +37,7 @@ _TEMPLATES = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
+_TEMPLATES.filters["zip"] = zip
 _TEMPLATES.filters["when"] = lambda time: f"{time[:16].replace('T', ' ')} UTC"  # to the minute
 
 
@@ -47,9 +49,11 @@ class Studio:
         self.state = State(settings.database)
         self.links = OneTimeLinks()
         self.wrong_tokens = WrongTokens()
+        self.sightings = Sightings(self.state)
+        self.monitor = Monitor()
         self.tables = TableFolder(settings.folder)
         self.schemas = SchemaStore(settings.state / "schemas", self.tables)
-        self.datasets = DatasetBook(settings.ledger, self.state, self.tables)
+        self.datasets = DatasetBook(settings.ledger, self.state, self.tables, self.schemas)
         self.runner = Runner(settings, self.state)
         self.requests = RequestBook(self.state, self.datasets, self.schemas, self.runner.wake)
         self.results = Results(settings.releases, self.state)
@@ -82,6 +86,7 @@ class Visit:
             "form_id": secrets.token_hex(16),
             "static": find_static,
             "path": self.request.url.path,
+            "request_number": getattr(self.request.state, "id", ""),
             "version": __version__,
         }
         page = _TEMPLATES.get_template(template).render({**fixed, **context})

@@ -1,5 +1,7 @@
 """Requests: asking, approving, refusing, progress."""
 
+import hashlib
+import json
 from collections.abc import Callable
 from typing import Annotated, Any
 
@@ -9,10 +11,11 @@ from starlette.responses import RedirectResponse, Response
 from matrixdp.errors import MatrixDPError, ParameterError
 from matrixdp.studio import design_page
 from matrixdp.studio.forecasts import open_forecaster
-from matrixdp.studio.refusals import ConflictError, NotFoundError, place_error, word_error
+from matrixdp.studio.refusals import NotFoundError, place_error, word_error
 from matrixdp.studio.rendering import CurrentVisit, Visit
 from matrixdp.studio.requests import Status, StoredRequest
 from matrixdp.studio.security import SentForm
+from matrixdp.studio.sign_in import find_person, is_revoked
 
 router = APIRouter()
 _SHOWN = 200  # requests of a list
@@ -39,22 +42,28 @@ def list_requests(visit: CurrentVisit) -> Response:
     pending = [one for one in reversed(found) if one.status is waiting]
     others = [one for one in found if one.status is not waiting]
     more = max(0, len(others) - _SHOWN)
-    return visit.render("requests.html", pending=pending, others=others[:_SHOWN], more=more, states=STATES)
+    revoked = {name for name in {one.asker for one in found} if is_revoked(visit.studio.state, name)}
+    return visit.render(
+        "requests.html", pending=pending, others=others[:_SHOWN], more=more, states=STATES, revoked=revoked
+    )
 
 
 @router.post("/requests")
 def ask(visit: CurrentVisit, sent: SentForm) -> Response:
-    """Ask for the release that the design page shows. The same form is one request, however often it is sent."""
+    """Ask for the release that the design page shows.
+
+    The same form with the same values is one request, however often it is sent.
+    """
     form_id, purpose = str(sent.get("form_id", "")), " ".join(str(sent.get("purpose", "")).split())
     try:
         source, _, spec = design_page.read_filled(visit.studio, sent)
+        what = json.dumps([form_id, source.dataset.name, source.table, spec.to_mapping(), purpose], sort_keys=True)
+        form_id = form_id and hashlib.sha256(what.encode()).hexdigest()  # the same form with other values is another
         found = visit.studio.requests.submit(visit.viewer, source.dataset.name, source.table, spec, purpose, form_id)
     except NotFoundError:
         raise
     except MatrixDPError as error:
-        if isinstance(error, ConflictError):  # the same form with other values: the next try is another request
-            form_id = ""
-        return design_page.show_form(visit, sent, error, form_id)
+        return design_page.show_form(visit, sent, error, str(sent.get("form_id", "")))
     return RedirectResponse(f"/requests/{found.id}", 303)
 
 
@@ -111,14 +120,17 @@ def _decide(visit: Visit, request_id: str, decide: Callable[[], object], reason:
 
 def _show(visit: Visit, found: StoredRequest, error: MatrixDPError | None = None, reason: str = "") -> Response:
     context = {"states": STATES, "reason": reason, "errors": place_error(error, ["reason"]), **_forecast(visit, found)}
-    return visit.render("request.html", mistake=error, found=found, **context)
+    revoked = is_revoked(visit.studio.state, found.asker)
+    return visit.render("request.html", mistake=error, found=found, revoked=revoked, **context)
 
 
 def _forecast(visit: Visit, found: StoredRequest) -> dict[str, Any]:
     """What the release costs and publishes; the reason if it cannot be told any more."""
     try:
         source = design_page.ReleasedTable(visit.studio.datasets.get(found.dataset), found.table, found.schema)
-        context = design_page.describe_release(visit.studio, source, found.spec)
+        context = design_page.describe_release(
+            visit.studio, find_person(visit.studio.state, found.asker), source, found.spec
+        )
         again = design_page.write_address(found.spec, source.forecaster.schema, found.dataset, found.table)
     except (ParameterError, NotFoundError) as error:
         return {"known": False, "unknown": word_error(error), "again": "/design", "spec": found.spec}

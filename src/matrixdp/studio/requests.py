@@ -18,6 +18,7 @@ from matrixdp.release.request import Request
 from matrixdp.studio.datasets import DatasetBook, SchemaStore
 from matrixdp.studio.refusals import ConflictError, NotFoundError
 from matrixdp.studio.roles import Viewer
+from matrixdp.studio.sign_in import find_person
 from matrixdp.studio.state import State, insert, now
 
 _LONGEST_PURPOSE = 1000
@@ -208,7 +209,7 @@ class RequestBook:
             return _require_same(earlier, dataset, table, spec)
         self._datasets.require_table(dataset, table)
         schema = self._schemas.require(table)
-        self._require_affordable(dataset, table, spec, schema)
+        self._require_affordable(viewer, dataset, table, spec, schema)
         values = {"id": uuid.uuid4().hex, "asker": viewer.name, "form_id": form_id, "dataset": dataset}
         values |= {"table_name": table, "spec": json.dumps(spec.to_mapping(), sort_keys=True)}
         with self._state.writing() as connection:
@@ -228,6 +229,10 @@ class RequestBook:
         found = _list_rows(self._state, "asker = coalesce(?, asker)", asker)
         return [one for one in (one.seen_by(viewer) for one in found) if status in (None, one.status)]
 
+    def list_titles(self) -> dict[str, str]:
+        """What was released for each request, in words, by its id in the ledger."""
+        return {one.ledger_id: one.spec.title for one in _list_rows(self._state, "status = 'released'")}
+
     def get(self, viewer: Viewer, request_id: str) -> StoredRequest:
         """One request, or a `NotFoundError`; an analyst sees her own, and all that are released."""
         found = _find_row(self._state, "id = ?", request_id)
@@ -246,7 +251,8 @@ class RequestBook:
             if self._schemas.read(found.table) != found.schema:
                 advice = "Refuse the request; it" if found.status is Status.PENDING else "It"
                 raise ConflictError(f"the schema of {found.table} has changed since. {advice} has to be asked again.")
-            self._require_affordable(found.dataset, found.table, found.spec, found.schema)
+            asker = find_person(self._state, found.asker)
+            self._require_affordable(asker, found.dataset, found.table, found.spec, found.schema)
         with self._state.writing() as connection:
             connection.execute(
                 "UPDATE requests SET status = 'approved', decided_by = ?, decided = ?, error = NULL, "
@@ -281,14 +287,14 @@ class RequestBook:
         found = _find_row(self._state, "asker = ? AND form_id = ?", viewer.name, form_id)
         return None if found is None else found.seen_by(viewer)
 
-    def _require_affordable(self, dataset: str, table: str, spec: ReleaseSpec, schema: str) -> None:
-        """Raise unless a release can be made and the ledger covers it."""
+    def _require_affordable(self, asker: Viewer, dataset: str, table: str, spec: ReleaseSpec, schema: str) -> None:
+        """Raise unless a release can be made, the ledger covers it, and the allowance is for the one who asks."""
         from matrixdp.studio.forecasts import open_forecaster  # imports queries and designs, which are slow to import
 
         forecaster = open_forecaster(schema, f"{table}.toml")
         plan = forecaster.plan(spec)
         _require_schema_limits(spec, forecaster.schema, public_number=plan.query.public_number)
-        with self._datasets.open_ledger() as ledger:
+        with self._datasets.open_ledger(asker) as ledger:
             ledger.whatif(dataset, plan, allowance=spec.allowance)
 
 

@@ -1,5 +1,9 @@
 """Results: the report, an explorer of the released matrix, and downloads. Post-processing, which costs nothing."""
 
+import csv
+import hashlib
+import io
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -25,6 +29,8 @@ from matrixdp.report.charts import draw_answer
 from matrixdp.report.dates import list_dates, show_dates
 from matrixdp.report.guarantee import describe_odds, name_loss, read_mechanism
 from matrixdp.studio.rendering import CurrentVisit, Visit
+from matrixdp.studio.requests import StoredRequest
+from matrixdp.version import __version__
 
 router = APIRouter()
 # A report is a document of its own, with styles of its own: no script runs in it, and the studio is out of its reach.
@@ -56,7 +62,7 @@ class Choices:
     """What can be asked of a release: kinds of questions, none if `reason` says why, and names of columns.
 
     By the levels of `splits`, means can be given and records counted; `groups` are the columns by which the release is
-    grouped, with their levels.
+    grouped, with their levels. A regression explains one of the `dates` only if it is asked to.
     """
 
     kinds: tuple[str, ...] = ()
@@ -65,6 +71,7 @@ class Choices:
     splits: tuple[str, ...] = ()
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     reason: str = ""
+    dates: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -131,7 +138,8 @@ def read_question(sent: Sequence[tuple[str, str]], choices: Choices) -> Inquiry:
         return value
 
     given = {name: unquote_line(value) for name, value in sent}
-    kind = require(given.get("kind") or choices.kinds[0], "kind", choices.kinds)
+    usual = "means_by" if choices.groups and "means_by" in choices.kinds else choices.kinds[0]
+    kind = require(given.get("kind") or usual, "kind", choices.kinds)
     columns: dict[str, Any] = {}
     for name in KINDS[kind].fields:
         known = choices.numbers if name == "target" else choices.splits
@@ -140,8 +148,11 @@ def read_question(sent: Sequence[tuple[str, str]], choices: Choices) -> Inquiry:
             explaining = choices.numbers + choices.categories
             on = [require(unquote_line(value), "on", explaining) for key, value in sent if key == "on" and value]
             columns["on"] = [one for one in on if one != columns["target"]]
+            if "chosen" in given and not columns["on"]:
+                raise ParameterError("on must have at least one column: what explains it.", parameter="on")
         else:
-            columns[name] = require(given.get(name) or others[0], name, known)
+            usual = next((one for one in others if one not in choices.dates), others[0])
+            columns[name] = require(given.get(name) or usual, name, known)
     if kind == "table" and columns["rows"] == columns["columns"]:
         raise ParameterError("rows and columns must be two different categories.")
     question, group = Inquiry(kind, columns), {}
@@ -168,11 +179,64 @@ def show_table(answer: Answer, dates: Sequence[DateRule] = ()) -> Markup:
     return Markup(write_table(answer.estimate, kind="matrix answers", label=label, **options))  # noqa: S704 (it has escaped all names)
 
 
+def write_call(question: Inquiry) -> str:
+    """The method of a release that answers a question, with its arguments, in Python."""
+    written = [*map(repr, question.arguments), *([f"group={question.group!r}"] if question.group else [])]
+    return f"release.{question.kind.removesuffix('_by')}({', '.join(written)})"
+
+
+_LOAD = 'import matrixdp as mdp\n\nrelease = mdp.load("release.json")'
+
+
 def to_python(question: Inquiry) -> str:
     """Lines of Python that print the same answer from the downloaded file of the release."""
-    written = [*map(repr, question.arguments), *([f"group={question.group!r}"] if question.group else [])]
-    call = f"release.{question.kind.removesuffix('_by')}({', '.join(written)})"
-    return f'import matrixdp as mdp\n\nrelease = mdp.load("release.json")\nprint({call})'
+    return f"{_LOAD}\nprint({write_call(question)})"
+
+
+def describe_source(found: StoredRequest, digest: str) -> dict[str, Any]:
+    """Where an answer comes from, for downloads; `digest` is the SHA-256 of ``release.json``."""
+    privacy = found.spec.privacy
+    released = (found.finished or found.asked)[:10]
+    return {
+        "title": found.spec.title,
+        "dataset": found.dataset,
+        "table": found.table,
+        "released": released,
+        "epsilon": privacy.epsilon,
+        "delta": privacy.delta,
+        "request": found.id,
+        "sha256": digest,
+        "citation": f"{found.spec.title}, from {found.table} (data set {found.dataset}). {released}. Differentially "
+        f"private release, made with matrixdp {__version__}. Epsilon {privacy.epsilon:g}, delta {privacy.delta:.3g}. "
+        f"SHA-256: {digest}.",
+    }
+
+
+def make_notebook(source: Mapping[str, Any], questions: Sequence[Inquiry]) -> dict[str, Any]:
+    """A notebook that repeats an exploration from ``release.json``, which lies beside it; in the format of Jupyter."""
+    about = (
+        f"# {source['title']}\n\n{source['citation']}\n\nSave `release.json` of the same page beside this notebook. "
+        "All answers are post-processing: they cost no privacy, and read no table."
+    )
+    check = (
+        "import hashlib\n"
+        "from pathlib import Path\n\n"
+        f"found = hashlib.sha256(Path('release.json').read_bytes()).hexdigest()\n"
+        f"assert found == {source['sha256']!r}, 'this is another release.json'"
+    )
+    cells = [("markdown", about), ("code", f"{check}\n{_LOAD}\nrelease")]
+    for question in questions:
+        cells += [("markdown", f"## {KINDS[question.kind].title}"), ("code", write_call(question))]
+    return {
+        "nbformat": 4,
+        "nbformat_minor": 5,
+        "metadata": {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}},
+        "cells": [
+            {"cell_type": kind, "id": f"cell-{number}", "metadata": {}, "source": text.splitlines(keepends=True)}
+            | ({"execution_count": None, "outputs": []} if kind == "code" else {})
+            for number, (kind, text) in enumerate(cells)
+        ],
+    }
 
 
 @router.get("/results")
@@ -196,11 +260,37 @@ def explore(visit: CurrentVisit, request_id: str) -> Response:
         raise ParameterError(choices.reason)
     question = read_question(visit.request.query_params.multi_items(), choices)
     answer = answer_question(release, question)
-    headers = {"Content-Disposition": f'attachment; filename="{question.kind}.{form}"'}
+    headers = {"Content-Disposition": f'attachment; filename="{question.kind}-{request_id[:8]}.{form}"'}
+    source = _describe_stored(visit, request_id)
     if form == "csv":
         dates = list_dates(answer, parse_schema(visit.studio.results.get(request_id).schema).rules.dates)
-        return Response(write_csv(answer.estimate, dates), media_type="text/csv", headers=headers)
-    return JSONResponse(to_facts(release, answer), headers=headers)
+        return Response(
+            _add_source(write_csv(answer.estimate, dates), source["citation"]), media_type="text/csv", headers=headers
+        )
+    return JSONResponse({**to_facts(release, answer), "source": source}, headers=headers)
+
+
+def _describe_stored(visit: Visit, request_id: str) -> dict[str, Any]:
+    content = visit.studio.results.path(request_id, "release.json").read_bytes()
+    return describe_source(visit.studio.results.get(request_id), hashlib.sha256(content).hexdigest())
+
+
+def _add_source(text: str, citation: str) -> str:
+    """A table as CSV with a last column that says where it comes from."""
+    out, rows = io.StringIO(), list(csv.reader(io.StringIO(text)))
+    csv.writer(out, lineterminator="\n").writerows([[*rows[0], "source"], *([*row, citation] for row in rows[1:])])
+    return out.getvalue()
+
+
+@router.get("/results/{request_id}/notebook")
+def download_notebook(visit: CurrentVisit, request_id: str) -> Response:
+    """A notebook that repeats the questions of the explorer, the one in the address first."""
+    choices = list_choices(answers.as_answerable(visit.studio.results.load(request_id)))
+    asked = [read_question(visit.request.query_params.multi_items(), choices)] if choices.kinds else []
+    others = [read_question([("kind", kind)], choices) for kind in choices.kinds if kind != asked[0].kind]
+    content = json.dumps(make_notebook(_describe_stored(visit, request_id), [*asked, *others]), indent=1)
+    headers = {"Content-Disposition": f'attachment; filename="exploration-{request_id[:8]}.ipynb"'}
+    return Response(content + "\n", media_type="application/x-ipynb+json", headers=headers)
 
 
 @router.get("/results/{request_id}/report")
@@ -221,8 +311,9 @@ def _show(visit: Visit, request_id: str) -> Response:
     """The page of a release, with the answer to the question in its address."""
     found, stored = visit.studio.results.get(request_id), visit.studio.results.load(request_id)
     release = answers.as_answerable(stored)
-    choices, privacy = list_choices(release), found.spec.privacy
-    context: dict[str, Any] = {"answer": None, "question": None, "problem": None, "kind": None}
+    dates = frozenset(rule.name for rule in parse_schema(found.schema).rules.dates)
+    choices, privacy = replace(list_choices(release), dates=dates), found.spec.privacy
+    context: dict[str, Any] = {"answer": None, "question": None, "problem": None, "kind": None, "emptied": False}
     if release is not None and choices.kinds:
         context |= _describe_answer(visit.request.query_params, release, choices, found.schema)
     odds = ""
@@ -230,6 +321,8 @@ def _show(visit: Visit, request_id: str) -> Response:
         odds = describe_odds(privacy.epsilon, privacy.delta, read_mechanism(release or stored).query.protects)
     return visit.render(
         "result.html",
+        citation=_describe_stored(visit, request_id)["citation"],
+        query=visit.request.url.query,
         status=422 if context["problem"] else 200,
         found=found,
         address=f"/results/{found.id}",
@@ -253,8 +346,11 @@ def _describe_answer(sent: QueryParams, release: Answerable, choices: Choices, s
     except ParameterError as error:
         if question is None:
             kind = sent.get("kind")
-            question = read_question([("kind", kind)] if kind in choices.kinds else [], choices)
-        return {"problem": str(error), "kind": question.kind, "question": question}
+            target = sent.get("target", "")
+            kept = [("target", target)] if target in choices.numbers else []
+            question = read_question([("kind", kind), *kept] if kind in choices.kinds else [], choices)
+        emptied = "chosen" in sent and "on" not in sent
+        return {"problem": str(error), "kind": question.kind, "question": question, "emptied": emptied}
     estimate = answer.estimate
     names = {*estimate.rows, *estimate.columns, answer.facts.get("target")}
     dates = [rule for rule in parse_schema(schema).rules.dates if rule.name in names]

@@ -29,6 +29,12 @@ class Viewer:
 
     name: str
     roles: frozenset[Role]
+    groups: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names under which the person may pay from an allowance: their own, and those of their groups."""
+        return frozenset((self.name, *self.groups))
 
     @property
     def is_curator(self) -> bool:
@@ -43,6 +49,8 @@ class Viewer:
 
 # "METHOD path" as the route declares it. Pages are called with a cookie, addresses below /api with a bearer token.
 ROUTES: dict[str, Access] = {
+    "GET /healthz": Access.PUBLIC,
+    "GET /readyz": Access.PUBLIC,
     "GET /enter": Access.PUBLIC,
     "POST /enter": Access.PUBLIC,
     "POST /leave": Access.VIEWER,
@@ -53,6 +61,11 @@ ROUTES: dict[str, Access] = {
     "POST /datasets": Access.CURATOR,
     "POST /datasets/{dataset}/allowances": Access.CURATOR,
     "POST /datasets/{dataset}/allowances/{allowance}/return": Access.CURATOR,
+    "POST /datasets/{dataset}/remove": Access.CURATOR,
+    # people_page.py
+    "GET /people": Access.CURATOR,
+    "POST /people": Access.CURATOR,
+    "POST /people/{token_id}/revoke": Access.CURATOR,
     # design_page.py
     "GET /design": Access.VIEWER,
     "POST /design/forecast": Access.VIEWER,
@@ -80,12 +93,16 @@ ROUTES: dict[str, Access] = {
     "GET /results/{request_id}/report": Access.VIEWER,
     "GET /results/{request_id}/explore": Access.VIEWER,
     "GET /results/{request_id}/files/{name}": Access.VIEWER,
+    "GET /results/{request_id}/notebook": Access.VIEWER,
     # api.py
+    "GET /api/docs": Access.VIEWER,
     "GET /api/openapi.json": Access.VIEWER,
+    "GET /api/metrics": Access.VIEWER,
     "GET /api/me": Access.VIEWER,
     "GET /api/datasets": Access.VIEWER,
     "POST /api/datasets": Access.CURATOR,
     "GET /api/datasets/{dataset}": Access.VIEWER,
+    "DELETE /api/datasets/{dataset}": Access.CURATOR,
     "GET /api/datasets/{dataset}/history": Access.VIEWER,
     "POST /api/datasets/{dataset}/allowances": Access.CURATOR,
     "POST /api/datasets/{dataset}/allowances/{allowance}/return": Access.CURATOR,

@@ -240,7 +240,20 @@ def check_schema(visit: CurrentVisit, table: str, sent: SentFields) -> Response:
     """The TOML of a form and what is wrong with it, without saving anything."""
     visit.studio.tables.path(table)
     form = read_form(sent)
-    return visit.render("schema_preview.html", toml=form_to_toml(form), mistakes=find_mistakes(form))
+    folded = range(len(form.columns)) if len(form.columns) > _MOST_SHOWN else ()
+    found: dict[str, Any] = {
+        "toml": form_to_toml(form),
+        "mistakes": find_mistakes(form),
+        "form": form,
+        "folded": folded,
+    }
+    return visit.render("schema_preview.html", live=True, counted=_name_counted(form), **found)
+
+
+def _name_counted(form: SchemaForm) -> str:
+    """What the number of records counts: people, where each counts once however many rows they have."""
+    people = form.texts.get("person.column") and not form.texts.get("person.rows")
+    return "Number of people" if people else "Number of records"
 
 
 @router.post("/tables/{table}/schema/column")
@@ -309,6 +322,8 @@ def _describe_fields(visit: Visit, form: SchemaForm, errors: Texts, *, checked: 
     folded = range(len(form.columns)) if len(form.columns) > _MOST_SHOWN else ()
     return {
         "address": _address(visit),
+        "live": False,
+        "counted": _name_counted(form),
         "form": form,
         "errors": defaultdict(str, errors),
         "checked": checked,

@@ -3,6 +3,7 @@
 import hmac
 import re
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Form, Query, Request
@@ -11,17 +12,29 @@ from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from matrixdp.studio.refusals import SignInError, TooManyError
+from matrixdp.studio.refusals import SignInError, TooManyError, UnknownBrowserError
 from matrixdp.studio.rendering import CurrentVisit, Studio, Visit
-from matrixdp.studio.roles import ROUTES, permits
-from matrixdp.studio.sign_in import SESSION, Token, find_session, find_token, sign_out, start_session
-from matrixdp.studio.state import Settings
+from matrixdp.studio.roles import ROUTES, Role, Viewer, permits
+from matrixdp.studio.sign_in import (
+    FORWARDED,
+    SESSION,
+    Token,
+    find_groups,
+    find_session,
+    find_token,
+    sign_out,
+    start_session,
+)
+from matrixdp.studio.state import Proxy, Settings, now
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
     "connect-src 'self'; frame-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 )
 API = "/api"
+DOCS = f"{API}/docs"
+# Called by machines under any name of the server. They know nobody by a cookie, which is what names are checked for.
+_WATCHED = ("/healthz", "/readyz", f"{API}/metrics")
 _HEADERS = {
     "content-security-policy": POLICY,
     "x-content-type-options": "nosniff",
@@ -79,7 +92,7 @@ class Guard:
                 message["headers"] = [*message["headers"], *(pair for pair in self._headers if pair[0] not in own)]
             await send(message)
 
-        if (problem := self._find_problem(scope["headers"])) is not None:
+        if (problem := self._find_problem(scope["path"], scope["headers"])) is not None:
             await problem(scope, receive, send_safely)
             return
         try:
@@ -89,9 +102,9 @@ class Guard:
             if not started:
                 await response(scope, receive, send_safely)
 
-    def _find_problem(self, headers: Sequence[tuple[bytes, bytes]]) -> PlainTextResponse | None:
+    def _find_problem(self, path: str, headers: Sequence[tuple[bytes, bytes]]) -> PlainTextResponse | None:
         hosts = [value.decode("latin-1").lower() for name, value in headers if name == b"host"]
-        if len(hosts) != 1 or hosts[0] not in self._hosts:
+        if path not in _WATCHED and (len(hosts) != 1 or hosts[0] not in self._hosts):
             return PlainTextResponse("This server does not answer for that host.", 421)
         origins = {value.decode("latin-1").lower() for name, value in headers if name == b"origin"}
         if origins - self._origins:
@@ -122,16 +135,22 @@ def authorise(request: Request) -> None:
     """
     studio: Studio = request.app.state.studio
     request.state.viewer = request.state.session = None
-    if request.url.path.startswith(f"{API}/"):
+    address = "" if request.client is None else request.client.host
+    proxy = studio.settings.proxy
+    if is_api(request.url.path):
         kind, _, secret = request.headers.get("authorization", "").partition(" ")
         if kind.lower() == "bearer" and secret.strip():
             token = find_token(studio.state, secret.strip())
             if token is None:
                 raise refuse_wrong_token(request, studio)
-            request.state.viewer = token.viewer
+            request.state.viewer = replace(token.viewer, groups=find_groups(studio.state, token.name))
     elif cookie := request.cookies.get(cookie_name(studio.settings)):
         request.state.session = find_session(studio.state, cookie)
         request.state.viewer = request.state.session and request.state.session.viewer
+    if proxy is not None and not is_api(request.url.path) and proxy.trusts(address):
+        follow_proxy(request, proxy)
+    if request.state.viewer is not None:
+        studio.sightings.add(request.state.viewer, keep_groups=not hasattr(request.state, "forwarded"))
     access = ROUTES.get(f"{request.method} {request.scope['route'].path}")
     if access is None:
         raise HTTPException(403, "this address is not in the table of roles.")
@@ -140,6 +159,44 @@ def authorise(request: Request) -> None:
     if request.state.viewer is None:
         raise SignInError("sign in first: the address has expired, or no token was given.")
     raise HTTPException(403, f"this is for {access.value}.")
+
+
+def is_api(path: str) -> bool:
+    """Whether an address is called with a bearer token; others, and the documentation of the API, with a cookie."""
+    return path.startswith(f"{API}/") and path != DOCS
+
+
+def follow_proxy(request: Request, proxy: Proxy) -> None:
+    """Make sure that the session is of the person whom the proxy names; an `UnknownBrowserError` begins one.
+
+    Privacy
+    -------
+    A browser without the header, such as one that the proxy has signed out, is nobody's, whatever its cookie says,
+    unless it signed in with a token.
+    """
+    found, session = read_forwarded(request, proxy), request.state.session
+    if found is None:
+        if session is not None and session.is_forwarded:
+            request.state.viewer = request.state.session = None
+        return
+    request.state.forwarded = True
+    known = session is not None and session.is_forwarded
+    if known and (session.viewer.name, session.viewer.roles) == (found.name, found.roles):
+        request.state.viewer = found
+    elif request.url.path != "/enter" and not (session is not None and not session.is_forwarded):
+        raise UnknownBrowserError(found)
+
+
+def read_forwarded(request: Request, proxy: Proxy) -> Viewer | None:
+    """The person whom a proxy names, with the roles of their groups; None if it names nobody, or nobody with a role."""
+    names = request.headers.getlist(proxy.user_header)
+    if len(names) != 1 or not names[0].strip() or not names[0].isprintable() or len(names[0]) > 100:
+        return None
+    lines = request.headers.getlist(proxy.groups_header)
+    groups = tuple(sorted({part.strip() for line in lines for part in line.split(",") if part.strip()}))
+    roles = set() if proxy.analysts and not set(proxy.analysts) & set(groups) else {Role.ANALYST}
+    roles |= {Role.CURATOR} if set(proxy.curators) & set(groups) else set()
+    return Viewer(names[0].strip(), frozenset(roles), groups) if roles else None
 
 
 async def check_form(request: Request) -> None:
@@ -184,7 +241,9 @@ def show_entry(visit: CurrentVisit, token: Annotated[str | None, Query()] = None
 
     A person's token is not accepted here: addresses are remembered by browsers and proxies.
     """
-    studio = visit.studio
+    studio, forwarded = visit.studio, getattr(visit.request.state, "forwarded", False)
+    if forwarded and token is None:
+        return RedirectResponse("/", 303)
     if token is not None and "prefetch" not in visit.request.headers.get("sec-purpose", ""):
         return _enter(visit, studio.links.take(studio.state, token))
     return visit.render("enter.html", problem=None)
@@ -207,20 +266,34 @@ def leave(visit: CurrentVisit) -> Response:
     return response
 
 
+def begin_forwarded(request: Request, viewer: Viewer) -> Response:
+    """Begin the session of a person whom the proxy names, and show the page again."""
+    studio: Studio = request.app.state.studio
+    back = request.url.path if request.method == "GET" else "/"
+    query = f"?{request.url.query}" if request.url.query and request.method == "GET" else ""
+    response = RedirectResponse(f"{back}{query}", 303)
+    token = Token(FORWARDED, viewer.name, viewer.roles, now(), now(SESSION), None)
+    _set_cookie(response, studio, token)
+    return response
+
+
+def _set_cookie(response: Response, studio: Studio, token: Token) -> None:
+    response.set_cookie(
+        cookie_name(studio.settings),
+        start_session(studio.state, token),
+        max_age=int(SESSION.total_seconds()),
+        httponly=True,
+        samesite="strict",
+        secure=studio.settings.secure,
+    )
+
+
 def _enter(visit: Visit, token: Token | None) -> Response:
-    settings = visit.studio.settings
     if token is None:
         problem = refuse_wrong_token(visit.request, visit.studio)
         return visit.render("enter.html", status=problem.status, problem=str(problem))
     # Browsers do not send a strict cookie after a redirect from another site, such as a page with the address.
     foreign = visit.request.headers.get("sec-fetch-site", "none") in ("cross-site", "same-site")
     response = visit.render("entered.html") if foreign else RedirectResponse("/", 303)
-    response.set_cookie(
-        cookie_name(settings),
-        start_session(visit.studio.state, token),
-        max_age=int(SESSION.total_seconds()),
-        httponly=True,
-        samesite="strict",
-        secure=settings.secure,
-    )
+    _set_cookie(response, visit.studio, token)
     return response

@@ -1,10 +1,13 @@
 """Who is signed in: tokens of persons, cookies of browsers, printed addresses, and a count of wrong tokens."""
 
 import hashlib
+import json
+import math
 import secrets
 import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from sqlite3 import Connection, Row
@@ -12,7 +15,7 @@ from threading import Lock
 
 from matrixdp.errors import ParameterError, show
 from matrixdp.ledger.entries import check_name
-from matrixdp.studio.refusals import NotFoundError
+from matrixdp.studio.refusals import NotFoundError, UnavailableError
 from matrixdp.studio.roles import Role, Viewer
 from matrixdp.studio.state import State, insert, now
 
@@ -20,6 +23,8 @@ _BYTES = 32  # of a random text that can be a part of a URL
 _LONGEST_NAME = 100
 SESSION = timedelta(hours=12)  # that a browser stays signed in
 _LINK = "link-"  # begins the ids of printed addresses
+FORWARDED = "proxy"  # the id of what a proxy says about a person, which is no token
+_SEEN_STEP = 60.0  # seconds
 
 
 @dataclass(frozen=True)
@@ -57,18 +62,21 @@ def hash_secret(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
-def create_token(state: State, name: str, roles: Iterable[Role], days: float | None = None) -> tuple[str, Token]:
+def create_token(
+    state: State, name: str, roles: Iterable[Role], days: float | None = None, groups: Iterable[str] | None = None
+) -> tuple[str, Token]:
     """A new token for a person, and what is stored of it. The token cannot be shown again.
 
-    The ledger and the pages will name the person as `name` says. It expires after some `days`, by default never.
+    The ledger and the pages will name the person as `name` says. It expires after some `days`, by default never. The
+    `groups` of the person stay as they are unless they are given; an allowance may be for a group.
     """
     name, given = check_name(name, "name"), frozenset(roles)
     if len(name) > _LONGEST_NAME:
         raise ParameterError(f"name must have at most {_LONGEST_NAME} characters, got {len(name)} instead.")
     if not given:
-        raise ParameterError("roles must name a role: curator, analyst or both.")
+        raise ParameterError("roles must name a role: curator, analyst or both.", parameter="roles")
     if days is not None and not 0 < days <= 36500:
-        raise ParameterError(f"days must be from 0 to 36500, got {show(days)} instead.")
+        raise ParameterError(f"days must be from 0 to 36500, got {show(days)} instead.", parameter="days")
     secret = secrets.token_urlsafe(_BYTES)
     expires = None if days is None else now(timedelta(days=days))
     token = Token(secrets.token_hex(4), name, given, now(), expires, None)
@@ -78,9 +86,79 @@ def create_token(state: State, name: str, roles: Iterable[Role], days: float | N
             (name, write_roles(given), f"{_LINK}%"),
         ).fetchone()
         if taken:
-            raise ParameterError(f"name: {name!r} has a token with other roles. Revoke it first, or use another name.")
+            raise ParameterError(
+                f"name: {name!r} has a token with other roles. Revoke it first, or use another name.", parameter="name"
+            )
         _insert(connection, token, secret)
+        if groups is not None:
+            _write_groups(connection, name, groups)
     return secret, token
+
+
+def _write_groups(connection: Connection, name: str, groups: Iterable[str]) -> None:
+    text = json.dumps(sorted({check_name(group, "groups") for group in groups}))
+    insert(connection, "people", name=name, groups=text)
+    connection.execute("UPDATE people SET groups = ? WHERE name = ?", (text, name))
+
+
+def find_groups(state: State, name: str) -> tuple[str, ...]:
+    """The groups of a person."""
+    rows = state.select("SELECT groups FROM people WHERE name = ?", name)
+    return tuple(json.loads(rows[0]["groups"])) if rows else ()
+
+
+def find_person(state: State, name: str) -> Viewer:
+    """Somebody by their name, with their groups, for what is done in their name; nobody is signed in by it."""
+    return Viewer(name, frozenset(), find_groups(state, name))
+
+
+def is_revoked(state: State, name: str) -> bool:
+    """Whether a person had tokens, and none of them is valid any more."""
+    found = [_read_token(row) for row in state.select("SELECT * FROM tokens WHERE name = ?", name)]
+    return any(one.revoked for one in found) and not any(one.is_valid for one in found)
+
+
+@dataclass(frozen=True)
+class Person:
+    """Somebody who has a token, or whom a proxy has signed in: their groups, tokens, and when they were last seen."""
+
+    name: str
+    groups: tuple[str, ...]
+    seen: str | None
+    tokens: tuple[Token, ...]
+
+
+def list_people(state: State) -> list[Person]:
+    """Everybody, by name."""
+    rows = {row["name"]: row for row in state.select("SELECT * FROM people")}
+    tokens = list_tokens(state)
+    found = []
+    for name in sorted({*rows, *(one.name for one in tokens)}):
+        groups, seen = (json.loads(rows[name]["groups"]), rows[name]["seen"]) if name in rows else ((), None)
+        found.append(Person(name, tuple(groups), seen, tuple(one for one in tokens if one.name == name)))
+    return found
+
+
+class Sightings:
+    """Notes when people were last seen, at most once a minute for each."""
+
+    def __init__(self, state: State, clock: Callable[[], float] = time.monotonic) -> None:
+        self._state, self._clock = state, clock
+        self._times: dict[str, float] = {}
+
+    def add(self, viewer: Viewer, *, keep_groups: bool) -> None:
+        """Note that somebody is there, and the groups that a proxy says unless those that are known are kept."""
+        present = self._clock()
+        if present - self._times.get(viewer.name, -math.inf) < _SEEN_STEP:
+            return
+        if len(self._times) > _MOST_ADDRESSES:
+            self._times.clear()
+        self._times[viewer.name] = present
+        with suppress(UnavailableError), self._state.writing() as connection:
+            insert(connection, "people", name=viewer.name, groups="[]")
+            connection.execute("UPDATE people SET seen = ? WHERE name = ?", (now(), viewer.name))
+            if not keep_groups:
+                _write_groups(connection, viewer.name, viewer.groups)
 
 
 def _insert(connection: Connection, token: Token, secret: str) -> None:
@@ -133,6 +211,7 @@ class Session:
 
     viewer: Viewer
     csrf: str
+    is_forwarded: bool = False  # whether a proxy signed the person in
 
 
 class OneTimeLinks:
@@ -167,7 +246,7 @@ def start_session(state: State, token: Token) -> str:
     cookie, expires = secrets.token_urlsafe(_BYTES), now(SESSION)
     values = {
         "hash": hash_secret(cookie),
-        "token": token.id,
+        "token": None if token.id == FORWARDED else token.id,
         "name": token.name,
         "roles": write_roles(token.roles),
         "csrf": secrets.token_urlsafe(_BYTES),
@@ -182,12 +261,16 @@ def start_session(state: State, token: Token) -> str:
 def find_session(state: State, cookie: str) -> Session | None:
     """The session of a cookie, unless it or its token has expired or was revoked."""
     rows = state.select(
-        "SELECT sessions.* FROM sessions LEFT JOIN tokens ON tokens.id = sessions.token "
+        "SELECT sessions.*, people.groups FROM sessions "
+        "LEFT JOIN people ON people.name = sessions.name LEFT JOIN tokens ON tokens.id = sessions.token "
         "WHERE sessions.hash = ? AND sessions.expires > ? AND tokens.revoked IS NULL",
         hash_secret(cookie),
         now(),
     )
-    return next((Session(Viewer(row["name"], read_roles(row["roles"])), row["csrf"]) for row in rows), None)
+    found = (Viewer(row["name"], read_roles(row["roles"]), tuple(json.loads(row["groups"] or "[]"))) for row in rows)
+    return next(
+        (Session(viewer, row["csrf"], row["token"] is None) for viewer, row in zip(found, rows, strict=True)), None
+    )
 
 
 def sign_out(state: State, cookie: str) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address, ip_network
 from pathlib import Path
 
 from matrixdp.ledger.location import Location
@@ -15,13 +16,36 @@ LOCAL_HOSTS = ("127.0.0.1", "localhost", "[::1]")
 
 
 @dataclass(frozen=True, kw_only=True)
+class Proxy:
+    """A proxy that signs people in, as by OpenID Connect, and says in headers who they are.
+
+    Only requests from its `networks` are believed. Members of a group of `curators` are curators, of `analysts`
+    analysts; without `analysts`, everybody whom the proxy lets through is an analyst.
+    """
+
+    networks: tuple[str, ...]
+    user_header: str = "x-forwarded-user"
+    groups_header: str = "x-forwarded-groups"
+    curators: tuple[str, ...] = ()
+    analysts: tuple[str, ...] = ()
+
+    def trusts(self, address: str) -> bool:
+        """Whether a request comes from the proxy."""
+        try:
+            found = ip_address(address)
+        except ValueError:
+            return False
+        return any(found in ip_network(network) for network in self.networks)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Settings:
     """What a studio is started with: the folder of tables, the ledger, and the folder of the studio's own files.
 
     `hosts` are names, without ports, under which browsers reach it; other values of the header ``Host`` are refused.
     `origins` are the addresses by way of a proxy, such as ``https://studio.example.org``, in place of those that
     `hosts`, `port` and `tls` say. An `isolated` release runs in a process of its own, which finishes even if the server
-    is killed.
+    is killed. A `proxy` may say who sends a request.
     """
 
     folder: Path
@@ -32,6 +56,7 @@ class Settings:
     tls: bool = False
     origins: tuple[str, ...] = ()
     isolated: bool = True
+    proxy: Proxy | None = None
 
     @property
     def addresses(self) -> tuple[str, ...]:
@@ -75,6 +100,9 @@ CREATE TABLE IF NOT EXISTS requests (
     payment TEXT,
     UNIQUE (asker, form_id)
 ) STRICT;
+CREATE TABLE IF NOT EXISTS people (name TEXT PRIMARY KEY, groups TEXT NOT NULL, seen TEXT) STRICT;
+CREATE TABLE IF NOT EXISTS removed_datasets (dataset TEXT PRIMARY KEY, by TEXT NOT NULL, time TEXT NOT NULL) STRICT;
+CREATE TABLE IF NOT EXISTS place (one INTEGER PRIMARY KEY, content TEXT NOT NULL) STRICT;
 CREATE INDEX IF NOT EXISTS requests_by_status ON requests (status);
 """
 _VERSION = 1

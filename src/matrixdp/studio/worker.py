@@ -21,10 +21,12 @@ from threading import Event, Thread
 from matrixdp.domain.schema_file import parse_schema
 from matrixdp.errors import ChargedError, LedgerError, MatrixDPError, RequestPendingError
 from matrixdp.ledger import Ledger
+from matrixdp.ledger.ledger import LedgerOptions
 from matrixdp.release.options import DIRECTIONS_SUFFIX
 from matrixdp.studio.datasets import TableFolder
 from matrixdp.studio.refusals import UnavailableError
 from matrixdp.studio.requests import Status, StoredRequest, load_request
+from matrixdp.studio.sign_in import find_groups
 from matrixdp.studio.state import Settings, State, now
 
 LEDGER_TIMEOUT = 60.0  # seconds to wait for others who write the ledger
@@ -91,9 +93,11 @@ def _release_to_folder(settings: Settings, state: State, request: StoredRequest)
     source = open_files(str(tables.path(request.table)), rules=schema.rules)
     asked = replace(request.spec, schema=schema, id=request.ledger_id)
     made = plan(asked, lambda: count_units(asked, source))
-    author = {"actor": request.asker, "purpose": note_approval(request.purpose, str(request.decided_by))}
+    options: LedgerOptions = {"actor": request.asker, "groups": find_groups(state, request.asker)}
+    options["purpose"] = note_approval(request.purpose, str(request.decided_by))
+    options |= {"timeout": LEDGER_TIMEOUT, "wait": 0.0}
     # No wait: this process holds the request's lock, so that nobody else is releasing it.
-    with Ledger.open(settings.ledger, timeout=LEDGER_TIMEOUT, wait=0.0, **author) as ledger:
+    with Ledger.open(settings.ledger, **options) as ledger:
         account = Account(ledger, request.dataset, allowance=request.spec.allowance)
         progress = _note_progress(state, request.id, made.records or 1) if made.public_progress else None
         write_release(made, source, out, account, progress=progress)

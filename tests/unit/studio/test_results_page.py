@@ -1,5 +1,7 @@
 """Results through the app: the list, one release, the explorer, the report and downloads."""
 
+import hashlib
+import html
 import json
 
 import pytest
@@ -103,16 +105,43 @@ def test_hidden_answers_have_intervals(site):
 def test_answers_can_be_downloaded(analyst, everything):
     params = {"kind": "means_by", "by": "ward"}
     table = analyst.get(f"{everything}/explore", params={**params, "format": "csv"})
-    assert table.headers["content-disposition"] == 'attachment; filename="means_by.csv"'
-    assert table.text.startswith("row,column,value,std,low,high,note\n")
+    assert table.headers["content-disposition"].startswith('attachment; filename="means_by-')
+    assert table.text.startswith("row,column,value,std,low,high,note,source\n")
+    assert (
+        f"SHA-256: {hashlib.sha256(analyst.get(f'{everything}/files/release.json').content).hexdigest()}" in table.text
+    )
     facts = analyst.get(f"{everything}/explore", params={**params, "format": "json"}).json()
     assert facts["title"] == "Means by ward"
+    assert facts["source"]["citation"] in html.unescape(analyst.get(everything).text)
     assert "costs no privacy" in " ".join(facts["notes"])
     assert analyst.get(f"{everything}/explore", params={**params, "format": "xml"}).status_code == 422
 
 
+def test_a_notebook_repeats_the_exploration(analyst, everything, tmp_path, monkeypatch):
+    params = {"kind": "means_by", "by": "ward"}
+    notebook = analyst.get(f"{everything}/notebook", params=params).json()
+    assert (notebook["nbformat"], len({cell["id"] for cell in notebook["cells"]})) == (4, len(notebook["cells"]))
+    (tmp_path / "release.json").write_bytes(analyst.get(f"{everything}/files/release.json").content)
+    monkeypatch.chdir(tmp_path)
+    names: dict = {}
+    code = ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    for text in code:
+        exec(text, names)
+    assert code[1] == "release.means('ward')"
+    assert len(code) > 4
+    (tmp_path / "release.json").write_text("{}")
+    with pytest.raises(AssertionError, match="another"):
+        exec(code[0], names)
+
+
 @pytest.mark.parametrize(
-    "params", [{"kind": "medians"}, {"kind": "means_by", "by": "bmi"}, {"kind": "regression", "target": "ward"}]
+    "params",
+    [
+        {"kind": "medians"},
+        {"kind": "regression", "chosen": "yes"},
+        {"kind": "means_by", "by": "bmi"},
+        {"kind": "regression", "target": "ward"},
+    ],
 )
 def test_a_question_that_has_no_answer_is_explained(analyst, everything, params):
     answer = analyst.get(f"{everything}/explore", params=params)

@@ -182,7 +182,7 @@ def test_whatever_is_typed_is_a_mistake_in_a_field_or_a_schema(first, second, ki
         (texts_of("x", "text"), "type", "must be one of"),
         (texts_of("x", "number", upper="1"), "lower", "no lower bound yet. Fill it in from public knowledge"),
         (texts_of("x", "number", lower="1"), "upper", "no upper bound yet"),
-        (texts_of("x", "number", lower="1,5", upper="2"), "lower", "lower must be a number, got '1,5'"),
+        (texts_of("x", "number", lower="1,500", upper="2"), "lower", "lower must be a number, got '1,500'"),
         (texts_of("x", "number", lower="0", upper="inf"), "upper", "upper must be a number, got 'inf'"),
         (texts_of("x", "number", lower="2", upper="1"), "upper", "lower must be below upper, got 2 and 1"),
         (texts_of("x", "number", lower="0", upper="1e200"), "upper", "bounds must be at most"),

@@ -31,7 +31,7 @@
     describeSlider(slider, number.value);
   }
   function setFromNumber(number, slider) {
-    const value = Number(number.value);
+    const value = Number(number.value.replace(",", "."));
     if (value > 0) slider.value = String(Math.round(Math.log10(value) * Number(slider.dataset.steps)));
     describeSlider(slider, number.value);
   }

@@ -1,0 +1,49 @@
+"""Whether the studio works, for whatever restarts it, and its metrics in the text format of Prometheus."""
+
+from datetime import UTC, datetime
+
+from fastapi import APIRouter
+from starlette.responses import JSONResponse, Response
+
+from matrixdp.errors import MatrixDPError
+from matrixdp.ledger.metrics import render_metrics
+from matrixdp.studio.monitor import describe_metric
+from matrixdp.studio.rendering import CurrentVisit, Studio
+from matrixdp.studio.requests import Status
+
+router = APIRouter()
+
+
+@router.get("/healthz")
+def show_health() -> Response:
+    """Whether the process answers."""
+    return JSONResponse({"status": "ok"})
+
+
+@router.get("/readyz")
+def show_readiness(visit: CurrentVisit) -> Response:
+    """Whether the studio's file and the ledger can be read; the reason is for curators, on the pages."""
+    try:
+        visit.studio.state.select("SELECT 1 FROM requests LIMIT 1")
+        with visit.studio.datasets.open_ledger() as ledger:
+            _ = ledger.head
+    except MatrixDPError:
+        return JSONResponse({"status": "unavailable"}, 503)
+    return JSONResponse({"status": "ready"})
+
+
+def render_all(studio: Studio) -> str:
+    """All metrics: of the ledger, of requests for releases, and of answers."""
+    with studio.datasets.open_ledger() as ledger:
+        summaries, entries = ledger.summaries(), ledger.head.entry
+    rows = studio.state.select("SELECT status, count(*) AS number FROM requests GROUP BY status")
+    counted = {row["status"]: row["number"] for row in rows}
+    lines = [*describe_metric("requests", "gauge", "Requests for releases, by their state.")]
+    lines += [f'matrixdp_studio_requests{{status="{one.value}"}} {counted.get(one.value, 0)}' for one in Status]
+    (first,) = studio.state.select("SELECT min(decided) AS time FROM requests WHERE status = 'approved'")
+    age = 0.0 if first["time"] is None else (datetime.now(UTC) - datetime.fromisoformat(first["time"])).total_seconds()
+    lines += [
+        *describe_metric("queue_age_seconds", "gauge", "Time since the approval of the oldest request that waits.")
+    ]
+    lines += [f"matrixdp_studio_queue_age_seconds {max(0.0, age)!r}", *studio.monitor.render()]
+    return render_metrics(summaries, entries, datetime.now(UTC)) + "\n".join(lines) + "\n"

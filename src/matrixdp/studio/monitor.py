@@ -1,0 +1,97 @@
+"""What operators watch: counts and latencies of answers, one line of log for each request, and its id.
+
+Lines of the log have the route of a request, never its address, whose parts are names, nor its content.
+"""
+
+import json
+import logging
+import re
+import secrets
+import time
+from collections import Counter
+from collections.abc import Iterator
+from threading import Lock
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from matrixdp.studio.state import now
+
+LOG = logging.getLogger("matrixdp.studio.requests")
+_BOUNDS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)  # seconds, of the histogram of latencies
+_GIVEN_ID = re.compile(rb"[A-Za-z0-9._-]{8,64}")
+
+
+class Monitor:
+    """Counts answers by route and status, and measures how long they take."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._answers: Counter[tuple[str, str, int]] = Counter()
+        self._latencies: Counter[float] = Counter()
+        self._seconds = 0.0
+
+    def add(self, method: str, route: str, status: int, seconds: float) -> None:
+        """Count an answer. Routes are those of a table, so that there are few."""
+        with self._lock:
+            self._answers[method, route, status] += 1
+            self._latencies.update(bound for bound in (*_BOUNDS, float("inf")) if seconds <= bound)
+            self._seconds += seconds
+
+    def render(self) -> Iterator[str]:
+        """Lines in the text format of Prometheus."""
+        with self._lock:
+            answers, latencies, seconds = dict(self._answers), dict(self._latencies), self._seconds
+        yield from describe_metric("http_requests_total", "counter", "Answered requests.")
+        for (method, route, status), number in sorted(answers.items()):
+            labels = f'method="{method}",route="{route}",status="{status}"'
+            yield f"matrixdp_studio_http_requests_total{{{labels}}} {number}"
+        yield from describe_metric("http_request_seconds", "histogram", "Time to the end of an answer.")
+        for bound in (*_BOUNDS, float("inf")):
+            name = "+Inf" if bound == float("inf") else f"{bound:g}"
+            yield f'matrixdp_studio_http_request_seconds_bucket{{le="{name}"}} {latencies.get(bound, 0)}'
+        yield f"matrixdp_studio_http_request_seconds_sum {seconds!r}"
+        yield f"matrixdp_studio_http_request_seconds_count {latencies.get(float('inf'), 0)}"
+
+
+def describe_metric(name: str, kind: str, text: str) -> tuple[str, str]:
+    """The two lines before the samples of a metric."""
+    return f"# HELP matrixdp_studio_{name} {text}", f"# TYPE matrixdp_studio_{name} {kind}"
+
+
+def watch_requests(app: ASGIApp, monitor: Monitor) -> ASGIApp:
+    """An application that counts requests, logs a line for each, and gives each an id, which its answer has, too.
+
+    A request may bring an id, such as one of a proxy, in the header X-Request-ID.
+    """
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await app(scope, receive, send)
+            return
+        given = next((value for name, value in scope["headers"] if name == b"x-request-id"), b"")
+        number = given.decode() if _GIVEN_ID.fullmatch(given) else secrets.token_hex(8)
+        state = scope.setdefault("state", {})
+        state["id"] = number
+        status, begun = 500, time.perf_counter()
+
+        async def send_numbered(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = [*message["headers"], (b"x-request-id", number.encode())]
+            await send(message)
+
+        try:
+            await app(scope, receive, send_numbered)
+        finally:
+            seconds = time.perf_counter() - begun
+            route = getattr(scope.get("route"), "path", "") or (
+                "/static" if scope["path"].startswith("/static/") else ""
+            )
+            monitor.add(scope["method"] if route else "", route, status, seconds)
+            viewer = state.get("viewer")
+            facts = {"time": now(), "request": number, "method": scope["method"], "route": route, "status": status}
+            facts |= {"seconds": round(seconds, 6), "person": None if viewer is None else viewer.name}
+            LOG.info("%s", json.dumps(facts))
+
+    return answer
