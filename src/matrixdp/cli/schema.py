@@ -28,7 +28,7 @@ def schema() -> None:
 @delimiter_option
 @click.option("--sheet", help="Sheet of an Excel workbook, which the schema then names. [default: the first]")
 @click.option("--header-row", type=click.IntRange(min=1), help="Row with the names. [default: the first below titles]")
-@click.option("--encoding", help="Encoding of a text file, such as latin-1. [default: the one that the names show]")
+@click.option("--encoding", help="Encoding of a text file, such as cp1252. [default: the one that the names show]")
 @flags.sql_option
 def new(data: str, output: Path | None, force: bool, sql: str | None, **given: Any) -> None:
     """Write a template of a schema for the table DATA.
@@ -109,7 +109,10 @@ def _print_check(result: TableCheck, path: Path) -> None:
         for advice in dict.fromkeys(f"{one.column or 'file'}: {one.advice}" for one in chosen if one.advice):
             click.echo(flags.wrap_text(advice))
     if entries := result.entries():
-        flags.echo_section(f"Write in {path}", "\n".join(f"  {place}: {entry}" for place, entry in entries.items()))
+        files = [f"  {line}" for line in entries.pop("[files]", "").splitlines()]
+        columns = [f"  {name}: {entry}" for name, entry in entries.items()]
+        lines = [*(["  [files]"] if files else []), *files, *columns]
+        flags.echo_section(f"Write in {path}", "\n".join(lines))
     elif not result.stops:
         click.echo(f"A release by {path} can read all of it.")
 

@@ -138,8 +138,13 @@ def _read_when(what: str, text: str) -> dt.date | dt.time | str:
 
 
 def read_number(text: str) -> int | float | str:
-    """The number in a text, or the text if there is none that TOML can hold."""
+    """The number in a text, or the text if there is none that TOML can hold.
+
+    A comma is a decimal one, as in ``0,5``, unless it could separate thousands, as in ``1,500``.
+    """
     text = text.strip()
+    if re.fullmatch(r"[-+]?(0,[0-9]+|[0-9]+,([0-9]{1,2}|[0-9]{4,}))", text):
+        text = text.replace(",", ".")
     for parse in (int, float):
         try:
             value = parse(text)
@@ -336,8 +341,8 @@ COLUMN_FIELDS = (
     Field("other", {"category": FLAG}, "Other values count as one more level"),
     Field("expected_mean", {"number": NUMBER}, "Mean", "From public knowledge.", group=_GUESSES),
     Field("expected_std", {"number": NUMBER}, "Standard deviation", "No release depends on it.", group=_GUESSES),
-    Field("expected_missing", {"number": NUMBER}, "Share of missing values", "From 0 to 1.", group=_GUESSES),
-    Field("expected_shares", {"category": SHARES, "yes/no": SHARES}, "Shares of records", _SHARES_HINT, group=_GUESSES),
+    Field("expected_missing", dict.fromkeys(TYPES, NUMBER), "Share of missing values", "From 0 to 1.", group=_GUESSES),
+    Field("expected_shares", {"category": SHARES, "yes/no": SHARES}, "Shares of levels", _SHARES_HINT, group=_GUESSES),
     Field("unit", {"date": _UNIT, "time": _UNIT}, "Unit", group=_WRITING),
     Field(
         "format",
@@ -385,10 +390,11 @@ SECTIONS = {
         Field("rows", COUNT, "Rows of a person that count", "Empty: each person counts once."),
     ),
     "files": (
-        Field("encoding", TEXT, "Encoding", "Of text files, as in latin-1 or cp1252. Empty: UTF-8."),
+        Field("encoding", TEXT, "Encoding", "Of text files, as in cp1252 or latin-1. Empty: UTF-8."),
         Field("delimiter", TEXT, "Separator of columns", "Of text files. Empty: the one in the line of names."),
         Field("header_row", COUNT, "Row with the names of the columns", _HEADER_HINT),
         Field("skip_rows", FROM_ZERO, "Rows between the names and the first record", "As for units. Empty: none."),
+        Field("skip_lines", WORDS, "Beginnings of lines that are no records", "As in Total: for a line at the end."),
         Field("decimal", _DECIMAL, "Decimal mark", "In texts."),
         Field("thousands", _THOUSANDS, "Between groups of three digits", "In texts."),
         Field("missing_words", WORDS, "Words for missing values, one to a line", _WORDS_HINT),

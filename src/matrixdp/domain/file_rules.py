@@ -179,6 +179,8 @@ class FileRules:
         The row with the names of the columns, counted from 1; by default the first.
     skip_rows : int
         Number of rows between the names and the first record.
+    skip_lines : sequence of str
+        Rows of text files and workbooks whose first cell begins with one of these are no records, such as a total.
     sheet : str, optional
         The sheet of an Excel workbook; by default the first.
     dates : sequence of DateRule
@@ -194,6 +196,7 @@ class FileRules:
     delimiter: str | None = None
     header_row: int | None = None
     skip_rows: int = 0
+    skip_lines: Sequence[str] = ()
     sheet: str | None = None
     dates: Sequence[DateRule] = ()
     columns: Sequence[ColumnRule] = ()
@@ -201,6 +204,11 @@ class FileRules:
     def __post_init__(self) -> None:
         if self.missing_words is not None:
             object.__setattr__(self, "missing_words", tuple(self.missing_words))
+        object.__setattr__(self, "skip_lines", tuple(self.skip_lines))
+        if "" in self.skip_lines:
+            raise ParameterError(
+                "skip_lines must not have an empty text: all lines begin with it.", parameter="skip_lines"
+            )
         object.__setattr__(self, "dates", tuple(self.dates))
         object.__setattr__(self, "columns", tuple(self.columns))
         _check_marks(self.decimal, self.thousands)
@@ -231,6 +239,10 @@ class FileRules:
         found = {name: _as_json(value) for name, value in given.items() if value != getattr(FileRules, name)}
         named = {name: {one.name: one.to_options() for one in getattr(self, name)} for name in listed}
         return {**found, **{name: rules for name, rules in named.items() if rules}}
+
+    def skips(self, first: str) -> bool:
+        """Whether a row with this first cell, or a line that begins with it, is no record."""
+        return first.lstrip(' \t"').startswith(tuple(self.skip_lines))
 
     def date(self, name: str) -> DateRule | None:
         """The rule of a column of dates, None for other columns."""

@@ -71,8 +71,8 @@ class TableDescription:
     correlation : float, optional
         Root mean square of the correlations of the numbers, from 0 to 1.
     shares : mapping of names of categories to mapping of levels to float
-        Shares of the records, or of the people if they count once. Levels that are not named share the rest equally.
-    missing : mapping of names of numbers to float
+        Shares of the values that are there. Levels that are not named share the rest equally.
+    missing : mapping of names of columns to float
         Share of the values that are missing.
     records : int, optional
         Number of records, or of people if they count once. Releases use it, too, where the true number is private.
@@ -103,26 +103,32 @@ class TableDescription:
             name, half = number.name, (number.upper - number.lower) / 2
             yield from _check_range("means", name, self.means.get(name), number.lower, number.upper)
             yield from _check_range("stds", name, self.stds.get(name), 0.0, half)
-            yield from _check_range("missing", name, self.missing.get(name), 0.0, 1.0)
+        for column in columns:
+            yield from _check_range("missing", column.name, self.missing.get(column.name), 0.0, 1.0)
         for category in columns.categories:
             for rule in _check_shares(category, self.shares.get(category.name, {})):
                 yield "shares", category.name, rule
 
 
-def spread_shares(category: Category | YesNo, shares: Mapping[str, float]) -> Floats:
-    """Share of each level, of shape (levels,), if those of some are given and the others share the rest equally."""
+def spread_shares(category: Category | YesNo, shares: Mapping[str, float], missing: float) -> Floats:
+    """Share of each level, of shape (levels,): the given ones, and equal shares of the rest.
+
+    They are shares of the values that are there; those that are missing are a share `missing` of all.
+    """
     for rule in _check_shares(category, shares):
         raise ParameterError(f"shares of {category.name!r} {rule}", parameter="shares")
-    names = category.level_names
+    names = category.level_names[: -1 if category.missing else None]
     rest, others = 1 - sum(shares.values()), len(names) - len(shares)
-    return np.array([shares.get(name, max(rest, 0.0) / max(others, 1)) for name in names])
+    found = np.array([shares.get(name, max(rest, 0.0) / max(others, 1)) for name in names])
+    return np.append(found * (1 - missing), missing) if category.missing else found
 
 
 def _check_shares(category: Category | YesNo, shares: Mapping[str, float]) -> Iterator[str]:
-    names = category.level_names
+    names = category.level_names[: -1 if category.missing else None]
     for level, share in shares.items():
         if level not in names:
-            yield f"must be of levels among {', '.join(names[:20])}, got {show(level)}."
+            instead = " Write expected_missing for it." if level in category.level_names else ""
+            yield f"must be of levels among {', '.join(names[:20])}, got {show(level)}.{instead}"
             return
         for _, _, rule in _check_range("shares", category.name, share, 0.0, 1.0):
             yield f"of level {level!r} {rule}"

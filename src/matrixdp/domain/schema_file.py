@@ -290,27 +290,28 @@ _ASKED = {
 }
 _HEADER = """\
 # What is public about {name}. Take bounds and levels from general knowledge of what the values can be (a scale, a
-# physical limit, a rule of the survey), never from the data. Delete the columns that are not to be released. Examples:
+# physical limit, a rule of the survey), never from the data. Delete the columns that are not to be released.
 #
-#   age    = {{ type = "number", lower = 0, upper = 120 }}                  # values outside are moved to the bounds
-#   ward   = {{ type = "category", levels = ["north", "south"] }}           # other = true adds a level for all others
-#   smoker = {{ type = "yes/no" }}
-#   born   = {{ type = "date", lower = 1900-01-01, upper = 2020-12-31 }}    # or unit = "years", format = "%d.%m.%Y"
-#   start  = {{ type = "time", lower = 07:00:00, upper = 19:30:00 }}        # a time of day
-#
-# Add missing = true to a column whose values may be missing; without it, a missing value is an error.
-# Questions that the names of the columns do not answer. For a yes, write the line above [columns] without number sign:
-#
-#   records = 10000                # Is the number of records public and fixed? Else leave it out.
-#   contact = "data@clinic.example"  # Who answers questions about releases? Reports name them.
-#   [person]                       # Do people have several rows? This protects a person with all their rows.
-#   column = "patient_id"          # This column has no line below.
-#   [files]                        # How are values written, here or in the line of a single column?
-#   decimal = ","                  # Are there decimal commas?
-#   thousands = "."                # Are digits in groups of three?
-#   missing_words = ["NA", "."]    # Which words mean that a value is missing?
-#
-# This lists all values that do not fit, and what to write for them: matrixdp check {name} --schema SCHEMA
+# A line with a question is for a yes: remove the number sign before it, and write your own value. Then list all values
+# that do not fit, and what to write for them: matrixdp check {name} --schema SCHEMA
+
+# records = 10000                       # Is the number of records public and fixed? Else leave it out.
+# contact = "data@clinic.example"       # Who answers questions about releases? Reports name them.
+# person = {{ column = {person} }}    # Do people have several rows? Each is protected with all of them.
+"""
+_FILES = """\
+# decimal = ","                         # Are there decimal commas? Or write it in the line of a single column.
+# thousands = "'"                       # Are digits in groups of three?
+# missing_words = ["NA", "."]           # Which words mean that a value is missing?
+# strip = true                          # Are there spaces at the ends of texts?
+# skip_lines = ["Total"]                # Are there lines that are no records? They begin with one of these.
+"""
+_EXAMPLES = """\
+# age = { type = "number", lower = 0, upper = 120 }                   # Values outside are moved to the bounds.
+# ward = { type = "category", levels = ["north", "south"] }           # other = true adds a level for all others.
+# smoker = { type = "yes/no", missing = true }                        # Without missing, a missing value is an error.
+# born = { type = "date", lower = 1900-01-01, upper = 2020-12-31 }    # Or unit = "years", format = "%d.%m.%Y".
+# start = { type = "time", lower = 07:00:00, upper = 19:30:00 }       # A time of day.
 """
 
 
@@ -318,7 +319,7 @@ def make_template(fields: Mapping[str, Any], source: str, rules: Mapping[str, An
     """Text of a schema for the columns of the file `source`, with empty bounds and levels.
 
     `fields` are the Arrow fields of the columns by name, None where the type is unknown, as in CSV. `rules` are entries
-    under ``[files]``.
+    under ``[files]``. Each line that is commented out stands where it may be used.
 
     Privacy
     -------
@@ -326,9 +327,10 @@ def make_template(fields: Mapping[str, Any], source: str, rules: Mapping[str, An
     """
     written = {key: quote_text(value) if isinstance(value, str) else value for key, value in (rules or {}).items()}
     files = [f"{key} = {value}{_ASKED.get(key, '')}" for key, value in written.items()]
-    files = ["[files]", *files, ""] if files else []
+    person = quote_text(next((name for name in fields if looks_like("id", name)), "patient_id"))
     columns = (_describe_column(name, field) for name, field in fields.items())
-    return "\n".join([_HEADER.format(name=make_visible(source)), *files, "[columns]", *columns, ""])
+    head = _HEADER.format(name=make_visible(source), person=person)
+    return "\n".join([head, "[files]", *files, _FILES, "[columns]", "# Examples:", f"{_EXAMPLES}#", *columns, ""])
 
 
 def _describe_column(name: str, field: Any) -> str:
@@ -336,8 +338,7 @@ def _describe_column(name: str, field: Any) -> str:
         return "# A column without a name is left out. To use it, give it a name in the file."
     key = quote_key(name)
     if looks_like("id", name):
-        question = f"Does it say whose a row is? Then write [person] with column = {quote_text(name)}."
-        return f'# {key} = {{ type = "" }}    # {question}'
+        return f"# {key} is left out: it seems to say whose a row is (person, above)."
     proposed = (
         propose_type(field.type) if field is not None else next((one for one in _SIGNS if looks_like(one, name)), "")
     )

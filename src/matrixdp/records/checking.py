@@ -27,7 +27,7 @@ from matrixdp.errors import DataError
 from matrixdp.records.file_values import parse_moment, read_values
 from matrixdp.records.files import Files, open_files
 from matrixdp.records.formats import TableFile
-from matrixdp.records.heads import propose_rules
+from matrixdp.records.heads import find_total, propose_rules
 from matrixdp.records.ids import IdHash
 from matrixdp.records.opening import Threads
 from matrixdp.records.parts import InMemoryPart, sanitise_errors, unwrap_results
@@ -37,10 +37,12 @@ from matrixdp.records.tables import MISSING_CODE, find_codes, pa
 _MOST_VALUES = 1000  # different values of a column that are counted apart
 _MOST_COMPARED = 50  # values for which near levels are sought
 _FIRST_ROWS = 20
+_FILES = "[files]"
 _SHOWN = 3  # rows and examples of a problem
 _ABSENT = {"na", "n/a", "n.a.", "#n/a", "nan", "nd", "n.d.", "null", "none", "nil", "missing", "unknown", "unbekannt"}
 _ABSENT |= {"fehlt", "fehlend", "leer", "k.a.", "k. a.", "ka", "keine angabe", "inconnu", "desconocido", "s/d"}
 _ABSENT |= {"-", "--", "---", ".", "..", "?", "??", "*", "/", "x"}
+_CODES = r"-?([6-9])\1+([.,]0*)?|-[1-9]([.,]0*)?"  # numbers that often stand for missing values: 999, -1
 _WORDS = {
     "yes": {*YES, "ja", "j", "oui", "o", "si", "sí", "sì", "s", "sim", "tak", "ano", "on", "wahr", "vrai", "x", "+"},
     "no": {*NO, "nein", "non", "nee", "nej", "nei", "nie", "não", "off", "falsch", "faux", "-"},
@@ -98,13 +100,15 @@ class TableCheck:
         return any(problem.stops for problem in self.problems)
 
     def entries(self) -> dict[str, str]:
-        """What to write in the schema, as TOML: by the column, or by ``[files]``."""
+        """What to write in the schema, as TOML: by the column, in one line, or by ``[files]``, a line to an entry."""
         merged: dict[str, dict[str, Any]] = {}
         for problem in self.problems:
             if problem.write:
-                _merge(merged.setdefault(quote_key(problem.column) if problem.column else "[files]", {}), problem.write)
-        return {place: ", ".join(f"{key} = {write_value(value)}" for key, value in entry.items())
-                for place, entry in merged.items()}  # fmt: skip
+                _merge(merged.setdefault(quote_key(problem.column) if problem.column else _FILES, {}), problem.write)
+        written = {
+            place: [f"{key} = {write_value(value)}" for key, value in entry.items()] for place, entry in merged.items()
+        }
+        return {place: ("\n" if place == _FILES else ", ").join(entry) for place, entry in written.items()}
 
 
 def _merge(entry: dict[str, Any], more: Mapping[str, Any]) -> None:
@@ -329,10 +333,16 @@ class _Checker:
         }
         for key, value in guessed.items():
             self._change_rules({key: value}, said[key])
+        for file in self.source.files:
+            if (last := sanitise_errors(file.place, find_total, file)) is not None:
+                write = {"skip_lines": [*self.rules.skip_lines, last.word]}
+                what = "the last line seems to be no record"
+                self._change_rules(write, what, rows=1, examples=(last.line,), stops=last.broken)
+                break
 
-    def _change_rules(self, write: dict[str, Any], what: str) -> None:
+    def _change_rules(self, write: dict[str, Any], what: str, **found: Any) -> None:
         """Note what the schema should say about the files, and go on as if it did."""
-        self.problems.append(Problem("", what, write=write))
+        self.problems.append(Problem("", what, write=write, **found))
         rules = replace(self.rules, **write)
         self.source = replace(self.source, files=tuple(replace(file, rules=rules) for file in self.source.files))
 
@@ -408,7 +418,10 @@ class _Checker:
     def _check_lines(self) -> None:
         if self.broken:
             first = tuple(sorted(self.broken)[:_SHOWN])
-            advice = "Correct these lines: a separator or a quotation mark is missing there, or there is one too many."
+            advice = (
+                "Correct these lines: a separator or a quotation mark is missing there, or there is one too many. If "
+                "they are no records, write how they begin in skip_lines under [files]."
+            )
             what = "lines have more or fewer values than there are columns"
             self.problems.append(Problem("", what, len(self.broken), first, advice=advice))
 
@@ -457,7 +470,11 @@ class _Checker:
         for kind, end in (("below", "lower"), ("above", "upper")):
             if (tally := found.tallies.get((name, kind))) is not None:
                 advice = f"They are moved to {end}. Change it from public knowledge alone, if at all."
-                examples = tuple(list(tally.values)[:_SHOWN])
+                codes = [text for text in tally.values if re.fullmatch(_CODES, text.strip())]
+                if codes:
+                    advice += f" If {', '.join(codes)} means that a value is missing, write "
+                    advice += f"missing = true, missing_words = {write_value([*(rule.missing_words or words), *codes])}"
+                examples = tuple(_example(text, count, "") for text, (count, *_) in list(tally.values.items())[:_SHOWN])
                 yield Problem(
                     name, f"values are {kind} {end}", tally.rows, self._rows(tally), examples, {}, advice, stops=False
                 )

@@ -86,6 +86,8 @@ def _translate(rule: ColumnRule, texts: Any) -> Any:
 
 
 def _parse_numbers(rule: ColumnRule, texts: Any, known: set[str] | None) -> Read:
+    if known and not rule.thousands and rule.decimal != ",":
+        return _cast(texts, pa.float64(), _NUMBER, known, number_words(rule))
     texts = _without_words(texts, number_words(rule))
     if rule.thousands:
         texts = pa.compute.utf8_trim(texts, _SPACES)
@@ -99,17 +101,23 @@ def _parse_numbers(rule: ColumnRule, texts: Any, known: set[str] | None) -> Read
     return _cast(texts, pa.float64(), _NUMBER, known)
 
 
-def _cast(texts: Any, kind: Any, pattern: str, known: set[str] | None) -> Read:
-    """Texts as values of a type, without spaces around them.
+def _cast(texts: Any, kind: Any, pattern: str, known: set[str] | None, words: Sequence[str] = ()) -> Read:
+    """Texts as values of a type, without spaces around them; `words` mean that a value is missing.
 
     What Arrow can cast to it matches `pattern`, but not all that matches can be cast.
     """
-    wrong = pa.compute.is_in(texts, pa.array(sorted(known), texts.type)) if known else None
-    right = texts if wrong is None else pa.compute.if_else(wrong, pa.scalar(None, texts.type), texts)
+    wrong, right = None, texts
+    if known:  # one look at each text, and another at those that are no values
+        wrong = pa.compute.is_in(texts, pa.array([*known, *words], texts.type))
+        right = pa.compute.if_else(wrong, pa.scalar(None, texts.type), texts)
     try:
-        return right.cast(kind), wrong
+        values = right.cast(kind)
+        if words:
+            found = pa.compute.is_in(texts.filter(wrong), pa.array(words, texts.type))
+            wrong = pa.compute.replace_with_mask(wrong, wrong, pa.compute.invert(found))
+        return values, wrong
     except pa.ArrowInvalid:
-        pass
+        texts = _without_words(texts, words) if words else texts
     encoded = texts.dictionary_encode()  # most texts are there more than once
     unique = pa.compute.utf8_trim(encoded.dictionary, _SPACES)
     likely = pa.compute.match_substring_regex(unique, pattern)
@@ -189,18 +197,41 @@ def _microseconds(rule: DateRule, column: Any) -> Any:
 
 def _parse_dates(rule: DateRule, texts: Any, known: set[str] | None) -> Read:
     """Texts as numbers; empty ones are missing."""
-    texts = _without_words(pa.compute.utf8_trim_whitespace(texts), [""])
+    encoded = texts.dictionary_encode()  # most dates are there more than once
+    unique = _without_words(pa.compute.utf8_trim_whitespace(encoded.dictionary), [""])
     if rule.formats:
-        unique = texts.dictionary_encode()
-        formats, of_day = rule.formats, rule.origin is None
-        parsed = [parse_moment(text, formats, of_day) for text in unique.dictionary.to_pylist()]
-        counted = pa.array(parsed, pa.int64()).take(unique.indices)
-        wrong = pa.compute.and_(counted.is_null(), texts.is_valid()) if None in parsed else None
-        return _count_units(rule, counted), wrong
-    if rule.origin is None:
-        texts = pa.compute.binary_join_element_wise(pa.scalar("1970-01-01", texts.type), texts, " ")
-    moments, wrong = _cast(texts, pa.timestamp("us"), _MOMENT, known)
-    return _count_units(rule, moments.cast(pa.int64())), wrong
+        counted = _parse_formats(unique, rule.formats, rule.origin is None)
+        wrong = pa.compute.and_(counted.is_null(), unique.is_valid())
+    else:
+        if rule.origin is None:
+            unique = pa.compute.binary_join_element_wise(pa.scalar("1970-01-01", unique.type), unique, " ")
+        moments, wrong = _cast(unique, pa.timestamp("us"), _MOMENT, known)
+        counted = moments.cast(pa.int64())
+    wrong = None if wrong is None or not wrong.true_count else wrong.take(encoded.indices)
+    return _count_units(rule, counted).take(encoded.indices), wrong
+
+
+def _parse_formats(texts: Any, formats: tuple[str, ...], of_day: bool) -> Any:
+    """What `parse_moment` finds in each text, as an Arrow array of integers; Arrow reads days of fixed width faster."""
+    found = pa.nulls(len(texts), pa.int64())
+    for written in formats:
+        if of_day or (fields := re.fullmatch(r"%([dmY])([-./])%([dmY])([-./])%([dmY])", written)) is None:
+            break  # a later format must not be tried before
+        first, mark, second, other, third = fields.groups()
+        if {first, second, third} != set("dmY"):
+            break
+        digits = {"d": "([0-9]{2})", "m": "([0-9]{2})", "Y": "([1-9][0-9]{3})"}
+        pattern = f"^{digits[first]}[{mark}]{digits[second]}[{other}]{digits[third]}$"
+        ordered = "-".join(f"\\{(first, second, third).index(field) + 1}" for field in "Ymd")
+        fits = pa.compute.and_(pa.compute.match_substring_regex(texts, pattern), found.is_null())
+        days = pa.compute.replace_substring_regex(
+            pa.compute.if_else(fits, texts, pa.scalar(None, texts.type)), pattern, ordered
+        )
+        days = pa.concat_arrays(_cast_halves(days, pa.timestamp("us")))
+        found = pa.compute.coalesce(found, days.cast(pa.int64()))
+    unread = pa.compute.and_(found.is_null(), texts.is_valid())
+    left = [parse_moment(text, formats, of_day) for text in texts.filter(unread).to_pylist()]
+    return pa.compute.replace_with_mask(found, unread, pa.array(left, pa.int64()))
 
 
 @lru_cache(maxsize=1 << 17)

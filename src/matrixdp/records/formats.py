@@ -15,7 +15,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, reduce
 from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar, TypeAlias
@@ -327,6 +327,9 @@ class CsvFile(TableFile):
     def _read(self, kinds: dict[str, Any], broken: BadLine | None = None) -> Iterator[Any]:
         """Yield batches of columns of these types; Arrow counts lines, for `broken`, in one thread alone."""
         separator, names = self.read_head()
+        wanted = list(kinds)
+        if self.rules.skip_lines:  # whose cells need not fit the types
+            kinds = dict.fromkeys([*kinds, names[0]], pa.string())
         convert = pa.csv.ConvertOptions(
             include_columns=list(kinds),
             column_types=kinds,
@@ -339,7 +342,7 @@ class CsvFile(TableFile):
             delimiter=separator,
             newlines_in_values=True,
             ignore_empty_lines=len(names) != 1,
-            invalid_row_handler=broken,
+            invalid_row_handler=self._handle_line(broken),
         )
         read = pa.csv.ReadOptions(
             block_size=_BLOCK_BYTES,
@@ -350,11 +353,24 @@ class CsvFile(TableFile):
         options = {"read_options": read, "parse_options": parse, "convert_options": convert}
         try:
             with self._open() as stream, pa.csv.open_csv(stream, **options) as reader:
-                yield from reader
+                for batch in reader:
+                    yield self._drop_lines(batch, names[0]).select(wanted) if self.rules.skip_lines else batch
             return
         except pa.ArrowInvalid as error:
             found = self._without_values(str(error), names)
         raise found  # not inside of `except`, where the original error, which quotes the data, would be its context
+
+    def _handle_line(self, broken: BadLine | None) -> BadLine | None:
+        """What to do with a line that has more or fewer values than there are names."""
+        if not self.rules.skip_lines:
+            return broken
+        return lambda line: "skip" if self.rules.skips(line.text) else "error" if broken is None else broken(line)
+
+    def _drop_lines(self, batch: Any, first: str) -> Any:
+        """A batch without the rows that are no records; each row is judged on its own."""
+        cells = pa.compute.utf8_ltrim(batch.column(first), ' \t"')  # as `FileRules.skips`
+        dropped = (pa.compute.starts_with(cells, text) for text in self.rules.skip_lines)
+        return batch.filter(pa.compute.invert(reduce(pa.compute.or_, dropped)))
 
     def open_bytes(self) -> Any:
         """The bytes of the file, decompressed as they are read."""
@@ -447,7 +463,11 @@ class ExcelFile(TableFile):
         names = self.stored_names()
         top, left, _ = _find_table(self, os.stat(self.path).st_mtime_ns)
         below = self.read_rows()[top + 1 + self.rules.skip_rows :]
-        rows = (row for row in below if any(cell != "" for cell in row[left : left + len(names)]))
+        rows = (
+            row
+            for row in below
+            if any(cell != "" for cell in row[left : left + len(names)]) and not self.rules.skips(str(row[left]))
+        )
         while block := list(islice(rows, _BATCH_ROWS)):
             arrays = [
                 self._convert(name, [row[left + names.index(name)] for row in block], as_text=name in texts)

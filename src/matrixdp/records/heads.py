@@ -3,14 +3,15 @@
 Privacy
 -------
 Of the first rows only the number of cells that are filled is used, and whether they are wanted names. The encoding is
-guessed from the rows down to the names or, for `checking`, from all bytes.
+guessed from the rows down to the names or, for `checking`, from all bytes; the last lines are looked at for it alone.
 """
 
 import codecs
 import csv
+import re
 from collections.abc import Collection
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,9 +19,11 @@ from matrixdp.records.formats import SEPARATORS, CsvFile, ExcelFile, TableFile
 
 _FIRST_ROWS = 20
 _BLOCK = 1 << 22
+_END, _LAST_ROWS = 1 << 16, 200
 _MARKS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
-_SINGLE = ("latin-1", "latin1", "iso-8859-1", "cp1252")  # encodings of one byte, in which any UTF-8 can be read
-_UNUSED = [0x81, 0x8D, 0x8F, 0x90, 0x9D]  # in cp1252, which has letters where latin-1 has control characters
+_LATIN = ("latin-1", "latin1", "iso-8859-1")
+_SINGLE = (*_LATIN, "cp1252")  # encodings of one byte, in which any UTF-8 can be read
+_UNUSED = [0x81, 0x8D, 0x8F, 0x90, 0x9D]  # in cp1252
 
 
 def propose_rules(file: TableFile, wanted: Collection[str] = (), *, whole: bool = False) -> dict[str, Any]:
@@ -50,6 +53,43 @@ def propose_rules(file: TableFile, wanted: Collection[str] = (), *, whole: bool 
     if isinstance(file, CsvFile) and mark != replace(file, rules=replace(file.rules, **found)).read_head()[0]:
         found["delimiter"] = mark
     return found
+
+
+class LastLine(NamedTuple):
+    """A line at the end that is no record: the word with which it begins, and whether it has too few values."""
+
+    word: str
+    line: str
+    broken: bool
+
+
+def find_total(file: TableFile) -> LastLine | None:
+    """The last line of a text file or workbook, if it has few values and begins with a word that no other has."""
+    if isinstance(file, CsvFile):
+        with file.open_bytes() as stream:
+            if not stream.seekable():
+                return None
+            size = stream.size()
+            stream.seek(max(size - _END, 0))
+            text = stream.read().decode(file.rules.encoding or "utf-8", "replace")
+        separator, names = file.read_head()
+        rows, width = list(csv.reader(text.splitlines()[size > _END :], delimiter=separator)), len(names)
+        rows = [row for row in rows if row]
+    elif isinstance(file, ExcelFile):
+        width = len(file.stored_names())
+        rows = [row for row in file.read_rows()[-_LAST_ROWS:] if any(cell != "" for cell in row)]
+    else:
+        return None
+    *others, last = rows[-_LAST_ROWS:] or [[]]
+    first = str(last[0]).strip() if last else ""
+    word = re.match(r"[^\W\d_]{2,}", first)
+    short = isinstance(file, CsvFile) and len(last) != width
+    few = 2 * sum(str(cell).strip() != "" for cell in last) <= width
+    if word is None or not few or len(others) < 5 or file.rules.skips(first):
+        return None
+    if any(str(row[0]).strip().startswith(word[0]) for row in others):
+        return None
+    return LastLine(word[0], " ".join(str(cell) for cell in last if cell != ""), short)
 
 
 def _score(rows: list[list[Any]], row: int, wanted: Collection[str]) -> tuple[int, int]:
@@ -98,9 +138,9 @@ def guess_encoding(file: CsvFile, rows: int | None) -> str:
                 except UnicodeDecodeError:
                     del decoders[name]
             block = following
-    mistaken = given in _SINGLE and seen[0x80:].any() and "utf-8" in decoders
-    if given in decoders and not mistaken:
-        return given
-    if "utf-8" in decoders:
+    if given in _SINGLE and "utf-8" in decoders and seen[0x80:].any():
         return "utf-8"
-    return "cp1252" if seen[0x80:0xA0].any() and not seen[_UNUSED].any() else "latin-1"
+    windows = not seen[_UNUSED].any()  # it has all letters of latin-1, and signs where that has control characters
+    if given in decoders and not (given in _LATIN and windows and seen[0x80:0xA0].any()):
+        return given
+    return "utf-8" if "utf-8" in decoders else "cp1252" if windows else "latin-1"

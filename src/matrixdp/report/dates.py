@@ -3,7 +3,8 @@
 import datetime as dt
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from matrixdp.display import Texts, format_estimate
 from matrixdp.domain.file_rules import DateRule
 from matrixdp.errors import ParameterError
 from matrixdp.report.answers import Answer
+from matrixdp.report.content import ReportContent
 
 DATES = "dates.json"  # beside release.json, where columns are dates or times
 AS_DATE = ("value_as_date", "low_as_date", "high_as_date")  # columns of CSV files
@@ -81,6 +83,23 @@ def list_parts(found: Estimate) -> list[list[list[float]]]:
     return parts
 
 
+def add_dates(content: ReportContent, dates: Sequence[DateRule]) -> ReportContent:
+    """The content with a sentence for each column of dates or times, and its mean as a date where it was released."""
+    estimates = [one.estimate.column("mean") for one in content.answers if one.name == "means" and not one.group]
+    if content.mean is not None:
+        estimates.append(replace(content.mean, rows=content.feature_names))
+    means: dict[str, list[float]] = {}
+    for one in estimates:
+        means |= {name: parts[0] for name, parts in zip(one.rows, list_parts(one), strict=True)}
+    dates = [rule for rule in dates if rule.name in content.mechanism.query.read_names]
+    units = []
+    for rule in dates:
+        shown = show_date(rule, *means.get(rule.name, (math.nan, 0.0)))
+        ending = f"; its mean is {shown}" if shown else ""
+        units.append(f"{rule.name}: a {rule.kind}, shown in {rule.meaning}{ending}.")
+    return replace(content, units=tuple(units), dates=tuple(dates))
+
+
 def write_dates(dates: Sequence[DateRule]) -> str:
     """The contents of ``dates.json``: unit and origin of each column of dates or times."""
     columns = [
@@ -103,12 +122,14 @@ def read_dates(folder: Path) -> tuple[DateRule, ...]:
         content = json.loads(text)
         if content["format"] != _FORMAT:
             raise ValueError
-        return tuple(DateRule(one["name"], one["unit"], _parse_origin(one["origin"])) for one in content["columns"])
+        return tuple(parse_rule(one["name"], one) for one in content["columns"])
     except (ValueError, KeyError, TypeError):
         raise ParameterError(f"{path} must be a file that matrixdp wrote; remove it to see dates as numbers.") from None
 
 
-def _parse_origin(text: Any) -> dt.date | None:
-    if text is None:
-        return None
-    return dt.datetime.fromisoformat(text) if "T" in text else dt.date.fromisoformat(text)
+def parse_rule(name: str, options: Mapping[str, Any]) -> DateRule:
+    """The rule of a column from `DateRule.to_options`, by which its numbers are shown."""
+    origin = options["origin"]
+    if origin is not None:
+        origin = dt.datetime.fromisoformat(origin) if "T" in origin else dt.date.fromisoformat(origin)
+    return DateRule(name, options["unit"], origin)

@@ -12,6 +12,7 @@ from matrixdp.release.adaptive_release import AdaptiveRelease
 from matrixdp.release.options import title_question
 from matrixdp.release.reading import from_json
 from matrixdp.report.content import KINDS, make_content
+from matrixdp.report.dates import add_dates, parse_rule
 from matrixdp.report.guarantee import describe_odds, name_loss
 from matrixdp.report.page import Block, Page, Section, WordTable, note, render_page, say
 from matrixdp.report.provenance import split_approval
@@ -34,8 +35,10 @@ _GLOSSARY = {
 }
 
 
-def write_dossier(ledger: Ledger, dataset: str) -> str:
+def write_dossier(ledger: Ledger, dataset: str, contact: str = "") -> str:
     """The dossier of a data set as an HTML document. The whole ledger is verified first.
+
+    `contact` is who answers questions, as in the schema.
 
     Privacy
     -------
@@ -60,11 +63,12 @@ def write_dossier(ledger: Ledger, dataset: str) -> str:
             ("Releases", f"{len(charges):,}"),
             ("Spent", f"{_share(summary.spent_mu, summary):.0%} of the total"),
             ("Left", f"ε = {summary.unspent.epsilon:.3g} if one release spends all of it, or less for each of several"),
+            ("Contact", contact),
         ],
         sections=[
             Section("What is protected", [say(*protected)]),
             Section("Releases under this total", _list_charges(summary, charges)),
-            *(_show_release(ledger, charge) for charge in charges),
+            *(_show_release(ledger, charge, number) for number, charge in enumerate(charges, start=1)),
             Section("How to verify it", _show_proof(ledger, head)),
             Section("Glossary", [Block("facts", list(_GLOSSARY.items()))]),
         ],
@@ -126,9 +130,9 @@ def _list_charges(summary: Summary, charges: Sequence[Charge]) -> list[Block]:
     return [Block("words", WordTable("releases", "All releases", heads, rows)), note([words])]
 
 
-def _show_release(ledger: Ledger, charge: Charge) -> Section:
-    """The answers of one release at a glance."""
-    title = f"{title_charge(charge)}, {charge.time[:10]}"
+def _show_release(ledger: Ledger, charge: Charge, number: int) -> Section:
+    """The answers of one release at a glance, under its number in the list."""
+    title = f"{number}. {title_charge(charge)}, {charge.time[:10]}"
     blocks = [Block("facts", [("Request", charge.request or "none"), ("Ledger entry", str(charge.entry))])]
     text = None
     if charge.request is not None and charge.released:
@@ -141,9 +145,11 @@ def _show_release(ledger: Ledger, charge: Charge) -> Section:
         if isinstance(release, AdaptiveRelease) and kind == "matrix":
             kind = "covariance"
         content = make_content(release, kind, target=options.get("target"), on=options.get("on"))
+        rules = options.get("reading", {}).get("dates", {})
+        content = add_dates(content, [parse_rule(name, rule) for name, rule in rules.items()])
     except MatrixDPError:  # of a question that has no report of its own
         return Section(title, [*blocks, say("It is a matrix, which its own report shows.")])
-    return Section(title, [*blocks, *list_main_blocks(content)])
+    return Section(title, [*blocks, *list_main_blocks(content), note(content.units)])
 
 
 def _show_proof(ledger: Ledger, head: Head) -> list[Block]:

@@ -14,6 +14,7 @@ import numpy as np
 from matrixdp.answers.estimate import Estimate
 from matrixdp.answers.table_forecast import TableForecast
 from matrixdp.checks import check_number
+from matrixdp.domain.columns import MISSING
 from matrixdp.domain.schema import Schema
 from matrixdp.domain.schema_file import parse_toml
 from matrixdp.errors import BudgetExceededError, ParameterError, show
@@ -34,7 +35,7 @@ from matrixdp.report.answers import (
     answer_regression,
     answer_table,
 )
-from matrixdp.report.forecast import predict
+from matrixdp.report.forecast import forecast_table, predict
 from matrixdp.types import Floats
 
 _FIELDS = {  # of a want, by its question: what it is of, and what else it may have
@@ -56,7 +57,8 @@ class Want:
     """A question, and the error that each number of its answer may have: one standard deviation, in its own unit.
 
     The question is means, table, covariance, correlation or regression. Of a regression the error is that of all
-    coefficients but the intercept, and of a table that of its counts. Other fields are as in `Request`.
+    coefficients but the intercept, and of a table that of its counts. Levels for missing values may have larger ones.
+    Other fields are as in `Request`.
 
     Examples
     --------
@@ -142,7 +144,8 @@ def _split_want(text: str) -> dict[str, Any]:
     try:
         return found | {"error": float(errors[0])}
     except ValueError:
-        raise ParameterError(f"the wanted error must be a number, got {show(errors[0])} instead.") from None
+        rule = "the wanted error must be a number, with a decimal point"
+        raise ParameterError(f"{rule}, got {show(errors[0])} instead.") from None
 
 
 def read_wants(path: Path) -> list[Want]:
@@ -175,11 +178,11 @@ def _read_want(entry: Mapping[str, Any], place: str) -> Want:
 def predict_error(want: Want, made: Plan) -> float:
     """The largest error, for typical data, of the numbers that a want asks for; infinite where noise hides one."""
     if isinstance(made.query, TableMoments):
-        assert made.design is not None  # of the moments of a table
-        answers = list(_ask(want, TableForecast(made.design, made.request.schema.guesses)))
+        answers = list(_ask(want, forecast_table(made)))
     else:
         answers = predict(made, ("typical",))["typical"]
-    errors = np.concatenate([_select(want, answer.estimate).ravel() for answer in answers])
+    absent = [column.name for column in made.request.schema.require_columns().categories if column.missing]
+    errors = np.concatenate([_select(want, answer.estimate, absent).ravel() for answer in answers])
     return float(np.where(np.isfinite(errors), errors, np.inf).max())
 
 
@@ -200,19 +203,21 @@ def _ask(want: Want, release: TableForecast) -> Iterator[Answer]:
             yield answer_matrix(release, want.question, group)
 
 
-def _select(want: Want, found: Estimate) -> Floats:
-    """The errors of the numbers that a want asks for."""
+def _select(want: Want, found: Estimate, absent: Sequence[str]) -> Floats:
+    """The errors of the numbers that a want asks for; not those of missing values in the columns `absent`."""
     if want.question == "table":
         return found.std
     if want.question == "regression":
-        return found.std[[row != "intercept" for row in found.rows], 0]
+        left_out = {"intercept", *(f"{name}={MISSING}" for name in absent)}
+        return found.std[[row not in left_out for row in found.rows], 0]
     names = found.rows if want.question == "means" and not want.by else found.columns
     for name in want.columns:
         if name not in names:
             raise ParameterError(f"{want.question} needs columns of numbers, and {show(name)} is none.")
     kept = [name in want.columns for name in names]
     if want.question == "means":
-        return found.std[:, kept] if want.by else found.std[kept, 0]
+        there = [row != MISSING or want.by[0] not in absent for row in found.rows] if want.by else []
+        return found.std[there][:, kept] if want.by else found.std[kept, 0]
     return found.std[:, kept][kept if len(found.rows) > 1 else [True]]  # equal rows are one
 
 

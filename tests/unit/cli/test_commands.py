@@ -218,3 +218,9 @@ def test_bench_says_where_the_benchmarks_are(monkeypatch, matrixdp, tmp_path):
 
 def test_version(matrixdp):
     assert package.__version__ in matrixdp("--version").out
+
+
+def test_a_decimal_comma_is_refused_with_the_number_to_write(clinic, matrixdp):
+    done = matrixdp("design", "--schema", "schema.toml", "--query", "means", "--epsilon", "0,5")
+    assert done.code == 2
+    assert "Write a decimal point: 0.5" in done.err

@@ -12,9 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import matrixdp as mdp
+from matrixdp.domain.file_rules import FileRules
 from matrixdp.domain.schema_file import parse_schema
 from matrixdp.records import open_records
 from matrixdp.records.checking import check_table
+from matrixdp.records.files import open_files
 
 TITLE, NAMES = "Klinik Musterstadt, Auszug 2025", ["Patient", "Geburt", "Station", "Raucher", "Größe", "Tage"]
 UNITS = ["", "", "", "", "cm", "d"]
@@ -66,7 +68,7 @@ def clean(rows):
 
 def edit(template, entries):
     """What a steward writes: public bounds, whose a row is, and the entries that `check` asks for."""
-    files = "\n".join(entries.pop("[files]", "").split(", "))
+    files = entries.pop("[files]", "")
     files = "[files]\n" + "\n".join(dict.fromkeys([*re.findall(r"^\w+ = [^#\n]*(?=    #)", template, re.M), files]))
     columns = COLUMNS
     for name, entry in entries.items():
@@ -81,8 +83,8 @@ def test_a_messy_file_becomes_a_release(tmp_path, monkeypatch, matrixdp, name):
     (write_csv if name.endswith("csv") else write_book)(Path(name), rows)
     template = matrixdp("schema", "new", name).out
     assert "header_row = 2" in template
-    assert ('encoding = "latin-1"' in template) == name.endswith("csv")
-    assert '# Patient = { type = "" }    # Does it say whose a row is?' in template
+    assert ('encoding = "cp1252"' in template) == name.endswith("csv")
+    assert '# person = { column = "Patient" }' in template
     assert 'Geburt = { type = "date"' in template
     assert not any(row[0] in template or row[1] in template for row in rows)
 
@@ -126,7 +128,7 @@ def test_errors_name_the_entry_that_solves_them_and_show_no_value(tmp_path, monk
     rows = list(make_rows(20))
     write_csv(Path("klinik.csv"), rows)
     rules = {
-        'encoding = "latin-1"': 'set encoding = "latin-1" under [files]',
+        'encoding = "cp1252"': 'set encoding = "cp1252" under [files]',
         "header_row = 2": "header_row = 2 under",
         "skip_rows = 1": "an id is missing",
     }
@@ -155,6 +157,58 @@ def test_check_finds_another_separator_bad_lines_and_columns_that_are_not_there(
     assert not by_what["values are above upper"].stops
     assert found.stops
     assert found.rows == 4
+
+
+@pytest.mark.parametrize("last", ["Total: 30 rows", '"Total";;;', "Total;;unreadable;"])
+def test_a_line_that_is_no_record_is_found_and_left_out(tmp_path, last):
+    rows = [f"P{i};{i % 7};{i % 50};-" for i in range(30)]
+    plain, total = tmp_path / "a.csv", tmp_path / "b.csv"
+    plain.write_text("\n".join(["Patient;Age;Stay;Note", *rows, ""]))
+    total.write_text("\n".join(["Patient;Age;Stay;Note", *rows, last, ""]))
+    text = "[columns]\nAge = { lower = 0, upper = 120, missing = true }\nStay = { lower = 0, upper = 60 }\n"
+    found = check_table(total, parse_schema(text))
+    problem = next(one for one in found.problems if one.what == "the last line seems to be no record")
+    assert found.entries() == {"[files]": 'skip_lines = ["Total"]'}  # and nothing for its cells
+    assert (found.rows, problem.stops) == (30, ";" not in last)
+    schema = parse_schema(f'[files]\nskip_lines = ["Total"]\n{text}')
+    assert not check_table(total, schema).stops
+    assert not any(one.write for one in check_table(plain, parse_schema(text)).problems)
+    read = [open_records(path, rules=schema.rules) for path in (plain, total)]
+    query = mdp.TableMoments(schema.columns, 30)
+    integers = [query.evaluate(one, clip=True, missing="error") for one in read]
+    assert np.array_equal(*integers)
+
+
+def test_a_skipped_line_changes_no_other(tmp_path):
+    """Each line is judged by its own first cell: wherever one is inserted, all others are read as before."""
+    rules, path = FileRules(skip_lines=["Total"]), tmp_path / "a.csv"
+    rows = [f"P{i};{i}" for i in range(5)]
+    for extra, kept in {"Total;3": [], " Total": [], "total;3": ["3"], "P9;Total": ["Total"]}.items():
+        for place in range(6):
+            path.write_text("\n".join(["Patient;Age", *rows[:place], extra, *rows[place:], ""]))
+            (file,) = open_files(path, rules=rules).files
+            read = [one for batch in file.batches(["Age"], None, texts=["Age"]) for one in batch["Age"].to_pylist()]
+            assert read == [*"01234"[:place], *kept, *"01234"[place:]]
+            assert file.count() == len(read)
+
+
+def test_windows_signs_are_no_latin_1(tmp_path):
+    path, schema = tmp_path / "a.csv", "[files]\nencoding = {}\n[columns]\nWard = {{ levels = ['n€', 's'] }}\n"
+    path.write_bytes("Ward;Größe\nn€;1\ns;2\n".encode("cp1252"))
+    for given in ("latin-1", "utf-8"):
+        (problem, *_) = check_table(path, parse_schema(schema.format(repr(given)))).problems
+        assert problem.write == {"encoding": "cp1252"}
+    assert not check_table(path, parse_schema(schema.format("'cp1252'"))).stops
+
+
+def test_numbers_that_stand_for_missing_values_are_named(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("x\n1\n999\n-1\n12\nNA\n")
+    found = check_table(path, parse_schema("[columns]\nx = { lower = 0, upper = 9, missing = true }\n"))
+    below, above = found.problems
+    assert 'missing_words = ["NA", "-1"]' in below.advice
+    assert "If 999 means that a value is missing" in above.advice
+    assert "12" not in above.advice
 
 
 def test_check_compares_the_number_of_records(tmp_path):

@@ -171,11 +171,18 @@ def test_a_repeated_request_returns_the_same_release_at_no_cost(clinic, matrixdp
     request = ("--request", "week-7", "--epsilon", "3", "--json")
     assert matrixdp(*argv("clinic.csv", "moments", *request)).json()["ledger"]["charged"] is True
     first = Path("out/release.json").read_text()
-    again = matrixdp(*argv("clinic.csv", "moments", *request, "--force"))
-    assert again.code == 0, again.err
-    assert again.json()["ledger"]["charged"] is False
-    assert Path("out/release.json").read_text() == first
-    assert "was released before; it was not charged again" in again.err
+    for more in ((), ("--force",)):
+        again = matrixdp(*argv("clinic.csv", "moments", *request, *more))
+        assert again.code == 0, again.err
+        assert again.json()["ledger"]["charged"] is False
+        assert Path("out/release.json").read_text() == first
+        assert "was released before; it was not charged again" in again.err
+    assert len(read_charges()) == 1
+    other = matrixdp(*argv("clinic.csv", "moments", "--request", "week-8", "--epsilon", "0.1"))
+    assert other.code == 2  # the folder holds another request's release
+    assert "must be a new or empty folder" in other.err
+    Path("out/release.json").write_text(first.replace("0", "1"))
+    assert matrixdp(*argv("clinic.csv", "moments", *request)).code == 2
     assert len(read_charges()) == 1
 
 

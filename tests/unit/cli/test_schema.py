@@ -1,6 +1,7 @@
 """Schemas of tables: what is read, what is refused with which remedy, and the templates."""
 
 import datetime
+import re
 
 import pyarrow as pa
 import pyarrow.feather as feather
@@ -101,8 +102,7 @@ def test_check_refuses_a_level_twice(clinic, matrixdp):
 
 
 TEMPLATE = """\
-
-[columns]
+#
 age = { type = "number", lower = "", upper = "" }
 "body mass" = { type = "number", lower = "", upper = "" }
 ward = { type = "category", levels = [] }
@@ -140,7 +140,7 @@ def test_types_come_from_the_file_and_nothing_from_its_values(tmp_path, monkeypa
     (pq.write_table if data.endswith("parquet") else feather.write_feather)(typed_table(), data)
     done = matrixdp("schema", "new", data)
     assert done.code == 0
-    header, _, columns = done.out.partition("--schema SCHEMA\n")
+    header, _, columns = done.out.partition("A time of day.\n")
     assert columns == TEMPLATE
     assert data in header
     assert "77" not in done.out
@@ -152,7 +152,7 @@ def test_columns_of_csv_have_no_type_yet(clinic, matrixdp):
     done = matrixdp("schema", "new", "clinic.csv", "-o", "new.toml")
     assert done.code == 0
     text = (clinic.path / "new.toml").read_text()
-    lines = text.partition("[columns]\n")[2].splitlines()
+    lines = text.partition("A time of day.\n#\n")[2].splitlines()
     assert lines == [f'{name} = {{ type = "" }}' for name in ("age", "bmi", "smoker", "outcome")]
     with pytest.raises(ParameterError, match="'age' has no type yet"):
         read_schema(clinic.path / "new.toml")
@@ -160,14 +160,16 @@ def test_columns_of_csv_have_no_type_yet(clinic, matrixdp):
 
 def test_the_examples_in_a_template_are_a_schema(clinic, matrixdp):
     text = matrixdp("schema", "new", "clinic.csv").out
-    examples = [line.removeprefix("#   ") for line in text.splitlines() if line.startswith("#   ")]
-    columns, above = examples[:5], examples[5:]
-    schema = read(clinic.path, "\n".join([*above, "[columns]", *columns]))
-    assert schema.columns.names == ("age", "ward", "smoker", "born", "start")
-    assert schema.records == 10_000
-    assert schema.person.column == "patient_id"
-    assert schema.rules.decimal == ","
     assert all(len(line) <= 120 for line in text.splitlines())
+    lines = re.sub(r'(?m)^(\w+) = { type = "" }$', r'own_\1 = { type = "yes/no" }', text).splitlines()
+    entries = [i for i, line in enumerate(lines) if re.match(r"# \w+ = ", line)]
+    assert len(entries) == 13
+    for chosen in (*([i] for i in entries), entries):  # each alone, and all together
+        used = [line.removeprefix("# ") if i in chosen else line for i, line in enumerate(lines)]
+        schema = read(clinic.path, "\n".join(used))
+    assert schema.columns.names[:5] == ("age", "ward", "smoker", "born", "start")
+    assert (schema.records, schema.person.column) == (10_000, "patient_id")
+    assert (schema.rules.decimal, schema.rules.skip_lines) == (",", ("Total",))
 
 
 @pytest.mark.parametrize("line", ["records = 100", "expected_correlation = 0.5"])

@@ -11,7 +11,7 @@ import pytest
 
 import matrixdp as mdp
 from matrixdp.records import DateRule, FileRules, open_records
-from matrixdp.records.file_values import apply_rules
+from matrixdp.records.file_values import apply_rules, parse_moment, read_values
 from matrixdp.records.files import open_files
 from matrixdp.records.formats import CsvFile
 
@@ -332,7 +332,7 @@ def test_a_workbook_needs_its_sheet_and_its_extra(folder, monkeypatch):
     with pytest.raises(mdp.DataError, match="Save it as CSV"):
         integers(folder / "t.xlsx", PLAIN)
     monkeypatch.setitem(__import__("sys").modules, "python_calamine", None)
-    with pytest.raises(mdp.MissingExtraError, match=r"python-calamine.*clone.* -m pip install '\.\[excel\]'"):
+    with pytest.raises(mdp.MissingExtraError, match=r"python-calamine.* -m pip install -e '.*\[excel\]'"):
         integers(folder / "t.xlsx", PLAIN)
 
 
@@ -341,3 +341,14 @@ def test_texts_as_polars_writes_them_are_read_by_the_rules():
     rules = FileRules(missing_words=["NA"], dates=[DateRule("day", "days", dt.date(2020, 1, 1))])
     found = apply_rules(rules, pa.record_batch(texts, names=["ward", "day"]), ["ward"]).to_pydict()
     assert found == {"ward": [None, "b"], "day": [2.0, None]}
+
+
+@pytest.mark.parametrize("formats", [("%d.%m.%Y",), ("%m.%d.%Y", "%d.%m.%Y"), ("%d.%m.%y", "%Y-%m-%d"), ("%Y-%d-%m",)])
+def test_dates_are_read_as_by_strptime_in_the_order_of_their_formats(formats):
+    parts = ["01", "1", "12", "13", "29", "31", "02", "2020", "1900", "0102", "0000", "00", " 3", "x"]
+    texts = [mark.join((a, b, c)) for mark in ".-" for a in parts for b in parts for c in parts]
+    rule = DateRule("day", "seconds", dt.date(1970, 1, 1), formats)
+    values, wrong = read_values(FileRules(dates=[rule]), "day", pa.array(texts), as_text=False)
+    expected = [parse_moment(text.strip(), formats, False) for text in texts]
+    assert [None if one is None else round(one * 1e6) for one in values.to_pylist()] == expected
+    assert wrong.to_pylist() == [one is None for one in expected]

@@ -1,5 +1,7 @@
 """The dossier names every release of a data set, what it cost and its answers, and how to verify the ledger."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -46,6 +48,37 @@ def test_it_has_every_release_with_its_share_of_the_total(ledger):
     assert "quality &lt;report&gt;</td><td>ann</td><td>bob</td>" in page
     head = ledger.head
     assert f"matrixdp ledger verify LEDGER --anchor {head.entry}:{head.hash}" in page
+
+
+def test_dates_are_dates_and_the_contact_is_that_of_the_schema(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    text = (
+        'contact = "data@clinic.example"\n[columns]\nborn = { type = "date", lower = 1900-01-01, upper = 2020-12-31 }\n'
+    )
+    (tmp_path / "schema.toml").write_text(text)
+    (tmp_path / "a.csv").write_text("born\n" + "1960-05-01\n1970-05-01\n" * 500)
+    total = ["--epsilon", "4", "--delta", "1e-6"]
+    ledger, data = ["--ledger", "l.db", "--dataset", "d"], ["a.csv", "--schema", "schema.toml"]
+    assert run(["ledger", "new", "l.db", "--dataset", "d", *total, "--count", "public"]) == 0
+    assert run(["release", *data, "--query", "means", *total, *ledger, "--out", "out"]) == 0
+    assert run(["dossier", "l.db", "--dataset", "d", "--schema", "schema.toml", "--out", "dossier.html"]) == 0
+    page = (tmp_path / "dossier.html").read_text()
+    assert "data@clinic.example" in page
+    assert "born: a date, shown in days since 1900-01-01; its mean is 196" in page
+    capsys.readouterr()
+    assert run(["ledger", "history", "l.db", "--json"]) == 0
+    (charge,) = json.loads(capsys.readouterr().out)
+    assert (charge["question"], charge["epsilon"]) == ("Means", 4.0)
+
+    assert run(["release", *data, "--query", "means", *total, *ledger, "--out", "again"]) == 4
+    note = f"this question was released from d on {charge['time'][:10]}"
+    error = capsys.readouterr().err
+    assert note in error
+    assert f"--request {charge['request']}" in error
+    assert (
+        run(["release", *data, "--query", "means", *total, *ledger, "--out", "b", "--request", charge["request"]]) == 0
+    )
+    assert note not in capsys.readouterr().err
 
 
 def test_it_verifies_the_ledger_first(ledger, monkeypatch):

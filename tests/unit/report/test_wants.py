@@ -15,7 +15,7 @@ from matrixdp.release.run import run
 from matrixdp.report.forecast import predict
 from matrixdp.report.wants import Want, plan_wants, predict_error, read_wants
 
-SCHEMA = parse_schema("""
+SCHEMA_TEXT = """
 records = 20000
 [columns]
 age = { type = "number", lower = 18, upper = 90, expected_mean = 54, expected_std = 18 }
@@ -23,7 +23,8 @@ stay = { type = "number", lower = 0, upper = 60, expected_mean = 20, expected_st
 ward = { type = "category", levels = ["north", "south"], expected_shares = { north = 0.5, south = 0.5 } }
 unit = { type = "category", levels = ["a", "b"], missing = true }
 smoker = { type = "yes/no" }
-""")
+"""
+SCHEMA = parse_schema(SCHEMA_TEXT)
 TOTAL = Privacy(4, 1e-6)
 MEANS, TABLE = Want.parse("means of stay by ward ± 0.5"), Want.parse("table of ward and smoker ± 20")
 MATRIX = Want.parse("correlation of age, stay by ward +- 0.1")
@@ -62,6 +63,14 @@ def test_questions_are_joined_where_that_saves_and_only_there():
     apart = plan(replace(MEANS, error=0.1), TABLE)
     assert len(apart.releases) == 2
     assert apart.mu_squared == apart.separate < apart.together
+
+
+@pytest.mark.parametrize("text", ["means of age by unit ± 1", "regression of stay on age, unit ± 3"])
+def test_few_missing_values_do_not_make_a_want_unreachable(text):
+    guess = "missing = true, expected_missing = 0.001"
+    schema = parse_schema(SCHEMA_TEXT.replace("missing = true", guess))
+    (one,) = plan(Want.parse(text), schema=schema).releases
+    assert one.errors[0] <= one.wants[0].error
 
 
 @pytest.mark.parametrize("want", [MEANS, TABLE, MATRIX, Want.parse("correlation of age, stay ± 0.05")])
@@ -128,7 +137,7 @@ def test_ids_follow_from_the_release():
         ("means for stay ± 1", "'for' is not understood after means"),
         ("means of stay by ward", "must be a question, ± and"),
         ("means of stay ± 1 ± 2", "must be a question, ± and"),
-        ("means of stay ± much", "must be a number, got 'much'"),
+        ("means of stay ± much", "with a decimal point, got 'much'"),
         ("means of stay ± -1", "error must be"),
         ("means of stay ± nan", "error must be"),
         ("means by ward ± 1", "means needs columns"),
