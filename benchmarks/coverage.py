@@ -1,8 +1,8 @@
 """What is shown of a release, and how far to trust it: coverage and lengths of intervals, by kind of answer.
 
-``python -m benchmarks.coverage [--half trusted|choose|report|fresh|unseen|last|random] [--release plain adaptive]
+``python -m benchmarks.coverage [--half trusted|newest|choose|report|fresh|unseen|last|random] [--release plain]
 [--bounds tight wide] [--kind "means by level"] [--epsilon 0.1 0.3 1 3] [--trials 2] [--every 3] [--jobs 2]
-[--json FILE] [--against FILE]``
+[--correlation-share 0] [--json FILE] [--against FILE]``
 
 Each table is released by `release_table`: everything about it ('plain'), and its numbers by an adaptive fit. The truth
 of each answer is computed from the records with NumPy. By default the tables are those of `trusted_data`, on which
@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 import matrixdp as mdp
-from benchmarks import table_forecast, trusted_data
+from benchmarks import newest_data, table_forecast, trusted_data
 from benchmarks.accuracy_data import DataSet
 from benchmarks.coverage_data import coverage_sets
 from benchmarks.sizes import few, size
@@ -48,7 +48,7 @@ NORMAL = 1.96
 GROUPS = ("named", "simulated", "tables", "wide")
 RELEASES = ("plain", "adaptive")
 BOUNDS = ("tight", "wide")
-HALVES = ("trusted", "choose", "report", "fresh", "unseen", "last", "random")
+HALVES = ("trusted", "newest", "choose", "report", "fresh", "unseen", "last", "random")
 KINDS = (
     "means",
     "standard deviations",
@@ -67,6 +67,7 @@ KINDS = (
 STRONG = {"correlations": "correlations beyond 0.8", "R^2": "R^2 above 0.8"}
 _STRONG = 0.8
 _COMPONENTS = 3
+_REAL = {"trusted": tuple(trusted_data.SOURCES), "newest": tuple(newest_data.SOURCES)}
 _WIDE = 20  # coordinates of a table that has half as many trials
 _FEWEST = 20  # intervals of a table whose coverage counts for the least
 _DETERMINED = 1e-6  # least eigenvalue of the correlations of predictors whose coefficients are unique
@@ -279,9 +280,14 @@ Measured = tuple[str, str, str, float, int, str, Outcome]  # release, bounds, ta
 
 
 def measure(
-    case: Case, epsilons: list[float], trials: int, first: int, kinds: tuple[str, ...] = KINDS
+    case: Case,
+    epsilons: list[float],
+    trials: int,
+    first: int,
+    kinds: tuple[str, ...] = KINDS,
+    share: float | None = None,
 ) -> list[Measured]:
-    """All answers of some kinds, of some releases of one table."""
+    """All answers of some kinds, of some releases of one table; `share` is `correlation_share`."""
     warnings.simplefilter("ignore")
     table, question = case.table, {"plain": "everything", "adaptive": "covariance"}[case.release]
     if isinstance(table, DataSet):
@@ -308,7 +314,7 @@ def measure(
     for epsilon, trial in product(epsilons, range(first, first + trials)):
         seed = zlib.crc32(f"{table.name} {case.bounds} {epsilon:g} {trial}".encode())
         privacy, stream = mdp.Privacy(epsilon, DELTA), Stream(seed)
-        method: dict[str, Any] = {} if case.release == "plain" else {"method": "adaptive"}
+        method: dict[str, Any] = {"correlation_share": share} if case.release == "plain" else {"method": "adaptive"}
         release = mdp.release_table(data, schema, privacy, question=question, stream=stream, simulation=True, **method)
         with np.errstate(all="ignore"):
             for kind, outcome in ask(release, exact, case.unit, bounds, categories, kinds):
@@ -320,8 +326,8 @@ def measure(
 def list_cases(half: str, groups: tuple[str, ...], releases: list[str], bounds: list[str]) -> Iterator[Case]:
     """The releases of a list of tables: for development with the boxes of the lists, otherwise with both bounds."""
     tables: Iterable[RealTable] = ()
-    if half == "trusted":
-        tables = trusted_data.load_tables()
+    if half in _REAL:
+        tables = trusted_data.load_tables(_REAL[half])
     elif half in ("choose", "report") and "plain" in releases:
         tables = few([*table_forecast.load_tables(half)])
     for table, box in product(tables, bounds):
@@ -329,9 +335,9 @@ def list_cases(half: str, groups: tuple[str, ...], releases: list[str], bounds: 
         if "plain" in releases:
             yield Case("plain", box, bounded, _find_unit(table.columns.bounds))
         tight, numbers = trusted_data.keep_numbers(table), trusted_data.keep_numbers(bounded)
-        if half == "trusted" and "adaptive" in releases and tight is not None and numbers is not None:
+        if half in _REAL and "adaptive" in releases and tight is not None and numbers is not None:
             yield Case("adaptive", box, numbers, _find_unit(tight.bounds))
-    if half != "trusted" and "adaptive" in releases:
+    if half not in _REAL and "adaptive" in releases:
         for data in coverage_sets(half, groups):
             yield Case("adaptive", "tight", data, _find_unit(data.bounds))
 
@@ -483,6 +489,7 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=0, help="number of the first trial, which decides its noise")
     parser.add_argument("--every", type=int, default=1, help="only every so many tables")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
+    parser.add_argument("--correlation-share", type=float, help="of plain releases; by default as they choose it")
     parser.add_argument("--json", type=Path, help="file to write the errors to")
     parser.add_argument("--against", type=Path, help="such a file of another version, to compare with")
     asked = parser.parse_args()
@@ -490,7 +497,8 @@ def main() -> None:
     names = [*dict.fromkeys(case.table.name for case in cases)][:: asked.every]
     chosen = [case for case in cases if case.table.name in names]
     kinds = tuple(asked.kind or KINDS)
-    task = partial(measure, epsilons=asked.epsilon, trials=asked.trials, first=asked.first, kinds=kinds)
+    options = {"epsilons": asked.epsilon, "trials": asked.trials, "first": asked.first, "kinds": kinds}
+    task = partial(measure, **options, share=asked.correlation_share)
     every: list[Measured] = []
     workers = ProcessPoolExecutor(asked.jobs, initializer=threadpool_limits, initargs=(1,))  # a thread each
     with workers if asked.jobs > 1 else nullcontext() as pool:

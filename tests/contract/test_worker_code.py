@@ -107,6 +107,11 @@ def run_every_task(folder, engine):
     PrivateCovariance(bounds=BOUNDS, person="id", epsilon=10.0).fit(
         mdp.open_records(folder.parent / "visits.parquet", workers=engine)
     )
+    people = mdp.Moments(BOUNDS, RECORDS, neighbours="add-remove", person="id")
+    stream = mdp.make_stream(people, PRIVACY, every="step", count="first").open(
+        folder.parent / "stream", stream=mdp.Stream(seed=1), simulation=True
+    )
+    stream.publish(folder.parent / "visits.parquet", step="first", workers=engine)
     regression = {"records": RECORDS, "question": "regression", "target": NAMES[0], "method": "adaptive"}
     mdp.release_table(records, BOUNDS, PRIVACY, **regression)
     PrivateCovariance(bounds=columns).fit(records)

@@ -1,6 +1,8 @@
 """An audit of whole releases on worst-case neighbours: the claim holds, and half the noise is caught.
 
-Level: `levels.LEVEL` each. Power: with half the noise the audit misses with a probability far below one in a million.
+Level: `levels.LEVEL` each. Power: half the noise doubles mu to 1.79. Of 1,500 runs 0.814 are expected beyond the
+best cut; 0.741, which is 7 standard deviations fewer, still shows more than the claim of 0.896. So the audit
+misses with a probability far below one in a million.
 """
 
 from dataclasses import replace
@@ -15,7 +17,7 @@ release = mdp.Design.release
 
 PRIVACY = mdp.Privacy(2.0, 0.01)
 BOX = mdp.Bounds([-1, -1], [1, 1])
-TRIALS = 4000
+TRIALS = 1500
 ROTATION = [[0.8, -0.6], [0.6, 0.8]]
 
 CASES = {

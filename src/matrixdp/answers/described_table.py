@@ -25,7 +25,7 @@ class TableShape(NamedTuple):
 
     `spread` and `position` of the mean above the lower bound are shares of the width of the bounds; `correlation` is
     the root mean square of those of the numbers, `level` the size of the level or group that is judged, relative to
-    equal ones, and `missing` the share of missing values in a column of numbers that allows it.
+    equal ones, and `missing` the share of missing values in a column that allows them.
     """
 
     spread: float
@@ -112,12 +112,11 @@ def _guess_number(column: Number, description: TableDescription, shape: TableSha
 
 
 def _guess_shares(column: Category | YesNo, description: TableDescription, shape: TableShape, *, rare: bool) -> Floats:
-    if column.name in description.shares:
-        return spread_shares(column, description.shares[column.name])
-    count = len(column.level_names)
-    shares = np.full(count, (shape.level if rare else 1.0) / count)
-    shares[0] = 1 - shares[1:].sum()
-    return shares
+    shares = description.shares.get(column.name)
+    if shares is None:
+        names = column.level_names[: -1 if column.missing else None]
+        shares = dict.fromkeys(names[1:], (shape.level if rare else 1.0) / len(names))
+    return spread_shares(column, shares, description.missing.get(column.name, shape.missing))
 
 
 def _cut(shares: Floats, part: Floats, rest: float) -> Floats:

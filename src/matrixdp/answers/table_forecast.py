@@ -47,6 +47,8 @@ class TableForecast:
     description : TableDescription
     data : 'friendly', 'typical' or 'hostile'
         What is assumed where the description has no guess (`described_table.SHAPES`).
+    fitted : callable, optional
+        Errors of correlations, of shape (numbers, numbers), for a kind of data, where an adaptive fit has them.
 
     Privacy
     -------
@@ -68,6 +70,7 @@ class TableForecast:
     design: Design
     description: TableDescription = field(default_factory=TableDescription)
     data: str = "typical"
+    fitted: Callable[[str], Floats] | None = None
 
     def __post_init__(self) -> None:
         if self.data not in SHAPES:
@@ -126,6 +129,9 @@ class TableForecast:
     @np.errstate(all="ignore")
     def correlation(self, group: Any = None) -> Estimate:
         """As `Release.correlation`."""
+        if self.fitted is not None and group is None:
+            value, error = _correlate(self._whole.without_noise()).value, self.fitted(self.data)
+            return answers.name_correlation(self._whole, answers.NoisyValues(*answers.hide_uncertain(value, error)))
         view, (value, error) = self._view(group), self._judge_numbers(_correlate, group)
         error[np.eye(len(error), dtype=bool) & np.isfinite(error)] = 0.0
         return answers.name_correlation(view, answers.NoisyValues(value, error))
@@ -163,9 +169,9 @@ class TableForecast:
         return replace(view, matrix=view.matrix * self._find_size(*named))
 
     def _scale_levels(self, by: str, group: Any) -> MomentView:
-        """The view in which each level of a category has the size that is judged."""
+        """The view in which each level of a category has the size that is judged, but for that of missing values."""
         view, size = self._view(group), self._find_size(by)
-        rows, matrix = view.levels(by), view.matrix.copy()
+        rows, matrix = view.levels(by)[: -1 if self._query.columns.category(by).missing else None], view.matrix.copy()
         matrix[rows] *= size
         matrix[:, rows] *= size
         return replace(view, matrix=matrix)

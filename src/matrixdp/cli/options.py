@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import click
 
 from matrixdp.cli import discard_buffer
-from matrixdp.release.options import OPTION, json_name, name_flag
+from matrixdp.release.options import OPTION, STREAM_OPTION, json_name, name_flag
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -92,8 +92,8 @@ sql_option = click.option("--sql", metavar="QUERY", help="Query whose rows are t
 
 
 def request_option(name: str) -> Callable[[F], F]:
-    """The option of the command line that `matrixdp.release.options` declares for a field of a request."""
-    option = OPTION[name]
+    """The option of the command line that `matrixdp.release.options` declares for a field of a request or a stream."""
+    option = OPTION.get(name) or STREAM_OPTION[name]
     kind = click.Choice(option.choices) if option.choices else click.Path() if name == "points" else None
     attributes: dict[str, Any] = {
         "type": kind or {"number": float, "integer": int}.get(option.kind),
@@ -102,7 +102,7 @@ def request_option(name: str) -> Callable[[F], F]:
         "help": option.help,
         "default": option.default,
     }
-    if name in ("person", "id"):
+    if name in ("person", "id", "when"):
         return name_option(name_flag(name), **attributes)
     return click.option(name_flag(name), callback=_refuse_empty, **attributes)
 
@@ -120,8 +120,10 @@ schema_option = click.option("--schema", type=PATH, required=True, help="TOML fi
 design_options = combine_options(
     schema_option,
     *map(request_option, ("question", "epsilon", "delta", "records", "neighbours", "person", "rows", "importance")),
-    *map(request_option, ("directions", "directions_share", "calibration", "columns", "by", "cells", "points")),
-    *map(request_option, ("kernel", "bandwidth")),
+    *map(
+        request_option, ("directions", "directions_share", "correlation_share", "calibration", "columns", "by", "cells")
+    ),
+    *map(request_option, ("points", "kernel", "bandwidth")),
 )
 
 

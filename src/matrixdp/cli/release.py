@@ -26,19 +26,21 @@ from matrixdp.release.options import MOST_STORED
 if TYPE_CHECKING:
     from matrixdp.ledger import Head
     from matrixdp.ledger.location import Location
+    from matrixdp.privacy import Privacy
     from matrixdp.records.files import Files
     from matrixdp.release.charging import Account
     from matrixdp.release.plan import Plan
     from matrixdp.report.release_folder import ReleaseFolder
 
 
-_paying = flags.combine_options(
-    click.option(
-        "--ledger-timeout",
-        type=click.FloatRange(min=0),
-        default=30.0,
-        help="Seconds to wait while another process uses the ledger.",
-    ),
+ledger_timeout = click.option(
+    "--ledger-timeout",
+    type=click.FloatRange(min=0),
+    default=30.0,
+    help="Seconds to wait while another process uses the ledger.",
+)
+charge_options = flags.combine_options(
+    ledger_timeout,
     flags.author_options,
     click.option(
         "--anchor-to",
@@ -50,6 +52,9 @@ _paying = flags.combine_options(
         metavar="COMMAND",
         help="Command to run after the charge, with its number and hash (ENTRY:HASH) as last argument.",
     ),
+)
+_paying = flags.combine_options(
+    charge_options,
     click.option(
         "--wait",
         type=click.FloatRange(min=0),
@@ -57,9 +62,7 @@ _paying = flags.combine_options(
         help="Seconds to wait for another process that releases the same --request.",
     ),
 )
-_reading = flags.combine_options(
-    click.option("--force", is_flag=True, help="Replace an existing folder."),
-    flags.request_option("missing"),
+file_options = flags.combine_options(
     click.option(
         "--workers",
         metavar="NUMBER|ADDRESS",
@@ -68,6 +71,8 @@ _reading = flags.combine_options(
     flags.delimiter_option,
     flags.sql_option,
 )
+force_option = click.option("--force", is_flag=True, help="Replace an existing folder.")
+_reading = flags.combine_options(force_option, flags.request_option("missing"), file_options)
 
 
 @click.command(
@@ -94,7 +99,7 @@ def design(schema: Path, plot: Path | None, features: str | None, as_json: bool,
     made = plan(Request.parse(read_schema(schema), asked))
     if made.adaptive and (plot is not None or features is not None):
         raise ParameterError("--plot and --features show the noise of a plain release: add --method plain.")
-    _warn_about_delta(made)
+    warn_about_delta(made.request.privacy, made.records)
     left = None
     if payment["ledger"] is not None:
         left = preview_ledger(payment["ledger"], require_dataset(payment["dataset"]), made, payment["allowance"])
@@ -139,7 +144,7 @@ def release(
     bounds.
     A large noisy data set (--query identity) is written as a set of Parquet files.
     """
-    _check_payment(no_ledger, options)
+    check_payment(no_ledger, options)
     from matrixdp.cli.release_text import print_release
     from matrixdp.domain.schema_file import read_schema
     from matrixdp.records.files import open_files
@@ -151,10 +156,12 @@ def release(
     found = read_schema(schema)
     source = open_files(data, delimiter=delimiter, rules=found.rules, sql=sql)
     _check_output(source, out, (schema, options["anchor_to"], options["ledger"]))
-    asked["neighbours"] = asked["neighbours"] or find_neighbours(options["ledger"], options["dataset"])
+    asked["neighbours"] = asked["neighbours"] or find_neighbours(
+        options["ledger"], options["dataset"], timeout=options["ledger_timeout"]
+    )
     request = Request.parse(found, asked)
     made = plan(request, lambda: count_units(request, source))
-    _warn_about_delta(made)
+    warn_about_delta(made.request.privacy, made.records)
     folder, _ = _write(made, source, out, payment, force=force, workers=workers, quiet=as_json)
     with flags.output_after_work():
         print_release(folder, out, as_json=as_json)
@@ -214,15 +221,15 @@ def plan_questions(
     prefix = asked.pop("request")
     if payment["ledger"] is None:
         raise click.UsageError("--ledger must be given: a plan is made for what is left in it.")
-    _check_payment(False, options)
+    check_payment(False, options)
     if bool(run["data"]) != (run["out"] is not None):
         raise click.UsageError("--run and --out must be given together.")
     wanted = [*(() if questions is None else read_wants(questions)), *map(Want.parse, wants)]
     found = read_schema(schema)
-    with _open_account(**payment) as account:
+    with open_account(**payment) as account:
         assert account is not None  # as a ledger is given
         priced = price_wants(wanted, found, account, prefix, asked)
-    _warn_about_delta(priced.releases[0].plan)
+    warn_about_delta((first := priced.releases[0].plan).request.privacy, first.records)
     facts = collect_wants(priced)
     if not as_json:
         print_wants(priced)
@@ -299,39 +306,55 @@ def _write(
     hidden = quiet or not made.public_progress  # a bar would show a private number of records
     with (
         DeferredInterrupts() as interrupts,
-        _open_account(**payment) as account,
+        open_account(**payment) as account,
         flags.show_progress(made.records or 0, label, quiet=hidden) as progress,
     ):
+        if account is not None and made.request.id is None:
+            _remark_repeat(made, account)
         folder = write_release(
             made if account is None else _name_request(made),
             source,
             out,
             account,
             force=force,
-            workers=_parse_workers(workers),
+            workers=parse_workers(workers),
             progress=progress,
             ready=interrupts.defer,
         )
     with flags.output_after_work():
         if interrupts.pending:
-            _remark("interrupted after the charge, so the release was finished first.")
+            remark("interrupted after the charge, so the release was finished first.")
         if account is not None and not folder.outcome.charged:
-            _remark(f"{made.request.id} was released before; it was not charged again.")
+            remark(f"{made.request.id} was released before; it was not charged again.")
         if folder.problem:
-            _remark(folder.problem)
+            remark(folder.problem)
     return folder, interrupts.pending
 
 
-def _warn_about_delta(made: Plan) -> None:
+def _remark_repeat(made: Plan, account: Account) -> None:
+    """Say, before the charge, that the same question was released before, and how to get that release."""
+    asked = made.request.question
+    for charge in reversed(account.ledger.history(account.dataset)):
+        same = charge.description == made.description and (charge.options or {}).get("aim", asked) == asked
+        if same and charge.released and charge.request is not None:
+            remark(
+                f"this question was released from {account.dataset} on {charge.time[:10]}, and is charged again now. "
+                "That release is stored; where the data are the same, get it at no cost with "
+                f"--request {charge.request}"
+            )
+            return
+
+
+def warn_about_delta(privacy: Privacy, records: int | None) -> None:
     """Warn on standard error, before anything is charged, if delta is above one over the number of records."""
     from matrixdp.privacy import describe_large_delta
 
-    message = "" if made.records is None else describe_large_delta(made.request.privacy, made.records)
+    message = "" if records is None else describe_large_delta(privacy, records)
     if message:
         click.echo(f"matrixdp: {click.style('warning:', bold=True)} {message}", err=True)
 
 
-def _check_payment(no_ledger: bool, options: dict[str, Any]) -> None:
+def check_payment(no_ledger: bool, options: dict[str, Any]) -> None:
     """Raise unless either a ledger is named, or --no-ledger is given without what needs a ledger."""
     ledger, anchors = options["ledger"] is not None, [options["anchor_to"], options["anchor_command"]]
     wrong = {
@@ -341,7 +364,7 @@ def _check_payment(no_ledger: bool, options: dict[str, Any]) -> None:
         "--allowance must be left out with --no-ledger: it is a part of a ledger's total.": no_ledger
         and options["allowance"] is not None,
         "--request must be left out with --no-ledger: the ledger stores releases by their ids.": no_ledger
-        and options["request"] is not None,
+        and options.get("request") is not None,
         "--anchor-to and --anchor-command must be left out with --no-ledger.": no_ledger and anchors != [None, None],
         "--anchor-to and --anchor-command cannot be used together.": None not in anchors,
     }
@@ -350,7 +373,8 @@ def _check_payment(no_ledger: bool, options: dict[str, Any]) -> None:
             raise click.UsageError(message)
 
 
-def _remark(text: str) -> None:
+def remark(text: str) -> None:
+    """Say something on the standard error stream."""
     sys.stderr.write(f"matrixdp: {text}\n")
 
 
@@ -362,7 +386,7 @@ def _name_request(made: Plan) -> Plan:
 
 
 @contextmanager
-def _open_account(
+def open_account(
     ledger: Location | None,
     dataset: str | None,
     allowance: str | None,
@@ -383,7 +407,7 @@ def _open_account(
         yield Account(opened, name, allowance=allowance)
 
 
-def _parse_workers(text: str | None) -> Any:
+def parse_workers(text: str | None) -> Any:
     """A number of threads, or the address of a cluster."""
     logging.getLogger("distributed").setLevel(logging.CRITICAL)  # an EngineError reports what went wrong
     return int(text) if text is not None and text.isdecimal() and len(text) < 10 else text

@@ -87,7 +87,9 @@ def print_design(made: Plan, left: Left, plot: Path | None, *, as_json: bool) ->
     click.echo("\n".join(lines[:_GUARANTEE]))
     _print_predictions(made, predicted)
     if request.question == "everything" and design is not None:
-        single = [f"  {make_visible(one.title)}: {one.words}" for one in compare_questions(design)]
+        questions = compare_questions(design)
+        questions = questions if made.beside is None else questions[:-1]  # the last is a correlation, of the moments
+        single = [f"  {make_visible(one.title)}: {one.words}" for one in questions]
         echo_section("If only this were released, with the same guarantee", "\n".join(single))
     echo_section("Cost in the ledger", _describe_cost(made, left))
     if design is not None:
@@ -107,7 +109,7 @@ def _print_predictions(made: Plan, predicted: dict[str, list[Answer]]) -> None:
         shown = format_numbers(errors.cut(len(found.rows), width))
         echo_section(make_visible(f"Predicted error of: {answer.title}"), shown)
     if len(predicted) > 1:
-        table = _tabulate_medians(made, predicted)
+        table = tabulate_medians(made, predicted)
         echo_section("Median error, by how easy the data are where the schema has no guess", table)
         for kind, words in DATA_KINDS.items() if made.adaptive else ():
             click.echo(f"  {kind}: {words}")
@@ -117,7 +119,7 @@ def _print_predictions(made: Plan, predicted: dict[str, list[Answer]]) -> None:
         click.echo("  components and regressions are computed from these correlations")
     others = {f"epsilon {other.request.epsilon:g}": found["typical"] for other, found in varied}
     if len(others) > 1:
-        echo_section("Median error at other epsilons, for typical data", _tabulate_medians(made, others))
+        echo_section("Median error at other epsilons, for typical data", tabulate_medians(made, others))
 
 
 def _vary(made: Plan, predicted: dict[str, list[Answer]]) -> list[tuple[Plan, dict[str, list[Answer]]]]:
@@ -183,13 +185,14 @@ def _collect_design(made: Plan, design: Design, predicted: dict[str, list[Answer
             "largest_std": found[np.isfinite(found)].max(initial=0),
         }
         assert other.design is not None
-        cost = {"epsilon": other.request.epsilon, "mu": other.design.distance}
+        cost = {"epsilon": other.request.epsilon, "mu": _cost(other)}
         budgets.append({**cost, **errors, "relative_error": other.design.relative_error})
     facts: dict[str, Any] = {
         "shape": list(design.query.shape),
         "calibration": design.calibration,
         "allocation": design.allocation.rule,
         "directions_mu": made.learning_mu,
+        "correlation_share": 0.0 if made.beside is None else 1 - design.share,
         "exact": design.exact,
         "gain": design.gain,
         "excess": design.excess,
@@ -211,7 +214,7 @@ def _collect_design(made: Plan, design: Design, predicted: dict[str, list[Answer
     return facts
 
 
-def _tabulate_medians(made: Plan, found: dict[str, list[Answer]]) -> str:
+def tabulate_medians(made: Plan, found: dict[str, list[Answer]]) -> str:
     """Median errors of each table, in one column for each list of tables."""
     rows: list[list[str]] = []
     for answers in list(zip(*found.values(), strict=True))[:_MOST_TABLES]:
@@ -256,7 +259,9 @@ def _median(errors: Floats) -> float:
 
 def _cost(made: Plan) -> float:
     """The mu of a release, without that of learning its directions."""
-    return made.request.privacy.mu if made.design is None else made.design.distance
+    if made.design is None or made.beside is not None:
+        return made.request.privacy.mu
+    return made.design.distance
 
 
 def _describe_cost(made: Plan, left: Left) -> str:

@@ -31,7 +31,7 @@ from matrixdp.answers.models import (
     name_components,
     name_regression,
 )
-from matrixdp.answers.moments import correlation_from_covariance, hide_uncertain
+from matrixdp.answers.moments import LARGEST_BAR, correlation_from_covariance, hide_uncertain
 from matrixdp.checks import check_integer
 from matrixdp.domain import Bounds, Person, least_sample
 from matrixdp.errors import ParameterError, show
@@ -131,13 +131,19 @@ class AdaptiveRelease(SavedRelease, Answering):
         possible = limit_products(self.moment.bounds.halfwidths)
         return settle(self.moment.covariance, self.moment.errors.covariance_std, self.names, self.names, possible)
 
-    def correlation(self, group: Any = None) -> Estimate:
-        """Correlation, with error bars."""
+    def correlation(self, group: Any = None, *, shrunk: bool = False) -> Estimate:
+        """Correlation, with error bars; a fit shrinks by itself, so that `shrunk` only leaves out no number."""
         _refuse_groups(None, group)
         found, bars = correlation_from_covariance(self.moment.covariance), self.moment.errors.correlation_std
         own = np.eye(len(found), dtype=bool)
         possible = np.where(own, 1.0, -1.0), np.ones(own.shape)
-        value, std = hide_uncertain(np.where(own, 1.0, found), np.where(own, 0.0, bars))
+        value, std = np.where(own, 1.0, found), np.where(own, 0.0, bars)
+        if shrunk:
+            unknown = ~np.isfinite(value)
+            return settle(
+                np.where(unknown, 0.0, value), np.where(unknown, LARGEST_BAR, std), self.names, self.names, possible
+            )
+        value, std = hide_uncertain(value, std)
         ranges = _range_of(np.nan_to_num(found), np.where(np.isfinite(found), bars, np.inf), possible)
         return settle(value, std, self.names, self.names, possible, lambda: extend_range(ranges, possible))
 

@@ -68,6 +68,7 @@ ANSWERED = (*SUMMARIES, *MATRICES, *MODELS)  # by what follows from the moments 
 GROUPED = (*SUMMARIES, *MATRICES)  # can be asked for each level of some categories
 FITTED = ("means", "covariance", "correlation", "components", "regression")  # an adaptive fit can answer, too
 PER_RECORD = ("identity", "gram")  # whose answers have a row for each record
+STREAMED = tuple(name for name in QUESTIONS if name not in (*GRAPHS, *PER_RECORD, "counts"))  # sums over records
 CALIBRATIONS = ("exact", "theorem2", "theorem2-corrected", "theorem2-psd")
 NEIGHBOURS = ("replace", "add-remove")
 DIRECTIONS_SUFFIX = "-directions"  # added to the request id, for the release that learns directions
@@ -212,6 +213,15 @@ OPTIONS = (
         at_most=1 - _LEAST_SHARE,
     ),
     Option(
+        "correlation_share",
+        "number",
+        "Share of the budget for an adaptive fit of the numbers, which correlations and components of --query "
+        "everything are read off; 0 for none. [default: 0.2 where correlations are expected to gain by it]",
+        at_least=0,
+        at_most=0.9,
+        questions=("everything",),
+    ),
+    Option(
         "calibration",
         "choice",
         "How the size of the noise is determined; all but 'exact' are the paper's.",
@@ -269,6 +279,43 @@ OPTIONS = (
     ),
 )
 OPTION = {option.name: option for option in OPTIONS}
+STREAM_OPTIONS = (  # further ones of a stream, the arguments of `make_stream`
+    Option(
+        "every",
+        "choice",
+        "Length of a step, by which steps are named, as in 2031-w05; with 'step' they have any names.",
+        choices=("hour", "day", "night", "week", "month", "year", "step"),
+        default="week",
+    ),
+    Option(
+        "when",
+        "name",
+        "Column of dates: a step takes the rows dated within its period, so that one growing file can be published "
+        "again and again. [default: each file must have new records only]",
+        metavar="COLUMN",
+    ),
+    Option("delay", "text", "How long after its end a period waits for late rows. [default: not]", metavar="'3 days'"),
+    Option(
+        "aim",
+        "choice",
+        "What has the least noise: periods and totals, each relative to the best possible; totals, which needs --last; "
+        "or single periods.",
+        choices=("both", "total", "period"),
+        default="both",
+    ),
+    Option("last", "integer", "Number of steps. [default: no end]", at_least=1, metavar="N"),
+    Option("steps", "integer", "With --person: in how many steps a person counts at most.", at_least=1, metavar="K"),
+    Option("count", "choice", "With --person: a person counts in their first step only.", choices=("first",)),
+    Option(
+        "apart",
+        "integer",
+        "With --steps: how many steps apart those of a person are at least.",
+        default=1,
+        at_least=1,
+        metavar="N",
+    ),
+)
+STREAM_OPTION = {option.name: option for option in STREAM_OPTIONS}
 
 
 def parse_options(values: Mapping[str, Any], *, allowed: Iterable[str] = tuple(OPTION)) -> dict[str, Any]:

@@ -149,13 +149,13 @@ class OutputFolder:
             return
         if not self.force:
             raise ParameterError(
-                f"out must be a new or empty folder, but {self.place} contains files. "
-                "Choose another path, or use force=True (--force) to replace it."
+                f"«out» must be a new or empty folder, but {self.place} contains files. Choose another path, or "
+                "replace it with «force»."
             )
         if (foreign := self._find_foreign(self.place)) is not None:
             raise ParameterError(
-                f"out: {foreign} is in the way: force=True (--force) replaces only a folder that holds a release and "
-                "nothing else. Move it away, or choose another path."
+                f"«out»: {foreign} is in the way: «force» replaces only a folder that holds a release and nothing "
+                "else. Move it away, or choose another path."
             )
 
     def _release(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -11,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from matrixdp.adaptive import Description
 from matrixdp.adaptive.moment import prepare_fit
-from matrixdp.adaptive.settings import MethodChoice, choose_method
+from matrixdp.adaptive.settings import MethodChoice, choose_method, settings_for
 from matrixdp.design import Allocation, Design, make_design, optimal
 from matrixdp.domain import Bounds, Columns, most_rows
 from matrixdp.domain.schema import MAX_SIDE
@@ -20,7 +22,7 @@ from matrixdp.errors import MatrixDPError, ParameterError, show
 from matrixdp.gdp import share_mu
 from matrixdp.ledger import Event, Gaussian
 from matrixdp.noise import Stream
-from matrixdp.privacy import Neighbours
+from matrixdp.privacy import Neighbours, Privacy
 from matrixdp.queries import ContingencyTable, GramMatrix, Identity, MatrixQuery, Moments, SecondMoment, TableMoments
 from matrixdp.queries.base import OfQuery, parse_records
 from matrixdp.queries.graphs import Adjacency, Laplacian
@@ -29,9 +31,10 @@ from matrixdp.records.files import open_files
 from matrixdp.records.opening import load_npy
 from matrixdp.release.adaptive_release import AdaptiveRelease, find_recipe
 from matrixdp.release.charging import describe_design, digest
-from matrixdp.release.options import FITTED, GRAPHS, MATRICES, MODELS, PER_RECORD, SUMMARIES
+from matrixdp.release.options import FITTED, GRAPHS, MATRICES, MODELS, PER_RECORD, STREAMED, SUMMARIES
 from matrixdp.release.request import Request
 from matrixdp.release.result import Release
+from matrixdp.release.stream_plan import StreamPlan, make_stream
 from matrixdp.types import Floats, lock_arrays
 
 _MAX_IN_MEMORY = 1 << 22  # entries of a noisy data set; a larger one is written as files
@@ -39,6 +42,9 @@ _DIRECTED = ("moments", "covariance", "correlation", "second-moment", "identity"
 _MOST_NUMBERS = 100  # with more, error bars of the moments of a table take too long
 _MEAN_SHARES = {"means": 0.5, "table": 0.05}  # of the budget, for what is best for them
 _SAMPLE = 16  # made-up records
+_CORRELATION_SHARE = 0.2  # of everything, for a fit of its numbers; larger ones gain little
+_FEWEST_NUMBERS = 4  # of everything that gain by a fit
+_EXACT = 0.05  # error of correlations that is small enough without a fit
 
 
 @lock_arrays
@@ -58,6 +64,8 @@ class Plan(OfQuery):
         the same cost.
     choice : MethodChoice or None
         The method, and why; None for a question that has only one.
+    beside : Plan or None
+        An adaptive fit of the numbers, for a share of the budget, which correlations are read off.
     """
 
     request: Request
@@ -65,6 +73,7 @@ class Plan(OfQuery):
     query: MatrixQuery
     design: Design | None
     choice: MethodChoice | None
+    beside: Plan | None = None
 
     @property
     def adaptive(self) -> bool:
@@ -95,7 +104,7 @@ class Plan(OfQuery):
     @property
     def event(self) -> Event:
         """What the ledger is charged with in all, with directions that are learned."""
-        if self.design is None or self.request.learned:
+        if self.design is None or self.request.learned or self.beside is not None:
             return Gaussian(self.request.privacy.mu)
         return self.design.event
 
@@ -122,7 +131,8 @@ class Plan(OfQuery):
     def description(self) -> dict[str, Any]:
         """What was asked for, for the ledger, with a hash of all inputs."""
         if self.design is not None:
-            return describe_design(self.design)
+            fit = {} if self.beside is None else {"correlations": self.beside.description["inputs"]}
+            return {**describe_design(self.design), **fit}
         request, query, person = self.request, self.query, self.query.person
         who = () if person is None else (person,)  # as before there were people in such a release
         inputs = (self.bounds, request.privacy, request.question, self.records, str(query.neighbours), self.targets)
@@ -139,7 +149,8 @@ class Plan(OfQuery):
     def sample(self) -> Release | AdaptiveRelease:
         """A made-up release of the same shape, to try whether it can be shown. Reads no data."""
         if self.design is not None:
-            return Release(self.query.finish(np.zeros(self.query.shape)), self.design)
+            fit: Any = None if self.beside is None else self.beside.sample()
+            return Release(self.query.finish(np.zeros(self.query.shape)), self.design, fit=fit)
         bounds, noise = self.bounds, {"stream": Stream(seed=0), "simulation": True}
         made_up = np.random.default_rng(0).uniform(bounds.lower, bounds.upper, (_SAMPLE, bounds.size))
         options: dict[str, Any] = {"aim": self.recipe, "records": _SAMPLE, "neighbours": self.neighbours, **noise}
@@ -150,6 +161,9 @@ class Plan(OfQuery):
     def at(self, epsilon: float) -> Plan:
         """The same plan at another epsilon, by the same method."""
         request = replace(self.request, epsilon=epsilon)
+        if self.beside is not None:
+            share = 1 - self.design.share if self.design is not None else 0.0
+            return _add_fit(replace(self, request=request), share)
         design = None if self.design is None else make_request_design(request, self.query, self.design.given_directions)
         return replace(self, request=request, design=design)
 
@@ -183,7 +197,8 @@ def plan(request: Request, count: Callable[[], int] | None = None) -> Plan:
         return Plan(request, records, _require_small(request, fitted), None, choice)
     made = make_query(request, records)
     if not request.learned:
-        return Plan(request, records, made, make_request_design(request, made), choice)
+        found = Plan(request, records, made, make_request_design(request, made), choice)
+        return _add_fit(found, share) if (share := _choose_share(found)) else found
     if request.question not in _DIRECTED or made.neighbours is not Neighbours.REPLACE or made.person is not None:
         raise ParameterError(
             f"«directions» learned is for {', '.join(_DIRECTED)}, with replace neighbours and without «person». Leave "
@@ -196,6 +211,87 @@ def plan(request: Request, count: Callable[[], int] | None = None) -> Plan:
             "moments, and pass them as a file."
         )
     return found
+
+
+def _choose_share(planned: Plan) -> float:
+    """Share of ``mu^2`` for an adaptive fit of the numbers of a table, which correlations are read off; 0 for none.
+
+    None where numbers are few, where records are too few to learn directions, or where the correlations of the moments
+    are expected to be exact enough. That expectation is for standard deviations as the schema guesses them.
+    """
+    request, design = planned.request, planned.design
+    given = request.correlation_share
+    if request.question != "everything" or given == 0:
+        return 0.0
+    assert isinstance(planned.query, TableMoments)  # of everything
+    assert design is not None
+    numbers, mu = planned.query.used.numbers, request.privacy.mu
+    reason = _find_need_of_plain(_ask_correlations(request, request.privacy)) if len(numbers) > 1 else ""
+    if len(numbers) < 2:
+        reason = "The table has fewer than two numbers."
+    elif not reason and request.privacy.take_share(given or _CORRELATION_SHARE) is None:
+        reason = "The budget is too small to be shared."
+    if given is not None:
+        if reason:
+            raise ParameterError(f"«correlation_share» must be 0 or left out here. {reason}")
+        return given
+    if reason or len(numbers) < _FEWEST_NUMBERS:
+        return 0.0
+    effective = mu * math.sqrt(_CORRELATION_SHARE) / most_rows(request.whose)
+    if len(numbers) > settings_for("correlation").scarce * planned.query.records * effective:
+        return 0.0
+    usual, guesses = float(np.asarray(Description().spread)), request.schema.guesses
+    spread = np.array([guesses.stds.get(one.name, usual * (one.upper - one.lower)) for one in numbers])
+    places = np.array([planned.query.places[one.name].value for one in numbers])
+    noise = design.std[np.ix_(places, places)] / np.multiply.outer(spread, spread)
+    return _CORRELATION_SHARE if np.median(noise[np.tril_indices(len(numbers), -1)]) > _EXACT else 0.0
+
+
+def _ask_correlations(request: Request, privacy: Privacy) -> Request:
+    """The request of the correlations of all numbers of another one."""
+    numbers = tuple(column.name for column in request.choose_columns().numbers)
+    own: dict[str, Any] = {"importance": None, "correlation_share": None, "method": "adaptive", "id": None}
+    return replace(request, question="correlation", columns=numbers, epsilon=privacy.epsilon, **own)
+
+
+def _add_fit(planned: Plan, share: float) -> Plan:
+    """The plan with a share of its budget for an adaptive fit of its numbers, and the rest for its design.
+
+    Privacy
+    -------
+    The design spends at most ``(1 - share) mu^2``, and the fit at most ``share mu^2``.
+    """
+    request = planned.request
+    privacy = request.privacy.take_share(share)
+    if privacy is None:
+        raise ParameterError("«correlation_share» must be 0: the budget is too small to be shared.")
+    asked = replace(_ask_correlations(request, privacy), records=planned.records)
+    part = f"{100 * share:.3g}% of the budget (of mu^2)"
+    why = f"{part} is for an adaptive fit of the numbers, which correlations are read off, but not covariances."
+    return replace(
+        planned,
+        design=make_request_design(request, planned.query, share=1 - share),
+        choice=MethodChoice("plain", why),
+        beside=plan(asked),
+    )
+
+
+def plan_stream(request: Request, **options: Any) -> StreamPlan:
+    """Plan a stream whose steps answer a request; its number of records is that of one step. Reads no data.
+
+    Further options are those of `make_stream`.
+    """
+    if request.question not in STREAMED:
+        raise ParameterError(
+            f"«question» must be one of {', '.join(STREAMED)} for a stream: sums over records. Got "
+            f"{request.question!r} instead; for counts, use table."
+        )
+    request.check_model()
+    query = make_query(request, find_records(request))
+    if request.importance is not None and not isinstance(query, TableMoments):
+        raise ParameterError(f"«importance» must be left out for a stream of «question» {request.question}.")
+    with refuse_extremes():
+        return make_stream(query, request.privacy, missing=request.missing, **options)
 
 
 def find_records(request: Request, count: Callable[[], int] | None = None) -> int | None:
@@ -377,8 +473,13 @@ def _choose_table_columns(request: Request, by: tuple[str, ...]) -> Columns:
     return schema.choose(list(dict.fromkeys([*request.columns, *by])), "«columns»")
 
 
-def make_request_design(request: Request, query: MatrixQuery, learned: Floats | None = None) -> Design:
-    """The design for a query; `learned` are the directions that were learned, if any."""
+def make_request_design(
+    request: Request, query: MatrixQuery, learned: Floats | None = None, *, share: float = 1.0
+) -> Design:
+    """The design for a query; `learned` are the directions that were learned, if any.
+
+    The moments of a table can be given a `share` of the budget.
+    """
     if isinstance(query, TableMoments):
         for name, default in (("directions", "standard"), ("calibration", "exact")):
             if not isinstance(given := getattr(request, name), str) or given != default:
@@ -387,7 +488,7 @@ def make_request_design(request: Request, query: MatrixQuery, learned: Floats | 
                     "table follows from its columns. Use «importance» to weigh them."
                 )
         with refuse_extremes():
-            return make_design(query, request.privacy)
+            return make_design(query, request.privacy, share=share)
     directions = learned if request.standard or request.learned else read_matrix(request.directions, "directions")
     with refuse_extremes():
         return make_design(

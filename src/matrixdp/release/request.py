@@ -57,6 +57,7 @@ class Request:
     importance: Any = None
     directions: Any = "standard"
     directions_share: float = 0.2
+    correlation_share: float | None = None
     calibration: str = "exact"
     kernel: str = "gaussian"
     bandwidth: float = 1.0

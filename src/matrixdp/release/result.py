@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from matrixdp.adaptive.moment import PreparedFit
 from matrixdp.answers.draws import Draws, draw_moments
 from matrixdp.answers.estimate import Estimate
 from matrixdp.answers.models import Discriminant, Regression, components, discriminant, regression
@@ -24,17 +26,20 @@ from matrixdp.design.design import Design, check_design
 from matrixdp.device import is_on_device
 from matrixdp.display import matrix_text, short_repr
 from matrixdp.domain import Bounds, Person, check_missing, least_sample
+from matrixdp.domain.person import find_unit
 from matrixdp.errors import ParameterError
-from matrixdp.ledger import Receipt
+from matrixdp.gdp import compose_mu, gdp_epsilon
+from matrixdp.ledger import Event, Receipt
 from matrixdp.ledger.request import changed_request_error, find_differences
 from matrixdp.mechanisms.mechanism import draw_noisy_answer, prepare
 from matrixdp.noise import Stream
-from matrixdp.privacy import Privacy
+from matrixdp.privacy import Neighbours, Privacy
 from matrixdp.queries import Moments, SecondMoment, TableMoments
 from matrixdp.queries.base import OfQuery
+from matrixdp.release.adaptive_release import AdaptiveRelease
 from matrixdp.release.charging import Account, Paid, Price, design_price, make_once
 from matrixdp.release.released import Answering, MatrixRelease, Released, to_host
-from matrixdp.serialise import from_json_content, to_json_content
+from matrixdp.serialise import builtin_kind, from_json_content, to_json_content
 from matrixdp.types import Floats
 from matrixdp.version import __version__
 
@@ -56,6 +61,20 @@ class Guaranteed(OfQuery, Released):
         return {**super()._content(), "design": to_json_content(self.design), **replaced}
 
 
+@builtin_kind
+@dataclass(frozen=True)
+class StreamPart:
+    """The stream that a release is read from: its name, the periods, and the guarantee of all its steps together."""
+
+    stream: str
+    periods: str
+    mu: float
+    neighbours: Neighbours
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "neighbours", Neighbours.parse(self.neighbours))
+
+
 @dataclass(frozen=True, eq=False)
 class Release(Guaranteed, MatrixRelease, Answering):
     """A noisy matrix and all that is needed to read it. Nothing in it is private.
@@ -75,6 +94,11 @@ class Release(Guaranteed, MatrixRelease, Answering):
         The question that the release was made for, if there was a choice of method; otherwise empty.
     reason : str
         Why this method was used.
+    fit : AdaptiveRelease or None
+        A fit of the numbers, for a share of the same budget, which correlations and components of all records are read
+        off.
+    part : StreamPart, optional
+        The stream that it is read from, whose guarantee and charge are those of all its steps together.
     """
 
     FORMAT = "matrixdp release 1"
@@ -87,6 +111,29 @@ class Release(Guaranteed, MatrixRelease, Answering):
     missing: str = "error"
     aim: str = ""
     reason: str = ""
+    fit: AdaptiveRelease | None = None
+    part: StreamPart | None = None
+
+    @property
+    def mu(self) -> float:  # type: ignore[override]
+        """What was spent in all, as Gaussian differential privacy; by the whole stream, if it is read from one."""
+        if self.part is not None:
+            return self.part.mu
+        distance = self.design.distance
+        return distance if self.fit is None else float(compose_mu([distance, self.fit.mu]))
+
+    @property
+    def epsilon(self) -> float:
+        """What was spent in all, as epsilon at the delta of the guarantee."""
+        if self.fit is None and self.part is None:
+            return self.design.epsilon
+        spent = float(gdp_epsilon(mu=self.mu, delta=self.privacy.delta))
+        return min(spent, float(self.privacy.epsilon))
+
+    @property
+    def neighbours(self) -> Neighbours:  # type: ignore[override]
+        """The neighbours that the guarantee is for."""
+        return self.query.neighbours if self.part is None else self.part.neighbours
 
     @property
     def records(self) -> int:
@@ -109,7 +156,9 @@ class Release(Guaranteed, MatrixRelease, Answering):
         return isinstance(self.query, TableMoments) and bool(self.query.used.numbers)
 
     def __str__(self) -> str:
-        spent = f"spent mu {self.mu:.6g}, epsilon {self.design.epsilon:.4g} at delta {self.privacy.delta:.3g}"
+        spent = f"spent mu {self.mu:.6g}, epsilon {self.epsilon:.4g} at delta {self.privacy.delta:.3g}"
+        if self.part is not None:
+            spent += f" by all of the stream {self.part.stream!r}, here {self.part.periods}"
         body = str(self.means()) if self._has_means else matrix_text(self.matrix)
         return f"{self.query.subject}, {self._guarantee(spent)}\n{body}"
 
@@ -147,6 +196,8 @@ class Release(Guaranteed, MatrixRelease, Answering):
 
         With `shrunk`, a possible matrix with less expected error where noise dominates, which leaves out no number.
         """
+        if self.fit is not None and group is None:
+            return self.fit.correlation(shrunk=shrunk)
         answer = shrunk_correlation if shrunk else correlation
         return answer(self.matrix, self.design, group)
 
@@ -196,6 +247,8 @@ class Release(Guaranteed, MatrixRelease, Answering):
 
     def components(self, count: int | None = None, group: Any = None) -> Estimate:
         """Principal components of the numbers, standardised, with error bars."""
+        if self.fit is not None and group is None:
+            return self.fit.components(count)
         return components(self.matrix, self.design, count, group)
 
     def draws(self, group: Any = None) -> Draws:
@@ -236,6 +289,10 @@ class Release(Guaranteed, MatrixRelease, Answering):
 
     def _content(self) -> dict[str, Any]:
         chosen = {"aim": self.aim, "method": self.method, "reason": self.reason} if self.reason else {}
+        if self.fit is not None:
+            chosen["fit"] = json.loads(self.fit.to_json())
+        if self.part is not None:
+            chosen["part"] = to_json_content(self.part)
         return {**super()._content(), **chosen, "matrix": self.matrix.tolist()}
 
     @classmethod
@@ -246,7 +303,39 @@ class Release(Guaranteed, MatrixRelease, Answering):
         chosen = {name: content.get(name, "") for name in ("aim", "reason")}
         if any(not isinstance(text, str) or not text.isprintable() for text in chosen.values()):
             raise ParameterError("aim and reason must be words; the text was altered.")
-        return cls(matrix, **read_design(content, shape=matrix.shape), **chosen)
+        part = from_json_content(content["part"]) if "part" in content else None
+        if not isinstance(part, StreamPart | None):
+            raise ParameterError("part must be that of a stream; the text was altered.")
+        made = read_design(content, shape=matrix.shape)
+        fit = _read_fit(content.get("fit"), made["design"], made["simulation"])
+        return cls(matrix, **made, **chosen, fit=fit, part=part)
+
+
+def _read_fit(content: Any, design: Design, simulation: bool) -> AdaptiveRelease | None:
+    """The fit beside a design, within the same guarantee and of the same records."""
+    if content is None:
+        return None
+    fit, query = AdaptiveRelease.from_json(json.dumps(content)), design.query
+    if not isinstance(query, TableMoments) or fit.names != tuple(one.name for one in query.used.numbers):
+        raise ParameterError("the fit of the numbers does not match the table; the text was altered.")
+    same = (fit.neighbours, fit.unit, fit.records, fit.simulation, fit.privacy.delta)
+    if same != (query.neighbours, find_unit(query.person), query.records, simulation, design.privacy.delta):
+        raise ParameterError("the fit of the numbers and the design must protect the same; the text was altered.")
+    if compose_mu([design.distance, fit.mu]) > design.privacy.mu:
+        raise ParameterError("mu of design and fit must be within the guarantee; the text was altered.")
+    return fit
+
+
+class Beside(NamedTuple):
+    """An adaptive fit of the numbers under the charge of a release: the event of both, and the fit's price and steps.
+
+    `description` is what the ledger keeps of both; `prepare` reads the data, and raises every error that they have.
+    """
+
+    event: Event
+    description: dict[str, Any]
+    reason: str
+    prepare: Callable[[], PreparedFit]
 
 
 def require_same_release(released: G, design: Design, missing: str, account: Account) -> G:
@@ -280,11 +369,17 @@ def release_design(
     clip: bool = True,
     missing: str = "error",
     aims: Mapping[str, Any] = MappingProxyType({}),
+    beside: Beside | None = None,
     ready: Callable[[], object] | None = None,
     stream: Stream | None = None,
     simulation: bool = False,
 ) -> Paid:
-    """`Design.release` for an account; a repeat of the request must have its `aims`, further public options, again."""
+    """`Design.release` for an account; a repeat of the request must have its `aims`, further public options, again.
+
+    Privacy
+    -------
+    A fit `beside` the design is paid by the same charge: its event is the composition of all their releases.
+    """
     check_design(design)
     check_flag(clip, "clip")
     check_missing(missing)
@@ -292,18 +387,26 @@ def release_design(
 
     def find_price() -> Price:
         price = design_price(design, data, clip=clip, missing=missing, request=request)
+        if beside is not None:
+            price = replace(price, event=beside.event, description=beside.description)
         return replace(price, options={**price.options, **aims})
 
-    def make(prepared: Any, _: Receipt | None) -> Release:
-        noisy = draw_noisy_answer(design, prepared, stream, simulation=simulation)
-        return Release(noisy.matrix, design, simulation=noisy.simulation, missing=missing)
+    def prepare_both() -> tuple[Any, PreparedFit | None]:
+        return prepare(design, data, clip=clip, missing=missing), None if beside is None else beside.prepare()
+
+    def make(prepared: tuple[Any, PreparedFit | None], _: Receipt | None) -> Release:
+        noisy = draw_noisy_answer(design, prepared[0], stream, simulation=simulation)
+        fit = None
+        if beside is not None and prepared[1] is not None:
+            fit = AdaptiveRelease(prepared[1].fit(), "correlation", beside.reason)
+        return Release(noisy.matrix, design, simulation=noisy.simulation, missing=missing, fit=fit)
 
     with np.errstate(all="ignore"):  # a warning could reveal private data
         return make_once(
             account,
             find_price,
             read=lambda text, account: require_same_release(Release.from_json(text), design, missing, account),
-            prepare=lambda: prepare(design, data, clip=clip, missing=missing),
+            prepare=prepare_both,
             make=make,
             ready=ready,
         )

@@ -1,10 +1,12 @@
 """`run`: from a plan and private records to a release that was charged once; `release_table`, which plans and runs."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
+
+import numpy as np
 
 from matrixdp.adaptive.moment import PreparedFit, prepare_fit
 from matrixdp.design import isotropic, make_design
@@ -27,7 +29,7 @@ from matrixdp.release.dataset import DatasetRelease, write_dataset
 from matrixdp.release.options import DIRECTIONS_SUFFIX, GRAPHS
 from matrixdp.release.plan import Plan, make_request_design, plan
 from matrixdp.release.request import Request
-from matrixdp.release.result import PrincipalDirections, Release, release_design
+from matrixdp.release.result import Beside, PrincipalDirections, Release, release_design
 from matrixdp.serialise import to_json_content
 
 
@@ -118,6 +120,9 @@ def run(
             learned = _learn_directions(plan, data, account, ready=ready, **noise)
             design = make_request_design(request, plan.query, learned.directions)
         options = {"clip": request.clip, "missing": request.missing, "aims": request.aims, "ready": ready}
+        if (fit := plan.beside) is not None and fit.choice is not None:
+            prepare = partial(_prepare_fit, fit, _order_columns(plan.query.read_names, fit, data), **noise)
+            options["beside"] = Beside(plan.event, plan.description, fit.choice.reason, prepare)
         released, receipt = release_design(design, data, account, **options, **noise)
         if plan.choice is not None:
             released = replace(released, aim=request.question, reason=plan.choice.reason)
@@ -132,7 +137,7 @@ def check_budget(plan: Plan, account: Account) -> bool:
         changed = Difference("directions", "given", "learned")
         raise changed_request_error(account.dataset, account.request, "", [changed])
     if not before:
-        cost = plan if to_learn or plan.design is None else plan.design
+        cost = plan if to_learn or plan.design is None or plan.beside is not None else plan.design
         account.ledger.whatif(account.dataset, cost, allowance=account.allowance)
     return before
 
@@ -181,8 +186,8 @@ def count_units(request: Request, records: Any) -> int:
 def _run_fit(plan: Plan, data: Any, account: Account | None, ready: Any, **noise: Any) -> Paid:
     """Charge and make the adaptive fit of a plan."""
     assert plan.choice is not None  # of an adaptive fit
-    reason, request, bounds, data = plan.choice.reason, plan.request, plan.bounds, _order_columns(plan, data)
-    asked: dict[str, Any] = {"records": plan.records, "neighbours": plan.neighbours, "person": plan.query.person}
+    reason, request, bounds = plan.choice.reason, plan.request, plan.bounds
+    data = _order_columns(request.choose_columns().names, plan, data)
 
     def find_price() -> Price:
         options = {
@@ -202,28 +207,33 @@ def _run_fit(plan: Plan, data: Any, account: Account | None, ready: Any, **noise
         }
         return Price(plan.event, plan.neighbours, plan.unit, plan.description, options)
 
-    def prepare() -> PreparedFit:
-        return prepare_fit(data, bounds, request.privacy, aim=plan.recipe, targets=plan.targets, **asked, **noise)
-
     return make_once(
         account,
         find_price,
         read=lambda text, _: AdaptiveRelease.from_json(text),  # the ledger has compared its description
-        prepare=prepare,
+        prepare=lambda: _prepare_fit(plan, data, **noise),
         make=lambda prepared, _: AdaptiveRelease(prepared.fit(), request.question, reason),
         ready=ready,
     )
 
 
-def _order_columns(plan: Plan, data: Any) -> Any:
-    """Data whose columns have no names, in the order of the fit, which has the target of a regression last."""
-    names = plan.request.choose_columns().names
-    order = [names.index(name) for name in plan.bounds.names or ()]
-    if order == sorted(order):
+def _prepare_fit(plan: Plan, data: Any, **noise: Any) -> PreparedFit:
+    """Read the data of an adaptive fit, and check all that can fail."""
+    asked: dict[str, Any] = {"records": plan.records, "neighbours": plan.neighbours, "person": plan.query.person}
+    return prepare_fit(data, plan.bounds, plan.request.privacy, aim=plan.recipe, targets=plan.targets, **asked, **noise)
+
+
+def _order_columns(names: Sequence[str], plan: Plan, data: Any) -> Any:
+    """Data whose columns have no names, in the order of the fit, which has the target of a regression last.
+
+    `names` are those of all columns of the data.
+    """
+    order = [names.index(name) for name in plan.bounds.names or names]
+    if order == list(range(len(names))):
         return data
     if is_out_of_core(data):
-        return MappedRecords(as_records(data), partial(order_columns, order), named=True)
-    return data if column_names(data) is not None else read_array(data, len(names))[:, order]
+        return MappedRecords(as_records(data), partial(order_columns, order, len(names)), named=True)
+    return data if column_names(data) is not None else np.asarray(data, object)[:, order]
 
 
 def _learn_directions(plan: Plan, data: Any, account: Account | None, **noise: Any) -> PrincipalDirections:

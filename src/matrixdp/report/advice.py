@@ -83,6 +83,8 @@ def _pick(numbers: NDArray[np.bool_], answer: Answer) -> NDArray[np.bool_]:
 
 
 def _list_ways(release: Answerable, answer: Answer, hidden: NDArray[np.bool_]) -> Iterator[str]:
+    if isinstance(release, Release) and release.fit is not None and answer.name == "correlation" and not answer.group:
+        release = release.fit
     if isinstance(release, AdaptiveRelease):
         if answer.name == "correlation":
             bars = release.moment.errors.correlation_std[np.tril_indices(len(release.names), -1)]
@@ -90,7 +92,7 @@ def _list_ways(release: Answerable, answer: Answer, hidden: NDArray[np.bool_]) -
             if 1 < factor < _FACTORS[-1]:
                 yield f"about {format_number(factor, 2)} times the epsilon or the records"
         return
-    if not isinstance(release.design.query, TableMoments) or answer.again is None:
+    if not isinstance(release.design.query, TableMoments) or answer.again is None or release.part is not None:
         return
     query, privacy = release.design.query, release.design.privacy
     if query.layout.size > _MOST_COORDINATES:
@@ -107,7 +109,7 @@ def _list_ways(release: Answerable, answer: Answer, hidden: NDArray[np.bool_]) -
         if shows(make_design(query, larger)):
             if larger.epsilon <= _LARGEST:
                 yield f"epsilon {format_number(larger.epsilon)} in place of {format_number(privacy.epsilon)}"
-            yield f"{format_number(larger.mu / privacy.mu, 2)} times the records"
+            yield f"{format_number(larger.mu / privacy.mu, 2)} times the {query.count_word}"
             break
     columns = _list_columns(query, answer)
     if len(columns) < len(query.used.names):
@@ -128,12 +130,15 @@ def _describe(release: Release, query: TableMoments) -> TableDescription:
     """The table as its release describes it."""
     found = release.means()
     facts = [dict(zip(found.rows, column.tolist(), strict=True)) for column in found.value.T]
+    missing = {name: 1 - share for name, share in facts[2].items()} if facts else {}
     shares = {}
     for category in (*query.used.categories, *(query.columns.category(name) for name in query.by)):
         levels = np.maximum(release.means(category.name).value[:, 0], 1e-6)
-        shares[category.name] = dict(zip(category.level_names, (levels / levels.sum()).tolist(), strict=True))
-    missing = {name: 1 - share for name, share in facts[2].items()} if facts else {}
-    return TableDescription(facts[0], facts[1], None, shares, missing) if facts else TableDescription(shares=shares)
+        if category.missing:
+            missing[category.name], levels = float(levels[-1] / levels.sum()), levels[:-1]
+        shares[category.name] = dict(zip(category.level_names, (levels / levels.sum()).tolist(), strict=False))
+    means, stds = facts[:2] if facts else ({}, {})
+    return TableDescription(means, stds, None, shares, missing)
 
 
 # With an answer

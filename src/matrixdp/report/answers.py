@@ -34,6 +34,10 @@ REPLACED = (
 )
 NO_COST = "This costs no privacy: it follows from the release alone, however many answers are read off it."
 
+_BESIDE = (
+    "Correlations are from an adaptive fit of the numbers, for a share of the budget; covariances, which have more "
+    "noise, are not from this fit and may not agree with them."
+)
 _MOST_PAIRS = 20_000  # pairs of numbers in all groups together whose correlations are computed
 _BARS = "± is one standard deviation of the privacy noise; sampling error is not in it."
 _SHRUNK = (
@@ -125,8 +129,9 @@ def answer_matrix(release: Asked, kind: str, group: Group = None, *, shrunk: boo
         raise ParameterError("shrunk (--shrunk) must be left out: an adaptive fit shrinks its correlations itself.")
     found = release.correlation(group, **_shrink(shrunk)) if kind == "correlation" else release.covariance(group)
     note = _SHRUNK.format("zero and a possible matrix") if shrunk else _name_bars(release)
+    fitted = kind == "correlation" and group is None and isinstance(release, Release) and release.fit is not None
     again = partial(answer_matrix, kind=kind, group=group)
-    return Answer(kind.capitalize(), "column", found, (note,), name=kind, again=again)
+    return Answer(kind.capitalize(), "column", found, (note, *([_BESIDE] * fitted)), name=kind, again=again)
 
 
 def answer_sampling(release: Answerable, kind: str) -> Answer:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -90,10 +91,19 @@ def list_predictions(plan: Plan, *, data: str = "typical") -> list[Answer]:
     `data` is 'friendly', 'typical' or 'hostile': what is assumed where the schema has no guess.
     """
     request = plan.request
-    assert plan.design is not None  # of the moments of a table
-    found = TableForecast(plan.design, request.schema.guesses, data)
-    answers = make_answers(found, request.kind, request.target, request.on, groups=False)
+    answers = make_answers(forecast_table(plan, data), request.kind, request.target, request.on, groups=False)
     return list(answers[:1] if request.kind in MODELS else answers)  # how much a regression explains has no error
+
+
+def forecast_table(plan: Plan, data: str = "typical") -> TableForecast:
+    """What to expect of a release of the moments of a table, with the fit that its correlations are read off, if any.
+
+    `data` is 'friendly', 'typical' or 'hostile'.
+    """
+    assert plan.design is not None  # of the moments of a table
+    beside = plan.beside
+    fitted = None if beside is None else lambda kind: forecast_fit(beside)[kind]
+    return TableForecast(plan.design, plan.request.schema.guesses, data, fitted)
 
 
 def predict_std(plan: Plan) -> tuple[Floats, Sequence[str], Sequence[str]]:
@@ -144,6 +154,7 @@ def judged_by(question: str) -> str:
     return question if question in ("means", "covariance") else "correlation"
 
 
+@lru_cache(maxsize=32)
 def forecast_fit(plan: Plan) -> dict[str, Floats]:
     """Errors by which an adaptive fit is judged, by simulation: of shape (1, m) for means, (m, m) otherwise.
 

@@ -1,7 +1,7 @@
 """The guarantee of a release, its mechanism and its ledger: the public facts, in words and in symbols."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from matrixdp.design import Design
@@ -12,7 +12,7 @@ from matrixdp.queries import MatrixQuery, Moments
 from matrixdp.release.adaptive_release import AdaptiveRelease
 from matrixdp.release.dataset import DatasetRelease
 from matrixdp.release.registered import MechanismRelease
-from matrixdp.release.result import Release
+from matrixdp.release.result import Release, StreamPart
 
 AnyRelease = Release | MechanismRelease | AdaptiveRelease | DatasetRelease
 SMALL_LOSS, MODERATE_LOSS = 1.0, 3.0  # largest epsilons of each: an even chance becomes at most 73% and 95%
@@ -64,7 +64,25 @@ def read_mechanism(release: AnyRelease) -> MechanismFacts:
     """Facts about the mechanism behind a release: a design, an adaptive fit, or what a `MechanismRelease` names."""
     if isinstance(release, AdaptiveRelease):
         return _read_adaptive(release)
-    return _read_other(release) if isinstance(release, MechanismRelease) else _read_design(release.design)
+    if isinstance(release, MechanismRelease):
+        return _read_other(release)
+    facts, part, fit = _read_design(release.design), getattr(release, "part", None), getattr(release, "fit", None)
+    if part is None and fit is None:
+        return facts
+    assert isinstance(release, Release)
+    privacy = f"which is ε = {release.epsilon:.4g} at δ = {facts.delta:.3g}"
+    cost = f"μ = {release.mu:.6g} of Gaussian differential privacy, {privacy}"
+    start = "as part of a stream, with all its periods together, at most" if part is not None else "at most"
+    return replace(facts, cost=f"{start} {cost}")
+
+
+def describe_stream(part: StreamPart) -> str:
+    """What the report of a part of a stream says in place of its ledger."""
+    return (
+        f"This is read off the stream “{part.stream}” ({part.periods}). The cost is that of all its periods together, "
+        "and was due once, when the stream was opened. Error bars of different periods are correlated: read "
+        "differences off the stream."
+    )
 
 
 def _read_design(design: Design) -> MechanismFacts:

@@ -1,6 +1,7 @@
 """A release as a folder of files: rehearsed before the charge, written, and moved to its place when complete."""
 
 import csv
+import json
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,7 +27,7 @@ from matrixdp.release.result import Release
 from matrixdp.release.run import Outcome, run
 from matrixdp.report.answers import Answer
 from matrixdp.report.content import ReportContent, make_content
-from matrixdp.report.dates import DATES, list_dates, list_parts, show_date, write_dates
+from matrixdp.report.dates import DATES, add_dates, list_dates, write_dates
 from matrixdp.report.guarantee import LedgerSummary
 from matrixdp.report.pictures import draw_matrix, draw_numbers, draw_std
 from matrixdp.report.provenance import PROVENANCE, write_provenance
@@ -63,6 +64,8 @@ def write_release(
 ) -> ReleaseFolder:
     """Release a plan from files, and write the new or empty folder `out`, which appears when it is complete.
 
+    A request that was released before may write the folder again that holds its release.
+
     Further parameters are as for `matrixdp.release.run.run`. Any error after the charge is a `ChargedError`; it says
     what was spent, and how to get the release.
 
@@ -74,6 +77,7 @@ def write_release(
     left = 0.0
     if account is not None:
         left = account.ledger.remaining(account.dataset, allowance=account.allowance).epsilon
+        force = force or _holds_release(account, Path(out))
     reading: dict[str, Any] = {"workers": workers, "progress": progress, "ready": ready}
     if plan.in_files:
         with explain_charge(plan, account, out):
@@ -112,6 +116,17 @@ def write_release(
         return ReleaseFolder(outcome, tuple(files), content)
 
 
+def _holds_release(account: Account, out: Path) -> bool:
+    """Whether a folder holds the stored release of the request, so that a repeat may write it again."""
+    try:
+        written = json.loads((out / "release.json").read_text(encoding="utf-8"))
+        stored = None if account.request is None else account.ledger.stored(account.dataset, account.request)
+    except (OSError, ValueError, LedgerError):
+        return False
+    found = {} if stored is None or not isinstance(written, dict) else json.loads(stored)
+    return bool(found) and all(written.get(name) == value for name, value in found.items())  # and its receipt
+
+
 def _describe_outcome(
     plan: Plan, source: Files, account: Account | None, outcome: Outcome, ledger: LedgerSummary | None
 ) -> ReportContent:
@@ -137,25 +152,7 @@ def _describe_outcome(
     origin: dict[str, Any] = {"question": request.title, "table": table, "released": released or datetime.now(UTC)}
     variables = request.parse_cells() if request.question == "counts" else content.variables
     contact = request.schema.contact or ""
-    return _add_dates(replace(content, **origin, contact=contact, variables=variables), plan)
-
-
-def _add_dates(content: ReportContent, plan: Plan) -> ReportContent:
-    """The content with a sentence for each column of dates or times, and its mean as a date where it was released."""
-    estimates = [one.estimate.column("mean") for one in content.answers if one.name == "means" and not one.group]
-    if content.mean is not None:
-        estimates.append(replace(content.mean, rows=content.feature_names))
-    means: dict[str, list[float]] = {}
-    for one in estimates:
-        means |= {name: parts[0] for name, parts in zip(one.rows, list_parts(one), strict=True)}
-    read = content.mechanism.query.read_names
-    dates = [rule for rule in plan.request.schema.rules.dates if rule.name in read]
-    units = []
-    for rule in dates:
-        shown = show_date(rule, *means.get(rule.name, (float("nan"), 0.0)))
-        ending = f"; its mean is {shown}" if shown else ""
-        units.append(f"{rule.name}: a {rule.kind}, shown in {rule.meaning}{ending}.")
-    return replace(content, units=tuple(units), dates=tuple(dates))
+    return add_dates(replace(content, **origin, contact=contact, variables=variables), request.schema.rules.dates)
 
 
 def _summarise(account: Account | None, left: float, outcome: Outcome) -> LedgerSummary | None:

@@ -23,7 +23,7 @@ from matrixdp.report.charts import draw_answer
 from matrixdp.report.content import ReportContent, list_numbers
 from matrixdp.report.dates import show_dates
 from matrixdp.report.findings import EXPLANATION, average_columns, compare_pairs, list_findings
-from matrixdp.report.guarantee import describe_odds, name_loss, name_privacy
+from matrixdp.report.guarantee import describe_odds, describe_stream, name_loss, name_privacy
 from matrixdp.report.page import (
     Block,
     Page,
@@ -74,7 +74,11 @@ def render_release(content: ReportContent, *, files: Sequence[str] = ()) -> str:
         explained.append(EXPLANATION)
     records = getattr(query, "records", None)
     delta = describe_large_delta(release.privacy, records) if mechanism.delta and records is not None else ""
-    warned = (mechanism, release.simulation, delta[:1].upper() + delta[1:], ledger, content.caveats)
+    part = getattr(release, "part", None)
+    warned = (mechanism, release.simulation, delta[:1].upper() + delta[1:], ledger or part, content.caveats)
+    paid = Section("The ledger", [say(*write_words("ledger", ledger))])
+    if part is not None:
+        paid = Section("The stream", [say(describe_stream(part))])
     symbols = [line.split(": ", 1) for line in write_words("symbols", mechanism, kind)]
     formal = Block("symbols", [pair if len(pair) == 2 else ("", *pair) for pair in symbols])
     odds = describe_odds(mechanism.epsilon, mechanism.delta, query.protects)
@@ -110,7 +114,7 @@ def render_release(content: ReportContent, *, files: Sequence[str] = ()) -> str:
             *([Section("What would help", [Block("list", help_)])] if (help_ := list_advice(content)) else []),
             Section("How to read it", [Block("list", explained)]),
             Section("The guarantee", guarantee),
-            Section("The ledger", [say(*write_words("ledger", ledger))]),
+            paid,
             Section("How the noise was generated", [say(mechanism.noise, *content.notes)], fold=True),
             *([Section("Files in this folder", links)] if files else []),
         ],
@@ -290,6 +294,8 @@ def _show_chart(content: ReportContent, answer: Answer) -> list[Block]:
     if release is None or answer.group or answer.name not in _CHARTED:
         return []
     charts = draw_answer(release, answer, content.dates)
+    if answer.name == "means_by_level" and any(one.name == "levels" for one in content.answers):
+        charts = charts[1:]  # the shares are drawn with the levels
     figures = [Block("figure", chart.svg, chart.summary if chart.wide else "") for chart in charts]
     several = sum(one.name == answer.name and not one.group for one in content.answers) > 1 < len(figures)
     shown = [fold("As a picture", *figures)] if several else figures
@@ -333,7 +339,7 @@ def _describe_treatment(content: ReportContent) -> list[str]:
         numbers = list_numbers(query.bounds)
     found = list(content.caveats)
     if isinstance(query, TableMoments) and any(column.missing for column in query.columns):
-        found = [*write_words("observed"), *found]
+        found = [*write_words("observed", query), *found]
     elif not found and (table or (clips and bounded)):
         found = write_words("refused")
     if not clips or not (numbers or bounded):

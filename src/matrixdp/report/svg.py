@@ -287,7 +287,8 @@ def _draw_diamond(x: float, y: float) -> str:
 class Curve:
     """A line through points of shape (2, n), with error bars of shape (n,) if they are known.
 
-    With `fill`, an opacity, the curve is closed and filled; `scattered` points are drawn without the line.
+    With `fill`, an opacity, the curve is closed and filled; `scattered` points are drawn without the line, small ones
+    if they have no error bars.
     """
 
     points: Floats
@@ -300,10 +301,10 @@ class Curve:
 
     def draw(self, area: Area) -> list[str]:
         """The line, or the points, and the error bars."""
-        if self.scattered:
+        if self.scattered and self.halves is None:
             places = zip(area.across(self.points[0]).tolist(), area.up(self.points[1]).tolist(), strict=True)
             return [element("circle", cx=x, cy=y, r=1.6, class_=self.kind, opacity=0.5) for x, y in places]
-        found = [area.line(self.points, f"{self.kind} p-line", **self.dash)]
+        found = [] if self.scattered else [area.line(self.points, f"{self.kind} p-line", **self.dash)]
         if self.fill:
             found.insert(0, area.line(self.points, self.kind, closed=True, fill_opacity=self.fill, stroke="none"))
         small = area.y.low if area.y.log else -np.inf

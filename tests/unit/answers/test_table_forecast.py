@@ -90,6 +90,21 @@ def test_what_is_not_guessed_has_the_shape_that_is_assumed(shape):
     assert moments[0, query.places["age"].observed] == pytest.approx(1 - shape.missing)
 
 
+@pytest.mark.parametrize(("guess", "share"), [({}, TYPICAL.missing), ({"missing": {"ward": 0.002}}, 0.002)])
+def test_missing_values_of_a_category_are_guessed_apart_from_its_levels(guess, share):
+    columns = mdp.Columns([mdp.Number("age", 0, 100), mdp.Category("ward", ["north", "south"], missing=True)])
+    design = mdp.make_design(mdp.TableMoments(columns, 3000), mdp.Privacy(1, 1e-6))
+    for shares, expected in (({}, [0.5, 0.5]), ({"ward": {"north": 0.8, "south": 0.2}}, [0.8, 0.2])):
+        described = TableDescription(shares=shares, **guess)
+        levels = np.diag(describe_moments(design.query, described, TYPICAL))[design.query.places["ward"].value :][:3]
+        assert levels == pytest.approx([(1 - share) * expected[0], (1 - share) * expected[1], share], rel=1e-3)
+    found = TableForecast(design, described).means("ward")
+    assert np.isfinite(found.std[:2]).all()
+    assert np.isfinite(found.std[2, 1]) == (share > 0.01)
+    with pytest.raises(mdp.ParameterError, match="Write expected_missing"):
+        describe_moments(design.query, TableDescription(shares={"ward": {"missing": 0.1}}), TYPICAL)
+
+
 @pytest.mark.parametrize(("by", "neighbours"), CASES)
 def test_the_simulated_noise_has_the_law_of_the_released_noise(by, neighbours):
     design = make(by, neighbours)

@@ -149,5 +149,5 @@ def test_a_frame_is_a_copy():
 )
 def test_missing_packages_are_named(package, call, monkeypatch):
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(matrixdp.MissingExtraError, match=rf"need {package}.*clone.* -m pip install '\.\[plot\]'"):
+    with pytest.raises(matrixdp.MissingExtraError, match=rf"need {package}.* -m pip install -e '.*\[plot\]'"):
         call()
