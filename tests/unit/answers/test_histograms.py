@@ -179,11 +179,19 @@ def test_intervals_hold_the_value_whatever_the_noise():
         assert all(one.shares.sum() == pytest.approx(1) for one in release.histograms().values())
 
 
-def test_histograms_survive_json_and_streams():
+def test_histograms_survive_json_and_streams(tmp_path):
     data = pd.DataFrame({"x": np.arange(40) % 30, "n": 1, "m": 2.0, "g": True})
     release = mdp.make_design(mdp.TableMoments(COLUMNS, 40, shapes=0.1), PRIVACY).release(data)
     again = mdp.Release.from_json(release.to_json())
     assert again.histograms()["x"].noisy.tolist() == release.histograms()["x"].noisy.tolist()
+    query = mdp.TableMoments(COLUMNS, 40, shapes=0.5, neighbours="add-remove")
+    stream = mdp.make_stream(query, PRECISE, every="step", last=2).open(
+        tmp_path / "s", stream=mdp.Stream(seed=1), simulation=True
+    )
+    for name in ("first", "second"):
+        stream.publish(data.assign(n=int(name == "first")), step=name)
+    assert stream.total().histograms()["n"].noisy == pytest.approx([0.5, 0.5, 0, 0], abs=1e-2)
+    assert stream.period("second").quantiles("n", 0.5)["n", "median"] == 0
     plain = mdp.make_design(mdp.TableMoments(COLUMNS, 40), PRIVACY).release(data)
     assert "shapes" not in plain.to_json()
     assert "bin_precision" not in plain.to_json()
