@@ -233,8 +233,8 @@ class TableMoments(MomentQuery):
         signed = np.isin(np.arange(self.layout.size), self.layout.of_kind(VALUE))
         either = signed[:, None] | signed
         np.fill_diagonal(either, val=False)
-        low = -high * np.concatenate([np.tile(either, (self.groups, 1)), np.zeros((self.bins, self.layout.size))])
-        return low, high
+        signs = np.concatenate([np.tile(either, (self.groups, 1)), np.zeros((self.bins, self.layout.size), bool)])
+        return np.where(signs, -high, 0.0), high
 
     @cached_property
     def scales(self) -> Floats:
