@@ -120,6 +120,12 @@ class TableMoments(MomentQuery):
         groups = f" in {self.groups:,} groups" if self.by else ""
         return f"TableMoments of {len(self.columns.names):,} column{'s' * (len(self.columns.names) != 1)}{groups}"
 
+    @property
+    def subject(self) -> str:
+        """What it asks for, in words, and the size of its answer."""
+        share = f"; {100 * self.shapes:.3g}% of the budget (of mu^2) is for histograms" if self.shapes else ""
+        return f"{super().subject}{share}"
+
     @cached_property
     def used(self) -> Columns:
         """The columns of the vectors z: all but those of the groups."""
