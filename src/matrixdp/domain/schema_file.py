@@ -80,8 +80,8 @@ def parse_toml(text: str, path: str | Path = "schema") -> dict[str, Any]:
         raise ParameterError(f"{path} is nested too deeply. Write [columns.NAME] with lower and upper.") from None
     except ValueError as error:
         remedy = (
-            "Write texts, and names of columns with spaces or special characters, in quotation marks, a comma between "
-            "entries, numbers with a decimal point, and each column once."
+            "Write texts, and names of columns and levels that have more than the letters a to z, in quotation marks, "
+            "a comma between entries, numbers with a decimal point, and each column once."
         )
         raise ParameterError(f"{path} is not a TOML file: {error}. {remedy}") from None
 
@@ -285,6 +285,7 @@ def write_toml(content: Mapping[str, Any]) -> str:
 
 
 _ASKED = {
+    "sheet": "    # Is this the sheet with the table?",
     "header_row": "    # Are these the names of the columns? They are below.",
     "encoding": "    # Are these letters right in the names below? Otherwise try another one.",
 }
@@ -327,7 +328,7 @@ def make_template(fields: Mapping[str, Any], source: str, rules: Mapping[str, An
     """
     written = {key: quote_text(value) if isinstance(value, str) else value for key, value in (rules or {}).items()}
     files = [f"{key} = {value}{_ASKED.get(key, '')}" for key, value in written.items()]
-    person = quote_text(next((name for name in fields if looks_like("id", name)), "patient_id"))
+    person = quote_text(next(iter(find_ids(fields)), "patient_id"))
     columns = (_describe_column(name, field) for name, field in fields.items())
     head = _HEADER.format(name=make_visible(source), person=person)
     return "\n".join([head, "[files]", *files, _FILES, "[columns]", "# Examples:", f"{_EXAMPLES}#", *columns, ""])
@@ -338,7 +339,7 @@ def _describe_column(name: str, field: Any) -> str:
         return "# A column without a name is left out. To use it, give it a name in the file."
     key = quote_key(name)
     if looks_like("id", name):
-        return f"# {key} is left out: it seems to say whose a row is (person, above)."
+        return f"# {key} is left out: its name looks like ids. Does it say whose a row is? Then see person, above."
     proposed = (
         propose_type(field.type) if field is not None else next((one for one in _SIGNS if looks_like(one, name)), "")
     )
@@ -375,7 +376,8 @@ def propose_type(kind: Any) -> str | None:
 
 # Words in the names of columns that show what they hold, or whose a row is.
 _SIGNS = {
-    "id": r"(^|[_\W])(id|ids|nr|no|mrn|key)$|patient|person|subject|customer|kunde|client|[a-z]Id$|[a-z]ID$|[a-z]Nr$",
+    "person": r"patient|person|subject|customer|kunde|client",
+    "id": r"(^|[_\W])(id|ids|nr|no|mrn|key)\W*$|patient|person|subject|customer|kunde|client|[a-z](Id|ID|Nr)\W*$",
     "date": r"date|datum|birth|born|geburt|geb(\W|$)|naissance|fecha|fech|(^|[_\W])(day|tag|dob)$",
     "time": r"(^|[_\W])(time|zeit|uhrzeit|heure|hora)$",
 }
@@ -384,6 +386,12 @@ _SIGNS = {
 def looks_like(kind: str, name: str) -> bool:
     """Whether the name of a column looks like one of ids, dates or times."""
     return re.search(_SIGNS[kind], name) is not None or re.search(_SIGNS[kind], name.lower()) is not None
+
+
+def find_ids(names: Iterable[str]) -> list[str]:
+    """The columns whose names look like ids, those of people first."""
+    found = [name for name in names if looks_like("id", name)]
+    return sorted(found, key=lambda name: not looks_like("person", name))
 
 
 def describe_type(kind: Any) -> str:

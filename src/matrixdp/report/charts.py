@@ -18,7 +18,7 @@ from matrixdp.report.pictures import draw_heatmap
 from matrixdp.report.svg import Dot, Drawing, Scale, draw_dots, make_image
 
 MOST_CELLS = 40  # rows or columns of a heat map
-_MOST_BARS, _MOST_PANELS = 60, 6
+_MOST_BARS, _MOST_PANELS = 60, 13
 _LABEL = 24  # characters of a name
 _BESIDE = "the table has the same numbers."
 
@@ -48,7 +48,9 @@ def draw_answer(release: Answerable, answer: Answer, dates: Sequence[DateRule] =
     if kind in ("means_by_level", "groups", "levels"):
         rules = {rule.name: rule for rule in dates}
         names = estimate.columns[:_MOST_PANELS]
-        return tuple(chart for name in names for chart in _draw_levels(estimate, name, rules.get(name)))
+        more = len(estimate.columns) - len(names)
+        caption = "Bars: 95% intervals." + f" {more:,} more columns are in the table alone." * (more > 0)
+        return tuple(chart for name in names for chart in _draw_levels(estimate, name, caption, rules.get(name)))
     if kind == "regression":
         return _draw_coefficients(answer.title, estimate) if "coefficient" in estimate.columns else ()
     height, width = estimate.value.shape
@@ -118,10 +120,10 @@ def _draw_means(release: Answerable, found: Estimate) -> tuple[Chart, ...]:
     return _draw_dots("Means", caption, name, found.column("mean"), unit, bounds.lower, scale)
 
 
-def _draw_levels(found: Estimate, title: str, rule: DateRule | None) -> tuple[Chart, ...]:
+def _draw_levels(found: Estimate, title: str, caption: str, rule: DateRule | None) -> tuple[Chart, ...]:
     """The numbers of one column of a table, a bar to each level."""
     name = make_visible(shorten(title, 40))
-    return _draw_dots(title, "Bars: 95% intervals.", name, found.column(title), rule=rule)
+    return _draw_dots(title, caption, name, found.column(title), rule=rule)
 
 
 def _draw_coefficients(title: str, found: Estimate) -> tuple[Chart, ...]:

@@ -9,7 +9,7 @@ from matrixdp.errors import MatrixDPError
 from matrixdp.gdp import gdp_epsilon
 from matrixdp.ledger import Charge, Gaussian, Head, Ledger, Summary
 from matrixdp.release.adaptive_release import AdaptiveRelease
-from matrixdp.release.options import title_question
+from matrixdp.release.options import MATRICES, title_question
 from matrixdp.release.reading import from_json
 from matrixdp.report.content import KINDS, make_content
 from matrixdp.report.dates import add_dates, parse_rule
@@ -18,6 +18,7 @@ from matrixdp.report.page import Block, Page, Section, WordTable, note, render_p
 from matrixdp.report.provenance import split_approval
 from matrixdp.report.release_page import list_main_blocks
 
+_NAMED = 4  # columns in the title of a question
 _GLOSSARY = {
     "differential privacy": "A promise about a method, not about a data set: what it publishes would be nearly as "
     "likely if any one person's data were different. The promise holds whatever a reader knows besides.",
@@ -80,10 +81,14 @@ def title_charge(charge: Charge) -> str:
     """The question that a charge paid for, in a few words."""
     options = charge.options or {}
     query = options.get("query")
-    by = query.get("by", ()) if isinstance(query, dict) else ()
+    query, listed = (query, query.get("columns")) if isinstance(query, dict) else ({}, None)
     if "aim" not in options:
         return str(charge.description.get("query", "a release"))
-    return title_question(options["aim"], **{name: options.get(name) for name in ("target", "cells", "on")}, by=by)
+    by = query.get("by", ())
+    names = [one["name"] for one in listed["columns"] if one["name"] not in by] if isinstance(listed, dict) else []
+    asked = {name: options.get(name) for name in ("target", "cells", "on")}
+    some = len(names) <= _NAMED and options["aim"] in (*MATRICES, "means", "components")
+    return title_question(options["aim"], columns=names if some else (), **asked, by=by)
 
 
 def charge_epsilon(charge: Charge, delta: float) -> float:
