@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import partial
@@ -32,7 +33,7 @@ from matrixdp.records.ids import IdHash
 from matrixdp.records.opening import Threads
 from matrixdp.records.parts import InMemoryPart, sanitise_errors, unwrap_results
 from matrixdp.records.people import IdCounts
-from matrixdp.records.tables import MISSING_CODE, find_codes, pa
+from matrixdp.records.tables import MISSING_CODE, factorise, find_codes, pa
 
 _MOST_VALUES = 1000  # different values of a column that are counted apart
 _MOST_COMPARED = 50  # values for which near levels are sought
@@ -58,34 +59,16 @@ _GROUPED |= {mark: rf"[+-]?\d{{1,3}}({mark}\d{{3}})+([.,]\d*)?" for mark in (" "
 
 @dataclass(frozen=True)
 class Problem:
-    """Something in a file that does not fit the schema.
+    """Something in a file that does not fit the schema."""
 
-    Attributes
-    ----------
-    column : str
-        Empty for the file as a whole.
-    what : str
-    rows : int or None
-        How many rows have it.
-    first : tuple of int
-        The first of these rows, counted from the top of the file; empty lines are not counted.
-    examples : tuple of str
-    write : mapping
-        Entries that solve it, of the column or, for the file, of ``[files]``.
-    advice : str
-        What to do where no entry solves it.
-    stops : bool
-        Whether it stops a release; what does not is worth a look.
-    """
-
-    column: str
+    column: str  # empty for the file as a whole
     what: str
-    rows: int | None = None
-    first: tuple[int, ...] = ()
+    rows: int | None = None  # that have it
+    first: tuple[int, ...] = ()  # of these rows, counted from the top of the file, without empty lines
     examples: tuple[str, ...] = ()
-    write: Mapping[str, Any] = field(default_factory=dict)
-    advice: str = ""
-    stops: bool = True
+    write: Mapping[str, Any] = field(default_factory=dict)  # what solves it, in the column or, for the file, in [files]
+    advice: str = ""  # where no entry solves it
+    stops: bool = True  # a release; what does not is worth a look
 
 
 @dataclass(frozen=True)
@@ -104,24 +87,21 @@ class TableCheck:
     def entries(self) -> dict[str, str]:
         """What to write in the schema, as TOML: by the column, in one line, or by ``[files]``, a line to an entry."""
         merged: dict[str, dict[str, Any]] = {}
-        for problem in self.problems:
-            if problem.write:
-                _merge(merged.setdefault(quote_key(problem.column) if problem.column else _FILES, {}), problem.write)
-        written = {
-            place: [f"{key} = {write_value(value)}" for key, value in entry.items()] for place, entry in merged.items()
+        for one in (one for one in self.problems if one.write):
+            _merge(merged.setdefault(quote_key(one.column) if one.column else _FILES, {}), one.write)
+        return {
+            place: ("\n" if place == _FILES else ", ").join(f"{key} = {write_value(one)}" for key, one in entry.items())
+            for place, entry in merged.items()
         }
-        return {place: ("\n" if place == _FILES else ", ").join(entry) for place, entry in written.items()}
 
 
 def _merge(entry: dict[str, Any], more: Mapping[str, Any]) -> None:
     for key, value in more.items():
         old = entry.get(key)
         if isinstance(old, dict):
-            entry[key] = {
-                name: [*dict.fromkeys([*old.get(name, ()), *value.get(name, ())])] for name in {**old, **value}
-            }
+            _merge(old, value)
         else:
-            entry[key] = [*dict.fromkeys([*old, *value])] if isinstance(old, list) else value
+            entry[key] = [*dict.fromkeys([*old, *value])] if isinstance(old, list) else deepcopy(value)
 
 
 def write_value(value: Any) -> str:
@@ -190,16 +170,11 @@ class _Tally:
 def _tally(number: int, column: Any, chosen: NDArray[np.bool_]) -> _Tally:
     """The rows of a block that are chosen."""
     places = np.flatnonzero(chosen)
-    texts = column.take(pa.array(places))
-    texts = texts.dictionary_decode() if pa.types.is_dictionary(texts.type) else texts
-    encoded = texts.dictionary_encode() if not pa.types.is_null(texts.type) else None
+    values, codes = factorise(column.take(pa.array(places)))
     found = _Tally(len(places), [(number, int(place)) for place in places[:_SHOWN]])
-    if encoded is None:
-        return found
-    codes = encoded.indices.fill_null(-1).to_numpy()
     unique, starts, counts = np.unique(codes, return_index=True, return_counts=True)
     for i in np.argsort(-counts, kind="stable")[:_MOST_VALUES]:
-        text = "" if unique[i] < 0 else str(encoded.dictionary[int(unique[i])].as_py())
+        text = "" if unique[i] < 0 else str(values[unique[i]])
         found.values[text] = [int(counts[i]), number, int(places[starts[i]])]
     return found
 
@@ -255,7 +230,7 @@ class _BlockCheck:
             unread = np.zeros(len(values), bool) if wrong is None else wrong
             missing &= ~unread
             self._check_bounds(found, number, column, values, written)
-        found.fine[name] += len(missing) - int(missing.sum()) - int(unread.sum())
+        found.fine[name] += len(missing) - int(np.count_nonzero(missing | unread))
         found.note(number, name, "wrong", written, unread)
         found.note(number, name, "missing", written, missing)
 
@@ -272,9 +247,8 @@ class _BlockCheck:
         values, _ = read_values(self.rules, key.column, written, as_text=True)
         absent = values.is_null()
         if pa.types.is_string(values.type):
-            absent = pa.compute.or_(
-                absent, pa.compute.equal(pa.compute.utf8_trim_whitespace(values), "").fill_null(True)
-            )
+            empty = pa.compute.equal(pa.compute.utf8_trim_whitespace(values), "")
+            absent = pa.compute.or_(absent, empty.fill_null(fill_value=True))
         missing = np.asarray(absent)
         found.note(number, key.column, "no id", written, missing)
         counts = found.ids.setdefault(key.column, IdCounts())
@@ -446,8 +420,8 @@ class _Checker:
             if "missing_words" in entry:
                 entry |= {} if column.missing else {"missing": True}
             if "aliases" in entry:
-                entry["aliases"] = {level: list(texts) for level, texts in rule.aliases.items()}
-                _merge(entry["aliases"], write["aliases"])
+                entry["aliases"] = {level: list(others) for level, others in rule.aliases.items()}
+                _merge(entry, {"aliases": write["aliases"]})
             for word in {"yes", "no"} & set(entry):
                 entry[word] = [*rule.aliases.get(word, ()), *entry[word]]
             rows = sum(wrong.values[text][0] for text in texts)

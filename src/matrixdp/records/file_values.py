@@ -24,8 +24,7 @@ _LARGEST = 1 << 61  # microseconds, some 70,000 years
 _SPACES = " \t"  # around numbers, as Arrow's reader of CSV drops them
 _NUMBER = r"^[-+]?(?i:nan(\([0-9a-z_]*\))?|inf|infinity|[0-9]+\.?[0-9]*(e[-+]?[0-9]+)?|\.[0-9]+(e[-+]?[0-9]+)?)$"
 _MOMENT = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}(:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?)?)?$"
-_DIGITS = {_NUMBER: b"0123456789.-", _MOMENT: b"0123456789-:T ."}  # of most texts that match
-_ODD = {pattern: ~np.isin(np.arange(256), list(digits)) for pattern, digits in _DIGITS.items()}
+_MARKS = {_NUMBER: b".-", _MOMENT: b"-:T ."}  # besides digits, in most texts that match
 
 
 def apply_rules(rules: FileRules, batch: Any, texts: Collection[str] = ()) -> Any:
@@ -106,9 +105,8 @@ def _cast(texts: Any, kind: Any, pattern: str, words: Sequence[str] = ()) -> Rea
 
     What Arrow can cast to it matches `pattern`, but not all that matches can be cast. Most texts are cast at once.
     """
-    odd = _find_odd(texts, _ODD[pattern])
-    plain = [word for word in words if word and not _ODD[pattern][list(word.encode())].any()]
-    if plain:
+    odd = _find_odd(texts, _MARKS[pattern])
+    if plain := [word for word in words if word and set(word.encode()) <= set(b"0123456789" + _MARKS[pattern])]:
         odd |= np.asarray(pa.compute.is_in(texts, pa.array(plain, texts.type)))
     try:
         values = _without_rows(texts, odd).cast(kind)
@@ -148,12 +146,15 @@ def _places(texts: Any) -> tuple[NDArray[Any], NDArray[np.uint8]]:
     return ends, np.frombuffer(content or b"", np.uint8)
 
 
-def _find_odd(texts: Any, odd: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Which texts are empty or have one of the odd bytes."""
+def _find_odd(texts: Any, marks: bytes) -> NDArray[np.bool_]:
+    """Which texts are empty, or have bytes that are neither digits nor one of the marks."""
     ends, content = _places(texts)
+    content = content[ends[0] : ends[-1]]
+    odd = content - np.uint8(ord("0")) > 9
+    for mark in marks:
+        odd &= content != mark
     found: NDArray[np.bool_] = ends[1:] == ends[:-1]
-    places = ends[0] + np.flatnonzero(odd[content[ends[0] : ends[-1]]])
-    found[np.searchsorted(ends, places, side="right") - 1] = True
+    found[np.searchsorted(ends, ends[0] + np.flatnonzero(odd), side="right") - 1] = True
     return found
 
 

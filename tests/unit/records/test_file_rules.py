@@ -403,6 +403,8 @@ def test_each_value_is_read_on_its_own(kind, rule, date):
     expected = [values[0] for values, _ in alone], [wrong[0] for _, wrong in alone]
     assert 2 < sum(expected[1]) < len(ODD) - 2
     assert read(pa.array(ODD, kind)) == expected
+    among = [read(pa.array(["1", text, "2"], kind)) for text in ODD]
+    assert ([values[1] for values, _ in among], [wrong[1] for _, wrong in among]) == expected
     assert read(pa.array([*"ab", *ODD, "c"], kind)[2:-1]) == expected
     right = [i for i, wrong in enumerate(expected[1]) if not wrong]
     assert read(pa.array([ODD[i] for i in right], kind))[0] == [expected[0][i] for i in right]
