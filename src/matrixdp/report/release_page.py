@@ -298,8 +298,8 @@ def _show_chart(content: ReportContent, answer: Answer) -> list[Block]:
         charts = charts[1:]  # the shares are drawn with the levels
     figures = [Block("figure", chart.svg, chart.summary if chart.wide else "") for chart in charts]
     several = sum(one.name == answer.name and not one.group for one in content.answers) > 1 < len(figures)
-    shown = [fold("As a picture", *figures)] if several else figures
-    return [*shown, note([charts[0].caption])] if charts else []
+    figures += [note([charts[0].caption])] if charts else []
+    return [fold("As a picture", *figures)] if several else figures
 
 
 def list_advice(content: ReportContent) -> list[str]:
