@@ -27,7 +27,6 @@ from matrixdp.domain.schema_file import as_schema, find_ids
 from matrixdp.errors import DataError
 from matrixdp.records.file_values import parse_moment, read_values
 from matrixdp.records.files import Files, open_files
-from matrixdp.records.formats import TableFile
 from matrixdp.records.heads import find_total, propose_rules
 from matrixdp.records.ids import IdHash
 from matrixdp.records.opening import Threads
@@ -264,7 +263,7 @@ class _Checker:
     engine: Threads
     progress: Callable[[int], object] | None
     problems: list[Problem] = field(default_factory=list)
-    starts: list[tuple[TableFile, int]] = field(default_factory=list)  # of each block: its file, and its first row
+    starts: list[int] = field(default_factory=list)  # the first row of each block, in its file
     broken: list[int] = field(default_factory=list)  # lines that are no rows of the table
 
     def check(self) -> TableCheck:
@@ -367,7 +366,7 @@ class _Checker:
             while (batch := sanitise_errors(file.place, next, batches, None)) is not None:
                 for name in set(columns) & set(keys):
                     batch = batch.append_column(name, pa.repeat(keys[name], batch.num_rows))
-                self.starts.append((file, row))
+                self.starts.append(row)
                 row += batch.num_rows
                 yield InMemoryPart(file.place, (batch,))
 
@@ -380,7 +379,7 @@ class _Checker:
         return tuple(self._row(*place) for place in tally.first)
 
     def _row(self, block: int, place: int) -> int:
-        row = self.starts[block][1] + place
+        row = self.starts[block] + place
         for line in sorted(self.broken) if len(self.source.files) == 1 else ():
             row += line <= row
         return row
@@ -576,9 +575,8 @@ def _explain_levels(texts: _Texts, column: Category) -> None:
             level = folded[near[0]]
             texts.take(f"not a level, like {level}", [text], {"aliases": {level: [text]}})
     advice = f"Add them to levels, or say which level they mean, as in aliases = {{ {quote_key(levels[0])} = [...] }}"
-    advice += (
-        "; they count as the level other." if column.other else "; or write other = true: they are one more level."
-    )
+    rest = "they count as the level other" if column.other else "or write other = true: they are one more level"
+    advice = f"{advice}; {rest}."
     texts.take("not among the levels", texts.left, {}, advice)
 
 

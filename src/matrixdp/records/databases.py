@@ -143,9 +143,8 @@ class SqliteSession(Session):
         """A text, empty if it is missing; or a float."""
         if as_text:
             return "coalesce(CAST({0} AS text), '')"
-        return (
-            "CASE typeof({0}) WHEN 'null' THEN 9e999 WHEN 'text' THEN -9e999 WHEN 'blob' THEN -9e999 ELSE {0} + 0.0 END"
-        )
+        others = "WHEN 'text' THEN -9e999 WHEN 'blob' THEN -9e999 ELSE {0} + 0.0 END"
+        return f"CASE typeof({{0}}) WHEN 'null' THEN 9e999 {others}"
 
     def read_column(self, name: str, column: Any, *, as_text: bool) -> Any:
         """The column with null for infinity; raises a `DataError` if there is text in a column of numbers."""
@@ -266,9 +265,8 @@ def open_database(url: str, *, sql: str | None = None, rules: FileRules = DEFAUL
     target = parts._replace(query=urlencode(options)).geturl() if server else file
     if not server and not Path(file).is_file():
         raise DataError(f"there is no file {file}. Check the path; a path from the root has four slashes: sqlite:////.")
-    rows = (
-        f"({(sql or '').strip().rstrip(';')}) AS selected" if table is None else ".".join(map(_quote, table.split(".")))
-    )
+    rows = f"({(sql or '').strip().rstrip(';')}) AS selected"
+    rows = rows if table is None else ".".join(map(_quote, table.split(".")))
     path = "" if server else str(Path(file).absolute())
     return DatabaseTable(path, url, rules=rules, session=kind(target), sql=sql, rows=rows)
 

@@ -43,8 +43,9 @@ def advise(release: Answerable, answer: Answer) -> str:
     """Sentences on what would show half of the numbers of an answer that noise hides; empty if it hides none."""
     if not _find_hidden(answer).any():
         return ""
-    # Not the numbers that are shown: noise may hide those of two releases alike.
-    return _advise(_Question((id(release), answer.name, answer.title, answer.group), release, answer))
+    # The numbers that are shown do not tell releases apart: noise may hide those of two alike.
+    key = id(release), answer.title, answer.group, answer.estimate.rows, answer.estimate.columns
+    return _advise(_Question(key, release, answer))
 
 
 @lru_cache(maxsize=64)
