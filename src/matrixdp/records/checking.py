@@ -32,7 +32,7 @@ from matrixdp.records.ids import IdHash
 from matrixdp.records.opening import Threads
 from matrixdp.records.parts import InMemoryPart, sanitise_errors, unwrap_results
 from matrixdp.records.people import IdCounts
-from matrixdp.records.tables import MISSING_CODE, factorise, find_codes, pa
+from matrixdp.records.tables import MISSING_CODE, factorise, find_codes, is_text_type, pa
 
 _MOST_VALUES = 1000  # different values of a column that are counted apart
 _MOST_COMPARED = 50  # values for which near levels are sought
@@ -354,7 +354,9 @@ class _Checker:
     def _id_columns(self, names: Sequence[str]) -> list[str]:
         """The column that says whose a row is, and another one whose name looks like ids and that is not described."""
         person = [self.schema.person.column] if self.schema.person is not None else []
-        other = find_ids(name for name in names if name not in self.schema.required_names())
+        kinds = {name: getattr(one, "type", pa.string()) for name, one in self.source.fields().items()}
+        able = [name for name, kind in kinds.items() if pa.types.is_integer(kind) or is_text_type(kind)]
+        other = find_ids(name for name in able if name not in self.schema.required_names())
         return [name for name in [*person, *other[:1]] if name in names]
 
     def _blocks(self, columns: Sequence[str], numbers: Sequence[str]) -> Iterator[InMemoryPart]:

@@ -108,9 +108,8 @@ class TableFile(ABC):
         duplicated = min((name for name, count in Counter(names).items() if count > 1), default=None)
         if duplicated is not None:
             first, second, *_ = (i for i, name in enumerate(names, start=1) if name == duplicated)
-            raise DataError(
-                f"{self.place} has two columns with the same name, number {first} and {second}. {self._hint_head()}"
-            )
+            same = f"two columns with the same name, number {first} and {second}"
+            raise DataError(f"{self.place} has {same}. {self._hint_head()}")
         for key, _ in self.keys:
             if key in names:
                 raise DataError(f"{self.place} has a column {key!r}, and so does a folder's name. Rename one of them.")
@@ -143,10 +142,8 @@ class TableFile(ABC):
         if not any(str(name).strip() for name in names):
             raise DataError(f"{self.place} has no column names in its {where}. Add them. {self._hint_head()}")
         if wrong:
-            raise DataError(
-                f"{self.place} must have the names of the columns in its {where}, but there is {wrong}. Add them. "
-                f"{self._hint_head()}"
-            )
+            rule = f"must have the names of the columns in its {where}, but there is {wrong}"
+            raise DataError(f"{self.place} {rule}. Add them. {self._hint_head()}")
         return list(names)
 
     def _checked_path(self) -> str:
@@ -296,9 +293,8 @@ class CsvFile(TableFile):
                     if any(map(_BROKEN.search, names)):
                         raise wrong_encoding(self.place)
                     return separator, names
-        raise DataError(
-            f"{self.place} has a first line of more than {_BLOCK_BYTES >> 20} MiB. Check its line ends and quotes."
-        )
+        long = f"a first line of more than {_BLOCK_BYTES >> 20} MiB"
+        raise DataError(f"{self.place} has {long}. Check its line ends and quotes.")
 
     @property
     def separator(self) -> str | None:
@@ -337,13 +333,8 @@ class CsvFile(TableFile):
         wanted = list(kinds)
         if self.rules.skip_lines:  # whose cells need not fit the types
             kinds = dict.fromkeys([*kinds, names[0]], pa.string())
-        convert = pa.csv.ConvertOptions(
-            include_columns=list(kinds),
-            column_types=kinds,
-            strings_can_be_null=False,
-            null_values=number_words(self.rules),
-            decimal_point=self.rules.decimal,
-        )
+        convert = pa.csv.ConvertOptions(include_columns=list(kinds), column_types=kinds, strings_can_be_null=False)
+        convert.null_values, convert.decimal_point = number_words(self.rules), self.rules.decimal
         # In a file of one column an empty line is a missing value.
         parse = pa.csv.ParseOptions(
             delimiter=separator,

@@ -243,6 +243,14 @@ def test_a_cover_sheet_two_kinds_of_ids_and_odd_words_are_found(tmp_path, matrix
     assert found.rows == 30
 
 
+def test_numbers_with_decimals_are_no_ids(tmp_path):
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"customer_no": [1.5, 1.5], "visit_no": [3, 3], "x": [1, 2]}), path)
+    found = check_table(path, parse_schema("[columns]\nx = { lower = 0, upper = 9 }\n"))
+    assert [one.column for one in found.problems if "ids" in one.what] == ["visit_no"]
+    assert not found.stops
+
+
 def test_toml_errors_name_levels_beyond_ascii(tmp_path, matrixdp):
     path = tmp_path / "s.toml"
     path.write_text('[columns]\nsex = { levels = ["männlich"], aliases = { männlich = ["1"] } }\n', encoding="utf-8")
