@@ -145,7 +145,7 @@ def check_table(
     try:
         return _Checker(table, source, Threads(workers), progress).check()
     except DataError as error:  # nothing more can be read
-        return TableCheck(0, (), (Problem("", str(error)),))
+        return TableCheck(0, (), (Problem("", "it cannot be read", advice=str(error)),))
 
 
 @dataclass

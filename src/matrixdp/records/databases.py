@@ -17,7 +17,7 @@ from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 from matrixdp.domain.file_rules import DEFAULT_RULES, FileRules
 from matrixdp.errors import DataError, ParameterError, import_extra
 from matrixdp.records.file_values import not_a_number
-from matrixdp.records.formats import TableFile
+from matrixdp.records.formats import BadLine, TableFile
 from matrixdp.records.tables import library_of, pa
 
 URLS = "postgresql://USER@HOST/DATABASE?table=NAME, duckdb:///FILE?table=NAME or sqlite:///FILE?table=NAME"
@@ -218,6 +218,12 @@ class DatabaseTable(TableFile):
                 column = self.session.read_column(name, batch.column(i), as_text=name in texts)
                 batch = batch if column is batch.column(i) else batch.set_column(i, name, column)
             yield self._decode_text(batch, keep=texts)
+
+    def as_written(
+        self, columns: Sequence[str], texts: Sequence[str], broken: BadLine, *, count: bool = False
+    ) -> Iterator[Any]:
+        """Yield batches for `checking`: of texts where columns may hold values of several types."""
+        return self.batches(columns, None, texts=texts if self.typed else columns)
 
     def _read(self, query: str) -> Iterator[Any]:
         """The record batches of a query. The database's errors may quote rows, and are not shown."""

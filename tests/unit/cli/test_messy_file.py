@@ -1,8 +1,10 @@
 """A file as hospitals have them goes from `schema new` through `check` to a release, with a text editor alone."""
 
 import ast
+import contextlib
 import datetime as dt
 import re
+import sqlite3
 from pathlib import Path
 
 import numpy as np
@@ -249,6 +251,21 @@ def test_numbers_with_decimals_are_no_ids(tmp_path):
     found = check_table(path, parse_schema("[columns]\nx = { lower = 0, upper = 9 }\n"))
     assert [one.column for one in found.problems if "ids" in one.what] == ["visit_no"]
     assert not found.stops
+
+
+def test_values_of_several_types_in_a_database_are_listed(tmp_path):
+    pytest.importorskip("adbc_driver_sqlite")
+    path = tmp_path / "a.sqlite"
+    with contextlib.closing(sqlite3.connect(path)) as made:
+        made.execute("CREATE TABLE t (age, ward)")
+        made.executemany("INSERT INTO t VALUES (?, ?)", [(30, "a"), ("k.A.", "b"), (None, "a"), (999, "a")])
+        made.commit()
+    schema = parse_schema('[columns]\nage = { lower = 0, upper = 99 }\nward = { levels = ["a", "b"] }\n')
+    found = check_table(f"sqlite:///{path}?table=t", schema)
+    assert found.entries() == {"age": 'missing_words = ["k.A."], missing = true'}
+    assert "If 999 means" in found.problems[-1].advice
+    (problem,) = check_table(f"sqlite:///{path}?table=u", schema).problems
+    assert (problem.what, "no such table" in problem.advice) == ("it cannot be read", True)
 
 
 def test_toml_errors_name_levels_beyond_ascii(tmp_path, matrixdp):
