@@ -118,7 +118,6 @@ def check_table(
     *,
     delimiter: str | None = None,
     sql: str | None = None,
-    workers: int | None = None,
     progress: Callable[[int], object] | None = None,
 ) -> TableCheck:
     """Read files and list all that does not fit their schema, in one pass and bounded memory.
@@ -131,8 +130,6 @@ def check_table(
         Column separator of text files.
     sql : str, optional
         Query whose rows are the records, for the URL of a database.
-    workers : int, optional
-        Number of threads.
     progress : callable, optional
         Called with the number of rows of each block that was read.
 
@@ -143,7 +140,7 @@ def check_table(
     table = as_schema(schema)
     source = open_files(data, delimiter=delimiter, rules=table.rules, sql=sql)
     try:
-        return _Checker(table, source, Threads(workers), progress).check()
+        return _Checker(table, source, progress).check()
     except DataError as error:  # nothing more can be read
         return TableCheck(0, (), (Problem("", "it cannot be read", advice=str(error)),))
 
@@ -260,7 +257,6 @@ class _Checker:
 
     schema: Schema
     source: Files
-    engine: Threads
     progress: Callable[[int], object] | None
     problems: list[Problem] = field(default_factory=list)
     starts: list[int] = field(default_factory=list)  # the first row of each block, in its file
@@ -278,7 +274,7 @@ class _Checker:
         found = _Found()
         columns = list(dict.fromkeys([*(column.name for column in described), *(key.column for key in ids)]))
         blocks = self._blocks(columns or list(names[:1]), [one.name for one in described if isinstance(one, Number)])
-        for part in unwrap_results(self.engine.run(task, blocks), self.progress):
+        for part in unwrap_results(Threads().run(task, blocks), self.progress):
             found.add(part)
         self._check_lines()
         for column in described:
