@@ -42,10 +42,7 @@ _window = (
     click.option("--from", "first", metavar="NAME", help="Of the periods from this one on together."),
     click.option("--to", "until", metavar="NAME", help="Of the periods up to this one together."),
 )
-_written = (
-    click.option("--csv", "csv_file", type=PATH, help="Also write the numbers to this CSV file."),
-    json_option,
-)
+_written = (click.option("--csv", "csv_file", type=PATH, help="Also write the numbers to this CSV file."), json_option)
 _read = (
     click.option(
         "--group",

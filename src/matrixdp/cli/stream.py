@@ -197,8 +197,7 @@ def _open(name: Path, ledger: Location | None, dataset: str | None, **options: A
 
 
 @stream.command(
-    "publish",
-    example="matrixdp stream publish ward ward.csv --step 2031-w01 --ledger clinic.db --dataset clinic",
+    "publish", example="matrixdp stream publish ward ward.csv --step 2031-w01 --ledger clinic.db --dataset clinic"
 )
 @_name
 @click.argument("data", type=click.Path(), nargs=-1, required=True)

@@ -149,12 +149,7 @@ def token() -> None:
 @click.option("--group", "groups", multiple=True, metavar="GROUP", help="A group of the person, for allowances.")
 @click.option("--days", type=float, help="Days until it expires. [default: never]")
 def new(
-    folder: Path,
-    state: Path | None,
-    name: str,
-    roles: tuple[str, ...],
-    groups: tuple[str, ...],
-    days: float | None,
+    folder: Path, state: Path | None, name: str, roles: tuple[str, ...], groups: tuple[str, ...], days: float | None
 ) -> None:
     """Make a token for a person and print it; it is not shown again."""
     from matrixdp.studio.launch import open_state

@@ -109,9 +109,8 @@ def _check_words(value: Any, name: str) -> Any:
 def _check_number(value: Any, name: str) -> float:
     endless = isinstance(value, float) and not math.isfinite(value)
     long = isinstance(value, int) and abs(value) > LARGEST
-    return check_number(
-        value, name, rule="finite, and at most 1e60 in absolute value" if endless or long else "a number"
-    )
+    rule = "finite, and at most 1e60 in absolute value" if endless or long else "a number"
+    return check_number(value, name, rule=rule)
 
 
 def _check_shares(value: Any, name: str) -> dict[str, float]:
@@ -344,6 +343,12 @@ _OWN_DECIMAL, _OWN_THOUSANDS = (Kind("choice", options=(_AS_IN_FILES, *marks)) f
 _BOUND = {"number": NUMBER, "date": DATE, "time": TIME}
 _LEVELS_HINT = "All integers, or all texts. Write a text of digits, or one with spaces at its ends, in quotation marks."
 _SHARES_HINT = "One to a line, as in 0.6 north. Levels that are left out share the rest equally."
+_WHEN = {"date": FORMATS, "time": FORMATS}
+_FORMATS_HINT = "As in %d.%m.%Y; else ISO. The first that fits a text is used."
+_EXPECTED_HINT = "A guess of their number, where it varies. Forecasts use it, and releases for which it is private."
+_PERSON_HINT = "If people have several rows: each person is then protected with all of them."
+_IDS = "column with the ids of people"
+_WORDS = "Words for missing values, one to a line"
 _WORDS_HINT = (
     "Empty: the usual ones, which are NA, NaN, null and their like in columns of numbers. Those listed here, as in NA, "
     'hold in all columns; "" alone for none. A value that is empty is always missing.'
@@ -373,50 +378,27 @@ COLUMN_FIELDS = (
     Field("expected_missing", dict.fromkeys(TYPES, NUMBER), "Share of missing values", "From 0 to 1.", group=_GUESSES),
     Field("expected_shares", {"category": SHARES, "yes/no": SHARES}, "Shares of levels", _SHARES_HINT, group=_GUESSES),
     Field("unit", {"date": _UNIT, "time": _UNIT}, "Unit", group=_WRITING),
-    Field(
-        "format",
-        {"date": FORMATS, "time": FORMATS},
-        "Formats of texts, one to a line",
-        "As in %d.%m.%Y; else ISO. The first that fits a text is used.",
-        group=_WRITING,
-    ),
+    Field("format", _WHEN, "Formats of texts, one to a line", _FORMATS_HINT, group=_WRITING),
     Field("origin", {"date": DATE}, "Origin", "Empty: the lower bound.", group=_WRITING),
     Field("aliases", {"category": ALIASES}, "Aliases", _ALIASES_HINT, group=_WRITING),
     Field("yes", {"yes/no": WORDS}, "Words for yes, one to a line", _OWN_WORDS_HINT, group=_WRITING),
     Field("no", {"yes/no": WORDS}, "Words for no, one to a line", _OWN_WORDS_HINT, group=_WRITING),
     Field("decimal", {"number": _OWN_DECIMAL}, "Decimal mark", group=_WRITING),
     Field("thousands", {"number": _OWN_THOUSANDS}, "Between groups of three digits", group=_WRITING),
-    Field(
-        "missing_words",
-        dict.fromkeys(TYPES, WORDS),
-        "Words for missing values, one to a line",
-        "In place of those for all columns.",
-        group=_WRITING,
-    ),
+    Field("missing_words", dict.fromkeys(TYPES, WORDS), _WORDS, "In place of those for all columns.", group=_WRITING),
     Field("strip", dict.fromkeys(TYPES, FLAG), "Spaces at the ends of texts do not count", group=_WRITING),
 )
 SECTIONS = {
     "": (
         Field("records", COUNT, "Number of records", "If it is public. Forecasts need it."),
-        Field(
-            "expected_records",
-            COUNT,
-            "Expected records",
-            "A guess of their number, where it varies. Forecasts use it, and releases for which it is private.",
-        ),
+        Field("expected_records", COUNT, "Expected records", _EXPECTED_HINT),
         Field("contact", TEXT, "Contact", "Who answers questions about releases; every report names them."),
         Field("expected_correlation", NUMBER, "Guess of a typical correlation", "From 0 to 1, for forecasts alone."),
         Field("radius", SIZE, "Radius", _RADIUS_HINT, group="Limit on the length of a record"),
         Field("impossible", PAIRS_OF_LEVELS, "Levels of two columns", _PAIRS_HINT, group="Pairs that cannot occur"),
     ),
     "person": (
-        Field(
-            "column",
-            COLUMN,
-            "Column with the ids of people",
-            "If people have several rows: each person is then protected with all of them.",
-            required="column with the ids of people",
-        ),
+        Field("column", COLUMN, _IDS.capitalize(), _PERSON_HINT, required=_IDS),
         Field("rows", COUNT, "Rows of a person that count", "Empty: each person counts once."),
     ),
     "files": (
@@ -427,14 +409,11 @@ SECTIONS = {
         Field("skip_lines", WORDS, "Beginnings of lines that are no records", "As in Total: for a line at the end."),
         Field("decimal", _DECIMAL, "Decimal mark", "In texts."),
         Field("thousands", _THOUSANDS, "Between groups of three digits", "In texts."),
-        Field("missing_words", WORDS, "Words for missing values, one to a line", _WORDS_HINT),
+        Field("missing_words", WORDS, _WORDS, _WORDS_HINT),
         Field("strip", FLAG, "Spaces at the ends of texts do not count"),
         Field("sheet", TEXT, "Sheet of the workbook", "Empty: the first."),
     ),
 }
-GRAPH = (
-    Field("nodes", Kind(check=lambda value, _: value)),
-    Field("weight", NUMBER),
-    Field("unit", TEXT),
-    Field("max_degree", NUMBER),
-)
+_ANYTHING = Kind(check=lambda value, _: value)
+_KINDS = {"nodes": _ANYTHING, "weight": NUMBER, "unit": TEXT, "max_degree": NUMBER}
+GRAPH = tuple(Field(name, kind) for name, kind in _KINDS.items())

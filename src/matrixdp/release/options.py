@@ -43,6 +43,7 @@ QUESTIONS = {
 def title_question(
     question: str,
     *,
+    columns: Sequence[str] | None = None,
     target: str | None = None,
     cells: Sequence[str] | None = None,
     on: Sequence[str] | None = None,
@@ -56,7 +57,7 @@ def title_question(
     'A regression of stay on age, ward'
     """
     words = [QUESTIONS[question].title, *([f"of {target}"] if target else [])]
-    words += [f"of {' and '.join(cells)}"] if cells else []
+    words += [f"of {' and '.join(cells)}"] if cells else [f"of {', '.join(columns)}"] if columns else []
     return " ".join([*words, *(f"{name} {', '.join(names)}" for name, names in (("on", on), ("by", by)) if names)])
 
 

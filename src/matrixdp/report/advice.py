@@ -42,12 +42,12 @@ def advise(release: Answerable, answer: Answer) -> str:
     """Sentences on what would show half of the numbers of an answer that noise hides; empty if it hides none."""
     if answer.name == "quantiles" or not _find_hidden(answer).any():  # which have intervals only
         return ""
-    found, privacy = answer.estimate, release.privacy
-    key = answer.title, found.rows, found.columns, found.value.tobytes(), found.std.tobytes()
-    return _advise(_Question((*key, type(release), release.names, privacy, release.records), release, answer))
+    # The numbers that are shown do not tell releases apart: noise may hide those of two alike.
+    key = id(release), answer.title, answer.group, answer.estimate.rows, answer.estimate.columns
+    return _advise(_Question(key, release, answer))
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=64)
 def _advise(question: _Question) -> str:
     release, answer = question.release, question.answer
     hidden = _find_hidden(answer)
@@ -61,7 +61,8 @@ def _advise(question: _Question) -> str:
     bars = answer.estimate.std[answer.estimate.reliable[:, 0], 0]
     if answer.name == "means_by_level" and isinstance(release, Release) and bars.size:
         needed = LEAST_SIZE * float(bars.max()) * release.records
-        found.append(f"A level needs about {format_number(needed, 2)} records; coarser levels have more.")
+        people = release.design.query.count_word
+        found.append(f"A level needs about {format_number(needed, 2)} {people}; coarser levels have more.")
     return " ".join(found)
 
 

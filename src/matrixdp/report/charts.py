@@ -19,7 +19,7 @@ from matrixdp.report.pictures import draw_heatmap
 from matrixdp.report.svg import Dot, Drawing, Scale, draw_dots, make_image
 
 MOST_CELLS = 40  # rows or columns of a heat map
-_MOST_BARS, _MOST_PANELS = 66, 6
+_MOST_BARS, _MOST_PANELS = 66, 13
 _LABEL = 24  # characters of a name
 _BESIDE = "the table has the same numbers."
 
@@ -49,7 +49,9 @@ def draw_answer(release: Answerable, answer: Answer, dates: Sequence[DateRule] =
     if kind in ("means_by_level", "groups", "levels"):
         rules = {rule.name: rule for rule in dates}
         names = estimate.columns[:_MOST_PANELS]
-        return tuple(chart for name in names for chart in _draw_levels(estimate, name, rules.get(name)))
+        more = len(estimate.columns) - len(names)
+        caption = "Bars: 95% intervals." + f" {more:,} more columns are in the table alone." * (more > 0)
+        return tuple(chart for name in names for chart in _draw_levels(estimate, name, caption, rules.get(name)))
     if kind == "histogram":
         return _draw_histogram(answer, next((rule for rule in dates if rule.name == answer.label), None))
     if kind == "regression":
@@ -123,10 +125,10 @@ def _draw_means(release: Answerable, found: Estimate, names: Sequence[str]) -> t
     return tuple(chart for charts in drawn for chart in charts)
 
 
-def _draw_levels(found: Estimate, title: str, rule: DateRule | None) -> tuple[Chart, ...]:
+def _draw_levels(found: Estimate, title: str, caption: str, rule: DateRule | None) -> tuple[Chart, ...]:
     """The numbers of one column of a table, a bar to each level."""
     name = make_visible(shorten(title, 40))
-    return _draw_dots(title, "Bars: 95% intervals.", name, found.column(title), rule=rule)
+    return _draw_dots(title, caption, name, found.column(title), rule=rule)
 
 
 def _draw_histogram(answer: Answer, rule: DateRule | None) -> tuple[Chart, ...]:

@@ -157,9 +157,8 @@ def _show_results(content: ReportContent) -> list[Section]:
     title = content.title[:1].upper() + content.title[1:] + (describe_part(content.entries) if wide else "")
     sections = [Section(title, _show_main(content, wide=wide))]
     if content.mean is not None and content.numbers and not content.answers:
-        means = Answer(
-            "Means", "column", replace(content.mean, rows=tuple(one.name for one in content.numbers)), name="means"
-        )
+        mean = replace(content.mean, rows=tuple(one.name for one in content.numbers))
+        means = Answer("Means", "column", mean, name="means")
         sections.append(Section("Means", [_show_means(content, means), note([STRIP])]))
     return [*sections, *answers]
 
@@ -180,9 +179,8 @@ def _show_main(content: ReportContent, *, wide: bool) -> list[Block]:
         noisy = std[np.isfinite(std) & (std > 0)]
         low, high = (format_number(float(end)) for end in (noisy.min(initial=np.inf), noisy.max(initial=0.0)))
         if noisy.size:
-            blocks.append(
-                say(f"All error bars are {low}." if low == high else f"The error bars are from {low} to {high}.")
-            )
+            same = f"All error bars are {low}."
+            blocks.append(say(same if low == high else f"The error bars are from {low} to {high}."))
         if noisy.size and low != high:
             image = Block("figure", draw_std(content, inline=True), "Heat map of the error bars")
             blocks.append(fold("The error bars as a picture", image))
@@ -304,8 +302,8 @@ def _show_chart(content: ReportContent, answer: Answer) -> list[Block]:
         charts = charts[1:]  # the shares are drawn with the levels
     figures = [Block("figure", chart.svg, chart.summary if chart.wide else "") for chart in charts]
     several = sum(one.name == answer.name and not one.group for one in content.answers) > 1 < len(figures)
-    shown = [fold("As a picture", *figures)] if several else figures
-    return [*shown, note([charts[0].caption])] if charts else []
+    figures += [note([charts[0].caption])] if charts else []
+    return [fold("As a picture", *figures)] if several else figures
 
 
 def list_advice(content: ReportContent) -> list[str]:
@@ -313,10 +311,8 @@ def list_advice(content: ReportContent) -> list[str]:
     release = as_answerable(content.release)
     answers = {answer.name: answer for answer in reversed(content.answers) if not answer.group}
     if isinstance(content.main, Estimate) and content.kind not in answers:
-        again = partial(answer_matrix, kind=content.kind)
-        answers[content.kind] = Answer(
-            content.title.capitalize(), "column", content.main, name=content.kind, again=again
-        )
+        again, title = partial(answer_matrix, kind=content.kind), content.title.capitalize()
+        answers[content.kind] = Answer(title, "column", content.main, name=content.kind, again=again)
     found = {one.title: "" if release is None else advise(release, one) for one in reversed(answers.values())}
     return [f"{title}: {words}" for title, words in found.items() if words]
 

@@ -13,17 +13,7 @@ from matrixdp.design.explain import describe_numbers, outline_ellipse, pair_cova
 from matrixdp.display import Numbers, format_number, join_cells, make_visible, shorten
 from matrixdp.report.charts import MOST_CELLS, Chart
 from matrixdp.report.pictures import draw_heatmap
-from matrixdp.report.svg import (
-    Curve,
-    Dot,
-    Drawing,
-    Scale,
-    draw_curves,
-    draw_dots,
-    element,
-    make_area,
-    round_up,
-)
+from matrixdp.report.svg import Curve, Dot, Drawing, Scale, draw_curves, draw_dots, element, make_area, round_up
 from matrixdp.types import Floats
 
 TYPICAL, LARGEST = "typical", "largest"  # entries besides single ones: the median, and the largest error

@@ -23,11 +23,7 @@ _SHOWN = 200  # requests of a list
 STATES = {
     Status.PENDING: ("Waits for a curator", "warn", "A curator approves or refuses it. Nothing is spent so far."),
     Status.REFUSED: ("Refused", "bad", "Nothing was spent. Change the design and ask again."),
-    Status.APPROVED: (
-        "Approved",
-        "live",
-        "It is released by itself. If that takes long, ask a curator.",
-    ),
+    Status.APPROVED: ("Approved", "live", "It is released by itself. If that takes long, ask a curator."),
     Status.RUNNING: ("Being released", "live", "The table is read, the ledger charged, and noise added."),
     Status.RELEASED: ("Released", "good", "The result and its report can be read."),
     Status.FAILED: ("Failed", "bad", "A curator can approve it again; it is charged at most once."),
