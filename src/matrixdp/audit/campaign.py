@@ -12,6 +12,7 @@ import numpy as np
 from matrixdp import estimators, queries
 from matrixdp.adaptive import private_moment, private_scales
 from matrixdp.adaptive.queries import TracedMoments
+from matrixdp.adaptive.settings import SETTINGS
 from matrixdp.audit.attack import attack
 from matrixdp.audit.domains import BoxDomain, Domain, Rng, draw_people, find_domain
 from matrixdp.audit.replay import replay
@@ -240,7 +241,7 @@ def random_fit(name: str, rng: Rng) -> FitCase:
     bounds, privacy = Bounds([-1] * size, [1] * size), Privacy(epsilon, delta)
     pair = _draw_pair(rng, bounds, neighbours, count, people=people)
     if name == "private_moment":
-        options["aim"] = str(rng.choice(["covariance", "correlation", "components", "regression"]))
+        options["aim"] = str(rng.choice([*SETTINGS]))
         options["targets"] = min(1, size - 1)
     if name == "principal_directions":
         options = {"records": count}
