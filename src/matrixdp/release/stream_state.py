@@ -151,14 +151,16 @@ class StreamState:
         """A secret of 32 bytes for one use."""
         return hmac.digest(self._key, b"matrixdp stream " + label, "sha256")
 
-    def hash_file(self, data: Any) -> bytes | None:
-        """Keyed hash of the content of a file; None for other data."""
-        if not isinstance(data, str | os.PathLike) or not os.path.isfile(data):
+    def hash_files(self, data: Any) -> bytes | None:
+        """Keyed hash of the content of a file, or of several; None for other data."""
+        paths = data if isinstance(data, list | tuple) else [data]
+        if not paths or not all(isinstance(one, str | os.PathLike) and os.path.isfile(one) for one in paths):
             return None
         digest = hmac.new(self.derive(b"file"), digestmod="sha256")
-        with open(data, "rb") as file:
-            while block := file.read(1 << 20):
-                digest.update(block)
+        for path in paths:
+            with open(path, "rb") as file:
+                while block := file.read(1 << 20):
+                    digest.update(block)
         return digest.digest()
 
 

@@ -179,7 +179,7 @@ def _draw(
     if np.isfinite(middle + half):
         words = show_date(rule, middle, half / _HALF) if rule else f"{_write(middle, half / _HALF)}"
         words = f"average of all periods: {words}"
-        if raw.bottom is None:
+        if np.isinf(raw.limits[1]):  # numbers of records
             count = len(raw.periods)
             words += f", total {_write(count * middle, count * half / _HALF)}"
         curves.append(Curve(np.array([[-0.5, x.high], [middle] * 2]), words, "p-grey", dashed=True))

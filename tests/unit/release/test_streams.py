@@ -413,7 +413,7 @@ def test_files_of_other_streams_and_open_files_are_refused(ledger, plan, tmp_pat
     (tmp_path / "ward2.state").chmod(0o644)
     with pytest.raises(ParameterError, match="chmod 600"):
         mdp.MatrixStream.open(tmp_path / "ward2", ledger=ledger, dataset="clinic")
-    with pytest.raises(ParameterError, match="together"):
+    with pytest.raises(ParameterError, match="dataset must be given"):
         mdp.MatrixStream.open(tmp_path / "ward", ledger=ledger)
     with pytest.raises(ParameterError, match="public file"):
         mdp.PublishedStream.open(tmp_path / "nothing.json")
@@ -447,3 +447,89 @@ def test_the_ledger_notices_altered_steps(ledger, plan, tmp_path):
         journal.append("step", content, dataset="clinic", charge=journal.row("request", "clinic", "stream ward").entry)
     with pytest.raises(LedgerError, match="not the next step"):
         ledger.verify()
+
+
+def test_a_series_has_the_answers_of_its_periods(tmp_path):
+    columns = mdp.Columns([mdp.Number("x", -1, 1, missing=True), mdp.Category("ward", ["a", "b"])])
+    rng = np.random.default_rng(0)
+    for options in ({}, {"by": ["ward"]}):
+        made = mdp.TableMoments(columns, records=900, neighbours="add-remove", **options)
+        stream = mdp.make_stream(made, PRIVACY, every="step", last=3).open(
+            tmp_path / f"s{len(options)}", stream=mdp.Stream(seed=1), simulation=True
+        )
+        for t in range(3):
+            x = np.where(rng.random(900) < 0.2, np.nan, rng.uniform(-1, 1, 900))
+            stream.publish({"x": x, "ward": rng.choice(["a", "b"], 900)}, step=f"s{t}")
+        grouped, alone = stream.series("x", by="ward"), stream.series("x")
+        for t in range(3):
+            wards, summary = stream.period(f"s{t}").means(by="ward").column("x"), stream.period(f"s{t}").means()
+            for found, answer in ((grouped.value[t], wards.value), (grouped.std[t], wards.std)):
+                assert np.allclose(found, answer.ravel())
+            assert np.allclose((alone.value[t, 0], alone.std[t, 0]), (summary.value[0, 0], summary.std[0, 0]))
+        assert np.allclose(grouped.covary(1, 1), grouped.std[1] ** 2, rtol=0.1)  # but for what shrinkage leaves open
+
+
+def test_a_state_with_other_sums_than_were_published_is_refused(ledger, plan, tmp_path):
+    """Two machines stored a step of the same name; the public file of one does not make the other state right."""
+    plan.open(tmp_path / "ward", ledger=ledger, dataset="clinic")
+    other = tmp_path / "other"
+    other.mkdir()
+    for name in ("ward.state", "ward.json"):
+        shutil.copy2(tmp_path / name, other / name)
+    one, two = (mdp.MatrixStream.open(folder / "ward", ledger=ledger, dataset="clinic") for folder in (tmp_path, other))
+    with pytest.raises(LedgerError, match="continued elsewhere"):
+        two.publish(table(2), step="s0", ready=lambda: one.publish(table(1), step="s0"))
+    shutil.copy2(tmp_path / "ward.json", other / "ward.json")
+    with pytest.raises(LedgerError, match="not the state after the 1 steps"):
+        mdp.MatrixStream.open(other / "ward", ledger=ledger, dataset="clinic")
+
+
+def test_a_public_file_that_is_older_than_a_restarted_state_is_refused(plan, tmp_path):
+    stream = plan.open(tmp_path / "ward", stream=mdp.Stream(seed=1), simulation=True)
+    stream.publish(table(0), step="s0")
+    shutil.copy2(tmp_path / "ward.json", tmp_path / "old.json")
+    stream.publish(table(1), step="s1")
+    mdp.MatrixStream.restart(tmp_path / "ward").publish(table(2), step="s2")
+    shutil.copy2(tmp_path / "old.json", tmp_path / "ward.json")
+    with pytest.raises(LedgerError, match="older copy"):
+        mdp.MatrixStream.open(tmp_path / "ward")
+
+
+@pytest.mark.parametrize("kind", ["open", "restart"])
+def test_a_public_file_with_another_plan_than_was_charged_is_refused(ledger, plan, tmp_path, kind):
+    plan.open(tmp_path / "ward", ledger=ledger, dataset="clinic")
+    cheap = mdp.make_stream(query(), mdp.Privacy(9, 1e-6), every="step", last=6)
+    (tmp_path / "ward.json").write_text(mdp.PublishedStream("ward", cheap).to_json())
+    with pytest.raises(LedgerError, match="stream ward"):
+        getattr(mdp.MatrixStream, kind)(tmp_path / "ward", ledger=ledger, dataset="clinic")
+    with mdp.Ledger.create(tmp_path / "other.db") as other:
+        other.register("clinic", mdp.Privacy(3, 1e-6), neighbours="add-remove")
+        with pytest.raises(LedgerError, match="no charge"):
+            getattr(mdp.MatrixStream, kind)(tmp_path / "ward", ledger=other, dataset="clinic")
+
+
+def test_a_ledger_from_a_backup_gets_the_steps_that_it_lacks(ledger, plan, tmp_path):
+    stream = plan.open(tmp_path / "ward", ledger=ledger, dataset="clinic")
+    stream.publish(table(0), step="s0")
+    ledger.backup(tmp_path / "backup.db")
+    stream.publish(table(1), step="s1")
+    (tmp_path / "clinic.db").unlink()
+    with mdp.Ledger.restore(tmp_path / "backup.db", tmp_path / "restored.db") as restored:
+        restored.settle("clinic", 0.0)
+        again = mdp.MatrixStream.open(tmp_path / "ward", ledger=restored, dataset="clinic")
+        again.publish(table(2), step="s2")
+        again.verify(restored, "clinic")
+        assert len(restored.steps("clinic", "stream ward")) == 3
+        restored.verify()
+
+
+def test_a_lost_public_file_is_written_again(ledger, plan, tmp_path):
+    stream = plan.open(tmp_path / "ward", ledger=ledger, dataset="clinic")
+    stream.publish(table(0), step="s0")
+    text = (tmp_path / "ward.json").read_text()
+    (tmp_path / "ward.json").unlink()
+    plan.open(tmp_path / "ward", ledger=ledger, dataset="clinic")
+    assert (tmp_path / "ward.json").read_text() == text
+    (tmp_path / "ward.state").unlink()
+    with pytest.raises(LedgerError, match="is missing, and the stream has steps"):
+        plan.open(tmp_path / "ward", ledger=ledger, dataset="clinic")
