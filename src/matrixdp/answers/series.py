@@ -106,7 +106,7 @@ class Series:
 
 
 class _LawOverTime(NoiseLaw):
-    """The law of a step's noise for a stack of moments, whose variances are others along its first axis of `leading`."""
+    """The law of a step's noise in a stack of moments, with other variances along the first of its `leading` axes."""
 
     def __init__(self, law: NoiseLaw, squares: Floats, leading: int) -> None:
         self.size, self.released, self.scales, self.one = law.size, law.released, law.scales, law

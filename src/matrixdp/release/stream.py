@@ -196,10 +196,14 @@ class StreamAnswers:
             found /= (plan.weights[: len(starts)] / 2.0**WEIGHT_BITS)[:, None]
         return found
 
-    def verify(self, ledger: Ledger, dataset: str) -> None:
-        """Raise a `LedgerError` unless the ledger has the same steps, with the same hashes of what they published."""
+    def verify(self, ledger: Ledger, dataset: str, *, latest: bool = True) -> None:
+        """Raise a `LedgerError` unless the ledger has the charge for this plan, and the same steps with their hashes.
+
+        Without `latest`, it may have later ones.
+        """
+        _require_charge(Account(ledger, dataset, f"stream {self.name}"), self)
         recorded = [(one.name, one.digest) for one in ledger.steps(dataset, f"stream {self.name}")]
-        if [(one.name, one.digest) for one in self.published] != recorded:
+        if [(one.name, one.digest) for one in self.published] != (recorded if latest else recorded[: len(self)]):
             raise LedgerError(
                 f"the public file of the stream does not have the {len(recorded)} steps of the ledger. Restore it from "
                 "a copy; anybody may have one, since it is public."
@@ -532,7 +536,7 @@ def create_stream(
     return MatrixStream.open(path, ledger=None if account is None else account.ledger, dataset=dataset)
 
 
-def _price(public: PublishedStream) -> Price:
+def _price(public: StreamAnswers) -> Price:
     """What a stream is charged, with its whole plan: another one is refused under the same name."""
     plan = public.plan
     description = {"query": type(plan.query).__name__, "stream": public.name, "every": plan.every, "beta": plan.beta}
@@ -550,9 +554,17 @@ def _find_stream(
     """A stream that was opened before: its place, where it was charged for this plan, and what it published."""
     path = Path(name)
     account, public = _find_account(path, ledger, dataset), PublishedStream.open(_file(path, "json"))
-    if account is not None and account.stored(_price(public)) is None:
-        raise LedgerError(f"the ledger has no charge {account.request!r} to {dataset!r}. Use the ledger that has it.")
+    if account is not None:
+        _require_charge(account, public)
     return path, account, public
+
+
+def _require_charge(account: Account, public: StreamAnswers) -> None:
+    """Raise a `LedgerError` unless the ledger has a charge for the stream, and for this plan."""
+    if account.stored(_price(public)) is None:
+        raise LedgerError(
+            f"the ledger has no charge {account.request!r} to {account.dataset!r}. Use the ledger that has it."
+        )
 
 
 def _open_state(path: Path, plan: StreamPlan, account: Account | None) -> StreamState:

@@ -141,16 +141,12 @@ class StreamPlan:
             return weighted_norm(self.coefficients, self.weights)
         return stream_norm(self.coefficients, steps=self.steps, apart=self.apart)
 
-    @cached_property
-    def inverse(self) -> Floats:
-        """Coefficients of the inverse of `coefficients`, up to the number of steps that is asked for so far."""
-        return np.zeros(0)
-
     def inverse_coefficients(self, steps: int) -> Floats:
-        """The first coefficients of the inverse, of shape (steps,)."""
-        if len(self.inverse) < steps:
-            self.__dict__["inverse"] = invert_coefficients(self.coefficients[:steps])
-        return self.inverse[:steps]
+        """The first coefficients of the inverse of `coefficients`, of shape (steps,)."""
+        known: Floats = self.__dict__.get("_inverse", np.zeros(0))
+        if len(known) < steps:
+            self.__dict__["_inverse"] = known = invert_coefficients(self.coefficients[:steps])
+        return known[:steps]
 
     @cached_property
     def factor(self) -> float:
@@ -226,8 +222,7 @@ class StreamPlan:
         tree (None for people in several steps).
         """
         horizon = self.horizon
-        alone = _change_factor(self.design, self.neighbours, self.steps)
-        people = math.sqrt(self.steps) * alone
+        alone, people = self.factor, math.sqrt(self.steps) * self.factor
         levels = int(math.log2(horizon)) + 1
         found = []
         for window in [*(w for w in _COMPARED if w < horizon), horizon]:
@@ -239,21 +234,17 @@ class StreamPlan:
     @property
     def promises(self) -> list[str]:
         """What the guarantee rests on, and how records are counted, in sentences."""
-        who = "person" if self.unit.kind == "person" else "record"
         if self.when is None:
-            first = "Each file that is published must have new records only: a record in two steps is protected less."
+            lines = ["Each file that is published must have new records only: a record in two steps is protected less."]
         else:
-            wait = (
-                "are left out" if self.delay is None else f"of up to {self.delay} are waited for, later ones left out"
-            )
-            first = (
-                f"A step takes the rows whose {self.when!r} is in its period. Rows that come after their period was "
-                f"published {wait}; rows without a date are in no step."
-            )
-        lines = [first]
-        if who == "person" and self.steps == 1:
+            late = "when it ends" if self.delay is None else f"{self.delay} after its end"
+            lines = [
+                f"A step takes the rows whose {self.when!r} is in its period, and can be published {late}. Rows that "
+                "come after it was published are left out; rows without a date are in no step."
+            ]
+        if self.unit.kind == "person" and self.steps == 1:
             lines.append("A person counts in their first step only.")
-        elif who == "person":
+        elif self.unit.kind == "person":
             gap = f", at least {self.apart} steps apart" if self.apart > 1 else ""
             lines.append(f"A person counts in at most {self.steps} steps{gap}; their rows in others are left out.")
         records: int = self.query.records  # type: ignore[attr-defined]
@@ -270,7 +261,7 @@ class StreamPlan:
             [row[0], *("" if value is None else format_number(value, 3) for value in row[1:])] for row in self.compare()
         ]
         head = ("noise of the sum of", "stream", "periods apart", "total anew", "tree")
-        end = "no last step" if self.last is None else f"{self.last:,} steps"
+        end = f"no last step (but at most {self.most:,})" if self.last is None else f"{self.last:,} steps"
         return "\n".join(
             [
                 f"Stream of {self.query.summary}, one step a {self.every}, {end}",

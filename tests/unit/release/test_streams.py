@@ -8,13 +8,16 @@ from datetime import datetime
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import matrixdp as mdp
 from ledger_stores import PostgresSchemas
+from matrixdp.cli.main import cli
 from matrixdp.errors import DataError, LedgerError, ParameterError
 from matrixdp.noise.gaussian import draw_gaussian
 from matrixdp.release import stream as module
 from matrixdp.release.stream_state import StreamState
+from matrixdp.report.dossier import write_dossier
 
 COLUMNS = mdp.Columns([mdp.Number("age", 0, 100), mdp.Category("ward", ["a", "b"])])
 PRIVACY = mdp.Privacy(1, 1e-6)
@@ -533,3 +536,17 @@ def test_a_lost_public_file_is_written_again(ledger, plan, tmp_path):
     (tmp_path / "ward.state").unlink()
     with pytest.raises(LedgerError, match="is missing, and the stream has steps"):
         plan.open(tmp_path / "ward", ledger=ledger, dataset="clinic")
+
+
+def test_the_history_and_the_dossier_have_a_line_for_each_step(ledger, plan, tmp_path):
+    stream = plan.open(tmp_path / "ward", ledger=ledger, dataset="clinic")
+    for t in range(2):
+        stream.publish(table(t), step=f"s{t}")
+    shown = CliRunner().invoke(cli, ["ledger", "history", str(tmp_path / "clinic.db")])
+    lines = [line.split() for line in shown.output.splitlines() if " step s" in line]
+    assert [line[3:7] for line in lines] == [[one.name, "0", "hash", one.digest[:12]] for one in stream.published]
+    listed = CliRunner().invoke(cli, ["ledger", "history", str(tmp_path / "clinic.db"), "--json"])
+    assert [one["digest"] for one in json.loads(listed.output)[0]["steps"]] == [one.digest for one in stream.published]
+    page = write_dossier(ledger, "clinic")
+    assert all(one.digest in page for one in stream.published)
+    assert "Stream ward, every step" in page
