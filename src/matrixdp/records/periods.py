@@ -149,16 +149,16 @@ class ChosenRecords(DerivedRecords):
 
 
 def _choose(choose: Callable[[Any], Mask], block: Any) -> Any:
-    return take_rows(block, choose(block))
+    return _take_rows(block, choose(block))
 
 
-def take_rows(block: Any, mask: Mask) -> Any:
+def _take_rows(block: Any, mask: Mask) -> Any:
     """Some rows of an array, a table, a mapping of columns or a list of rows."""
     if isinstance(block, OwnedBlock):
-        ids = None if block.ids is None else take_rows(block.ids, mask)
-        return OwnedBlock(take_rows(block.data, mask), ids, None if block.counts is None else block.counts[mask])
+        ids = None if block.ids is None else _take_rows(block.ids, mask)
+        return OwnedBlock(_take_rows(block.data, mask), ids, None if block.counts is None else block.counts[mask])
     if isinstance(block, Mapping):
-        return {name: take_rows(column, mask) for name, column in block.items()}
+        return {name: _take_rows(column, mask) for name, column in block.items()}
     library = library_of(block)
     if library == "pyarrow":
         return block.filter(pa.array(mask))

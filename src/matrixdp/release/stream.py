@@ -16,7 +16,7 @@ import numpy as np
 from scipy.linalg import toeplitz
 
 from matrixdp.answers.series import Series, make_series
-from matrixdp.display import format_number
+from matrixdp.checks import check_integer
 from matrixdp.domain.file_rules import DEFAULT_RULES
 from matrixdp.errors import LedgerError, ParameterError, show
 from matrixdp.ledger import Ledger
@@ -102,26 +102,25 @@ class StreamAnswers:
 
         The noise of the sum is the norm of the weights times that of a step.
         """
-        found = np.zeros(len(self.published))
-        starts = [one.start for one in self.published]
-        for start in sorted(set(starts)):
-            block = slice(start, start + starts.count(start))
-            found[block] = self.plan.answer_weights(chosen[block], start)
+        found = np.zeros(len(self))
+        for block in self._blocks():
+            found[block] = self.plan.answer_weights(chosen[block], block.start)
         return found
+
+    def _blocks(self) -> list[slice]:
+        """The steps from each start to the next one."""
+        starts = [one.start for one in self.published]
+        return [slice(start, start + starts.count(start)) for start in sorted(set(starts))]
 
     def period(self, step: str | None = None) -> Release:
         """The release of one period, by default of the last one."""
-        number = len(self.published) - 1 if step is None else self._find(step)
+        number = len(self) - 1 if step is None else self._find(step)
         return self._sum(number, number + 1)
 
     def last(self, periods: int) -> Release:
         """The release of the last few periods together."""
-        if type(periods) is not int or not 1 <= periods <= len(self.published):
-            raise ParameterError(
-                f"periods must be an integer from 1 to {len(self.published)}, the number of steps so far, got "
-                f"{show(periods)} instead."
-            )
-        return self._sum(len(self.published) - periods, len(self.published))
+        check_integer(periods, "periods", at_least=1, at_most=len(self))
+        return self._sum(len(self) - periods, len(self))
 
     def between(self, first: str, last: str) -> Release:
         """The release of all periods from one to another, both included."""
@@ -132,7 +131,7 @@ class StreamAnswers:
 
     def total(self) -> Release:
         """The release of all periods so far together."""
-        return self._sum(0, len(self.published))
+        return self._sum(0, len(self))
 
     def _find(self, step: str) -> int:
         if step not in self.steps:
@@ -144,7 +143,7 @@ class StreamAnswers:
         """The release of a sum of periods."""
         if not 0 <= first < end:
             raise ParameterError("the stream has no steps so far.")
-        chosen = np.zeros(len(self.published))
+        chosen = np.zeros(len(self))
         chosen[first:end] = 1.0
         weights = self.weigh(chosen)
         noise = float(np.linalg.norm(weights))
@@ -186,14 +185,12 @@ class StreamAnswers:
 
     def _inverse(self) -> Floats:
         """Weights of what was published in each period, of shape (periods, steps)."""
-        plan, starts = self.plan, [one.start for one in self.published]
-        found = np.zeros((len(starts), len(starts)))
-        for start in sorted(set(starts)):
-            block = slice(start, start + starts.count(start))
-            inverse = plan.inverse_coefficients(starts.count(start))
+        found = np.zeros((len(self), len(self)))
+        for block in self._blocks():
+            inverse = self.plan.inverse_coefficients(block.stop - block.start)
             found[block, block] = toeplitz(inverse, np.zeros_like(inverse))
-        if plan.weights is not None:
-            found /= (plan.weights[: len(starts)] / 2.0**WEIGHT_BITS)[:, None]
+        if self.plan.weights is not None:
+            found /= (self.plan.weights[: len(self)] / 2.0**WEIGHT_BITS)[:, None]
         return found
 
     def verify(self, ledger: Ledger, dataset: str, *, latest: bool = True) -> None:
@@ -217,18 +214,9 @@ class StreamAnswers:
         return f"<{type(self).__name__} {self.name!r} of {self.plan.query.summary}, {len(self)} steps{mark}>"
 
     def __str__(self) -> str:
-        plan = self.plan
-        lines = [
-            f"Stream {self.name!r} of {plan.query.summary}, {len(self)} steps, charged once: mu {plan.mu:.6g}",
-            *([f"{self.steps[0]} to {self.steps[-1]}{', closed' * self.closed}"] if self.steps else []),
-        ]
-        for window in sorted({1, 4, 13, len(self)}):
-            if window <= len(self):
-                chosen = np.zeros(len(self))
-                chosen[-window:] = 1.0
-                noise = float(np.linalg.norm(self.weigh(chosen)))
-                lines.append(f"noise of the last {window}: {format_number(noise, 3)} of a step's")
-        return "\n".join(lines)
+        periods = f", {self.steps[0]} to {self.steps[-1]}{', closed' * self.closed}" if self.steps else ""
+        paid = f"charged once: mu {self.plan.mu:.6g}"
+        return f"Stream {self.name!r} of {self.plan.query.summary}, {len(self)} steps{periods}, {paid}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -256,12 +244,9 @@ class PublishedStream(StreamAnswers):
     def open(cls, path: str | os.PathLike[str]) -> PublishedStream:
         """Read the public file of a stream, ``NAME.json``."""
         try:
-            text = Path(path).read_text(encoding="utf-8")
+            return cls.from_json(Path(path).read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError):
-            raise ParameterError(
-                f"{path} must be the public file of a stream, NAME.json, and cannot be read."
-            ) from None
-        return PublishedStream.from_json(text)
+            raise ParameterError(f"{path} must be the public file of a stream, NAME.json; it cannot be read.") from None
 
     @classmethod
     def from_json(cls, text: str) -> PublishedStream:

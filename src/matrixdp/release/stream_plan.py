@@ -175,8 +175,10 @@ class StreamPlan:
         """Raise a `ParameterError` unless the plan is one that `make_stream` makes."""
         _check_options(self.query, self.every, self.when, self.delay, self.last, self.aim)
         self.design.check_once()
-        whole = all(type(value) is int and value >= 1 for value in (self.steps, self.apart))
-        if not whole or not 0 <= self.beta <= 0.5 or self.mu > self.privacy.mu or self.design.flat:
+        query, whole = self.query, all(type(value) is int and value >= 1 for value in (self.steps, self.apart))
+        private = query.neighbours is Neighbours.ADD_REMOVE and not getattr(query, "public_total", False)
+        fits = private and not self.design.flat and self.design.grid.bits >= GRID_BITS
+        if not whole or not fits or not 0 <= self.beta <= 0.5 or self.mu > self.privacy.mu:
             raise ParameterError("the guarantee of the stream does not follow from its parts; it was altered.")
 
     def answer_weights(self, chosen: Floats, start: int = 0) -> Floats:
@@ -210,10 +212,8 @@ class StreamPlan:
     def scaled_design(self, window: int, noise: float) -> Design:
         """The design of an answer over `window` periods, whose noise is `noise` times that of a step."""
         query: Any = self.query
-        counts = isinstance(query, ContingencyTable)
-        return scale_design(
-            self.design, replace(query, records=query.records * window), noise if counts else noise / window
-        )
+        scale = noise if isinstance(query, ContingencyTable) else noise / window
+        return scale_design(self.design, replace(query, records=query.records * window), scale)
 
     def compare(self) -> list[tuple[str, float, float, float, float | None]]:
         """Noise of windows beside other ways, in units of one release with the whole budget.
@@ -257,24 +257,17 @@ class StreamPlan:
 
     def __str__(self) -> str:
         guarantee = describe_guarantee(self.privacy.epsilon, self.privacy.delta, self.neighbours, self.unit)
-        rows = [
-            [row[0], *("" if value is None else format_number(value, 3) for value in row[1:])] for row in self.compare()
-        ]
         head = ("noise of the sum of", "stream", "periods apart", "total anew", "tree")
+        rows = [[name, *("" if one is None else format_number(one, 3) for one in row)] for name, *row in self.compare()]
         end = f"no last step (but at most {self.most:,})" if self.last is None else f"{self.last:,} steps"
-        return "\n".join(
-            [
-                f"Stream of {self.query.summary}, one step a {self.every}, {end}",
-                f"{guarantee}, all steps together; charged once: mu {self.mu:.6g}, "
-                f"epsilon {gdp_epsilon(mu=self.mu, delta=self.privacy.delta):.4g}",
-                f"aim {self.aim!r}: beta {self.beta:g}, kappa {self.kappa:.4g}",
-                "",
-                format_table(head, rows),
-                "In units of the noise of one release with the whole budget.",
-                "",
-                *self.promises,
-            ]
-        )
+        epsilon = gdp_epsilon(mu=self.mu, delta=self.privacy.delta)
+        lines = [
+            f"Stream of {self.query.summary}, one step a {self.every}, {end}",
+            f"{guarantee}, all steps together; charged once: mu {self.mu:.6g}, epsilon {epsilon:.4g}",
+            f"aim {self.aim!r}: beta {self.beta:g}, kappa {self.kappa:.4g}\n\n{format_table(head, rows)}",
+            "In units of the noise of one release with the whole budget.\n",
+        ]
+        return "\n".join([*lines, *self.promises])
 
     def __repr__(self) -> str:
         return f"<StreamPlan of {self.query.summary}, every {self.every}, {self.privacy}, beta {self.beta:g}>"
@@ -430,10 +423,9 @@ def _check_options(query: Any, every: Any, when: Any, delay: Any, last: Any, aim
             f"query must be one of {', '.join(one.__name__ for one in _QUERIES)} to be streamed: sums over records in "
             f"the directions of their columns. Got {type(query).__name__} instead."
         )
-    if every not in PER_YEAR:
-        raise ParameterError(f"«every» must be one of {', '.join(PER_YEAR)}, got {show(every)} instead.")
-    if aim not in AIMS:
-        raise ParameterError(f"«aim» must be one of {', '.join(AIMS)}, got {show(aim)} instead.")
+    for name, value, known in (("every", every, PER_YEAR), ("aim", aim, AIMS)):
+        if value not in known:
+            raise ParameterError(f"«{name}» must be one of {', '.join(known)}, got {show(value)} instead.")
     if last is not None:
         check_integer(last, "«last»", at_least=1, at_most=MOST_STEPS)
     elif aim == "total":

@@ -49,8 +49,9 @@ class StreamState:
         try:
             mode = path.stat().st_mode
         except OSError as error:
-            raise ParameterError(
-                f"{path} cannot be read: {error.strerror}. It is the private state of a stream."
+            raise LedgerError(
+                f"{path}, the private state of the stream, cannot be read: {error.strerror}. Use the latest copy, or "
+                "continue with restart."
             ) from None
         if os.name == "posix" and mode & 0o077:
             raise ParameterError(
@@ -130,9 +131,8 @@ class StreamState:
     def find_file(self, file: bytes) -> str | None:
         """The step that a file was published for, by the keyed hash of its content."""
         with self._use() as connection:
-            return next(
-                (name for (name,) in connection.execute("SELECT name FROM steps WHERE file = ?", (file,))), None
-            )
+            row = connection.execute("SELECT name FROM steps WHERE file = ?", (file,)).fetchone()
+        return None if row is None else str(row[0])
 
     def choose_people(self, hashes: Hashes, number: int, *, steps: int, apart: int) -> Hashes:
         """Those of some people who may count in a step: they were in fewer than `steps`, the last `apart` ago."""
