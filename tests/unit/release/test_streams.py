@@ -4,7 +4,7 @@ import json
 import shutil
 import stat
 from dataclasses import replace
-from datetime import datetime
+from datetime import date, datetime
 
 import numpy as np
 import pytest
@@ -13,6 +13,7 @@ from click.testing import CliRunner
 import matrixdp as mdp
 from ledger_stores import PostgresSchemas
 from matrixdp.cli.main import cli
+from matrixdp.domain.file_rules import DateRule, FileRules
 from matrixdp.errors import DataError, LedgerError, ParameterError
 from matrixdp.noise.gaussian import draw_gaussian
 from matrixdp.release import stream as module
@@ -435,6 +436,9 @@ def test_an_altered_plan_is_refused(plan):
     for changes in ({"beta": 0.5}, {"neighbours": "replace"}, {"steps": 2}):
         with pytest.raises(ParameterError, match="altered"):
             replace(plan, **changes).check()
+    public = replace(plan.query, neighbours="replace")  # whose number of records is public
+    with pytest.raises(ParameterError, match="altered"):
+        replace(plan, design=mdp.make_design(public, PRIVACY, share=0.3)).check()
 
 
 def test_the_ledger_notices_altered_steps(ledger, plan, tmp_path):
@@ -550,3 +554,24 @@ def test_the_history_and_the_dossier_have_a_line_for_each_step(ledger, plan, tmp
     page = write_dossier(ledger, "clinic")
     assert all(one.digest in page for one in stream.published)
     assert "Stream ward, every step" in page
+
+
+def test_each_state_has_a_key_of_its_own(ledger, plan, tmp_path):
+    made = [plan.open(tmp_path / name, ledger=ledger, dataset="clinic") for name in ("one", "two")]
+    for stream in made:
+        stream.publish(table(0), step="s0")
+    again = mdp.MatrixStream.restart(tmp_path / "one", ledger=ledger, dataset="clinic")
+    again.publish(table(0), step="s1")
+    apart = [np.subtract(a.noisy[-1], b.noisy[0]) for a, b in ((made[0], made[1]), (again, made[0]))]
+    assert all(np.linalg.norm(one) > 1 for one in apart)  # noise of the same records is drawn anew
+
+
+def test_a_date_at_the_end_of_a_period_is_in_the_next_one(tmp_path):
+    file = tmp_path / "ward.csv"
+    file.write_text("age,ward,day\n50,a,05.01.2031\n60,b,06.01.2031\n70,b,06.01.2031\n80,b,\n")
+    rules = FileRules(dates=[DateRule("day", "days", date(2000, 1, 1), "%d.%m.%Y")])
+    plan = mdp.make_stream(query(), mdp.Privacy(1e6, 0.5), every="day", when="day")
+    stream = plan.open(tmp_path / "ward", stream=mdp.Stream(seed=1), simulation=True)
+    for step in ("2031-01-05", "2031-01-06", "2031-01-07"):
+        stream.publish(file, step=step, now=LATER, rules=rules)
+    assert np.rint(stream.series().value[:, 0]).tolist() == [1, 2, 0]  # the last one is empty, and published
