@@ -9,9 +9,11 @@ from datetime import date, datetime
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from scipy.stats import multivariate_normal
 
 import matrixdp as mdp
 from ledger_stores import PostgresSchemas
+from matrixdp.answers import series
 from matrixdp.cli.main import cli
 from matrixdp.domain.file_rules import DateRule, FileRules
 from matrixdp.errors import DataError, LedgerError, ParameterError
@@ -575,3 +577,21 @@ def test_a_date_at_the_end_of_a_period_is_in_the_next_one(tmp_path):
     for step in ("2031-01-05", "2031-01-06", "2031-01-07"):
         stream.publish(file, step=step, now=LATER, rules=rules)
     assert np.rint(stream.series().value[:, 0]).tolist() == [1, 2, 0]  # the last one is empty, and published
+
+
+def test_smoothing_averages_over_all_steps_of_the_random_walk():
+    """Against another formula: the precision of the sums and of their differences, for each step of the walk."""
+    rng = np.random.default_rng(2)
+    weights = np.tril(rng.uniform(0, 1, (5, 5))) + np.eye(5)
+    covariance, value = weights @ weights.T, np.array([0.0, 1.0, 3.0, 2.0, 4.0])
+    apart, inverse, found = np.diff(np.eye(5), axis=0), np.linalg.inv(covariance), []
+    for tau in series._STEPS:
+        spread = np.linalg.inv(inverse + apart.T @ apart / tau**2)
+        law = multivariate_normal(np.zeros(4), apart @ covariance @ apart.T + tau**2 * np.eye(4))
+        found.append((law.pdf(apart @ value), spread @ inverse @ value, spread))
+    shares = np.array([one[0] for one in found]) / sum(one[0] for one in found)
+    mean = sum(share * one[1] for share, one in zip(shares, found, strict=True))
+    total = sum(s * (v + np.outer(m - mean, m - mean)) for s, (_, m, v) in zip(shares, found, strict=True))
+    smoothed = series._smooth(value[None], covariance)
+    assert np.allclose(smoothed[0][0], mean)
+    assert np.allclose(smoothed[1][0], total)
