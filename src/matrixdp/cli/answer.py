@@ -279,9 +279,8 @@ def series(
         periods = split_names(difference)
         if len(periods) != 2:
             raise ParameterError(f"--difference must name two periods, as in 2031-w02,2031-w01, got {difference!r}.")
-        label, estimate, title = by or "", found.difference(*periods), f"difference of {found.what}"
-    notes = [*([found.note] if found.smoothed or difference is None else [])]
-    notes = [f"{note[:1].upper()}{note[1:]}." for note in notes]
+        label, estimate, title = by or "", found.difference(*periods), f"{found.what}, {' - '.join(periods)}"
+    notes = [f"{found.note[:1].upper()}{found.note[1:]}."] if found.smoothed or difference is None else []
     facts = {"stream": public.name, "smoothed": found.smoothed}
     shown = Answer(title[:1].upper() + title[1:], label, estimate, tuple(notes), facts)
     dates = () if column is None else find_stream_dates(stream)

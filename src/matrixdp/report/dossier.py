@@ -7,14 +7,14 @@ from datetime import UTC, datetime
 from matrixdp.display import format_number
 from matrixdp.errors import MatrixDPError
 from matrixdp.gdp import gdp_epsilon
-from matrixdp.ledger import Charge, Gaussian, Head, Ledger, Summary
+from matrixdp.ledger import Charge, Gaussian, Head, Ledger, Step, Summary
 from matrixdp.release.adaptive_release import AdaptiveRelease
 from matrixdp.release.options import MATRICES, title_question
 from matrixdp.release.reading import from_json
 from matrixdp.report.content import KINDS, make_content
 from matrixdp.report.dates import add_dates, parse_rule
 from matrixdp.report.guarantee import describe_odds, name_loss
-from matrixdp.report.page import Block, Page, Section, WordTable, note, render_page, say
+from matrixdp.report.page import Block, Page, Section, WordTable, fold, note, render_page, say
 from matrixdp.report.provenance import split_approval
 from matrixdp.report.release_page import list_main_blocks, write_words
 
@@ -67,6 +67,8 @@ def title_charge(charge: Charge) -> str:
     options = charge.options or {}
     query = options.get("query")
     query, listed = (query, query.get("columns")) if isinstance(query, dict) else ({}, None)
+    if "stream" in charge.description:
+        return f"Stream {charge.description['stream']}, every {charge.description['every']}"
     if "aim" not in options:
         return str(charge.description.get("query", "a release"))
     by = query.get("by", ())
@@ -74,6 +76,13 @@ def title_charge(charge: Charge) -> str:
     asked = {name: options.get(name) for name in ("target", "cells", "on")}
     some = len(names) <= _NAMED and options["aim"] in (*MATRICES, "means", "components")
     return title_question(options["aim"], columns=names if some else (), **asked, by=by)
+
+
+def list_steps(ledger: Ledger, charge: Charge) -> list[Step]:
+    """The steps of the stream that a charge paid for, which cost nothing more; none for other charges."""
+    if "stream" not in charge.description or charge.request is None:
+        return []
+    return ledger.steps(charge.dataset, charge.request)
 
 
 def charge_epsilon(charge: Charge, delta: float) -> float:
@@ -121,6 +130,12 @@ def _show_release(ledger: Ledger, charge: Charge, number: int) -> Section:
     title = f"{number}. {title_charge(charge)}, {charge.time[:10]}"
     blocks = [Block("facts", [("Request", charge.request or "none"), ("Ledger entry", str(charge.entry))])]
     text = None
+    if "stream" in charge.description:
+        heads = {"name": "Period", "time": "Published", "digest": "Hash of what was published"}
+        rows = [{"name": one.name, "time": one.time[:16], "digest": one.digest} for one in list_steps(ledger, charge)]
+        words = f"It was charged once, and has published {len(rows):,} periods, which cost nothing more."
+        table = Block("words", WordTable("periods", "Periods", heads, rows))
+        return Section(title, [*blocks, say(words), *([fold("The periods", table)] if rows else [])])
     if charge.request is not None and charge.released:
         text = ledger.stored(charge.dataset, charge.request)
     if text is None:

@@ -147,6 +147,7 @@ def _show_one(visit: Visit, found: Dataset, form: Mapping[str, str], error: Matr
         allowances=[(one, measure_budget(one)) for one in found.summary.allowances],
         history=history,
         more=len(charges) - len(history),
+        streams={f"stream {path.stem}": path.stem for path in visit.studio.settings.streams.glob("*.json")},
         schemas={table: visit.studio.schemas.read(table) is not None for table in present},
         others={table: [one.name for one in others if table in one.tables] for table in found.tables},
         values=form,
@@ -159,6 +160,8 @@ def _show_one(visit: Visit, found: Dataset, form: Mapping[str, str], error: Matr
 
 def _name_charge(charge: Charge) -> str:
     """What was released, as far as the ledger says it."""
+    if "stream" in charge.description:
+        return f"stream {charge.description['stream']}, a period every {charge.description['every']}"
     found = charge.description.get("aim") or charge.description.get("query") or charge.description.get("mechanism")
     return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", str(found or "a release")).lower()
 

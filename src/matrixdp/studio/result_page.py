@@ -28,6 +28,7 @@ from matrixdp.report.answers import Answer, Answerable
 from matrixdp.report.charts import draw_answer
 from matrixdp.report.dates import list_dates, show_dates
 from matrixdp.report.guarantee import describe_odds, name_loss, read_mechanism
+from matrixdp.report.stream_page import render_stream
 from matrixdp.studio.rendering import CurrentVisit, Visit
 from matrixdp.studio.requests import StoredRequest
 from matrixdp.version import __version__
@@ -306,6 +307,23 @@ def show_report(visit: CurrentVisit, request_id: str) -> Response:
 def download_file(visit: CurrentVisit, request_id: str, name: str) -> Response:
     """One file of a release."""
     path = visit.studio.results.path(request_id, name)
+    return FileResponse(path, filename=path.name, headers={"Content-Security-Policy": _REPORT_POLICY})
+
+
+@router.get("/datasets/{dataset}/streams/{name}")
+def show_stream(visit: CurrentVisit, dataset: str, name: str, by: str | None = None) -> Response:
+    """The report on a stream, with means by the first category unless the address has another."""
+    _, public = visit.studio.datasets.find_stream(visit.studio.settings.streams, dataset, name)
+    if by is None and isinstance(query := public.plan.query, TableMoments):
+        by = next(iter((*query.by, *(one.name for one in query.used.categories))), None)
+    page = render_stream(public, by=by or None)
+    return Response(page, media_type="text/html", headers={"Content-Security-Policy": _REPORT_POLICY})
+
+
+@router.get("/datasets/{dataset}/streams/{name}/file")
+def download_stream(visit: CurrentVisit, dataset: str, name: str) -> Response:
+    """The public file of a stream, from which all answers are read."""
+    path, _ = visit.studio.datasets.find_stream(visit.studio.settings.streams, dataset, name)
     return FileResponse(path, filename=path.name, headers={"Content-Security-Policy": _REPORT_POLICY})
 
 
