@@ -21,7 +21,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from matrixdp.errors import LedgerError, MatrixDPError
-from matrixdp.studio.monitor import watch_requests
+from matrixdp.studio.monitor import name_route, watch_requests
 from matrixdp.studio.refusals import SignInError, UnknownBrowserError, find_status, word_error
 from matrixdp.studio.rendering import CachedStatic, Studio, Visit
 from matrixdp.studio.roles import Viewer
@@ -112,7 +112,7 @@ async def _answer_error(request: Request, error: Exception) -> Response:
         message = message if viewer is not None and viewer.is_curator else _LEDGER_PROBLEM
     if status == 500:
         number = getattr(request.state, "id", "")
-        _LOG.error("internal error (%s) at %s, request %s", type(error).__name__, request.scope["path"], number)
+        _LOG.error("internal error (%s) at %s, request %s", type(error).__name__, name_route(request.scope), number)
     if isinstance(error, UnknownBrowserError):
         return begin_forwarded(request, error.viewer)
     if is_api(request.url.path):
