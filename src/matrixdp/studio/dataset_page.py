@@ -70,7 +70,7 @@ def allow(visit: CurrentVisit, dataset: str, sent: SentFields) -> Response:
     """Set a part of the total apart. The same form sent twice is one allowance."""
     form = {**_ALLOWANCE, **sent}
     epsilon = read_number(form["epsilon"]) if form["epsilon"].strip() else None
-    size: Any = {"epsilon": epsilon, "share": form["share"].strip() or None}
+    size: Any = {"epsilon": epsilon, "share": form["share"].strip().replace(",", ".") or None}
     payers = [name for part in form["payers"].split(",") if (name := part.strip())]
     try:
         if not payers:

@@ -25,7 +25,7 @@ from matrixdp.ledger import Ledger
 from matrixdp.queries import TableMoments
 from matrixdp.release.options import MOST_STORED
 from matrixdp.release.plan import Plan, plan, refuse_extremes
-from matrixdp.report.answers import make_answers
+from matrixdp.report.answers import answer_groups, make_answers
 from matrixdp.report.forecast import DATA_KINDS, forecast_fit, forecast_table, judged_by, let_fall, predict
 from matrixdp.studio.charts import ErrorTable
 from matrixdp.studio.refusals import UnavailableError, word_error
@@ -58,7 +58,7 @@ def predict_tables(plan: Plan) -> Iterator[ErrorTable]:
         note = "" if request.question == "table" else _DESCRIBED
         with np.errstate(all="ignore"):
             for title, found, comparable in _predict_answers(plan, query):
-                yield ErrorTable(title, found.std, found.rows, found.columns, comparable, note)
+                yield _show_units(ErrorTable(title, found.std, found.rows, found.columns, comparable, note), plan)
         return
     (answer,), follows = predict(plan)["typical"], request.kind != "matrix"
     found, title = answer.estimate, answer.title if follows else f"Entries of the {query.title}"
@@ -66,30 +66,54 @@ def predict_tables(plan: Plan) -> Iterator[ErrorTable]:
     yield ErrorTable(title, found.std, found.rows, found.columns, scale_free, _DESCRIBED if follows else "")
 
 
+def _show_units(table: ErrorTable, plan: Plan) -> ErrorTable:
+    """A table in which errors of means of dates and times say their unit."""
+    units = {rule.name: f"{rule.name} ({rule.unit})" for rule in plan.request.schema.rules.dates}
+    if not table.title.startswith("Means") or not units:
+        return table
+    rows, columns = (tuple(units.get(name, name) for name in names) for names in (table.rows, table.columns))
+    return replace(table, rows=rows, columns=columns)
+
+
 def predict_range(forecast: "Forecast") -> Simulated:
-    """The first table of a plain release of the moments of a table, for friendly, typical and hostile data."""
+    """The table that depends most on the data, for friendly, typical and hostile data, of the moments of a table.
+
+    Of everything it is the correlations, of which a part is simulated, and of another release its first table.
+    """
     query, found = forecast.design.query, {}
     assert isinstance(query, TableMoments)
+    everything = forecast.spec.question == "everything" and len(query.used.numbers) > 1
     with np.errstate(all="ignore"):
         for kind in DATA_KINDS:
-            title, one, comparable = next(_predict_answers(forecast.plan, query, kind))
-            found[kind] = ErrorTable(title, one.std, one.rows, one.columns, comparable)
+            if everything:
+                one = forecast_table(forecast.plan, kind).correlation()
+                found[kind] = ErrorTable("Correlation", one.std, one.rows, one.columns, True, _DESCRIBED)
+            else:
+                title, one, comparable = next(_predict_answers(forecast.plan, query, kind))
+                table = ErrorTable(title, one.std, one.rows, one.columns, comparable, _DESCRIBED)
+                found[kind] = _show_units(table, forecast.plan)
     return found
 
 
 def _predict_answers(plan: Plan, query: TableMoments, data: str = "typical") -> Iterator[tuple[str, Estimate, bool]]:
-    """Titles and answers about a table, and whether their entries have the same unit."""
+    """Titles and answers about a table that take little time, and whether their entries have the same unit."""
     numbers, question = len(query.used.numbers), plan.request.question
     forecast = forecast_table(plan, data)
-    if question == "table":
-        first = make_answers(forecast, "table", groups=False)[0]
-        yield first.title, first.estimate, True
+    if question in ("table", "regression"):
+        first = make_answers(forecast, question, plan.request.target, plan.request.on, groups=False)[0]
+        found = first.estimate if question == "table" else first.estimate.column("coefficient")
+        yield first.title, found, question == "table"
         return
     few = numbers <= MOST_CORRELATED
     if question == "covariance" and few:
         yield "Covariance", forecast.covariance(), False
-    elif question not in ("means", "covariance") and numbers > 1 and few:
+    elif question in ("correlation", "components") and numbers > 1 and few:
         yield "Correlation", forecast.correlation(), True
+    elif query.by and numbers:
+        found = answer_groups(forecast).estimate
+        value, std = (np.roll(one, -1, axis=1) for one in (found.value, found.std))  # the share of each group last
+        found = Estimate(value, std, found.rows, (*found.columns[1:], found.columns[0]))
+        yield f"Means by {' and '.join(query.by)}", found, False
     if numbers:
         yield "Means", forecast.means().column("mean"), False
     if question in ("means", "everything"):
