@@ -30,7 +30,6 @@ from matrixdp.studio.state import Settings
 from matrixdp.version import __version__
 
 _LOG = logging.getLogger("matrixdp.studio")
-_LEDGER_PROBLEM = "the ledger cannot be used at the moment. A curator sees why."
 EARLY = ("security", "health", "dataset_page")
 LATE = ("people_page", "schema_page", "design_page", "request_page", "result_page", "api")
 _EARLY_PATHS = ("/", "/enter", "/leave", "/datasets", "/healthz", "/readyz")
@@ -107,9 +106,9 @@ async def _answer_error(request: Request, error: Exception) -> Response:
     ledger that cannot be used is.
     """
     status, message = _describe(error)
-    if isinstance(error, LedgerError) and status == 503:
-        viewer = getattr(request.state, "viewer", None)
-        message = message if viewer is not None and viewer.is_curator else _LEDGER_PROBLEM
+    viewer = getattr(request.state, "viewer", None)
+    if isinstance(error, LedgerError) and status == 503 and viewer is not None and viewer.is_curator:
+        message = str(error)
     if status == 500:
         number = getattr(request.state, "id", "")
         _LOG.error("internal error (%s) at %s, request %s", type(error).__name__, name_route(request.scope), number)

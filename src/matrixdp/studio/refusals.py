@@ -68,9 +68,11 @@ def place_error(
 
 
 def word_error(error: MatrixDPError) -> str:
-    """The message of an error, with the options of a release as forms and the API name them."""
-    if isinstance(error, errors.BudgetExceededError):  # its second line is for a terminal
+    """The message of an error as pages and the API show it: without paths of the server and commands of a terminal."""
+    if isinstance(error, errors.RefusedError):
         return str(error).partition("\n")[0]
+    if isinstance(error, errors.LedgerError) and find_status(error) == 503:
+        return "the ledger cannot be used at the moment. A curator sees why."
     return errors.word_options(error.template, json_name) if isinstance(error, ParameterError) else str(error)
 
 
@@ -79,7 +81,7 @@ def find_status(error: MatrixDPError) -> int:
     match error:
         case RefusalError():
             return error.status
-        case errors.BudgetExceededError() | errors.RequestPendingError():
+        case errors.RefusedError() | errors.RequestPendingError():
             return 409
         case errors.LedgerError():
             return 503

@@ -9,12 +9,13 @@ from prometheus_client.parser import text_string_to_metric_families
 from starlette.testclient import TestClient
 
 from matrixdp.errors import LedgerError, ParameterError
+from matrixdp.ledger import Ledger
 from matrixdp.studio.refusals import ConflictError
 from matrixdp.studio.roles import Role, Viewer
 from matrixdp.studio.sign_in import create_token, find_token, list_people, revoke_token
 from matrixdp.studio.state import Proxy
 from matrixdp.studio.worker import release_request
-from studio_site import ANALYST, BOTH, CURATOR, ORIGIN, SCHEMA, TABLE, Site
+from studio_site import ANALYST, BOTH, CURATOR, ORIGIN, SCHEMA, SPEC, TABLE, Site
 
 BOB = Viewer("bob", frozenset({Role.ANALYST}))
 PROXY = Proxy(networks=("127.0.0.1/32",), curators=("stewards",), analysts=("researchers",))
@@ -37,6 +38,29 @@ def test_an_allowance_is_charged_by_its_people_alone(site):
     page = site.browser(CURATOR).get("/datasets/clinic").text
     assert "Who pays from it" in page
     assert "yours" not in page
+
+
+def test_a_refusal_of_the_ledger_says_why_without_paths_and_commands(site):
+    site.studio.datasets.allow(CURATOR, "clinic", "ann", share="1/2", payers=["ann"])
+    client, release = site.api(BOB), {**SPEC, "allowance": "ann"}
+    body = {"dataset": "clinic", "table": TABLE, "purpose": "p", "form_id": "f"}
+    answer = client.post("/api/requests", json={**body, "release": release})
+    assert (answer.status_code, "is for ann, and not for 'bob'" in answer.json()["error"]) == (409, True)
+    form = {"dataset": "clinic", "table": TABLE, "query": "means", "epsilon": "1", "delta": "1e-6", "column": "0"}
+    page = site.browser(BOB)
+    for allowance, why in (("ann", "is for ann"), ("none", "has no allowance")):
+        asked = page.post("/requests", data={**form, "allowance": allowance, "purpose": "p", "form_id": "f"})
+        assert (asked.status_code, why in asked.text) == (409, True)
+    backup = site.settings.ledger.with_suffix(".backup")
+    with Ledger.open(site.settings.ledger) as ledger:
+        ledger.backup(backup)
+    site.settings.ledger.unlink()
+    Ledger.restore(backup, site.settings.ledger).close()
+    forecast = page.post("/design/forecast", data=form).text
+    assert "was restored from a backup" in forecast
+    for text in (asked.text, forecast):
+        assert str(site.settings.ledger) not in text
+        assert "matrixdp ledger" not in text
 
 
 def test_a_group_pays_for_its_members_as_long_as_they_belong_to_it(site):
