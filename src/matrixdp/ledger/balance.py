@@ -170,14 +170,10 @@ class Balance:
         }
         option = f"{'--unit values ' if given.kind == 'values' else ''}--person {given.column}"
         how = "" if given.column is None else f" (ledger add {option}, or register(unit='{given}'))"
-        has, wants = (
-            each.words if each.column is None else f"{each.words} (column {each.column!r})"
-            for each in (protected, given)
-        )
         raise RefusedError(
-            f"{self.registration.dataset!r} is registered for releases that protect {has}, and this one protects "
-            f"{wants}. Nothing was charged.\n{remedy[protected.kind]}; or register the data under another name, with a "
-            f"total of its own{how}."
+            f"{self.registration.dataset!r} is registered for releases that protect {protected.full_words}, and this "
+            f"one protects {given.full_words}. Nothing was charged.\n{remedy[protected.kind]}; or register the data "
+            f"under another name, with a total of its own{how}."
         )
 
     def available(self) -> Amount:

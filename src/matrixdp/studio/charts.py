@@ -94,12 +94,8 @@ class ErrorTable:
     def equal(self) -> str | None:
         """The error, if there are several and all are the same; None otherwise."""
         noisy = self.std[self.std != 0]
-        same = (
-            len(self.columns) == 1
-            and noisy.size > 1
-            and np.isfinite(noisy).all()
-            and np.ptp(noisy) <= 1e-9 * noisy.max()
-        )
+        several = len(self.columns) == 1 and noisy.size > 1 and bool(np.isfinite(noisy).all())
+        same = several and np.ptp(noisy) <= 1e-9 * noisy.max()
         return write_error(float(noisy.max()), "± ") if same else None
 
     @cached_property

@@ -98,13 +98,9 @@ class DesignForm:
         spec = ReleaseSpec.from_mapping(options)
         unit = forecaster.plan(spec).unit
         if not unit.covers(registration.unit):
-            has, wants = (
-                one.words if one.column is None else f"{one.words} (column {show(one.column)})"
-                for one in (registration.unit, unit)
-            )
             raise ParameterError(
-                f"the data set protects {has}, and this release would protect {wants}. A curator changes the schema, "
-                "or registers another data set."
+                f"the data set protects {registration.unit.full_words}, and this release would protect "
+                f"{unit.full_words}. A curator changes the schema, or registers another data set."
             )
         return spec
 
@@ -222,7 +218,7 @@ def _answers(path: str, fields: Sequence[str] = ()) -> Callable[[Show], Show]:
 
 def place_mistake(error: MatrixDPError | None, fields: Sequence[str]) -> dict[str, str]:
     """The message of an error by the field of the form that it is about."""
-    return place_error(error, fields, {"question": "query", "on": "columns", "importance": "columns"})
+    return place_error(error, fields, question="query", on="columns", importance="columns")
 
 
 @router.get("/design")
@@ -375,8 +371,7 @@ def _describe_curve(forecaster: Forecaster, forecast: Forecast, entry: str, want
 
 def describe_details(forecaster: Forecaster, spec: ReleaseSpec, entry: str = "") -> dict[str, Any]:
     """What takes longer: the simulated range of an adaptive fit, coefficients, and single questions."""
-    found: dict[str, Any] = {"range": None, "typical": None, "model": None, "questions": [], "hidden": [], "title": ""}
-    found["chart"] = None
+    found: dict[str, Any] = dict.fromkeys(("range", "typical", "model", "questions", "hidden", "title", "chart"))
     forecast = forecaster.predict(spec)
     query = forecast.design.query
     if forecast.plan.adaptive:
@@ -397,7 +392,7 @@ def describe_details(forecaster: Forecaster, spec: ReleaseSpec, entry: str = "")
 
 def _describe_range(forecast: Forecast, entry: str) -> dict[str, Any]:
     """The errors of an entry of a plain release for friendly, typical and hostile data, and what noise would hide."""
-    simulated = forecasts.predict_range(forecast)
+    simulated = {kind: next(forecasts.predict_tables(forecast.plan, kind, slowly=True)) for kind in DATA_KINDS}
     table = simulated["typical"]
     entry = table.choose(entry if table.title == forecast.tables[0].title else "")
     single = [key for key in table.entries if "," in key and not (table.comparable and len(set(key.split(","))) == 1)]

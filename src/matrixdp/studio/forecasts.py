@@ -51,14 +51,20 @@ _SIMULATED = (
 Simulated = dict[str, ErrorTable]  # by the kind of data: friendly, typical, hostile
 
 
-def predict_tables(plan: Plan) -> Iterator[ErrorTable]:
-    """The tables that describe a plain release best, and that take little time."""
+def predict_tables(plan: Plan, data: str = "typical", *, slowly: bool = False) -> Iterator[ErrorTable]:
+    """The tables that describe a plain release best, and that take little time, for a kind of data.
+
+    With `slowly`, those of everything begin with the correlations, of which a part is simulated.
+    """
     request, query = plan.request, plan.query
     if isinstance(query, TableMoments):
         note = "" if request.question == "table" else _DESCRIBED
+        units = {rule.name: f"{rule.name} ({rule.unit})" for rule in request.schema.rules.dates}
         with np.errstate(all="ignore"):
-            for title, found, comparable in _predict_answers(plan, query):
-                yield _show_units(ErrorTable(title, found.std, found.rows, found.columns, comparable, note), plan)
+            for title, found, comparable in _predict_answers(plan, query, data, slowly):
+                known = units if title.startswith("Means") else {}  # other errors are in other units
+                rows, columns = (tuple(known.get(name, name) for name in part) for part in (found.rows, found.columns))
+                yield ErrorTable(title, found.std, rows, columns, comparable, note)
         return
     (answer,), follows = predict(plan)["typical"], request.kind != "matrix"
     found, title = answer.estimate, answer.title if follows else f"Entries of the {query.title}"
@@ -66,37 +72,8 @@ def predict_tables(plan: Plan) -> Iterator[ErrorTable]:
     yield ErrorTable(title, found.std, found.rows, found.columns, scale_free, _DESCRIBED if follows else "")
 
 
-def _show_units(table: ErrorTable, plan: Plan) -> ErrorTable:
-    """A table in which errors of means of dates and times say their unit."""
-    units = {rule.name: f"{rule.name} ({rule.unit})" for rule in plan.request.schema.rules.dates}
-    if not table.title.startswith("Means") or not units:
-        return table
-    rows, columns = (tuple(units.get(name, name) for name in names) for names in (table.rows, table.columns))
-    return replace(table, rows=rows, columns=columns)
-
-
-def predict_range(forecast: "Forecast") -> Simulated:
-    """The table that depends most on the data, for friendly, typical and hostile data, of the moments of a table.
-
-    Of everything it is the correlations, of which a part is simulated, and of another release its first table.
-    """
-    query, found = forecast.design.query, {}
-    assert isinstance(query, TableMoments)
-    everything = forecast.spec.question == "everything" and len(query.used.numbers) > 1
-    with np.errstate(all="ignore"):
-        for kind in DATA_KINDS:
-            if everything:
-                one = forecast_table(forecast.plan, kind).correlation()
-                found[kind] = ErrorTable("Correlation", one.std, one.rows, one.columns, True, _DESCRIBED)
-            else:
-                title, one, comparable = next(_predict_answers(forecast.plan, query, kind))
-                table = ErrorTable(title, one.std, one.rows, one.columns, comparable, _DESCRIBED)
-                found[kind] = _show_units(table, forecast.plan)
-    return found
-
-
-def _predict_answers(plan: Plan, query: TableMoments, data: str = "typical") -> Iterator[tuple[str, Estimate, bool]]:
-    """Titles and answers about a table that take little time, and whether their entries have the same unit."""
+def _predict_answers(plan: Plan, query: TableMoments, data: str, slowly: bool) -> Iterator[tuple[str, Estimate, bool]]:
+    """Titles and answers about a table, and whether their entries have the same unit."""
     numbers, question = len(query.used.numbers), plan.request.question
     forecast = forecast_table(plan, data)
     if question in ("table", "regression"):
@@ -104,10 +81,10 @@ def _predict_answers(plan: Plan, query: TableMoments, data: str = "typical") -> 
         found = first.estimate if question == "table" else first.estimate.column("coefficient")
         yield first.title, found, question == "table"
         return
-    few = numbers <= MOST_CORRELATED
-    if question == "covariance" and few:
+    correlated = question in ("correlation", "components") or (slowly and question == "everything")
+    if question == "covariance" and numbers <= MOST_CORRELATED:
         yield "Covariance", forecast.covariance(), False
-    elif question in ("correlation", "components") and numbers > 1 and few:
+    elif correlated and 1 < numbers <= MOST_CORRELATED:
         yield "Correlation", forecast.correlation(), True
     elif query.by and numbers:
         found = answer_groups(forecast).estimate

@@ -1,7 +1,6 @@
 """Errors with the HTTP status that they are answered with."""
 
-from collections.abc import Iterable, Mapping
-from types import MappingProxyType
+from collections.abc import Iterable
 
 from matrixdp import errors
 from matrixdp.errors import MatrixDPError, ParameterError
@@ -53,9 +52,7 @@ class UnavailableError(RefusalError):
     status = 503
 
 
-def place_error(
-    error: MatrixDPError | None, fields: Iterable[str], places: Mapping[str, str] = MappingProxyType({})
-) -> dict[str, str]:
+def place_error(error: MatrixDPError | None, fields: Iterable[str], **places: str) -> dict[str, str]:
     """The message of an error, if there is one, by the field of a form that it is about; else by ``"form"``.
 
     `places` are fields of parameters that have none of their own name.

@@ -189,13 +189,18 @@ def follow_proxy(request: Request, proxy: Proxy | None) -> None:
         raise UnknownBrowserError(found)
 
 
+def split_names(text: str) -> list[str]:
+    """Names that are separated by commas."""
+    return [name for part in text.split(",") if (name := part.strip())]
+
+
 def read_forwarded(request: Request, proxy: Proxy) -> Viewer | None:
     """The person whom a proxy names, with the roles of their groups; None if it names nobody, or nobody with a role."""
     names = request.headers.getlist(proxy.user_header)
     if len(names) != 1 or not names[0].strip() or not names[0].isprintable() or len(names[0]) > 100:
         return None
     lines = request.headers.getlist(proxy.groups_header)
-    groups = tuple(sorted({part.strip() for line in lines for part in line.split(",") if part.strip()}))
+    groups = tuple(sorted(set(split_names(",".join(lines)))))
     roles = set() if proxy.analysts and not set(proxy.analysts) & set(groups) else {Role.ANALYST}
     roles |= {Role.CURATOR} if set(proxy.curators) & set(groups) else set()
     return Viewer(names[0].strip(), frozenset(roles), groups) if roles else None

@@ -149,13 +149,13 @@ class Person:
 
 def list_people(state: State) -> list[Person]:
     """Everybody, by name."""
-    rows = {row["name"]: row for row in state.select("SELECT * FROM people")}
     tokens = list_tokens(state)
-    found = []
-    for name in sorted({*rows, *(one.name for one in tokens)}):
-        groups, seen = (json.loads(rows[name]["groups"]), rows[name]["seen"]) if name in rows else ((), None)
-        found.append(Person(name, tuple(groups), seen, tuple(one for one in tokens if one.name == name)))
-    return found
+    known = {one.name: ("[]", None) for one in tokens}
+    known |= {row["name"]: (row["groups"], row["seen"]) for row in state.select("SELECT * FROM people")}
+    return [
+        Person(name, tuple(json.loads(groups)), seen, tuple(one for one in tokens if one.name == name))
+        for name, (groups, seen) in sorted(known.items())
+    ]
 
 
 class Sightings:
@@ -287,10 +287,10 @@ def find_session(state: State, cookie: str) -> Session | None:
         hash_secret(cookie),
         now(),
     )
-    found = (Viewer(row["name"], read_roles(row["roles"]), tuple(json.loads(row["groups"] or "[]"))) for row in rows)
-    return next(
-        (Session(viewer, row["csrf"], row["token"] is None) for viewer, row in zip(found, rows, strict=True)), None
-    )
+    for row in rows:
+        viewer = Viewer(row["name"], read_roles(row["roles"]), tuple(json.loads(row["groups"] or "[]")))
+        return Session(viewer, row["csrf"], row["token"] is None)
+    return None
 
 
 def sign_out(state: State, cookie: str) -> None:

@@ -243,7 +243,7 @@ class TestDesign:
         site.studio.datasets.register(CURATOR, "people", TABLE, epsilon=4, delta=1e-6, unit="person:ward")
         site.studio.schemas.write(TABLE, SCHEMA)
         page = site.browser(ANALYST).post("/design/forecast", data={**FORM, "dataset": "people", "column": ALL}).text
-        assert "(column &#39;ward&#39;), and this release would protect one record" in page
+        assert "(column ward), and this release would protect one record" in page
 
     def test_an_allowance_pays_and_one_that_is_gone_is_a_mistake(self, site):
         site.studio.datasets.allow(CURATOR, "clinic", "team", epsilon=0.5)
