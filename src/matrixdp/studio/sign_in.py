@@ -100,18 +100,14 @@ def create_token(
 def check_distinct(state: State, name: str, groups: Iterable[str] = ()) -> None:
     """Raise if a person has the name of a group of others, or a group that of a person: allowances name both alike."""
     others = [one for one in list_people(state) if one.name != name]
-    if any(name in one.groups for one in others):
-        raise ParameterError(
-            f"name must not be that of a group, got {show(name)} instead: allowances for the group would be for this "
-            "person, too.",
-            parameter="name",
-        )
-    if taken := sorted({one.name for one in others}.intersection(groups)):
-        raise ParameterError(
-            f"groups must not have names of people, got {show(taken[0])} instead: allowances for that person would be "
-            "for the whole group.",
-            parameter="groups",
-        )
+    taken = {"groups": {one.name for one in others}, "name": {group for one in others for group in one.groups}}
+    for field, given in (("name", [name]), ("groups", groups)):
+        if clash := sorted(taken[field].intersection(given)):
+            other = "groups" if field == "name" else "people"
+            message = (
+                f"must differ from the names of {other}, got {show(clash[0])} instead: allowances name them alike."
+            )
+            raise ParameterError(f"{field} {message}", parameter=field)
 
 
 def _write_groups(connection: Connection, name: str, groups: Iterable[str]) -> None:

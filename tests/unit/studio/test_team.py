@@ -201,9 +201,9 @@ class TestProxy:
         squatter = self.browse(site, user="researchers", groups="researchers")
         answer = squatter.get("/datasets")
         assert answer.status_code == 422
-        assert "name must not be that of a group" in answer.text
+        assert "name must differ from names of groups" in answer.text
         for name, groups, field in (("researchers", [], "name"), ("dan", ["ann"], "groups")):
-            with pytest.raises(ParameterError, match=f"^{field} must not"):
+            with pytest.raises(ParameterError, match=f"^{field} must differ"):
                 create_token(site.studio.state, name, [Role.ANALYST], groups=groups)
 
     def test_a_form_needs_the_token_of_the_session(self, site):
