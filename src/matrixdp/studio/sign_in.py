@@ -104,9 +104,7 @@ def check_distinct(state: State, name: str, groups: Iterable[str] = ()) -> None:
     for field, given in (("name", [name]), ("groups", groups)):
         if clash := sorted(taken[field].intersection(given)):
             other = "groups" if field == "name" else "people"
-            message = (
-                f"must differ from the names of {other}, got {show(clash[0])} instead: allowances name them alike."
-            )
+            message = f"must differ from names of {other}, got {show(clash[0])} instead: allowances name both alike."
             raise ParameterError(f"{field} {message}", parameter=field)
 
 
