@@ -86,7 +86,7 @@ def _predict_answers(plan: Plan, query: TableMoments, data: str, slowly: bool) -
         yield "Covariance", forecast.covariance(), False
     elif correlated and 1 < numbers <= MOST_CORRELATED:
         yield "Correlation", forecast.correlation(), True
-    elif query.by and numbers:
+    if query.by and numbers and question in ("means", "everything"):
         found = answer_groups(forecast).estimate
         value, std = (np.roll(one, -1, axis=1) for one in (found.value, found.std))  # the share of each group last
         found = Estimate(value, std, found.rows, (*found.columns[1:], found.columns[0]))
@@ -138,12 +138,12 @@ class Forecaster:
         self._curve = lru_cache(maxsize=32)(self._make_curve)
         self._simulated: dict[ReleaseSpec, Simulated] = {}
 
-    def predict(self, spec: ReleaseSpec) -> Forecast:
+    def predict(self, spec: ReleaseSpec, *, slowly: bool = False) -> Forecast:
         """The forecast of a request; a `ParameterError` says why no release can be made for it."""
         planned, plain = self.plan(spec), self.plan(self._find_plain(spec))
         assert plain.design is not None  # of a plain release
         with refuse_extremes():
-            return Forecast(spec, planned, plain.design, tuple(predict_tables(plain)))
+            return Forecast(spec, planned, plain.design, tuple(predict_tables(plain, slowly=slowly)))
 
     def read(self, forecast: Forecast, entry: str) -> float:
         """The error of an entry of the first table, and at least that of the curve at larger epsilons.
