@@ -24,7 +24,7 @@ QUESTIONS = {
     "everything": Question(
         "Everything", "means, shares, tables and correlations of all chosen columns, in one release"
     ),
-    "means": Question("Means", "means of numbers and shares of levels"),
+    "means": Question("Means", "means of numbers and shares of levels, of all records or by group"),
     "table": Question("A table of counts", "by two categories"),
     "moments": Question("Means and second moments", "the matrix itself, for your own analysis"),
     "covariance": Question("Covariances", "of columns of numbers, in their units"),

@@ -241,13 +241,10 @@ class DatasetBook:
             waiting = connection.execute(
                 "SELECT count(*) FROM requests WHERE dataset = ? AND status NOT IN ('refused', 'failed')", (name,)
             ).fetchone()[0]
-            if found.summary.counts.charges or waiting:
-                why = (
-                    "releases were charged to it"
-                    if found.summary.counts.charges
-                    else f"{waiting:,} requests are for it"
-                )
-                raise ConflictError(f"{show(name)} cannot be removed: {why}.")
+            if found.summary.counts.charges:
+                raise ConflictError(f"{show(name)} cannot be removed: releases were charged to it.")
+            if waiting:
+                raise ConflictError(f"{show(name)} cannot be removed: {waiting:,} requests are for it.")
             connection.execute("DELETE FROM dataset_tables WHERE dataset = ?", (name,))
             insert(connection, "removed_datasets", dataset=name, by=viewer.name, time=now())
 
@@ -265,10 +262,10 @@ class DatasetBook:
                     parameter="person",
                 )
         if schema is not None and person != unit.column and (person is not None or schema.graph is None):
-            has = (
-                "each row is one person's" if person is None else f"rows belong to people by the column {show(person)}"
+            has, wants = (
+                "each row is one person's" if one is None else f"rows belong to people by the column {show(one)}"
+                for one in (person, unit.column)
             )
-            wants = "each row is" if unit.column is None else f"rows belong to people by the column {show(unit.column)}"
             raise ParameterError(
                 f"person must be as in the schema of {table}, in which {has}; here {wants}. Change one of them.",
                 parameter="person",

@@ -124,9 +124,8 @@ def _forecast(visit: Visit, found: StoredRequest) -> dict[str, Any]:
     """What the release costs and publishes; the reason if it cannot be told any more."""
     try:
         source = design_page.ReleasedTable(visit.studio.datasets.get(found.dataset), found.table, found.schema)
-        context = design_page.describe_release(
-            visit.studio, find_person(visit.studio.state, found.asker), source, found.spec
-        )
+        asker = find_person(visit.studio.state, found.asker)
+        context = design_page.describe_release(visit.studio, asker, source, found.spec)
         again = design_page.write_address(found.spec, source.forecaster.schema, found.dataset, found.table)
     except (ParameterError, NotFoundError) as error:
         return {"known": False, "unknown": word_error(error), "again": "/design", "spec": found.spec}

@@ -119,6 +119,23 @@ def test_answers_can_be_downloaded(analyst, everything):
     assert analyst.get(f"{everything}/explore", params={**params, "format": "xml"}).status_code == 422
 
 
+def test_no_file_explains_a_date_unless_it_is_asked_to(tmp_path):
+    site = Site(tmp_path, epsilon=20.0)
+    rows = "".join(f"19{i % 90 + 10}-01-01,{i % 40}\n" for i in range(200))
+    (site.settings.folder / TABLE).write_text(f"birth,stay\n{rows}")
+    date = '[columns.birth]\ntype = "date"\nlower = 1900-01-01\nupper = 2000-01-01\n'
+    site.studio.schemas.write(TABLE, f"records = 200\n{date}[columns.stay]\nlower = 0\nupper = 50\n")
+    request = site.ask(query="everything", columns=None, method=None, epsilon=8.0)
+    site.studio.requests.approve(CURATOR, request.id)
+    release_request(site.settings, request.id)
+    analyst, address = site.browser(ANALYST), f"/results/{request.id}"
+    assert "release.regression('stay')" in analyst.get(f"{address}/notebook").text
+    answer = analyst.get(f"{address}/explore", params={"kind": "regression", "format": "json"}).json()
+    assert answer["target"] == "stay"
+    page = site.browser(ANALYST).get("/design").text
+    assert "1900-01-01 to 2000-01-01" in page
+
+
 def test_a_notebook_repeats_the_exploration(analyst, everything, tmp_path, monkeypatch):
     params = {"kind": "means_by", "by": "ward"}
     notebook = analyst.get(f"{everything}/notebook", params=params).json()
@@ -131,6 +148,8 @@ def test_a_notebook_repeats_the_exploration(analyst, everything, tmp_path, monke
         exec(text, names)
     assert code[1] == "release.means('ward')"
     assert len(code) > 4
+    explorer = analyst.get(f"{everything}/explore", params=params).text.partition('id="explorer"')[2]
+    assert explorer.index(f"{everything}/notebook?kind=means_by&amp;by=ward") < explorer.index("</section>")
     (tmp_path / "release.json").write_text("{}")
     with pytest.raises(AssertionError, match="another"):
         exec(code[0], names)
