@@ -17,7 +17,7 @@ CLAIMS := $(wildcard tests/golden tests/unit/test_claims_*.py) $(addprefix tests
 # Tests that repeat more at night.
 NIGHTLY := tests/property tests/statistical tests/contract/test_benchmarks.py $(addprefix tests/unit/,ledger/test_handles.py ledger/test_reading.py ledger/test_postgres_stops.py release/test_output_folder.py cli/test_hostile.py cli/test_bad_input.py)
 
-.PHONY: demo install check test coverage docs nightly oldest spark gpu bench accuracy audit mutants studio-faults clean
+.PHONY: demo install check test coverage docs nightly oldest spark gpu bench accuracy audit proofs mutants studio-faults clean
 
 demo: .venv/demo          ## design and release private correlations; shows a table, writes a picture and a report
 	$(BIN)/python -m matrixdp demo
@@ -70,6 +70,11 @@ accuracy: .venv/accuracy  ## the estimators beside their peers, one table a task
 
 audit: .venv/dev          ## attack all queries, replay all fits, try the broken variants; AUDIT='--pairs ... --seconds ...'
 	$(BIN)/python -m matrixdp.audit $(AUDIT)
+
+proofs: .venv/proofs      ## prove the inequalities behind the numbers in ball arithmetic, or list what is not proved
+	mkdir -p build
+	$(BIN)/python -m proofs.export build/numbers.json
+	$(BIN)/python -m proofs.prove build/numbers.json
 
 mutants: .venv/dev        ## make small mistakes in a copy of the source, one at a time; MUTANTS='--only ... --jobs ...'
 	PYTHONPATH=tests $(BIN)/python -m mutants $(MUTANTS)
