@@ -136,7 +136,9 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
                 "Put the password into ~/.pgpass or PGPASSWORD."
             )
         again = not getattr(self, "simulation_", True)
-        if not self.simulation and (again or (getattr(self, "_cloned", False) and not self._announced)):
+        if not self.simulation and (
+            again or (getattr(self, "_cloned", False) and not getattr(self, "_announced", False))
+        ):
             what = "is being fitted again" if again else "has a clone that is being fitted, as in a grid search"
             warnings.warn(
                 f"{type(self).__name__} {what}. Every fit spends its whole budget again, and scores on private records "
@@ -144,6 +146,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
                 RepeatedFitWarning,
                 stacklevel=_level_of_caller(),
             )
+        self._announced = False  # for clones of what was fitted, such as the best estimator of a search
         options = {name: getattr(self, name) for name in ("records", "neighbours", "person", "simulation")}
         account = {"ledger": ledger, "dataset": self.dataset, "allowance": self.allowance}
         return {"privacy": Privacy(self.epsilon, self.delta), "stream": stream, **options}, account

@@ -73,6 +73,11 @@ def test_a_search_that_can_be_paid_warns_once_with_the_total(ledger):
     with mdp.Ledger.open(ledger) as book:
         spent = compose_mu(charge.event.mu for charge in book.history("data"))
     assert spent == pytest.approx(cost.mu, rel=1e-12)
+    with pytest.warns(RepeatedFitWarning, match="has a clone"):  # what a search announced, it announced for itself
+        clone(search.best_estimator_).fit(X, Y)
+    again = GridSearchCV(search.best_estimator_, {"alpha": ALPHAS}, cv=20)
+    with pytest.raises(mdp.BudgetExceededError, match="61 times"):
+        again.fit(X, Y)
 
 
 def test_steps_of_a_pipeline_are_added_up(ledger):
