@@ -9,6 +9,8 @@ endif
 # Bytecode is kept, also where the environment says otherwise: tests start many processes.
 export PYTHONDONTWRITEBYTECODE :=
 
+PYTHONS ?= $(PYTHON)  # interpreters with which `make dist` installs and runs the wheel
+
 PREFIX ?= $(HOME)/.local
 COMMAND := $(PREFIX)/bin/matrixdp
 
@@ -17,7 +19,7 @@ CLAIMS := $(wildcard tests/golden tests/unit/test_claims_*.py) $(addprefix tests
 # Tests that repeat more at night.
 NIGHTLY := tests/property tests/statistical tests/contract/test_benchmarks.py $(addprefix tests/unit/,ledger/test_handles.py ledger/test_reading.py ledger/test_postgres_stops.py release/test_output_folder.py cli/test_hostile.py cli/test_bad_input.py)
 
-.PHONY: demo install check test coverage docs nightly oldest spark gpu bench accuracy audit mutants studio-faults clean
+.PHONY: demo install check test coverage docs nightly oldest spark gpu bench accuracy audit proofs mutants studio-faults dist clean
 
 demo: .venv/demo          ## design and release private correlations; shows a table, writes a picture and a report
 	$(BIN)/python -m matrixdp demo
@@ -71,11 +73,19 @@ accuracy: .venv/accuracy  ## the estimators beside their peers, one table a task
 audit: .venv/dev          ## attack all queries, replay all fits, try the broken variants; AUDIT='--pairs ... --seconds ...'
 	$(BIN)/python -m matrixdp.audit $(AUDIT)
 
+proofs: .venv/proofs      ## prove the inequalities behind the numbers in ball arithmetic, or list what is not proved
+	mkdir -p build
+	$(BIN)/python -m proofs.export build/numbers.json
+	$(BIN)/python -m proofs.prove build/numbers.json
+
 mutants: .venv/dev        ## make small mistakes in a copy of the source, one at a time; MUTANTS='--only ... --jobs ...'
 	PYTHONPATH=tests $(BIN)/python -m mutants $(MUTANTS)
 
 studio-faults: .venv/dev  ## kill the studio at 50 moments; 50 analysts with 20 requests each against a budget for 200
 	MATRIXDP_STUDIO_FAULTS=1 $(BIN)/python -m pytest --quiet tests/unit/studio/test_faults.py
+
+dist: .venv/dist          ## wheel and sdist in dist, the same bytes twice, run in empty environments; PYTHONS='...' DIST=--newest
+	$(BIN)/python tests/distribution.py $(addprefix --python ,$(PYTHONS)) $(DIST)
 
 .venv/python:
 	$(PYTHON) -m venv .venv

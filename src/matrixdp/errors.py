@@ -20,12 +20,14 @@ Messages name the parameter, the limit, the value and the remedy. They never sho
 
 import json
 import numbers
+import os
 import re
 import sys
 from collections.abc import Callable
 from fractions import Fraction
 from importlib import import_module
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -79,7 +81,56 @@ def import_extra(module: str, purpose: str, extra: str) -> Any:
 
 
 class MatrixDPError(Exception):
-    """Base of every error that this library raises on purpose."""
+    """Base of every error that this library raises on purpose.
+
+    An uncaught one is shown without the calls inside of this package, unless ``MATRIXDP_TRACEBACK=full`` is set.
+    Debuggers, and code that catches it, get all of them.
+    """
+
+    def _render_traceback_(self) -> Any:
+        """The traceback in a notebook: IPython calls this where it is defined."""
+        from IPython import get_ipython  # type: ignore[import-not-found]
+
+        shown = self.__traceback__ if _shows_all() else leave_out_package(self.__traceback__)
+        return get_ipython().InteractiveTB.structured_traceback(type(self), self, shown, tb_offset=1)
+
+
+def _shows_all() -> bool:
+    return os.environ.get("MATRIXDP_TRACEBACK") == "full"
+
+
+def leave_out_package(traceback: TracebackType | None) -> TracebackType | None:
+    """A copy of a traceback without the calls inside of this package; as it is if there are no others."""
+    calls, following = [], traceback
+    while following is not None:
+        module = str(following.tb_frame.f_globals.get("__name__"))
+        if module.partition(".")[0] != "matrixdp":
+            calls.append(following)
+        following = following.tb_next
+    found = None
+    for call in reversed(calls):
+        found = TracebackType(found, call.tb_frame, call.tb_lasti, call.tb_lineno)
+    return found or traceback
+
+
+def _shorten_tracebacks(show_error: Callable[..., Any]) -> Callable[..., Any]:
+    """An exception hook that shows errors of this library without its own calls, by another hook."""
+
+    def show_short(kind: Any, error: Any, traceback: Any) -> None:
+        if not isinstance(error, MatrixDPError) or _shows_all():
+            show_error(kind, error, traceback)
+            return
+        own = error.__traceback__  # which the interpreter's hook shows, and debuggers read afterwards
+        error.__traceback__ = leave_out_package(own)
+        try:
+            show_error(kind, error, error.__traceback__)
+        finally:
+            error.__traceback__ = own
+
+    return show_short
+
+
+sys.excepthook = _shorten_tracebacks(sys.excepthook)
 
 
 _OPTION = re.compile("«([a-z_]+)»")

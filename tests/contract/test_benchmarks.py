@@ -20,6 +20,7 @@ PROGRAMS = {
     "accuracy": ([["--trials", "2", "--task", task] for task in ("covariance", "regression")], []),
     "calibrations": ([[]], []),
     "checking": ([["--rows", "2000"]], []),
+    "choosing": ([["--group", "design", "--task", "regression"]], []),
     "classification": ([[]], []),
     "coefficients": ([[]], []),
     "coverage": ([["--epsilon", "1"], *times([], [["--half", "choose", "--epsilon", "1"]])], []),

@@ -1,7 +1,11 @@
-"""Packages are there as attributes, without an import of their own, and a bare import stays light."""
+"""Packages are there as attributes, a bare import stays light, and files of other projects are as published."""
 
+import hashlib
 import subprocess
 import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
 
 
 def run(code):
@@ -41,3 +45,15 @@ def test_the_functions_behind_the_estimators_need_no_scikit_learn():
         "import sys; sys.modules['sklearn'] = None; import matrixdp as mdp; print(mdp.adaptive.private_moment.__name__)"
     )
     assert run(code) == "private_moment"
+
+
+def test_files_of_other_projects_have_their_checksums():
+    """`SHA256SUMS` in each folder named vendor, as `sha256sum` writes it, lists all its files."""
+    folders = [path for top in ("src", "docs") for path in (ROOT / top).rglob("vendor") if path.is_dir()]
+    assert folders
+    for folder in folders:
+        lines = (folder / "SHA256SUMS").read_text("utf-8").splitlines()
+        listed = {name: digest for digest, name in (line.split("  ") for line in lines)}
+        files = {str(path.relative_to(folder)): path for path in folder.rglob("*") if path.is_file()}
+        own = {"README.md", "SHA256SUMS"}
+        assert {name: hashlib.sha256(files[name].read_bytes()).hexdigest() for name in set(files) - own} == listed

@@ -1,9 +1,10 @@
 """Regression coefficients and their error bars, from a noisy joint moment of features and targets."""
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from matrixdp.checks import check_integer
 from matrixdp.types import Floats
 
 DRAWS = 300  # of the noise, for error bars: their own error is about 4%
+_CHOICE_DRAWS = 60  # of records and noise, to choose a penalty
 _EXPLAINED = np.array([0.0, 1 / 64, 1 / 16, 1 / 4, 1.0])  # shares of the target's variance, equally likely
 _ROUNDS = 3  # fixed-point iterations: the noise depends on the coefficients
 _TINY = float(np.finfo(float).tiny) ** 0.5
@@ -85,12 +87,12 @@ class JointMoment:
         """The mean in its own units, of shape (d,)."""
         return np.asarray(self.middle + self.half * self.mean)
 
-    def penalty(self, features: int, alpha: float) -> Floats:
-        """Ridge penalty on the first features in scaled units, a diagonal matrix of shape (m, m)."""
+    def penalty(self, features: int, alpha: float | Floats) -> Floats:
+        """Ridge penalty on the first features in scaled units, a diagonal matrix; alpha may be of shape (m,)."""
         with np.errstate(over="ignore"):
             return np.diag(np.minimum(alpha / self.records / self.half[:features] ** 2, _MOST_PENALTY))
 
-    def regress(self, features: int, *, alpha: float = 0.0) -> list[tuple[Floats, Floats]]:
+    def regress(self, features: int, *, alpha: float | Floats = 0.0) -> list[tuple[Floats, Floats]]:
         """`posterior_coefficients` of each target on the first features, in scaled units."""
         m, shape, targets = features, self.noise_shape, range(features, len(self.half))
         if not self.learned:
@@ -108,6 +110,39 @@ class JointMoment:
             )
             for k in targets
         ]
+
+    def choose(self, features: int, alphas: Sequence[float | Floats]) -> int:
+        """Place of the penalty with which predictions from such a release err least; post-processing.
+
+        Possible truths are drawn: the released moment, made positive semidefinite, with coefficients of the targets
+        from their posterior. For each, the moment of as many Gaussian records is drawn, noise is added as in the
+        release, and penalties are compared by the mean square error of their predictions for that truth.
+        """
+        m, rng = features, np.random.default_rng(0)  # public
+        posterior = self.regress(m)
+        if not self.learned:
+            return 0
+        truth = nearest_of_same_trace(self.covariance)
+        gram, size, targets = truth[:m, :m], len(truth), np.arange(m, len(truth))
+        variances = truth[targets, targets].copy()
+        spreads = [psd_root(lost) for _, lost in posterior]
+        errors = np.zeros(len(alphas))
+        for _, covariance in islice(self.draws(), _CHOICE_DRAWS):
+            slopes = np.array(
+                [mean + root @ rng.standard_normal(m) for (mean, _), root in zip(posterior, spreads, strict=True)]
+            )
+            cross = slopes @ gram
+            truth[m:, :m], truth[:m, m:] = cross, cross.T
+            truth[targets, targets] = np.maximum(variances, np.einsum("ki,ki->k", cross, slopes))
+            triangle = np.tril(rng.standard_normal((size, size)), -1)  # Bartlett's decomposition
+            np.fill_diagonal(triangle, np.sqrt(rng.chisquare(np.maximum(self.records - np.arange(size), 1))))
+            sample = psd_root(truth) @ triangle
+            seen = dataclasses.replace(self, covariance=sample @ sample.T / self.records + covariance - self.covariance)
+            for place, alpha in enumerate(alphas):
+                apart = np.array([found for found, _ in seen.regress(m, alpha=alpha)]) - slopes
+                squares = np.einsum("ki,ij,kj->k", apart, gram, apart)
+                errors[place] += float((squares / np.maximum(variances, _TINY)).sum())
+        return int(errors.argmin())
 
     def coefficients(self, features: int, *, alpha: float = 0.0) -> tuple[Floats, Floats]:
         """Coefficients of shape (targets, m) and intercepts of shape (targets,), in the data's units."""
@@ -132,6 +167,12 @@ class JointMoment:
             own = np.append(np.diagonal(lost), centre @ lost @ centre)
             spread[k] = np.sqrt(spread[k] ** 2 + np.maximum(own, 0.0))
         return spread[:, :m], spread[:, m]
+
+
+def psd_root(matrix: Floats) -> Floats:
+    """R with ``R R'`` the positive semidefinite part of a symmetric matrix."""
+    values, vectors = np.linalg.eigh(matrix)
+    return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
 
 
 def joint_moment(moment: PrivateMoment) -> JointMoment:
@@ -163,8 +204,7 @@ def solve_regression(moment: PrivateMoment, targets: int, *, alpha: float = 0.0)
 def _draw_moments(fitted: Fitted) -> Iterator[tuple[Floats, Floats]]:
     """Means and covariances of an adaptive fit with noise drawn again, about the private ones."""
     rng = np.random.default_rng(0)  # this noise is public
-    values, vectors = np.linalg.eigh(fitted.noise_shape)
-    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    root = psd_root(fitted.noise_shape)
     of_mean = float(np.sqrt(np.median(fitted.mean_std**2 / np.diagonal(fitted.noise_shape))))
     for _ in range(DRAWS):
         noise = rng.standard_normal(root.shape)

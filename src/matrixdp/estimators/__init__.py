@@ -4,10 +4,11 @@ The functions behind them are in `matrixdp.adaptive`; `docs/adaptive.md` describ
 guarantee.
 """
 
-from matrixdp.estimators.base import MomentEstimator, PrivateEstimator, RepeatedFitWarning
+from matrixdp.estimators.base import MomentEstimator, PrivateEstimator
 from matrixdp.estimators.covariance import PrivateCovariance, PrivatePCA, PrivateScaler
 from matrixdp.estimators.discriminant import PrivateLinearDiscriminant
 from matrixdp.estimators.regression import PrivateKernelRidge, PrivateLinearRegression, PrivateRidge
+from matrixdp.estimators.search import RepeatedFitWarning, SearchCost, search_cost
 
 __all__ = [
     "MomentEstimator",
@@ -20,4 +21,6 @@ __all__ = [
     "PrivateRidge",
     "PrivateScaler",
     "RepeatedFitWarning",
+    "SearchCost",
+    "search_cost",
 ]

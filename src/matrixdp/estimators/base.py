@@ -42,12 +42,7 @@ try:
 except ImportError:
     raise MissingExtraError(f"the estimators need scikit-learn. {install_hint('estimators')}") from None
 
-
-class RepeatedFitWarning(UserWarning):
-    """A clone is being fitted, or an estimator is being fitted again: each fit spends its whole budget.
-
-    Scores on private records are not private either: no budget covers them.
-    """
+from matrixdp.estimators.search import RepeatedFitWarning, announce_search  # which needs scikit-learn
 
 
 def _level_of_caller() -> int:
@@ -104,9 +99,10 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     Notes
     -----
     **Privacy.** One fit is `privacy_`-private for `neighbours_`. Fits add up: a grid search over n settings and k folds
-    costs ``n k + 1`` budgets, and outside of a simulation, fitting a clone or fitting again issues a
-    `RepeatedFitWarning`. Anything else that is computed from private records, such as a score or the best setting of a
-    grid, has no guarantee.
+    costs ``n k + 1`` budgets (`search_cost`). It issues one `RepeatedFitWarning` with the total, and if the ledger
+    cannot pay it, raises a `BudgetExceededError` before the first charge. Outside of a search and a simulation, fitting
+    a clone or fitting again issues the warning, too. Anything else that is computed from private records, such as a
+    score or the best setting of a grid, has no guarantee.
     """
 
     epsilon: float = 1.0
@@ -124,6 +120,8 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     def __sklearn_clone__(self) -> Self:
         copy: Self = super().__sklearn_clone__()
         copy._cloned = True
+        # A search clones its estimator once before its first fit, and fits clones of that clone.
+        copy._announced = getattr(self, "_announced", False) or announce_search(self)
         return copy
 
     def _start_fit(self) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -138,7 +136,9 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
                 "Put the password into ~/.pgpass or PGPASSWORD."
             )
         again = not getattr(self, "simulation_", True)
-        if not self.simulation and (again or getattr(self, "_cloned", False)):
+        if not self.simulation and (
+            again or (getattr(self, "_cloned", False) and not getattr(self, "_announced", False))
+        ):
             what = "is being fitted again" if again else "has a clone that is being fitted, as in a grid search"
             warnings.warn(
                 f"{type(self).__name__} {what}. Every fit spends its whole budget again, and scores on private records "
@@ -146,6 +146,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
                 RepeatedFitWarning,
                 stacklevel=_level_of_caller(),
             )
+        self._announced = False  # for clones of what was fitted, such as the best estimator of a search
         options = {name: getattr(self, name) for name in ("records", "neighbours", "person", "simulation")}
         account = {"ledger": ledger, "dataset": self.dataset, "allowance": self.allowance}
         return {"privacy": Privacy(self.epsilon, self.delta), "stream": stream, **options}, account

@@ -19,7 +19,13 @@ from matrixdp.checks import check_flag
 from matrixdp.domain.columns import Category, Columns, Level
 from matrixdp.errors import DataError, ParameterError, show
 from matrixdp.estimators.base import MomentEstimator
-from matrixdp.estimators.inputs import check_same_length, is_read_in_parts, parse_target_names, unused_name
+from matrixdp.estimators.inputs import (
+    check_same_length,
+    is_read_in_parts,
+    parse_candidates,
+    parse_target_names,
+    unused_name,
+)
 from matrixdp.estimators.table_fit import joint_of
 from matrixdp.records.expanded_columns import ExpandedColumns
 from matrixdp.types import Floats
@@ -40,6 +46,9 @@ class PrivateLinearDiscriminant(ClassifierMixin, MomentEstimator):  # type: igno
     classes : sequence of labels
         All labels that y may have: public, never taken from the data. A label that is not among them is an error. Only
         with ``simulation=True`` they may be left out.
+    shrinkage : float or sequence of float, optional
+        From 0 to less than 1: the covariance within the classes is ``C + shrinkage/(1 - shrinkage) diag(S)``, S the
+        covariance of all records. Of several, the fit chooses one as in `PrivateRidge`, at no further cost.
 
     Attributes
     ----------
@@ -52,6 +61,8 @@ class PrivateLinearDiscriminant(ClassifierMixin, MomentEstimator):  # type: igno
         Within the classes, over N; positive semidefinite.
     priors_ : float64 array of shape (classes,)
         Shares of the classes.
+    shrinkage_ : float
+        The shrinkage that was used.
     expanded_names_, release_
         For tables, as in `MomentEstimator`; the first level of a category is the reference. A missing number is
         replaced by the private mean in predictions.
@@ -68,12 +79,15 @@ class PrivateLinearDiscriminant(ClassifierMixin, MomentEstimator):  # type: igno
     """
 
     classes: Any = None
+    shrinkage: Any = None
 
     def fit(self, X: Any, y: Any) -> Self:
         """Spend the budget on features X, of shape (n, m), and labels y, of shape (n,).
 
         For records outside of memory, X is their location and y the name of the column of labels; bounds are `Columns`.
         """
+        given = 0.0 if self.shrinkage is None else self.shrinkage
+        shrinkages = parse_candidates([given] if isinstance(given, Real) else given, "shrinkage", below=1)
         features, ids, codes = self._expanded(reference=True), self._read_ids(X), None
         levels: Sequence[Level]
         if is_read_in_parts(X):
@@ -97,7 +111,13 @@ class PrivateLinearDiscriminant(ClassifierMixin, MomentEstimator):  # type: igno
             shares = {"importance": (importance,), "mean_share": _MEAN_SHARE}
         moment = self._fit_joint(X, "regression", features, target, codes, ids=ids, **shares)
         joint = replace(joint_of(moment), sample_size=math.inf)
-        found = solve_discriminant(joint, self.n_features_in_ if features is None else len(features.names))
+        m = self.n_features_in_ if features is None else len(features.names)
+        # In the units of a ridge penalty, which `JointMoment.penalty` divides again.
+        own = np.maximum(np.diagonal(joint.covariance)[:m], 0.0) * joint.half[:m] ** 2 * joint.records
+        penalties = [own * (one / (1 - one)) for one in shrinkages]
+        place = joint.choose(m, penalties) if len(penalties) > 1 else 0
+        self.shrinkage_ = shrinkages[place]
+        found = solve_discriminant(joint, m, penalties[place])
         self.classes_, self.priors_ = classes, found.priors
         self.means_, self.covariance_ = found.means, found.covariance
         self.coef_, self.intercept_ = found.coefficients, found.intercepts
@@ -144,17 +164,18 @@ class LinearDiscriminant(NamedTuple):
     priors: Floats  # of shape (classes,)
 
 
-def solve_discriminant(joint: JointMoment, features: int) -> LinearDiscriminant:
+def solve_discriminant(joint: JointMoment, features: int, alpha: float | Floats = 0.0) -> LinearDiscriminant:
     """Linear discriminant analysis by regression of the indicators of the classes on the features; post-processing.
 
     B, the coefficients of that regression, is a posterior mean, so that directions that noise hides get no weight; with
     P the shares of the classes, M their means about the overall mean and S the covariance, ``S^-1 M = B P^-1``. That
     within the classes is ``W = S - M P M'``, hence ``W^-1 M = S^-1 M (I - P M' S^-1 M)^-1`` (docs/adaptive.md). The
-    last columns of `joint` are the indicators of all classes, or of the second class where there are two.
+    last columns of `joint` are the indicators of all classes, or of the second class where there are two. `alpha` is a
+    penalty of that regression, by which S grows.
     """
     m, half = features, joint.half[:features]
     scale = joint.half[m:, None]
-    shares, slopes = joint.location[m:], np.array([found for found, _ in joint.regress(m)]) * scale
+    shares, slopes = joint.location[m:], np.array([one for one, _ in joint.regress(m, alpha=alpha)]) * scale
     cross = joint.covariance[m:, :m] * scale * joint.learned
     stds = joint.mean_std[m:] * joint.half[m:]
     if len(shares) == 1:
@@ -164,7 +185,7 @@ def solve_discriminant(joint: JointMoment, features: int) -> LinearDiscriminant:
     priors = np.maximum(shares, floor)
     priors = priors / priors.sum()
     divide = priors / (priors**2 + stds**2)  # one over a share, smaller where noise hides it
-    total = nearest_of_same_trace(joint.covariance[:m, :m])
+    total = nearest_of_same_trace(joint.covariance[:m, :m]) + joint.penalty(m, alpha)
     directions = slopes * divide[:, None]
     root = np.sqrt(priors)
     sizes = np.multiply.outer(root, root)

@@ -1,10 +1,12 @@
 """Checks of the records, bounds and target names that estimators are given. Their errors show no private value."""
 
-from collections.abc import Collection, Sequence
+import math
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
+from matrixdp.checks import check_number
 from matrixdp.device import is_on_device, load_cupy, to_device_array
 from matrixdp.domain.bounds import Bounds
 from matrixdp.errors import DataError, ParameterError, show
@@ -101,6 +103,16 @@ def parse_bounds(bounds: Any, size: int, name: str) -> Bounds:
     if bounds.size != size:
         raise ParameterError(f"{name} must be for {size} features, as the data have, got {bounds.size} instead.")
     return bounds
+
+
+def parse_candidates(values: Any, name: str, *, below: float = math.inf) -> list[float]:
+    """Numbers that are not negative and smaller than `below`, one or more, among which a fit chooses."""
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise ParameterError(f"{name} must be a sequence of numbers, got {show(values)} instead.", parameter=name)
+    found = [check_number(value, name, at_least=0, below=below) for value in values]
+    if not found:
+        raise ParameterError(f"{name} must have at least one number, got none instead.", parameter=name)
+    return found
 
 
 def parse_target_names(y: Any, *, one: str = "") -> tuple[str, ...]:

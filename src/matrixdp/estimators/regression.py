@@ -37,6 +37,9 @@ class PrivateRidge(MultiOutputMixin, RegressorMixin, MomentEstimator):  # type: 
     alpha : float
         Penalty on the squares of the coefficients, as in scikit-learn's `Ridge`. Coefficients are also shrunk according
         to the noise in the moment.
+    alphas : sequence of float, optional
+        Penalties among which the fit chooses; `alpha` is not used then. The choice follows from the private moment and
+        the law of its noise, and costs nothing further.
     target_bounds : Bounds or pair (lower, upper)
         Public range of each target. Required.
 
@@ -44,6 +47,8 @@ class PrivateRidge(MultiOutputMixin, RegressorMixin, MomentEstimator):  # type: 
     ----------
     coef_ : float64 array of shape (m,) or (targets, m)
     intercept_ : float or float64 array of shape (targets,)
+    alpha_ : float
+        The penalty that was used.
     coef_std_, intercept_std_ : float or float64 arrays of the same shapes
         Standard deviations of their errors, from noise and from shrinkage, about the coefficients without privacy. NaN
         where there were too few records for a regression.
@@ -63,6 +68,7 @@ class PrivateRidge(MultiOutputMixin, RegressorMixin, MomentEstimator):  # type: 
 
     alpha: float = 1.0
     _: KW_ONLY
+    alphas: Any = None
     target_bounds: Any = None
 
     def fit(self, X: Any, y: Any) -> Self:
@@ -70,6 +76,7 @@ class PrivateRidge(MultiOutputMixin, RegressorMixin, MomentEstimator):  # type: 
 
         For records outside of memory, X is their location and y the name or names of the target columns.
         """
+        alphas = inputs.parse_candidates(self.alphas, "alphas") if self.alphas is not None else None
         alpha = check_number(self.alpha, "alpha", at_least=0)
         features, ids = self._expanded(reference=True), self._read_ids(X)
         values: Any = None
@@ -89,7 +96,9 @@ class PrivateRidge(MultiOutputMixin, RegressorMixin, MomentEstimator):  # type: 
         last = ExpandedColumns(Columns([Number(*end) for end in ends]), reference=False)
         moment = self._fit_joint(X, "regression", features, last, values, ids=ids, targets=len(names))
         self._joint = joint_of(moment)
-        coefficients, intercepts = self._joint.coefficients(len(self._joint.half) - len(names), alpha=alpha)
+        m = len(self._joint.half) - len(names)
+        self.alpha_ = alpha if alphas is None else alphas[self._joint.choose(m, alphas)]
+        coefficients, intercepts = self._joint.coefficients(m, alpha=self.alpha_)
         self.coef_ = coefficients[0] if single else coefficients
         self.intercept_ = float(intercepts[0]) if single else intercepts
         self._error_bars: tuple[Floats, Floats] | None = None
@@ -121,8 +130,8 @@ class PrivateRidge(MultiOutputMixin, RegressorMixin, MomentEstimator):  # type: 
         check_is_fitted(self)
         if self._error_bars is None:
             joint, single, slopes = self._joint, np.ndim(self.intercept_) == 0, np.atleast_2d(self.coef_)
-            stds = joint.coefficient_std(slopes.shape[1], alpha=self.alpha)
-            hidden = np.array([hidden_std(joint, one, k, alpha=self.alpha) for k, one in enumerate(slopes)])
+            stds = joint.coefficient_std(slopes.shape[1], alpha=self.alpha_)
+            hidden = np.array([hidden_std(joint, one, k, alpha=self.alpha_) for k, one in enumerate(slopes)])
             own = np.sqrt(np.maximum(np.diagonal(joint.covariance), joint.noise_std * np.diagonal(joint.noise_shape)))
             own, m = own * joint.half, slopes.shape[1]
             bars = np.maximum(stds[0], hidden[:, 1:])
@@ -141,7 +150,7 @@ class PrivateRidge(MultiOutputMixin, RegressorMixin, MomentEstimator):  # type: 
 class PrivateLinearRegression(PrivateRidge):
     """Private least squares: `PrivateRidge` with no penalty except the one that accounts for the noise.
 
-    Parameters and guarantee are those of `PrivateRidge`, without `alpha`.
+    Parameters and guarantee are those of `PrivateRidge`, without `alpha` and `alphas`.
 
     Examples
     --------
@@ -154,6 +163,7 @@ class PrivateLinearRegression(PrivateRidge):
     """
 
     alpha: float = field(default=0.0, init=False)
+    alphas: Any = field(default=None, init=False)
 
 
 @dataclass(eq=False, repr=False)
