@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-import matrixdp
+import matrixdp.baselines  # its mechanisms are registered before a document's own
 from document_blocks import BLOCK, run_blocks
 from matrixdp.cli.main import run
 from matrixdp.release import registered
