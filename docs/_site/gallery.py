@@ -60,10 +60,7 @@ def draw_mechanisms() -> Any:
     """All mechanisms for the second moment of the tutorial for researchers."""
     records = np.clip(np.random.default_rng(0).normal(0, 0.4, (1000, 12)), -1, 1)
     query = mdp.SecondMoment(mdp.Bounds(-np.ones(12), np.ones(12)), records=1000)
-    axes = mdp.compare(query, PRIVACY, data=records).plot()
-    axes.set_title("Second moment of 1,000 records, 12 x 12; epsilon 1, delta 1e-5", loc="left", fontsize="medium")
-    axes.figure.tight_layout()
-    return axes
+    return mdp.compare(query, PRIVACY, data=records).plot()
 
 
 def draw_ellipse() -> Any:

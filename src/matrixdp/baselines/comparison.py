@@ -194,7 +194,9 @@ class MechanismTable:
         """The errors with their intervals, on a logarithmic scale. Returns matplotlib axes."""
         error, half = (np.array([getattr(one, name) for one in self.rows]) for name in ("error", "half"))
         low = np.maximum(error - half, error / 100)
-        ax = plot_bars(error, (low, error + half), [one.name for one in self.rows], title=self.title, ax=ax)
+        ax = open_axes(ax, 8.0, 1.0 + 0.3 * len(self.rows))
+        ax = plot_bars(error, (low, error + half), [one.name for one in self.rows], ax=ax)
+        ax.set_title(self.title, loc="left", fontsize="small")
         ax.set_xscale("log")
         ax.set_xlabel("root mean square error of an entry, simulated")
         return ax
@@ -209,8 +211,8 @@ _HEAD = ("mechanism", "epsilon", "delta", "noise std", "error", "exact noise")
 _LATEX = {ord("_"): r"\_", ord("%"): r"\%", ord("#"): r"\#"}
 _CALIBRATIONS = {
     "exact": "matrixdp",
-    "theorem2": "MVG, Theorem 2 as printed",
-    "theorem2-corrected": "MVG, Theorem 2 corrected",
+    "theorem2": "MVG, as printed",
+    "theorem2-corrected": "MVG, corrected",
     "theorem2-psd": "MVG, longer version",
 }
 
