@@ -1,9 +1,10 @@
-"""Data for the generalisation benchmark: simulated families and real tables, in four groups.
+"""Data for the generalisation benchmark: simulated families and real tables, in five groups.
 
 Settings are chosen on the sets of the group "design" alone. The sets of the group "held out" have no part in it, but
 their results were seen between changes of the recipe. Those of the group "fresh" were listed before any work on the
 present recipe and are measured once, after everything has been chosen. The group "outside" has real tables of other
-packages (`benchmarks.outside_data`), with tight bounds ("real") and wide ones ("widened").
+packages (`benchmarks.outside_data`), with tight bounds ("real") and wide ones ("widened"); so has the group "newest"
+(the numbers of `benchmarks.newest_data`).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from functools import partial
 
 import numpy as np
 
+from benchmarks import newest_data
 from benchmarks.accuracy_data import DataSet, in_box, rounded, widen
 from benchmarks.outside_data import outside_tables, with_wide_bounds
 from benchmarks.sizes import few, size
@@ -55,8 +57,8 @@ class Member:
 
 def members(group: str) -> list[Member]:
     """All data sets of a group."""
-    if group == "outside":
-        tables = outside_tables()
+    if group in ("outside", "newest"):
+        tables = outside_tables() if group == "outside" else outside_tables(newest_data.SOURCES)
         wide = [Member(with_wide_bounds(data), "widened", group) for data in tables]
         return few([Member(data, "real", group) for data in tables] + wide)
     families, names, others = {

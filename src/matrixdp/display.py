@@ -427,11 +427,8 @@ def escape_text(words: str) -> str:
 
 
 def break_name(name: str) -> str:
-    """A name as HTML that may be broken after underscores, points and hyphens, so that columns stay narrow."""
-    shown = escape_text(name)
-    for mark in "_.-/":
-        shown = shown.replace(mark, f"{mark}<wbr>")
-    return shown
+    """A name as HTML that may be broken after underscores, points and hyphens, and in long words, to stay narrow."""
+    return re.sub(r"[^\W_]{13}(?=[^\W_]{3})|[_./-](?=[^\W_]{2})", r"\g<0><wbr>", escape_text(name))
 
 
 def render_card(title: str, *parts: str, warnings: Iterable[str] = ()) -> str:

@@ -11,7 +11,8 @@
     ├── EngineError         (RuntimeError)  a cluster cannot be reached, or lost its workers
     ├── ChargedError                        an error after a release was charged, with how to get the release
     └── LedgerError         (RuntimeError)  the ledger cannot be read, written or trusted
-        ├── BudgetExceededError             a release would overdraw its data set's total
+        ├── RefusedError                    the ledger works, and refuses what it is asked
+        │   └── BudgetExceededError         a release would overdraw its data set's total
         └── RequestPendingError             a request was charged before, and its release is not stored yet
 
 Messages name the parameter, the limit, the value and the remedy. They never show private data.
@@ -150,7 +151,14 @@ class LedgerError(MatrixDPError, RuntimeError):
     """The ledger cannot be read, written or trusted."""
 
 
-class BudgetExceededError(LedgerError):
+class RefusedError(LedgerError):
+    """The ledger refuses what it is asked: an allowance of others, or values that cannot be changed.
+
+    The first line of the message is for everybody; a second one has commands and paths, for a terminal.
+    """
+
+
+class BudgetExceededError(RefusedError):
     """A release would overdraw its data set's total."""
 
 

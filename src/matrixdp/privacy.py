@@ -97,6 +97,11 @@ class Unit:
         return self == other or (self.kind, self.column, other.kind) == ("person", other.column, "values")
 
     @property
+    def full_words(self) -> str:
+        """The unit in words, with the column of persons."""
+        return self.words if self.column is None else f"{self.words} (column {self.column})"
+
+    @property
     def words(self) -> str:
         """The unit in words, as reports show it."""
         return _UNITS[self.kind]

@@ -17,6 +17,7 @@ from matrixdp.paper.tables import ReportTable
 from matrixdp.release.registered import MechanismRelease
 from matrixdp.report import LedgerSummary, make_content, render_release
 from matrixdp.report.page import Block, Section, fold, render_page
+from matrixdp.report.stream_page import render_stream
 from matrixdp.report.svg import DARK, LIGHT
 
 LEDGER = LedgerSummary("clinic", 4.0, 1e-6, 3.5, 2.25, 7, "ab" * 32)
@@ -96,8 +97,19 @@ def dataset_page(folder):
     return render(release)
 
 
+def stream_page(folder):
+    columns = mdp.Columns([mdp.Number("age", 0, 110), mdp.Category("ward", ["a", "b"])])
+    plan = mdp.make_stream(mdp.TableMoments(columns, 300, neighbours="add-remove"), mdp.Privacy(1, 1e-6), last=9)
+    made = plan.open(folder / "ward", **simulate())
+    for week in range(1, 6):
+        ages, wards = RNG.uniform(20, 80, 300), RNG.choice(["a", "b"], 300, p=[0.98, 0.02])
+        made.publish({"age": ages, "ward": wards}, step=f"2031-w0{week}")
+    return render_stream(made.public, by="ward")
+
+
 def other_pages(folder):
     yield "dataset", dataset_page(folder)
+    yield "stream", stream_page(folder)
     design = mdp.make_design(mdp.Moments(mdp.Bounds([0, 0], [1, 1], names=["age", "bmi"]), 8), mdp.Privacy(1, 1e-6))
     runs = measure(lambda x: x.sum() + RNG.normal(), np.zeros(2), np.ones(2), claim=mdp.Privacy(1, 1e-5), trials=2000)
     found = attack(design, starts=1, seconds=1)

@@ -6,7 +6,7 @@ and forecasts, simulated ones. docs/adaptive.md has the reasons of each step.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -33,6 +33,8 @@ _FEWEST = 0.05  # smallest share that is worth a release
 _GAIN = 0.05  # smallest gain, in the sum of two logarithms of squared errors, for which a share is spent
 _BOX_RATIOS = 1 / 32, 0.9  # limits of `box_ratio`
 _TARGET_RATIOS = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0)
+_REACH = 3.0  # standard deviations about a target's mean that are measured
+_UNSEEN = 1e-4  # scale of the features where only targets are measured: too small to add to a length
 _EXPLAINED = 0.5  # share of a target's variance that features may explain
 
 
@@ -49,7 +51,13 @@ class Purpose:
 
 
 def fit_moment(measure: Measurements, purpose: Purpose) -> Fitted:
-    """Mean and covariance of records, by the strategy that public numbers choose."""
+    """Mean and covariance of records, by the strategy that public numbers choose, or by the box that records fill."""
+    settings = purpose.settings
+    if settings.filled:
+        squares = measure.scales("location", settings.locate_share)[1]
+        if float(squares.mean()) * (1 + 2 / measure.size) > settings.filled:
+            return fit_box(measure, purpose)  # no ball has less noise
+        purpose = replace(purpose, settings=replace(settings, locate_share=0.0))  # coordinates are those of the box
     return STRATEGIES[choose_strategy(measure, purpose)](measure, purpose)
 
 
@@ -64,14 +72,30 @@ def choose_strategy(measure: Measurements, purpose: Purpose) -> str:
 
 
 def fit_target_mean(measure: Measurements, purpose: Purpose) -> Fitted:
-    """Spend everything on the means of a regression's targets, with the noise of means that are measured alone."""
-    moment = measure.box("target mean", 1.0, measure.remaining, last=purpose.targets)
-    return finish_targets(moment, measure.size)
+    """Spend everything on the means of targets: first in their whole range, then in the part that most are in."""
+    settings, count, found = purpose.settings, purpose.targets, list[Placed]()
+    others, longest, half, mean = measure.size - count, math.sqrt(count), 1.0, np.zeros(count)
+
+    def place(centre: Floats) -> Coordinates:
+        scales = np.repeat([_UNSEEN, 1 / half], [others, count])
+        return Coordinates.of(np.diag(scales), np.append(np.zeros(others), centre), measure.levels)
+
+    for share in [settings.rough_share] * settings.rough_moments + [0.0]:
+        if found:
+            bracket = 2 * longest / 2.0**settings.bisections, 2 * longest
+            radius = find_radius("radius", measure.transform(place(mean)), 1 / measure.mu, bracket, settings)
+            half *= min(_REACH * radius / longest, 1.0)
+        placed = place(np.clip(mean, half - 1, 1 - half))
+        moment = measure.transform(placed).ball("target mean", longest, 1.0, share or measure.remaining)
+        found.append(Placed(moment, placed))
+        mean = np.clip(placed.centre[others:] + half * moment.mean[others:], -1.0, 1.0)
+    return finish_targets(found, count)
 
 
 def fit_box(measure: Measurements, purpose: Purpose) -> Fitted:
-    """Spend everything on a moment of the whole box: one feature has no directions to learn."""
-    return finish_box(measure.box("box moment", purpose.settings.ratio, measure.remaining))
+    """Spend everything on a moment of the whole box: there are no directions to learn, or no ball has less noise."""
+    ratio = _BOX_RATIOS[0] if purpose.settings.filled else purpose.settings.ratio
+    return finish_box(measure.box("box moment", ratio, measure.remaining))
 
 
 def fit_ball(measure: Measurements, purpose: Purpose) -> Fitted:
@@ -111,7 +135,7 @@ def measure_rough(measure: Measurements, purpose: Purpose) -> list[Placed]:
     found: list[Placed] = []
     for _ in range(settings.rough_moments):
         inside, square = measure.transform(coordinates), float(np.sqrt(variances).sum())
-        balanced = square**2 / float(np.linalg.norm(variances)) / (measure.mu * math.sqrt(settings.rough_share))
+        balanced = square**2 / float(np.linalg.norm(variances)) / measure.mu
         radius = find_radius("radius", inside, balanced, _about(math.sqrt(square), settings), settings)
         rough = inside.ball("rough moment", radius, settings.ratio, settings.rough_share)
         found.append(Placed(rough, coordinates))
@@ -134,8 +158,7 @@ def locate(measure: Measurements, settings: Settings) -> tuple[Floats, Floats]:
     return mean, np.sqrt(np.minimum(variances, 1.0))
 
 
-Strategy = Callable[[Measurements, Purpose], Fitted]
-STRATEGIES: dict[str, Strategy] = {
+STRATEGIES: dict[str, Callable[[Measurements, Purpose], Fitted]] = {
     "target mean": fit_target_mean,
     "box": fit_box,
     "ball": fit_ball,

@@ -235,10 +235,10 @@ class PrivateMeasurements:
         query = ball_query(self.size, radius, public, neighbours, ratio, person)
         return read_moment(self.budget.release(name, query, self.records, share=share), public)
 
-    def box(self, name: str, ratio: float, share: float, last: int = 0) -> NoisyMoment:
-        """Noisy moment of records in their box, none of them clipped, or of their `last` features; see `box_query`."""
+    def box(self, name: str, ratio: float, share: float) -> NoisyMoment:
+        """Noisy moment of records in their box, none of them clipped; `ratio` as for `box_query`."""
         public, neighbours, person = self._kind
-        query = box_query(last or self.size, public, neighbours, ratio, person)
+        query = box_query(self.size, public, neighbours, ratio, person)
         return read_moment(self.budget.release(name, query, self.records, share=share, structured=True), public)
 
 
@@ -346,10 +346,9 @@ class SimulatedMeasurements:
         law = ball_noise(exact, radius, ratio, self._spend(share), self.neighbours, traced=self.public_number)
         return law.add_noise(self.rng, self.public, public_number=self.public_number)
 
-    def box(self, name: str, ratio: float, share: float, last: int = 0) -> NoisyMoment:
+    def box(self, name: str, ratio: float, share: float) -> NoisyMoment:
         """Noisy moment of the box."""
-        kept = np.r_[0, self.size + 1 - (last or self.size) : self.size + 1]
-        law = box_noise(self.records.second[np.ix_(kept, kept)], ratio, self._spend(share), self.neighbours)
+        law = box_noise(self.records.second, ratio, self._spend(share), self.neighbours)
         return law.add_noise(self.rng, self.public, public_number=self.public_number)
 
 

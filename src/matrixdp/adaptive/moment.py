@@ -80,7 +80,7 @@ class PrivateMoment(FitOptions):
 
     @property
     def second_moment(self) -> Floats:
-        """Second moment about the box's midpoint, of shape (m, m)."""
+        """Second moment about the box's midpoint, of shape (m, m); most exact with ``aim='second moment'``."""
         return self._in_units(self.fitted.second)
 
     @cached_property
@@ -126,7 +126,7 @@ def private_moment(
         Public; never taken from the data.
     privacy : Privacy
         The whole budget.
-    aim : 'covariance', 'correlation', 'components' or 'regression'
+    aim : 'covariance', 'second moment', 'correlation', 'components' or 'regression'
         Use of the result; selects the settings.
     targets : int
         Number of last features that a regression predicts, and whose mean is measured alone where noise hides all else;

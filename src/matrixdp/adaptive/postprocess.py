@@ -109,19 +109,24 @@ def combine(found: list[Placed], settings: Settings) -> tuple[Floats, Floats]:
     in coordinates that do not fit them yet.
     """
     last = found[-1].coordinates
-    trace = _trace(found[-1].moment.second)
-    total, precision = np.zeros(found[-1].moment.second.shape), np.zeros(found[-1].moment.second.shape)
+    trace, parts = _trace(found[-1].moment.second), []
     for moment, own in found:
         second, variances = moment.transform(last.matrix @ own.inverse, own.matrix @ (last.centre - own.centre))
         if settings.locate_share:
             factor = min(max(trace / _trace(second), 1.0), _MOST_CLIPPED)
             second[1:, 1:] *= factor
             variances[1:, 1:] *= factor**2
-        total += second / np.maximum(variances, _TINY)
-        precision += 1 / np.maximum(variances, _TINY)
-    second = total / precision
+        parts.append((second, variances))
+    second, variances = _average(parts)
     second[0, 0] = 1.0
-    return second, 1 / precision
+    return second, variances
+
+
+def _average(parts: list[tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
+    """Average of matrices, entry by entry with their precisions, and its variances."""
+    matrices, variances = np.array([one for one, _ in parts]), np.maximum([noise for _, noise in parts], _TINY)
+    precision = (1 / variances).sum(axis=0)
+    return np.asarray((matrices / variances).sum(axis=0) / precision), 1 / precision
 
 
 def _trace(second: Floats) -> float:
@@ -286,26 +291,22 @@ def _with_std(second: Floats, variances: Floats) -> tuple[Floats, Floats, Floats
     return mean, covariance, np.sqrt(variances[1:, 1:] + cross + cross.T + np.diag(2 * squares * own))
 
 
-def finish_targets(moment: NoisyMoment, size: int) -> Fitted:
-    """A fit in which the targets have their private means and variances, and nothing is known of the features."""
-    own, m = finish_box(moment), size - moment.mean.size
-    mean = np.append(np.zeros(m), own.mean)
-    every = np.diag(np.append(np.zeros(m), np.clip(np.diagonal(own.unshrunk), 0.0, 1.0)))
-    std = np.ones((size, size))
-    std[m:, m:] = own.std
-    return replace(
-        own,
-        mean=mean,
-        covariance=every,
-        evident=1.0,
-        second=every + np.multiply.outer(mean, mean),
-        mean_std=np.append(np.ones(m), own.mean_std),
-        std=std,
-        unshrunk=every,
-        noise_shape=np.eye(size),
-        radius=math.sqrt(size),
-        learned=False,
-    )
+def finish_targets(found: list[Placed], count: int) -> Fitted:
+    """A fit in which the last features have their private means and variances, and nothing is known of the others."""
+    size, parts = found[-1].moment.mean.size, []
+    m = size - count
+    kept = np.ix_(*[np.r_[0, m + 1 : size + 1]] * 2)
+    for moment, (_, own) in zip(share_count(*(one.moment for one in found)), found, strict=True):
+        second, noise = moment.transform(own.inverse, -own.matrix @ own.centre)
+        parts.append((second[kept], noise[kept]))
+    second, noise = _average(parts)
+    mean, covariance, bars = _with_std(second, noise)
+    every, std = np.zeros((size, size)), np.ones((size, size))
+    every[m:, m:], std[m:, m:] = np.diag(np.clip(np.diagonal(covariance), 0.0, 1.0)), bars
+    location, spread = np.append(np.zeros(m), np.clip(mean, -1.0, 1.0)), np.append(np.ones(m), np.sqrt(noise[0, 1:]))
+    about_midpoint = every + np.multiply.outer(location, location)
+    law = np.eye(size), found[-1].moment.std, math.sqrt(size)
+    return Fitted(location, every, 1.0, about_midpoint, spread, std, every, *law, learned=False)
 
 
 def restore_excess(covariance: Floats, excess: float) -> Floats:

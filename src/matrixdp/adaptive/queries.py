@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -69,7 +69,7 @@ def scales_query(
         (1, 2 * size + 1),
         FrobeniusBall(most_rows(person) * math.sqrt(square) / records * _ROUNDING),
         bound=4.0,
-        function=function or _PrivateScales(records),
+        function=function or partial(_private_scales, records),
         neighbours=neighbours,
         person=person,
         relative_error=16 * _EPS,  # exact sums that are rounded once, and six operations
@@ -81,14 +81,8 @@ def scales_row(moment: Floats) -> Floats:
     return np.concatenate([moment[0], _SQUARES * (np.diagonal(moment)[1:] - moment[0, 0] / 2)])
 
 
-@dataclass(frozen=True)
-class _PrivateScales:
-    """The row of `scales_query` for `PrivateRecords`, of shape (1, 1 + 2d)."""
-
-    records: int
-
-    def __call__(self, data: PrivateRecords) -> Floats:
-        return scales_row(whole_moment(data, self.records))[None]
+def _private_scales(public: int, data: PrivateRecords) -> Floats:
+    return scales_row(whole_moment(data, public))[None]
 
 
 def read_scales(noisy: Floats, std: Floats, public: int, *, public_number: bool) -> tuple[Floats, Floats, float, float]:
@@ -270,21 +264,18 @@ class TracedMoments(MatrixQuery):
 
 
 class BoxMoments(BallMoments):
-    """`Moments` of the last features of `PrivateRecords` in [-1, 1]^d, or of all, without a radius.
+    """`Moments` of `PrivateRecords` in [-1, 1]^d, without a radius.
 
     Privacy
     -------
-    As `Moments` of those features alone: records are on a grid within the box, their sum is exact, and the entries of
-    other features are left out.
+    As `Moments`: records are on a grid within the box, and their sum is exact.
     """
 
     def evaluate(self, data: Any, *, clip: bool, missing: str) -> Floats:
         """Moments of all records, none of them clipped."""
         assert isinstance(data, PrivateRecords)
         self.check_number(len(data))
-        d = data.shape[1]
-        kept = np.r_[0, d + 1 - self.bounds.size : d + 1]
-        return np.asarray(whole_moment(data, self.records)[np.ix_(kept, kept)])
+        return whole_moment(data, self.records)
 
 
 def whole_moment(data: PrivateRecords, public: int) -> Floats:

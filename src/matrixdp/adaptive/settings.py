@@ -14,57 +14,46 @@ class Settings:
     Shares are of ``mu^2``; ratios are squares of the constant before each record, in units of the squared radius.
     """
 
-    # Clipped records, relative to the number that balances clipping error and noise (features/mu for the first radius,
-    # where there is no plan yet to derive it from). Directions suffer less from clipping than variances do.
-    clip_factor: float = 1.5
+    clip_factor: float = 1.5  # clipped records, over the number that balances noise and clipping; directions bear more
     radius_share: float = 0.03  # for the counts of one radius: the budget is needed for the moments
     bisections: int = 5  # counts for each radius: with more, each is noisier; with fewer, the bracket stays wide
     lost_counts: float = 0.25  # noise of a count, as a share of the records, above which the first radius is public
     public_radius: float = 0.5  # that radius, as a fraction of the longest possible record
-    # Means and spreads of all features, in whose units the first coordinates are; without them, those of the box. Their
-    # prior is Gaussian about the midpoint, in halfwidths of the bounds, so that answers that are noise change little.
-    locate_share: float = 0.0
-    prior: float = 0.33
+    locate_share: float = 0.0  # for means and spreads of all features, which give the first coordinates
+    prior: float = 0.33  # of these means, in halfwidths about the midpoint: answers that are noise change little
+    filled: float = 0.0  # mean square of located records, times 1 + 2/features, above which no ball is smaller
     scarce: float = 0.5  # features/(records mu) above which one moment gets everything: a rough one would be noise
     rough_share: float = 0.15  # enough to find the directions, and the rough moment is averaged with the final one
     rough_moments: int = 1  # located records have a second one, along the directions of the first
     ratio: float = 1 / 8  # least of the final moment; a smaller one adds noise to the mean, a larger one to the rest
-    # Errors about the mean count rather than about the midpoint. About the midpoint, the final ratio is raised to
-    # balance the error of a mean that lies far from it.
-    about_mean: bool = False
+    about_mean: bool = False  # errors about the mean count; if not, a mean far from the midpoint raises the final ratio
     one_sided: float = 0.3  # how much of what clipping takes lies on one side of the centre, and so moves the mean
     scaled: bool = False  # errors count relative to the standard deviations of features, as for correlations
     floor: float = 0.2  # added to rough variances, in deviations of their noise: too small ones stretch coordinates
-    # Distance by which the centre moves from the rough mean to the midpoint, in standard deviations of the data: the
-    # box extends further on that side, so most long records lie there.
-    pull: float = 0.4
+    pull: float = 0.4  # deviations by which the centre moves to the midpoint, on whose side most long records lie
     tail_share: float = 0.02  # for the mean excess of clipped records, which is added back: only variances need it
     tail_noise: float = 0.15  # of the excess, relative to that of the final moment: sets the largest of one record
-    # Least share of what remains for a moment of the whole box, times the squared number of features: the fewer there
-    # are, the less is gained by clipping, and the more it can cost. None for aims that need directions alone.
-    box: float = 2.0
+    box: float = 2.0  # least share of what remains for a moment of the box, times d^2: few gain little by clipping
     check_share: float = 0.1  # least share of what remains for that moment where noise is small: clipping may be more
     check_below: float = 0.002  # features/(records mu) below which noise is small
     shrink: bool = True  # eigenvalues are shrunk: it reduces the error of variances, but not of components
     level: float = 0.5  # how far eigenvalues that may be noise move to their mean: part of their differences is real
 
 
-_COVARIANCE = Settings()
-_DIRECTIONS = replace(
-    _COVARIANCE, locate_share=0.02, rough_moments=2, clip_factor=4.0, pull=0.0, about_mean=True, box=0.0, floor=1.0
+_DIRECTIONS = Settings(
+    locate_share=0.02, rough_moments=2, clip_factor=4.0, pull=0.0, about_mean=True, box=0.0, floor=1.0
 )
-_CORRELATION = replace(_DIRECTIONS, scaled=True)
-_REGRESSION = replace(_DIRECTIONS, tail_share=0.0)
 SETTINGS = {
-    "covariance": _COVARIANCE,
-    "correlation": _CORRELATION,
-    "components": replace(_REGRESSION, shrink=False),
-    "regression": _REGRESSION,
+    "second moment": Settings(locate_share=0.02, filled=0.8),
+    "covariance": Settings(),
+    "correlation": replace(_DIRECTIONS, scaled=True),
+    "components": replace(_DIRECTIONS, tail_share=0.0, shrink=False),
+    "regression": replace(_DIRECTIONS, tail_share=0.0),
 }
 
 
 def settings_for(aim: str) -> Settings:
-    """Settings for 'covariance', 'correlation', 'components' or 'regression'."""
+    """Settings for 'second moment', 'covariance', 'correlation', 'components' or 'regression'."""
     if aim not in SETTINGS:
         raise ParameterError(f"aim must be one of {', '.join(SETTINGS)}, got {aim!r} instead.")
     return SETTINGS[aim]
@@ -107,7 +96,8 @@ def choose_method(features: int, records: int, mu: float, aim: str, counted: str
     check_integer(records, "records", at_least=1)
     check_number(mu, "mu", above=0)
     if features == 1:
-        reason = "With one feature there are no directions to learn, and a plain release has no bias."
-        return MethodChoice("plain", reason)
+        return MethodChoice(
+            "plain", "With one feature there are no directions to learn, and a plain release has no bias."
+        )
     why = "noise along learned directions is expected to be smaller."
     return MethodChoice("adaptive", f"With {features} features and {records} {counted}, {why}")

@@ -170,13 +170,8 @@ def read_off(mean: Floats, covariance: Floats, units: Floats, second: Floats | N
         "second_moment": covariance + mean[..., :, None] * mean[..., None, :] if second is None else second,
         "covariance": covariance,
         "correlation": np.clip(correlation_from_covariance(covariance, undefined=0.0), -1.0, 1.0),
-        "eigenvalue": find_eigenvalues(covariance, units),
+        "eigenvalue": np.linalg.eigvalsh(covariance * np.multiply.outer(units, units))[..., ::-1].astype(float),
     }
-
-
-def find_eigenvalues(matrix: Floats, units: Floats) -> Floats:
-    """Eigenvalues in units of the features, the largest first, of shape (..., d)."""
-    return np.asarray(np.linalg.eigvalsh(matrix * np.multiply.outer(units, units))[..., ::-1], np.float64)
 
 
 def moments_of(records: Floats) -> tuple[Floats, Floats]:

@@ -6,15 +6,16 @@ published in each period, times the covariance of the entries of one period. All
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from matrixdp.answers.estimate import Estimate, settle
-from matrixdp.answers.moments import ALL
-from matrixdp.answers.view import LEAST_SIZE, MomentView, view_moments
+from matrixdp.answers.moments import ALL, Statistic, divide, find_level_means, read_entry, view_levels
+from matrixdp.answers.noise_law import NoiseLaw, Places
+from matrixdp.answers.view import LEAST_SIZE, view_moments
 from matrixdp.design.design import Design
 from matrixdp.errors import ParameterError, show
 from matrixdp.plots import open_axes
@@ -24,17 +25,6 @@ from matrixdp.types import Floats
 _STEPS = np.geomspace(0.01, 100.0, 25)  # of the random walk, in units of the noise of a step
 _MOST_SMOOTHED = 1000
 SMOOTHED = "smoothed: numbers are assumed to change slowly, and bars rest on that"
-
-
-@dataclass(frozen=True, eq=False)
-class Sums:
-    """Sums over records for each group and period, in standard deviations of a step's noise, with their errors.
-
-    `value` has shape (groups, periods), and `covariance`, over time, (groups, periods, periods).
-    """
-
-    value: Floats
-    covariance: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +39,10 @@ class Series:
     smoothed : bool
     value, std : float64 arrays of shape (periods, groups)
         NaN where noise hides the number of records.
+    limits : pair of float
+        Between which the number is known to be.
+    covary : callable
+        Covariance of the errors in two periods, given by their places, to first order, of shape (groups,).
     """
 
     what: str
@@ -58,19 +52,17 @@ class Series:
     value: Floats
     std: Floats
     limits: tuple[float, float]
-    top: Sums
-    bottom: Sums | None
-    scales: tuple[float, float, float]  # of both sums, and the correlation of their noise
-    middle: float
+    covary: Callable[[int, int], Floats]
 
     @property
     def note(self) -> str:
         """How to read it."""
-        return SMOOTHED if self.smoothed else "bars of two periods are correlated; use difference() to compare them"
+        return SMOOTHED if self.smoothed else "bars of two periods are correlated; a difference has a bar of its own"
 
     def to_estimate(self) -> Estimate:
         """Values and bars, with one row for each period."""
-        return settle(self.value, self.std, self.periods, self.groups, possible=_as_arrays(*self.limits))
+        low, high = map(np.array, self.limits)
+        return settle(self.value, self.std, self.periods, self.groups, possible=(low, high))
 
     def to_frame(self, *, long: bool = False, level: float = 0.95) -> Any:
         """The same as a pandas data frame."""
@@ -84,16 +76,10 @@ class Series:
                 raise ParameterError(f"a period must be one of the series ({known}), got {show(name)} instead.")
         i, j = self.periods.index(first), self.periods.index(second)
         value = self.value[i] - self.value[j]
-        variance = self._covary(i, i) + self._covary(j, j) - 2 * self._covary(i, j)
+        variance = self.std[i] ** 2 + self.std[j] ** 2 - 2 * self.covary(i, j)
         std = np.where(np.isfinite(value), np.sqrt(np.maximum(variance, 0.0)), np.nan)
-        width = self.limits[1] - self.limits[0]
-        return settle(
-            value[:, None], std[:, None], self.groups, (f"{first} - {second}",), possible=_as_arrays(-width, width)
-        )
-
-    def _covary(self, i: int, j: int) -> Floats:
-        """Covariance of the errors in two periods, to first order, of shape (groups,)."""
-        return _covary(self.top, self.bottom, self.scales, self.value - self.middle, i, j)
+        width = np.array(self.limits[1] - self.limits[0])
+        return settle(value[:, None], std[:, None], self.groups, ("difference",), possible=(-width, width))
 
     def plot(self, *, ax: Any = None, title: str = "") -> Any:
         """A line with a 95% band for each group; returns matplotlib axes."""
@@ -105,7 +91,7 @@ class Series:
             ax.fill_between(places, value - bar, value + bar, color=line.get_color(), alpha=0.18, linewidth=0)
         shown = np.unique(np.linspace(0, len(self.periods) - 1, min(8, len(self.periods))).astype(int))
         ax.set_xticks(shown, [self.periods[i] for i in shown], rotation=30, ha="right")
-        ax.set_ylabel(self.what + (" (smoothed)" if self.smoothed else ""))
+        ax.set_ylabel(self.what + " (smoothed)" * self.smoothed)
         ax.set_title(title)
         if len(self.groups) > 1:
             ax.legend(fontsize="small")
@@ -117,6 +103,23 @@ class Series:
     def __repr__(self) -> str:
         size = f"{len(self.periods)} periods, {len(self.groups)} groups"
         return f"<Series of {self.what}, {size}{', smoothed' * self.smoothed}>"
+
+
+class _LawOverTime(NoiseLaw):
+    """The law of a step's noise in a stack of moments, with other variances along the first of its `leading` axes."""
+
+    def __init__(self, law: NoiseLaw, squares: Floats, leading: int) -> None:
+        self.size, self.released, self.scales, self.one = law.size, law.released, law.scales, law
+        self._squares, self._leading = squares, leading
+
+    def covariance(self, i: Places, j: Places, k: Places, m: Places) -> Floats:
+        """As the base class says, with the axes of the stack in front."""
+        found = self.one.covariance(i, j, k, m)
+        return np.asarray(found * self._squares.reshape(-1, *[1] * (self._leading - 1 + np.ndim(found))))
+
+    def draw(self, count: int, rng: np.random.Generator) -> Floats:
+        """Not needed for series."""
+        raise NotImplementedError
 
 
 def make_series(
@@ -131,102 +134,123 @@ def make_series(
 ) -> Series:
     """The series of a column's mean, or of the number of records.
 
-    `matrices` are the noisy moments of each period, and `inverse`, of shape (periods, periods), the weights of what was
+    `matrices` are the noisy moments of each period, and `inverse`, of shape (periods, steps), the weights of what was
     published in them: the noise of period t is that of `design` times the norm of row t.
     """
     query: Any = design.query
-    if not isinstance(design.query, Moments | TableMoments):
+    if not isinstance(query, Moments | TableMoments):
         raise ParameterError(f"a series needs moments of a table, got {type(query).__name__}; use period() instead.")
-    grouped = by is not None and by in getattr(query, "by", ())
-    views = [view_moments(matrix, design, by=[str(by)] if grouped else ()) for matrix in matrices]
-    view = views[0]
-    if by is None or grouped:
-        places: Any = np.zeros(1, np.intp)
-        groups = (ALL,) if by is None else query.columns.category(by).level_names
+    row: Any = None
+    groups: tuple[str, ...] = (ALL,)
+    if by is None:
+        views = [view_moments(matrix, design) for matrix in matrices]
     else:
-        places, groups = view.levels(by), view.place(by).levels
-    if column is None:
-        top, bottom, middle, limits = (places, places), None, 0.0, (0.0, np.inf)
-    else:
-        place = view.place(column)
-        if place.levels:
+        found = [view_levels(matrix, design, by) for matrix in matrices]
+        views, (_, row, groups) = [one[0] for one in found], found[0]
+    stack = np.stack([one.matrix for one in views])
+    view = replace(views[0], matrix=stack, law=_LawOverTime(views[0].law, (inverse**2).sum(axis=1), stack.ndim - 2))
+    middle, limits = 0.0, (0.0, np.inf)
+    if column is not None:
+        if view.place(column).levels:
             raise ParameterError(f"column {column!r} must be a number, and it is a category.")
         number = view.numbers.index(column)
-        half = float(view.halfwidths[number])
-        middle = float(view.middles[number])
+        middle, half = float(view.middles[number]), float(view.halfwidths[number])
         limits = (middle - half, middle + half)
-        top, bottom = (np.full_like(places, place.value), places), (np.full_like(places, place.observed), places)
-    covariance = inverse @ inverse.T
-    sums, scale = _read_sums(views, top, covariance, smooth=smooth)
-    if bottom is None:
-        counted, scales = None, (scale * query.records, 0.0, 0.0)
-        value = sums.value.T * scales[0]
-    else:
-        counted, size = _read_sums(views, bottom, covariance, smooth=smooth)
-        law, one = view.law, 0
-        both = float(law.covariance(top[0][one], top[1][one], bottom[0][one], bottom[1][one]))
-        scales = (scale, size, both / (scale * size))
-        own = np.sqrt(np.maximum(np.diagonal(counted.covariance, axis1=1, axis2=2), 0.0))
-        enough = counted.value > LEAST_SIZE * own
-        with np.errstate(all="ignore"):
-            ratio = np.where(enough, sums.value * scale / (counted.value * size), np.nan)
-        value = ratio.T + middle
-    variance = np.array([_covary(sums, counted, scales, value - middle, t, t) for t in range(len(periods))])
-    std = np.where(np.isfinite(value), np.sqrt(np.maximum(variance, 0.0)), np.nan)
-    what = "records" if column is None else f"mean of {column}"
-    parts: dict[str, Any] = {"limits": limits, "top": sums, "bottom": counted, "scales": scales, "middle": middle}
-    return Series(what, periods, tuple(groups), smooth, value, std, **parts)
-
-
-def _as_arrays(low: float, high: float) -> tuple[Floats, Floats]:
-    return np.array(low), np.array(high)
-
-
-def _covary(
-    top: Sums, bottom: Sums | None, scales: tuple[float, float, float], ratio: Floats, i: int, j: int
-) -> Floats:
-    """Covariance of the errors of a number in two periods, for each group; `ratio` has shape (periods, groups)."""
-    first, second, correlation = scales
-    upper = top.covariance[:, i, j] * first**2
-    if bottom is None:
-        return upper
+    smooth = smooth and len(stack) > 2
+    if smooth and len(stack) > _MOST_SMOOTHED:
+        raise ParameterError(f"smooth is for at most {_MOST_SMOOTHED} periods, got {len(stack)}.")
     with np.errstate(all="ignore"):
-        size_i, size_j = bottom.value[:, i] * second, bottom.value[:, j] * second
-        lower = bottom.covariance[:, i, j] * second**2
-        signs = np.sign(top.covariance[:, i, j] * bottom.covariance[:, i, j])
-        cross = signs * np.sqrt(np.abs(upper * lower)) * correlation
-        both = upper + ratio[i] * ratio[j] * lower - (ratio[i] + ratio[j]) * cross
-        return np.asarray(both / (size_i * size_j))
+        value, std, covary = (_smooth_all if smooth else _read_all)(view, row, column, inverse)
+    what = "records" if column is None else f"mean of {column}"
+    return Series(what, periods, tuple(groups), smooth, value + middle, std, limits, covary)
 
 
-def _read_sums(views: Sequence[MomentView], place: Any, covariance: Floats, *, smooth: bool) -> tuple[Sums, float]:
-    """Entries of the moments over time, and the standard deviation of their noise in a step."""
-    scale = float(np.ravel(views[0].law.entry_std(*place))[0])
-    value = np.stack([np.atleast_1d(view.read(*place)).reshape(-1) for view in views], axis=1) / scale
-    if not smooth or len(views) < 3:
-        return Sums(value, np.broadcast_to(covariance, (len(value), *covariance.shape))), scale
-    if len(views) > _MOST_SMOOTHED:
-        raise ParameterError(f"smooth is for at most {_MOST_SMOOTHED} periods, got {len(views)}.")
-    found = [_smooth(one, covariance) for one in value]
-    return Sums(np.stack([mean for mean, _ in found]), np.stack([cov for _, cov in found])), scale
+Parts = tuple[Floats, Floats, Callable[[int, int], Floats]]  # values, errors and their covariances
 
 
-def _smooth(value: Floats, covariance: Floats) -> tuple[Floats, Floats]:
-    """Posterior mean and covariance under a random walk of unknown step, averaged over it by its likelihood.
+def _read_all(view: Any, row: Any, column: str | None, inverse: Floats) -> Parts:
+    """What `means` shows of each period; without a column, the number of records."""
+    if column is None:
+        found = read_entry(view, 0, _first(row))
+    elif row is None:
+        found = divide(view, (0, view.place(column).value), (0, view.place(column).observed))
+    else:
+        found, number = find_level_means(view, row), view.numbers.index(column)
+        terms = [(i[..., number], j[..., number], slope[..., number]) for i, j, slope in found.terms]
+        spread = np.broadcast_to(found.open, found.value.shape)[..., number]
+        found = Statistic(found.value[..., number], terms, spread)
+    factor = view.query.records if column is None else 1.0
+
+    def covary(i: int, j: int) -> Floats:
+        total: Any = 0.0
+        for a, b, slope in found.terms:
+            for c, d, other in found.terms:
+                slopes = [one[t] if np.ndim(one) else one for one, t in ((slope, i), (other, j))]
+                total = total + slopes[0] * slopes[1] * view.law.one.covariance(a, b, c, d)
+        return np.atleast_1d(np.asarray(total * factor**2 * (inverse[i] @ inverse[j])))
+
+    value, std = (np.broadcast_to(one, found.value.shape) * factor for one in (found.value, found.std(view.law)))
+    return value.reshape(len(inverse), -1), std.reshape(len(inverse), -1), covary
+
+
+def _smooth_all(view: Any, row: Any, column: str | None, inverse: Floats) -> Parts:
+    """Sums over records that are assumed to change slowly, and ratios of them."""
+    law, covariance = view.law.one, inverse @ inverse.T
+
+    def read(place: int) -> tuple[Floats, Floats, Floats]:
+        """An entry for each group: its standard deviation in a step, and smoothed values with their covariances."""
+        values = view.read(_first(row), place).reshape(len(inverse), -1).T
+        scale = np.broadcast_to(law.entry_std(_first(row), place), len(values))[:, None]
+        means, covariances = _smooth(values / scale, covariance)
+        return scale[:, 0], means * scale, covariances * scale[:, :, None] ** 2
+
+    if column is None:
+        _, top, upper = read(0)
+        records = view.query.records
+        std = np.sqrt(np.maximum(np.diagonal(upper, axis1=1, axis2=2), 0.0)).T * records
+        return top.T * records, std, lambda i, j: upper[:, i, j] * records**2
+    own = view.place(column)
+    (scale, top, upper), (size, bottom, lower) = read(own.value), read(own.observed)
+    correlation = law.covariance(_first(row), own.value, _first(row), own.observed) / (scale * size)
+    enough = bottom > LEAST_SIZE * np.sqrt(np.maximum(np.diagonal(lower, axis1=1, axis2=2), 0.0))
+    ratio = np.where(enough, top / bottom, np.nan)
+
+    def covary(i: int, j: int) -> Floats:
+        a, b = upper[:, i, j], lower[:, i, j]
+        cross = np.sign(a * b) * np.sqrt(np.abs(a * b)) * correlation
+        both = a + ratio[:, i] * ratio[:, j] * b - (ratio[:, i] + ratio[:, j]) * cross
+        return np.asarray(both / (bottom[:, i] * bottom[:, j]))
+
+    std = np.stack([np.sqrt(np.maximum(covary(t, t), 0.0)) for t in range(len(inverse))])
+    return ratio.T, std, covary
+
+
+def _first(row: Any) -> Any:
+    """Coordinates of the groups (`view_levels`), or of the constant."""
+    return row[:, 0] if row is not None and row.ndim > 1 else 0
+
+
+def _smooth(values: Floats, covariance: Floats) -> tuple[Floats, Floats]:
+    """Posterior means and covariances of rows, under a random walk of unknown step, averaged over it by its likelihood.
 
     ``E[x | z] = z - S D' (D S D' + tau^2)^-1 D z`` for differences D, and the covariance is ``S`` less the same of S;
-    differences of z have the covariance ``D S D' + tau^2``, from which the likelihood of tau follows.
+    differences of z have the covariance ``D S D' + tau^2``, from which the likelihood of tau follows. `values` has
+    shape (groups, periods), and the covariances (groups, periods, periods).
     """
-    differences = np.diff(np.eye(len(value)), axis=0)
+    differences = np.diff(np.eye(len(covariance)), axis=0)
     spread = covariance @ differences.T
     eigenvalues, vectors = np.linalg.eigh(differences @ spread)
-    turned, rotated = vectors.T @ (differences @ value), spread @ vectors
+    rotated = spread @ vectors
     variances = np.maximum(eigenvalues, 0.0) + _STEPS[:, None] ** 2
-    likelihood = -0.5 * (np.log(variances) + turned**2 / variances).sum(axis=1)
-    weights = np.exp(likelihood - likelihood.max())
-    weights /= weights.sum()
-    means = value - (turned / variances) @ rotated.T
-    mean = weights @ means
-    apart = means - mean
-    told = (rotated * (weights @ (1 / variances))) @ rotated.T
-    return mean, covariance - told + (apart * weights[:, None]).T @ apart
+    found = []
+    for value in values:
+        turned = vectors.T @ (differences @ value)
+        likelihood = -0.5 * (np.log(variances) + turned**2 / variances).sum(axis=1)
+        weights = np.exp(likelihood - likelihood.max())
+        weights /= weights.sum()
+        means = value - (turned / variances) @ rotated.T
+        mean = weights @ means
+        apart = means - mean
+        told = (rotated * (weights @ (1 / variances))) @ rotated.T
+        found.append((mean, covariance - told + (apart * weights[:, None]).T @ apart))
+    return np.stack([mean for mean, _ in found]), np.stack([one for _, one in found])

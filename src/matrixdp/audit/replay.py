@@ -110,12 +110,7 @@ class Replay:
 
 
 def replay(
-    fit: Callable[[Any], Any],
-    data: Any,
-    neighbour: Any,
-    *,
-    claim: float | Privacy | None = None,
-    seed: int = 0,
+    fit: Callable[[Any], Any], data: Any, neighbour: Any, *, claim: float | Privacy | None = None, seed: int = 0
 ) -> Replay:
     """Run a fit on `data`, and again on `neighbour` with the same noisy answers.
 

@@ -22,6 +22,18 @@ def stream_answer() -> None:
     """Read answers off a stream: of all its periods together, one of them, or several. Costs no privacy."""
 
 
+def _split(_context: Any, _parameter: Any, names: str | None) -> tuple[str, ...] | None:
+    return None if names is None else split_names(names)
+
+
+def _read_shares(_context: Any, _parameter: Any, text: str) -> list[float]:
+    try:
+        return [float(part) for part in split_names(text)]
+    except ValueError:
+        raise click.BadParameter(f"must be numbers between 0 and 1, as in 0.25,0.5,0.75, got {text!r}.") from None
+
+
+_SHARES = "Shares of the values below; 0.5 is the median."
 stream_argument = click.argument("stream", metavar="STREAM", type=PATH)
 _release = click.argument("release", metavar="RELEASE", type=PATH)
 _window = (
@@ -30,10 +42,7 @@ _window = (
     click.option("--from", "first", metavar="NAME", help="Of the periods from this one on together."),
     click.option("--to", "until", metavar="NAME", help="Of the periods up to this one together."),
 )
-_written = (
-    click.option("--csv", "csv_file", type=PATH, help="Also write the numbers to this CSV file."),
-    json_option,
-)
+_written = (click.option("--csv", "csv_file", type=PATH, help="Also write the numbers to this CSV file."), json_option)
 _read = (
     click.option(
         "--group",
@@ -55,7 +64,7 @@ _by = click.option("--by", metavar="NAME", help="A category, or a column by whic
 _on = click.option(
     "--on",
     metavar="NAME,...",
-    callback=lambda _context, _parameter, names: names and split_names(names),
+    callback=_split,
     help="The columns that explain it. [default: all others]",
 )
 _target = partial(click.option, "--target", metavar="NAME", required=True)
@@ -194,6 +203,19 @@ _add(
     _shrunk,
 )
 _add(
+    "quantiles",
+    "Medians and other quantiles of numbers. For a release with --shapes.",
+    "--columns age -q 0.1,0.5,0.9",
+    click.option("--columns", metavar="NAME,...", callback=_split, help="Numbers. [default: all]"),
+    click.option("-q", "q", metavar="SHARE,...", default="0.25,0.5,0.75", callback=_read_shares, help=_SHARES),
+)
+_add(
+    "histogram",
+    "Shares of the values of a number in bins, and at its bounds. For a release with --shapes.",
+    "age",
+    click.argument("column"),
+)
+_add(
     "table",
     "Numbers of records by the levels of two categories, with totals that add up.\n\n"
     "A column by which the release is grouped is a category, too.",
@@ -257,9 +279,8 @@ def series(
         periods = split_names(difference)
         if len(periods) != 2:
             raise ParameterError(f"--difference must name two periods, as in 2031-w02,2031-w01, got {difference!r}.")
-        label, estimate, title = by or "", found.difference(*periods), f"difference of {found.what}"
-    notes = [*([found.note] if found.smoothed or difference is None else [])]
-    notes = [f"{note[:1].upper()}{note[1:]}." for note in notes]
+        label, estimate, title = by or "", found.difference(*periods), f"{found.what}, {' - '.join(periods)}"
+    notes = [f"{found.note[:1].upper()}{found.note[1:]}."] if found.smoothed or difference is None else []
     facts = {"stream": public.name, "smoothed": found.smoothed}
     shown = Answer(title[:1].upper() + title[1:], label, estimate, tuple(notes), facts)
     dates = () if column is None else find_stream_dates(stream)

@@ -101,10 +101,7 @@ def _print_title(words: str) -> None:
 @click.command(cls=Command, example="matrixdp reproduce --trials 20 --out paper/")
 @click.argument("parts", nargs=-1)
 @click.option(
-    "--trials",
-    type=click.IntRange(min=2),
-    default=100,
-    help="Trials of each row, at least 2: an error bar needs two.",
+    "--trials", type=click.IntRange(min=2), default=100, help="Trials of each row, at least 2: an error bar needs two."
 )
 @click.option("--seed", type=int, default=0, help="Seed of the simulated noise.")
 @click.option("--out", type=PATH, default=Path("matrixdp-paper"), help="Folder for the results.")

@@ -231,18 +231,20 @@ def _collect_facts(summary: Summary) -> dict[str, Any]:
 @flags.name_option("--dataset", help="Show only the charges to this data set.")
 @flags.json_option
 def history(path: Location, dataset: str | None, as_json: bool) -> None:
-    """Show the charges in a LEDGER, and which were released."""
+    """Show the charges in a LEDGER, and which were released; for a stream also its steps, which cost nothing."""
     from matrixdp.ledger.values import event_to_json
-    from matrixdp.report.dossier import charge_epsilon, title_charge
+    from matrixdp.report.dossier import charge_epsilon, list_steps, title_charge
 
     with open_ledger(path) as ledger:
         charges, deltas = ledger.history(dataset), {one.dataset: one.privacy.delta for one in ledger.datasets()}
+        steps = {charge.entry: list_steps(ledger, charge) for charge in charges}
     if as_json:
         facts = [{name: getattr(charge, name) for name in _CHARGE} for charge in charges]
         for fact, charge in zip(facts, charges, strict=True):
             fact |= {"event": event_to_json(charge.event), "description": dict(charge.description)}
             fact |= {"unit": str(charge.unit), "question": title_charge(charge)}
             fact["epsilon"] = charge_epsilon(charge, deltas[charge.dataset])
+            fact |= {"steps": [vars(one) for one in steps[charge.entry]]} if steps[charge.entry] else {}
         flags.echo_json(facts)
         return
     if not charges:
@@ -254,6 +256,9 @@ def history(path: Location, dataset: str | None, as_json: bool) -> None:
         state = "released" if charge.released else "not released"
         noted = (getattr(charge, name) or "" for name in _NOTED)
         rows.append([str(charge.entry), charge.time, charge.dataset, *words, state, *noted])
+        for one in steps[charge.entry]:
+            named = [one.time, charge.dataset, f"step {one.name}", "0", f"hash {one.digest[:12]}", charge.request or ""]
+            rows.append(["", *named, *[""] * (len(_NOTED) - 1)])
     flags.echo_table(["entry", "time", "data set", "question", "epsilon", "state", *_NOTED], rows)
 
 

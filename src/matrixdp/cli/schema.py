@@ -51,10 +51,8 @@ def new(data: str, output: Path | None, force: bool, sql: str | None, **given: A
         return
     write_file(output, text, option="output", overwrite=force)
     with output_after_work():
-        click.echo(
-            f"Wrote {output}. Fill in types, bounds and levels, then run: matrixdp check {data} --schema {output}",
-            err=True,
-        )
+        following = f"matrixdp check {data} --schema {output}"
+        click.echo(f"Wrote {output}. Fill in types, bounds and levels, then run: {following}", err=True)
 
 
 @click.command("check", cls=Command, example="matrixdp check clinic.csv --schema schema.toml")
@@ -95,16 +93,13 @@ def _print_check(result: TableCheck, path: Path) -> None:
         chosen = [problem for problem in result.problems if problem.stops is stops]
         if not chosen:
             continue
-        rows = []
+        table = [["column", "problem", "rows", "first in row", "examples"]]
         for one in chosen:
-            count = "" if one.rows is None else f"{one.rows:,}"
-            rows.append(
-                [one.column or "(file)", one.what, count, ", ".join(map(str, one.first)), ", ".join(one.examples)]
-            )
-        table = [["column", "problem", "rows", "first in row", "examples"], *rows]
-        widths = [max(len(row[i]) for row in table) for i in range(5)]
-        for row in table:  # texts are flush left
-            row[1], row[4] = row[1].ljust(widths[1]), row[4].ljust(widths[4])
+            count, first = "" if one.rows is None else f"{one.rows:,}", ", ".join(map(str, one.first))
+            table.append([one.column or "(file)", one.what, count, first, ", ".join(one.examples)])
+        for i in (1, 4):  # texts are flush left
+            width = max(len(row[i]) for row in table)
+            table = [[*row[:i], row[i].ljust(width), *row[i + 1 :]] for row in table]
         flags.echo_section(title, format_table(table[0], table[1:]))
         for advice in dict.fromkeys(f"{one.column or 'file'}: {one.advice}" for one in chosen if one.advice):
             click.echo(flags.wrap_text(advice))

@@ -45,8 +45,8 @@ def stream() -> None:
     """
 
 
-_ASKED = ("question", "epsilon", "delta", "records", "neighbours", "person", "rows", "importance", "columns", "by",
-          "cells", "target", "on", "missing")  # fmt: skip
+_ASKED = ("question", "epsilon", "delta", "records", "neighbours", "person", "rows", "importance", "shapes", "columns",
+          "by", "cells", "target", "on", "missing")  # fmt: skip
 _design_options = flags.combine_options(flags.schema_option, *map(flags.request_option, (*_ASKED, *STREAM_OPTION)))
 _name = click.argument("name", type=flags.PATH)
 _charged_to = flags.combine_options(
@@ -121,17 +121,11 @@ def _collect_plan(plan: StreamPlan) -> dict[str, Any]:
     """The facts of a plan, as JSON content."""
     names = ("window", "stream", "periods_apart", "total_anew", "tree")
     facts = {name: getattr(plan, name) for name in (*STREAM_OPTION, "beta", "kappa", "mu") if name != "count"}
-    return {
-        "query": plan.query.title,
-        "records": plan.query.records,  # type: ignore[attr-defined]
-        "epsilon": plan.privacy.epsilon,
-        "delta": plan.privacy.delta,
-        "neighbours": str(plan.neighbours),
-        "unit": str(plan.unit),
-        **facts,
-        "noise": [dict(zip(names, row, strict=True)) for row in plan.compare()],
-        "promises": plan.promises,
-    }
+    query: Any = plan.query
+    asked = {"query": query.title, "records": query.records, "epsilon": plan.privacy.epsilon}
+    asked |= {"delta": plan.privacy.delta, "neighbours": str(plan.neighbours), "unit": str(plan.unit)}
+    noise = [dict(zip(names, row, strict=True)) for row in plan.compare()]
+    return {**asked, **facts, "noise": noise, "promises": plan.promises}
 
 
 @stream.command(
@@ -184,21 +178,20 @@ def open_stream(name: Path, schema: Path, no_ledger: bool, as_json: bool, **opti
 
 
 @contextmanager
-def _open(name: Path, ledger: Location | None, dataset: str | None, **options: Any) -> Iterator[MatrixStream]:
-    """A stream that was opened before, with the ledger that it was charged to."""
-    from matrixdp.release.stream import MatrixStream
-
+def _open(
+    name: Path, find: Any, ledger: Location | None, dataset: str | None, **options: Any
+) -> Iterator[MatrixStream]:
+    """A stream that was opened before, found with the ledger that it was charged to."""
     timeout = options.pop("ledger_timeout")
     if ledger is None:
-        yield MatrixStream.open(name, dataset=dataset)
+        yield find(name, dataset=dataset)
         return
     with open_ledger(ledger, timeout=timeout, **options) as opened:
-        yield MatrixStream.open(name, ledger=opened, dataset=require_dataset(dataset))
+        yield find(name, ledger=opened, dataset=require_dataset(dataset))
 
 
 @stream.command(
-    "publish",
-    example="matrixdp stream publish ward ward.csv --step 2031-w01 --ledger clinic.db --dataset clinic",
+    "publish", example="matrixdp stream publish ward ward.csv --step 2031-w01 --ledger clinic.db --dataset clinic"
 )
 @_name
 @click.argument("data", type=click.Path(), nargs=-1, required=True)
@@ -230,6 +223,7 @@ def publish(
     DATA are not read. If it was stopped anywhere, the same command finishes it with the same numbers.
     """
     from matrixdp.domain.schema_file import read_schema
+    from matrixdp.release.stream import MatrixStream
 
     stored = name.with_name(f"{name.name}.schema.toml")
     rules = read_schema(stored).rules if stored.is_file() else None
@@ -237,12 +231,12 @@ def publish(
     if out is not None and step is None:
         raise click.UsageError("--step must be given with --out.")
     done = []
-    with _open(name, **options) as opened, DeferredInterrupts("the step is stored; finishing first.") as interrupts:
+    finishing = DeferredInterrupts("the step is stored; finishing first.")
+    with _open(name, MatrixStream.open, **options) as opened, finishing as interrupts:
         for one in [step] if step is not None else _list_due(opened):
             before = one in opened.steps
-            release = opened.publish(
-                data[0] if len(data) == 1 else list(data), step=one, ready=interrupts.defer, **reading
-            )
+            table = data[0] if len(data) == 1 else list(data)
+            release = opened.publish(table, step=one, ready=interrupts.defer, **reading)
             done.append({"step": one, "published_before": before})
             if out is not None:
                 _write_period(release, out, force=force)
@@ -292,13 +286,22 @@ def _write_period(release: Any, out: Path, *, force: bool) -> None:
     metavar="'6 hours'",
     help="Exit with code 9 if a period could have been published for longer than this and was not.",
 )
+@_charged_to
 @flags.json_option
-def status(stream: Path, alert_after: str | None, as_json: bool) -> ExitCode | None:
-    """Show the periods that were published, and those that are missing. Reads the public file STREAM alone."""
+def status(
+    stream: Path, alert_after: str | None, as_json: bool, ledger: Location | None, dataset: str | None, **options: Any
+) -> ExitCode | None:
+    """Show the periods that were published, and those that are missing.
+
+    Reads the public file STREAM alone; with --ledger, also compares its periods with the hashes in the ledger.
+    """
     from matrixdp.records.periods import parse_delay
     from matrixdp.release.stream import PublishedStream
 
-    public = PublishedStream.open(find_public_file(stream))
+    public, timeout = PublishedStream.open(find_public_file(stream)), options.pop("ledger_timeout")
+    if ledger is not None:
+        with open_ledger(ledger, timeout=timeout, **options) as opened:
+            public.verify(opened, require_dataset(dataset))
     try:
         grace = None if alert_after is None else parse_delay(alert_after)
     except ParameterError as error:
@@ -307,27 +310,22 @@ def status(stream: Path, alert_after: str | None, as_json: bool) -> ExitCode | N
     late = grace is not None and any(ready + grace < present for _, ready in public.upcoming(present))
     none = grace is not None and not public.steps
     if as_json:
-        flags.echo_json({**facts, "alert": late or none})
+        flags.echo_json({**facts, "alert": late or none, "verified": ledger is not None})
     else:
         click.echo(_describe_status(facts))
+        if ledger is not None:
+            click.echo("The ledger has the same periods, with the same hashes.")
     return ExitCode.LATE if late or none else None
 
 
 def _collect_status(public: PublishedStream) -> dict[str, Any]:
-    present = datetime.now()
+    present, privacy = datetime.now(), public.plan.privacy
     upcoming = public.upcoming(present)
-    following = upcoming[-1] if upcoming and upcoming[-1][1] > present else None
-    return {
-        "stream": public.name,
-        "steps": list(public.steps),
-        "closed": public.closed,
-        "missing": [one for one, ready in upcoming if ready <= present],
-        "next": None if following is None else following[0],
-        "next_from": None if following is None else following[1].isoformat(sep=" ", timespec="minutes"),
-        "mu": public.plan.mu,
-        "epsilon": public.plan.privacy.epsilon,
-        "delta": public.plan.privacy.delta,
-    }
+    name, ready = upcoming[-1] if upcoming and upcoming[-1][1] > present else (None, None)
+    following = {"next": name, "next_from": ready and ready.isoformat(sep=" ", timespec="minutes")}
+    paid = {"mu": public.plan.mu, "epsilon": privacy.epsilon, "delta": privacy.delta}
+    facts = {"stream": public.name, "steps": list(public.steps), "closed": public.closed}
+    return {**facts, "missing": [one for one, ready in upcoming if ready <= present], **following, **paid}
 
 
 def _describe_status(facts: dict[str, Any]) -> str:
@@ -368,19 +366,17 @@ def report(stream: Path, by: str | None, columns: str | None, out: Path, force: 
 @stream.command("restart", example="matrixdp stream restart ward --ledger clinic.db --dataset clinic")
 @_name
 @_charged_to
-def restart(name: Path, ledger: Location | None, dataset: str | None, ledger_timeout: float, **author: Any) -> None:
+def restart(name: Path, **options: Any) -> None:
     """Continue a stream whose NAME.state was lost or is an older copy. Costs nothing.
 
     Totals then add the noise of both parts. Not for streams that protect people.
     """
     from matrixdp.release.stream import MatrixStream
 
-    if ledger is None:
-        made = MatrixStream.restart(name, dataset=dataset)
-    else:
-        with open_ledger(ledger, timeout=ledger_timeout, **author) as opened:
-            made = MatrixStream.restart(name, ledger=opened, dataset=require_dataset(dataset))
-    click.echo(f"Restarted after {len(made):,} steps.")
+    old = name.with_name(f"{name.name}.state").exists()
+    with _open(name, MatrixStream.restart, **options) as made:
+        kept = f" The old state is kept as {name}.state.*.old, and is as private as the data." * old
+        click.echo(f"Restarted after {len(made):,} steps.{kept}")
 
 
 @stream.command("close", example="matrixdp stream close ward --ledger clinic.db --dataset clinic")
@@ -388,6 +384,8 @@ def restart(name: Path, ledger: Location | None, dataset: str | None, ledger_tim
 @_charged_to
 def close(name: Path, **options: Any) -> None:
     """End a stream: no more periods can be published. Nothing is returned to the ledger."""
-    with _open(name, **options) as opened:
+    from matrixdp.release.stream import MatrixStream
+
+    with _open(name, MatrixStream.open, **options) as opened:
         opened.close()
         remark(f"{name} is closed, after {len(opened):,} steps.")

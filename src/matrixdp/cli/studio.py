@@ -28,7 +28,7 @@ class _StudioGroup(Group):
         return super().parse_args(ctx, args)
 
 
-@click.group(cls=_StudioGroup, example="matrixdp studio tables/ --ledger clinic.db")
+@click.group(cls=_StudioGroup, example="matrixdp studio tables/")
 def studio() -> None:
     """Start pages for curators and analysts on a folder of tables, and manage their tokens."""
 
@@ -37,7 +37,7 @@ _folder = click.argument("folder", type=click.Path(exists=True, file_okay=False,
 _state = click.option("--state", type=PATH, help="Folder for the studio's own files. [default: .studio in FOLDER]")
 
 
-@studio.command(_START, example="matrixdp studio start tables/ --ledger clinic.db")
+@studio.command(_START, example="matrixdp studio start tables/ --open")
 @_folder
 @click.option(
     "--ledger",
@@ -149,12 +149,7 @@ def token() -> None:
 @click.option("--group", "groups", multiple=True, metavar="GROUP", help="A group of the person, for allowances.")
 @click.option("--days", type=float, help="Days until it expires. [default: never]")
 def new(
-    folder: Path,
-    state: Path | None,
-    name: str,
-    roles: tuple[str, ...],
-    groups: tuple[str, ...],
-    days: float | None,
+    folder: Path, state: Path | None, name: str, roles: tuple[str, ...], groups: tuple[str, ...], days: float | None
 ) -> None:
     """Make a token for a person and print it; it is not shown again."""
     from matrixdp.studio.launch import open_state

@@ -64,11 +64,7 @@ class Bounds:
     __repr__ = short_repr
 
     def __init__(
-        self,
-        lower: ArrayLike,
-        upper: ArrayLike,
-        names: Sequence[str] | None = None,
-        radius: float | None = None,
+        self, lower: ArrayLike, upper: ArrayLike, names: Sequence[str] | None = None, radius: float | None = None
     ) -> None:
         if isinstance(names, str):
             raise ParameterError(f"names must be a sequence of strings, one per feature, got {show(names)} instead.")

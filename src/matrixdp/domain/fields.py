@@ -16,6 +16,7 @@ from functools import partial
 from typing import Any
 
 from matrixdp.checks import LARGEST, check_integer, check_magnitude, check_number
+from matrixdp.domain.columns import PAIRS
 from matrixdp.domain.file_rules import THOUSANDS, UNITS
 from matrixdp.errors import ParameterError, show
 
@@ -108,9 +109,8 @@ def _check_words(value: Any, name: str) -> Any:
 def _check_number(value: Any, name: str) -> float:
     endless = isinstance(value, float) and not math.isfinite(value)
     long = isinstance(value, int) and abs(value) > LARGEST
-    return check_number(
-        value, name, rule="finite, and at most 1e60 in absolute value" if endless or long else "a number"
-    )
+    rule = "finite, and at most 1e60 in absolute value" if endless or long else "a number"
+    return check_number(value, name, rule=rule)
 
 
 def _check_shares(value: Any, name: str) -> dict[str, float]:
@@ -267,6 +267,28 @@ def _read_shares(text: str) -> dict[str, Any]:
     return found
 
 
+def _check_pairs(value: Any, name: str) -> Any:
+    listed = isinstance(value, list) and all(isinstance(entry, dict) for entry in value)
+    return _require(listed, value, name, PAIRS)
+
+
+def _show_pairs(pairs: Sequence[Mapping[str, Any]]) -> str:
+    def show_levels(levels: Any) -> str:
+        return f"[{', '.join(map(show_levels, levels))}]" if isinstance(levels, list) else quote_text(str(levels))
+
+    return "\n".join(
+        ", ".join(f"{quote_key(name)} = {show_levels(levels)}" for name, levels in pair.items()) for pair in pairs
+    )
+
+
+def _read_pairs(text: str) -> list[Any]:
+    try:
+        return [tomllib.loads(f"pair = {{{line}}}")["pair"] for line in _lines(text)]
+    except ValueError:
+        rule = 'must be two columns with levels in each line, as in season = "winter", month = ["6", "7"]'
+        raise ParameterError(f"{rule}, got {show(text)} instead.") from None
+
+
 TEXT = Kind()
 NUMBER = Kind("number", _check_number, show_number, read_number)
 SIZE = Kind("number", check_magnitude, show_number, read_number)
@@ -289,6 +311,7 @@ FORMATS = Kind(
     "lines", _check_formats, lambda value: join_lines([value] if isinstance(value, str) else value), _read_formats
 )
 ALIASES = Kind("lines", _check_aliases, _show_aliases, _read_aliases)
+PAIRS_OF_LEVELS = Kind("lines", _check_pairs, _show_pairs, _read_pairs)
 LEVELS = Kind("lines", _check_levels, join_lines, _read_levels)
 SHARES = Kind(
     "lines",
@@ -320,6 +343,12 @@ _OWN_DECIMAL, _OWN_THOUSANDS = (Kind("choice", options=(_AS_IN_FILES, *marks)) f
 _BOUND = {"number": NUMBER, "date": DATE, "time": TIME}
 _LEVELS_HINT = "All integers, or all texts. Write a text of digits, or one with spaces at its ends, in quotation marks."
 _SHARES_HINT = "One to a line, as in 0.6 north. Levels that are left out share the rest equally."
+_WHEN = {"date": FORMATS, "time": FORMATS}
+_FORMATS_HINT = "As in %d.%m.%Y; else ISO. The first that fits a text is used."
+_EXPECTED_HINT = "A guess of their number, where it varies. Forecasts use it, and releases for which it is private."
+_PERSON_HINT = "If people have several rows: each person is then protected with all of them."
+_IDS = "column with the ids of people"
+_WORDS = "Words for missing values, one to a line"
 _WORDS_HINT = (
     "Empty: the usual ones, which are NA, NaN, null and their like in columns of numbers. Those listed here, as in NA, "
     'hold in all columns; "" alone for none. A value that is empty is always missing.'
@@ -331,12 +360,17 @@ _RADIUS_HINT = (
 _ALIASES_HINT = 'Other texts for a level, one level to a line, as in north = ["North", "nrth"].'
 _OWN_WORDS_HINT = "Besides the usual ones; capital letters do not count."
 _HEADER_HINT = "Counted from 1. Empty: the first."
+_PAIRS_HINT = (
+    'One pair of columns to a line, as in season = "winter", month = ["6", "7"], known without the data. Synthetic '
+    "tables do not have them."
+)
 _GUESSES, _WRITING = "Guesses for the forecast", "How values are written"
 
 COLUMN_FIELDS = (
     Field("missing", dict.fromkeys(TYPES, FLAG), "Values may be missing"),
     Field("lower", _BOUND, "Lower bound", required="lower bound"),
     Field("upper", _BOUND, "Upper bound", required="upper bound"),
+    Field("step", dict.fromkeys(_BOUND, SIZE), "Step", "Of values, as 1 for whole numbers. Empty: any."),
     Field("levels", {"category": LEVELS}, "Levels, one to a line", _LEVELS_HINT, required="levels"),
     Field("other", {"category": FLAG}, "Other values count as one more level"),
     Field("expected_mean", {"number": NUMBER}, "Mean", "From public knowledge.", group=_GUESSES),
@@ -344,49 +378,27 @@ COLUMN_FIELDS = (
     Field("expected_missing", dict.fromkeys(TYPES, NUMBER), "Share of missing values", "From 0 to 1.", group=_GUESSES),
     Field("expected_shares", {"category": SHARES, "yes/no": SHARES}, "Shares of levels", _SHARES_HINT, group=_GUESSES),
     Field("unit", {"date": _UNIT, "time": _UNIT}, "Unit", group=_WRITING),
-    Field(
-        "format",
-        {"date": FORMATS, "time": FORMATS},
-        "Formats of texts, one to a line",
-        "As in %d.%m.%Y; else ISO. The first that fits a text is used.",
-        group=_WRITING,
-    ),
+    Field("format", _WHEN, "Formats of texts, one to a line", _FORMATS_HINT, group=_WRITING),
     Field("origin", {"date": DATE}, "Origin", "Empty: the lower bound.", group=_WRITING),
     Field("aliases", {"category": ALIASES}, "Aliases", _ALIASES_HINT, group=_WRITING),
     Field("yes", {"yes/no": WORDS}, "Words for yes, one to a line", _OWN_WORDS_HINT, group=_WRITING),
     Field("no", {"yes/no": WORDS}, "Words for no, one to a line", _OWN_WORDS_HINT, group=_WRITING),
     Field("decimal", {"number": _OWN_DECIMAL}, "Decimal mark", group=_WRITING),
     Field("thousands", {"number": _OWN_THOUSANDS}, "Between groups of three digits", group=_WRITING),
-    Field(
-        "missing_words",
-        dict.fromkeys(TYPES, WORDS),
-        "Words for missing values, one to a line",
-        "In place of those for all columns.",
-        group=_WRITING,
-    ),
+    Field("missing_words", dict.fromkeys(TYPES, WORDS), _WORDS, "In place of those for all columns.", group=_WRITING),
     Field("strip", dict.fromkeys(TYPES, FLAG), "Spaces at the ends of texts do not count", group=_WRITING),
 )
 SECTIONS = {
     "": (
         Field("records", COUNT, "Number of records", "If it is public. Forecasts need it."),
-        Field(
-            "expected_records",
-            COUNT,
-            "Expected records",
-            "A guess of their number, where it varies. Forecasts use it, and releases for which it is private.",
-        ),
+        Field("expected_records", COUNT, "Expected records", _EXPECTED_HINT),
         Field("contact", TEXT, "Contact", "Who answers questions about releases; every report names them."),
         Field("expected_correlation", NUMBER, "Guess of a typical correlation", "From 0 to 1, for forecasts alone."),
         Field("radius", SIZE, "Radius", _RADIUS_HINT, group="Limit on the length of a record"),
+        Field("impossible", PAIRS_OF_LEVELS, "Levels of two columns", _PAIRS_HINT, group="Pairs that cannot occur"),
     ),
     "person": (
-        Field(
-            "column",
-            COLUMN,
-            "Column with the ids of people",
-            "If people have several rows: each person is then protected with all of them.",
-            required="column with the ids of people",
-        ),
+        Field("column", COLUMN, _IDS.capitalize(), _PERSON_HINT, required=_IDS),
         Field("rows", COUNT, "Rows of a person that count", "Empty: each person counts once."),
     ),
     "files": (
@@ -397,14 +409,11 @@ SECTIONS = {
         Field("skip_lines", WORDS, "Beginnings of lines that are no records", "As in Total: for a line at the end."),
         Field("decimal", _DECIMAL, "Decimal mark", "In texts."),
         Field("thousands", _THOUSANDS, "Between groups of three digits", "In texts."),
-        Field("missing_words", WORDS, "Words for missing values, one to a line", _WORDS_HINT),
+        Field("missing_words", WORDS, _WORDS, _WORDS_HINT),
         Field("strip", FLAG, "Spaces at the ends of texts do not count"),
         Field("sheet", TEXT, "Sheet of the workbook", "Empty: the first."),
     ),
 }
-GRAPH = (
-    Field("nodes", Kind(check=lambda value, _: value)),
-    Field("weight", NUMBER),
-    Field("unit", TEXT),
-    Field("max_degree", NUMBER),
-)
+_ANYTHING = Kind(check=lambda value, _: value)
+_KINDS = {"nodes": _ANYTHING, "weight": NUMBER, "unit": TEXT, "max_degree": NUMBER}
+GRAPH = tuple(Field(name, kind) for name, kind in _KINDS.items())

@@ -202,15 +202,12 @@ class FileRules:
     columns: Sequence[ColumnRule] = ()
 
     def __post_init__(self) -> None:
-        if self.missing_words is not None:
-            object.__setattr__(self, "missing_words", tuple(self.missing_words))
-        object.__setattr__(self, "skip_lines", tuple(self.skip_lines))
+        for name in ("missing_words", "skip_lines", "dates", "columns"):
+            value = getattr(self, name)
+            object.__setattr__(self, name, None if value is None else tuple(value))
         if "" in self.skip_lines:
-            raise ParameterError(
-                "skip_lines must not have an empty text: all lines begin with it.", parameter="skip_lines"
-            )
-        object.__setattr__(self, "dates", tuple(self.dates))
-        object.__setattr__(self, "columns", tuple(self.columns))
+            message = "skip_lines must not have an empty text: all lines begin with it."
+            raise ParameterError(message, parameter="skip_lines")
         _check_marks(self.decimal, self.thousands)
         for one in self.columns:
             rule = self.of(one.name)

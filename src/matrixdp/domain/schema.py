@@ -44,14 +44,13 @@ class Graph:
             nodes = range(min(nodes, MAX_SIDE + 1))
         nodes = tuple(map(str, nodes)) if isinstance(nodes, list | tuple | range) else ()
         object.__setattr__(self, "nodes", nodes)
-        if len(self.nodes) > MAX_SIDE:
-            raise ParameterError(
-                f"nodes must be at most {MAX_SIDE:,}; their matrix is held in memory.", parameter="nodes"
-            )
-        if len(self.nodes) < 2 or len(set(self.nodes)) != len(self.nodes):
-            raise ParameterError(
-                "nodes must be a list of at least two different names, or a number of nodes.", parameter="nodes"
-            )
+        rule = ""
+        if len(nodes) > MAX_SIDE:
+            rule = f"at most {MAX_SIDE:,}; their matrix is held in memory"
+        elif len(nodes) < 2 or len(set(nodes)) != len(nodes):
+            rule = "a list of at least two different names, or a number of nodes"
+        if rule:
+            raise ParameterError(f"nodes must be {rule}.", parameter="nodes")
         if self.unit not in ("edge", "node") or (self.unit == "node") != (self.max_degree is not None):
             raise ParameterError(
                 'unit must be "edge", without max_degree, or "node", with max_degree = a public bound on the sum of a '
@@ -231,7 +230,7 @@ class Schema:
                 raise ParameterError(
                     f"{option}: {self.path} has no column {show(name)}; it has {known}.", parameter=parameter
                 )
-        return Columns(tuple(column for column in columns if column.name in names))
+        return columns.pick([name for name in columns.names if name in names])
 
     def bounds(self, columns: Columns) -> Bounds:
         """Bounds of `columns`, all of which hold numbers, with the radius of the schema."""

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from string import Template
 from typing import Any
 
 from matrixdp.display import make_visible
@@ -18,15 +19,7 @@ from matrixdp.domain.columns import NO, YES, Category, Column, Columns, Number, 
 from matrixdp.domain.fields import COLUMN_FIELDS, GRAPH, SECTIONS, TYPES, Field, quote_key, quote_text
 from matrixdp.domain.file_rules import DEFAULT_RULES, ColumnRule, DateRule, FileRules
 from matrixdp.domain.person import Person
-from matrixdp.domain.schema import (
-    GUESSES,
-    Graph,
-    Place,
-    Schema,
-    TableDescription,
-    list_conflicts,
-    name_place,
-)
+from matrixdp.domain.schema import GUESSES, Graph, Place, Schema, TableDescription, list_conflicts, name_place
 from matrixdp.errors import ParameterError, import_extra, show
 
 _UNITS = {"date": "days", "time": "hours"}
@@ -80,8 +73,8 @@ def parse_toml(text: str, path: str | Path = "schema") -> dict[str, Any]:
         raise ParameterError(f"{path} is nested too deeply. Write [columns.NAME] with lower and upper.") from None
     except ValueError as error:
         remedy = (
-            "Write texts, and names of columns with spaces or special characters, in quotation marks, a comma between "
-            "entries, numbers with a decimal point, and each column once."
+            "Write texts, and names of columns and levels that have more than the letters a to z, in quotation marks, "
+            "a comma between entries, numbers with a decimal point, and each column once."
         )
         raise ParameterError(f"{path} is not a TOML file: {error}. {remedy}") from None
 
@@ -110,23 +103,32 @@ class _Reader:
         entries = self._table(content.get("columns", {}), "columns")
         columns = [one for name, entry in entries.items() for one in self._column(name, entry)]
         top = self._values(content, SECTIONS[""], ())
+        complete = len(columns) == len(entries)  # otherwise one that the radius or a pair needs may be left out
         own = [_make_rule(one, values) for one, values, _ in columns]
         dates = [rule for _, _, rule in columns if rule is not None]
         rules = partial(FileRules, dates=dates, columns=[rule for rule in own if rule.to_options()])
         found: dict[str, Any] = {
-            "columns": Columns(tuple(one for one, _, _ in columns)) if columns else None,
+            "columns": self._columns([one for one, _, _ in columns], top if complete else {}),
             "radius": top.get("radius"),
             "person": self._section("person", content.get("person"), SECTIONS["person"], Person),
             "guesses": _collect_guesses({one.name: values for one, values, _ in columns}, top),
             "rules": self._section("files", content.get("files", {}), SECTIONS["files"], rules) or DEFAULT_RULES,
         }
         graph = self._section("graph", content.get("graph"), GRAPH, Graph)
-        complete = len(columns) == len(entries)  # otherwise a number that needs the radius may be left out
         for place, message in list_conflicts(**found):
             if complete or place != ("radius",):
                 self.note(place, message)
         found |= {name: top.get(name) for name in ("records", "contact")}
         return Schema() if self.mistakes else Schema(**found, graph=graph)
+
+    def _columns(self, columns: list[Column], top: Mapping[str, Any]) -> Columns | None:
+        if not columns:
+            return None
+        try:
+            return Columns(columns, impossible=top.get("impossible", ()))
+        except ParameterError as error:
+            self.note(("impossible",), str(error))
+        return Columns(columns)
 
     def _table(self, value: Any, name: str) -> dict[str, Any]:
         if isinstance(value, dict):
@@ -236,7 +238,7 @@ def _make_column(name: str, kind: str, values: dict[str, Any]) -> tuple[Column, 
         origin = values.get("origin", lower) if kind == "date" else None
         rule = DateRule(name, values.get("unit", _UNITS[kind]), origin, values.get("format"))
         lower, upper = rule.number(lower), rule.number(upper)
-    return Number(name, lower, upper, **flags), values, rule
+    return Number(name, lower, upper, step=values.get("step"), **flags), values, rule
 
 
 def _make_rule(column: Column, values: Mapping[str, Any]) -> ColumnRule:
@@ -285,34 +287,11 @@ def write_toml(content: Mapping[str, Any]) -> str:
 
 
 _ASKED = {
+    "sheet": "    # Is this the sheet with the table?",
     "header_row": "    # Are these the names of the columns? They are below.",
     "encoding": "    # Are these letters right in the names below? Otherwise try another one.",
 }
-_HEADER = """\
-# What is public about {name}. Take bounds and levels from general knowledge of what the values can be (a scale, a
-# physical limit, a rule of the survey), never from the data. Delete the columns that are not to be released.
-#
-# A line with a question is for a yes: remove the number sign before it, and write your own value. Then list all values
-# that do not fit, and what to write for them: matrixdp check {name} --schema SCHEMA
-
-# records = 10000                       # Is the number of records public and fixed? Else leave it out.
-# contact = "data@clinic.example"       # Who answers questions about releases? Reports name them.
-# person = {{ column = {person} }}    # Do people have several rows? Each is protected with all of them.
-"""
-_FILES = """\
-# decimal = ","                         # Are there decimal commas? Or write it in the line of a single column.
-# thousands = "'"                       # Are digits in groups of three?
-# missing_words = ["NA", "."]           # Which words mean that a value is missing?
-# strip = true                          # Are there spaces at the ends of texts?
-# skip_lines = ["Total"]                # Are there lines that are no records? They begin with one of these.
-"""
-_EXAMPLES = """\
-# age = { type = "number", lower = 0, upper = 120 }                   # Values outside are moved to the bounds.
-# ward = { type = "category", levels = ["north", "south"] }           # other = true adds a level for all others.
-# smoker = { type = "yes/no", missing = true }                        # Without missing, a missing value is an error.
-# born = { type = "date", lower = 1900-01-01, upper = 2020-12-31 }    # Or unit = "years", format = "%d.%m.%Y".
-# start = { type = "time", lower = 07:00:00, upper = 19:30:00 }       # A time of day.
-"""
+_TEMPLATE = Path(__file__).with_name("new_schema.toml")
 
 
 def make_template(fields: Mapping[str, Any], source: str, rules: Mapping[str, Any] | None = None) -> str:
@@ -326,11 +305,11 @@ def make_template(fields: Mapping[str, Any], source: str, rules: Mapping[str, An
     Only names, types and whether a column may be null are used.
     """
     written = {key: quote_text(value) if isinstance(value, str) else value for key, value in (rules or {}).items()}
-    files = [f"{key} = {value}{_ASKED.get(key, '')}" for key, value in written.items()]
-    person = quote_text(next((name for name in fields if looks_like("id", name)), "patient_id"))
-    columns = (_describe_column(name, field) for name, field in fields.items())
-    head = _HEADER.format(name=make_visible(source), person=person)
-    return "\n".join([head, "[files]", *files, _FILES, "[columns]", "# Examples:", f"{_EXAMPLES}#", *columns, ""])
+    files = "".join(f"{key} = {value}{_ASKED.get(key, '')}\n" for key, value in written.items())
+    columns = "\n".join(_describe_column(name, field) for name, field in fields.items())
+    person = quote_text(next(iter(find_ids(fields)), "patient_id"))
+    text = Template(_TEMPLATE.read_text(encoding="utf-8"))
+    return text.substitute(name=make_visible(source), person=person, files=files, columns=columns)
 
 
 def _describe_column(name: str, field: Any) -> str:
@@ -338,10 +317,9 @@ def _describe_column(name: str, field: Any) -> str:
         return "# A column without a name is left out. To use it, give it a name in the file."
     key = quote_key(name)
     if looks_like("id", name):
-        return f"# {key} is left out: it seems to say whose a row is (person, above)."
-    proposed = (
-        propose_type(field.type) if field is not None else next((one for one in _SIGNS if looks_like(one, name)), "")
-    )
+        return f"# {key} is left out: its name looks like ids. Does it say whose a row is? Then see person, above."
+    shown = next((one for one in _SIGNS if looks_like(one, name)), "")
+    proposed = shown if field is None else propose_type(field.type)
     if proposed == "":
         return f'{key} = {{ type = "" }}'
     if proposed is None:
@@ -375,7 +353,8 @@ def propose_type(kind: Any) -> str | None:
 
 # Words in the names of columns that show what they hold, or whose a row is.
 _SIGNS = {
-    "id": r"(^|[_\W])(id|ids|nr|no|mrn|key)$|patient|person|subject|customer|kunde|client|[a-z]Id$|[a-z]ID$|[a-z]Nr$",
+    "person": r"patient|person|subject|customer|kunde|client",
+    "id": r"(^|[_\W])(id|ids|nr|no|mrn|key)\W*$|patient|person|subject|customer|kunde|client|[a-z](Id|ID|Nr)\W*$",
     "date": r"date|datum|birth|born|geburt|geb(\W|$)|naissance|fecha|fech|(^|[_\W])(day|tag|dob)$",
     "time": r"(^|[_\W])(time|zeit|uhrzeit|heure|hora)$",
 }
@@ -384,6 +363,12 @@ _SIGNS = {
 def looks_like(kind: str, name: str) -> bool:
     """Whether the name of a column looks like one of ids, dates or times."""
     return re.search(_SIGNS[kind], name) is not None or re.search(_SIGNS[kind], name.lower()) is not None
+
+
+def find_ids(names: Iterable[str]) -> list[str]:
+    """The columns whose names look like ids, those of people first."""
+    found = [name for name in names if looks_like("id", name)]
+    return sorted(found, key=lambda name: not looks_like("person", name))
 
 
 def describe_type(kind: Any) -> str:

@@ -15,7 +15,7 @@ from fractions import Fraction
 from typing import Any
 
 from matrixdp.checks import check_number
-from matrixdp.errors import BudgetExceededError, LedgerError, ParameterError, show
+from matrixdp.errors import BudgetExceededError, LedgerError, ParameterError, RefusedError, show
 from matrixdp.gdp import gdp_epsilon
 from matrixdp.ledger.accounting import (
     NOTHING,
@@ -170,14 +170,10 @@ class Balance:
         }
         option = f"{'--unit values ' if given.kind == 'values' else ''}--person {given.column}"
         how = "" if given.column is None else f" (ledger add {option}, or register(unit='{given}'))"
-        has, wants = (
-            each.words if each.column is None else f"{each.words} (column {each.column!r})"
-            for each in (protected, given)
-        )
-        raise LedgerError(
-            f"{self.registration.dataset!r} is registered for releases that protect {has}, and this one protects "
-            f"{wants}. Nothing was charged. {remedy[protected.kind]}; or register the data under another name, with a "
-            f"total of its own{how}."
+        raise RefusedError(
+            f"{self.registration.dataset!r} is registered for releases that protect {protected.full_words}, and this "
+            f"one protects {given.full_words}. Nothing was charged.\n{remedy[protected.kind]}; or register the data "
+            f"under another name, with a total of its own{how}."
         )
 
     def available(self) -> Amount:
@@ -194,7 +190,7 @@ class Balance:
         payers = () if self.allowance is None else self.allowance.payers
         found = sorted(set(payers).intersection(names))
         if payers and not found:
-            raise LedgerError(
+            raise RefusedError(
                 f"{self._name} is for {', '.join(payers)}, and not for {show(actor)}. Nothing was charged. Name your "
                 "own allowance, or none."
             )

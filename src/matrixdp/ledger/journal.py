@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from matrixdp.errors import LedgerError, show
+from matrixdp.errors import LedgerError, RefusedError, show
 from matrixdp.ledger.accounting import NOTHING, Amount
 from matrixdp.ledger.balance import AllowanceBalance, Balance
 from matrixdp.ledger.entries import (
@@ -199,8 +199,8 @@ class Journal(ABC):
         """The balance of an allowance (after `entry`), from its own entry, its last charge and its return."""
         row = self.row("allowance", dataset, name)
         if row is None:
-            raise LedgerError(
-                f"{dataset!r} has no allowance {show(name)}. See which it has: matrixdp ledger show {self.location}"
+            raise RefusedError(
+                f"{dataset!r} has no allowance {show(name)}.\nSee which it has: matrixdp ledger show {self.location}"
             )
         last = self.row("allowance charge", dataset, name, entry)
         end = self.row("return", dataset, name, entry)
@@ -242,9 +242,9 @@ class Journal(ABC):
     def require_settled(self, dataset: str) -> None:
         """Raise a `LedgerError` if the ledger was restored from a backup and the data set was not settled since."""
         if (backup := self.restored_from(dataset)) is not None:
-            raise LedgerError(
-                f"{self.location} was restored from a backup that ends at entry {backup}, and does not know what was "
-                f"spent on {show(dataset)} since. Nothing was charged. Say what was: matrixdp ledger settle "
+            raise RefusedError(
+                f"the ledger was restored from a backup that ends at entry {backup}, and does not know what was spent "
+                f"on {show(dataset)} since. Nothing was charged.\nSay what was: matrixdp ledger settle "
                 f"{self.location} --dataset {dataset} --spent EPSILON (0 if nothing was spent, or --all to treat the "
                 "rest as spent)"
             )

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, Protocol, Self, TypedDict, Unpack
 
 from matrixdp.checks import check_number
-from matrixdp.errors import BudgetExceededError, LedgerError, ParameterError, show
+from matrixdp.errors import BudgetExceededError, LedgerError, ParameterError, RefusedError, show
 from matrixdp.gdp import gdp_mu
 from matrixdp.ledger.accounting import NOTHING, payment_options, total_amount
 from matrixdp.ledger.anchors import Anchor
@@ -217,7 +217,7 @@ class Ledger:
             if (row := journal.row("registration", dataset)) is not None:
                 found, _ = row.registration()
                 if found != wanted:
-                    raise LedgerError(
+                    raise RefusedError(
                         f"{dataset!r} is registered with {found.privacy} for {str(found.neighbours)!r} "
                         f"neighbours, the unit {str(found.unit)!r} and {found.reserve}, and that cannot be changed. "
                         "Use those values."
@@ -278,14 +278,14 @@ class Ledger:
             balance = journal.balance(dataset, name)
             found = balance.describe()
             if found.returned:
-                raise LedgerError(f"the allowance {name!r} of {dataset!r} was returned. Choose another name.")
+                raise RefusedError(f"the allowance {name!r} of {dataset!r} was returned. Choose another name.")
             if balance.allowance is None or balance.allowance.size != size:
-                raise LedgerError(
+                raise RefusedError(
                     f"{dataset!r} has an allowance {name!r} of another size, which cannot be changed. "
                     "Choose another name, or return it first."
                 )
             if found.payers != people:
-                raise LedgerError(
+                raise RefusedError(
                     f"the allowance {name!r} of {dataset!r} is for {', '.join(found.payers) or 'everybody'}, which "
                     "cannot be changed. Choose another name, or return it first."
                 )

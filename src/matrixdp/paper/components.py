@@ -148,10 +148,7 @@ ALL = Experiment(
     important=("LB", "ASTV", "ALTV"),
 )
 ALL_BY_MOMENT = replace(
-    ALL,
-    query=SecondMoment(BOUNDS, RECORDS, centre=np.zeros(21)),
-    score=_score_all,
-    draws=(100, 500, RECORDS),
+    ALL, query=SecondMoment(BOUNDS, RECORDS, centre=np.zeros(21)), score=_score_all, draws=(100, 500, RECORDS)
 )
 
 

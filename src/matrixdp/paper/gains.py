@@ -24,17 +24,7 @@ from matrixdp.design import optimal
 from matrixdp.gdp import gdp_epsilon
 from matrixdp.noise import Stream
 from matrixdp.paper import components, regression
-from matrixdp.paper.experiment import (
-    TAUS,
-    Experiment,
-    Guarantee,
-    Method,
-    Row,
-    Simulation,
-    Trial,
-    design_noise,
-    mvg,
-)
+from matrixdp.paper.experiment import TAUS, Experiment, Guarantee, Method, Row, Simulation, Trial, design_noise, mvg
 from matrixdp.privacy import Privacy
 from matrixdp.queries import Identity, SecondMoment
 from matrixdp.types import Floats

@@ -24,13 +24,7 @@ from matrixdp.paper import components, regression
 from matrixdp.paper.experiment import CALIBRATIONS, RIVALS, Experiment, read_published
 from matrixdp.paper.gains import EPSILONS, FITS, IMPORTANCES, PANELS, SHAPES, SHOWN, direction_key, gain_key
 from matrixdp.paper.gains import EXPERIMENTS as TASKS
-from matrixdp.paper.trials import (
-    EXPERIMENTS,
-    PARTS,
-    CellResult,
-    is_simulated,
-    list_published,
-)
+from matrixdp.paper.trials import EXPERIMENTS, PARTS, CellResult, is_simulated, list_published
 from matrixdp.queries import SecondMoment
 from matrixdp.release.output_folder import write_file
 from matrixdp.report.page import WordTable

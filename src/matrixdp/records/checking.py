@@ -7,8 +7,9 @@ shows values, and nothing of it may be part of a release.
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import partial
@@ -22,26 +23,27 @@ from matrixdp.domain.columns import NO, YES, Category, Column, Number, YesNo
 from matrixdp.domain.fields import quote_key, quote_text
 from matrixdp.domain.file_rules import FileRules
 from matrixdp.domain.schema import Schema
-from matrixdp.domain.schema_file import as_schema, looks_like
+from matrixdp.domain.schema_file import as_schema, find_ids
 from matrixdp.errors import DataError
 from matrixdp.records.file_values import parse_moment, read_values
 from matrixdp.records.files import Files, open_files
-from matrixdp.records.formats import TableFile
 from matrixdp.records.heads import find_total, propose_rules
 from matrixdp.records.ids import IdHash
 from matrixdp.records.opening import Threads
 from matrixdp.records.parts import InMemoryPart, sanitise_errors, unwrap_results
 from matrixdp.records.people import IdCounts
-from matrixdp.records.tables import MISSING_CODE, find_codes, pa
+from matrixdp.records.tables import MISSING_CODE, factorise, find_codes, is_text_type, pa
 
 _MOST_VALUES = 1000  # different values of a column that are counted apart
 _MOST_COMPARED = 50  # values for which near levels are sought
+_MOST_ASKED = 10  # words that may mean missing values
 _FIRST_ROWS = 20
 _FILES = "[files]"
 _SHOWN = 3  # rows and examples of a problem
 _ABSENT = {"na", "n/a", "n.a.", "#n/a", "nan", "nd", "n.d.", "null", "none", "nil", "missing", "unknown", "unbekannt"}
 _ABSENT |= {"fehlt", "fehlend", "leer", "k.a.", "k. a.", "ka", "keine angabe", "inconnu", "desconocido", "s/d"}
-_ABSENT |= {"-", "--", "---", ".", "..", "?", "??", "*", "/", "x"}
+_ABSENT |= {"-", "--", "---", "–", "—", ".", "..", "?", "??", "*", "/", "x"}
+_NOT = re.compile(r"(not|nicht|kein\w*|pas|sans|sin|non?)\b\W*\w.*", re.IGNORECASE)  # begins another word for it
 _CODES = r"-?([6-9])\1+([.,]0*)?|-[1-9]([.,]0*)?"  # numbers that often stand for missing values: 999, -1
 _WORDS = {
     "yes": {*YES, "ja", "j", "oui", "o", "si", "sí", "sì", "s", "sim", "tak", "ano", "on", "wahr", "vrai", "x", "+"},
@@ -56,34 +58,16 @@ _GROUPED |= {mark: rf"[+-]?\d{{1,3}}({mark}\d{{3}})+([.,]\d*)?" for mark in (" "
 
 @dataclass(frozen=True)
 class Problem:
-    """Something in a file that does not fit the schema.
+    """Something in a file that does not fit the schema."""
 
-    Attributes
-    ----------
-    column : str
-        Empty for the file as a whole.
-    what : str
-    rows : int or None
-        How many rows have it.
-    first : tuple of int
-        The first of these rows, counted from the top of the file; empty lines are not counted.
-    examples : tuple of str
-    write : mapping
-        Entries that solve it, of the column or, for the file, of ``[files]``.
-    advice : str
-        What to do where no entry solves it.
-    stops : bool
-        Whether it stops a release; what does not is worth a look.
-    """
-
-    column: str
+    column: str  # empty for the file as a whole
     what: str
-    rows: int | None = None
-    first: tuple[int, ...] = ()
+    rows: int | None = None  # that have it
+    first: tuple[int, ...] = ()  # of these rows, counted from the top of the file, without empty lines
     examples: tuple[str, ...] = ()
-    write: Mapping[str, Any] = field(default_factory=dict)
-    advice: str = ""
-    stops: bool = True
+    write: Mapping[str, Any] = field(default_factory=dict)  # what solves it, in the column or, for the file, in [files]
+    advice: str = ""  # where no entry solves it
+    stops: bool = True  # a release; what does not is worth a look
 
 
 @dataclass(frozen=True)
@@ -102,24 +86,21 @@ class TableCheck:
     def entries(self) -> dict[str, str]:
         """What to write in the schema, as TOML: by the column, in one line, or by ``[files]``, a line to an entry."""
         merged: dict[str, dict[str, Any]] = {}
-        for problem in self.problems:
-            if problem.write:
-                _merge(merged.setdefault(quote_key(problem.column) if problem.column else _FILES, {}), problem.write)
-        written = {
-            place: [f"{key} = {write_value(value)}" for key, value in entry.items()] for place, entry in merged.items()
+        for one in (one for one in self.problems if one.write):
+            _merge(merged.setdefault(quote_key(one.column) if one.column else _FILES, {}), one.write)
+        return {
+            place: ("\n" if place == _FILES else ", ").join(f"{key} = {write_value(one)}" for key, one in entry.items())
+            for place, entry in merged.items()
         }
-        return {place: ("\n" if place == _FILES else ", ").join(entry) for place, entry in written.items()}
 
 
 def _merge(entry: dict[str, Any], more: Mapping[str, Any]) -> None:
     for key, value in more.items():
         old = entry.get(key)
         if isinstance(old, dict):
-            entry[key] = {
-                name: [*dict.fromkeys([*old.get(name, ()), *value.get(name, ())])] for name in {**old, **value}
-            }
+            _merge(old, value)
         else:
-            entry[key] = [*dict.fromkeys([*old, *value])] if isinstance(old, list) else value
+            entry[key] = [*dict.fromkeys([*old, *value])] if isinstance(old, list) else deepcopy(value)
 
 
 def write_value(value: Any) -> str:
@@ -137,7 +118,6 @@ def check_table(
     *,
     delimiter: str | None = None,
     sql: str | None = None,
-    workers: int | None = None,
     progress: Callable[[int], object] | None = None,
 ) -> TableCheck:
     """Read files and list all that does not fit their schema, in one pass and bounded memory.
@@ -150,8 +130,6 @@ def check_table(
         Column separator of text files.
     sql : str, optional
         Query whose rows are the records, for the URL of a database.
-    workers : int, optional
-        Number of threads.
     progress : callable, optional
         Called with the number of rows of each block that was read.
 
@@ -162,9 +140,9 @@ def check_table(
     table = as_schema(schema)
     source = open_files(data, delimiter=delimiter, rules=table.rules, sql=sql)
     try:
-        return _Checker(table, source, Threads(workers), progress).check()
+        return _Checker(table, source, progress).check()
     except DataError as error:  # nothing more can be read
-        return TableCheck(0, (), (Problem("", str(error)),))
+        return TableCheck(0, (), (Problem("", "it cannot be read", advice=str(error)),))
 
 
 @dataclass
@@ -188,16 +166,11 @@ class _Tally:
 def _tally(number: int, column: Any, chosen: NDArray[np.bool_]) -> _Tally:
     """The rows of a block that are chosen."""
     places = np.flatnonzero(chosen)
-    texts = column.take(pa.array(places))
-    texts = texts.dictionary_decode() if pa.types.is_dictionary(texts.type) else texts
-    encoded = texts.dictionary_encode() if not pa.types.is_null(texts.type) else None
+    values, codes = factorise(column.take(pa.array(places)))
     found = _Tally(len(places), [(number, int(place)) for place in places[:_SHOWN]])
-    if encoded is None:
-        return found
-    codes = encoded.indices.fill_null(-1).to_numpy()
     unique, starts, counts = np.unique(codes, return_index=True, return_counts=True)
     for i in np.argsort(-counts, kind="stable")[:_MOST_VALUES]:
-        text = "" if unique[i] < 0 else str(encoded.dictionary[int(unique[i])].as_py())
+        text = "" if unique[i] < 0 else str(values[unique[i]])
         found.values[text] = [int(counts[i]), number, int(places[starts[i]])]
     return found
 
@@ -231,9 +204,6 @@ class _BlockCheck:
     rules: FileRules
     columns: tuple[Column, ...]
     ids: tuple[IdHash, ...]
-    known: dict[str, set[str]] = field(
-        default_factory=dict
-    )  # texts of columns that are wrong, as earlier blocks showed
 
     def __call__(self, number: int, blocks: Iterable[Any]) -> _Found:
         found = _Found()
@@ -247,20 +217,18 @@ class _BlockCheck:
 
     def _check(self, found: _Found, number: int, column: Column, written: Any) -> None:
         name = column.name
-        known = self.known.setdefault(name, set())
-        values, wrong = read_values(self.rules, name, written, as_text=not isinstance(column, Number), known=known)
+        values, wrong = read_values(self.rules, name, written, as_text=not isinstance(column, Number))
         if not isinstance(column, Number):
             codes = find_codes(column, values)
             missing, unread = codes == MISSING_CODE, (codes < 0) & (codes != MISSING_CODE)
         else:
             missing = np.asarray(values.is_null()) if values.null_count else np.zeros(len(values), bool)
-            unread = np.zeros(len(values), bool) if wrong is None else np.asarray(wrong.fill_null(False))
+            unread = np.zeros(len(values), bool) if wrong is None else wrong
             missing &= ~unread
             self._check_bounds(found, number, column, values, written)
-        found.fine[name] += len(missing) - int(missing.sum()) - int(unread.sum())
+        found.fine[name] += len(missing) - int(np.count_nonzero(missing | unread))
         found.note(number, name, "wrong", written, unread)
-        if missing.any():
-            found.note(number, name, "missing", written, missing)
+        found.note(number, name, "missing", written, missing)
 
     def _check_bounds(self, found: _Found, number: int, column: Number, values: Any, written: Any) -> None:
         if not (pa.types.is_integer(values.type) or pa.types.is_floating(values.type)):
@@ -275,9 +243,8 @@ class _BlockCheck:
         values, _ = read_values(self.rules, key.column, written, as_text=True)
         absent = values.is_null()
         if pa.types.is_string(values.type):
-            absent = pa.compute.or_(
-                absent, pa.compute.equal(pa.compute.utf8_trim_whitespace(values), "").fill_null(True)
-            )
+            empty = pa.compute.equal(pa.compute.utf8_trim_whitespace(values), "")
+            absent = pa.compute.or_(absent, empty.fill_null(fill_value=True))
         missing = np.asarray(absent)
         found.note(number, key.column, "no id", written, missing)
         counts = found.ids.setdefault(key.column, IdCounts())
@@ -290,10 +257,9 @@ class _Checker:
 
     schema: Schema
     source: Files
-    engine: Threads
     progress: Callable[[int], object] | None
     problems: list[Problem] = field(default_factory=list)
-    starts: list[tuple[TableFile, int]] = field(default_factory=list)  # of each block: its file, and its first row
+    starts: list[int] = field(default_factory=list)  # the first row of each block, in its file
     broken: list[int] = field(default_factory=list)  # lines that are no rows of the table
 
     def check(self) -> TableCheck:
@@ -308,7 +274,7 @@ class _Checker:
         found = _Found()
         columns = list(dict.fromkeys([*(column.name for column in described), *(key.column for key in ids)]))
         blocks = self._blocks(columns or list(names[:1]), [one.name for one in described if isinstance(one, Number)])
-        for part in unwrap_results(self.engine.run(task, blocks), self.progress):
+        for part in unwrap_results(Threads().run(task, blocks), self.progress):
             found.add(part)
         self._check_lines()
         for column in described:
@@ -330,6 +296,7 @@ class _Checker:
             "encoding": f"the file is not {self.rules.encoding or 'UTF-8'}",
             "delimiter": "another character separates the columns",
             "header_row": "the names of the columns are in another row",
+            "sheet": "the table is on another sheet",
         }
         for key, value in guessed.items():
             self._change_rules({key: value}, said[key])
@@ -337,12 +304,15 @@ class _Checker:
             if (last := sanitise_errors(file.place, find_total, file)) is not None:
                 write = {"skip_lines": [*self.rules.skip_lines, last.word]}
                 what = "the last line seems to be no record"
-                self._change_rules(write, what, rows=1, examples=(last.line,), stops=last.broken)
+                self._change_rules(write, what, 1, examples=(last.line,), stops=last.broken)
                 break
 
-    def _change_rules(self, write: dict[str, Any], what: str, **found: Any) -> None:
+    def _note(self, column: str, what: str, rows: int | None = None, **found: Any) -> None:
+        self.problems.append(Problem(column, what, rows, **found))
+
+    def _change_rules(self, write: dict[str, Any], what: str, rows: int | None = None, **found: Any) -> None:
         """Note what the schema should say about the files, and go on as if it did."""
-        self.problems.append(Problem("", what, write=write, **found))
+        self._note("", what, rows, write=write, **found)
         rules = replace(self.rules, **write)
         self.source = replace(self.source, files=tuple(replace(file, rules=rules) for file in self.source.files))
 
@@ -352,182 +322,175 @@ class _Checker:
         columns = [one.name for one in self.schema.columns or () if isinstance(one, Number) and one.name in stored]
         if file.typed or len(columns) < 2:
             return
-        batch = sanitise_errors(file.place, next, file.as_written(columns, columns, lambda _: "skip"), None)
+        batches = file.as_written(columns, columns, lambda _: "skip", count=True)
+        batch = sanitise_errors(file.place, next, batches, None)
         rows = [] if batch is None else batch.slice(0, _FIRST_ROWS).to_pylist()
         digits = [[any(map(str.isdigit, row[name])) for name in columns] for row in rows]
         units = next((i for i, row in enumerate(digits) if any(row)), 0)
         if units and np.mean(digits[units:]) > 0.5:
-            skip = self.rules.skip_rows + units
-            self._change_rules({"skip_rows": skip}, "rows below the names are no records")
+            self._change_rules({"skip_rows": self.rules.skip_rows + units}, "rows below the names are no records")
 
     def _check_names(self, names: Sequence[str]) -> None:
         required = self.schema.required_names()
+        unknown = [name for name in names if name not in required]
+        folded = {name.strip().lower(): name for name in unknown}
         for name in required:
             if name not in names:
-                near = [
-                    one for one in names if one and one not in required and one.strip().lower() == name.strip().lower()
-                ]
-                near = near or get_close_matches(name, [one for one in names if one not in required], 1, 0.75)
-                advice = (
-                    f"Write {quote_key(near[0])} in its place." if near else "Delete its line, or correct the file."
-                )
-                self.problems.append(
-                    Problem(name, "there is no such column in the file", examples=tuple(near), advice=advice)
-                )
-        unknown = [name for name in names if name not in required]
+                near = get_close_matches(name.strip().lower(), folded, 1, 0.75)
+                advice = "Delete its line, or correct the file."
+                advice = f"Write {quote_key(folded[near[0]])} in its place." if near else advice
+                examples = tuple(folded[one] for one in near)
+                self._note(name, "there is no such column in the file", examples=examples, advice=advice)
         if unknown:
-            self.problems.append(
-                Problem("", "columns are not in the schema, and are not used", examples=tuple(unknown), stops=False)
-            )
+            what = "columns are not in the schema, and are not used"
+            self._note("", what, examples=tuple(unknown), stops=False)
         for file in self.source.files[1:]:
             sanitise_errors(file.place, file.require_columns, [name for name in required if name in names])
 
     def _id_columns(self, names: Sequence[str]) -> list[str]:
-        """The column of ids or, where none is declared, one that looks like it by its name, and is not described."""
-        if self.schema.person is not None:
-            return [self.schema.person.column] if self.schema.person.column in names else []
-        return [name for name in names if looks_like("id", name) and name not in self.schema.required_names()][:1]
+        """The column that says whose a row is, and another one whose name looks like ids and that is not described."""
+        person = [self.schema.person.column] if self.schema.person is not None else []
+        kinds = {name: getattr(one, "type", pa.string()) for name, one in self.source.fields().items()}
+        able = [name for name, kind in kinds.items() if pa.types.is_integer(kind) or is_text_type(kind)]
+        other = find_ids(name for name in able if name not in self.schema.required_names())
+        return [name for name in [*person, *other[:1]] if name in names]
 
     def _blocks(self, columns: Sequence[str], numbers: Sequence[str]) -> Iterator[InMemoryPart]:
-        def note_broken(line: Any) -> str:
-            self.broken.append(line.number)
-            return "skip"
-
         for file in self.source.files:
             keys = dict(file.keys)
             stored = [name for name in columns if name not in keys]
-            batches = file.as_written(stored, [name for name in stored if name not in numbers], note_broken)
+            batches = file.as_written(stored, [name for name in stored if name not in numbers], self._note_broken)
             row = (self.rules.header_row or 1) + self.rules.skip_rows + 1
             while (batch := sanitise_errors(file.place, next, batches, None)) is not None:
                 for name in set(columns) & set(keys):
                     batch = batch.append_column(name, pa.repeat(keys[name], batch.num_rows))
-                self.starts.append((file, row))
+                self.starts.append(row)
                 row += batch.num_rows
                 yield InMemoryPart(file.place, (batch,))
+
+    def _note_broken(self, line: Any) -> str:
+        self.broken.append(line.number)
+        return "skip"
 
     def _rows(self, tally: _Tally) -> tuple[int, ...]:
         """The first rows of a tally, counted from the top of their file."""
         return tuple(self._row(*place) for place in tally.first)
 
     def _row(self, block: int, place: int) -> int:
-        row = self.starts[block][1] + place
+        row = self.starts[block] + place
         for line in sorted(self.broken) if len(self.source.files) == 1 else ():
             row += line <= row
         return row
 
     def _check_lines(self) -> None:
-        if self.broken:
-            first = tuple(sorted(self.broken)[:_SHOWN])
-            advice = (
-                "Correct these lines: a separator or a quotation mark is missing there, or there is one too many. If "
-                "they are no records, write how they begin in skip_lines under [files]."
-            )
-            what = "lines have more or fewer values than there are columns"
-            self.problems.append(Problem("", what, len(self.broken), first, advice=advice))
+        if not self.broken:
+            return
+        self.broken.clear()  # of a reading that did not count lines
+        for file in self.source.files:
+            lines = file.as_written(file.stored_names()[:1], [], self._note_broken, count=True)
+            sanitise_errors(file.place, partial(deque, maxlen=0), lines)
+        advice = (
+            "Correct these lines: a separator or a quotation mark is missing there, or there is one too many. If they "
+            "are no records, write how they begin in skip_lines under [files]."
+        )
+        first, what = tuple(sorted(self.broken)[:_SHOWN]), "lines have more or fewer values than there are columns"
+        self._note("", what, len(self.broken), first=first, advice=advice)
 
     def _describe(self, column: Column, found: _Found) -> Iterator[Problem]:
         """The problems of one column."""
-        name, rule = column.name, self.rules.of(column.name)
-        date = self.rules.date(name)
+        name, rule, date = column.name, self.rules.of(column.name), self.rules.date(column.name)
         wrong, missing = (found.tallies.get((name, kind), _Tally()) for kind in ("wrong", "missing"))
-        words = [text for text in missing.values if text]  # which are read as missing values already
-        seen, read = 0, found.fine[name] > 0
-        stops = not (isinstance(column, Category) and column.other)  # which counts them as one more level
-        unread = _Texts(sorted(wrong.values, key=lambda text: -wrong.values[text][0]))
+        words = list(rule.missing_words or filter(None, missing.values))  # which are read as missing values already
+        unread = _Texts(sorted(wrong.values, key=lambda text: -wrong.values[text][0]), words, found.fine[name] > 0)
         if isinstance(column, Category):
             _explain_levels(unread, column)
         elif isinstance(column, YesNo):
             _explain_yes_no(unread)
         elif date is not None:
-            _explain_dates(unread, date.formats, of_day=date.origin is None, read=read)
+            _explain_dates(unread, date.formats, of_day=date.origin is None)
         else:
-            _explain_numbers(unread, rule.decimal or ".", read=read)
+            _explain_numbers(unread, rule.decimal or ".")
+        stops = not (isinstance(column, Category) and column.other)  # which counts them as one more level
+        seen = 0
         for what, texts, write, advice in unread.groups:
             entry = dict(write)
             if "missing_words" in entry:
-                own = rule.missing_words if rule.missing_words is not None else words
-                entry["missing_words"] = [*dict.fromkeys([*own, *entry["missing_words"]])]
                 entry |= {} if column.missing else {"missing": True}
             if "aliases" in entry:
-                old = {level: list(texts) for level, texts in rule.aliases.items()}
-                _merge(old, entry["aliases"])
-                entry["aliases"] = old
+                entry["aliases"] = {level: list(others) for level, others in rule.aliases.items()}
+                _merge(entry, {"aliases": write["aliases"]})
             for word in {"yes", "no"} & set(entry):
                 entry[word] = [*rule.aliases.get(word, ()), *entry[word]]
             rows = sum(wrong.values[text][0] for text in texts)
             seen += rows
             first = sorted(self._row(*wrong.values[text][1:]) for text in texts)[:_SHOWN]
-            examples = tuple(_example(text, wrong.values[text][0], what) for text in texts[:_SHOWN])
+            near = what.partition("like ")[2]
+            examples = tuple(_example(text, wrong, near) for text in texts[:_SHOWN])
             yield Problem(name, what, rows, tuple(first), examples, entry, advice, stops=stops)
         if wrong.rows > seen:  # of values that were not counted apart
             what = f"further values, beyond {_MOST_VALUES:,} different ones"
             advice = "Write the entries for the values that are listed, and check again."
             yield Problem(name, what, wrong.rows - seen, self._rows(wrong), advice=advice, stops=stops)
         if missing.rows and not column.missing:
-            yield Problem(
-                name, "values are missing", missing.rows, self._rows(missing), tuple(words[:_SHOWN]), {"missing": True}
-            )
+            shown = tuple(filter(None, missing.values))[:_SHOWN]
+            yield Problem(name, "values are missing", missing.rows, self._rows(missing), shown, {"missing": True})
         for kind, end in (("below", "lower"), ("above", "upper")):
             if (tally := found.tallies.get((name, kind))) is not None:
                 advice = f"They are moved to {end}. Change it from public knowledge alone, if at all."
                 codes = [text for text in tally.values if re.fullmatch(_CODES, text.strip())]
                 if codes:
-                    advice += f" If {', '.join(codes)} means that a value is missing, write "
-                    advice += f"missing = true, missing_words = {write_value([*(rule.missing_words or words), *codes])}"
-                examples = tuple(_example(text, count, "") for text, (count, *_) in list(tally.values.items())[:_SHOWN])
-                yield Problem(
-                    name, f"values are {kind} {end}", tally.rows, self._rows(tally), examples, {}, advice, stops=False
-                )
+                    advice += f" If {', '.join(codes)} means that a value is missing, write {unread.ask(codes)}"
+                what, examples = f"values are {kind} {end}", tuple(_example(text, tally) for text in tally.values)
+                yield Problem(name, what, tally.rows, self._rows(tally), examples[:_SHOWN], {}, advice, stops=False)
 
     def _check_people(self, found: _Found) -> Iterator[str]:
         """Rows per person, in words; notes problems with ids and with the number of records."""
-        person, people = self.schema.person, None
+        person, counted = self.schema.person, found.rows
         for name, counts in found.ids.items():
             counts.count()
-            people, most = len(counts.rows), int(counts.rows.max(initial=0))
+            ids, most = len(counts.rows), int(counts.rows.max(initial=0))
             several = int((counts.rows > 1).sum())
             each = "one row each" if most <= 1 else f"up to {most:,} rows each, {several:,} of them more than one"
-            yield f"{people:,} different ids in column {name!r}: {each}"
-            if person is None:
+            yield f"{ids:,} different ids in column {name!r}: {each}"
+            if person is None or person.column != name:
+                advice = "If each must be there once, delete the other rows."
+                if person is None:
+                    write = f"[person] column = {quote_text(name)}"
+                    advice = f"If they say whose a row is, protect people with all their rows: {write}"
                 if most > 1:
-                    advice = (
-                        "If they say whose a row is, protect people with all their rows: [person] column = "
-                        + quote_text(name)
-                    )
-                    self.problems.append(
-                        Problem(name, "ids are there more than once", several, advice=advice, stops=False)
-                    )
-                people = None
-            elif person.rows is not None and most > person.rows:
-                above = int((counts.rows > person.rows).sum())
+                    self._note(name, "ids are there more than once", several, advice=advice, stops=False)
+                continue
+            counted = found.rows if person.rows else ids
+            if person.rows is not None and most > person.rows:
                 what = f"people have more than {person.rows} rows; the others do not count in full"
-                self.problems.append(
-                    Problem(name, what, above, advice="Keep rows, or choose a larger one.", stops=False)
-                )
-            if (tally := found.tallies.get((name, "no id"))) is not None and person is not None:
+                above = int((counts.rows > person.rows).sum())
+                self._note(name, what, above, advice="Keep rows, or choose a larger one.", stops=False)
+            if (tally := found.tallies.get((name, "no id"))) is not None:
                 advice = "Drop these rows, or give them ids."
-                self.problems.append(Problem(name, "ids are missing", tally.rows, self._rows(tally), advice=advice))
-        counted = found.rows if people is None or (person is not None and person.rows) else people
+                self._note(name, "ids are missing", tally.rows, first=self._rows(tally), advice=advice)
         said = self.schema.records
         if said is not None and said != counted:
             advice = (
                 "Remove records from the schema: it is counted where it is public. If it is private, or a guess for "
                 "forecasts, write expected_records in its place."
             )
-            what = f"the schema says records = {said}, and there are {counted}"
-            self.problems.append(Problem("", what, advice=advice))
+            self._note("", f"the schema says records = {said}, and there are {counted}", advice=advice)
 
 
-def _example(text: str, count: int, what: str) -> str:
-    near = what.partition("like ")[2]
-    return f"{text!r} ({count:,})" + (f": {near}?" if near else "")
+def _example(text: str, tally: _Tally, near: str = "") -> str:
+    return f"{text!r} ({tally.values[text][0]:,})" + (f": {near}?" if near else "")
 
 
 @dataclass
 class _Texts:
-    """Texts that cannot be read, the most frequent first, and those that were explained: groups with their remedy."""
+    """Texts that cannot be read, the most frequent first, and those that were explained: groups with their remedy.
+
+    `words` mean missing values already. Others of the column may be `read`.
+    """
 
     left: list[str]
+    words: list[str]
+    read: bool
     groups: list[tuple[str, list[str], dict[str, Any], str]] = field(default_factory=list)
 
     def take(self, what: str, chosen: Sequence[str], write: Mapping[str, Any], advice: str = "") -> None:
@@ -542,29 +505,38 @@ class _Texts:
 
     def take_absent(self) -> None:
         """Explain the words that usually mean that a value is missing."""
-        words = [text for text in self.left if text.strip().lower() in _ABSENT]
-        self.take("words for missing values", words, {"missing_words": words})
+        words = [text for text in self.left if text.strip().lower() in _ABSENT or _NOT.fullmatch(text.strip())]
+        self.take("words for missing values", words, {"missing_words": [*dict.fromkeys([*self.words, *words])]})
+        self.words += words
+
+    def take_rest(self, what: str) -> None:
+        """Explain all others: they are mistakes, or words for missing values."""
+        advice = f"Correct the file or, where they mean that a value is missing, write {self.ask(self.left)}"
+        self.take(what, self.left, {}, advice)
+
+    def ask(self, words: Sequence[str]) -> str:
+        """What to write if these words mean that a value is missing."""
+        return f"missing = true, missing_words = {write_value([*dict.fromkeys([*self.words, *words[:_MOST_ASKED]])])}"
 
 
-def _explain_numbers(texts: _Texts, decimal: str, *, read: bool) -> None:
+def _explain_numbers(texts: _Texts, decimal: str) -> None:
     texts.take_absent()
-    other = "," if decimal == "." else "."
+    before, other = len(texts.groups), "," if decimal == "." else "."
     marked = texts.like(rf"[+-]?\d*[{other}]\d+")
     if any(not re.fullmatch(_GROUPED[other], text.strip()) for text in marked):
         word = "commas" if other == "," else "points"
-        texts.take(
-            f"decimal {word}", marked, {"decimal": other}, f"If other values have no {word}, correct the file." * read
-        )
+        advice = f"If other values have no {word}, correct the file." * texts.read
+        texts.take(f"decimal {word}", marked, {"decimal": other}, advice)
     for mark, pattern in _GROUPED.items():
         grouped = texts.like(pattern)
         point = "," if mark == "." or (mark != "," and any("," in text for text in grouped)) else "."
-        texts.take(
-            "groups of three digits", grouped, {"thousands": mark, **({} if point == decimal else {"decimal": point})}
-        )
+        write = {"thousands": mark, **({} if point == decimal else {"decimal": point})}
+        texts.take("groups of three digits", grouped, write)
     texts.take("spaces around numbers", texts.like(r"[+-]?[\d.,]+"), {"strip": True})
-    kind = "" if read else _name_type(texts.left)
-    advice = f'Perhaps it is of type "{kind}".' if kind else "Correct the file, or add them to missing_words."
-    texts.take("texts that are no numbers", texts.left, {}, advice)
+    kind = "" if texts.read or len(texts.groups) > before else _name_type(texts.left)
+    if kind:
+        texts.take("texts that are no numbers", texts.left, {}, f'Perhaps it is of type "{kind}".')
+    texts.take_rest("texts that are no numbers")
 
 
 def _name_type(texts: Sequence[str]) -> str:
@@ -576,9 +548,9 @@ def _name_type(texts: Sequence[str]) -> str:
     return "category" if len(texts) < _MOST_COMPARED else ""
 
 
-def _explain_dates(texts: _Texts, formats: tuple[str, ...], *, of_day: bool, read: bool) -> None:
+def _explain_dates(texts: _Texts, formats: tuple[str, ...], *, of_day: bool) -> None:
     texts.take_absent()
-    kept = list(formats) or ["%H:%M:%S" if of_day else "%Y-%m-%d"] * read
+    kept = list(formats) or ["%H:%M:%S" if of_day else "%Y-%m-%d"] * texts.read
     while texts.left:
         found = {
             one: [text for text in texts.left if parse_moment(text.strip(), (one,), of_day) is not None]
@@ -588,8 +560,7 @@ def _explain_dates(texts: _Texts, formats: tuple[str, ...], *, of_day: bool, rea
         if not found[best]:
             break
         texts.take(f"another format, {best}", found[best], {"format": [*kept, best]})
-    what = f"texts that are no {'times' if of_day else 'dates'}"
-    texts.take(what, texts.left, {}, "Correct the file, or add them to missing_words.")
+    texts.take_rest(f"texts that are no {'times' if of_day else 'dates'}")
 
 
 def _explain_levels(texts: _Texts, column: Category) -> None:
@@ -601,7 +572,9 @@ def _explain_levels(texts: _Texts, column: Category) -> None:
         if near := get_close_matches(text.strip().casefold(), folded, 1, 0.75):
             level = folded[near[0]]
             texts.take(f"not a level, like {level}", [text], {"aliases": {level: [text]}})
-    advice = "Add them to levels or aliases, if they can be there; or write other = true: they are one more level."
+    advice = f"Add them to levels, or say which level they mean, as in aliases = {{ {quote_key(levels[0])} = [...] }}"
+    rest = "they count as the level other" if column.other else "or write other = true: they are one more level"
+    advice = f"{advice}; {rest}."
     texts.take("not among the levels", texts.left, {}, advice)
 
 
@@ -610,6 +583,5 @@ def _explain_yes_no(texts: _Texts) -> None:
         found = [text for text in texts.left if text.strip().lower() in known]
         texts.take(f"words for {word}", found, {word: [*dict.fromkeys(text.strip().lower() for text in found)]})
     texts.take_absent()
-    texts.take(
-        "neither yes nor no", texts.left, {}, "Add them to yes or no, or make the column a category with levels."
-    )
+    advice = "Add them to yes or no, or make the column a category with levels."
+    texts.take("neither yes nor no", texts.left, {}, advice)

@@ -17,7 +17,7 @@ from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 from matrixdp.domain.file_rules import DEFAULT_RULES, FileRules
 from matrixdp.errors import DataError, ParameterError, import_extra
 from matrixdp.records.file_values import not_a_number
-from matrixdp.records.formats import TableFile
+from matrixdp.records.formats import BadLine, TableFile
 from matrixdp.records.tables import library_of, pa
 
 URLS = "postgresql://USER@HOST/DATABASE?table=NAME, duckdb:///FILE?table=NAME or sqlite:///FILE?table=NAME"
@@ -143,9 +143,8 @@ class SqliteSession(Session):
         """A text, empty if it is missing; or a float."""
         if as_text:
             return "coalesce(CAST({0} AS text), '')"
-        return (
-            "CASE typeof({0}) WHEN 'null' THEN 9e999 WHEN 'text' THEN -9e999 WHEN 'blob' THEN -9e999 ELSE {0} + 0.0 END"
-        )
+        others = "WHEN 'text' THEN -9e999 WHEN 'blob' THEN -9e999 ELSE {0} + 0.0 END"
+        return f"CASE typeof({{0}}) WHEN 'null' THEN 9e999 {others}"
 
     def read_column(self, name: str, column: Any, *, as_text: bool) -> Any:
         """The column with null for infinity; raises a `DataError` if there is text in a column of numbers."""
@@ -220,6 +219,12 @@ class DatabaseTable(TableFile):
                 batch = batch if column is batch.column(i) else batch.set_column(i, name, column)
             yield self._decode_text(batch, keep=texts)
 
+    def as_written(
+        self, columns: Sequence[str], texts: Sequence[str], broken: BadLine, *, count: bool = False
+    ) -> Iterator[Any]:
+        """Yield batches for `checking`: of texts where columns may hold values of several types."""
+        return self.batches(columns, None, texts=texts if self.typed else columns)
+
     def _read(self, query: str) -> Iterator[Any]:
         """The record batches of a query. The database's errors may quote rows, and are not shown."""
         with contextlib.ExitStack() as opened:
@@ -266,9 +271,8 @@ def open_database(url: str, *, sql: str | None = None, rules: FileRules = DEFAUL
     target = parts._replace(query=urlencode(options)).geturl() if server else file
     if not server and not Path(file).is_file():
         raise DataError(f"there is no file {file}. Check the path; a path from the root has four slashes: sqlite:////.")
-    rows = (
-        f"({(sql or '').strip().rstrip(';')}) AS selected" if table is None else ".".join(map(_quote, table.split(".")))
-    )
+    rows = f"({(sql or '').strip().rstrip(';')}) AS selected"
+    rows = rows if table is None else ".".join(map(_quote, table.split(".")))
     path = "" if server else str(Path(file).absolute())
     return DatabaseTable(path, url, rules=rules, session=kind(target), sql=sql, rows=rows)
 

@@ -11,17 +11,20 @@ from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
 
 from matrixdp.domain.file_rules import EPOCH, MICROSECONDS, ColumnRule, DateRule, FileRules
 from matrixdp.errors import DataError
 from matrixdp.records.tables import is_text_type, pa
 
-Read: TypeAlias = tuple[Any, Any]  # an Arrow array of values, and one of booleans: which are wrong; None if none is
+Read: TypeAlias = tuple[Any, NDArray[np.bool_] | None]  # an Arrow array of values, and which are wrong; None if none is
+_DAY = len("31.12.2020")
 _LARGEST = 1 << 61  # microseconds, some 70,000 years
-_MOST_KNOWN = 100  # texts that are known to be wrong
 _SPACES = " \t"  # around numbers, as Arrow's reader of CSV drops them
 _NUMBER = r"^[-+]?(?i:nan(\([0-9a-z_]*\))?|inf|infinity|[0-9]+\.?[0-9]*(e[-+]?[0-9]+)?|\.[0-9]+(e[-+]?[0-9]+)?)$"
 _MOMENT = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}(:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?)?)?$"
+_MARKS = {_NUMBER: b".-", _MOMENT: b"-:T ."}  # besides digits, in most texts that match
 
 
 def apply_rules(rules: FileRules, batch: Any, texts: Collection[str] = ()) -> Any:
@@ -31,7 +34,7 @@ def apply_rules(rules: FileRules, batch: Any, texts: Collection[str] = ()) -> An
     """
     for i, name in enumerate(batch.schema.names):
         values, wrong = read_values(rules, name, batch.column(i), as_text=name in texts)
-        if wrong is not None and pa.compute.any(wrong).as_py():
+        if wrong is not None and wrong.any():
             date = rules.date(name)
             raise not_a_number(name) if date is None else _not_a_date(date)
         if values is not batch.column(i):
@@ -39,11 +42,8 @@ def apply_rules(rules: FileRules, batch: Any, texts: Collection[str] = ()) -> An
     return batch
 
 
-def read_values(rules: FileRules, name: str, column: Any, *, as_text: bool, known: set[str] | None = None) -> Read:
-    """The values of a column, null where one is missing or wrong, and which are wrong.
-
-    `known` are texts that were wrong before, which are found faster; others are added.
-    """
+def read_values(rules: FileRules, name: str, column: Any, *, as_text: bool) -> Read:
+    """The values of a column, null where one is missing or wrong, and which are wrong."""
     rule, date = rules.of(name), rules.date(name)
     if pa.types.is_string_view(column.type):  # as polars writes them; few functions of Arrow take them
         column = column.cast(pa.large_string())
@@ -52,25 +52,25 @@ def read_values(rules: FileRules, name: str, column: Any, *, as_text: bool, know
     if not is_text_type(column.type):
         return (column, None) if date is None else _count_dates(date, column)
     if not pa.types.is_dictionary(column.type):
-        return _read_texts(rule, date, column, as_text=as_text, known=known)
-    values, wrong = _read_texts(rule, date, column.dictionary, as_text=as_text, known=known)
+        return _read_texts(rule, date, column, as_text=as_text)
+    values, wrong = _read_texts(rule, date, column.dictionary, as_text=as_text)
     if is_text_type(values.type):  # in which aliases may be there twice
         encoded = values.dictionary_encode()
         return pa.DictionaryArray.from_arrays(encoded.indices.take(column.indices), encoded.dictionary), None
-    return values.take(column.indices), None if wrong is None else wrong.take(column.indices)
+    return values.take(column.indices), None if wrong is None else _as_booleans(pa.array(wrong).take(column.indices))
 
 
-def _read_texts(rule: ColumnRule, date: DateRule | None, texts: Any, *, as_text: bool, known: set[str] | None) -> Read:
+def _read_texts(rule: ColumnRule, date: DateRule | None, texts: Any, *, as_text: bool) -> Read:
     """An Arrow array of texts, without a dictionary, as levels, dates or numbers."""
     if rule.strip:
         texts = pa.compute.utf8_trim_whitespace(texts)
     if date is None and not as_text:
-        return _parse_numbers(rule, texts, known)
+        return _parse_numbers(rule, texts)
     if rule.missing_words:
         texts = _without_words(texts, rule.missing_words)
     if rule.aliases:
         texts = _translate(rule, texts)
-    return (texts, None) if date is None else _parse_dates(date, texts, known)
+    return (texts, None) if date is None else _parse_dates(date, texts)
 
 
 def _without_words(texts: Any, words: Sequence[str]) -> Any:
@@ -85,47 +85,86 @@ def _translate(rule: ColumnRule, texts: Any) -> Any:
     return pa.compute.coalesce(pa.array(list(rule.meanings.values()), texts.type).take(found), texts)
 
 
-def _parse_numbers(rule: ColumnRule, texts: Any, known: set[str] | None) -> Read:
-    if known and not rule.thousands and rule.decimal != ",":
-        return _cast(texts, pa.float64(), _NUMBER, known, number_words(rule))
-    texts = _without_words(texts, number_words(rule))
+def _parse_numbers(rule: ColumnRule, texts: Any) -> Read:
+    words = number_words(rule)
     if rule.thousands:
-        texts = pa.compute.utf8_trim(texts, _SPACES)
+        texts = pa.compute.utf8_trim(_without_words(texts, words), _SPACES)
         mark, point = re.escape(rule.thousands), re.escape(rule.decimal or ".")
         grouped = pa.compute.match_substring_regex(texts, rf"^[+-]?\d{{1,3}}({mark}\d{{3}})+({point}\d*)?$")
         plain = pa.compute.replace_substring(texts, rule.thousands, "")
-        texts = pa.compute.if_else(grouped, plain, texts)
+        texts, words = pa.compute.if_else(grouped, plain, texts), []
     if rule.decimal == ",":
         # A point is no digit here: "1.5" must not be read as 1.5.
+        texts, words = _without_words(texts, words) if words else texts, []
         texts = pa.compute.replace_substring(pa.compute.replace_substring(texts, ".", "?"), ",", ".")
-    return _cast(texts, pa.float64(), _NUMBER, known)
+    return _cast(texts, pa.float64(), _NUMBER, words)
 
 
-def _cast(texts: Any, kind: Any, pattern: str, known: set[str] | None, words: Sequence[str] = ()) -> Read:
+def _cast(texts: Any, kind: Any, pattern: str, words: Sequence[str] = ()) -> Read:
     """Texts as values of a type, without spaces around them; `words` mean that a value is missing.
 
-    What Arrow can cast to it matches `pattern`, but not all that matches can be cast.
+    What Arrow can cast to it matches `pattern`, but not all that matches can be cast. Most texts are cast at once.
     """
-    wrong, right = None, texts
-    if known:  # one look at each text, and another at those that are no values
-        wrong = pa.compute.is_in(texts, pa.array([*known, *words], texts.type))
-        right = pa.compute.if_else(wrong, pa.scalar(None, texts.type), texts)
+    odd = _find_odd(texts, _MARKS[pattern])
+    if plain := [word for word in words if word and set(word.encode()) <= set(b"0123456789" + _MARKS[pattern])]:
+        odd |= np.asarray(pa.compute.is_in(texts, pa.array(plain, texts.type)))
     try:
-        values = right.cast(kind)
-        if words:
-            found = pa.compute.is_in(texts.filter(wrong), pa.array(words, texts.type))
-            wrong = pa.compute.replace_with_mask(wrong, wrong, pa.compute.invert(found))
-        return values, wrong
+        values = _without_rows(texts, odd).cast(kind)
+        if not odd.any():
+            return values, None
     except pa.ArrowInvalid:
-        texts = _without_words(texts, words) if words else texts
-    encoded = texts.dictionary_encode()  # most texts are there more than once
+        values, odd = pa.nulls(len(texts), kind), np.ones(len(texts), bool)
+    rest = texts.filter(pa.array(odd))
+    rest = pa.compute.utf8_trim_whitespace(rest) if pattern == _MOMENT else rest
+    encoded = _without_words(rest, words).dictionary_encode()  # most texts are there more than once
     unique = pa.compute.utf8_trim(encoded.dictionary, _SPACES)
     likely = pa.compute.match_substring_regex(unique, pattern)
     likely = pa.compute.if_else(likely, unique, pa.scalar(None, texts.type))
-    values = pa.concat_arrays(_cast_halves(likely, kind))
-    if known is not None and len(known) < _MOST_KNOWN:
-        known.update(encoded.dictionary.filter(values.is_null())[:_MOST_KNOWN].to_pylist())
-    return values.take(encoded.indices), values.is_null().take(encoded.indices).fill_null(fill_value=False)
+    found = pa.concat_arrays(_cast_halves(likely, kind))
+    return _fill_in(values, odd, found.take(encoded.indices), found.is_null().take(encoded.indices))
+
+
+def _fill_in(values: Any, rows: NDArray[np.bool_], found: Any, wrong: Any) -> Read:
+    """The values, which are null in some rows, with others there, and which of these are wrong."""
+    if found.null_count < len(found):
+        values = pa.compute.replace_with_mask(values, pa.array(rows), found)
+    all_wrong = np.zeros(len(rows), bool)
+    all_wrong[rows] = _as_booleans(wrong)
+    return values, all_wrong
+
+
+def _as_booleans(found: Any) -> NDArray[np.bool_]:
+    """An Arrow array of booleans, in which null is false."""
+    return np.asarray(found.fill_null(fill_value=False))
+
+
+def _places(texts: Any) -> tuple[NDArray[Any], NDArray[np.uint8]]:
+    """Where each text begins, and the last ends, among the bytes of all."""
+    _, offsets, content = texts.buffers()
+    size = np.int64 if pa.types.is_large_string(texts.type) else np.int32
+    ends = np.frombuffer(offsets, size)[texts.offset : texts.offset + len(texts) + 1]
+    return ends, np.frombuffer(content or b"", np.uint8)
+
+
+def _find_odd(texts: Any, marks: bytes) -> NDArray[np.bool_]:
+    """Which texts are empty, or have bytes that are neither digits nor one of the marks."""
+    ends, content = _places(texts)
+    content = content[ends[0] : ends[-1]]
+    odd = content - np.uint8(ord("0")) > 9
+    for mark in marks:
+        odd &= content != mark
+    found: NDArray[np.bool_] = ends[1:] == ends[:-1]
+    found[np.searchsorted(ends, ends[0] + np.flatnonzero(odd), side="right") - 1] = True
+    return found
+
+
+def _without_rows(texts: Any, rows: NDArray[np.bool_]) -> Any:
+    """The texts, null in these rows; their bytes are not copied."""
+    if not rows.any():
+        return texts
+    valid = ~rows & np.asarray(texts.is_valid()) if texts.null_count else ~rows
+    bits = pa.py_buffer(np.packbits(valid, bitorder="little"))
+    return pa.Array.from_buffers(texts.type, len(texts), [bits, pa.py_buffer(_places(texts)[0]), texts.buffers()[2]])
 
 
 def _cast_halves(texts: Any, kind: Any) -> list[Any]:
@@ -171,7 +210,7 @@ def _count_dates(rule: DateRule, column: Any) -> Read:
     try:
         return _count_units(rule, _microseconds(rule, column)), None
     except (pa.ArrowException, ValueError, OverflowError):
-        return pa.nulls(len(column), pa.float64()), column.is_valid()
+        return pa.nulls(len(column), pa.float64()), np.asarray(column.is_valid())
 
 
 def _count_units(rule: DateRule, counted: Any) -> Any:
@@ -195,43 +234,62 @@ def _microseconds(rule: DateRule, column: Any) -> Any:
     return column.cast(kind, safe=not fine).cast(pa.int64())
 
 
-def _parse_dates(rule: DateRule, texts: Any, known: set[str] | None) -> Read:
+def _parse_dates(rule: DateRule, texts: Any) -> Read:
     """Texts as numbers; empty ones are missing."""
-    encoded = texts.dictionary_encode()  # most dates are there more than once
-    unique = _without_words(pa.compute.utf8_trim_whitespace(encoded.dictionary), [""])
     if rule.formats:
-        counted = _parse_formats(unique, rule.formats, rule.origin is None)
-        wrong = pa.compute.and_(counted.is_null(), unique.is_valid())
+        moments, wrong = _parse_formats(texts, rule.formats, rule.origin is None)
     else:
         if rule.origin is None:
-            unique = pa.compute.binary_join_element_wise(pa.scalar("1970-01-01", unique.type), unique, " ")
-        moments, wrong = _cast(unique, pa.timestamp("us"), _MOMENT, known)
-        counted = moments.cast(pa.int64())
-    wrong = None if wrong is None or not wrong.true_count else wrong.take(encoded.indices)
-    return _count_units(rule, counted).take(encoded.indices), wrong
+            texts = _without_words(pa.compute.utf8_trim_whitespace(texts), [""])
+            day, space = (pa.scalar(text, texts.type) for text in ("1970-01-01", " "))
+            texts = pa.compute.binary_join_element_wise(day, texts, space)
+        moments, wrong = _cast(texts, pa.timestamp("us"), _MOMENT, [""])
+    return _count_units(rule, moments.cast(pa.int64())), wrong
 
 
-def _parse_formats(texts: Any, formats: tuple[str, ...], of_day: bool) -> Any:
-    """What `parse_moment` finds in each text, as an Arrow array of integers; Arrow reads days of fixed width faster."""
-    found = pa.nulls(len(texts), pa.int64())
+def _parse_formats(texts: Any, formats: tuple[str, ...], of_day: bool) -> Read:
+    """What `parse_moment` finds in each text; days of fixed width are read all at once."""
+    (ends, content), counted = _places(texts), np.zeros(len(texts), np.int64)
+    unread, long = np.asarray(texts.is_valid()), np.diff(ends) == _DAY
     for written in formats:
-        if of_day or (fields := re.fullmatch(r"%([dmY])([-./])%([dmY])([-./])%([dmY])", written)) is None:
+        fields = re.fullmatch(r"%([dmY])([-./])%([dmY])([-./])%([dmY])", written)
+        if of_day or fields is None or len(set(fields[1] + fields[3] + fields[5])) < 3:
             break  # a later format must not be tried before
-        first, mark, second, other, third = fields.groups()
-        if {first, second, third} != set("dmY"):
-            break
-        digits = {"d": "([0-9]{2})", "m": "([0-9]{2})", "Y": "([1-9][0-9]{3})"}
-        pattern = f"^{digits[first]}[{mark}]{digits[second]}[{other}]{digits[third]}$"
-        ordered = "-".join(f"\\{(first, second, third).index(field) + 1}" for field in "Ymd")
-        fits = pa.compute.and_(pa.compute.match_substring_regex(texts, pattern), found.is_null())
-        days = pa.compute.replace_substring_regex(
-            pa.compute.if_else(fits, texts, pa.scalar(None, texts.type)), pattern, ordered
-        )
-        days = pa.concat_arrays(_cast_halves(days, pa.timestamp("us")))
-        found = pa.compute.coalesce(found, days.cast(pa.int64()))
-    unread = pa.compute.and_(found.is_null(), texts.is_valid())
-    left = [parse_moment(text, formats, of_day) for text in texts.filter(unread).to_pylist()]
-    return pa.compute.replace_with_mask(found, unread, pa.array(left, pa.int64()))
+        rows = np.flatnonzero(unread & long)
+        if rows.size:
+            days, fits = _read_days(sliding_window_view(content, _DAY)[ends[rows]], written)
+            counted[rows[fits]], unread[rows[fits]] = days[fits] * MICROSECONDS["days"], False
+    encoded = texts.filter(pa.array(unread)).dictionary_encode()
+    unique = pa.compute.utf8_trim_whitespace(encoded.dictionary)
+    found = pa.array([parse_moment(text, formats, of_day) for text in unique.to_pylist()], pa.int64())
+    wrong = pa.compute.and_(found.is_null(), pa.compute.not_equal(unique, ""))
+    values = pa.array(counted, mask=unread if not texts.null_count else unread | np.asarray(texts.is_null()))
+    return _fill_in(values, unread, found.take(encoded.indices), wrong.take(encoded.indices))
+
+
+def _read_days(texts: NDArray[np.uint8], written: str) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Days since 1970 in texts of shape (texts, 10), and which of them are written so, and are in the calendar."""
+    characters, fits = iter(np.ascontiguousarray(texts.T)), np.ones(len(texts), bool)
+    numbers = {field: np.zeros(len(texts), np.int16) for field in "dmY"}
+    for field in re.findall(r"%[dmY]|.", written):
+        if len(field) == 1:
+            fits &= next(characters) == ord(field)
+            continue
+        for digit in (next(characters) - np.uint8(ord("0")) for _ in range(4 if field == "%Y" else 2)):
+            fits &= digit <= 9
+            numbers[field[1]] = 10 * numbers[field[1]] + digit
+    day, month, year = numbers["d"], numbers["m"], numbers["Y"]
+    fits &= (year >= 1000) & (month >= 1) & (month <= 12) & (day >= 1)
+    since = np.where(fits, 12 * (year.astype(np.int32) - 1000) + month - 1, 0)
+    days, starts = day - np.int64(1), _list_months()
+    days += starts[since]
+    return days, fits & (days < starts[since + 1])
+
+
+@lru_cache(maxsize=1)
+def _list_months() -> NDArray[np.int64]:
+    """The days since 1970 on which the months from the year 1000 to 9999 begin, and the one after them."""
+    return np.arange("1000-01", "10000-02", dtype="M8[M]").astype("M8[D]").astype(np.int64)
 
 
 @lru_cache(maxsize=1 << 17)

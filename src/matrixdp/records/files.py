@@ -51,10 +51,8 @@ def _find_files(place: Path) -> tuple[Path, list[Path]]:
         root = Path(*place.parts[:wild])
     matched = [place] if place.is_dir() else [Path(path) for path in glob.glob(str(place), recursive=True)]
     if not matched:
-        pattern = glob.has_magic(str(place))
-        raise DataError(
-            f"no file matches {place}." if pattern else f"there is no file or folder {place}. Check the path."
-        )
+        alone = f"there is no file or folder {place}. Check the path."
+        raise DataError(f"no file matches {place}." if glob.has_magic(str(place)) else alone)
     paths = [file for path in matched for file in (_walk(path) if path.is_dir() else [path])]
     for path in paths:
         if path.name in _RELEASES:
@@ -123,9 +121,8 @@ class FilePart(Part):
             try:
                 keys[key] = float(keys[key])
             except ValueError:
-                raise DataError(
-                    f"{self.place}: {key!r} must be a number in the folder's name; leave the column out."
-                ) from None
+                rule = f"{key!r} must be a number in the folder's name; leave the column out."
+                raise DataError(f"{self.place}: {rule}") from None
         stored = [name for name in self.columns if name not in keys]
         if not stored:  # any column tells the number of records
             stored = self.file.stored_names()[:1]
@@ -243,9 +240,8 @@ def open_files(
         for path in paths:
             real = os.path.realpath(path)
             if real in files:  # each of its records would count twice, and be protected once
-                raise DataError(
-                    f"{path} and {files[real].place} are the same file, whose records would count twice. Give it once."
-                )
+                same = f"{path} and {files[real].place} are the same file"
+                raise DataError(f"{same}, whose records would count twice. Give it once.")
             pairs = (folder.partition("=") for folder in path.relative_to(root).parent.parts)
             keys = tuple((key, value) for key, equals, value in pairs if equals and key)
             files[real] = FORMATS[find_ending(path)](str(path.absolute()), str(path), keys, rules)

@@ -32,7 +32,7 @@ _SPLIT_BATCHES = 4  # of a Feather file; most writers make batches of 65,536 row
 _MAX_TEXT_BYTES = 256 << 20  # of one column in a batch
 _SUSPECT_BYTES, _SUSPECT_RATIO = 1 << 30, 1000  # a larger column chunk that was compressed more than this is refused
 _LARGEST_BYTES = 4 << 30  # of an unpacked workbook
-_BLOCK_BYTES = 4 << 20
+_BLOCK_BYTES, _LARGE_BLOCK = 4 << 20, 8 << 20
 BadLine: TypeAlias = Callable[[Any], str]  # of Arrow: takes a line that has more or fewer values, and returns "skip"
 _CODECS = {".gz": "gzip", ".zst": "zstd"}
 SEPARATORS = {",": "','", ";": "';'", "\t": "tab", "|": "'|'"}
@@ -93,8 +93,13 @@ class TableFile(ABC):
         Those in `texts` are read from CSV as text, not as numbers; from other files they may have dictionaries.
         """
 
-    def as_written(self, columns: Sequence[str], texts: Sequence[str], broken: BadLine) -> Iterator[Any]:
-        """Yield batches of the columns before any rule is applied, for `checking`; `broken` is called for bad lines."""
+    def as_written(
+        self, columns: Sequence[str], texts: Sequence[str], broken: BadLine, *, count: bool = False
+    ) -> Iterator[Any]:
+        """Yield batches of the columns before any rule is applied, for `checking`; `broken` is called for bad lines.
+
+        These have numbers only with `count`, which takes longer.
+        """
         return self.batches(columns, None, texts=texts)
 
     def column_names(self) -> tuple[str, ...]:
@@ -103,9 +108,8 @@ class TableFile(ABC):
         duplicated = min((name for name, count in Counter(names).items() if count > 1), default=None)
         if duplicated is not None:
             first, second, *_ = (i for i, name in enumerate(names, start=1) if name == duplicated)
-            raise DataError(
-                f"{self.place} has two columns with the same name, number {first} and {second}. {self._hint_head()}"
-            )
+            same = f"two columns with the same name, number {first} and {second}"
+            raise DataError(f"{self.place} has {same}. {self._hint_head()}")
         for key, _ in self.keys:
             if key in names:
                 raise DataError(f"{self.place} has a column {key!r}, and so does a folder's name. Rename one of them.")
@@ -138,10 +142,8 @@ class TableFile(ABC):
         if not any(str(name).strip() for name in names):
             raise DataError(f"{self.place} has no column names in its {where}. Add them. {self._hint_head()}")
         if wrong:
-            raise DataError(
-                f"{self.place} must have the names of the columns in its {where}, but there is {wrong}. Add them. "
-                f"{self._hint_head()}"
-            )
+            rule = f"must have the names of the columns in its {where}, but there is {wrong}"
+            raise DataError(f"{self.place} {rule}. Add them. {self._hint_head()}")
         return list(names)
 
     def _checked_path(self) -> str:
@@ -291,9 +293,8 @@ class CsvFile(TableFile):
                     if any(map(_BROKEN.search, names)):
                         raise wrong_encoding(self.place)
                     return separator, names
-        raise DataError(
-            f"{self.place} has a first line of more than {_BLOCK_BYTES >> 20} MiB. Check its line ends and quotes."
-        )
+        long = f"a first line of more than {_BLOCK_BYTES >> 20} MiB"
+        raise DataError(f"{self.place} has {long}. Check its line ends and quotes.")
 
     @property
     def separator(self) -> str | None:
@@ -320,23 +321,20 @@ class CsvFile(TableFile):
         plain = [one.name for one in rules if (one.thousands, one.strip, one.decimal, one.missing_words) == shared]
         return self._read({name: pa.float64() if name in plain else pa.string() for name in columns})
 
-    def as_written(self, columns: Sequence[str], texts: Sequence[str], broken: BadLine) -> Iterator[Any]:
+    def as_written(
+        self, columns: Sequence[str], texts: Sequence[str], broken: BadLine, *, count: bool = False
+    ) -> Iterator[Any]:
         """Yield batches of texts; lines with more or fewer values than there are names are left out."""
-        return self._read(dict.fromkeys(columns, pa.string()), broken)
+        return self._read(dict.fromkeys(columns, pa.string()), broken, count=count)
 
-    def _read(self, kinds: dict[str, Any], broken: BadLine | None = None) -> Iterator[Any]:
-        """Yield batches of columns of these types; Arrow counts lines, for `broken`, in one thread alone."""
+    def _read(self, kinds: dict[str, Any], broken: BadLine | None = None, *, count: bool = False) -> Iterator[Any]:
+        """Yield batches of columns of these types; Arrow counts lines in one thread alone."""
         separator, names = self.read_head()
         wanted = list(kinds)
         if self.rules.skip_lines:  # whose cells need not fit the types
             kinds = dict.fromkeys([*kinds, names[0]], pa.string())
-        convert = pa.csv.ConvertOptions(
-            include_columns=list(kinds),
-            column_types=kinds,
-            strings_can_be_null=False,
-            null_values=number_words(self.rules),
-            decimal_point=self.rules.decimal,
-        )
+        convert = pa.csv.ConvertOptions(include_columns=list(kinds), column_types=kinds, strings_can_be_null=False)
+        convert.null_values, convert.decimal_point = number_words(self.rules), self.rules.decimal
         # In a file of one column an empty line is a missing value.
         parse = pa.csv.ParseOptions(
             delimiter=separator,
@@ -345,10 +343,10 @@ class CsvFile(TableFile):
             invalid_row_handler=self._handle_line(broken),
         )
         read = pa.csv.ReadOptions(
-            block_size=_BLOCK_BYTES,
+            block_size=_BLOCK_BYTES if broken is None else _LARGE_BLOCK,
             skip_rows=(self.rules.header_row or 1) - 1,
             skip_rows_after_names=self.rules.skip_rows,
-            use_threads=broken is None,
+            use_threads=not count,
         )
         options = {"read_options": read, "parse_options": parse, "convert_options": convert}
         try:
@@ -484,6 +482,19 @@ class ExcelFile(TableFile):
 
     def read_rows(self) -> list[list[Any]]:
         """All cells of the sheet, from its first row and column on; empty ones are empty texts."""
+        names = self.sheet_names()
+        wanted = names[0] if self.rules.sheet is None and names else self.rules.sheet
+        if wanted not in names:
+            rule = f"it has {', '.join(names[:20])}. Correct sheet under [files]."
+            raise DataError(f"{self.place} has no sheet {wanted!r}; {rule}")
+        return self._ask_book(lambda book: list(book.get_sheet_by_name(wanted).to_python(skip_empty_area=False)))
+
+    def sheet_names(self) -> list[str]:
+        """The names of the sheets, in their order."""
+        return self._ask_book(lambda book: book.sheet_names)
+
+    def _ask_book(self, ask: Callable[[Any], list[Any]]) -> list[Any]:
+        """What is found in the workbook."""
         calamine = import_extra("python_calamine", "reading Excel files requires python-calamine", "excel")
         if zipfile.is_zipfile(self.path):
             with zipfile.ZipFile(self.path) as file:
@@ -494,12 +505,7 @@ class ExcelFile(TableFile):
                     "MiB. Save it as CSV."
                 )
         try:
-            book = calamine.CalamineWorkbook.from_path(self.path)
-            names = book.sheet_names
-            wanted = names[0] if self.rules.sheet is None and names else self.rules.sheet
-            if wanted in names:
-                return list(book.get_sheet_by_name(wanted).to_python(skip_empty_area=False))
-            problem = f"has no sheet {wanted!r}; it has {', '.join(names[:20])}. Correct sheet under [files]."
+            return ask(calamine.CalamineWorkbook.from_path(self.path))
         except calamine.PasswordError:
             problem = "is protected by a password. Save it without one."
         except (calamine.CalamineError, OSError, ValueError):

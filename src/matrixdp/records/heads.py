@@ -9,7 +9,7 @@ guessed from the rows down to the names or, for `checking`, from all bytes; the 
 import codecs
 import csv
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -23,11 +23,12 @@ _END, _LAST_ROWS = 1 << 16, 200
 _MARKS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _LATIN = ("latin-1", "latin1", "iso-8859-1")
 _SINGLE = (*_LATIN, "cp1252")  # encodings of one byte, in which any UTF-8 can be read
+_PLAIN = ("utf-8", *_SINGLE)  # in which a byte below 128 is a character of ASCII
 _UNUSED = [0x81, 0x8D, 0x8F, 0x90, 0x9D]  # in cp1252
 
 
 def propose_rules(file: TableFile, wanted: Collection[str] = (), *, whole: bool = False) -> dict[str, Any]:
-    """The rules among encoding, delimiter and header_row by which the file can be read, where its own do not suffice.
+    """The rules among encoding, delimiter, sheet and header_row by which the file can be read, if not by its own.
 
     `wanted` are names of columns, one or more of which are in the row of names. With `whole`, the encoding is that of
     all bytes, and otherwise that of the rows down to the names.
@@ -39,14 +40,18 @@ def propose_rules(file: TableFile, wanted: Collection[str] = (), *, whole: bool 
         marks = file.separator or SEPARATORS if not wanted else [*filter(None, [file.separator]), *SEPARATORS]
         tables = {mark: list(csv.reader(lines, delimiter=mark)) for mark in marks}
     elif isinstance(file, ExcelFile):
-        tables = {"": file.read_rows()[:_FIRST_ROWS]}
+        sheets = [file.rules.sheet] if file.rules.sheet is not None else file.sheet_names()
+        tables = {name: _on_sheet(file, name).read_rows()[:_FIRST_ROWS] for name in sheets}
     else:
         return {}
     rows = {mark: _find_names(table, wanted) for mark, table in tables.items()}
-    mark = max(tables, key=lambda mark: _score(tables[mark], rows[mark], wanted))  # the first in a tie
+    enough = len if isinstance(file, CsvFile) else lambda cells: min(len(cells), 2)  # the first sheet with a table
+    mark = max(tables, key=lambda mark: _score(tables[mark], rows[mark], wanted, enough))  # the first in a tie
     given, first = file.rules.header_row, 0 if isinstance(file, CsvFile) else _first_filled(tables[mark])
     if rows[mark] != (first if given is None else given - 1):
         found["header_row"] = rows[mark] + 1
+    if isinstance(file, ExcelFile) and len(tables) > 1 and not (wanted and mark == next(iter(tables))):
+        found["sheet"] = mark
     if isinstance(file, CsvFile):
         encoding = encoding if whole else guess_encoding(file, rows[mark] + 1)
         found |= {} if encoding == (file.rules.encoding or "utf-8") else {"encoding": encoding}
@@ -92,9 +97,13 @@ def find_total(file: TableFile) -> LastLine | None:
     return LastLine(word[0], " ".join(str(cell) for cell in last if cell != ""), short)
 
 
-def _score(rows: list[list[Any]], row: int, wanted: Collection[str]) -> tuple[int, int]:
+def _score(rows: list[list[Any]], row: int, wanted: Collection[str], count: Callable[[Any], int]) -> tuple[int, int]:
     cells = rows[row] if row < len(rows) else []
-    return sum(cell in wanted for cell in cells), len(cells)
+    return sum(cell in wanted for cell in cells), count(cells)
+
+
+def _on_sheet(file: ExcelFile, name: str) -> ExcelFile:
+    return replace(file, rules=replace(file.rules, sheet=name))
 
 
 def _find_names(rows: list[list[Any]], wanted: Collection[str]) -> int:
@@ -129,10 +138,12 @@ def guess_encoding(file: CsvFile, rows: int | None) -> str:
         if rows is not None:
             block = b"".join(block.splitlines(keepends=True)[:rows])
         while block:
-            if not block.isascii():
+            following, plain = stream.read(_BLOCK) if rows is None else b"", block.isascii()
+            if not plain:
                 seen[np.frombuffer(block, np.uint8)] = True
-            following = stream.read(_BLOCK) if rows is None else b""
             for name in list(decoders):
+                if plain and name in _PLAIN and not decoders[name].getstate()[0]:
+                    continue  # nothing can be wrong
                 try:
                     decoders[name].decode(block, rows is None and not following)
                 except UnicodeDecodeError:

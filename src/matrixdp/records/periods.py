@@ -32,7 +32,8 @@ _FORMS = {
     "month": ("%Y-%m", "2031-01"),
     "year": ("%Y", "2031"),
 }
-_DELAY = re.compile(r"\s*(\d{1,6})\s*(hour|day|night|week)s?\s*")
+_HOURS = {"hour": 1, "day": 24, "night": 24, "week": 168}
+_DELAY = re.compile(r"\s*(\d{1,4})\s*(hour|day|night|week)s?\s*")
 
 
 @dataclass(frozen=True, order=True)
@@ -49,11 +50,11 @@ class Period:
         form, example = _FORMS[every]
         try:
             start = datetime.strptime(name + "-1" if every == "week" else name, form)
-        except (TypeError, ValueError):
-            start = None
-        if start is None or _write(start, every) != name:
-            raise ParameterError(f"«step» must be a {every} such as {example!r}, got {show(name)} instead.")
-        return cls(start, _following(start, every), name)
+            if _write(start, every) == name:
+                return cls(start, _following(start, every), name)
+        except (TypeError, ValueError, OverflowError):
+            pass
+        raise ParameterError(f"«step» must be a {every} such as {example!r}, got {show(name)} instead.")
 
     @classmethod
     def of(cls, moment: datetime, every: str) -> Period:
@@ -70,8 +71,7 @@ def parse_delay(text: str) -> timedelta:
     found = _DELAY.fullmatch(text) if isinstance(text, str) else None
     if found is None:
         raise ParameterError(f"«delay» must be a time such as '3 days' or '1 week', got {show(text)} instead.")
-    hours = {"hour": 1, "day": 24, "night": 24, "week": 168}
-    return timedelta(hours=int(found[1]) * hours[found[2]])
+    return timedelta(hours=int(found[1]) * _HOURS[found[2]])
 
 
 def _write(start: datetime, every: str) -> str:
@@ -83,7 +83,7 @@ def _following(start: datetime, every: str) -> datetime:
     if every in ("month", "year"):
         months = start.year * 12 + start.month - 1 + (1 if every == "month" else 12)
         return start.replace(year=months // 12, month=months % 12 + 1)
-    return start + timedelta(hours={"hour": 1, "day": 24, "night": 24, "week": 168}[every])
+    return start + timedelta(hours=_HOURS[every])
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,16 +149,16 @@ class ChosenRecords(DerivedRecords):
 
 
 def _choose(choose: Callable[[Any], Mask], block: Any) -> Any:
-    return take_rows(block, choose(block))
+    return _take_rows(block, choose(block))
 
 
-def take_rows(block: Any, mask: Mask) -> Any:
+def _take_rows(block: Any, mask: Mask) -> Any:
     """Some rows of an array, a table, a mapping of columns or a list of rows."""
     if isinstance(block, OwnedBlock):
-        ids = None if block.ids is None else take_rows(block.ids, mask)
-        return OwnedBlock(take_rows(block.data, mask), ids, None if block.counts is None else block.counts[mask])
+        ids = None if block.ids is None else _take_rows(block.ids, mask)
+        return OwnedBlock(_take_rows(block.data, mask), ids, None if block.counts is None else block.counts[mask])
     if isinstance(block, Mapping):
-        return {name: take_rows(column, mask) for name, column in block.items()}
+        return {name: _take_rows(column, mask) for name, column in block.items()}
     library = library_of(block)
     if library == "pyarrow":
         return block.filter(pa.array(mask))

@@ -32,7 +32,8 @@ class _Pyarrow:
 
     def __getattr__(self, name: str) -> Any:
         module = import_extra("pyarrow", "reading files and columns of polars requires pyarrow", "files")
-        return import_module(f"pyarrow.{name}") if name in ("compute", "csv", "parquet") else getattr(module, name)
+        found = import_module(f"pyarrow.{name}") if name in ("compute", "csv", "parquet") else getattr(module, name)
+        return self.__dict__.setdefault(name, found)  # found faster the next time
 
 
 pa: Any = _Pyarrow()

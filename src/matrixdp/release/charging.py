@@ -73,8 +73,11 @@ class Account:
         except RequestPendingError:
             return True
 
-    def charge_or_find(self, price: Price) -> Receipt | str:
-        """Commit the charge, or return the release of another process that charged the same request first."""
+    def charge_or_find(self, price: Price, payload: str | None = None) -> Receipt | str:
+        """Commit the charge, or return the release of another process that charged the same request first.
+
+        A `payload` is the release, where it is known before noise is drawn.
+        """
         try:
             return self.ledger.charge(
                 self.dataset,
@@ -85,6 +88,7 @@ class Account:
                 request=self.request,
                 options=price.options if self.request is not None else None,
                 allowance=self.allowance,
+                payload=payload,
             )
         except RequestPendingError:
             if (found := self.stored(price)) is None:

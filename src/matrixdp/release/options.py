@@ -24,7 +24,7 @@ QUESTIONS = {
     "everything": Question(
         "Everything", "means, shares, tables and correlations of all chosen columns, in one release"
     ),
-    "means": Question("Means", "means of numbers and shares of levels"),
+    "means": Question("Means", "means of numbers and shares of levels, of all records or by group"),
     "table": Question("A table of counts", "by two categories"),
     "moments": Question("Means and second moments", "the matrix itself, for your own analysis"),
     "covariance": Question("Covariances", "of columns of numbers, in their units"),
@@ -43,6 +43,7 @@ QUESTIONS = {
 def title_question(
     question: str,
     *,
+    columns: Sequence[str] | None = None,
     target: str | None = None,
     cells: Sequence[str] | None = None,
     on: Sequence[str] | None = None,
@@ -56,7 +57,7 @@ def title_question(
     'A regression of stay on age, ward'
     """
     words = [QUESTIONS[question].title, *([f"of {target}"] if target else [])]
-    words += [f"of {' and '.join(cells)}"] if cells else []
+    words += [f"of {' and '.join(cells)}"] if cells else [f"of {', '.join(columns)}"] if columns else []
     return " ".join([*words, *(f"{name} {', '.join(names)}" for name, names in (("on", on), ("by", by)) if names)])
 
 
@@ -217,6 +218,16 @@ OPTIONS = (
         "number",
         "Share of the budget for an adaptive fit of the numbers, which correlations and components of --query "
         "everything are read off; 0 for none. [default: 0.2 where correlations are expected to gain by it]",
+        at_least=0,
+        at_most=0.9,
+        questions=("everything",),
+    ),
+    Option(
+        "shapes",
+        "number",
+        "Share of the budget for a histogram of each number, from which quantiles follow; 0.1 adds 5% to the noise of "
+        "all else. [default: none]",
+        default=0.0,
         at_least=0,
         at_most=0.9,
         questions=("everything",),

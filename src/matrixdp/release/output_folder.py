@@ -272,6 +272,8 @@ def write_file(path: Path, text: str, *, option: str = "", overwrite: bool = Tru
         try:
             with temporary.open("x", encoding="utf-8") as file:
                 file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
             temporary.replace(path)
         finally:
             temporary.unlink(missing_ok=True)

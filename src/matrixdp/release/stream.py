@@ -6,18 +6,17 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from functools import cached_property, partial
-from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from scipy.linalg import toeplitz
 
 from matrixdp.answers.series import Series, make_series
-from matrixdp.display import format_number
+from matrixdp.checks import check_integer
 from matrixdp.domain.file_rules import DEFAULT_RULES
 from matrixdp.errors import LedgerError, ParameterError, show
 from matrixdp.ledger import Ledger
@@ -28,7 +27,7 @@ from matrixdp.records import as_records, is_out_of_core, open_records
 from matrixdp.records.ids import Hashes, IdHash
 from matrixdp.records.periods import ChosenRecords, InPeriod, OfPeople, Period, count_hashes, parse_delay
 from matrixdp.records.records import Records, require_rereadable
-from matrixdp.release.charging import Price, open_account
+from matrixdp.release.charging import Account, Price, open_account
 from matrixdp.release.output_folder import write_file
 from matrixdp.release.released import reading
 from matrixdp.release.result import Release, StreamPart
@@ -41,7 +40,7 @@ from matrixdp.version import __version__
 
 FORMAT = "matrixdp stream 1"
 _NO_PEOPLE = np.empty(0, np.uint64)
-_LOW = 1 << 24  # sums of 2^14 products with coefficients below 2^21 fit into 64 bits
+_LOW = 1 << 24
 
 
 @dataclass(frozen=True)
@@ -61,31 +60,17 @@ class PublishedStep:
 class StreamAnswers:
     """The answers that can be read from what a stream published."""
 
-    if TYPE_CHECKING:  # fields or properties
+    name: str
+    plan: StreamPlan
+    published: tuple[PublishedStep, ...]
+    simulation: bool
+    closed: bool
 
-        @property
-        def name(self) -> str:
-            """Name of the stream."""
-
-        @property
-        def plan(self) -> StreamPlan:
-            """The plan."""
-
-        @property
-        def published(self) -> tuple[PublishedStep, ...]:
-            """The steps so far."""
-
-        @property
-        def simulation(self) -> bool:
-            """Whether nothing is protected."""
-
-        @property
-        def closed(self) -> bool:
-            """Whether no more steps follow."""
-
-        @property
-        def noisy(self) -> Floats:
-            """What was published, in standard deviations of its noise, of shape (steps, numbers)."""
+    @cached_property
+    def noisy(self) -> Floats:
+        """What was published, in standard deviations of its noise, of shape (steps, numbers)."""
+        rows = [[value / 2 ** (BITS + GRID_BITS) for value in one.noisy] for one in self.published]
+        return np.array(rows).reshape(-1, self.plan.dimension)
 
     @property
     def steps(self) -> tuple[str, ...]:
@@ -117,26 +102,25 @@ class StreamAnswers:
 
         The noise of the sum is the norm of the weights times that of a step.
         """
-        found = np.zeros(len(self.published))
-        starts = [one.start for one in self.published]
-        for start in sorted(set(starts)):
-            block = slice(start, start + starts.count(start))
-            found[block] = self.plan.answer_weights(chosen[block], start)
+        found = np.zeros(len(self))
+        for block in self._blocks():
+            found[block] = self.plan.answer_weights(chosen[block], block.start)
         return found
+
+    def _blocks(self) -> list[slice]:
+        """The steps from each start to the next one."""
+        starts = [one.start for one in self.published]
+        return [slice(start, start + starts.count(start)) for start in sorted(set(starts))]
 
     def period(self, step: str | None = None) -> Release:
         """The release of one period, by default of the last one."""
-        number = len(self.published) - 1 if step is None else self._find(step)
+        number = len(self) - 1 if step is None else self._find(step)
         return self._sum(number, number + 1)
 
     def last(self, periods: int) -> Release:
         """The release of the last few periods together."""
-        if type(periods) is not int or not 1 <= periods <= len(self.published):
-            raise ParameterError(
-                f"periods must be an integer from 1 to {len(self.published)}, the number of steps so far, got "
-                f"{show(periods)} instead."
-            )
-        return self._sum(len(self.published) - periods, len(self.published))
+        check_integer(periods, "periods", at_least=1, at_most=len(self))
+        return self._sum(len(self) - periods, len(self))
 
     def between(self, first: str, last: str) -> Release:
         """The release of all periods from one to another, both included."""
@@ -147,7 +131,7 @@ class StreamAnswers:
 
     def total(self) -> Release:
         """The release of all periods so far together."""
-        return self._sum(0, len(self.published))
+        return self._sum(0, len(self))
 
     def _find(self, step: str) -> int:
         if step not in self.steps:
@@ -159,7 +143,7 @@ class StreamAnswers:
         """The release of a sum of periods."""
         if not 0 <= first < end:
             raise ParameterError("the stream has no steps so far.")
-        chosen = np.zeros(len(self.published))
+        chosen = np.zeros(len(self))
         chosen[first:end] = 1.0
         weights = self.weigh(chosen)
         noise = float(np.linalg.norm(weights))
@@ -201,20 +185,22 @@ class StreamAnswers:
 
     def _inverse(self) -> Floats:
         """Weights of what was published in each period, of shape (periods, steps)."""
-        plan, starts = self.plan, [one.start for one in self.published]
-        found = np.zeros((len(starts), len(starts)))
-        for start in sorted(set(starts)):
-            block = slice(start, start + starts.count(start))
-            inverse = plan.inverse_coefficients(starts.count(start))
+        found = np.zeros((len(self), len(self)))
+        for block in self._blocks():
+            inverse = self.plan.inverse_coefficients(block.stop - block.start)
             found[block, block] = toeplitz(inverse, np.zeros_like(inverse))
-        if plan.weights is not None:
-            found /= (plan.weights[: len(starts)] / 2.0**WEIGHT_BITS)[:, None]
+        if self.plan.weights is not None:
+            found /= (self.plan.weights[: len(self)] / 2.0**WEIGHT_BITS)[:, None]
         return found
 
-    def verify(self, ledger: Ledger, dataset: str) -> None:
-        """Raise a `LedgerError` unless the ledger has the same steps, with the same hashes of what they published."""
+    def verify(self, ledger: Ledger, dataset: str, *, latest: bool = True) -> None:
+        """Raise a `LedgerError` unless the ledger has the charge for this plan, and the same steps with their hashes.
+
+        Without `latest`, it may have later ones.
+        """
+        _require_charge(Account(ledger, dataset, f"stream {self.name}"), self)
         recorded = [(one.name, one.digest) for one in ledger.steps(dataset, f"stream {self.name}")]
-        if [(one.name, one.digest) for one in self.published] != recorded:
+        if [(one.name, one.digest) for one in self.published] != (recorded if latest else recorded[: len(self)]):
             raise LedgerError(
                 f"the public file of the stream does not have the {len(recorded)} steps of the ledger. Restore it from "
                 "a copy; anybody may have one, since it is public."
@@ -228,18 +214,9 @@ class StreamAnswers:
         return f"<{type(self).__name__} {self.name!r} of {self.plan.query.summary}, {len(self)} steps{mark}>"
 
     def __str__(self) -> str:
-        plan = self.plan
-        lines = [
-            f"Stream {self.name!r} of {plan.query.summary}, {len(self)} steps, charged once: mu {plan.mu:.6g}",
-            *([f"{self.steps[0]} to {self.steps[-1]}{', closed' * self.closed}"] if self.steps else []),
-        ]
-        for window in sorted({1, 4, 13, len(self)}):
-            if window <= len(self):
-                chosen = np.zeros(len(self))
-                chosen[-window:] = 1.0
-                noise = float(np.linalg.norm(self.weigh(chosen)))
-                lines.append(f"noise of the last {window}: {format_number(noise, 3)} of a step's")
-        return "\n".join(lines)
+        periods = f", {self.steps[0]} to {self.steps[-1]}{', closed' * self.closed}" if self.steps else ""
+        paid = f"charged once: mu {self.plan.mu:.6g}"
+        return f"Stream {self.name!r} of {self.plan.query.summary}, {len(self)} steps{periods}, {paid}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -267,12 +244,9 @@ class PublishedStream(StreamAnswers):
     def open(cls, path: str | os.PathLike[str]) -> PublishedStream:
         """Read the public file of a stream, ``NAME.json``."""
         try:
-            text = Path(path).read_text(encoding="utf-8")
+            return cls.from_json(Path(path).read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError):
-            raise ParameterError(
-                f"{path} must be the public file of a stream, NAME.json, and cannot be read."
-            ) from None
-        return PublishedStream.from_json(text)
+            raise ParameterError(f"{path} must be the public file of a stream, NAME.json; it cannot be read.") from None
 
     @classmethod
     def from_json(cls, text: str) -> PublishedStream:
@@ -304,27 +278,6 @@ class PublishedStream(StreamAnswers):
         content = {**facts, "closed": self.closed, "mu": self.plan.mu, "plan": to_json_content(self.plan)}
         return json.dumps({**content, "steps": steps}, allow_nan=False)
 
-    @cached_property
-    def noisy(self) -> Floats:
-        """What was published, in standard deviations of its noise, of shape (steps, numbers)."""
-        rows = [[value / 2 ** (BITS + GRID_BITS) for value in one.noisy] for one in self.published]
-        return np.array(rows).reshape(-1, self.plan.dimension)
-
-
-@dataclass(frozen=True, eq=False)
-class _Account:
-    """Where a stream was charged; nothing without a ledger."""
-
-    ledger: Ledger | None
-    dataset: str
-    request: str
-
-    def steps(self) -> list[tuple[str, str]] | None:
-        """Names and hashes of the steps that the ledger has; None without a ledger."""
-        if self.ledger is None:
-            return None
-        return [(one.name, one.digest) for one in self.ledger.steps(self.dataset, self.request)]
-
 
 class MatrixStream(StreamAnswers):
     """A stream that is open: `publish` reads the private records of a step. All answers of `PublishedStream`, too.
@@ -332,12 +285,13 @@ class MatrixStream(StreamAnswers):
     Privacy
     -------
     `plan.mu`-GDP for all steps together, charged when the stream was opened. A step is durable and repeatable: killed
-    anywhere and called again, it publishes the same bits. A state that is older than the ledger is refused.
+    anywhere and called again, it publishes the same bits. A state that is not that of the steps so far is refused.
     """
 
-    def __init__(self, path: Path, public: PublishedStream, state: StreamState, account: _Account) -> None:
-        self.path, self.public, self._state, self._account = path, public, state, account
-        self._finish()
+    def __init__(self, path: Path, public: PublishedStream, state: StreamState, account: Account | None) -> None:
+        self.path, self._state, self._account = path, state, account
+        self._show(public)
+        self._finish(check=True)
 
     @classmethod
     def open(cls, name: str | os.PathLike[str], *, ledger: Any = None, dataset: str | None = None) -> Self:
@@ -350,13 +304,8 @@ class MatrixStream(StreamAnswers):
         ledger, dataset
             Where it was charged; both must be left out for a stream without a ledger.
         """
-        path = Path(name)
-        account = _make_account(path, ledger, dataset)
-        public = PublishedStream.open(_public_file(path))
-        state = StreamState(_state_file(path))
-        if state.stream != _identify(public.plan, account):
-            raise ParameterError(f"{state.path} is the state of another stream, plan or ledger. Use its own.")
-        return cls(path, public, state, account)
+        path, account, public = _find_stream(name, ledger, dataset)
+        return cls(path, public, _open_state(path, public.plan, account), account)
 
     @classmethod
     def restart(cls, name: str | os.PathLike[str], *, ledger: Any = None, dataset: str | None = None) -> Self:
@@ -365,29 +314,20 @@ class MatrixStream(StreamAnswers):
         Totals then add the noise of both parts. The public file must have all steps of the ledger. The old state, if
         there is one, is renamed. Not for people, since the steps that they were in are lost with the state.
         """
-        path = Path(name)
-        account = _make_account(path, ledger, dataset)
-        public = PublishedStream.open(_public_file(path))
+        path, account, public = _find_stream(name, ledger, dataset)
         if public.plan.query.person is not None:
             raise ParameterError(
                 "a stream of people cannot be restarted: in which steps they were is lost with its state. Open a new "
                 "stream, which is charged anew."
             )
-        if account.ledger is not None:
+        if account is not None:
             public.verify(account.ledger, account.dataset)
-        file = _state_file(path)
+        file = _file(path, "state")
         if file.exists():
             file.rename(file.with_name(f"{file.name}.{datetime.now(UTC):%Y%m%dT%H%M%S%f}.old"))
         key = Stream(seed=len(public)).words(4).tobytes() if public.simulation else None
-        state = StreamState.create(file, stream=_identify(public.plan, account), start=len(public), key=key)
-        return cls(path, public, state, account)
-
-    name = property(attrgetter("public.name"), doc="Name of the stream.")
-    plan = property(attrgetter("public.plan"), doc="The plan.")
-    published = property(attrgetter("public.published"), doc="The steps so far.")
-    simulation = property(attrgetter("public.simulation"), doc="Whether nothing is protected.")
-    closed = property(attrgetter("public.closed"), doc="Whether no more steps follow.")
-    noisy = property(attrgetter("public.noisy"), doc="What was published, in standard deviations of its noise.")
+        identity = _identify(path, public.plan, account)
+        return cls(path, public, StreamState.create(file, stream=identity, start=len(public), key=key), account)
 
     def publish(
         self,
@@ -419,13 +359,12 @@ class MatrixStream(StreamAnswers):
         if step in self.steps:
             return self.period(step)
         period = self._check_step(step, now)
-        plan, state, number = self.plan, self._state, len(self.public)
-        file = state.hash_file(records) if plan.when is None else None
+        plan, state, number = self.plan, self._state, len(self)
+        file = state.hash_files(records) if plan.when is None else None
         if file is not None and (before := state.find_file(file)) is not None:
             raise ParameterError(f"records: this file was published in step {before!r}; give one with new records.")
         data = open_records(records, **reading) if is_out_of_core(records) else records
-        if plan.when is not None:
-            assert period is not None  # as its names are checked
+        if plan.when is not None and period is not None:
             rules = reading.get("rules") or DEFAULT_RULES
             rule = next((one for one in rules.dates if one.name == plan.when), None)
             data = ChosenRecords(as_records(data), InPeriod(plan.when, period.start, period.end, rule))
@@ -448,7 +387,7 @@ class MatrixStream(StreamAnswers):
         """The period of a new step, or a `ParameterError` if it is not the next one, or not over."""
         plan, last = self.plan, self.steps[-1] if self.steps else None
         check_name(step, "step")
-        if self.public.closed or len(self) >= plan.most:
+        if self.closed or len(self) >= plan.most:
             raise ParameterError(f"«step»: the stream has ended, after {len(self)} steps. Open a new one.")
         if plan.every == "step":
             return None
@@ -470,44 +409,54 @@ class MatrixStream(StreamAnswers):
 
     def _choose_people(self, data: Any, number: int) -> tuple[Any, Hashes]:
         """The records of people who may count in a step, and the hashes of these people."""
-        plan = self.plan
-        person = plan.query.person
+        plan, person = self.plan, self.plan.query.person
         if person is None:
             return data, _NO_PEOPLE
         records: Records = require_rereadable(as_records(data))
         key = IdHash(person.column, self._state.derive(b"people"))
         ids = records.select((person.column,), texts=(person.column,))
-        found = list(ids.map(partial(count_hashes, key)))
-        hashes = np.unique(np.concatenate([_NO_PEOPLE, *found]))
+        hashes = np.unique(np.concatenate([_NO_PEOPLE, *ids.map(partial(count_hashes, key))]))
         chosen = self._state.choose_people(hashes, number, steps=plan.steps, apart=plan.apart)
         return ChosenRecords(records, OfPeople(key, chosen)), chosen
 
-    def _finish(self) -> None:
-        """Publish the steps that are stored and were not published, after a check of the ledger."""
-        recorded, stored = self._account.steps(), self._state.steps()
-        names = [*self.steps[: self._state.start], *(one.name for one in stored)]
-        if recorded is not None and (len(recorded) > len(names) or [n for n, _ in recorded] != names[: len(recorded)]):
+    def _finish(self, *, check: bool = False) -> None:
+        """Publish the steps that are stored and were not published, unless ledger or public file have others.
+
+        With `check`, the last step is drawn again, which shows whether the state has the sums of all steps so far.
+        """
+        state, account, known = self._state, self._account, self.published
+        stored, start = state.steps(), state.start
+        first = len(known) - start  # number of the stored steps that were published
+        last = stored[first - 1 : first] if check and first > 0 else []
+        if not 0 <= first <= len(stored) or any(draw_step(self.plan, state, one) != known[-1] for one in last):
             raise LedgerError(
-                f"{self._state.path} is older than the ledger, which has {len(recorded)} steps, or of another stream. "
-                "Use the latest state, or continue with restart."
+                f"{state.path} is not the state after the {len(known)} steps of {_file(self.path, 'json')}: one of "
+                "them is an older copy, or of another stream. Use the latest ones, or continue with restart."
             )
-        if tuple(names[: len(self)]) != self.steps:
-            raise LedgerError(f"{self._state.path} does not have the steps of {_public_file(self.path)}. Use restart.")
-        if len(self) == len(names):
-            return
-        published = list(self.public.published)
-        for one in stored[len(self) - self._state.start :]:
-            made = draw_step(self.plan, self._state, one)
-            if self._account.ledger is not None:
-                account = self._account
-                facts: dict[str, Any] = {"number": one.number, "step": one.name, "digest": made.digest}
-                account.ledger.add_step(account.dataset, account.request, **facts)  # type: ignore[union-attr]
-            published.append(made)
-        self._set(replace(self.public, published=tuple(published)))
+        made = [*known, *(draw_step(self.plan, state, one) for one in stored[first:])]
+        if account is not None:
+            steps = [(one.name, one.digest) for one in made]
+            recorded = [(one.name, one.digest) for one in account.ledger.steps(account.dataset, str(account.request))]
+            if steps[: len(recorded)] != recorded:
+                raise LedgerError(
+                    f"{state.path} does not have the {len(recorded)} steps of the ledger: it is older than the ledger, "
+                    "or the stream was continued elsewhere. Nothing was published. Use the latest state, or continue "
+                    "with restart."
+                )
+            for number, (step, digest) in list(enumerate(steps))[len(recorded) :]:
+                account.ledger.add_step(account.dataset, str(account.request), number=number, step=step, digest=digest)
+        if len(made) > len(known):
+            self._set(replace(self.public, published=tuple(made)))
 
     def _set(self, public: PublishedStream) -> None:
-        write_file(_public_file(self.path), public.to_json())
+        write_file(_file(self.path, "json"), public.to_json())
+        self._show(public)
+
+    def _show(self, public: PublishedStream) -> None:
+        """Answer from what was published."""
         self.public = public
+        vars(self).pop("noisy", None)
+        vars(self).update({field.name: getattr(public, field.name) for field in fields(public)})
 
 
 def round_step(plan: StreamPlan, prepared: Integers, number: int) -> Integers:
@@ -522,14 +471,11 @@ def add_steps(plan: StreamPlan, sums: Sequence[Integers]) -> list[int]:
     """The sum of the integers of steps, each times its coefficient, as Python integers. Private."""
     coefficients = plan.coefficients[: len(sums)][::-1]
     high, low = np.zeros(plan.dimension, object), np.zeros(plan.dimension, np.int64)
-    for start in range(0, len(sums), 1 << 12):
-        block = np.stack(sums[start : start + (1 << 12)])
-        c = coefficients[start : start + len(block)]
-        low += (c @ (block & (_LOW - 1))).astype(np.int64)
-        # Above 24 bits an integer has at most 37, and a product 57: sums of 32 fit.
-        upper = block >> 24
-        for part in range(0, len(block), 32):
-            high += (c[part : part + 32] @ upper[part : part + 32]).astype(object)
+    for start in range(0, len(sums), 32):
+        block, c = np.stack(sums[start : start + 32]), coefficients[start : start + 32]
+        low += c @ (block & (_LOW - 1))  # below 2^44 each, and there are less than 2^16
+        # Above 24 bits an integer has at most 39, and any 32 coefficients add up to less than 2^23 for beta up to 1/2.
+        high += (c @ (block >> 24)).astype(object)
     return [int(h) * _LOW + int(v) for h, v in zip(high, low.tolist(), strict=True)]
 
 
@@ -554,51 +500,69 @@ def create_stream(
     plan.check()
     path = Path(name)
     check_name(path.name, "name")
-    paid = open_account(ledger, dataset, None, allowance, stream=stream, simulation=simulation)
-    account = _make_account(path, None if paid is None else paid.ledger, dataset)
     if simulation and stream is None:
         raise ParameterError("stream must be given for a simulation, such as Stream(seed=1).")
-    identity = _identify(plan, account)
-    state, public = _state_file(path), PublishedStream(path.name, plan, simulation=simulation)
-    if paid is not None:
-        content = to_json_content(plan)
-        description = {"query": type(plan.query).__name__, "stream": path.name, "every": plan.every, "beta": plan.beta}
-        price = Price(plan.event, plan.neighbours, plan.unit, description, {"plan": content})
-        known: dict[str, Any] = {"event": price.event, "description": price.description, "options": price.options}
-        if paid.ledger.stored(paid.dataset, account.request, **known) is None:
-            if state.exists() or _public_file(path).exists():
-                raise ParameterError(
-                    f"{path}.state or {path}.json is there already; choose another name for the stream."
-                )
-            paid.ledger.charge(
-                paid.dataset,
-                price.event,
-                neighbours=price.neighbours,
-                unit=price.unit,
-                description=price.description,
-                request=account.request,
-                options=price.options,
-                allowance=allowance,
-                payload=public.to_json(),
-            )
-        elif not state.exists() and account.steps():
-            raise LedgerError(f"{state} is missing, and the ledger has steps of the stream. Continue with restart.")
-    if not _public_file(path).exists():
-        if state.exists() and paid is None:
-            raise ParameterError(f"{state} is there already; choose another name for the stream.")
-        write_file(_public_file(path), public.to_json())
-    if not state.exists():
-        if paid is None and len(PublishedStream.open(_public_file(path))):
-            raise ParameterError(f"{state} is missing. Continue with restart.")
-        StreamState.create(state, stream=identity, key=None if stream is None else stream.words(4).tobytes())
-    return MatrixStream.open(path, ledger=account.ledger, dataset=dataset)
+    account = _find_account(path, ledger, dataset, allowance, stream=stream, simulation=simulation)
+    state, file, public = _file(path, "state"), _file(path, "json"), PublishedStream(path.name, plan, (), simulation)
+    if account is not None and account.stored(_price(public)) is None:
+        if state.exists() or file.exists():
+            raise ParameterError(f"{state} or {file} is there already; choose another name for the stream.")
+        account.charge_or_find(_price(public), public.to_json())
+    if state.exists():
+        _open_state(path, plan, account)
+    else:
+        recorded = [] if account is None else account.ledger.steps(account.dataset, str(account.request))
+        if recorded or (file.exists() and len(PublishedStream.open(file))):
+            raise LedgerError(f"{state} is missing, and the stream has steps. Continue with restart.")
+        key = None if stream is None else stream.words(4).tobytes()
+        StreamState.create(state, stream=_identify(path, plan, account), key=key)
+    if not file.exists():
+        write_file(file, public.to_json())
+    return MatrixStream.open(path, ledger=None if account is None else account.ledger, dataset=dataset)
 
 
-def _make_account(path: Path, ledger: Any, dataset: str | None) -> _Account:
-    if (ledger is None) != (dataset is None):
-        raise ParameterError("ledger and dataset must be given together, as when the stream was opened.")
-    opened = ledger if ledger is None or isinstance(ledger, Ledger) else Ledger.open(ledger)
-    return _Account(opened, dataset or "", f"stream {path.name}")
+def _price(public: StreamAnswers) -> Price:
+    """What a stream is charged, with its whole plan: another one is refused under the same name."""
+    plan = public.plan
+    description = {"query": type(plan.query).__name__, "stream": public.name, "every": plan.every, "beta": plan.beta}
+    return Price(plan.event, plan.neighbours, plan.unit, description, {"plan": to_json_content(plan)})
+
+
+def _find_account(path: Path, ledger: Any, dataset: str | None, *given: Any, **noise: Any) -> Account | None:
+    account = open_account(ledger, dataset, None, *given, **noise)
+    return None if account is None else replace(account, request=f"stream {path.name}")
+
+
+def _find_stream(
+    name: str | os.PathLike[str], ledger: Any, dataset: str | None
+) -> tuple[Path, Account | None, PublishedStream]:
+    """A stream that was opened before: its place, where it was charged for this plan, and what it published."""
+    path = Path(name)
+    account, public = _find_account(path, ledger, dataset), PublishedStream.open(_file(path, "json"))
+    if account is not None:
+        _require_charge(account, public)
+    return path, account, public
+
+
+def _require_charge(account: Account, public: StreamAnswers) -> None:
+    """Raise a `LedgerError` unless the ledger has a charge for the stream, and for this plan."""
+    if account.stored(_price(public)) is None:
+        raise LedgerError(
+            f"the ledger has no charge {account.request!r} to {account.dataset!r}. Use the ledger that has it."
+        )
+
+
+def _open_state(path: Path, plan: StreamPlan, account: Account | None) -> StreamState:
+    state = StreamState(_file(path, "state"))
+    if state.stream != _identify(path, plan, account):
+        raise ParameterError(f"{state.path} is the state of another stream, plan or ledger. Use its own.")
+    return state
+
+
+def _identify(path: Path, plan: StreamPlan, account: Account | None) -> str:
+    """A hash of the plan and of where it was charged, by which a state knows its stream."""
+    content = [to_json_content(plan), "" if account is None else account.dataset, f"stream {path.name}"]
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 
 def _ready_at(plan: StreamPlan, period: Period) -> datetime:
@@ -606,15 +570,5 @@ def _ready_at(plan: StreamPlan, period: Period) -> datetime:
     return period.end + parse_delay(plan.delay or "0 hours")
 
 
-def _identify(plan: StreamPlan, account: _Account) -> str:
-    """A hash of the plan and of where it was charged, by which a state knows its stream."""
-    content = [to_json_content(plan), account.dataset, account.request]
-    return hashlib.sha256(json.dumps(content).encode()).hexdigest()
-
-
-def _state_file(path: Path) -> Path:
-    return path.with_name(f"{path.name}.state")
-
-
-def _public_file(path: Path) -> Path:
-    return path.with_name(f"{path.name}.json")
+def _file(path: Path, kind: str) -> Path:
+    return path.with_name(f"{path.name}.{kind}")

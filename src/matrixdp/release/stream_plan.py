@@ -141,16 +141,12 @@ class StreamPlan:
             return weighted_norm(self.coefficients, self.weights)
         return stream_norm(self.coefficients, steps=self.steps, apart=self.apart)
 
-    @cached_property
-    def inverse(self) -> Floats:
-        """Coefficients of the inverse of `coefficients`, up to the number of steps that is asked for so far."""
-        return np.zeros(0)
-
     def inverse_coefficients(self, steps: int) -> Floats:
-        """The first coefficients of the inverse, of shape (steps,)."""
-        if len(self.inverse) < steps:
-            self.__dict__["inverse"] = invert_coefficients(self.coefficients[:steps])
-        return self.inverse[:steps]
+        """The first coefficients of the inverse of `coefficients`, of shape (steps,)."""
+        known: Floats = self.__dict__.get("_inverse", np.zeros(0))
+        if len(known) < steps:
+            self.__dict__["_inverse"] = known = invert_coefficients(self.coefficients[:steps])
+        return known[:steps]
 
     @cached_property
     def factor(self) -> float:
@@ -179,8 +175,10 @@ class StreamPlan:
         """Raise a `ParameterError` unless the plan is one that `make_stream` makes."""
         _check_options(self.query, self.every, self.when, self.delay, self.last, self.aim)
         self.design.check_once()
-        whole = all(type(value) is int and value >= 1 for value in (self.steps, self.apart))
-        if not whole or not 0 <= self.beta <= 0.5 or self.mu > self.privacy.mu or self.design.flat:
+        query, whole = self.query, all(type(value) is int and value >= 1 for value in (self.steps, self.apart))
+        private = query.neighbours is Neighbours.ADD_REMOVE and not getattr(query, "public_total", False)
+        fits = private and not self.design.flat and self.design.grid.bits >= GRID_BITS
+        if not whole or not fits or not 0 <= self.beta <= 0.5 or self.mu > self.privacy.mu:
             raise ParameterError("the guarantee of the stream does not follow from its parts; it was altered.")
 
     def answer_weights(self, chosen: Floats, start: int = 0) -> Floats:
@@ -214,10 +212,8 @@ class StreamPlan:
     def scaled_design(self, window: int, noise: float) -> Design:
         """The design of an answer over `window` periods, whose noise is `noise` times that of a step."""
         query: Any = self.query
-        counts = isinstance(query, ContingencyTable)
-        return scale_design(
-            self.design, replace(query, records=query.records * window), noise if counts else noise / window
-        )
+        scale = noise if isinstance(query, ContingencyTable) else noise / window
+        return scale_design(self.design, replace(query, records=query.records * window), scale)
 
     def compare(self) -> list[tuple[str, float, float, float, float | None]]:
         """Noise of windows beside other ways, in units of one release with the whole budget.
@@ -226,8 +222,7 @@ class StreamPlan:
         tree (None for people in several steps).
         """
         horizon = self.horizon
-        alone = _change_factor(self.design, self.neighbours, self.steps)
-        people = math.sqrt(self.steps) * alone
+        alone, people = self.factor, math.sqrt(self.steps) * self.factor
         levels = int(math.log2(horizon)) + 1
         found = []
         for window in [*(w for w in _COMPARED if w < horizon), horizon]:
@@ -239,21 +234,17 @@ class StreamPlan:
     @property
     def promises(self) -> list[str]:
         """What the guarantee rests on, and how records are counted, in sentences."""
-        who = "person" if self.unit.kind == "person" else "record"
         if self.when is None:
-            first = "Each file that is published must have new records only: a record in two steps is protected less."
+            lines = ["Each file that is published must have new records only: a record in two steps is protected less."]
         else:
-            wait = (
-                "are left out" if self.delay is None else f"of up to {self.delay} are waited for, later ones left out"
-            )
-            first = (
-                f"A step takes the rows whose {self.when!r} is in its period. Rows that come after their period was "
-                f"published {wait}; rows without a date are in no step."
-            )
-        lines = [first]
-        if who == "person" and self.steps == 1:
+            late = "when it ends" if self.delay is None else f"{self.delay} after its end"
+            lines = [
+                f"A step takes the rows whose {self.when!r} is in its period, and can be published {late}. Rows that "
+                "come after it was published are left out; rows without a date are in no step."
+            ]
+        if self.unit.kind == "person" and self.steps == 1:
             lines.append("A person counts in their first step only.")
-        elif who == "person":
+        elif self.unit.kind == "person":
             gap = f", at least {self.apart} steps apart" if self.apart > 1 else ""
             lines.append(f"A person counts in at most {self.steps} steps{gap}; their rows in others are left out.")
         records: int = self.query.records  # type: ignore[attr-defined]
@@ -266,24 +257,17 @@ class StreamPlan:
 
     def __str__(self) -> str:
         guarantee = describe_guarantee(self.privacy.epsilon, self.privacy.delta, self.neighbours, self.unit)
-        rows = [
-            [row[0], *("" if value is None else format_number(value, 3) for value in row[1:])] for row in self.compare()
-        ]
         head = ("noise of the sum of", "stream", "periods apart", "total anew", "tree")
-        end = "no last step" if self.last is None else f"{self.last:,} steps"
-        return "\n".join(
-            [
-                f"Stream of {self.query.summary}, one step a {self.every}, {end}",
-                f"{guarantee}, all steps together; charged once: mu {self.mu:.6g}, "
-                f"epsilon {gdp_epsilon(mu=self.mu, delta=self.privacy.delta):.4g}",
-                f"aim {self.aim!r}: beta {self.beta:g}, kappa {self.kappa:.4g}",
-                "",
-                format_table(head, rows),
-                "In units of the noise of one release with the whole budget.",
-                "",
-                *self.promises,
-            ]
-        )
+        rows = [[name, *("" if one is None else format_number(one, 3) for one in row)] for name, *row in self.compare()]
+        end = f"no last step (but at most {self.most:,})" if self.last is None else f"{self.last:,} steps"
+        epsilon = gdp_epsilon(mu=self.mu, delta=self.privacy.delta)
+        lines = [
+            f"Stream of {self.query.summary}, one step a {self.every}, {end}",
+            f"{guarantee}, all steps together; charged once: mu {self.mu:.6g}, epsilon {epsilon:.4g}",
+            f"aim {self.aim!r}: beta {self.beta:g}, kappa {self.kappa:.4g}\n\n{format_table(head, rows)}",
+            "In units of the noise of one release with the whole budget.\n",
+        ]
+        return "\n".join([*lines, *self.promises])
 
     def __repr__(self) -> str:
         return f"<StreamPlan of {self.query.summary}, every {self.every}, {self.privacy}, beta {self.beta:g}>"
@@ -439,10 +423,9 @@ def _check_options(query: Any, every: Any, when: Any, delay: Any, last: Any, aim
             f"query must be one of {', '.join(one.__name__ for one in _QUERIES)} to be streamed: sums over records in "
             f"the directions of their columns. Got {type(query).__name__} instead."
         )
-    if every not in PER_YEAR:
-        raise ParameterError(f"«every» must be one of {', '.join(PER_YEAR)}, got {show(every)} instead.")
-    if aim not in AIMS:
-        raise ParameterError(f"«aim» must be one of {', '.join(AIMS)}, got {show(aim)} instead.")
+    for name, value, known in (("every", every, PER_YEAR), ("aim", aim, AIMS)):
+        if value not in known:
+            raise ParameterError(f"«{name}» must be one of {', '.join(known)}, got {show(value)} instead.")
     if last is not None:
         check_integer(last, "«last»", at_least=1, at_most=MOST_STEPS)
     elif aim == "total":

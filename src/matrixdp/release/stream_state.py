@@ -49,8 +49,9 @@ class StreamState:
         try:
             mode = path.stat().st_mode
         except OSError as error:
-            raise ParameterError(
-                f"{path} cannot be read: {error.strerror}. It is the private state of a stream."
+            raise LedgerError(
+                f"{path}, the private state of the stream, cannot be read: {error.strerror}. Use the latest copy, or "
+                "continue with restart."
             ) from None
         if os.name == "posix" and mode & 0o077:
             raise ParameterError(
@@ -130,9 +131,8 @@ class StreamState:
     def find_file(self, file: bytes) -> str | None:
         """The step that a file was published for, by the keyed hash of its content."""
         with self._use() as connection:
-            return next(
-                (name for (name,) in connection.execute("SELECT name FROM steps WHERE file = ?", (file,))), None
-            )
+            row = connection.execute("SELECT name FROM steps WHERE file = ?", (file,)).fetchone()
+        return None if row is None else str(row[0])
 
     def choose_people(self, hashes: Hashes, number: int, *, steps: int, apart: int) -> Hashes:
         """Those of some people who may count in a step: they were in fewer than `steps`, the last `apart` ago."""
@@ -151,14 +151,16 @@ class StreamState:
         """A secret of 32 bytes for one use."""
         return hmac.digest(self._key, b"matrixdp stream " + label, "sha256")
 
-    def hash_file(self, data: Any) -> bytes | None:
-        """Keyed hash of the content of a file; None for other data."""
-        if not isinstance(data, str | os.PathLike) or not os.path.isfile(data):
+    def hash_files(self, data: Any) -> bytes | None:
+        """Keyed hash of the content of a file, or of several; None for other data."""
+        paths = data if isinstance(data, list | tuple) else [data]
+        if not paths or not all(isinstance(one, str | os.PathLike) and os.path.isfile(one) for one in paths):
             return None
         digest = hmac.new(self.derive(b"file"), digestmod="sha256")
-        with open(data, "rb") as file:
-            while block := file.read(1 << 20):
-                digest.update(block)
+        for path in paths:
+            with open(path, "rb") as file:
+                while block := file.read(1 << 20):
+                    digest.update(block)
         return digest.digest()
 
 

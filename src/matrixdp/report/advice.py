@@ -16,7 +16,6 @@ from matrixdp.answers.table_forecast import TableForecast
 from matrixdp.answers.view import LEAST_SIZE
 from matrixdp.design import Design, make_design
 from matrixdp.display import format_number, join_words
-from matrixdp.domain.columns import Columns
 from matrixdp.domain.schema import TableDescription
 from matrixdp.privacy import Privacy
 from matrixdp.queries import TableMoments
@@ -41,14 +40,14 @@ class _Question:
 
 def advise(release: Answerable, answer: Answer) -> str:
     """Sentences on what would show half of the numbers of an answer that noise hides; empty if it hides none."""
-    if not _find_hidden(answer).any():
+    if answer.name == "quantiles" or not _find_hidden(answer).any():  # which have intervals only
         return ""
-    found, privacy = answer.estimate, release.privacy
-    key = answer.title, found.rows, found.columns, found.value.tobytes(), found.std.tobytes()
-    return _advise(_Question((*key, type(release), release.names, privacy, release.records), release, answer))
+    # The numbers that are shown do not tell releases apart: noise may hide those of two alike.
+    key = id(release), answer.title, answer.group, answer.estimate.rows, answer.estimate.columns
+    return _advise(_Question(key, release, answer))
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=64)
 def _advise(question: _Question) -> str:
     release, answer = question.release, question.answer
     hidden = _find_hidden(answer)
@@ -62,7 +61,8 @@ def _advise(question: _Question) -> str:
     bars = answer.estimate.std[answer.estimate.reliable[:, 0], 0]
     if answer.name == "means_by_level" and isinstance(release, Release) and bars.size:
         needed = LEAST_SIZE * float(bars.max()) * release.records
-        found.append(f"A level needs about {format_number(needed, 2)} records; coarser levels have more.")
+        people = release.design.query.count_word
+        found.append(f"A level needs about {format_number(needed, 2)} {people}; coarser levels have more.")
     return " ".join(found)
 
 
@@ -113,7 +113,7 @@ def _list_ways(release: Answerable, answer: Answer, hidden: NDArray[np.bool_]) -
             break
     columns = _list_columns(query, answer)
     if len(columns) < len(query.used.names):
-        kept = Columns([*(query.columns[name] for name in query.by), *(query.columns[name] for name in columns)])
+        kept = query.columns.pick([*query.by, *columns])
         options: dict[str, Any] = {"neighbours": query.neighbours, "person": query.person}
         if shows(make_design(TableMoments(kept, query.records, query.by, **options), privacy)):
             yield f"a release of {join_words(columns[:3]) if len(columns) <= 3 else 'these columns'} alone"

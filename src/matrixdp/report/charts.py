@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,12 +14,12 @@ from matrixdp.intervals import Pair
 from matrixdp.queries import TableMoments
 from matrixdp.release.adaptive_release import AdaptiveRelease
 from matrixdp.report.answers import Answer, Answerable
-from matrixdp.report.dates import list_parts, show_date
+from matrixdp.report.dates import list_parts, show_date, show_dates
 from matrixdp.report.pictures import draw_heatmap
 from matrixdp.report.svg import Dot, Drawing, Scale, draw_dots, make_image
 
 MOST_CELLS = 40  # rows or columns of a heat map
-_MOST_BARS, _MOST_PANELS = 60, 6
+_MOST_BARS, _MOST_PANELS = 66, 13
 _LABEL = 24  # characters of a name
 _BESIDE = "the table has the same numbers."
 
@@ -43,12 +44,16 @@ class Chart(NamedTuple):
 def draw_answer(release: Answerable, answer: Answer, dates: Sequence[DateRule] = ()) -> tuple[Chart, ...]:
     """The pictures of an answer; none where they would be too large to read. Means of `dates` are shown as dates."""
     estimate, kind = answer.estimate, answer.name
-    if kind == "means":
-        return _draw_means(release, estimate)
+    if kind in ("means", "quantiles"):
+        return _draw_means(release, estimate, ("mean",) if kind == "means" else estimate.columns)
     if kind in ("means_by_level", "groups", "levels"):
         rules = {rule.name: rule for rule in dates}
         names = estimate.columns[:_MOST_PANELS]
-        return tuple(chart for name in names for chart in _draw_levels(estimate, name, rules.get(name)))
+        more = len(estimate.columns) - len(names)
+        caption = "Bars: 95% intervals." + f" {more:,} more columns are in the table alone." * (more > 0)
+        return tuple(chart for name in names for chart in _draw_levels(estimate, name, caption, rules.get(name)))
+    if kind == "histogram":
+        return _draw_histogram(answer, next((rule for rule in dates if rule.name == answer.label), None))
     if kind == "regression":
         return _draw_coefficients(answer.title, estimate) if "coefficient" in estimate.columns else ()
     height, width = estimate.value.shape
@@ -109,19 +114,28 @@ def _draw_dots(
     return (Chart(drawing, f"{title} with error bars; {_BESIDE}", caption),)
 
 
-def _draw_means(release: Answerable, found: Estimate) -> tuple[Chart, ...]:
-    """Means as places between their public bounds, so that columns with different units share an axis."""
+def _draw_means(release: Answerable, found: Estimate, names: Sequence[str]) -> tuple[Chart, ...]:
+    """Means or quantiles as places between their public bounds: columns with different units share an axis."""
     query: Any = release.moment if isinstance(release, AdaptiveRelease) else release.design.query
     bounds: Any = query.used.bounds if isinstance(query, TableMoments) else query.bounds
-    caption, name = "Bars: 95% intervals, cut at the bounds.", "mean, from the lower (0) to the upper bound (1)"
-    unit, scale = bounds.upper - bounds.lower, Scale(0.0, 1.0)
-    return _draw_dots("Means", caption, name, found.column("mean"), unit, bounds.lower, scale)
+    rows = [bounds.names.index(row) for row in found.rows] if len(found.rows) < bounds.size else slice(None)
+    lower, unit, scale = bounds.lower[rows], (bounds.upper - bounds.lower)[rows], Scale(0.0, 1.0)
+    caption, axis = "Bars: 95% intervals, cut at the bounds.", "from the lower (0) to the upper bound (1)"
+    drawn = (_draw_dots("Means", caption, f"{one}, {axis}", found.column(one), unit, lower, scale) for one in names)
+    return tuple(chart for charts in drawn for chart in charts)
 
 
-def _draw_levels(found: Estimate, title: str, rule: DateRule | None) -> tuple[Chart, ...]:
+def _draw_levels(found: Estimate, title: str, caption: str, rule: DateRule | None) -> tuple[Chart, ...]:
     """The numbers of one column of a table, a bar to each level."""
     name = make_visible(shorten(title, 40))
-    return _draw_dots(title, "Bars: 95% intervals.", name, found.column(title), rule=rule)
+    return _draw_dots(title, caption, name, found.column(title), rule=rule)
+
+
+def _draw_histogram(answer: Answer, rule: DateRule | None) -> tuple[Chart, ...]:
+    """The shares of the values of a number, a bar to each bin."""
+    ends = [row[:2] for row in show_dates(answer, [] if rule is None else [rule]) or ()]
+    shares = replace(answer.estimate.column("share"), rows=tuple(" to ".join(dict.fromkeys(pair)) for pair in ends))
+    return _draw_dots(answer.title, "Bars: 95% intervals.", f"share of the values of {answer.label}", shares)
 
 
 def _draw_coefficients(title: str, found: Estimate) -> tuple[Chart, ...]:

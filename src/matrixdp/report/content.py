@@ -166,8 +166,9 @@ def make_content(
     mechanism = read_mechanism(release)
     query = mechanism.query
     _check_kind(release, mechanism, kind)
+    origin: dict[str, Any] = {"release": release, "mechanism": mechanism, "ledger": ledger, "notes": notes}
     if isinstance(release, DatasetRelease):
-        return _describe_dataset(release, mechanism, ledger, notes)
+        return _describe_dataset(release, **origin)
     if isinstance(release, AdaptiveRelease):
         shown = _show_square(release.covariance(), "covariance", release.moment.bounds)
     else:
@@ -178,12 +179,9 @@ def make_content(
     content = ReportContent(
         title=_TITLES.get(kind, kind),
         **shown,
-        release=release,
-        mechanism=mechanism,
         kind=kind,
         mean=release.means().column("mean") if means else None,  # type: ignore[union-attr]
-        ledger=ledger,
-        notes=notes,
+        **origin,
     )
     if kind == "matrix":
         return replace(content, title=query.title if own else f"output of {mechanism.name}")
@@ -202,9 +200,7 @@ def make_content(
     return replace(content, **_show_square(main, kind, bounds), answers=others)
 
 
-def _describe_dataset(
-    release: DatasetRelease, mechanism: MechanismFacts, ledger: LedgerSummary | None, notes: tuple[str, ...]
-) -> ReportContent:
+def _describe_dataset(release: DatasetRelease, mechanism: MechanismFacts, **origin: Any) -> ReportContent:
     """Standard deviations of the noise of a row and of the average of all rows, beside the largest value."""
     query = mechanism.query
     height, width = query.shape
@@ -222,8 +218,7 @@ def _describe_dataset(
         release=release,
         mechanism=mechanism,
         answers=(Answer("Standard deviation of the noise", "column", noise, name="noise"),),
-        ledger=ledger,
-        notes=notes,
+        **origin,
     )
 
 
@@ -233,10 +228,8 @@ def _check_kind(release: AnyRelease, mechanism: MechanismFacts, kind: str) -> No
         raise ParameterError(f"kind must be one of {', '.join(KINDS)}, got {show(kind)} instead.")
     if isinstance(release, AdaptiveRelease):
         if kind not in _FITTED:
-            raise ParameterError(
-                f"kind must be {', '.join(_FITTED[:-1])} or {_FITTED[-1]} for an adaptive release, got {show(kind)} "
-                "instead."
-            )
+            rule = f"{', '.join(_FITTED[:-1])} or {_FITTED[-1]} for an adaptive release"
+            raise ParameterError(f"kind must be {rule}, got {show(kind)} instead.")
     elif kind != "matrix" and not isinstance(release, Release):
         raise ParameterError(f"kind must be 'matrix' for a release of {mechanism.name}, got {show(kind)} instead.")
     elif kind in SUMMARIES and not isinstance(mechanism.query, TableMoments):

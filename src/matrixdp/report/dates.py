@@ -49,10 +49,10 @@ def show_dates(answer: Answer, dates: Sequence[DateRule]) -> Texts | None:
     if names is None:
         return answer.text
     rules = {rule.name: rule for rule in dates}
-    numbers = list_parts(answer.estimate)
+    own = answer.text or [[""] * len(line) for line in names]
     return [
-        [show_date(rules[name], *parts) if name in rules else "" for name, parts in zip(*line, strict=True)]
-        for line in zip(names, numbers, strict=True)
+        [show_date(rules[name], *parts) if name in rules else text for name, parts, text in zip(*line, strict=True)]
+        for line in zip(names, list_parts(answer.estimate), own, strict=True)
     ]
 
 
@@ -64,15 +64,11 @@ def list_dates(answer: Answer, dates: Sequence[DateRule]) -> dict[str, list[str]
     names = answer.list_means() if dates else None
     if names is None:
         return {}
-    rules, found = {rule.name: rule for rule in dates}, answer.estimate
-    columns = dict(zip(AS_DATE, (found.value, *found.interval()), strict=True))
+    known, found = {rule.name: rule for rule in dates}, answer.estimate
+    rules = [known.get(name) for line in names for name in line]
     return {
-        head: [
-            rules[name].show(value) if name in rules else ""
-            for line in zip(names, part.tolist(), strict=True)
-            for name, value in zip(*line, strict=True)
-        ]
-        for head, part in columns.items()
+        head: ["" if rule is None else rule.show(one) for rule, one in zip(rules, part.ravel().tolist(), strict=True)]
+        for head, part in zip(AS_DATE, (found.value, *found.interval()), strict=True)
     }
 
 
@@ -113,17 +109,13 @@ def read_dates(folder: Path) -> tuple[DateRule, ...]:
     """The rules of the release in a folder; none if it has no dates."""
     path = folder / DATES
     try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return ()
-    except (OSError, UnicodeDecodeError):
-        raise ParameterError(f"{path} cannot be read as text; remove it to see dates as numbers.") from None
-    try:
-        content = json.loads(text)
+        content = json.loads(path.read_text(encoding="utf-8"))
         if content["format"] != _FORMAT:
             raise ValueError
         return tuple(parse_rule(one["name"], one) for one in content["columns"])
-    except (ValueError, KeyError, TypeError):
+    except FileNotFoundError:
+        return ()
+    except (OSError, ValueError, KeyError, TypeError):
         raise ParameterError(f"{path} must be a file that matrixdp wrote; remove it to see dates as numbers.") from None
 
 

@@ -7,32 +7,18 @@ from datetime import UTC, datetime
 from matrixdp.display import format_number
 from matrixdp.errors import MatrixDPError
 from matrixdp.gdp import gdp_epsilon
-from matrixdp.ledger import Charge, Gaussian, Head, Ledger, Summary
+from matrixdp.ledger import Charge, Gaussian, Head, Ledger, Step, Summary
 from matrixdp.release.adaptive_release import AdaptiveRelease
-from matrixdp.release.options import title_question
+from matrixdp.release.options import MATRICES, title_question
 from matrixdp.release.reading import from_json
 from matrixdp.report.content import KINDS, make_content
 from matrixdp.report.dates import add_dates, parse_rule
 from matrixdp.report.guarantee import describe_odds, name_loss
-from matrixdp.report.page import Block, Page, Section, WordTable, note, render_page, say
+from matrixdp.report.page import Block, Page, Section, WordTable, fold, note, render_page, say
 from matrixdp.report.provenance import split_approval
-from matrixdp.report.release_page import list_main_blocks
+from matrixdp.report.release_page import list_main_blocks, write_words
 
-_GLOSSARY = {
-    "differential privacy": "A promise about a method, not about a data set: what it publishes would be nearly as "
-    "likely if any one person's data were different. The promise holds whatever a reader knows besides.",
-    "epsilon (ε)": "How much the odds of any conclusion about one person can change: by a factor of at most e to the "
-    "power of ε. Smaller is more private.",
-    "delta (δ)": "The probability with which that factor may be exceeded. It is far below one in the number of people.",
-    "total": "The epsilon and delta of all releases together. It was fixed before the first release, and the ledger "
-    "refuses whatever would exceed it.",
-    "noise": "Random numbers that are added to each answer before it is published. The error bars say how large they "
-    "are.",
-    "± and [ ]": "One standard deviation of the noise, or the ends of a 95% interval. Most answers without noise are "
-    "within two such deviations.",
-    "ledger": "The list of all releases. Each entry has a hash, a fingerprint of itself and of the entry before it, so "
-    "that a change of any earlier entry shows.",
-}
+_NAMED = 4  # columns in the title of a question
 
 
 def write_dossier(ledger: Ledger, dataset: str, contact: str = "") -> str:
@@ -70,7 +56,7 @@ def write_dossier(ledger: Ledger, dataset: str, contact: str = "") -> str:
             Section("Releases under this total", _list_charges(summary, charges)),
             *(_show_release(ledger, charge, number) for number, charge in enumerate(charges, start=1)),
             Section("How to verify it", _show_proof(ledger, head)),
-            Section("Glossary", [Block("facts", list(_GLOSSARY.items()))]),
+            Section("Glossary", [Block("facts", [line.split(": ", 1) for line in write_words("glossary")])]),
         ],
     )
     return render_page(page)
@@ -80,10 +66,23 @@ def title_charge(charge: Charge) -> str:
     """The question that a charge paid for, in a few words."""
     options = charge.options or {}
     query = options.get("query")
-    by = query.get("by", ()) if isinstance(query, dict) else ()
+    query, listed = (query, query.get("columns")) if isinstance(query, dict) else ({}, None)
+    if "stream" in charge.description:
+        return f"Stream {charge.description['stream']}, every {charge.description['every']}"
     if "aim" not in options:
         return str(charge.description.get("query", "a release"))
-    return title_question(options["aim"], **{name: options.get(name) for name in ("target", "cells", "on")}, by=by)
+    by = query.get("by", ())
+    names = [one["name"] for one in listed["columns"] if one["name"] not in by] if isinstance(listed, dict) else []
+    asked = {name: options.get(name) for name in ("target", "cells", "on")}
+    some = len(names) <= _NAMED and options["aim"] in (*MATRICES, "means", "components")
+    return title_question(options["aim"], columns=names if some else (), **asked, by=by)
+
+
+def list_steps(ledger: Ledger, charge: Charge) -> list[Step]:
+    """The steps of the stream that a charge paid for, which cost nothing more; none for other charges."""
+    if "stream" not in charge.description or charge.request is None:
+        return []
+    return ledger.steps(charge.dataset, charge.request)
 
 
 def charge_epsilon(charge: Charge, delta: float) -> float:
@@ -123,11 +122,7 @@ def _list_charges(summary: Summary, charges: Sequence[Charge]) -> list[Block]:
     heads |= {"approved": "Approved by"} if any(row["approved"] for row in rows) else {}
     heads |= {"epsilon": "ε", "cost": "Share of the total"}
     heads |= {"state": "State"} if any(row["state"] for row in rows) else {}
-    words = (
-        "The epsilons of releases do not add up: two releases together reveal less than the sum of their epsilons. "
-        "What adds up is the share of the total, the square of mu of Gaussian differential privacy."
-    )
-    return [Block("words", WordTable("releases", "All releases", heads, rows)), note([words])]
+    return [Block("words", WordTable("releases", "All releases", heads, rows)), note(write_words("adding_up"))]
 
 
 def _show_release(ledger: Ledger, charge: Charge, number: int) -> Section:
@@ -135,6 +130,12 @@ def _show_release(ledger: Ledger, charge: Charge, number: int) -> Section:
     title = f"{number}. {title_charge(charge)}, {charge.time[:10]}"
     blocks = [Block("facts", [("Request", charge.request or "none"), ("Ledger entry", str(charge.entry))])]
     text = None
+    if "stream" in charge.description:
+        heads = {"name": "Period", "time": "Published", "digest": "Hash of what was published"}
+        rows = [{"name": one.name, "time": one.time[:16], "digest": one.digest} for one in list_steps(ledger, charge)]
+        words = f"It was charged once, and has published {len(rows):,} periods, which cost nothing more."
+        table = Block("words", WordTable("periods", "Periods", heads, rows))
+        return Section(title, [*blocks, say(words), *([fold("The periods", table)] if rows else [])])
     if charge.request is not None and charge.released:
         text = ledger.stored(charge.dataset, charge.request)
     if text is None:
@@ -153,15 +154,9 @@ def _show_release(ledger: Ledger, charge: Charge, number: int) -> Section:
 
 
 def _show_proof(ledger: Ledger, head: Head) -> list[Block]:
-    lines = [
-        f"The ledger was verified when this page was written: all {head.entry:,} entries, their sums and the chain of "
-        "their hashes are intact. The last entry and its hash are",
-        f"{head.entry}:{head.hash}",
-        "Anybody who has the ledger can verify it again, and that nothing up to this entry was altered:",
-        f"matrixdp ledger verify LEDGER --anchor {head.entry}:{head.hash}",
-    ]
-    blocks = [say(lines[0]), Block("data", lines[1]), say(lines[2]), Block("data", lines[3])]
-    return [
-        *blocks,
-        *([note(f"This file system does not show {what}." for what in spots)] if (spots := ledger.blind_spots) else []),
-    ]
+    anchor = f"{head.entry}:{head.hash}"
+    first, second = write_words("proof", head.entry)
+    blocks = [say(first), Block("data", anchor), say(second)]
+    blocks.append(Block("data", f"matrixdp ledger verify LEDGER --anchor {anchor}"))
+    spots = [f"This file system does not show {what}." for what in ledger.blind_spots]
+    return [*blocks, *([note(spots)] if spots else [])]

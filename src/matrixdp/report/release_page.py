@@ -48,8 +48,9 @@ _BOUNDED = 12  # columns whose bounds are named
 _KINDS = (ContingencyTable, Moments, TableMoments, Identity, GramMatrix)  # that the template tells apart
 _MOST_TABLES, _MOST_GROUPS, _MOST_FILES = 20, 24, 20  # of a section, of a page, and links
 _ORIGIN = {"Purpose": "purpose", "Asked by": "asked_by", "Approved by": "approved_by", "Contact": "contact"}
-_CHARTED = ("regression", "groups", "means_by_level", "levels")
+_CHARTED = ("regression", "groups", "means_by_level", "levels", "histogram")
 _SECTIONS = {
+    "histogram": "Histograms of the numbers",
     "levels": "Levels of the categories",
     "means_by_level": "Means by level",
     "table": "Counts by two categories",
@@ -156,9 +157,8 @@ def _show_results(content: ReportContent) -> list[Section]:
     title = content.title[:1].upper() + content.title[1:] + (describe_part(content.entries) if wide else "")
     sections = [Section(title, _show_main(content, wide=wide))]
     if content.mean is not None and content.numbers and not content.answers:
-        means = Answer(
-            "Means", "column", replace(content.mean, rows=tuple(one.name for one in content.numbers)), name="means"
-        )
+        mean = replace(content.mean, rows=tuple(one.name for one in content.numbers))
+        means = Answer("Means", "column", mean, name="means")
         sections.append(Section("Means", [_show_means(content, means), note([STRIP])]))
     return [*sections, *answers]
 
@@ -179,9 +179,8 @@ def _show_main(content: ReportContent, *, wide: bool) -> list[Block]:
         noisy = std[np.isfinite(std) & (std > 0)]
         low, high = (format_number(float(end)) for end in (noisy.min(initial=np.inf), noisy.max(initial=0.0)))
         if noisy.size:
-            blocks.append(
-                say(f"All error bars are {low}." if low == high else f"The error bars are from {low} to {high}.")
-            )
+            same = f"All error bars are {low}."
+            blocks.append(say(same if low == high else f"The error bars are from {low} to {high}."))
         if noisy.size and low != high:
             image = Block("figure", draw_std(content, inline=True), "Heat map of the error bars")
             blocks.append(fold("The error bars as a picture", image))
@@ -277,8 +276,13 @@ def _show_answer(content: ReportContent, answer: Answer) -> list[Block]:
         totals = not cut and estimate.rows[-1] == ALL == estimate.columns[-1]
         meaning = f"number of {content.mechanism.query.count_word}"
         shown = show_matrix(part, label, meaning, counts=True, corner=(rows, columns), totals=totals)
+    elif name == "histogram":
+        text = show_dates(answer, content.dates)
+        table = show_numbers(estimate, label, corner=(answer.label, ""), text=text)
+        return [*_show_chart(content, answer), note(answer.notes), fold("As a table", table)]
     elif answer.list_means() is not None:
         shown = [_show_means(content, replace(answer, estimate=part))]
+        shown += [note(answer.notes)] if name == "quantiles" else []
     else:
         shown = [
             show_numbers(part, label, corner=(answer.label, "")),
@@ -298,8 +302,8 @@ def _show_chart(content: ReportContent, answer: Answer) -> list[Block]:
         charts = charts[1:]  # the shares are drawn with the levels
     figures = [Block("figure", chart.svg, chart.summary if chart.wide else "") for chart in charts]
     several = sum(one.name == answer.name and not one.group for one in content.answers) > 1 < len(figures)
-    shown = [fold("As a picture", *figures)] if several else figures
-    return [*shown, note([charts[0].caption])] if charts else []
+    figures += [note([charts[0].caption])] if charts else []
+    return [fold("As a picture", *figures)] if several else figures
 
 
 def list_advice(content: ReportContent) -> list[str]:
@@ -307,10 +311,8 @@ def list_advice(content: ReportContent) -> list[str]:
     release = as_answerable(content.release)
     answers = {answer.name: answer for answer in reversed(content.answers) if not answer.group}
     if isinstance(content.main, Estimate) and content.kind not in answers:
-        again = partial(answer_matrix, kind=content.kind)
-        answers[content.kind] = Answer(
-            content.title.capitalize(), "column", content.main, name=content.kind, again=again
-        )
+        again, title = partial(answer_matrix, kind=content.kind), content.title.capitalize()
+        answers[content.kind] = Answer(title, "column", content.main, name=content.kind, again=again)
     found = {one.title: "" if release is None else advise(release, one) for one in reversed(answers.values())}
     return [f"{title}: {words}" for title, words in found.items() if words]
 

@@ -143,8 +143,8 @@ def _show_one(public: PublishedStream, column: str | None, by: str | None, rule:
         blocks.append(say(f"{len(raw.groups) - _MOST_GROUPS:,} more levels are in the table."))
     if len(public) > 1:
         change = raw.difference(public.steps[-1], public.steps[-2])
-        blocks += [say("The last change, with its own error bar:")]
-        blocks += [show_numbers(change, f"Change of {raw.what}", corner=(by or "", ""), fades=_none(change))]
+        last = f"The last change, from {public.steps[-2]} to {public.steps[-1]}, with its own error bar:"
+        blocks += [say(last), show_numbers(change, f"Change of {raw.what}", corner=(by or "", ""), fades=_none(change))]
     rows = (*raw.periods, "average of all periods")
     table = join([raw.to_estimate(), average.to_estimate()], rows, raw.groups)
     text = None if rule is None else [[show_date(rule, *cell) for cell in line] for line in list_parts(table)]
@@ -179,7 +179,7 @@ def _draw(
     if np.isfinite(middle + half):
         words = show_date(rule, middle, half / _HALF) if rule else f"{_write(middle, half / _HALF)}"
         words = f"average of all periods: {words}"
-        if raw.bottom is None:
+        if np.isinf(raw.limits[1]):  # numbers of records
             count = len(raw.periods)
             words += f", total {_write(count * middle, count * half / _HALF)}"
         curves.append(Curve(np.array([[-0.5, x.high], [middle] * 2]), words, "p-grey", dashed=True))
@@ -231,10 +231,12 @@ def _show_noise(public: PublishedStream) -> list[Block]:
 
 def _show_proof(public: PublishedStream) -> list[Block]:
     last = public.published[-1]
-    lines = [
+    words = (
         "The ledger has one charge for the stream, and for each period an entry that costs nothing, with the hash of "
-        "what was published. matrixdp ledger verify checks them. The hash of the last period is",
-        "All answers are read off the public file of the stream, at no cost:",
-    ]
-    read = f"matrixdp stream answer means {public.name}.json --last 4"
-    return [say(lines[0]), Block("data", f"{last.name} {last.digest}"), say(lines[1]), Block("data", read)]
+        "what was published. matrixdp ledger verify checks the entries, and this compares the periods with them:"
+    )
+    check = f"matrixdp stream status {public.name}.json --ledger LEDGER --dataset NAME"
+    read = say("All answers are read off the public file of the stream, at no cost:")
+    answer = Block("data", f"matrixdp stream answer means {public.name}.json --last 4")
+    proof = Block("data", f"{last.name} {last.digest}")
+    return [say(words), Block("data", check), say("The hash of the last period is"), proof, read, answer]

@@ -142,6 +142,11 @@ class Scale:
         return found[:: math.ceil(len(found) / count)]
 
 
+def _write_tick(value: float) -> str:
+    """A round number on an axis."""
+    return f"{value:,.0f}" if 1e3 <= abs(value) < 1e7 and value == round(value) else format_number(value)
+
+
 def round_up(value: float) -> float:
     """The next number of 1, 2, 5, 10, 20, ..."""
     power = 10.0 ** math.floor(math.log10(value))
@@ -182,11 +187,11 @@ class Area:
         for value in across:
             x = float(self.across(value))
             found.append(element("line", x1=x, x2=x, y1=self.top, y2=bottom, class_="p-grid"))
-            found.append(text(x, bottom + 16, (self.x.label or format_number)(value), text_anchor="middle", **small))
+            found.append(text(x, bottom + 16, (self.x.label or _write_tick)(value), text_anchor="middle", **small))
         for value in up:
             y = float(self.up(value))
             found.append(element("line", x1=self.left, x2=right, y1=y, y2=y, class_="p-grid"))
-            found.append(text(self.left - 7, y + 4, format_number(value), text_anchor="end", **small))
+            found.append(text(self.left - 7, y + 4, _write_tick(value), text_anchor="end", **small))
         middle = self.top + self.height / 2
         turned: dict[str, Any] = {"transform": f"rotate(-90 12 {middle:.1f})", "text_anchor": "middle"}
         found.append(text(self.left + self.width / 2, bottom + 34, names[0], text_anchor="middle"))

@@ -27,14 +27,7 @@ from matrixdp.release.charging import Account, digest
 from matrixdp.release.options import MATRICES, parse_options
 from matrixdp.release.plan import Plan, plan
 from matrixdp.release.request import Request
-from matrixdp.report.answers import (
-    Answer,
-    answer_groups,
-    answer_matrix,
-    answer_means,
-    answer_regression,
-    answer_table,
-)
+from matrixdp.report.answers import Answer, answer_groups, answer_matrix, answer_means, answer_regression, answer_table
 from matrixdp.report.forecast import forecast_table, predict
 from matrixdp.types import Floats
 
@@ -79,22 +72,21 @@ class Want:
         if not isinstance(self.question, str) or self.question not in _FIELDS:
             raise ParameterError(f"{show(self.question)} is not a question that can be planned: {', '.join(_FIELDS)}.")
         object.__setattr__(self, "error", check_number(self.error, "error", above=0))
-        for name in ("target", *_LISTS):
+        for name in _LISTS:
             value = getattr(self, name)
-            if name in _LISTS:
-                texts = isinstance(value, list | tuple) and all(isinstance(one, str) and one for one in value)
-                if not texts:
-                    raise ParameterError(f'{name} must be a list of columns, as in {name} = ["stay"].')
-                object.__setattr__(self, name, tuple(value))
-            if value and name not in _FIELDS[self.question]:
-                raise ParameterError(f"{self.question} has no {name}; it has {' and '.join(_FIELDS[self.question])}.")
-        missing = [name for name in _FIELDS[self.question] if name != "by" and not getattr(self, name)]
-        if missing:
+            if not isinstance(value, list | tuple) or not all(isinstance(one, str) and one for one in value):
+                raise ParameterError(f'{name} must be a list of columns, as in {name} = ["stay"].')
+            object.__setattr__(self, name, tuple(value))
+        if not isinstance(self.target, str | None):
+            raise ParameterError(f"target must be the name of a column, got {show(self.target)} instead.")
+        has = _FIELDS[self.question]
+        for name in ("target", *_LISTS):
+            if bool(getattr(self, name)) > (name in has):
+                raise ParameterError(f"{self.question} has no {name}; it has {' and '.join(has)}.")
+        if missing := [name for name in has if name != "by" and not getattr(self, name)]:
             raise ParameterError(f"{self.question} needs {' and '.join(missing)}.")
         if self.cells and len(set(self.cells)) != 2:
             raise ParameterError("a table is of two different columns.")
-        if not isinstance(self.target, str | None):
-            raise ParameterError(f"target must be the name of a column, got {show(self.target)} instead.")
 
     @classmethod
     def parse(cls, text: str) -> Self:
@@ -234,9 +226,8 @@ class PlannedRelease:
     @property
     def event(self) -> Gaussian:
         """What the ledger is charged with."""
-        event = self.plan.event
-        assert isinstance(event, Gaussian)  # as of every release
-        return event
+        assert isinstance(self.plan.event, Gaussian)  # as of every release
+        return self.plan.event
 
     @property
     def mu_squared(self) -> float:
@@ -313,14 +304,12 @@ def plan_wants(wants: Sequence[Want], schema: Schema, total: Privacy, left: floa
     """
     wants = tuple(dict.fromkeys(wants))
     if not 0 < len(wants) <= _MOST_WANTS:
-        raise ParameterError(
-            f"there must be 1 to {_MOST_WANTS} wants, got {len(wants)} instead. Examples: {_EXAMPLES}."
-        )
+        rule = f"there must be 1 to {_MOST_WANTS} wants, got {len(wants)} instead."
+        raise ParameterError(f"{rule} Examples: {_EXAMPLES}.")
     search = _Search(schema, total, options)
-    alone = [search.find((want,)) for want in wants]
-    found = [one for one in alone if one is not None]
-    if len(found) < len(wants):
-        missed = [want for want, one in zip(wants, alone, strict=True) if one is None]
+    alone = {want: search.find((want,)) for want in wants}
+    found = [one for one in alone.values() if one is not None]
+    if missed := [want for want, one in alone.items() if one is None]:
         raise BudgetExceededError("\n".join(search.explain(want, left) for want in missed))
     separate, best = sum(one.mu_squared for one in found), search.join(found)
     whole = found[0] if len(found) == 1 else search.find(wants)

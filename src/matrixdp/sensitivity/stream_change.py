@@ -65,11 +65,10 @@ def stream_norm(coefficients: Integers, *, steps: int = 1, apart: int = 1) -> fl
     >>> round(stream_norm(stream_coefficients(0.5, 2)), 6), round(stream_norm(stream_coefficients(0.5, 2), steps=2), 6)
     (1.118034, 1.802776)
     """
-    total = np.zeros(len(coefficients), np.int64)
-    for first in range(0, min(steps * apart, len(coefficients)), apart):
-        total[first:] += coefficients[: len(coefficients) - first]
-    square = sum(value * value for value in total.tolist())
-    return _root_above(square, BITS)
+    rows = -(-len(coefficients) // apart)
+    total = np.pad(coefficients, (0, rows * apart - len(coefficients))).reshape(rows, apart).cumsum(axis=0)
+    total[steps:] = total[steps:] - total[:-steps]  # coefficients of at most so many steps
+    return _root_above(sum(value * value for value in total.ravel()[: len(coefficients)].tolist()), BITS)
 
 
 def weighted_norm(coefficients: Integers, weights: Integers) -> float:

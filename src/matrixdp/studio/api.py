@@ -356,7 +356,7 @@ def forecast(body: NewForecast, visit: CurrentVisit) -> ForecastState:
 
     spec = ReleaseSpec.from_mapping(body.release)
     visit.studio.datasets.require_table(body.dataset, body.table)
-    found = open_forecaster(visit.studio.schemas.require(body.table), body.table).predict(spec)
+    found = open_forecaster(visit.studio.schemas.require(body.table), body.table).predict(spec, slowly=True)
     with visit.studio.datasets.open_ledger() as ledger:
         left = preview_ledger(ledger, body.dataset, found.plan, spec.allowance)
     choice = found.plan.choice

@@ -21,7 +21,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from matrixdp.errors import LedgerError, MatrixDPError
-from matrixdp.studio.monitor import watch_requests
+from matrixdp.studio.monitor import name_route, watch_requests
 from matrixdp.studio.refusals import SignInError, UnknownBrowserError, find_status, word_error
 from matrixdp.studio.rendering import CachedStatic, Studio, Visit
 from matrixdp.studio.roles import Viewer
@@ -30,7 +30,6 @@ from matrixdp.studio.state import Settings
 from matrixdp.version import __version__
 
 _LOG = logging.getLogger("matrixdp.studio")
-_LEDGER_PROBLEM = "the ledger cannot be used at the moment. A curator sees why."
 EARLY = ("security", "health", "dataset_page")
 LATE = ("people_page", "schema_page", "design_page", "request_page", "result_page", "api")
 _EARLY_PATHS = ("/", "/enter", "/leave", "/datasets", "/healthz", "/readyz")
@@ -107,12 +106,12 @@ async def _answer_error(request: Request, error: Exception) -> Response:
     ledger that cannot be used is.
     """
     status, message = _describe(error)
-    if isinstance(error, LedgerError) and status == 503:
-        viewer = getattr(request.state, "viewer", None)
-        message = message if viewer is not None and viewer.is_curator else _LEDGER_PROBLEM
+    viewer = getattr(request.state, "viewer", None)
+    if isinstance(error, LedgerError) and status == 503 and viewer is not None and viewer.is_curator:
+        message = str(error)
     if status == 500:
         number = getattr(request.state, "id", "")
-        _LOG.error("internal error (%s) at %s, request %s", type(error).__name__, request.scope["path"], number)
+        _LOG.error("internal error (%s) at %s, request %s", type(error).__name__, name_route(request.scope), number)
     if isinstance(error, UnknownBrowserError):
         return begin_forwarded(request, error.viewer)
     if is_api(request.url.path):

@@ -13,17 +13,7 @@ from matrixdp.design.explain import describe_numbers, outline_ellipse, pair_cova
 from matrixdp.display import Numbers, format_number, join_cells, make_visible, shorten
 from matrixdp.report.charts import MOST_CELLS, Chart
 from matrixdp.report.pictures import draw_heatmap
-from matrixdp.report.svg import (
-    Curve,
-    Dot,
-    Drawing,
-    Scale,
-    draw_curves,
-    draw_dots,
-    element,
-    make_area,
-    round_up,
-)
+from matrixdp.report.svg import Curve, Dot, Drawing, Scale, draw_curves, draw_dots, element, make_area, round_up
 from matrixdp.types import Floats
 
 TYPICAL, LARGEST = "typical", "largest"  # entries besides single ones: the median, and the largest error
@@ -94,12 +84,8 @@ class ErrorTable:
     def equal(self) -> str | None:
         """The error, if there are several and all are the same; None otherwise."""
         noisy = self.std[self.std != 0]
-        same = (
-            len(self.columns) == 1
-            and noisy.size > 1
-            and np.isfinite(noisy).all()
-            and np.ptp(noisy) <= 1e-9 * noisy.max()
-        )
+        several = len(self.columns) == 1 and noisy.size > 1 and bool(np.isfinite(noisy).all())
+        same = several and np.ptp(noisy) <= 1e-9 * noisy.max()
         return write_error(float(noisy.max()), "± ") if same else None
 
     @cached_property
@@ -109,7 +95,8 @@ class ErrorTable:
 
     @cached_property
     def _numbers(self) -> Numbers:
-        errors = np.where(np.isfinite(self.std), self.std, np.nan)
+        errors = np.array([[float(f"{error:.3g}") for error in row] for row in self.std])
+        errors = np.where(np.isfinite(errors), errors, np.nan)
         return Numbers(errors, None, self.rows, self.columns, unknown="hidden by noise")
 
     @cached_property
@@ -118,7 +105,7 @@ class ErrorTable:
         std, noisy = self.std, self.std[self.std != 0]
         if max(std.shape) > MOST_CELLS or not np.isfinite(noisy).any() or self.equal is not None:
             return None
-        if len(self.columns) == 1 and not self.comparable:  # bars of different units share no axis
+        if not self.comparable and self.rows != self.columns:  # numbers of different units share no axis
             return None
         summary = f"Predicted errors of: {self.title}"
         if len(self.columns) == 1:

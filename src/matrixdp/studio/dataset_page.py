@@ -15,7 +15,7 @@ from matrixdp.ledger import Charge, Gaussian
 from matrixdp.studio.datasets import Dataset, measure_budget
 from matrixdp.studio.refusals import ConflictError, place_error
 from matrixdp.studio.rendering import CurrentVisit, Visit
-from matrixdp.studio.security import SentFields
+from matrixdp.studio.security import SentFields, split_names
 from matrixdp.studio.sign_in import list_people
 
 router = APIRouter()
@@ -70,8 +70,8 @@ def allow(visit: CurrentVisit, dataset: str, sent: SentFields) -> Response:
     """Set a part of the total apart. The same form sent twice is one allowance."""
     form = {**_ALLOWANCE, **sent}
     epsilon = read_number(form["epsilon"]) if form["epsilon"].strip() else None
-    size: Any = {"epsilon": epsilon, "share": form["share"].strip() or None}
-    payers = [name for part in form["payers"].split(",") if (name := part.strip())]
+    size: Any = {"epsilon": epsilon, "share": form["share"].strip().replace(",", ".") or None}
+    payers = split_names(form["payers"])
     try:
         if not payers:
             raise ParameterError("payers must name people or groups, separated by commas.", parameter="payers")
@@ -127,7 +127,7 @@ def _show_list(visit: Visit, form: Mapping[str, str], error: MatrixDPError | Non
         columns=columns,
         person=person,
         values=form,
-        errors=place_error(error, _DATASET, {"name": "dataset"}),
+        errors=place_error(error, _DATASET, name="dataset"),
         open_form=bool(error or form["table"] or not datasets),
     )
 
@@ -147,18 +147,19 @@ def _show_one(visit: Visit, found: Dataset, form: Mapping[str, str], error: Matr
         allowances=[(one, measure_budget(one)) for one in found.summary.allowances],
         history=history,
         more=len(charges) - len(history),
+        streams={f"stream {path.stem}": path.stem for path in visit.studio.settings.streams.glob("*.json")},
         schemas={table: visit.studio.schemas.read(table) is not None for table in present},
         others={table: [one.name for one in others if table in one.tables] for table in found.tables},
         values=form,
-        errors=place_error(error, _ALLOWANCE, {"name": "allowance"}),
-        people=sorted({name for one in list_people(visit.studio.state) for name in (one.name, *one.groups)})
-        if visit.viewer.is_curator
-        else [],
+        errors=place_error(error, _ALLOWANCE, name="allowance"),
+        people=sorted({name for one in list_people(visit.studio.state) for name in (one.name, *one.groups)}),
     )
 
 
 def _name_charge(charge: Charge) -> str:
     """What was released, as far as the ledger says it."""
+    if "stream" in charge.description:
+        return f"stream {charge.description['stream']}, a period every {charge.description['every']}"
     found = charge.description.get("aim") or charge.description.get("query") or charge.description.get("mechanism")
     return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", str(found or "a release")).lower()
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from matrixdp.domain.file_rules import FileRules
 from matrixdp.domain.schema_file import make_template, parse_schema
@@ -24,6 +24,9 @@ from matrixdp.release.output_folder import write_file
 from matrixdp.studio.refusals import ConflictError, NotFoundError
 from matrixdp.studio.roles import Viewer
 from matrixdp.studio.state import State, insert, now
+
+if TYPE_CHECKING:
+    from matrixdp.release.stream import PublishedStream
 
 _LARGEST = 1 << 19  # characters of a schema
 _LONGEST_NAME = 255  # bytes of a file's name
@@ -187,6 +190,19 @@ class DatasetBook:
         with self.open_ledger() as ledger:
             return ledger.history(name)
 
+    def find_stream(self, folder: Path, dataset: str, name: str) -> tuple[Path, "PublishedStream"]:
+        """The public file of a stream in a folder, and its content, which must be as the ledger of a data set says."""
+        from matrixdp.release.stream import PublishedStream
+
+        path = folder / f"{name}.json"
+        known = any(charge.request == f"stream {name}" for charge in self.history(dataset))
+        if not known or path.parent != folder or not path.is_file():
+            raise NotFoundError(f"there is no public file of a stream {show(name)} of {show(dataset)}.")
+        public = PublishedStream.open(path)
+        with self.open_ledger() as ledger:
+            public.verify(ledger, dataset, latest=False)
+        return path, public
+
     def register(
         self,
         viewer: Viewer,
@@ -225,13 +241,10 @@ class DatasetBook:
             waiting = connection.execute(
                 "SELECT count(*) FROM requests WHERE dataset = ? AND status NOT IN ('refused', 'failed')", (name,)
             ).fetchone()[0]
-            if found.summary.counts.charges or waiting:
-                why = (
-                    "releases were charged to it"
-                    if found.summary.counts.charges
-                    else f"{waiting:,} requests are for it"
-                )
-                raise ConflictError(f"{show(name)} cannot be removed: {why}.")
+            if found.summary.counts.charges:
+                raise ConflictError(f"{show(name)} cannot be removed: releases were charged to it.")
+            if waiting:
+                raise ConflictError(f"{show(name)} cannot be removed: {waiting:,} requests are for it.")
             connection.execute("DELETE FROM dataset_tables WHERE dataset = ?", (name,))
             insert(connection, "removed_datasets", dataset=name, by=viewer.name, time=now())
 
@@ -249,10 +262,10 @@ class DatasetBook:
                     parameter="person",
                 )
         if schema is not None and person != unit.column and (person is not None or schema.graph is None):
-            has = (
-                "each row is one person's" if person is None else f"rows belong to people by the column {show(person)}"
+            has, wants = (
+                "each row is one person's" if one is None else f"rows belong to people by the column {show(one)}"
+                for one in (person, unit.column)
             )
-            wants = "each row is" if unit.column is None else f"rows belong to people by the column {show(unit.column)}"
             raise ParameterError(
                 f"person must be as in the schema of {table}, in which {has}; here {wants}. Change one of them.",
                 parameter="person",

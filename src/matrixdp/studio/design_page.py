@@ -98,13 +98,9 @@ class DesignForm:
         spec = ReleaseSpec.from_mapping(options)
         unit = forecaster.plan(spec).unit
         if not unit.covers(registration.unit):
-            has, wants = (
-                one.words if one.column is None else f"{one.words} (column {show(one.column)})"
-                for one in (registration.unit, unit)
-            )
             raise ParameterError(
-                f"the data set protects {has}, and this release would protect {wants}. A curator changes the schema, "
-                "or registers another data set."
+                f"the data set protects {registration.unit.full_words}, and this release would protect "
+                f"{unit.full_words}. A curator changes the schema, or registers another data set."
             )
         return spec
 
@@ -222,7 +218,7 @@ def _answers(path: str, fields: Sequence[str] = ()) -> Callable[[Show], Show]:
 
 def place_mistake(error: MatrixDPError | None, fields: Sequence[str]) -> dict[str, str]:
     """The message of an error by the field of the form that it is about."""
-    return place_error(error, fields, {"question": "query", "on": "columns", "importance": "columns"})
+    return place_error(error, fields, question="query", on="columns", importance="columns")
 
 
 @router.get("/design")
@@ -240,8 +236,7 @@ def show_forecast(visit: Visit, filled: Filled) -> Response:
     context |= _describe_curve(forecaster, forecast, context["entry"], texts["wanted"])
     pair = _read_pair((texts["first"], texts["second"]), len(forecast.features))
     ellipse = draw_ellipse(forecast.design, forecast.features, pair)
-    command = filled.spec.write_command(forecaster.schema.path.name)
-    context |= {"pair": pair, "ellipse": ellipse, "command": command, "errors": {}, "fields": FIELDS}
+    context |= {"pair": pair, "ellipse": ellipse, "errors": {}, "fields": FIELDS}
     return visit.render("design_forecast.html", **context)
 
 
@@ -305,6 +300,7 @@ def show_form(visit: Visit, form: FormData, error: MatrixDPError | None = None, 
         allowances=usable,
         refusal="" if error is None else word_error(error),
         columns=list(enumerate(schema.columns or ())),
+        dates={rule.name: rule for rule in schema.rules.dates},
         numbers=[column.name for column in (schema.columns.numbers if schema.columns else ())],
         records=schema.records,
         counted="People" if schema.person is not None and schema.person.rows is None else "Records",
@@ -341,7 +337,6 @@ def describe_release(
     with studio.datasets.open_ledger(asker) as ledger:
         left = forecasts.preview_ledger(ledger, dataset.name, plan, spec.allowance)
     payer = next((one for one in dataset.summary.allowances if one.name == spec.allowance), None)
-    schema = forecaster.schema.path.name
     return {
         "spec": spec,
         "forecast": forecast,
@@ -357,8 +352,8 @@ def describe_release(
         "delta_warning": "" if plan.records is None else describe_large_delta(spec.privacy, plan.records),
         "left": left,
         "shares": measure_budget(payer or dataset.summary, plan.event),
-        "python": spec.write_python(schema, source.table, dataset.name, adaptive=plan.adaptive),
-        "release_command": spec.write_command(schema, source.table, dataset.name),
+        "python": spec.write_python(studio.settings.addresses[0], dataset.name, source.table),
+        "command": spec.write_command(forecaster.schema.path.name, source.table, dataset.name),
     }
 
 
@@ -376,7 +371,7 @@ def _describe_curve(forecaster: Forecaster, forecast: Forecast, entry: str, want
 
 def describe_details(forecaster: Forecaster, spec: ReleaseSpec, entry: str = "") -> dict[str, Any]:
     """What takes longer: the simulated range of an adaptive fit, coefficients, and single questions."""
-    found: dict[str, Any] = {"range": None, "typical": None, "model": None, "questions": [], "hidden": [], "title": ""}
+    found: dict[str, Any] = dict.fromkeys(("range", "typical", "model", "questions", "hidden", "title", "chart"))
     forecast = forecaster.predict(spec)
     query = forecast.design.query
     if forecast.plan.adaptive:
@@ -386,10 +381,10 @@ def describe_details(forecaster: Forecaster, spec: ReleaseSpec, entry: str = "")
         return found
     with refuse_extremes():
         found |= _describe_range(forecast, entry)
-        if spec.question in ("regression", "components"):
-            first = list_predictions(forecast.plan)[0]
-            estimate = first.estimate.column("coefficient") if spec.question == "regression" else first.estimate
-            found["model"] = ErrorTable(first.title, estimate.std, estimate.rows, estimate.columns, False)
+        if spec.question == "components":
+            (first,) = list_predictions(forecast.plan)
+            std, rows, columns = first.estimate.std, first.estimate.rows, first.estimate.columns
+            found["model"] = ErrorTable(first.title, std, rows, columns, False)
         elif spec.question == "everything":
             found["questions"] = compare_questions(forecast.design)
     return found
@@ -397,14 +392,19 @@ def describe_details(forecaster: Forecaster, spec: ReleaseSpec, entry: str = "")
 
 def _describe_range(forecast: Forecast, entry: str) -> dict[str, Any]:
     """The errors of an entry of a plain release for friendly, typical and hostile data, and what noise would hide."""
-    table = forecast.tables[0]
-    entry = table.choose(entry)
-    simulated = forecasts.predict_range(forecast)
+    simulated = {kind: next(forecasts.predict_tables(forecast.plan, kind, slowly=True)) for kind in DATA_KINDS}
+    table = simulated["typical"]
+    entry = table.choose(entry if table.title == forecast.tables[0].title else "")
     single = [key for key in table.entries if "," in key and not (table.comparable and len(set(key.split(","))) == 1)]
     hidden = [table.entries[key][0] for key in single if table.read(key) == math.inf]
-    if len({one.read(entry) for one in simulated.values()}) < 2:  # it does not depend on the data
-        return {"hidden": hidden, "title": table.title}
-    return {"range": _show_range(simulated, entry), "hidden": hidden, "title": table.title}
+    errors = _show_range(simulated, entry)
+    return {
+        "range": errors if len({error for *_, error in errors}) > 1 else None,  # otherwise they depend on no data
+        "hidden": hidden,
+        "title": table.title,
+        "followed": table.entries[entry][0],
+        "chart": table if table.title != forecast.tables[0].title else None,
+    }
 
 
 def _show_range(simulated: Simulated, entry: str) -> list[tuple[str, str, str]]:

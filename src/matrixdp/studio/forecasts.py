@@ -25,7 +25,7 @@ from matrixdp.ledger import Ledger
 from matrixdp.queries import TableMoments
 from matrixdp.release.options import MOST_STORED
 from matrixdp.release.plan import Plan, plan, refuse_extremes
-from matrixdp.report.answers import make_answers
+from matrixdp.report.answers import answer_groups, make_answers
 from matrixdp.report.forecast import DATA_KINDS, forecast_fit, forecast_table, judged_by, let_fall, predict
 from matrixdp.studio.charts import ErrorTable
 from matrixdp.studio.refusals import UnavailableError, word_error
@@ -51,14 +51,20 @@ _SIMULATED = (
 Simulated = dict[str, ErrorTable]  # by the kind of data: friendly, typical, hostile
 
 
-def predict_tables(plan: Plan) -> Iterator[ErrorTable]:
-    """The tables that describe a plain release best, and that take little time."""
+def predict_tables(plan: Plan, data: str = "typical", *, slowly: bool = False) -> Iterator[ErrorTable]:
+    """The tables that describe a plain release best, and that take little time, for a kind of data.
+
+    With `slowly`, those of everything begin with the correlations, of which a part is simulated.
+    """
     request, query = plan.request, plan.query
     if isinstance(query, TableMoments):
         note = "" if request.question == "table" else _DESCRIBED
+        units = {rule.name: f"{rule.name} ({rule.unit})" for rule in request.schema.rules.dates}
         with np.errstate(all="ignore"):
-            for title, found, comparable in _predict_answers(plan, query):
-                yield ErrorTable(title, found.std, found.rows, found.columns, comparable, note)
+            for title, found, comparable in _predict_answers(plan, query, data, slowly):
+                known = units if title.startswith("Means") else {}  # other errors are in other units
+                rows, columns = (tuple(known.get(name, name) for name in part) for part in (found.rows, found.columns))
+                yield ErrorTable(title, found.std, rows, columns, comparable, note)
         return
     (answer,), follows = predict(plan)["typical"], request.kind != "matrix"
     found, title = answer.estimate, answer.title if follows else f"Entries of the {query.title}"
@@ -66,30 +72,25 @@ def predict_tables(plan: Plan) -> Iterator[ErrorTable]:
     yield ErrorTable(title, found.std, found.rows, found.columns, scale_free, _DESCRIBED if follows else "")
 
 
-def predict_range(forecast: "Forecast") -> Simulated:
-    """The first table of a plain release of the moments of a table, for friendly, typical and hostile data."""
-    query, found = forecast.design.query, {}
-    assert isinstance(query, TableMoments)
-    with np.errstate(all="ignore"):
-        for kind in DATA_KINDS:
-            title, one, comparable = next(_predict_answers(forecast.plan, query, kind))
-            found[kind] = ErrorTable(title, one.std, one.rows, one.columns, comparable)
-    return found
-
-
-def _predict_answers(plan: Plan, query: TableMoments, data: str = "typical") -> Iterator[tuple[str, Estimate, bool]]:
+def _predict_answers(plan: Plan, query: TableMoments, data: str, slowly: bool) -> Iterator[tuple[str, Estimate, bool]]:
     """Titles and answers about a table, and whether their entries have the same unit."""
     numbers, question = len(query.used.numbers), plan.request.question
     forecast = forecast_table(plan, data)
-    if question == "table":
-        first = make_answers(forecast, "table", groups=False)[0]
-        yield first.title, first.estimate, True
+    if question in ("table", "regression"):
+        first = make_answers(forecast, question, plan.request.target, plan.request.on, groups=False)[0]
+        found = first.estimate if question == "table" else first.estimate.column("coefficient")
+        yield first.title, found, question == "table"
         return
-    few = numbers <= MOST_CORRELATED
-    if question == "covariance" and few:
+    correlated = question in ("correlation", "components") or (slowly and question == "everything")
+    if question == "covariance" and numbers <= MOST_CORRELATED:
         yield "Covariance", forecast.covariance(), False
-    elif question not in ("means", "covariance") and numbers > 1 and few:
+    elif correlated and 1 < numbers <= MOST_CORRELATED:
         yield "Correlation", forecast.correlation(), True
+    if query.by and numbers and question in ("means", "everything"):
+        found = answer_groups(forecast).estimate
+        value, std = (np.roll(one, -1, axis=1) for one in (found.value, found.std))  # the share of each group last
+        found = Estimate(value, std, found.rows, (*found.columns[1:], found.columns[0]))
+        yield f"Means by {' and '.join(query.by)}", found, False
     if numbers:
         yield "Means", forecast.means().column("mean"), False
     if question in ("means", "everything"):
@@ -137,12 +138,12 @@ class Forecaster:
         self._curve = lru_cache(maxsize=32)(self._make_curve)
         self._simulated: dict[ReleaseSpec, Simulated] = {}
 
-    def predict(self, spec: ReleaseSpec) -> Forecast:
+    def predict(self, spec: ReleaseSpec, *, slowly: bool = False) -> Forecast:
         """The forecast of a request; a `ParameterError` says why no release can be made for it."""
         planned, plain = self.plan(spec), self.plan(self._find_plain(spec))
         assert plain.design is not None  # of a plain release
         with refuse_extremes():
-            return Forecast(spec, planned, plain.design, tuple(predict_tables(plain)))
+            return Forecast(spec, planned, plain.design, tuple(predict_tables(plain, slowly=slowly)))
 
     def read(self, forecast: Forecast, entry: str) -> float:
         """The error of an entry of the first table, and at least that of the curve at larger epsilons.

@@ -42,8 +42,6 @@ def render_all(studio: Studio) -> str:
     lines += [f'matrixdp_studio_requests{{status="{one.value}"}} {counted.get(one.value, 0)}' for one in Status]
     (first,) = studio.state.select("SELECT min(decided) AS time FROM requests WHERE status = 'approved'")
     age = 0.0 if first["time"] is None else (datetime.now(UTC) - datetime.fromisoformat(first["time"])).total_seconds()
-    lines += [
-        *describe_metric("queue_age_seconds", "gauge", "Time since the approval of the oldest request that waits.")
-    ]
+    lines += describe_metric("queue_age_seconds", "gauge", "Time since the approval of the oldest request that waits.")
     lines += [f"matrixdp_studio_queue_age_seconds {max(0.0, age)!r}", *studio.monitor.render()]
     return render_metrics(summaries, entries, datetime.now(UTC)) + "\n".join(lines) + "\n"

@@ -38,20 +38,18 @@ def start_studio(
     origin: tuple[str, ...],
     open_browser: bool,
     log_requests: bool,
-    trust_proxy: tuple[str, ...],
-    user_header: str,
-    groups_header: str,
-    curators: tuple[str, ...],
-    analysts: tuple[str, ...],
-    **tls: Any,
+    tls_cert: Path | None,
+    tls_key: Path | None,
+    without_tls: bool,
+    **forwarding: Any,
 ) -> None:
     """Serve until Ctrl-C; the options of ``matrixdp studio``, as they were given."""
     if missing := [package for module, package in _NEEDED.items() if find_spec(module) is None]:
         raise MissingExtraError(f"the studio requires {', '.join(missing)}. {install_hint('studio')}")
     from matrixdp.studio.app import run_server
 
-    proxy = _check_proxy(trust_proxy, user_header, groups_header, curators, analysts)
-    certificate = _check_network(host, origin, **tls)
+    proxy = _check_proxy(**forwarding)
+    certificate = _check_network(host, origin, tls_cert, tls_key, without_tls)
     if log_requests:
         _log_to_stderr()
     for address in origin:
@@ -91,11 +89,9 @@ def start_studio(
         run_server(settings, listening, certificate, _find_user(), announce)
 
 
-def _check_proxy(
-    networks: tuple[str, ...], user: str, groups: str, curators: tuple[str, ...], analysts: tuple[str, ...]
-) -> Proxy | None:
+def _check_proxy(trust_proxy: tuple[str, ...], user_header: str, groups_header: str, **groups: Any) -> Proxy | None:
     """The proxy whose headers are believed; an error for addresses that are none."""
-    for network in networks:
+    for network in trust_proxy:
         try:
             ipaddress.ip_network(network)
         except ValueError:
@@ -103,10 +99,10 @@ def _check_proxy(
                 f"--trust-proxy must be the address of a proxy, or a network such as 10.0.0.0/24, got {show(network)} "
                 "instead."
             ) from None
-    if (curators or analysts) and not networks:
+    if any(groups.values()) and not trust_proxy:
         raise ParameterError("--curators and --analysts need --trust-proxy: the proxy that says the groups of people.")
-    headers = {"user_header": user.lower(), "groups_header": groups.lower()}
-    return Proxy(networks=networks, curators=curators, analysts=analysts, **headers) if networks else None
+    headers: Any = {"user_header": user_header.lower(), "groups_header": groups_header.lower()}
+    return Proxy(networks=trust_proxy, **headers, **groups) if trust_proxy else None
 
 
 def _log_to_stderr() -> None:

@@ -19,6 +19,7 @@ from matrixdp.studio.state import now
 LOG = logging.getLogger("matrixdp.studio.requests")
 _BOUNDS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)  # seconds, of the histogram of latencies
 _GIVEN_ID = re.compile(rb"[A-Za-z0-9._-]{8,64}")
+_METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS")
 
 
 class Monitor:
@@ -31,7 +32,7 @@ class Monitor:
         self._seconds = 0.0
 
     def add(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Count an answer. Routes are those of a table, so that there are few."""
+        """Count an answer. Methods and routes are those of a list, so that there are few."""
         with self._lock:
             self._answers[method, route, status] += 1
             self._latencies.update(bound for bound in (*_BOUNDS, float("inf")) if seconds <= bound)
@@ -56,6 +57,11 @@ class Monitor:
 def describe_metric(name: str, kind: str, text: str) -> tuple[str, str]:
     """The two lines before the samples of a metric."""
     return f"# HELP matrixdp_studio_{name} {text}", f"# TYPE matrixdp_studio_{name} {kind}"
+
+
+def name_route(scope: Scope) -> str:
+    """The route of a request, with the names of its parameters in place of what was sent; empty if it has none."""
+    return getattr(scope.get("route"), "path", "") or ("/static" if scope["path"].startswith("/static/") else "")
 
 
 def watch_requests(app: ASGIApp, monitor: Monitor) -> ASGIApp:
@@ -85,12 +91,10 @@ def watch_requests(app: ASGIApp, monitor: Monitor) -> ASGIApp:
             await app(scope, receive, send_numbered)
         finally:
             seconds = time.perf_counter() - begun
-            route = getattr(scope.get("route"), "path", "") or (
-                "/static" if scope["path"].startswith("/static/") else ""
-            )
-            monitor.add(scope["method"] if route else "", route, status, seconds)
-            viewer = state.get("viewer")
-            facts = {"time": now(), "request": number, "method": scope["method"], "route": route, "status": status}
+            route, viewer = name_route(scope), state.get("viewer")
+            method = scope["method"] if scope["method"] in _METHODS else "other"
+            monitor.add(method if route else "", route, status, seconds)
+            facts = {"time": now(), "request": number, "method": method, "route": route, "status": status}
             facts |= {"seconds": round(seconds, 6), "person": None if viewer is None else viewer.name}
             LOG.info("%s", json.dumps(facts))
 

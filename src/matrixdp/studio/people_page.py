@@ -10,7 +10,7 @@ from matrixdp.errors import MatrixDPError, ParameterError
 from matrixdp.studio.refusals import place_error
 from matrixdp.studio.rendering import CurrentVisit, Visit
 from matrixdp.studio.roles import Role
-from matrixdp.studio.security import SentForm
+from matrixdp.studio.security import SentForm, split_names
 from matrixdp.studio.sign_in import create_token, find_groups, list_people, revoke_token
 
 router = APIRouter()
@@ -29,7 +29,7 @@ def invite(visit: CurrentVisit, sent: SentForm) -> Response:
     form = {name: str(sent.get(name, "")).strip() for name in _INVITATION}
     roles = [Role(value) for value in sent.getlist("roles") if value in {role.value for role in Role}]
     form["roles"] = ",".join(role.value for role in roles)
-    groups = [name for part in form["groups"].split(",") if (name := part.strip())]
+    groups = split_names(form["groups"])
     try:
         days = read_number(form["days"]) if form["days"] else None
         if isinstance(days, str):

@@ -1,7 +1,6 @@
 """Errors with the HTTP status that they are answered with."""
 
-from collections.abc import Iterable, Mapping
-from types import MappingProxyType
+from collections.abc import Iterable
 
 from matrixdp import errors
 from matrixdp.errors import MatrixDPError, ParameterError
@@ -53,9 +52,7 @@ class UnavailableError(RefusalError):
     status = 503
 
 
-def place_error(
-    error: MatrixDPError | None, fields: Iterable[str], places: Mapping[str, str] = MappingProxyType({})
-) -> dict[str, str]:
+def place_error(error: MatrixDPError | None, fields: Iterable[str], **places: str) -> dict[str, str]:
     """The message of an error, if there is one, by the field of a form that it is about; else by ``"form"``.
 
     `places` are fields of parameters that have none of their own name.
@@ -68,9 +65,11 @@ def place_error(
 
 
 def word_error(error: MatrixDPError) -> str:
-    """The message of an error, with the options of a release as forms and the API name them."""
-    if isinstance(error, errors.BudgetExceededError):  # its second line is for a terminal
+    """The message of an error as pages and the API show it: without paths of the server and commands of a terminal."""
+    if isinstance(error, errors.RefusedError):
         return str(error).partition("\n")[0]
+    if isinstance(error, errors.LedgerError) and find_status(error) == 503:
+        return "the ledger cannot be used at the moment. A curator sees why."
     return errors.word_options(error.template, json_name) if isinstance(error, ParameterError) else str(error)
 
 
@@ -79,7 +78,7 @@ def find_status(error: MatrixDPError) -> int:
     match error:
         case RefusalError():
             return error.status
-        case errors.BudgetExceededError() | errors.RequestPendingError():
+        case errors.RefusedError() | errors.RequestPendingError():
             return 409
         case errors.LedgerError():
             return 503

@@ -23,11 +23,7 @@ _SHOWN = 200  # requests of a list
 STATES = {
     Status.PENDING: ("Waits for a curator", "warn", "A curator approves or refuses it. Nothing is spent so far."),
     Status.REFUSED: ("Refused", "bad", "Nothing was spent. Change the design and ask again."),
-    Status.APPROVED: (
-        "Approved",
-        "live",
-        "It is released by itself. If that takes long, ask a curator.",
-    ),
+    Status.APPROVED: ("Approved", "live", "It is released by itself. If that takes long, ask a curator."),
     Status.RUNNING: ("Being released", "live", "The table is read, the ledger charged, and noise added."),
     Status.RELEASED: ("Released", "good", "The result and its report can be read."),
     Status.FAILED: ("Failed", "bad", "A curator can approve it again; it is charged at most once."),
@@ -128,9 +124,8 @@ def _forecast(visit: Visit, found: StoredRequest) -> dict[str, Any]:
     """What the release costs and publishes; the reason if it cannot be told any more."""
     try:
         source = design_page.ReleasedTable(visit.studio.datasets.get(found.dataset), found.table, found.schema)
-        context = design_page.describe_release(
-            visit.studio, find_person(visit.studio.state, found.asker), source, found.spec
-        )
+        asker = find_person(visit.studio.state, found.asker)
+        context = design_page.describe_release(visit.studio, asker, source, found.spec)
         again = design_page.write_address(found.spec, source.forecaster.schema, found.dataset, found.table)
     except (ParameterError, NotFoundError) as error:
         return {"known": False, "unknown": word_error(error), "again": "/design", "spec": found.spec}

@@ -58,47 +58,26 @@ class ReleaseSpec(Request):
         """All options that differ from their defaults, by their names in JSON."""
         return self.to_options() | ({} if self.allowance is None else {"allowance": self.allowance})
 
-    def write_command(self, schema: str, table: str = "", dataset: str = "") -> str:
-        """The command ``matrixdp design`` for a request or, with a table and a data set, ``matrixdp release``."""
-        options = self.to_options()
-        options.pop("missing", None)  # which a design does not depend on
-        words = ["design"]
-        if table:
-            words = ["release", f"./{table}" if table.startswith("-") else table]
-            options = {**self.to_mapping(), "ledger": "ledger.db", "dataset": dataset, "out": "out"}
+    def write_command(self, schema: str, table: str, dataset: str) -> str:
+        """The command ``matrixdp release`` for a request."""
+        options = {**self.to_mapping(), "ledger": "ledger.db", "dataset": dataset, "out": "out"}
         texts = {name: one if isinstance(one, str) else repr(one).removesuffix(".0") for name, one in options.items()}
         flags = [[name_flag(name), text] for name, text in texts.items()]
-        return " \\\n  ".join(map(shlex.join, [["matrixdp", *words, "--schema", schema], *flags]))
+        words = ["matrixdp", "release", f"./{table}" if table.startswith("-") else table, "--schema", schema]
+        return " \\\n  ".join(map(shlex.join, [words, *flags]))
 
-    def write_python(self, schema: str, table: str, dataset: str, *, adaptive: bool) -> str:
-        """Python code that plans the same release and predicts its errors; lines that make it are commented out."""
-        usual = {one.name: one.default for one in fields(Request) if one.name != "schema"}
-        given = [(name, getattr(self, name)) for name, value in usual.items() if getattr(self, name) != value]
-        account = f"ledger, {dataset!r}" + ("" if self.allowance is None else f", allowance={self.allowance!r}")
-        predicted = "planned.design.explain())  # no data so far"
-        if adaptive:
-            predicted = 'forecast_fit(planned)["typical"])  # by simulation, no data so far'
-        lines = [
-            "import matrixdp as mdp",
-            "from matrixdp.domain.schema_file import read_schema",
-            "from matrixdp.records.files import open_files",
-            "from matrixdp.release.charging import Account",
-            "from matrixdp.release.plan import plan",
-            "from matrixdp.release.request import Request",
-            "from matrixdp.release.run import run",
-            *["from matrixdp.report.forecast import forecast_fit"] * adaptive,
-            "",
-            f"schema = read_schema({schema!r})",
-            "request = Request(",
-            "    schema=schema,",
-            *[f"    {name}={value!r}," for name, value in given],
-            ")",
-            "planned = plan(request)",
-            f"print({predicted}",
-            '# with mdp.Ledger.open("ledger.db") as ledger:',
-            f"#     outcome = run(planned, open_files({table!r}, rules=schema.rules), Account({account}))",
-        ]
-        return "\n".join(lines) + "\n"
+    def write_python(self, address: str, dataset: str, table: str) -> str:
+        """Python code that forecasts the request and asks for it, at the studio's own address."""
+        options = "".join(f", {name}={value!r}" for name, value in self.to_mapping().items())
+        return (
+            "import matrixdp as mdp\n\n"
+            f"studio = mdp.Studio({address!r}, token)  # your own token\n"
+            f"release = dict({options[2:]})\n"
+            f"studio.forecast({dataset!r}, {table!r}, **release)  # costs nothing\n"
+            f"asked = studio.ask({dataset!r}, {table!r}, purpose='...', **release)\n"
+            "studio.wait(asked['id'])\n"
+            "release = studio.release(asked['id'])\n"
+        )
 
 
 def describe_options() -> dict[str, Any]:

@@ -13,7 +13,7 @@ import numpy as np
 from fastapi import APIRouter
 from markupsafe import Markup
 from starlette.datastructures import QueryParams
-from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.responses import FileResponse, Response
 
 from matrixdp.display import make_visible, write_csv, write_table
 from matrixdp.domain.fields import quote_line, unquote_line
@@ -28,6 +28,7 @@ from matrixdp.report.answers import Answer, Answerable
 from matrixdp.report.charts import draw_answer
 from matrixdp.report.dates import list_dates, show_dates
 from matrixdp.report.guarantee import describe_odds, name_loss, read_mechanism
+from matrixdp.report.stream_page import render_stream
 from matrixdp.studio.rendering import CurrentVisit, Visit
 from matrixdp.studio.requests import StoredRequest
 from matrixdp.version import __version__
@@ -50,6 +51,7 @@ KINDS = {
     "means": Kind("Means", answers.answer_means),
     "means_by": Kind("Means by group", answers.answer_means, ("by",)),
     "table": Kind("Table of two categories", answers.answer_table, ("rows", "columns")),
+    "quantiles": Kind("Quantiles", answers.answer_quantiles),
     "correlation": Kind("Correlations", partial(answers.answer_matrix, kind="correlation")),
     "covariance": Kind("Covariances", partial(answers.answer_matrix, kind="covariance")),
     "regression": Kind("Regression", answers.answer_regression, ("target", "on")),
@@ -118,6 +120,7 @@ def list_choices(release: Answerable | None) -> Choices:
         "means": bool(numbers),
         "means_by": bool(splits),
         "table": len(splits) > 1,
+        "quantiles": bool(getattr(query, "shapes", 0.0)),
         "correlation": len(numbers) > 1 and few,
         "covariance": bool(numbers) and few,
         "regression": models and bool(numbers) and len(numbers) + len(categories) > 1,
@@ -254,25 +257,41 @@ def explore(visit: CurrentVisit, request_id: str) -> Response:
         return _show(visit, request_id)
     if form not in ("csv", "json"):
         raise ParameterError("format must be one of csv, json.")
-    release = answers.as_answerable(visit.studio.results.load(request_id))
-    choices = list_choices(release)
-    if release is None:
-        raise ParameterError(choices.reason)
-    question = read_question(visit.request.query_params.multi_items(), choices)
-    answer = answer_question(release, question)
-    headers = {"Content-Disposition": f'attachment; filename="{question.kind}-{request_id[:8]}.{form}"'}
-    source = _describe_stored(visit, request_id)
+    opened = _open(visit, request_id)
+    if opened.release is None:
+        raise ParameterError(opened.choices.reason)
+    question = read_question(visit.request.query_params.multi_items(), opened.choices)
+    answer = answer_question(opened.release, question)
     if form == "csv":
-        dates = list_dates(answer, parse_schema(visit.studio.results.get(request_id).schema).rules.dates)
-        return Response(
-            _add_source(write_csv(answer.estimate, dates), source["citation"]), media_type="text/csv", headers=headers
-        )
-    return JSONResponse({**to_facts(release, answer), "source": source}, headers=headers)
+        text = _add_source(write_csv(answer.estimate, list_dates(answer, opened.dates)), opened.source["citation"])
+    else:
+        text = json.dumps({**to_facts(opened.release, answer), "source": opened.source}, allow_nan=False)
+    media = "text/csv" if form == "csv" else "application/json"
+    return _download(text, media, f"{question.kind}-{request_id[:8]}.{form}")
 
 
-def _describe_stored(visit: Visit, request_id: str) -> dict[str, Any]:
+class Opened(NamedTuple):
+    """A finished release: its request, what can be asked of it, its columns of dates, and where answers come from."""
+
+    found: StoredRequest
+    stored: Any
+    release: Answerable | None
+    choices: Choices
+    dates: tuple[DateRule, ...]
+    source: dict[str, Any]
+
+
+def _open(visit: Visit, request_id: str) -> Opened:
+    found, stored = visit.studio.results.get(request_id), visit.studio.results.load(request_id)
+    release, dates = answers.as_answerable(stored), tuple(parse_schema(found.schema).rules.dates)
+    choices = replace(list_choices(release), dates=frozenset(rule.name for rule in dates))
     content = visit.studio.results.path(request_id, "release.json").read_bytes()
-    return describe_source(visit.studio.results.get(request_id), hashlib.sha256(content).hexdigest())
+    source = describe_source(found, hashlib.sha256(content).hexdigest())
+    return Opened(found, stored, release, choices, dates, source)
+
+
+def _download(text: str, media: str, name: str) -> Response:
+    return Response(text, media_type=media, headers={"Content-Disposition": f'attachment; filename="{name}"'})
 
 
 def _add_source(text: str, citation: str) -> str:
@@ -285,12 +304,12 @@ def _add_source(text: str, citation: str) -> str:
 @router.get("/results/{request_id}/notebook")
 def download_notebook(visit: CurrentVisit, request_id: str) -> Response:
     """A notebook that repeats the questions of the explorer, the one in the address first."""
-    choices = list_choices(answers.as_answerable(visit.studio.results.load(request_id)))
+    opened = _open(visit, request_id)
+    choices = opened.choices
     asked = [read_question(visit.request.query_params.multi_items(), choices)] if choices.kinds else []
     others = [read_question([("kind", kind)], choices) for kind in choices.kinds if kind != asked[0].kind]
-    content = json.dumps(make_notebook(_describe_stored(visit, request_id), [*asked, *others]), indent=1)
-    headers = {"Content-Disposition": f'attachment; filename="exploration-{request_id[:8]}.ipynb"'}
-    return Response(content + "\n", media_type="application/x-ipynb+json", headers=headers)
+    content = json.dumps(make_notebook(opened.source, [*asked, *others]), indent=1)
+    return _download(content + "\n", "application/x-ipynb+json", f"exploration-{request_id[:8]}.ipynb")
 
 
 @router.get("/results/{request_id}/report")
@@ -307,21 +326,36 @@ def download_file(visit: CurrentVisit, request_id: str, name: str) -> Response:
     return FileResponse(path, filename=path.name, headers={"Content-Security-Policy": _REPORT_POLICY})
 
 
+@router.get("/datasets/{dataset}/streams/{name}")
+def show_stream(visit: CurrentVisit, dataset: str, name: str, by: str | None = None) -> Response:
+    """The report on a stream, with means by the first category unless the address has another."""
+    _, public = visit.studio.datasets.find_stream(visit.studio.settings.streams, dataset, name)
+    if by is None and isinstance(query := public.plan.query, TableMoments):
+        by = next(iter((*query.by, *(one.name for one in query.used.categories))), None)
+    page = render_stream(public, by=by or None)
+    return Response(page, media_type="text/html", headers={"Content-Security-Policy": _REPORT_POLICY})
+
+
+@router.get("/datasets/{dataset}/streams/{name}/file")
+def download_stream(visit: CurrentVisit, dataset: str, name: str) -> Response:
+    """The public file of a stream, from which all answers are read."""
+    path, _ = visit.studio.datasets.find_stream(visit.studio.settings.streams, dataset, name)
+    return FileResponse(path, filename=path.name, headers={"Content-Security-Policy": _REPORT_POLICY})
+
+
 def _show(visit: Visit, request_id: str) -> Response:
     """The page of a release, with the answer to the question in its address."""
-    found, stored = visit.studio.results.get(request_id), visit.studio.results.load(request_id)
-    release = answers.as_answerable(stored)
-    dates = frozenset(rule.name for rule in parse_schema(found.schema).rules.dates)
-    choices, privacy = replace(list_choices(release), dates=dates), found.spec.privacy
+    opened = _open(visit, request_id)
+    found, stored, release, choices, _, source = opened
+    privacy, odds = found.spec.privacy, ""
     context: dict[str, Any] = {"answer": None, "question": None, "problem": None, "kind": None, "emptied": False}
     if release is not None and choices.kinds:
-        context |= _describe_answer(visit.request.query_params, release, choices, found.schema)
-    odds = ""
+        context |= _describe_answer(visit.request.query_params, release, opened)
     if stored is not None:
         odds = describe_odds(privacy.epsilon, privacy.delta, read_mechanism(release or stored).query.protects)
     return visit.render(
         "result.html",
-        citation=_describe_stored(visit, request_id)["citation"],
+        citation=source["citation"],
         query=visit.request.url.query,
         status=422 if context["problem"] else 200,
         found=found,
@@ -337,9 +371,9 @@ def _show(visit: Visit, request_id: str) -> Response:
     )
 
 
-def _describe_answer(sent: QueryParams, release: Answerable, choices: Choices, schema: str) -> dict[str, Any]:
+def _describe_answer(sent: QueryParams, release: Answerable, opened: Opened) -> dict[str, Any]:
     """What the template needs to show a question and its answer, or why there is none."""
-    question = None
+    question, choices = None, opened.choices
     try:
         question = read_question(sent.multi_items(), choices)
         answer = answer_question(release, question)
@@ -353,7 +387,7 @@ def _describe_answer(sent: QueryParams, release: Answerable, choices: Choices, s
         return {"problem": str(error), "kind": question.kind, "question": question, "emptied": emptied}
     estimate = answer.estimate
     names = {*estimate.rows, *estimate.columns, answer.facts.get("target")}
-    dates = [rule for rule in parse_schema(schema).rules.dates if rule.name in names]
+    dates = [rule for rule in opened.dates if rule.name in names]
     return {
         "kind": question.kind,
         "question": question,

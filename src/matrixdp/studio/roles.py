@@ -94,6 +94,8 @@ ROUTES: dict[str, Access] = {
     "GET /results/{request_id}/explore": Access.VIEWER,
     "GET /results/{request_id}/files/{name}": Access.VIEWER,
     "GET /results/{request_id}/notebook": Access.VIEWER,
+    "GET /datasets/{dataset}/streams/{name}": Access.VIEWER,
+    "GET /datasets/{dataset}/streams/{name}/file": Access.VIEWER,
     # api.py
     "GET /api/docs": Access.VIEWER,
     "GET /api/openapi.json": Access.VIEWER,

@@ -240,20 +240,8 @@ def check_schema(visit: CurrentVisit, table: str, sent: SentFields) -> Response:
     """The TOML of a form and what is wrong with it, without saving anything."""
     visit.studio.tables.path(table)
     form = read_form(sent)
-    folded = range(len(form.columns)) if len(form.columns) > _MOST_SHOWN else ()
-    found: dict[str, Any] = {
-        "toml": form_to_toml(form),
-        "mistakes": find_mistakes(form),
-        "form": form,
-        "folded": folded,
-    }
-    return visit.render("schema_preview.html", live=True, counted=_name_counted(form), **found)
-
-
-def _name_counted(form: SchemaForm) -> str:
-    """What the number of records counts: people, where each counts once however many rows they have."""
-    people = form.texts.get("person.column") and not form.texts.get("person.rows")
-    return "Number of people" if people else "Number of records"
+    found = _describe_fields(visit, form, {}, checked=False) | {"live": True}
+    return visit.render("schema_preview.html", toml=form_to_toml(form), mistakes=find_mistakes(form), **found)
 
 
 @router.post("/tables/{table}/schema/column")
@@ -320,10 +308,11 @@ def _describe_fields(visit: Visit, form: SchemaForm, errors: Texts, *, checked: 
     """What the template of a column needs: how many mistakes each column has, and which are folded."""
     wrong = Counter(int(name.split(".")[1]) for name in errors if name.startswith("column."))
     folded = range(len(form.columns)) if len(form.columns) > _MOST_SHOWN else ()
+    people = form.texts.get("person.column") and not form.texts.get("person.rows")  # each counts once
     return {
         "address": _address(visit),
         "live": False,
-        "counted": _name_counted(form),
+        "counted": "Number of people" if people else "Number of records",
         "form": form,
         "errors": defaultdict(str, errors),
         "checked": checked,

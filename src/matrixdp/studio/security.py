@@ -19,6 +19,7 @@ from matrixdp.studio.sign_in import (
     FORWARDED,
     SESSION,
     Token,
+    check_distinct,
     find_groups,
     find_session,
     find_token,
@@ -147,8 +148,7 @@ def authorise(request: Request) -> None:
     elif cookie := request.cookies.get(cookie_name(studio.settings)):
         request.state.session = find_session(studio.state, cookie)
         request.state.viewer = request.state.session and request.state.session.viewer
-    if proxy is not None and not is_api(request.url.path) and proxy.trusts(address):
-        follow_proxy(request, proxy)
+    follow_proxy(request, proxy if proxy is not None and proxy.trusts(address) else None)
     if request.state.viewer is not None:
         studio.sightings.add(request.state.viewer, keep_groups=not hasattr(request.state, "forwarded"))
     access = ROUTES.get(f"{request.method} {request.scope['route'].path}")
@@ -166,15 +166,16 @@ def is_api(path: str) -> bool:
     return path.startswith(f"{API}/") and path != DOCS
 
 
-def follow_proxy(request: Request, proxy: Proxy) -> None:
+def follow_proxy(request: Request, proxy: Proxy | None) -> None:
     """Make sure that the session is of the person whom the proxy names; an `UnknownBrowserError` begins one.
 
     Privacy
     -------
-    A browser without the header, such as one that the proxy has signed out, is nobody's, whatever its cookie says,
-    unless it signed in with a token.
+    A browser without the header, such as one that the proxy has signed out, or that comes past the `proxy` (None), is
+    nobody's, whatever its cookie says, unless it signed in with a token.
     """
-    found, session = read_forwarded(request, proxy), request.state.session
+    session = request.state.session
+    found = None if proxy is None or is_api(request.url.path) else read_forwarded(request, proxy)
     if found is None:
         if session is not None and session.is_forwarded:
             request.state.viewer = request.state.session = None
@@ -184,7 +185,13 @@ def follow_proxy(request: Request, proxy: Proxy) -> None:
     if known and (session.viewer.name, session.viewer.roles) == (found.name, found.roles):
         request.state.viewer = found
     elif request.url.path != "/enter" and not (session is not None and not session.is_forwarded):
+        check_distinct(request.app.state.studio.state, found.name)
         raise UnknownBrowserError(found)
+
+
+def split_names(text: str) -> list[str]:
+    """Names that are separated by commas."""
+    return [name for part in text.split(",") if (name := part.strip())]
 
 
 def read_forwarded(request: Request, proxy: Proxy) -> Viewer | None:
@@ -193,7 +200,7 @@ def read_forwarded(request: Request, proxy: Proxy) -> Viewer | None:
     if len(names) != 1 or not names[0].strip() or not names[0].isprintable() or len(names[0]) > 100:
         return None
     lines = request.headers.getlist(proxy.groups_header)
-    groups = tuple(sorted({part.strip() for line in lines for part in line.split(",") if part.strip()}))
+    groups = tuple(sorted(set(split_names(",".join(lines)))))
     roles = set() if proxy.analysts and not set(proxy.analysts) & set(groups) else {Role.ANALYST}
     roles |= {Role.CURATOR} if set(proxy.curators) & set(groups) else set()
     return Viewer(names[0].strip(), frozenset(roles), groups) if roles else None

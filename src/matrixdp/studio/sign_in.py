@@ -77,6 +77,8 @@ def create_token(
         raise ParameterError("roles must name a role: curator, analyst or both.", parameter="roles")
     if days is not None and not 0 < days <= 36500:
         raise ParameterError(f"days must be from 0 to 36500, got {show(days)} instead.", parameter="days")
+    chosen = None if groups is None else tuple(groups)
+    check_distinct(state, name, chosen or ())
     secret = secrets.token_urlsafe(_BYTES)
     expires = None if days is None else now(timedelta(days=days))
     token = Token(secrets.token_hex(4), name, given, now(), expires, None)
@@ -90,9 +92,20 @@ def create_token(
                 f"name: {name!r} has a token with other roles. Revoke it first, or use another name.", parameter="name"
             )
         _insert(connection, token, secret)
-        if groups is not None:
-            _write_groups(connection, name, groups)
+        if chosen is not None:
+            _write_groups(connection, name, chosen)
     return secret, token
+
+
+def check_distinct(state: State, name: str, groups: Iterable[str] = ()) -> None:
+    """Raise if a person has the name of a group of others, or a group that of a person: allowances name both alike."""
+    others = [one for one in list_people(state) if one.name != name]
+    taken = {"groups": {one.name for one in others}, "name": {group for one in others for group in one.groups}}
+    for field, given in (("name", [name]), ("groups", groups)):
+        if clash := sorted(taken[field].intersection(given)):
+            other = "groups" if field == "name" else "people"
+            message = f"must differ from names of {other}, got {show(clash[0])} instead: allowances name both alike."
+            raise ParameterError(f"{field} {message}", parameter=field)
 
 
 def _write_groups(connection: Connection, name: str, groups: Iterable[str]) -> None:
@@ -130,30 +143,31 @@ class Person:
 
 def list_people(state: State) -> list[Person]:
     """Everybody, by name."""
-    rows = {row["name"]: row for row in state.select("SELECT * FROM people")}
     tokens = list_tokens(state)
-    found = []
-    for name in sorted({*rows, *(one.name for one in tokens)}):
-        groups, seen = (json.loads(rows[name]["groups"]), rows[name]["seen"]) if name in rows else ((), None)
-        found.append(Person(name, tuple(groups), seen, tuple(one for one in tokens if one.name == name)))
-    return found
+    known = {one.name: ("[]", None) for one in tokens}
+    known |= {row["name"]: (row["groups"], row["seen"]) for row in state.select("SELECT * FROM people")}
+    return [
+        Person(name, tuple(json.loads(groups)), seen, tuple(one for one in tokens if one.name == name))
+        for name, (groups, seen) in sorted(known.items())
+    ]
 
 
 class Sightings:
-    """Notes when people were last seen, at most once a minute for each."""
+    """Notes when people were last seen, at most once a minute for each, and at once that their groups have changed."""
 
     def __init__(self, state: State, clock: Callable[[], float] = time.monotonic) -> None:
         self._state, self._clock = state, clock
-        self._times: dict[str, float] = {}
+        self._known: dict[str, tuple[float, tuple[str, ...]]] = {}
 
     def add(self, viewer: Viewer, *, keep_groups: bool) -> None:
         """Note that somebody is there, and the groups that a proxy says unless those that are known are kept."""
         present = self._clock()
-        if present - self._times.get(viewer.name, -math.inf) < _SEEN_STEP:
+        before, groups = self._known.get(viewer.name, (-math.inf, ()))
+        if present - before < _SEEN_STEP and groups == viewer.groups:
             return
-        if len(self._times) > _MOST_ADDRESSES:
-            self._times.clear()
-        self._times[viewer.name] = present
+        if len(self._known) > _MOST_ADDRESSES:
+            self._known.clear()
+        self._known[viewer.name] = present, viewer.groups
         with suppress(UnavailableError), self._state.writing() as connection:
             insert(connection, "people", name=viewer.name, groups="[]")
             connection.execute("UPDATE people SET seen = ? WHERE name = ?", (now(), viewer.name))
@@ -267,10 +281,10 @@ def find_session(state: State, cookie: str) -> Session | None:
         hash_secret(cookie),
         now(),
     )
-    found = (Viewer(row["name"], read_roles(row["roles"]), tuple(json.loads(row["groups"] or "[]"))) for row in rows)
-    return next(
-        (Session(viewer, row["csrf"], row["token"] is None) for viewer, row in zip(found, rows, strict=True)), None
-    )
+    for row in rows:
+        viewer = Viewer(row["name"], read_roles(row["roles"]), tuple(json.loads(row["groups"] or "[]")))
+        return Session(viewer, row["csrf"], row["token"] is None)
+    return None
 
 
 def sign_out(state: State, cookie: str) -> None:

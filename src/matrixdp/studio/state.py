@@ -80,6 +80,11 @@ class Settings:
         """The folder of releases, one folder for each request."""
         return self.state / "releases"
 
+    @property
+    def streams(self) -> Path:
+        """The folder of streams, of which only the public files, NAME.json, are shown."""
+        return self.state / "streams"
+
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS tokens (

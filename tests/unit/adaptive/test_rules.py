@@ -45,9 +45,9 @@ class Logged(SimulatedMeasurements):
         self.log.append((name, radius, ratio, share))
         return super().ball(name, radius, ratio, share)
 
-    def box(self, name, ratio, share, last=0):
-        self.log.append((name, ratio, share, last))
-        return super().box(name, ratio, share, last)
+    def box(self, name, ratio, share):
+        self.log.append((name, ratio, share))
+        return super().box(name, ratio, share)
 
 
 def measurements(size=3, records=2000, mu=1.0, neighbours=Neighbours.REPLACE, seed=0, spread=0.2):
@@ -95,7 +95,9 @@ def test_public_numbers_choose_the_strategy(size, records, mu, targets, strategy
 def test_scarce_records_of_a_regression_give_the_means_of_the_targets_alone():
     found = measurements(6, 10)
     fitted = fit.fit_moment(found, Purpose(SETTINGS["regression"], targets=2))
-    assert found.log == [("target mean", 1.0, 1.0, 2)]
+    assert {step[0] for step in found.log} == {"target mean", "radius"}
+    assert [step[2] for step in found.log if step[0] == "target mean"] == [1.0] * 3  # a constant that favours the mean
+    assert sum(step[-1] for step in found.log) == pytest.approx(1.0)
     assert not fitted.learned
     assert not fitted.mean[:4].any()
     assert fitted.mean[4:].any()
@@ -104,7 +106,15 @@ def test_scarce_records_of_a_regression_give_the_means_of_the_targets_alone():
 def test_one_feature_is_measured_in_its_box_with_everything():
     found = measurements(1)
     fit.fit_moment(found, Purpose(COVARIANCE))
-    assert found.log == [("box moment", COVARIANCE.ratio, 1.0, 0)]
+    assert found.log == [("box moment", COVARIANCE.ratio, 1.0)]
+
+
+@pytest.mark.parametrize(("spread", "filled"), [(0.05, False), (5.0, True)])
+def test_second_moments_of_records_that_fill_their_box_are_measured_in_it_with_all_that_is_left(spread, filled):
+    found, settings = measurements(4, spread=spread), SETTINGS["second moment"]
+    fit.fit_moment(found, Purpose(settings))
+    assert found.log[0] == ("location", settings.locate_share)
+    assert (found.log[1:] == [("box moment", 1 / 32, pytest.approx(1 - settings.locate_share))]) == filled
 
 
 def test_scarce_records_are_measured_once_in_a_ball_with_all_that_is_left():
@@ -136,7 +146,7 @@ def test_a_learned_fit_spends_the_shares_of_its_settings_and_the_rest_on_the_fin
 NEUTRAL = {
     "clip_factor": 8.0, "radius_share": 0.1, "bisections": 3, "lost_counts": 1e-6, "public_radius": 0.9, "scarce": 1e-9,
     "rough_share": 0.4, "ratio": 0.5, "about_mean": True, "one_sided": 3.0, "scaled": True, "floor": 5.0, "pull": 2.0,
-    "locate_share": 0.1, "prior": 2.0, "rough_moments": 2,
+    "locate_share": 0.1, "prior": 2.0, "filled": 0.01, "rough_moments": 2,
     "tail_share": 0.0, "tail_noise": 0.01, "box": 0.0, "check_share": 0.9, "check_below": 10.0, "shrink": False,
     "level": 0.0,
 }  # fmt: skip
@@ -146,7 +156,7 @@ NEUTRAL = {
 def test_each_setting_has_an_effect(name):
     needed = {"public_radius": ("lost_counts", 1e-6), "check_share": ("check_below", 10.0)}
     needed["check_below"] = "check_share", 0.9
-    needed["prior"] = needed["rough_moments"] = "locate_share", 0.02
+    needed["prior"] = needed["rough_moments"] = needed["filled"] = "locate_share", 0.02
     own = dict([needed[name]]) if name in needed else {}
     records, mu = (60, 0.5) if name == "level" else (2000, 0.3)
 

@@ -85,7 +85,7 @@ def test_an_unknown_allowance_is_refused_before_anything_is_read(clinic, matrixd
     for words in (argv("clinic.csv", "moments", "--allowance", "bob"), (*RETURN, "--allowance", "bob")):
         done = matrixdp(*words)
         assert done.code == 4
-        assert "'clinic' has no allowance 'bob'. See which it has: matrixdp ledger show" in done.err
+        assert "'clinic' has no allowance 'bob'.\nSee which it has: matrixdp ledger show" in done.err
     no_ledger = ("--no-ledger", "--allowance", "bob", "--out", "out")
     words = ("release", "clinic.csv", "--schema", "schema.toml", "--query", "moments", *BUDGET, *no_ledger)
     assert matrixdp(*words).code == 2

@@ -1,8 +1,10 @@
 """A file as hospitals have them goes from `schema new` through `check` to a release, with a text editor alone."""
 
 import ast
+import contextlib
 import datetime as dt
 import re
+import sqlite3
 from pathlib import Path
 
 import numpy as np
@@ -209,6 +211,67 @@ def test_numbers_that_stand_for_missing_values_are_named(tmp_path):
     assert 'missing_words = ["NA", "-1"]' in below.advice
     assert "If 999 means that a value is missing" in above.advice
     assert "12" not in above.advice
+
+
+def test_a_cover_sheet_two_kinds_of_ids_and_odd_words_are_found(tmp_path, matrixdp):
+    names = ["Fall-Nr.", "Patienten-Nr.", "CRP", "Kosten"]
+    odd = ["<0,5", "nicht best.", "k. A."]
+    rows = [[f"F{i // 2 if i < 4 else i}", i // 3, f"{i},5", f"{i}.250,00"] for i in range(30)]
+    rows = [[*row[:2], odd[i] if i < 3 else row[2], "–" if i == 5 else row[3]] for i, row in enumerate(rows)]
+    book = openpyxl.Workbook()
+    book.active.append(["Cover"])
+    sheet = book.create_sheet("Fälle")
+    for row in [["Title"], names, *rows, ["Summe", None, None, "1,0"]]:
+        sheet.append(row)
+    book.save(tmp_path / "a.xlsx")
+    template = matrixdp("schema", "new", str(tmp_path / "a.xlsx")).out
+    assert 'person = { column = "Patienten-Nr." }' in template
+    assert '# "Fall-Nr." is left out' in template
+    columns = "CRP = { lower = 0, upper = 50 }\nKosten = { lower = 0, upper = 90000 }\n"
+    schema = parse_schema(f'person = {{ column = "Patienten-Nr." }}\n[columns]\n{columns}')
+    found = check_table(tmp_path / "a.xlsx", schema)
+    entries = found.entries()
+    assert entries.pop("[files]").splitlines() == ["header_row = 2", 'sheet = "Fälle"', 'skip_lines = ["Summe"]']
+    assert entries["CRP"] == 'missing_words = ["nicht best.", "k. A."], missing = true, decimal = ","'
+    assert entries["Kosten"] == 'missing_words = ["–"], missing = true, thousands = ".", decimal = ","'
+    by_what = {problem.what: problem for problem in found.problems}
+    advice = by_what["texts that are no numbers"].advice  # and not that it is a category
+    assert advice.endswith('write missing = true, missing_words = ["nicht best.", "k. A.", "<0,5"]')
+    assert (by_what["ids are there more than once"].column, by_what["ids are there more than once"].rows) == (
+        names[0],
+        2,
+    )
+    assert len(found.facts) == 2
+    assert found.rows == 30
+
+
+def test_numbers_with_decimals_are_no_ids(tmp_path):
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"customer_no": [1.5, 1.5], "visit_no": [3, 3], "x": [1, 2]}), path)
+    found = check_table(path, parse_schema("[columns]\nx = { lower = 0, upper = 9 }\n"))
+    assert [one.column for one in found.problems if "ids" in one.what] == ["visit_no"]
+    assert not found.stops
+
+
+def test_values_of_several_types_in_a_database_are_listed(tmp_path):
+    pytest.importorskip("adbc_driver_sqlite")
+    path = tmp_path / "a.sqlite"
+    with contextlib.closing(sqlite3.connect(path)) as made:
+        made.execute("CREATE TABLE t (age, ward)")
+        made.executemany("INSERT INTO t VALUES (?, ?)", [(30, "a"), ("k.A.", "b"), (None, "a"), (999, "a")])
+        made.commit()
+    schema = parse_schema('[columns]\nage = { lower = 0, upper = 99 }\nward = { levels = ["a", "b"] }\n')
+    found = check_table(f"sqlite:///{path}?table=t", schema)
+    assert found.entries() == {"age": 'missing_words = ["k.A."], missing = true'}
+    assert "If 999 means" in found.problems[-1].advice
+    (problem,) = check_table(f"sqlite:///{path}?table=u", schema).problems
+    assert (problem.what, "no such table" in problem.advice) == ("it cannot be read", True)
+
+
+def test_toml_errors_name_levels_beyond_ascii(tmp_path, matrixdp):
+    path = tmp_path / "s.toml"
+    path.write_text('[columns]\nsex = { levels = ["männlich"], aliases = { männlich = ["1"] } }\n', encoding="utf-8")
+    assert "names of columns and levels that have more than the letters a to z" in matrixdp("schema", "check", path).err
 
 
 def test_check_compares_the_number_of_records(tmp_path):

@@ -145,7 +145,10 @@ def test_a_new_schema_names_its_sheet(folder, matrixdp):
     sheet.append(["secret", *ROWS[0]])
     sheet.append([77, 1, datetime.date(1950, 1, 1), None, "a"])
     book.save("data.xlsx")
-    assert "\nunused = {" in matrixdp("schema", "new", "data.xlsx").out
+    assert "\nunused = {" in matrixdp("schema", "new", "data.xlsx", "--sheet", "Sheet").out
+    proposed = matrixdp("schema", "new", "data.xlsx").out  # the first sheet with a table
+    assert 'sheet = "The \\"data\\""    # Is this the sheet with the table?' in proposed
+    assert "\nbirth = {" in proposed
     done = matrixdp("schema", "new", "data.xlsx", "--sheet", 'The "data"', "-o", "new.toml")
     assert done.code == 0, done.err
     text = Path("new.toml").read_text()

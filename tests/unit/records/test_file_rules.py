@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import matrixdp as mdp
+from matrixdp.domain.file_rules import ColumnRule
 from matrixdp.records import DateRule, FileRules, open_records
 from matrixdp.records.file_values import apply_rules, parse_moment, read_values
 from matrixdp.records.files import open_files
@@ -343,6 +344,72 @@ def test_texts_as_polars_writes_them_are_read_by_the_rules():
     assert found == {"ward": [None, "b"], "day": [2.0, None]}
 
 
+ODD = [
+    "",
+    " ",
+    "1",
+    " 1",
+    "1 ",
+    "-1.5",
+    "+1",
+    "1e3",
+    "nan",
+    "-inf",
+    "NA",
+    "999",
+    "-",
+    ".",
+    "1.2.3",
+    "x",
+    "ä",
+    "1,5",
+    "1.234,5",
+]
+ODD += [
+    "2020-01-31",
+    " 2020-01-31 ",
+    "2020-02-30",
+    "2020-01-31 10:00",
+    "2020-01-31T10:00:00.5",
+    "31.01.2020",
+    "10:00",
+    None,
+]
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())])
+@pytest.mark.parametrize(
+    ("rule", "date"),
+    [
+        ({}, None),
+        ({"missing_words": ["999", "x"]}, None),
+        ({"decimal": ",", "thousands": ".", "strip": True}, None),
+        ({}, DateRule("a", "days", dt.date(2020, 1, 1))),
+        ({"missing_words": ["x"]}, DateRule("a", "days", dt.date(2020, 1, 1), ["%d.%m.%Y", "%Y-%m-%d"])),
+        ({}, DateRule("a", "hours")),
+    ],
+)
+def test_each_value_is_read_on_its_own(kind, rule, date):
+    """Whatever is beside it, in whatever part of an array."""
+    rules = FileRules(columns=[ColumnRule("a", **rule)], dates=[] if date is None else [date])
+
+    def read(texts):
+        values, wrong = read_values(rules, "a", texts, as_text=False)
+        return [repr(one) for one in values.to_pylist()], (
+            np.zeros(len(texts), bool) if wrong is None else wrong
+        ).tolist()
+
+    alone = [read(pa.array([text], kind)) for text in ODD]
+    expected = [values[0] for values, _ in alone], [wrong[0] for _, wrong in alone]
+    assert 2 < sum(expected[1]) < len(ODD) - 2
+    assert read(pa.array(ODD, kind)) == expected
+    among = [read(pa.array(["1", text, "2"], kind)) for text in ODD]
+    assert ([values[1] for values, _ in among], [wrong[1] for _, wrong in among]) == expected
+    assert read(pa.array([*"ab", *ODD, "c"], kind)[2:-1]) == expected
+    right = [i for i, wrong in enumerate(expected[1]) if not wrong]
+    assert read(pa.array([ODD[i] for i in right], kind))[0] == [expected[0][i] for i in right]
+
+
 @pytest.mark.parametrize("formats", [("%d.%m.%Y",), ("%m.%d.%Y", "%d.%m.%Y"), ("%d.%m.%y", "%Y-%m-%d"), ("%Y-%d-%m",)])
 def test_dates_are_read_as_by_strptime_in_the_order_of_their_formats(formats):
     parts = ["01", "1", "12", "13", "29", "31", "02", "2020", "1900", "0102", "0000", "00", " 3", "x"]
@@ -351,4 +418,4 @@ def test_dates_are_read_as_by_strptime_in_the_order_of_their_formats(formats):
     values, wrong = read_values(FileRules(dates=[rule]), "day", pa.array(texts), as_text=False)
     expected = [parse_moment(text.strip(), formats, False) for text in texts]
     assert [None if one is None else round(one * 1e6) for one in values.to_pylist()] == expected
-    assert wrong.to_pylist() == [one is None for one in expected]
+    assert wrong.tolist() == [one is None for one in expected]

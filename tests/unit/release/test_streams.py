@@ -4,17 +4,23 @@ import json
 import shutil
 import stat
 from dataclasses import replace
-from datetime import datetime
+from datetime import date, datetime
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
+from scipy.stats import multivariate_normal
 
 import matrixdp as mdp
 from ledger_stores import PostgresSchemas
+from matrixdp.answers import series
+from matrixdp.cli.main import cli
+from matrixdp.domain.file_rules import DateRule, FileRules
 from matrixdp.errors import DataError, LedgerError, ParameterError
 from matrixdp.noise.gaussian import draw_gaussian
 from matrixdp.release import stream as module
 from matrixdp.release.stream_state import StreamState
+from matrixdp.report.dossier import write_dossier
 
 COLUMNS = mdp.Columns([mdp.Number("age", 0, 100), mdp.Category("ward", ["a", "b"])])
 PRIVACY = mdp.Privacy(1, 1e-6)
@@ -179,18 +185,6 @@ def test_copies_of_the_state_on_two_machines_publish_one_chain_of_steps(ledger, 
         two.publish(table(2), step="s1")
     assert len(json.loads((other / "ward.json").read_text())["steps"]) == 1
     assert len(ledger.steps("clinic", "stream ward")) == 2
-
-
-def test_two_machines_that_race_publish_one_of_two_steps(ledger, plan, tmp_path, monkeypatch):
-    plan.open(tmp_path / "ward", ledger=ledger, dataset="clinic")
-    other = tmp_path / "other"
-    other.mkdir()
-    for name in ("ward.state", "ward.json"):
-        shutil.copy2(tmp_path / name, other / name)
-    one, two = (mdp.MatrixStream.open(folder / "ward", ledger=ledger, dataset="clinic") for folder in (tmp_path, other))
-    with pytest.raises(LedgerError, match="continued elsewhere"):
-        two.publish(table(2), step="s0", ready=lambda: one.publish(table(1), step="s0"))
-    assert len(two) == 0
 
 
 def test_a_rolled_back_step_with_other_records_has_other_noise(tmp_path):
@@ -413,7 +407,7 @@ def test_files_of_other_streams_and_open_files_are_refused(ledger, plan, tmp_pat
     (tmp_path / "ward2.state").chmod(0o644)
     with pytest.raises(ParameterError, match="chmod 600"):
         mdp.MatrixStream.open(tmp_path / "ward2", ledger=ledger, dataset="clinic")
-    with pytest.raises(ParameterError, match="together"):
+    with pytest.raises(ParameterError, match="dataset must be given"):
         mdp.MatrixStream.open(tmp_path / "ward", ledger=ledger)
     with pytest.raises(ParameterError, match="public file"):
         mdp.PublishedStream.open(tmp_path / "nothing.json")
@@ -432,6 +426,9 @@ def test_an_altered_plan_is_refused(plan):
     for changes in ({"beta": 0.5}, {"neighbours": "replace"}, {"steps": 2}):
         with pytest.raises(ParameterError, match="altered"):
             replace(plan, **changes).check()
+    public = replace(plan.query, neighbours="replace")  # whose number of records is public
+    with pytest.raises(ParameterError, match="altered"):
+        replace(plan, design=mdp.make_design(public, PRIVACY, share=0.3)).check()
 
 
 def test_the_ledger_notices_altered_steps(ledger, plan, tmp_path):
@@ -447,3 +444,143 @@ def test_the_ledger_notices_altered_steps(ledger, plan, tmp_path):
         journal.append("step", content, dataset="clinic", charge=journal.row("request", "clinic", "stream ward").entry)
     with pytest.raises(LedgerError, match="not the next step"):
         ledger.verify()
+
+
+def test_a_series_has_the_answers_of_its_periods(tmp_path):
+    columns = mdp.Columns([mdp.Number("x", -1, 1, missing=True), mdp.Category("ward", ["a", "b"])])
+    rng = np.random.default_rng(0)
+    for options in ({}, {"by": ["ward"]}):
+        made = mdp.TableMoments(columns, records=900, neighbours="add-remove", **options)
+        stream = mdp.make_stream(made, PRIVACY, every="step", last=3).open(
+            tmp_path / f"s{len(options)}", stream=mdp.Stream(seed=1), simulation=True
+        )
+        for t in range(3):
+            x = np.where(rng.random(900) < 0.2, np.nan, rng.uniform(-1, 1, 900))
+            stream.publish({"x": x, "ward": rng.choice(["a", "b"], 900)}, step=f"s{t}")
+        grouped, alone = stream.series("x", by="ward"), stream.series("x")
+        for t in range(3):
+            wards, summary = stream.period(f"s{t}").means(by="ward").column("x"), stream.period(f"s{t}").means()
+            for found, answer in ((grouped.value[t], wards.value), (grouped.std[t], wards.std)):
+                assert np.allclose(found, answer.ravel())
+            assert np.allclose((alone.value[t, 0], alone.std[t, 0]), (summary.value[0, 0], summary.std[0, 0]))
+        assert np.allclose(grouped.covary(1, 1), grouped.std[1] ** 2, rtol=0.1)  # but for what shrinkage leaves open
+
+
+def test_a_state_with_other_sums_than_were_published_is_refused(ledger, plan, tmp_path):
+    """Two machines stored a step of the same name; the public file of one does not make the other state right."""
+    plan.open(tmp_path / "ward", ledger=ledger, dataset="clinic")
+    other = tmp_path / "other"
+    other.mkdir()
+    for name in ("ward.state", "ward.json"):
+        shutil.copy2(tmp_path / name, other / name)
+    one, two = (mdp.MatrixStream.open(folder / "ward", ledger=ledger, dataset="clinic") for folder in (tmp_path, other))
+    with pytest.raises(LedgerError, match="continued elsewhere"):
+        two.publish(table(2), step="s0", ready=lambda: one.publish(table(1), step="s0"))
+    assert len(two) == 0
+    shutil.copy2(tmp_path / "ward.json", other / "ward.json")
+    with pytest.raises(LedgerError, match="not the state after the 1 steps"):
+        mdp.MatrixStream.open(other / "ward", ledger=ledger, dataset="clinic")
+
+
+def test_a_public_file_that_is_older_than_a_restarted_state_is_refused(plan, tmp_path):
+    stream = plan.open(tmp_path / "ward", stream=mdp.Stream(seed=1), simulation=True)
+    stream.publish(table(0), step="s0")
+    shutil.copy2(tmp_path / "ward.json", tmp_path / "old.json")
+    stream.publish(table(1), step="s1")
+    mdp.MatrixStream.restart(tmp_path / "ward").publish(table(2), step="s2")
+    shutil.copy2(tmp_path / "old.json", tmp_path / "ward.json")
+    with pytest.raises(LedgerError, match="older copy"):
+        mdp.MatrixStream.open(tmp_path / "ward")
+
+
+@pytest.mark.parametrize("kind", ["open", "restart"])
+def test_a_public_file_with_another_plan_than_was_charged_is_refused(ledger, plan, tmp_path, kind):
+    plan.open(tmp_path / "ward", ledger=ledger, dataset="clinic")
+    cheap = mdp.make_stream(query(), mdp.Privacy(9, 1e-6), every="step", last=6)
+    (tmp_path / "ward.json").write_text(mdp.PublishedStream("ward", cheap).to_json())
+    with pytest.raises(LedgerError, match="stream ward"):
+        getattr(mdp.MatrixStream, kind)(tmp_path / "ward", ledger=ledger, dataset="clinic")
+    with mdp.Ledger.create(tmp_path / "other.db") as other:
+        other.register("clinic", mdp.Privacy(3, 1e-6), neighbours="add-remove")
+        with pytest.raises(LedgerError, match="no charge"):
+            getattr(mdp.MatrixStream, kind)(tmp_path / "ward", ledger=other, dataset="clinic")
+
+
+def test_a_ledger_from_a_backup_gets_the_steps_that_it_lacks(ledger, plan, tmp_path):
+    stream = plan.open(tmp_path / "ward", ledger=ledger, dataset="clinic")
+    stream.publish(table(0), step="s0")
+    ledger.backup(tmp_path / "backup.db")
+    stream.publish(table(1), step="s1")
+    (tmp_path / "clinic.db").unlink()
+    with mdp.Ledger.restore(tmp_path / "backup.db", tmp_path / "restored.db") as restored:
+        restored.settle("clinic", 0.0)
+        again = mdp.MatrixStream.open(tmp_path / "ward", ledger=restored, dataset="clinic")
+        again.publish(table(2), step="s2")
+        again.verify(restored, "clinic")
+        assert len(restored.steps("clinic", "stream ward")) == 3
+        restored.verify()
+
+
+def test_a_lost_public_file_is_written_again(ledger, plan, tmp_path):
+    stream = plan.open(tmp_path / "ward", ledger=ledger, dataset="clinic")
+    stream.publish(table(0), step="s0")
+    text = (tmp_path / "ward.json").read_text()
+    (tmp_path / "ward.json").unlink()
+    plan.open(tmp_path / "ward", ledger=ledger, dataset="clinic")
+    assert (tmp_path / "ward.json").read_text() == text
+    (tmp_path / "ward.state").unlink()
+    with pytest.raises(LedgerError, match="is missing, and the stream has steps"):
+        plan.open(tmp_path / "ward", ledger=ledger, dataset="clinic")
+
+
+def test_the_history_and_the_dossier_have_a_line_for_each_step(ledger, plan, tmp_path):
+    stream = plan.open(tmp_path / "ward", ledger=ledger, dataset="clinic")
+    for t in range(2):
+        stream.publish(table(t), step=f"s{t}")
+    shown = CliRunner().invoke(cli, ["ledger", "history", str(tmp_path / "clinic.db")])
+    lines = [line.split() for line in shown.output.splitlines() if " step s" in line]
+    assert [line[3:7] for line in lines] == [[one.name, "0", "hash", one.digest[:12]] for one in stream.published]
+    listed = CliRunner().invoke(cli, ["ledger", "history", str(tmp_path / "clinic.db"), "--json"])
+    assert [one["digest"] for one in json.loads(listed.output)[0]["steps"]] == [one.digest for one in stream.published]
+    page = write_dossier(ledger, "clinic")
+    assert all(one.digest in page for one in stream.published)
+    assert "Stream ward, every step" in page
+
+
+def test_each_state_has_a_key_of_its_own(ledger, plan, tmp_path):
+    made = [plan.open(tmp_path / name, ledger=ledger, dataset="clinic") for name in ("one", "two")]
+    for stream in made:
+        stream.publish(table(0), step="s0")
+    again = mdp.MatrixStream.restart(tmp_path / "one", ledger=ledger, dataset="clinic")
+    again.publish(table(0), step="s1")
+    apart = [np.subtract(a.noisy[-1], b.noisy[0]) for a, b in ((made[0], made[1]), (again, made[0]))]
+    assert all(np.linalg.norm(one) > 1 for one in apart)  # noise of the same records is drawn anew
+
+
+def test_a_date_at_the_end_of_a_period_is_in_the_next_one(tmp_path):
+    file = tmp_path / "ward.csv"
+    file.write_text("age,ward,day\n50,a,05.01.2031\n60,b,06.01.2031\n70,b,06.01.2031\n80,b,\n")
+    rules = FileRules(dates=[DateRule("day", "days", date(2000, 1, 1), "%d.%m.%Y")])
+    plan = mdp.make_stream(query(), mdp.Privacy(1e6, 0.5), every="day", when="day")
+    stream = plan.open(tmp_path / "ward", stream=mdp.Stream(seed=1), simulation=True)
+    for step in ("2031-01-05", "2031-01-06", "2031-01-07"):
+        stream.publish(file, step=step, now=LATER, rules=rules)
+    assert np.rint(stream.series().value[:, 0]).tolist() == [1, 2, 0]  # the last one is empty, and published
+
+
+def test_smoothing_averages_over_all_steps_of_the_random_walk():
+    """Against another formula: the precision of the sums and of their differences, for each step of the walk."""
+    rng = np.random.default_rng(2)
+    weights = np.tril(rng.uniform(0, 1, (5, 5))) + np.eye(5)
+    covariance, value = weights @ weights.T, np.array([0.0, 1.0, 3.0, 2.0, 4.0])
+    apart, inverse, found = np.diff(np.eye(5), axis=0), np.linalg.inv(covariance), []
+    for tau in series._STEPS:
+        spread = np.linalg.inv(inverse + apart.T @ apart / tau**2)
+        law = multivariate_normal(np.zeros(4), apart @ covariance @ apart.T + tau**2 * np.eye(4))
+        found.append((law.pdf(apart @ value), spread @ inverse @ value, spread))
+    shares = np.array([one[0] for one in found]) / sum(one[0] for one in found)
+    mean = sum(share * one[1] for share, one in zip(shares, found, strict=True))
+    total = sum(s * (v + np.outer(m - mean, m - mean)) for s, (_, m, v) in zip(shares, found, strict=True))
+    smoothed = series._smooth(value[None], covariance)
+    assert np.allclose(smoothed[0][0], mean)
+    assert np.allclose(smoothed[1][0], total)

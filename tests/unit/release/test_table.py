@@ -428,7 +428,7 @@ class TestTarget:
         few = release_covariance(
             DATA[:10], BOUNDS, PRIVACY, question="regression", target="bmi", stream=mdp.Stream(seed=0), simulation=True
         )
-        assert [step.name for step in few.moment.steps] == ["target mean"]
+        assert [step.name for step in few.moment.steps] == ["target mean", "radius"]
 
     @pytest.mark.parametrize("seed", range(3))
     def test_nothing_is_claimed_of_coefficients_where_only_the_mean_of_the_target_was_released(self, seed):

@@ -58,7 +58,7 @@ GOLDEN_MEANS = [
     "Line under a mean: from the lower to the upper bound of its column; bar: its 95% interval.",
     "Values outside the bounds (age 0 to 100, bmi 10 to 50) were moved to the bounds before anything was "
     "computed. How many there were is private and is not recorded.",
-    "Missing values: each number is computed from the records for which all of its columns are there, and nothing is "
+    "Missing values: each number is computed from the records with a value in all of its columns, and nothing is "
     "filled in. That describes all records only if values are missing at random.",
 ]
 GOLDEN_FINDINGS = [

@@ -33,7 +33,7 @@ def ledger(tmp_path):
 
 def test_charges_are_named_by_their_question_and_epsilon(ledger):
     charges = ledger.history("clinic")
-    titles = ["Everything", "Means by ward", "A regression of stay", "an own mean"]
+    titles = ["Everything", "Means of age, stay by ward", "A regression of stay", "an own mean"]
     assert [title_charge(charge) for charge in charges] == titles
     assert [charge_epsilon(charge, 1e-6) for charge in charges[:3]] == [1.0, 1.0, 1.0]
     assert mdp.Privacy(charge_epsilon(charges[3], 1e-6), 1e-6).mu == pytest.approx(0.1)
@@ -41,7 +41,7 @@ def test_charges_are_named_by_their_question_and_epsilon(ledger):
 
 def test_it_has_every_release_with_its_share_of_the_total(ledger):
     page = write_dossier(ledger, "clinic")
-    for words in ("Means by ward", "A regression of stay", "an own mean", "charged; no release is stored"):
+    for words in ("Means of age, stay by ward", "A regression of stay", "an own mean", "charged; no release is stored"):
         assert words in page
     mu, total = mdp.Privacy(1, 1e-6).mu, mdp.Privacy(4, 1e-6).mu
     assert page.count(f"{(mu / total) ** 2:.1%}") == 3  # squares of mu add up
@@ -68,7 +68,7 @@ def test_dates_are_dates_and_the_contact_is_that_of_the_schema(tmp_path, monkeyp
     capsys.readouterr()
     assert run(["ledger", "history", "l.db", "--json"]) == 0
     (charge,) = json.loads(capsys.readouterr().out)
-    assert (charge["question"], charge["epsilon"]) == ("Means", 4.0)
+    assert (charge["question"], charge["epsilon"]) == ("Means of born", 4.0)
 
     assert run(["release", *data, "--query", "means", *total, *ledger, "--out", "again"]) == 4
     note = f"this question was released from d on {charge['time'][:10]}"

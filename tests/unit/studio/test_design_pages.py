@@ -128,7 +128,7 @@ class TestDesign:
         assert "Ask a curator to write it" in site.browser(ANALYST).get(address).text
 
     def test_the_forecast_has_charts_and_what_would_be_left(self, site):
-        form = {**FORM, "column": ALL, "records": "5000"}
+        form = {**FORM, "query": "correlation", "method": "plain", "column": ["0", "1"], "records": "5000"}
         page = site.browser(ANALYST).post("/design/forecast", data=form).text
         charts = read_charts(page)
         assert {"curve", "chart1"} <= charts.keys()
@@ -137,7 +137,24 @@ class TestDesign:
         assert re.search(r"<title>[^<]+ × [^<]+: [0-9.]+</title>", charts["chart1"])
         assert 'id="numbers-chart1"' in page
         assert "of 4</small>" in page
-        assert "matrixdp design --schema" in page
+        assert "mdp.Studio(" in page
+        assert "matrixdp release" not in page
+        assert "matrixdp release" in site.browser(BOTH).post("/design/forecast", data=form).text
+
+    def test_everything_has_its_correlations_with_what_takes_longer(self, site):
+        form = {**FORM, "column": ALL, "records": "5000"}
+        client = site.browser(ANALYST)
+        assert "Correlation" not in client.post("/design/forecast", data=form).text
+        details = client.post("/design/details", data=form).text
+        assert "Correlation: predicted error" in details
+        assert "Easy data" in details
+        assert "typical" in read_charts(details)
+
+    def test_means_by_group_are_forecast_by_group(self, site):
+        form = {**FORM, "query": "means", "column": ["0", "1"], "by": "2", "records": "5000"}
+        page = site.browser(ANALYST).post("/design/forecast", data=form).text
+        assert "Means by ward: predicted error" in page
+        assert page.index("Means by ward: predicted error") < page.index(">Means: predicted error")
 
     def test_a_larger_epsilon_has_a_smaller_error_and_nothing_is_charged(self, site):
         client = site.browser(ANALYST)
@@ -155,7 +172,7 @@ class TestDesign:
         first = client.post("/design/forecast", data=form).text
         assert "Simulating the adaptive fit" in first
         details = client.post("/design/details", data=form).text
-        assert "Hostile data" in details
+        assert "Hard data" in details
         again = client.post("/design/forecast", data=form).text
         assert "Simulating the adaptive fit, without data" not in again
         curve = read_charts(client.post("/design/curve", data=form).text)["curve"]
@@ -170,7 +187,7 @@ class TestDesign:
         client = site.browser(ANALYST)
         with forecasts._PLACES:
             assert "too many simulations" in client.post("/design/details", data=form).text
-        assert "Hostile data" in client.post("/design/details", data=form).text
+        assert "Hard data" in client.post("/design/details", data=form).text
 
     @pytest.mark.parametrize(
         ("changes", "expected"),
@@ -226,7 +243,7 @@ class TestDesign:
         site.studio.datasets.register(CURATOR, "people", TABLE, epsilon=4, delta=1e-6, unit="person:ward")
         site.studio.schemas.write(TABLE, SCHEMA)
         page = site.browser(ANALYST).post("/design/forecast", data={**FORM, "dataset": "people", "column": ALL}).text
-        assert "(column &#39;ward&#39;), and this release would protect one record" in page
+        assert "(column ward), and this release would protect one record" in page
 
     def test_an_allowance_pays_and_one_that_is_gone_is_a_mistake(self, site):
         site.studio.datasets.allow(CURATOR, "clinic", "team", epsilon=0.5)
@@ -255,7 +272,7 @@ class TestDesign:
             assert "<img" not in page
             assert "<script>alert" not in page
             assert ">49<" not in page
-        assert "&lt;img src=x" in read_charts(pages[2])["chart1"]
+        assert "&lt;img src=x" in read_charts(pages[3])["typical"]
         assert "cannot be named apart" in client.post("/design/forecast", data={**form, "column": ["1"]}).text
 
 
@@ -377,7 +394,7 @@ class TestRequests:
         location = ask(site.browser(ANALYST), **form).headers["location"]
         curator = site.browser(CURATOR)
         assert f'hx-get="{location}/forecast"' in curator.get(location).text
-        assert "Hostile data" in curator.get(f"{location}/forecast").text
+        assert "Hard data" in curator.get(f"{location}/forecast").text
 
     def test_others_do_not_see_a_request(self, site):
         location = ask(site.browser(ANALYST)).headers["location"]

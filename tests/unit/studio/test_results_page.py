@@ -3,9 +3,11 @@
 import hashlib
 import html
 import json
+from dataclasses import replace
 
 import pytest
 
+import matrixdp as mdp
 from matrixdp.answers.estimate import CUT_NOTE
 from matrixdp.studio import requests
 from matrixdp.studio.worker import release_request
@@ -117,6 +119,23 @@ def test_answers_can_be_downloaded(analyst, everything):
     assert analyst.get(f"{everything}/explore", params={**params, "format": "xml"}).status_code == 422
 
 
+def test_no_file_explains_a_date_unless_it_is_asked_to(tmp_path):
+    site = Site(tmp_path, epsilon=20.0)
+    rows = "".join(f"19{i % 90 + 10}-01-01,{i % 40}\n" for i in range(200))
+    (site.settings.folder / TABLE).write_text(f"birth,stay\n{rows}")
+    date = '[columns.birth]\ntype = "date"\nlower = 1900-01-01\nupper = 2000-01-01\n'
+    site.studio.schemas.write(TABLE, f"records = 200\n{date}[columns.stay]\nlower = 0\nupper = 50\n")
+    request = site.ask(query="everything", columns=None, method=None, epsilon=8.0)
+    site.studio.requests.approve(CURATOR, request.id)
+    release_request(site.settings, request.id)
+    analyst, address = site.browser(ANALYST), f"/results/{request.id}"
+    assert "release.regression('stay')" in analyst.get(f"{address}/notebook").text
+    answer = analyst.get(f"{address}/explore", params={"kind": "regression", "format": "json"}).json()
+    assert answer["target"] == "stay"
+    page = site.browser(ANALYST).get("/design").text
+    assert "1900-01-01 to 2000-01-01" in page
+
+
 def test_a_notebook_repeats_the_exploration(analyst, everything, tmp_path, monkeypatch):
     params = {"kind": "means_by", "by": "ward"}
     notebook = analyst.get(f"{everything}/notebook", params=params).json()
@@ -129,6 +148,8 @@ def test_a_notebook_repeats_the_exploration(analyst, everything, tmp_path, monke
         exec(text, names)
     assert code[1] == "release.means('ward')"
     assert len(code) > 4
+    explorer = analyst.get(f"{everything}/explore", params=params).text.partition('id="explorer"')[2]
+    assert explorer.index(f"{everything}/notebook?kind=means_by&amp;by=ward") < explorer.index("</section>")
     (tmp_path / "release.json").write_text("{}")
     with pytest.raises(AssertionError, match="another"):
         exec(code[0], names)
@@ -196,3 +217,29 @@ def test_files_are_downloads(analyst, everything):
     assert analyst.get(f"{everything}/files/..%2F..%2Fstudio.db").status_code == 404
     assert analyst.get(f"{everything}/files/none.csv").status_code == 404
     assert analyst.get("/results/none").status_code == 404
+
+
+def test_a_stream_is_shown_as_the_ledger_has_it(tmp_path):
+    site = Site(tmp_path)
+    columns = mdp.Columns([mdp.Number("age", 0, 100), mdp.Category("ward", ["north", "south"])])
+    plan = mdp.make_stream(mdp.TableMoments(columns, records=200, neighbours="replace"), mdp.Privacy(1, 1e-6))
+    site.settings.streams.mkdir()
+    with mdp.Ledger.open(site.settings.ledger) as ledger:
+        stream = plan.open(site.settings.streams / "weekly", ledger=ledger, dataset="clinic")
+        for week in ("2031-w01", "2031-w02"):
+            stream.publish({"age": [50.0] * 200, "ward": ["north", "south"] * 100}, step=week)
+    browser, address = site.browser(ANALYST), "/datasets/clinic/streams/weekly"
+    assert f'href="{address}"' in browser.get("/datasets/clinic").text
+    page = browser.get(address)
+    assert "2031-w02" in page.text
+    assert "ward south" in page.text
+    assert "sandbox" in page.headers["content-security-policy"]
+    assert mdp.PublishedStream.from_json(browser.get(f"{address}/file").text).steps == stream.steps
+    assert browser.get("/datasets/clinic/streams/weekly.state").status_code == 404
+    assert browser.get("/datasets/clinic/streams/..%2fweekly").status_code == 404
+    file = site.settings.streams / "weekly.json"
+    file.write_text(replace(stream.public, published=stream.published[:1]).to_json())
+    assert "2031-w02" not in browser.get(address).text  # an older copy is a part of what the ledger has
+    altered = replace(stream.published[0], noisy=(0,) * plan.dimension)
+    file.write_text(replace(stream.public, published=(altered,)).to_json())
+    assert browser.get(address).status_code == 503

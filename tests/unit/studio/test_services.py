@@ -24,12 +24,12 @@ def test_a_spec_is_the_command_line():
     spec = ReleaseSpec.from_mapping({**SPEC, "epsilon": "0.5", "records": "1000", "by": "", "importance": "age=4"})
     assert (spec.epsilon, spec.records, spec.by) == (0.5, 1000, None)
     assert ReleaseSpec.from_mapping(json.loads(json.dumps(spec.to_mapping()))) == spec
-    assert "--importance age=4" in spec.write_command("schema.toml")
+    assert "--importance age=4" in spec.write_command("schema.toml", TABLE, "clinic")
     rows = ReleaseSpec.from_mapping({"query": "means", "epsilon": 1, "delta": 1e-6, "rows_per_person": 2})
-    assert "--rows-per-person 2" in rows.write_command("schema.toml")
+    assert "--rows-per-person 2" in rows.write_command("schema.toml", TABLE, "clinic")
     assert rows.to_mapping()["rows_per_person"] == 2
     learned = ReleaseSpec.from_mapping({**SPEC, "directions": "learned", "directions_share": 0.3})
-    assert "--directions-share 0.3" in learned.write_command("schema.toml")
+    assert "--directions-share 0.3" in learned.write_command("schema.toml", TABLE, "clinic")
 
 
 @pytest.mark.parametrize("value", ["nan", "inf", "1e400", "x", [1], True, 1.5, "1.5"])

@@ -1,9 +1,8 @@
-"""What is asked for, as JSON, Python and a command line: the Python runs, the command line parses, and both plan it."""
+"""What is asked for, as JSON, Python and a command line: the Python asks for it, and the command line plans it."""
 
 import json
 import shlex
-from contextlib import redirect_stdout
-from io import StringIO
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -12,6 +11,7 @@ from click.testing import CliRunner
 import matrixdp as mdp
 from matrixdp.cli.main import cli
 from matrixdp.studio.forecasts import open_forecaster
+from matrixdp.studio.requests import ReleaseSpec
 from unit.studio.test_forecasts import GRAPH, MIXED, NUMBERS, make_spec
 
 PEOPLE = MIXED.replace("records = 5000", "records = 500") + '[person]\ncolumn = "patient"\n'
@@ -39,67 +39,61 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def run_python(text, spec, *, released=False):
-    """The names that the code to copy defines; with `released`, also those of the lines that are commented out."""
-    plan = open_forecaster(text, "schema.toml").plan(spec)
-    code = spec.write_python("schema.toml", "a table.csv", "clinic's", adaptive=plan.adaptive)
-    names = {}
-    with redirect_stdout(StringIO()):
-        exec(code.replace("\n# ", "\n").replace("\n#", "\n") if released else code, names)
-    return names
+class Recorded:
+    """In place of a client: notes what it is called with."""
+
+    calls: ClassVar = {}
+
+    def __init__(self, *arguments):
+        self.calls["Studio"] = arguments
+
+    def __getattr__(self, name):
+        return lambda *arguments, **options: self.calls.update({name: (arguments, options)}) or {"id": "new"}
 
 
 def run_command(text, spec):
-    words = shlex.split(spec.write_command("schema.toml").replace("\\\n", " "))
-    assert words[0] == "matrixdp"
-    done = CliRunner().invoke(cli, [*words[1:], "--json"])
+    """The facts of ``matrixdp design`` with the options of the release that the page shows."""
+    words = shlex.split(spec.write_command("schema.toml", "table.csv", "clinic").replace("\\\n", " "))
+    assert words[:3] == ["matrixdp", "release", "table.csv"]
+    pairs = dict(zip(words[3::2], words[4::2], strict=True))
+    kept = [word for name in pairs if name not in ("--ledger", "--dataset", "--out") for word in (name, pairs[name])]
+    done = CliRunner().invoke(cli, ["design", *kept, "--json"])
     assert done.exit_code == 0, done.output
     return json.loads(done.stdout)
 
 
 @pytest.mark.parametrize(("text", "spec"), PLAIN)
-def test_python_and_command_line_make_the_same_design(text, spec, folder):
+def test_python_and_command_line_ask_for_the_same_design(text, spec, folder, monkeypatch):
     (folder / "schema.toml").write_text(text, encoding="utf-8")
     design = open_forecaster(text, "schema.toml").predict(spec).design
-    copied = run_python(text, spec)["planned"].design
-    assert copied.distance == design.distance
-    assert np.array_equal(copied.std, design.std)
+    monkeypatch.setattr(mdp, "Studio", Recorded)
+    exec(spec.write_python("https://studio.example.org", "clinic's", "a table.csv"), {"token": "t"})
+    for name, more in (("forecast", {}), ("ask", {"purpose": "..."})):
+        arguments, options = Recorded.calls[name]
+        assert arguments == ("clinic's", "a table.csv")
+        assert ReleaseSpec.from_mapping({key: options[key] for key in options.keys() - more.keys()}) == spec
+    assert Recorded.calls["Studio"] == ("https://studio.example.org", "t")
     facts = run_command(text, spec)
     assert facts["mu"] == design.distance
     assert facts["relative_error"] == design.relative_error
 
 
 @pytest.mark.parametrize("spec", [make_spec("correlation", records=300), make_spec("regression", target="age")])
-def test_python_and_command_line_forecast_the_same_fit(spec, folder):
+def test_the_command_line_forecasts_the_same_fit(spec, folder):
     (folder / "schema.toml").write_text(GUESSED, encoding="utf-8")
     simulated = open_forecaster(GUESSED, "schema.toml").simulate(spec)["typical"]
     order = [simulated.rows.index(name) for name in sorted(simulated.rows, key=lambda name: name == spec.target)]
     expected = simulated.std[np.ix_(order, order)]
-    names = run_python(GUESSED, spec)
-    found = names["forecast_fit"](names["planned"])["typical"]
     off = ~np.eye(3, dtype=bool)
-    assert np.array_equal(found[off], expected[off])
     shown = np.array(run_command(GUESSED, spec)["std"]["typical"])[off]  # at least what is predicted at larger epsilons
     assert (shown >= expected[off]).all()
     assert (shown <= 1.2 * expected[off]).all()
 
 
-def test_the_python_that_is_commented_out_makes_the_release(folder):
-    (folder / "schema.toml").write_text(NUMBERS, encoding="utf-8")
-    (folder / "a table.csv").write_text("age,bmi,alt\n" + "50,25,30\n" * 5000, encoding="utf-8")
-    with mdp.Ledger.create(folder / "ledger.db") as ledger:
-        ledger.register("clinic's", mdp.Privacy(2, 1e-6), neighbours="replace")
-    outcome = run_python(NUMBERS, make_spec("moments"), released=True)["outcome"]
-    assert outcome.charged
-    with mdp.Ledger.open(folder / "ledger.db") as ledger:
-        assert len(ledger.history("clinic's")) == 1
-
-
 def test_allowances_are_named_where_a_ledger_is_charged():
     spec = make_spec("moments", allowance="team a")
-    assert "--allowance" not in spec.write_command("schema.toml")
     assert "--allowance 'team a'" in spec.write_command("schema.toml", "table.csv", "clinic")
-    assert "allowance='team a'" in spec.write_python("schema.toml", "table.csv", "clinic", adaptive=False)
+    assert "allowance='team a'" in spec.write_python("https://studio.example.org", "clinic", "table.csv")
 
 
 def test_the_release_command_parses():

@@ -9,12 +9,13 @@ from prometheus_client.parser import text_string_to_metric_families
 from starlette.testclient import TestClient
 
 from matrixdp.errors import LedgerError, ParameterError
+from matrixdp.ledger import Ledger
 from matrixdp.studio.refusals import ConflictError
 from matrixdp.studio.roles import Role, Viewer
 from matrixdp.studio.sign_in import create_token, find_token, list_people, revoke_token
 from matrixdp.studio.state import Proxy
 from matrixdp.studio.worker import release_request
-from studio_site import ANALYST, BOTH, CURATOR, ORIGIN, SCHEMA, TABLE, Site
+from studio_site import ANALYST, BOTH, CURATOR, ORIGIN, SCHEMA, SPEC, TABLE, Site
 
 BOB = Viewer("bob", frozenset({Role.ANALYST}))
 PROXY = Proxy(networks=("127.0.0.1/32",), curators=("stewards",), analysts=("researchers",))
@@ -37,6 +38,29 @@ def test_an_allowance_is_charged_by_its_people_alone(site):
     page = site.browser(CURATOR).get("/datasets/clinic").text
     assert "Who pays from it" in page
     assert "yours" not in page
+
+
+def test_a_refusal_of_the_ledger_says_why_without_paths_and_commands(site):
+    site.studio.datasets.allow(CURATOR, "clinic", "ann", share="1/2", payers=["ann"])
+    client, release = site.api(BOB), {**SPEC, "allowance": "ann"}
+    body = {"dataset": "clinic", "table": TABLE, "purpose": "p", "form_id": "f"}
+    answer = client.post("/api/requests", json={**body, "release": release})
+    assert (answer.status_code, "is for ann, and not for 'bob'" in answer.json()["error"]) == (409, True)
+    form = {"dataset": "clinic", "table": TABLE, "query": "means", "epsilon": "1", "delta": "1e-6", "column": "0"}
+    page = site.browser(BOB)
+    for allowance, why in (("ann", "is for ann"), ("none", "has no allowance")):
+        asked = page.post("/requests", data={**form, "allowance": allowance, "purpose": "p", "form_id": "f"})
+        assert (asked.status_code, why in asked.text) == (409, True)
+    backup = site.settings.ledger.with_suffix(".backup")
+    with Ledger.open(site.settings.ledger) as ledger:
+        ledger.backup(backup)
+    site.settings.ledger.unlink()
+    Ledger.restore(backup, site.settings.ledger).close()
+    forecast = page.post("/design/forecast", data=form).text
+    assert "was restored from a backup" in forecast
+    for text in (asked.text, forecast):
+        assert str(site.settings.ledger) not in text
+        assert "matrixdp ledger" not in text
 
 
 def test_a_group_pays_for_its_members_as_long_as_they_belong_to_it(site):
@@ -154,6 +178,34 @@ class TestProxy:
         del client.headers["X-Forwarded-User"]
         assert client.get("/datasets", follow_redirects=False).headers["location"] == "/enter"
 
+    def test_a_cookie_of_the_proxy_is_nobodys_past_the_proxy(self, site):
+        client = self.browse(site, user="cara", groups="stewards")
+        client.get("/datasets")
+        past = self.browse(site, ("10.0.0.9", 5000), user="cara", groups="stewards")
+        past.cookies = client.cookies
+        assert past.get("/people", follow_redirects=False).headers["location"] == "/enter"
+        assert client.get("/people").status_code == 200
+
+    def test_groups_that_change_are_known_at_once_to_whoever_pays(self, site):
+        site.studio.datasets.allow(CURATOR, "clinic", "team", share="1/4", payers=["researchers"])
+        client = self.browse(site, user="ann", groups="researchers")
+        client.get("/datasets")
+        request = site.ask(Viewer("ann", frozenset({Role.ANALYST}), ("researchers",)), allowance="team")
+        client.headers["X-Forwarded-Groups"] = "stewards"
+        client.get("/datasets")
+        with pytest.raises(LedgerError, match="is for researchers"):
+            site.studio.requests.approve(CURATOR, request.id)
+
+    def test_nobody_pays_by_having_the_name_of_a_group(self, site):
+        self.browse(site, user="ann", groups="researchers").get("/datasets")
+        squatter = self.browse(site, user="researchers", groups="researchers")
+        answer = squatter.get("/datasets")
+        assert answer.status_code == 422
+        assert "name must differ from names of groups" in answer.text
+        for name, groups, field in (("researchers", [], "name"), ("dan", ["ann"], "groups")):
+            with pytest.raises(ParameterError, match=f"^{field} must differ"):
+                create_token(site.studio.state, name, [Role.ANALYST], groups=groups)
+
     def test_a_form_needs_the_token_of_the_session(self, site):
         client = self.browse(site, user="cara", groups="stewards")
         client.get("/datasets")
@@ -215,6 +267,26 @@ def test_lines_of_the_log_have_no_names_but_the_person(site, caplog):
     assert (facts[-2]["route"], facts[-2]["person"]) == ("/datasets/{dataset}", "desk")
     assert "hidden" not in caplog.text
     assert "clinic" not in caplog.text
+
+
+def test_an_unforeseen_error_is_logged_by_its_route_and_class(site, caplog, monkeypatch):
+    def fail(*_):
+        raise RuntimeError("patient 17")
+
+    monkeypatch.setattr(site.studio.datasets, "get", fail)
+    answer = site.browser(BOTH).get("/datasets/x%0AForged line")
+    assert (answer.status_code, "patient" in answer.text) == (500, False)
+    (line,) = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
+    assert re.fullmatch(r"internal error \(RuntimeError\) at /datasets/\{dataset\}, request [0-9a-f]{16}", line)
+
+
+def test_made_up_methods_do_not_grow_the_metrics(site):
+    stranger = site.browser(None)
+    for number in range(20):
+        stranger.request(f"M{number}", "/enter")
+    text = site.api(ANALYST).get("/api/metrics").text
+    assert text.count('route="/enter"') == 1
+    assert 'method="other",route="/enter",status="405"} 20' in text
 
 
 def test_the_documentation_of_the_api_has_every_call_with_an_example(site):

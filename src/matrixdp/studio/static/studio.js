@@ -107,7 +107,8 @@
   function switchFields() {
     const select = document.querySelector("[data-switch]");
     if (!select) return;
-    document.getElementById(select.id + "-hint").textContent = select.selectedOptions[0].dataset.hint || "";
+    const hint = select.selectedOptions[0].dataset.hint;
+    if (hint) document.getElementById(select.id + "-hint").textContent = hint;
     for (const part of document.querySelectorAll("[data-for]")) {
       part.hidden = !part.dataset.for.split(" ").includes(select.value);
     }
@@ -200,6 +201,7 @@
   });
   document.addEventListener("htmx:afterSettle", (event) => {
     event.detail.target.removeAttribute("aria-busy");
+    switchFields();
     for (const part of document.querySelectorAll("[data-into]")) { // text that belongs elsewhere
       const place = document.querySelector(part.dataset.into);
       if (place) place.textContent = part.textContent;
@@ -212,6 +214,8 @@
       const input = document.getElementById(error.id.slice(0, -6));
       if (input) input.toggleAttribute("aria-invalid", false);
       if (input && error.textContent) input.setAttribute("aria-invalid", "true");
+      const folded = error.textContent && error.closest("details:not([open])");
+      if (folded) folded.open = true;
     }
   });
 
