@@ -16,7 +16,7 @@ from sklearn.datasets import load_diabetes
 import matrixdp as mdp
 
 PLACE = Path(__file__).parents[1] / "docs" / "images" / "release.svg"
-BOUNDS = {"age": (18, 90), "bmi": (15, 45), "blood pressure": (60, 140), "progression": (0, 350)}
+BOUNDS = {"age": (18, 90), "bmi": (15, 45), "bp": (60, 140), "target": (0, 350)}
 _LEFT, _WIDTH, _STEP = 236.0, 420.0, 34.0
 _LOW, _HIGH = -0.2, 1.0
 _BLUE = "#3987c4"

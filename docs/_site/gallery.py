@@ -33,6 +33,7 @@ def make_pictures() -> Iterator[tuple[str, bytes]]:
     yield "errors.svg", to_svg(mdp.design.error_curve(design).plot())
     yield "ellipse.svg", to_svg(draw_ellipse())
     yield "groups.svg", to_svg(draw_groups())
+    yield "mechanisms.svg", to_svg(draw_mechanisms())
     yield "report.html", make_report()
 
 
@@ -53,6 +54,13 @@ def draw_correlation() -> Any:
         patients, BOUNDS, PRIVACY, question="correlation", stream=mdp.Stream(seed=3), simulation=True
     )
     return release.correlation().plot(title="Private correlations of 442 patients, epsilon 1")
+
+
+def draw_mechanisms() -> Any:
+    """All mechanisms for the second moment of the tutorial for researchers."""
+    records = np.clip(np.random.default_rng(0).normal(0, 0.4, (1000, 12)), -1, 1)
+    query = mdp.SecondMoment(mdp.Bounds(-np.ones(12), np.ones(12)), records=1000)
+    return mdp.compare(query, PRIVACY, data=records).plot()
 
 
 def draw_ellipse() -> Any:

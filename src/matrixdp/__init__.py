@@ -15,6 +15,7 @@ from matrixdp.version import __version__ as __version__
 
 if TYPE_CHECKING:  # for type checkers: what `_HOMES` lists
     from matrixdp.baselines import release_mechanism as release_mechanism
+    from matrixdp.baselines.comparison import compare as compare
     from matrixdp.design import Design as Design
     from matrixdp.design import make_design as make_design
     from matrixdp.domain import Bounds as Bounds
@@ -49,7 +50,6 @@ if TYPE_CHECKING:  # for type checkers: what `_HOMES` lists
     from matrixdp.queries import TableMoments as TableMoments
     from matrixdp.records import open_records as open_records
     from matrixdp.release.adaptive_release import AdaptiveRelease as AdaptiveRelease
-    from matrixdp.release.comparison import compare as compare
     from matrixdp.release.dataset import DatasetRelease as DatasetRelease
     from matrixdp.release.dataset import release_dataset as release_dataset
     from matrixdp.release.reading import from_json as from_json
@@ -64,6 +64,7 @@ if TYPE_CHECKING:  # for type checkers: what `_HOMES` lists
 
 _HOMES = {
     "baselines": "release_mechanism",
+    "baselines.comparison": "compare",
     "design": "Design make_design",
     "domain": "Bounds Category Columns Number Person YesNo",
     "domain.schema": "Schema",
@@ -75,7 +76,6 @@ _HOMES = {
     "queries": "Adjacency ContingencyTable GramMatrix Identity Laplacian Moments Query SecondMoment TableMoments",
     "records": "open_records",
     "release.adaptive_release": "AdaptiveRelease",
-    "release.comparison": "compare",
     "release.dataset": "DatasetRelease release_dataset",
     "release.reading": "from_json load",
     "release.result": "Release principal_directions",

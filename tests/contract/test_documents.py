@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-import matrixdp
+import matrixdp.baselines  # its mechanisms are registered before a document's own
 from document_blocks import BLOCK, run_blocks
 from matrixdp.cli.main import run
 from matrixdp.release import registered
@@ -75,7 +75,11 @@ def test_the_picture_of_the_readme_is_what_its_command_makes(monkeypatch):
     assert shown[::2] == made[::2]
     places = (list(map(float, parts[1::2])) for parts in (shown, made))
     assert all(abs(a - b) < 40 for a, b in zip(*places, strict=True))  # in units of which an interval is about 100 long
-    assert str(picture.PLACE.relative_to(ROOT)) in (ROOT / "README.md").read_text()
+    readme = (ROOT / "README.md").read_text()
+    assert str(picture.PLACE.relative_to(ROOT)) in readme
+    lower, upper = map(list, zip(*picture.BOUNDS.values(), strict=True))
+    assert f"lower={lower}, upper={upper}" in readme  # so the picture and the lines of Python show the same release
+    assert all(words in readme for words in ("epsilon=2, delta=1e-5", "Stream(seed=1)", *picture.BOUNDS))
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=name)

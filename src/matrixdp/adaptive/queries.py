@@ -155,7 +155,7 @@ def ball_query(
     Privacy
     -------
     The query clips each record to the ball, so the only assumption is that each row depends on one record. By (5) of
-    docs/mathematics.md the noise of a diagonal entry is ``sqrt(2)(1 + ratio) radius^2/(N mu)`` for replaced records,
+    docs/sensitivity.md the noise of a diagonal entry is ``sqrt(2)(1 + ratio) radius^2/(N mu)`` for replaced records,
     and ``(1 + ratio) radius^2/(N mu)`` for added or removed ones; where k rows of a person count, k times that.
     """
     bounds = Bounds(np.full(size, -_AROUND * radius), np.full(size, _AROUND * radius), radius=radius)
@@ -178,7 +178,7 @@ class TracedMoments(MatrixQuery):
     With ``a = |u|^2``, ``b = |v|^2``, ``w = u'v`` the squared change, times N^2, is ``2 c0^2 (a + b - 2 w) + a^2 + b^2
     - 2 w^2 + k (a - b)^2``, at most ``2 c0^2 (a + b) + 2 c0^4 + a^2 + b^2 + k (a - b)^2`` for any w. That is convex in
     (a, b), so largest at a corner of [0, r^2]^2: ``2 (c0^2 + r^2)^2`` at (r^2, r^2), and no more at (r^2, 0) as long as
-    ``k <= 1 + 2 y``. So the trace is free: the bound is that of (5) in docs/mathematics.md.
+    ``k <= 1 + 2 y``. So the trace is free: the bound is that of (5) in docs/sensitivity.md.
     """
 
     moments: Moments

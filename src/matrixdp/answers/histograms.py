@@ -1,7 +1,7 @@
 """Histograms of the numbers of a table, with less noise, and quantiles with intervals; post-processing.
 
 The bins of a release with `TableMoments.shapes` have independent noise of one standard deviation. "Histograms and
-quantiles" in `docs/mathematics.md` has the intervals of quantiles and the rule by which shares are denoised.
+quantiles" in `docs/postprocessing.md` has the intervals of quantiles and the rule by which shares are denoised.
 """
 
 import math

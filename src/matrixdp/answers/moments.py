@@ -120,7 +120,7 @@ def count_observed(view: MomentView, row: NDArray[np.intp]) -> Statistic:
 
     The share that was released is shrunk (`shrink`) towards the product of two shares with less noise, of the level and
     of the values that are there: as far as noise explains the difference. What is left open is what the released share
-    does not tell of the difference, and the square of how far it was moved (`docs/mathematics.md`, "Shrunk answers").
+    does not tell of the difference, and the square of how far it was moved (`docs/postprocessing.md`).
     """
     row, r = np.broadcast_arrays(row, view.variables[1])
     zero = np.zeros_like(row)

@@ -141,8 +141,8 @@ class TableLaw(NoiseLaw):
     The indicators of the levels of a category sum to one. So a record's vector is ``z = c + u``: u is known (1 for the
     constant, ``1/k`` for each of k levels, 0 for numbers), and c has the numbers and the indicators less ``1/k``. Then
     ``E z z' = E c c' + E c u' + u E c' + E 1 u u'``, whose parts are measured independently, ``E c`` and E 1 several
-    times; each is the mean of its measurements, weighted by their precisions (`docs/mathematics.md`, "Levels that add
-    up").
+    times; each is the mean of its measurements, weighted by their precisions (`docs/postprocessing.md`,
+    "Levels that add up").
 
     `merged` groups were added up, each with the same noise; `size_kept` is what is left of the variance of the noise in
     the share of the records, entry (0, 0), where the shares of all groups sum to a public number.

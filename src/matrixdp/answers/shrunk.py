@@ -1,7 +1,7 @@
 """Answers about tables with less expected error where noise dominates: shrunk towards what is known better.
 
 Shrunk answers are biased, and always given. Their error bars are those before shrinkage, and at most that of a number
-of which nothing is known but its range. `moments.shrink` has the prior (`docs/mathematics.md`, "Shrunk answers").
+of which nothing is known but its range. `moments.shrink` has the prior (`docs/postprocessing.md`, "Shrunk answers").
 """
 
 from dataclasses import replace

@@ -179,7 +179,11 @@ class Design(OfQuery):
 
     @cached_property
     def std(self) -> Floats:
-        """Standard deviation of each released entry, of the answer's shape; zero where the entry is public."""
+        """Standard deviation of each released entry, of the answer's shape; zero where the entry is public.
+
+        For a symmetric answer it is after symmetrisation, ``(Y + Y')/2``: off the diagonal smaller by sqrt(2) than
+        `noise.std`, the ``sqrt(sigma_i sigma_j)`` of the paper, and on the diagonal smaller by what `structure` adds.
+        """
         if self.flat:
             return _flat_std(self.query, self.noise)
         if self.query.total is not None:

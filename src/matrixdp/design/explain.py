@@ -83,8 +83,8 @@ def list_facts(design: Design) -> list[tuple[str, str]]:
         ("calibration", design.calibration),
         (
             "noise",
-            f"std {_range(design.std[design.std > 0])}, root mean square {design.rmse:.4g}; "
-            f"{design.relative_error:.2g} of the largest value possible",
+            f"std {_range(design.std[design.std > 0])}{', after symmetrisation' if query.symmetric else ''}, root mean "
+            f"square {design.rmse:.4g}; {design.relative_error:.2g} of the largest value possible",
         ),
         *([] if total is None else [("total", f"public: noisy entries are adjusted to sum to {total:,.12g}")]),
         ("directions", f"{_directions(design)}, allocation {design.allocation.rule}"),

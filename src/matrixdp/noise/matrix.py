@@ -161,8 +161,7 @@ def adjust_total(matrix: Floats, noise: MatrixGaussian, total: float) -> None:
 
     For noise x with covariance C and a public sum N, ``x - C1 (1'x - N)/(1'C1)`` is the best linear estimate
     (generalised least squares): its covariance ``C - C11'C/(1'C1)`` is never above C, for any sum of entries. For equal
-    and independent noise it subtracts the same number from each entry (`docs/mathematics.md`, "Tables of counts with a
-    public total").
+    and independent noise it subtracts the same number from each entry (`docs/sensitivity-graphs.md`).
     """
     matrix -= np.multiply.outer(_shares(noise.rowcov), _shares(noise.colcov)) * (matrix.sum() - total)
 

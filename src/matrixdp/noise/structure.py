@@ -1,7 +1,7 @@
 """Structured noise: Gaussian noise on an answer that is more than a covariance for each side.
 
 A structure says in which coordinates of the answer the noise is independent with unit variance, given the law of the
-two sides. `Squares` adds precision to the squares of the features, which costs no privacy (`docs/mathematics.md`), and
+two sides. `Squares` adds precision to the squares of the features, which costs no privacy (`docs/sensitivity.md`), and
 `EdgeNoise` is noise on the edges of a graph, for its Laplacian: rows sum to zero, and so does their noise.
 """
 

@@ -2,7 +2,7 @@
 
 The vector z of a record holds a constant 1, for each number its value (with an indicator of whether it is there, if it
 may be missing), and for each category one indicator per level. Some entries of ``z z'`` are the same number, and some
-are always zero (`docs/mathematics.md`, "Tables").
+are always zero (`docs/sensitivity-tables.md`, "Tables").
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The tables of the report, each written as CSV and JSON, and shown on its page.
+"""The tables of the report, each written as CSV, JSON and Markdown, and shown on its page.
 
 Beside the trials they show times of one release with its calibration, as ratios to MVG's in the same run, and readings
 of the paper's setup, compared by reference figures that need no mechanism: the absolute figures of Exp. I and III fit
@@ -19,6 +19,7 @@ import numpy as np
 
 from matrixdp.baselines import find_mechanism
 from matrixdp.design import binary, make_design
+from matrixdp.display import format_number
 from matrixdp.paper import components, regression
 from matrixdp.paper.experiment import CALIBRATIONS, RIVALS, Experiment, read_published
 from matrixdp.paper.gains import EPSILONS, FITS, IMPORTANCES, PANELS, SHAPES, SHOWN, direction_key, gain_key
@@ -53,6 +54,17 @@ class ReportTable(WordTable):
         content |= {"columns": dict(self.columns), "rows": self._list_rows(empty=None), "notes": list(self.notes)}
         return json.dumps(content, indent=1, allow_nan=False) + "\n"
 
+    def to_markdown(self) -> str:
+        """A table in Markdown with the columns of the page, and the notes below it."""
+
+        def show(value: Any) -> str:
+            return (format_number(value) if isinstance(value, float) else str(value)).replace("|", r"\|")
+
+        lines = [list(self.columns.values()), ["---"] * len(self.columns)]
+        lines += [[show(row[key]) for key in self.columns] for row in self._list_rows(empty="")]
+        table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+        return "\n\n".join([*([self.mark] if self.simulated else []), table, *self.notes]) + "\n"
+
     def _list_rows(self, *, empty: str | None) -> list[dict[str, Any]]:
         """Rows that all have the same keys, with `empty` for what is missing or not finite."""
         keys = dict.fromkeys([*self.columns, *(key for row in self.rows for key in row)])
@@ -63,9 +75,10 @@ class ReportTable(WordTable):
         return [{key: fill(row.get(key)) for key in keys} for row in self.rows]
 
     def write(self, folder: Path) -> None:
-        """Write the CSV and JSON files."""
+        """Write the CSV, JSON and Markdown files."""
         write_file(folder / f"{self.name}.csv", self.to_csv())
         write_file(folder / f"{self.name}.json", self.to_json())
+        write_file(folder / f"{self.name}.md", self.to_markdown())
 
 
 GROUPS = {

@@ -46,7 +46,7 @@ def bound_degrees(weights: NDArray[np.int64], limit: int) -> NDArray[np.int64]:
 
     Privacy
     -------
-    `docs/mathematics.md` ("Nodes") proves from the two lines above how far the edges of one node can move B. The proof
+    `docs/sensitivity-graphs.md` proves from the two lines above how far the edges of one node can move B. The proof
     also covers sums that miss D by a `tolerance`, so that integers suffice: both lines are checked exactly.
     """
     if (weights.sum(axis=1) <= limit).all():

@@ -114,7 +114,7 @@ class NodeChange(_GraphChange):
     """All changes of the nearest graph of bounded degrees when the edges of one node change, however many they are.
 
     With the largest weight w, the bound D on the sum of a node's weights and ``m = 2`` if the edges of a node are
-    `replaced` by others, ``m = 1`` if they all come or go (`docs/mathematics.md`, "Nodes"): the sum of squares over
+    `replaced` by others, ``m = 1`` if they all come or go (`docs/sensitivity-graphs.md`): the sum of squares over
     edges is at most ``m w D``, so that ``||D||_F^2 <= 2 m w D`` for the adjacency matrix; degrees of other nodes change
     by at most ``m D`` in sum, and ``||D||_F^2 <= 2 D^2 + 2 m w D`` for the Laplacian. Where D bounds nothing, since it
     is at least ``(n - 1) w``, they are ``2 (n - 1) w^2`` and ``(n - 1)(n + 2) w^2``. A little is added for rounding.

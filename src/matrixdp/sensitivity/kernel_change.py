@@ -91,8 +91,8 @@ class KernelRowChange(Sensitivity):
     """All ``D = e_r d'`` with ``d_j = k(x, p_j) - k(y, p_j)``, for records x, y and public points p_j.
 
     Such d lie in a box, and in an ellipsoid ``d' M^-1 d <= 1`` that follows from the kernel's own norm
-    (`docs/mathematics.md`), so that ``|B d|^2`` is at most the largest eigenvalue of ``B M B'``. The smaller of the two
-    bounds is taken.
+    (`docs/sensitivity-graphs.md`), so that ``|B d|^2`` is at most the largest eigenvalue of ``B M B'``. The smaller of
+    the two bounds is taken.
     """
 
     halfwidths: Floats  # of shape (p,): half the range of the kernel at each point

@@ -11,7 +11,7 @@ moments put before a record, or 0. Beside the whitened moment, the squares may h
   0)^2``, which is ``3 T/2 + 2 alpha`` for ``alpha <= T/2``; the squared distance is at most ``F(T)``;
 - where one is added or removed, ``k = 2 (alpha + T)`` and ``g = k/T``; the distance is at most ``alpha + T``.
 
-The proofs are in `docs/mathematics.md`.
+The proofs are in `docs/sensitivity.md`.
 """
 
 import itertools

@@ -203,4 +203,5 @@ def test_values_that_csv_and_json_do_not_have():
     )
     assert table.to_csv() == "a,extra,simulated_data\n,,false\n<b>,1.5,false\n"
     assert json.loads(table.to_json())["rows"][0] == {"a": None, "extra": None}
+    assert table.to_markdown().splitlines()[2:4] == ["|  |", "| <b> |"]
     assert "<b>" not in render_page(Page(title="t", heading="t", sections=[Section("t", [Block("words", table)])]))

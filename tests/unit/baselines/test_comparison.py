@@ -4,7 +4,18 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 
-from matrixdp import Bounds, Moments, ParameterError, Privacy, Stream, compare, make_design
+from matrixdp import (
+    Adjacency,
+    Bounds,
+    Identity,
+    Moments,
+    ParameterError,
+    Privacy,
+    SecondMoment,
+    Stream,
+    compare,
+    make_design,
+)
 
 RECORDS = np.random.default_rng(0).uniform(0, 1, size=(500, 3))
 DESIGN = make_design(Moments(Bounds([0] * 3, [1] * 3, names=["a", "b", "c"]), records=500), Privacy(1, 1e-6))
@@ -77,3 +88,42 @@ def test_other_arguments_are_refused(options, words):
     true = options.pop("true", TRUE)
     with pytest.raises(ParameterError, match=words):
         compare(simulate(), true, **options)
+
+
+def test_all_mechanisms_for_a_query_are_in_one_table():
+    query, privacy = SecondMoment(Bounds([-1] * 3, [1] * 3), records=100), Privacy(1, 1e-5)
+    table = compare(query, privacy, trials=5)
+    rows = {one.name: one for one in table.rows}
+    assert {"matrixdp", "MVG, as printed", "Laplace", "analytic Gaussian", "exponential"} <= set(rows)
+    assert [one.error for one in table.rows] == sorted(one.error for one in table.rows)
+    assert rows["matrixdp"].std == pytest.approx(make_design(query, privacy).rmse)
+    assert rows["matrixdp"].error == pytest.approx(rows["matrixdp"].std, rel=0.3)
+    assert rows["Laplace"].delta == 0
+    assert not rows["exponential"].exact
+    assert "SuLQ" not in rows  # its directions have the shape of the answer, and do not estimate it
+    assert table.to_csv().count("\n") == len(rows) + 1
+    assert table.to_latex().count(r"\pm") == len(rows)
+    assert str(table).count("±") == len(rows)
+    assert len(table.to_frame()) == len(rows)
+    assert table.plot().get_xscale() == "log"
+    assert "Simulated" in table._repr_html_()
+
+
+def test_mechanisms_that_do_not_answer_a_query_are_named():
+    table = compare(Identity(Bounds([-1] * 2, [1] * 2), records=20), Privacy(1, 1e-5), trials=2)
+    assert "must be symmetric" in table.left_out["Analyze Gauss"]
+    assert table.left_out["Johnson-Lindenstrauss"] == "its result is no estimate of the entries"
+    assert "left out: Johnson-Lindenstrauss" in str(table)
+
+
+def test_records_stand_for_their_second_moment():
+    records = RECORDS - 0.5
+    query = SecondMoment(Bounds(records.min(axis=0), records.max(axis=0)), len(records))
+    one, other = (
+        compare(what, Privacy(1, 1e-5), trials=2, **more) for what, more in ((records, {}), (query, {"data": records}))
+    )
+    assert str(one) == str(other)
+    with pytest.raises(ParameterError, match="what must be records of shape"):
+        compare([1.0, 2.0], Privacy(1, 1e-5))
+    with pytest.raises(ParameterError, match="data must be given for Adjacency"):
+        compare(Adjacency(4), Privacy(1, 1e-5))
