@@ -147,8 +147,8 @@ def private_moment(
     Privacy
     -------
     `privacy` for the given neighbours, all steps together. Errors in data or parameters are raised before anything is
-    drawn. Nothing is charged: `matrixdp.release.charging.release_fit` charges a ledger first. docs/adaptive.md has the
-    proof of each step.
+    drawn. Nothing is charged: `matrixdp.release.charging.release_fit` charges a ledger first.
+    docs/adaptive-privacy.md has the proof of each step.
 
     Examples
     --------

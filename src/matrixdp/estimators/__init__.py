@@ -1,7 +1,7 @@
 """Private covariance, principal components, regression and discriminant analysis, as scikit-learn estimators.
 
-The functions behind them are in `matrixdp.adaptive`; `docs/adaptive.md` describes the method and proves its
-guarantee.
+The functions behind them are in `matrixdp.adaptive`; `docs/adaptive.md` describes the method, and
+`docs/adaptive-privacy.md` proves its guarantee.
 """
 
 from matrixdp.estimators.base import MomentEstimator, PrivateEstimator
