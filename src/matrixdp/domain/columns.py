@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
+from matrixdp.checks import check_magnitude
 from matrixdp.display import format_number, render_card, render_table, short_repr, shorten
 from matrixdp.domain.bounds import Bounds
 from matrixdp.errors import ParameterError, show
 from matrixdp.serialise import builtin_kind
 
 Level: TypeAlias = str | int
+Impossible: TypeAlias = tuple[tuple[str, tuple[str, ...]], tuple[str, tuple[str, ...]]]  # names and levels
 
 OTHER, MISSING = "other", "missing"
+PAIRS = 'a list of two categories with levels each, as in {season = "winter", month = ["6", "7"]}'
 YES, NO = ("yes", "true", "y", "t", "1", "1.0"), ("no", "false", "n", "f", "0", "0.0")  # texts, in lower case
 MOST_LEVELS = 10_000
+_MOST_STEPS, _ROUNDING = 1 << 40, 1e-6
 _SHOWN_LEVELS, _LEVELS_LENGTH = 8, 80  # in notebooks
 
 
@@ -35,12 +39,16 @@ class Number:
     missing : bool
         Whether values may be missing. Answers then use the values that are there, and whether one is missing is
         protected as well.
+    step : float, optional
+        Public distance of neighbouring values, as 1 for whole numbers: values are the lower bound and a number of
+        steps. Synthetic tables have such values, and histograms a bin for each if they are few. Others are not changed.
     """
 
     name: str
     lower: float
     upper: float
     missing: bool = False
+    step: float | None = field(default=None, metadata={"omit_none": True})
     type: ClassVar[str] = "number"
 
     __repr__ = short_repr
@@ -57,6 +65,16 @@ class Number:
             Bounds([self.lower], [self.upper], names=[self.name])
         except ParameterError as error:
             raise ParameterError(f"column {self.name!r}: {error}", parameter=error.parameter) from None
+        if self.step is not None:
+            object.__setattr__(self, "step", check_magnitude(self.step, "step"))
+            if self.steps >= _MOST_STEPS or round(self.steps) < 1 or abs(self.steps - round(self.steps)) > _ROUNDING:
+                rule = f"must divide the distance of its bounds, {self.upper - self.lower:g}, into equal parts"
+                raise ParameterError(f"step of column {self.name!r} {rule}, got {self.step:g}.", parameter="step")
+
+    @property
+    def steps(self) -> float:
+        """Number of steps between the bounds, which is whole up to rounding; 0 if there are none."""
+        return 0.0 if self.step is None else (self.upper - self.lower) / self.step
 
 
 @builtin_kind
@@ -163,6 +181,10 @@ class Columns:
     ----------
     columns : sequence of Number, Category and YesNo
         Columns of the table that are not described are not used.
+    impossible : sequence of mappings
+        Pairs of levels that cannot occur together, as ``{"season": "winter", "month": ["6", "7"]}``, known without the
+        data. Synthetic tables do not have them; other answers and the noise do not depend on them. They are stored as
+        pairs of names and levels.
 
     Examples
     --------
@@ -174,6 +196,7 @@ class Columns:
     """
 
     columns: Sequence[Column]
+    impossible: tuple[Impossible, ...] = field(default=(), kw_only=True, metadata={"absent": ()})
 
     __repr__ = short_repr
 
@@ -190,6 +213,26 @@ class Columns:
         if len(set(names)) != len(names):
             twice = next(name for name in names if names.count(name) > 1)
             raise ParameterError(f"column {twice!r} is described twice. Each name must be unique.")
+        try:
+            object.__setattr__(self, "impossible", tuple(map(self._check_pair, self.impossible)))
+        except ParameterError as error:
+            raise ParameterError(f"impossible: {error}", parameter="impossible") from None
+        except (TypeError, ValueError):
+            raise ParameterError(f"impossible must be {PAIRS}.", parameter="impossible") from None
+
+    def _check_pair(self, entry: Any) -> Impossible:
+        """Two names of categories, each with its levels as text."""
+        first, second = dict(entry).items()
+        return self._check_some(*first), self._check_some(*second)
+
+    def _check_some(self, name: str, given: Any) -> tuple[str, tuple[str, ...]]:
+        known = self.category(name).level_names
+        levels = tuple(map(str, given if isinstance(given, list | tuple) else [given]))
+        if not levels or not set(levels) <= set(known):
+            raise ParameterError(
+                f"levels of {name!r} must be among {', '.join(known[:20])}, got {show(given)} instead."
+            )
+        return name, levels
 
     @classmethod
     def from_dict(cls, columns: Mapping[str, Any]) -> Columns:
@@ -267,7 +310,13 @@ class Columns:
 
     def without(self, names: Sequence[str]) -> Columns:
         """The columns other than `names`."""
-        return Columns(tuple(column for column in self.columns if column.name not in names))
+        return self.pick([name for name in self.names if name not in names])
+
+    def pick(self, names: Sequence[str]) -> Columns:
+        """The columns of these names, in this order, and what is impossible among them."""
+        pairs = tuple(pair for pair in self.impossible if {name for name, _ in pair} <= set(names))
+        found = dict(zip(self.names, self.columns, strict=True))
+        return Columns(tuple(found[name] for name in names), impossible=pairs)
 
 
 def _check_column(column: Column) -> None:
@@ -285,7 +334,8 @@ def _check_column(column: Column) -> None:
 def describe_column(column: Column) -> tuple[str, str]:
     """Type and values of a column, in words."""
     if isinstance(column, Number):
-        return column.type, f"{format_number(column.lower, 6)} to {format_number(column.upper, 6)}"
+        steps = "" if column.step is None else f", in steps of {format_number(column.step, 6)}"
+        return column.type, f"{format_number(column.lower, 6)} to {format_number(column.upper, 6)}{steps}"
     words = shorten(", ".join(column.level_names[:_SHOWN_LEVELS]), _LEVELS_LENGTH)
     more = len(column.level_names) - _SHOWN_LEVELS
     return column.type, words + (f" and {more:,} more" if more > 0 else "")

@@ -16,6 +16,7 @@ from functools import partial
 from typing import Any
 
 from matrixdp.checks import LARGEST, check_integer, check_magnitude, check_number
+from matrixdp.domain.columns import PAIRS
 from matrixdp.domain.file_rules import THOUSANDS, UNITS
 from matrixdp.errors import ParameterError, show
 
@@ -267,6 +268,28 @@ def _read_shares(text: str) -> dict[str, Any]:
     return found
 
 
+def _check_pairs(value: Any, name: str) -> Any:
+    listed = isinstance(value, list) and all(isinstance(entry, dict) for entry in value)
+    return _require(listed, value, name, PAIRS)
+
+
+def _show_pairs(pairs: Sequence[Mapping[str, Any]]) -> str:
+    def show_levels(levels: Any) -> str:
+        return f"[{', '.join(map(show_levels, levels))}]" if isinstance(levels, list) else quote_text(str(levels))
+
+    return "\n".join(
+        ", ".join(f"{quote_key(name)} = {show_levels(levels)}" for name, levels in pair.items()) for pair in pairs
+    )
+
+
+def _read_pairs(text: str) -> list[Any]:
+    try:
+        return [tomllib.loads(f"pair = {{{line}}}")["pair"] for line in _lines(text)]
+    except ValueError:
+        rule = 'must be two columns with levels in each line, as in season = "winter", month = ["6", "7"]'
+        raise ParameterError(f"{rule}, got {show(text)} instead.") from None
+
+
 TEXT = Kind()
 NUMBER = Kind("number", _check_number, show_number, read_number)
 SIZE = Kind("number", check_magnitude, show_number, read_number)
@@ -289,6 +312,7 @@ FORMATS = Kind(
     "lines", _check_formats, lambda value: join_lines([value] if isinstance(value, str) else value), _read_formats
 )
 ALIASES = Kind("lines", _check_aliases, _show_aliases, _read_aliases)
+PAIRS_OF_LEVELS = Kind("lines", _check_pairs, _show_pairs, _read_pairs)
 LEVELS = Kind("lines", _check_levels, join_lines, _read_levels)
 SHARES = Kind(
     "lines",
@@ -331,12 +355,17 @@ _RADIUS_HINT = (
 _ALIASES_HINT = 'Other texts for a level, one level to a line, as in north = ["North", "nrth"].'
 _OWN_WORDS_HINT = "Besides the usual ones; capital letters do not count."
 _HEADER_HINT = "Counted from 1. Empty: the first."
+_PAIRS_HINT = (
+    'One pair of columns to a line, as in season = "winter", month = ["6", "7"], known without the data. Synthetic '
+    "tables do not have them."
+)
 _GUESSES, _WRITING = "Guesses for the forecast", "How values are written"
 
 COLUMN_FIELDS = (
     Field("missing", dict.fromkeys(TYPES, FLAG), "Values may be missing"),
     Field("lower", _BOUND, "Lower bound", required="lower bound"),
     Field("upper", _BOUND, "Upper bound", required="upper bound"),
+    Field("step", dict.fromkeys(_BOUND, SIZE), "Step", "Of values, as 1 for whole numbers. Empty: any."),
     Field("levels", {"category": LEVELS}, "Levels, one to a line", _LEVELS_HINT, required="levels"),
     Field("other", {"category": FLAG}, "Other values count as one more level"),
     Field("expected_mean", {"number": NUMBER}, "Mean", "From public knowledge.", group=_GUESSES),
@@ -378,6 +407,7 @@ SECTIONS = {
         Field("contact", TEXT, "Contact", "Who answers questions about releases; every report names them."),
         Field("expected_correlation", NUMBER, "Guess of a typical correlation", "From 0 to 1, for forecasts alone."),
         Field("radius", SIZE, "Radius", _RADIUS_HINT, group="Limit on the length of a record"),
+        Field("impossible", PAIRS_OF_LEVELS, "Levels of two columns", _PAIRS_HINT, group="Pairs that cannot occur"),
     ),
     "person": (
         Field(

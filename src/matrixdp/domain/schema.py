@@ -231,7 +231,7 @@ class Schema:
                 raise ParameterError(
                     f"{option}: {self.path} has no column {show(name)}; it has {known}.", parameter=parameter
                 )
-        return Columns(tuple(column for column in columns if column.name in names))
+        return columns.pick([name for name in columns.names if name in names])
 
     def bounds(self, columns: Columns) -> Bounds:
         """Bounds of `columns`, all of which hold numbers, with the radius of the schema."""

@@ -110,23 +110,32 @@ class _Reader:
         entries = self._table(content.get("columns", {}), "columns")
         columns = [one for name, entry in entries.items() for one in self._column(name, entry)]
         top = self._values(content, SECTIONS[""], ())
+        complete = len(columns) == len(entries)  # otherwise one that the radius or a pair needs may be left out
         own = [_make_rule(one, values) for one, values, _ in columns]
         dates = [rule for _, _, rule in columns if rule is not None]
         rules = partial(FileRules, dates=dates, columns=[rule for rule in own if rule.to_options()])
         found: dict[str, Any] = {
-            "columns": Columns(tuple(one for one, _, _ in columns)) if columns else None,
+            "columns": self._columns([one for one, _, _ in columns], top if complete else {}),
             "radius": top.get("radius"),
             "person": self._section("person", content.get("person"), SECTIONS["person"], Person),
             "guesses": _collect_guesses({one.name: values for one, values, _ in columns}, top),
             "rules": self._section("files", content.get("files", {}), SECTIONS["files"], rules) or DEFAULT_RULES,
         }
         graph = self._section("graph", content.get("graph"), GRAPH, Graph)
-        complete = len(columns) == len(entries)  # otherwise a number that needs the radius may be left out
         for place, message in list_conflicts(**found):
             if complete or place != ("radius",):
                 self.note(place, message)
         found |= {name: top.get(name) for name in ("records", "contact")}
         return Schema() if self.mistakes else Schema(**found, graph=graph)
+
+    def _columns(self, columns: list[Column], top: Mapping[str, Any]) -> Columns | None:
+        if not columns:
+            return None
+        try:
+            return Columns(columns, impossible=top.get("impossible", ()))
+        except ParameterError as error:
+            self.note(("impossible",), str(error))
+        return Columns(columns)
 
     def _table(self, value: Any, name: str) -> dict[str, Any]:
         if isinstance(value, dict):
@@ -236,7 +245,7 @@ def _make_column(name: str, kind: str, values: dict[str, Any]) -> tuple[Column, 
         origin = values.get("origin", lower) if kind == "date" else None
         rule = DateRule(name, values.get("unit", _UNITS[kind]), origin, values.get("format"))
         lower, upper = rule.number(lower), rule.number(upper)
-    return Number(name, lower, upper, **flags), values, rule
+    return Number(name, lower, upper, step=values.get("step"), **flags), values, rule
 
 
 def _make_rule(column: Column, values: Mapping[str, Any]) -> ColumnRule:

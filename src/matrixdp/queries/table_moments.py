@@ -110,10 +110,9 @@ class TableMoments(MomentQuery):
     @cached_property
     def used(self) -> Columns:
         """The columns of the vectors z: all but those of the groups."""
-        rest = [column for column in self.columns if column.name not in self.by]
-        if not rest:
+        if not set(self.columns.names) - set(self.by):
             raise ParameterError("«by» must leave at least one column to describe each group by.")
-        return Columns(tuple(rest))
+        return self.columns.without(self.by)
 
     @property
     def number_bounds(self) -> Bounds | None:

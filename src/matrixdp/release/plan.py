@@ -465,7 +465,7 @@ def _choose_table_columns(request: Request, by: tuple[str, ...]) -> Columns:
             raise ParameterError("«columns» must be left out for «question» table: «cells» names its columns.")
         if both := set(by) & set(cells):
             raise ParameterError(f"«by» must name other columns than «cells», got {show(min(both))} in both.")
-        return Columns(tuple(schema.require_columns()[name] for name in (*by, *cells)))
+        return schema.require_columns().pick((*by, *cells))
     if request.question in MATRICES:
         request.choose_numbers()
     if request.columns is None:

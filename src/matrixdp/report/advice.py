@@ -16,7 +16,6 @@ from matrixdp.answers.table_forecast import TableForecast
 from matrixdp.answers.view import LEAST_SIZE
 from matrixdp.design import Design, make_design
 from matrixdp.display import format_number, join_words
-from matrixdp.domain.columns import Columns
 from matrixdp.domain.schema import TableDescription
 from matrixdp.privacy import Privacy
 from matrixdp.queries import TableMoments
@@ -113,7 +112,7 @@ def _list_ways(release: Answerable, answer: Answer, hidden: NDArray[np.bool_]) -
             break
     columns = _list_columns(query, answer)
     if len(columns) < len(query.used.names):
-        kept = Columns([*(query.columns[name] for name in query.by), *(query.columns[name] for name in columns)])
+        kept = query.columns.pick([*query.by, *columns])
         options: dict[str, Any] = {"neighbours": query.neighbours, "person": query.person}
         if shows(make_design(TableMoments(kept, query.records, query.by, **options), privacy)):
             yield f"a release of {join_words(columns[:3]) if len(columns) <= 3 else 'these columns'} alone"

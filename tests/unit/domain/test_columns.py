@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import matrixdp as mdp
+from matrixdp.serialise import from_json_content, to_json_content
 
 TABLE = mdp.Columns(
     [
@@ -13,6 +14,7 @@ TABLE = mdp.Columns(
         mdp.Category("year", np.array([2020, 2021])),
     ]
 )
+SEASONS = [mdp.Category("season", ["winter", "summer"]), mdp.Category("month", [1, 7, 8])]
 
 
 def test_columns_are_found_by_name_and_kind():
@@ -53,6 +55,17 @@ def test_a_short_form():
         (lambda: mdp.Number("x", 0, np.inf), "column 'x': upper must be finite"),
         (lambda: mdp.Number("x", 0, 1e61), "change the units"),
         (lambda: mdp.Number("x", 0, 1, missing=1), "missing of column 'x' must be True or False"),
+        (lambda: mdp.Number("x", 0, 10, step=3), "step of column 'x' must divide the distance of its bounds, 10, into"),
+        (lambda: mdp.Number("x", 0, 10, step=20), "step of column 'x' must divide"),
+        (lambda: mdp.Number("x", 0, 10, step=0), "step must be finite and greater than 0"),
+        (
+            lambda: mdp.Columns(SEASONS, impossible=[{"season": "winter"}]),
+            "impossible must be a list of two categories",
+        ),
+        (lambda: mdp.Columns(SEASONS, impossible={"season": "winter", "month": 7}), "impossible must be a list of two"),
+        (lambda: mdp.Columns(SEASONS, impossible=[{"season": "spring", "month": 7}]), "must be among winter, summer"),
+        (lambda: mdp.Columns(SEASONS, impossible=[{"season": "winter", "month": []}]), "must be among 1, 7, 8"),
+        (lambda: mdp.Columns(SEASONS, impossible=[{"season": "winter", "x": 1}]), "impossible: there is no column 'x'"),
         (lambda: mdp.Category("c", "ab"), "must be a list of texts or integers"),
         (lambda: mdp.Category("c", 3), "must be a list of texts or integers"),
         (lambda: mdp.Category("c", []), "at least one text or integer"),
@@ -78,3 +91,18 @@ def test_a_short_form():
 def test_mistakes_are_answered(make, message):
     with pytest.raises(mdp.ParameterError, match=message):
         make()
+
+
+def test_impossible_pairs_are_kept_with_both_columns_and_in_json():
+    table = mdp.Columns(SEASONS, impossible=[{"season": "winter", "month": [7, 8]}])
+    assert table.impossible == ((("season", ("winter",)), ("month", ("7", "8"))),)
+    assert from_json_content(to_json_content(table)) == table
+    assert table.pick(["month", "season"]).impossible == table.impossible
+    assert table.without(["month"]).impossible == ()
+    assert "impossible" not in to_json_content(table.without(["month"]))  # as releases have it that do not know of them
+
+
+def test_a_step_is_whole_up_to_rounding_and_shown():
+    assert mdp.Number("x", 0, 0.7, step=0.1).step == 0.1
+    assert "in steps of 1" in mdp.Columns([mdp.Number("x", 0, 9, step=1)])._repr_html_()
+    assert "step" not in to_json_content(mdp.Number("x", 0, 9))

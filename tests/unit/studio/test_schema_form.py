@@ -320,3 +320,18 @@ def test_numbers_that_toml_cannot_hold_stay_texts():
 def test_a_name_that_was_tampered_with_is_a_mistake():
     form = read_form({"column.0.name": '"broken', "column.0.type": "yes/no", "column.0.nonsense": "x", "other": "y"})
     assert list(find_mistakes(form)) == ["column.0.name"]
+
+
+def test_steps_and_impossible_pairs_have_fields():
+    text = (
+        'impossible = [{a = "x", "b c" = ["1", "2"]}]\n[columns]\na = {levels = ["x", "y"]}\n'
+        '"b c" = {levels = [1, 2, 3]}\nn = {lower = 0, upper = 9, step = 1}\n'
+    )
+    form = form_from_toml(text)
+    assert form.texts == {"impossible": 'a = "x", "b c" = ["1", "2"]'}
+    assert form.columns[2]["step"] == "1"
+    assert parse_schema(form_to_toml(form)).columns == parse_schema(text).columns
+    for line in ("a = ", 'a = "x"', 'a = "x", d = "1"', 'a = "z", "b c" = "1"'):
+        assert list(find_mistakes(SchemaForm(form.columns, {"impossible": line}))) == ["impossible"]
+    without = SchemaForm((*form.columns[:1], {"name": "b c", "type": ""}), form.texts)
+    assert list(find_mistakes(without)) == ["column.1.type"]  # not also that the pair has no such column
