@@ -7,8 +7,8 @@ AIM: McKenna, Mullins, Sheldon, Miklau, "AIM: an adaptive and iterative mechanis
 pair or column, measure it, and double their budget when a measurement told little.
 
 Both protect against adding or removing a record, with the budget as zero-concentrated differential privacy. Numbers are
-in equal bins, or one for each integer where these are fewer; a value is drawn uniformly from its bin. A missing value is
-one more bin.
+in equal bins, or one for each value of a number with few steps; a value is drawn uniformly from its bin. A missing value
+is one more bin.
 """
 
 from __future__ import annotations
@@ -52,10 +52,10 @@ class Codes:
     def __init__(self, columns: mdp.Columns, bins: int) -> None:
         self.columns, self.edges = columns, {}
         for one in columns.numbers:
-            whole = one.upper - one.lower
-            count = int(whole) + 1 if float(one.lower).is_integer() and whole < bins else bins
-            step = 1.0 if count == int(whole) + 1 else whole / count
-            self.edges[one.name] = one.lower - 0.5 * (count != bins) + step * np.arange(count + 1)
+            if one.step is not None and one.steps < bins:
+                self.edges[one.name] = one.lower + one.step * (np.arange(round(one.steps) + 2) - 0.5)
+            else:
+                self.edges[one.name] = np.linspace(one.lower, one.upper, bins + 1)
 
     def encode(self, frame: pd.DataFrame) -> dict[str, Any]:
         """Codes of each column."""
@@ -88,8 +88,9 @@ class Codes:
                 continue
             edges = np.append(self.edges[column.name], np.nan)
             values = edges[code] + (edges[code + 1] - edges[code]) * rng.random(code.size)
-            whole = edges[0] != column.lower  # one bin for each integer
-            found[column.name] = np.clip(np.rint(values) if whole else values, column.lower, column.upper)
+            if column.step is not None:
+                values = column.lower + np.rint((values - column.lower) / column.step) * column.step
+            found[column.name] = np.clip(values, column.lower, column.upper)
         return pd.DataFrame(found)
 
 
@@ -172,26 +173,10 @@ def _merge_rare(made: _Mechanism, sigma: float) -> dict[str, Any]:
         merged = np.append(noisy[large], noisy[~large].sum())
         std = np.append(np.ones(large.sum()), math.sqrt(size - large.sum()))
         made.data[name], made.sizes[name] = new[made.data[name]], merged.size
-        query = _Scaled(tuple((1 / std).tolist()))
+        query = made.mbi.WeightedQuery(1 / std)
         made.measured[-1] = made.mbi.LinearMeasurement(merged / std, (name,), stddev=sigma, query=query)
         undo[name] = [*np.flatnonzero(large)[:, None], np.flatnonzero(~large)]
     return undo
-
-
-class _Scaled:
-    """Counts times factors, as a query that can be hashed."""
-
-    def __init__(self, factors: tuple[float, ...]) -> None:
-        self.factors = factors
-
-    def __call__(self, factor: Any) -> Any:
-        return factor.datavector() * np.array(self.factors)
-
-    def __hash__(self) -> int:
-        return hash(self.factors)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Scaled) and other.factors == self.factors
 
 
 def run_aim(
@@ -204,9 +189,10 @@ def run_aim(
     iterations: int = _AIM_ITERATIONS,
     seconds: float = math.inf,
 ) -> pd.DataFrame:
-    """A synthetic table of AIM for all pairs of columns; after so many `seconds` one round spends what is left."""
+    """A synthetic table of AIM for all pairs of columns; after so many processor `seconds` one
+    round spends what is left."""
     made = _Mechanism(frame, columns, AIM_BINS, seed)
-    size_of, start = made.mbi.junction_tree.hypothetical_model_size, time.monotonic()
+    size_of, start = made.mbi.junction_tree.hypothetical_model_size, time.process_time()
     rho, names = find_rho(epsilon, delta), [*made.sizes]
     rounds = 16 * len(names)
     sigma, step = math.sqrt(rounds / (2 * (1 - _SELECTING) * rho)), math.sqrt(8 * _SELECTING * rho / rounds)
@@ -218,7 +204,7 @@ def run_aim(
     used, last = len(names) / (2 * sigma**2), False
     made.estimate(iterations)
     while not last:
-        if rho - used < 2 * (1 / (2 * sigma**2) + step**2 / 8) or time.monotonic() - start > seconds:
+        if rho - used < 2 * (1 / (2 * sigma**2) + step**2 / 8) or time.process_time() - start > seconds:
             last, left = True, rho - used
             sigma, step = math.sqrt(1 / (2 * (1 - _SELECTING) * left)), math.sqrt(8 * _SELECTING * left)
         used += 1 / (2 * sigma**2) + step**2 / 8

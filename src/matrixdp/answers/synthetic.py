@@ -10,7 +10,10 @@ Sums over rows are of integers below 2^53, so that they are exact: a seed gives 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,8 +21,12 @@ from numpy.typing import NDArray
 from scipy.special import betaincinv, ndtri
 
 from matrixdp.answers.moments import TINY, shrink
-from matrixdp.answers.view import MomentView
-from matrixdp.domain.columns import Column, Number
+from matrixdp.answers.view import LEAST_SIZE, MomentView, table_query, view_moments
+from matrixdp.checks import check_integer
+from matrixdp.design.design import Design
+from matrixdp.display import load_pandas
+from matrixdp.domain.columns import Category, Column, Number
+from matrixdp.errors import ParameterError
 from matrixdp.noise.table_noise import Place
 from matrixdp.types import Floats
 
@@ -29,8 +36,13 @@ _SLOPE_BITS = 20  # of a slope of the misfit
 _SWEEPS, _FITTED = 80, 0.05
 _LITTLE, _PATIENCE = 0.005, 5  # progress in so many sweeps that is not worth another
 _CERTAIN = 0.9  # quantile of the gains from which on a swap is always made
+_DIGITS = 6  # of a number, relative to the width of its bounds
+_ROUNDED = 12  # decimals of covariances, which libraries do not compute to the last bit
 _FLOOR = 0.1  # of the least eigenvalue
 _ZERO_WEIGHT = 4.0  # of a pair of levels that cannot occur, over the largest weight
+_GOLDEN = (np.sqrt(5) - 1) / 2  # its multiples are spread evenly over [0, 1) after their whole parts
+_REMOVALS = 20  # rounds
+MOST_BYTES = 2 << 30  # of the coordinates of all rows
 _NARROW = 1e5  # precision from which on a beta distribution is as good as Gaussian
 
 
@@ -38,15 +50,13 @@ class Margin(NamedTuple):
     """The values of one column of n rows: numbers of levels, or numbers in halfwidths, NaN where they are missing.
 
     `rows` are its coordinates: an indicator of each level; or the number, after an indicator of whether it is there if
-    it may be missing. A coordinate is ``(z - mean z_base)/unit``: its mean over the rows is zero. `hidden` says what
-    noise hides.
+    it may be missing. A coordinate is ``(z - mean z_base)/unit``: its mean over the rows is zero.
     """
 
     column: Column
     place: Place
     rows: slice
     values: Values
-    hidden: tuple[str, ...] = ()
 
     def measure(self) -> tuple[Floats, Floats, Floats, NDArray[np.intp]]:
         """The coordinates, of shape (n, a); `mean`, `unit` and `base` of each, of shape (a,)."""
@@ -89,49 +99,58 @@ def spread_beta(mean: float, variance: float, count: int) -> Floats:
     return 2 * betaincinv(precision * (1 + mean) / 2, precision * (1 - mean) / 2, share) - 1
 
 
-def fill_category(view: MomentView, column: Column, rows: int, size: float, rng: np.random.Generator) -> Any:
-    """Levels of a category in order, of shape (rows,), and what noise hides."""
-    places = view.levels(column.name)
+def fill_category(view: MomentView, name: str, size: float, never: Sequence[int]) -> tuple[Floats, list[str]]:
+    """Shares of the levels of a category, without those that can `never` occur, and the levels that noise hides."""
+    places, levels = view.levels(name), view.place(name).levels
     noisy, std = view.read(0, places) / size, view.law.entry_std(0, places) / size
-    counts = round_quotas(project_shares(noisy), rows, rng)
-    names = view.place(column.name).levels
-    hidden = [f"{column.name}={level}" for level, firm in zip(names, noisy > 2 * std, strict=True) if not firm]
-    return np.repeat(np.arange(counts.size), counts), tuple(hidden)
+    for level in never:
+        if noisy[level] > LEAST_SIZE * std[level]:
+            raise ParameterError(
+                f"impossible must leave {levels[level]!r} of {name!r} some level to occur with: the release shows it.",
+                parameter="impossible",
+            )
+        noisy[level] = -np.inf
+    hidden = [f"{name}={level}" for level, firm in zip(levels, noisy > 2 * std, strict=True) if not firm]
+    return project_shares(noisy), hidden
 
 
-def fill_number(
-    view: MomentView, column: Number, half: float, rows: int, size: float, rng: np.random.Generator, shape: Any = None
-) -> Any:
-    """Numbers of a column in order, in halfwidths, of shape (rows,), NaN where missing, and what noise hides."""
-    place, law = view.place(column.name), view.law
+class Spread(NamedTuple):
+    """Share observed, mean and variance of a number in halfwidths; which of them noise `hides`."""
+
+    share: float
+    mean: float
+    variance: float
+    hidden: list[str]
+
+
+def find_spread(view: MomentView, name: str, half: float, size: float) -> Spread:
+    """What a release says of a number by itself, moved to what is possible."""
+    place, law = view.place(name), view.law
     x, r = place.value, place.observed
-    share, hidden = 1.0, []
-    if r:
-        std = float(law.entry_std(0, r)) / size
-        share = float(np.clip(view.read(0, r) / size, min(std, 1.0), 1.0))
-    count = int(rows * share + rng.random()) if share < 1 else rows
-    mean = float(np.clip(view.read(0, x) / (size * share * half), -1 + 1e-6, 1 - 1e-6))
+    share = 1.0 if not r else float(np.clip(view.read(0, r) / size, min(law.entry_std(0, r) / size, 1.0), 1.0))
     weight = 1 / (size * share * half**2)
+    mean = float(np.clip(view.read(0, x) * half * weight, -1 + 1e-6, 1 - 1e-6))
     noise = float(law.std([(x, x, np.array(weight)), (0, x, np.array(-2 * mean * half * weight))]))
-    most = (1 - mean**2) * (1 - 1e-6)
-    variance = float(view.read(x, x)) * weight - mean**2
-    if variance < 2 * noise:
-        hidden.append(f"the spread of {column.name}")
-    variance = float(np.clip(variance, min(noise / 2, most), most))
-    step = None if getattr(column, "step", None) is None else column.step / half
-    inner = variance if step is None else max(variance - step**2 / 6, variance / 4)
-    values = spread_beta(mean, max(inner, 1e-12), count) if shape is None else shape(mean, variance, count)
-    if count > 1:
-        for _ in range(2):  # few rows, and bounds
-            ratio = np.sqrt(inner / max(float(values.var()), TINY))
-            values = np.clip(mean + (values - values.mean()) * min(ratio, 2.0), -1, 1)
-    if step is not None:
-        fine = (values + 1) / step
-        values = np.clip(np.floor(fine + (rng.random() + np.arange(count) * _GOLDEN) % 1) * step - 1, -1, 1)
-    return np.append(values, np.full(rows - count, np.nan)), tuple(hidden)
+    variance, most = float(view.read(x, x)) * weight - mean**2, (1 - mean**2) * (1 - 1e-6)
+    hidden = [f"spread of {name}"] if variance < 2 * noise else []
+    return Spread(share, mean, float(np.clip(variance, min(noise / 2, most), most)), hidden)
 
 
-_GOLDEN = (np.sqrt(5) - 1) / 2
+def fill_number(column: Number, found: Spread, rows: int, rng: np.random.Generator) -> Floats:
+    """Values of a number in halfwidths, of shape (rows,), NaN where they are missing."""
+    count = min(int(rows * found.share + rng.random()), rows)
+    mean, variance = found.mean, found.variance
+    step = None if column.step is None else 2 / round(column.steps)
+    if step is not None:  # rounding adds to the variance
+        variance = max(variance - step**2 / 6, variance / 4)
+    values = spread_beta(mean, max(variance, 1e-12), count)
+    for _ in range(2 * (count > 1)):  # where rows are few
+        ratio = min(float(np.sqrt(variance / max(float(values.var()), TINY))), 2.0)
+        values = np.clip(mean + (values - values.mean()) * ratio, -1, 1)
+    if step is not None:  # at random, so that the mean stays
+        parts = (rng.random() + np.arange(count) * _GOLDEN) % 1
+        values = np.minimum(np.floor((values + 1) / step + parts) * step - 1, 1.0)
+    return np.append(values, np.full(rows - count, np.nan))
 
 
 class Rows:
@@ -155,23 +174,36 @@ class Rows:
         return np.asarray(self.products * np.multiply.outer(self.unit, self.unit) / len(self.table))
 
     @property
+    def spreads(self) -> Floats:
+        """Products of the standard deviations of two coordinates, of shape (d, d)."""
+        root = np.sqrt(np.maximum(np.diagonal(self.covariance), TINY))
+        return np.multiply.outer(root, root)
+
+    @property
     def apart(self) -> NDArray[np.bool_]:
         """Which pairs of coordinates are of two columns, and neither is constant; of shape (d, d)."""
         moves = np.diagonal(self.products) > 0
         return np.asarray((self.columns[:, None] != self.columns) & moves & moves[:, None])
 
-    def fit(self, wanted: Floats, weight: Floats, sweeps: int = _SWEEPS) -> list[float]:
+    def fit(self, wanted: Floats, weight: Floats, zeros: Sequence[tuple[int, int]] = ()) -> list[float]:
         """Swap values until the covariances are the wanted ones; the misfit before each sweep, and at the end.
 
-        The misfit is the root mean square of ``(covariance - wanted) sqrt(weight)`` over pairs with a weight.
+        The misfit is the root mean square of ``(covariance - wanted) sqrt(weight)`` over pairs with a weight; but for
+        `zeros`, pairs of levels that cannot occur together.
         """
         units = np.multiply.outer(self.unit, self.unit) / len(self.table)
-        target, weight = wanted / units, np.where(self.apart, weight, 0.0) * units**2
-        count, found = max(int((weight > 0).sum()), 1), []
-        for sweep in range(sweeps + 1):
-            found.append(float(np.sqrt((weight * np.square(self.products - target)).sum() / count)))
+        target, weight = wanted / units, np.where(self.apart, weight, 0.0)
+        counted = weight * units**2
+        for one, other in zeros:
+            target[[one, other], [other, one]] = -self.mean[one] * self.mean[other] / units[one, other]
+            counted[[one, other], [other, one]] = 0.0
+            weight[[one, other], [other, one]] = _ZERO_WEIGHT * weight.max()
+        weight = weight * units**2
+        count, found = max(int((counted > 0).sum()), 1), []
+        for sweep in range(_SWEEPS + 1):
+            found.append(float(np.sqrt((counted * np.square(self.products - target)).sum() / count)))
             stuck = sweep >= _PATIENCE and found[-1] > (1 - _LITTLE) * found[-1 - _PATIENCE]
-            if found[-1] <= _FITTED or stuck or sweep == sweeps:
+            if found[-1] <= _FITTED or stuck or sweep == _SWEEPS:
                 break
             for number in self.rng.permutation(len(self.margins)):
                 self._swap(self.margins[number], target, weight, near=bool(sweep % 2))
@@ -212,7 +244,7 @@ class Rows:
         ends = [0, *(2 ** np.arange(chosen.size.bit_length())), chosen.size]
         change, best, taken = np.zeros_like(apart), (weight[own] * apart**2).sum(), 0
         kept = change
-        for start, end in zip(ends[:-1], ends[1:], strict=True):
+        for start, end in pairwise(ends):
             change = change + moved[start:end].T @ other[start:end]
             loss = (weight[own] * (apart + change) ** 2).sum()
             if loss < best:
@@ -223,19 +255,44 @@ class Rows:
         self.products[own] += kept
         self.products[:, own] += kept.T
 
+    def remove(self, zeros: Sequence[tuple[int, int]]) -> None:
+        """Change levels where two occur together that cannot."""
+        holders = {m.rows.start + k: (m, k) for m in self.margins for k in range(len(m.place.levels))}
+        pairs = [(holders[one], holders[other]) for one, other in zeros]
+        for _ in range(_REMOVALS):
+            bad = [np.flatnonzero((m.values == k) & (other.values == j)) for (m, k), (other, j) in pairs]
+            if not any(part.size for part in bad):
+                break
+            for ((margin, level), _), part in zip(pairs, bad, strict=True):
+                for row in part[margin.values[part] == level].tolist():
+                    self._replace(row, margin, pairs)
+        for margin in {id(margin): margin for margin, _ in holders.values()}.values():
+            level = margin.values[:, None] == np.arange(len(margin.place.levels))
+            self.table[:, margin.rows] = np.rint((level - self.mean[margin.rows]) / self.unit[margin.rows])
+        self.products = self.table.T @ self.table
 
-def find_target(view: MomentView, rows: Rows, size: float, scale: Floats) -> tuple[Floats, Floats]:
+    def _replace(self, row: int, margin: Margin, pairs: Any) -> None:
+        """Give a row another level of a category: one that is allowed beside its others, at random by frequency."""
+        allowed = np.bincount(margin.values, minlength=len(margin.place.levels)).astype(float)
+        for first, second in pairs:
+            for (own, level), (other, beside) in ((first, second), (second, first)):
+                if own is margin and other.values[row] == beside:
+                    allowed[level] = 0.0
+        if allowed.any():
+            margin.values[row] = self.rng.choice(allowed.size, p=allowed / allowed.sum())
+
+
+def read_covariance(view: MomentView, rows: Rows, size: float) -> tuple[Floats, Floats]:
     """Released covariances of the coordinates of rows, and the standard deviation of their noise, of shape (d, d)."""
-    i, base = np.arange(1, view.law.size), rows.base
-    slope, unit = rows.mean * scale[i], rows.scale * scale[i]
+    i, base, scale = np.arange(1, view.law.size), rows.base, view.query.largest[1:]
+    slope, units = rows.mean * scale, size * np.multiply.outer(rows.scale * scale, rows.scale * scale)
     terms: list[Any] = [
         (i[:, None], i, np.ones(())),
         (i[:, None], base, -slope),
         (base[:, None], i, -slope[:, None]),
         (base[:, None], base, np.multiply.outer(slope, slope)),
     ]
-    units = size * np.multiply.outer(unit, unit)
-    found = sum(slope * view.read(a, b) for a, b, slope in terms)
+    found = sum(weight * view.read(a, b) for a, b, weight in terms)
     return found / units, np.maximum(view.law.std(terms) / units, TINY)
 
 
@@ -244,8 +301,7 @@ def shrink_blocks(rows: Rows, found: Floats, std: Floats, towards: Floats | floa
 
     They are shrunk towards independence, or towards other covariances.
     """
-    spread = np.sqrt(np.diagonal(rows.covariance))
-    weight = np.maximum(np.multiply.outer(spread, spread), TINY)
+    weight = rows.spreads
     apart, result, left = found - towards, np.zeros_like(found), np.zeros_like(found)
     for number, one in enumerate(rows.margins):
         for other in rows.margins[:number]:
@@ -288,4 +344,243 @@ def raise_eigenvalues(rows: Rows, wanted: Floats, std: Floats, rng: np.random.Ge
 def _place(part: Floats, rows: slice, size: int) -> Floats:
     found = np.zeros((len(part), size))
     found[:, rows] = part
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Covariances between columns in a release and in a synthetic table, as correlations; arrays of shape (pairs,).
+
+    `kinds` are "table" for two categories, "means" for a number and a category, "correlation" for two numbers; `std` is
+    the standard deviation of the noise.
+    """
+
+    names: list[str]
+    kinds: NDArray[np.str_]
+    released: Floats
+    std: Floats
+    found: Floats
+
+    @property
+    def errors(self) -> Floats:
+        """Synthetic less released, in standard deviations of the noise."""
+        return (self.found - self.released) / self.std
+
+
+@dataclass(frozen=True, eq=False)
+class SyntheticTable:
+    """A synthetic table, and how far it is from its release.
+
+    `columns` are by name, each its values and which of them are missing, of shape (rows,). `misfit` is the root mean
+    square of the differences between the wanted and the actual covariances, in standard deviations of the noise;
+    `hidden` says which shares and spreads noise hides, and `assumed` which numbers have an assumed shape.
+    """
+
+    columns: Mapping[str, tuple[Values, NDArray[np.bool_]]]
+    comparison: Comparison
+    misfit: float
+    hidden: tuple[str, ...]
+    assumed: tuple[str, ...]
+
+    def to_frame(self) -> Any:
+        """A pandas data frame."""
+        pandas = load_pandas()
+        found = {}
+        for name, (values, gone) in self.columns.items():
+            array = pandas.array(values) if gone.any() and values.dtype.kind in "bi" else values.copy()
+            if gone.any():
+                array[gone] = None if values.dtype.kind in "O" else np.nan if values.dtype.kind == "f" else pandas.NA
+            found[name] = array
+        return pandas.DataFrame(found)
+
+
+def _write_column(margin: Margin) -> tuple[Values, NDArray[np.bool_]]:
+    """Values of a column as the schema has them, and which are missing."""
+    column, values = margin.column, margin.values
+    if isinstance(column, Number):
+        gone = np.isnan(values)
+        share = np.where(gone, 0.0, (values + 1) / 2)
+        if column.step is not None:
+            found = column.lower + np.rint(share * column.steps) * column.step
+            whole = column.step.is_integer() and column.lower.is_integer() and abs(found).max(initial=0) < 2**53
+            return np.rint(found).astype(np.int64) if whole else np.minimum(found, column.upper), gone
+        width = column.upper - column.lower
+        digits = _DIGITS - math.floor(math.log10(width))
+        return np.clip(np.round(column.lower + share * width, digits), column.lower, column.upper), gone
+    gone = values == len(margin.place.levels) - 1 if column.missing else np.zeros(values.shape, bool)
+    if not isinstance(column, Category):
+        return values == 1, gone
+    if isinstance(column.levels[0], int) and not column.other:
+        return np.array([*column.levels, 0], np.int64)[values], gone
+    return np.array(margin.place.levels, object)[values], gone
+
+
+class _Maker:
+    """Makes the rows of a table, or those of one group of it, from moments."""
+
+    def __init__(self, design: Design, rng: np.random.Generator, *, shrunk: bool) -> None:
+        self.query, self.rng, self.shrunk = table_query(design), rng, shrunk
+        self.pairs = [
+            ((first, one), (second, other))
+            for (first, ones), (second, others) in self.query.columns.impossible
+            for one in ones
+            for other in others
+        ]
+
+    def fill(self, view: MomentView, count: int, size: float, group: Mapping[str, str]) -> tuple[Rows, list[str]]:
+        """Rows whose columns are filled in random order, and what noise hides."""
+        margins, hidden, start = [], [], 0
+        for column in self.query.used:
+            place = self.query.places[column.name]
+            if isinstance(column, Number):
+                found = find_spread(view, column.name, (column.upper - column.lower) / 2, size)
+                values: Values = fill_number(column, found, count, self.rng)
+                doubtful, stop = found.hidden, start + 1 + (place.observed > 0)
+            else:
+                shares, doubtful = fill_category(view, column.name, size, self._find_never(column, group))
+                quotas, stop = round_quotas(shares, count, self.rng), start + shares.size
+                values = np.repeat(np.arange(shares.size), quotas)
+            hidden += doubtful
+            margins.append(Margin(column, place, slice(start, stop), values))
+            start = stop
+        return Rows(margins, self.rng), hidden
+
+    def _find_never(self, column: Column, group: Mapping[str, str]) -> list[int]:
+        """Levels of a category that cannot occur in a group, or beside any level of another category."""
+        found, partners = set(), {}
+        for pair in self.pairs:
+            for (name, level), (other, beside) in (pair, pair[::-1]):
+                if name == column.name and group.get(other) == beside:
+                    found.add(level)
+                elif name == column.name and other not in group:
+                    partners.setdefault((level, other), set()).add(beside)
+        found |= {
+            level for (level, other), some in partners.items() if some >= set(self.query.columns[other].level_names)
+        }
+        return [column.level_names.index(level) for level in found]
+
+    def aim(self, view: MomentView, rows: Rows, size: float, pooled: Floats | None) -> tuple[Floats, Floats, Floats]:
+        """Released covariances, their noise, and those that the rows shall have; of shape (d, d)."""
+        found, std = read_covariance(view, rows, size)
+        wanted, left = found, np.ones(())
+        if self.shrunk:
+            wanted, left = shrink_blocks(rows, found, std, 0.0 if pooled is None else pooled * rows.spreads)
+        wanted = raise_eigenvalues(rows, wanted, np.sqrt(left) * std, self.rng)
+        return found, std, np.round(wanted, _ROUNDED)
+
+    def make(self, view: MomentView, count: int, size: float, group: Mapping[str, str], pooled: Floats | None) -> Any:
+        """Fitted rows, their comparison with the release, the misfit, and what noise hides."""
+        rows, hidden = self.fill(view, count, size, group)
+        found, std, wanted = self.aim(view, rows, size, pooled)
+        places = {
+            (m.column.name, level): m.rows.start + k for m in rows.margins for k, level in enumerate(m.place.levels)
+        }
+        zeros = [(places[one], places[other]) for one, other in self.pairs if one in places and other in places]
+        misfit = rows.fit(wanted, 1 / std**2, zeros)[-1]
+        if zeros:
+            rows.remove(zeros)
+        return rows, compare_covariances(rows, found, std, group), misfit, hidden
+
+
+def compare_covariances(rows: Rows, released: Floats, std: Floats, group: Mapping[str, str]) -> Comparison:
+    """The covariances between columns of a release and of rows, as correlations."""
+    i, j = np.nonzero(np.tril(rows.apart))
+    unit = rows.spreads[i, j]
+    number = np.array(
+        [
+            isinstance(m.column, Number) and k == m.rows.stop - 1
+            for m in rows.margins
+            for k in range(m.rows.start, m.rows.stop)
+        ]
+    )
+    kinds = np.array(["table", "means", "correlation"])[number[i].astype(int) + number[j]]
+    prefix = ", ".join(f"{name}={level}" for name, level in group.items())
+    names = [name for m in rows.margins for name in _name_coordinates(m)]
+    words = [
+        f"{prefix}{': ' * bool(prefix)}{names[b]} × {names[a]}" for a, b in zip(i.tolist(), j.tolist(), strict=True)
+    ]
+    return Comparison(words, kinds, *(one[i, j] / unit for one in (released, std, rows.covariance)))
+
+
+def _name_coordinates(margin: Margin) -> list[str]:
+    name = margin.column.name
+    if margin.place.levels:
+        return [f"{name}={level}" for level in margin.place.levels]
+    return [f"{name} observed"] * (margin.place.observed > 0) + [name]
+
+
+def make_table(
+    matrix: Floats, design: Design, count: int, rng: np.random.Generator, *, shrunk: bool = True
+) -> SyntheticTable:
+    """A synthetic table of `count` rows; groups have rows by their released sizes."""
+    maker, query = _Maker(design, rng, shrunk=shrunk), table_query(design)
+    view = view_moments(matrix, design)
+    size = max(float(view.read(0, 0)), TINY)
+    if not query.by:
+        made = [({}, *maker.make(view, count, size, {}, None))]
+    else:
+        made = [*_make_groups(maker, view, matrix, design, count, size)]
+    columns: dict[str, list[Any]] = {name: [] for name in query.columns.names}
+    for group, rows, *_ in made:
+        for name, level in group.items():
+            column = query.columns.category(name)
+            place = Place(0, 0, column.level_names)
+            values = np.full(len(rows.table), column.level_names.index(level))
+            columns[name].append(_write_column(Margin(column, place, slice(0), values)))
+        for margin in rows.margins:
+            columns[margin.column.name].append(_write_column(margin))
+    order = rng.permutation(count)
+    joined = {
+        name: tuple(np.concatenate(part)[order] for part in zip(*parts, strict=True)) for name, parts in columns.items()
+    }
+    parts = [one[2] for one in made]
+    comparison = Comparison(
+        [name for part in parts for name in part.names],
+        *(np.concatenate([getattr(part, name) for part in parts]) for name in ("kinds", "released", "std", "found")),
+    )
+    hidden = tuple(dict.fromkeys(name for one in made for name in one[4]))
+    misfit = math.sqrt(np.mean([one[3] ** 2 for one in made]))
+    return SyntheticTable(joined, comparison, misfit, hidden, tuple(one.name for one in query.used.numbers))
+
+
+def _make_groups(
+    maker: _Maker, view: MomentView, matrix: Floats, design: Design, count: int, size: float
+) -> Iterator[Any]:
+    """Each group with its rows; one whose size noise hides has the moments of all groups together."""
+    query = maker.query
+    groups = [dict(zip(query.by, levels, strict=True)) for levels in query.group_levels]
+    views = [view_moments(matrix, design, group) for group in groups]
+    shares = np.array([float(one.read(0, 0)) for one in views])
+    for number, group in enumerate(groups):
+        if any({*pair} <= {*group.items()} for pair in maker.pairs):
+            shares[number] = -np.inf
+    quotas = round_quotas(project_shares(shares / size), count, maker.rng)
+    rows, _ = maker.fill(view, max(count, 2), size, {})
+    pooled = maker.aim(view, rows, size, None)[2] / rows.spreads
+    for group, own, share, quota in zip(groups, views, shares.tolist(), quotas.tolist(), strict=True):
+        if quota:
+            hides = not bool(own.stands_out(0, 0))
+            found = (
+                maker.make(view, quota, size, group, None) if hides else maker.make(own, quota, share, group, pooled)
+            )
+            yield (group, *found)
+
+
+def make_tables(
+    matrix: Floats, design: Design, rows: int | None, tables: int | None, seed: int
+) -> list[SyntheticTable]:
+    """One synthetic table, or several, each from the moments with noise of the same law once more."""
+    query = table_query(design)
+    count = check_integer(query.records if rows is None else rows, "rows", at_least=1)
+    largest = max(int(MOST_BYTES // (8 * query.layout.size)), 1)
+    if count > largest:
+        raise ParameterError(f"rows must be at most {largest:,} for so many columns and levels.", parameter="rows")
+    several = 1 if tables is None else check_integer(tables, "tables", at_least=2)
+    found = []
+    for stream in np.random.SeedSequence(check_integer(seed, "seed", at_least=0)).spawn(several):
+        rng, noisy = np.random.default_rng(stream), matrix
+        if tables is not None:
+            structure = design.structure
+            noisy = matrix + structure.combine(design.noise, rng.standard_normal(structure.count))
+        found.append(make_table(noisy, design, count, rng, shrunk=tables is None))
     return found
