@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from matrixdp.answers.psd import project_simplex
 from matrixdp.types import Floats
 
 _TINY = float(np.finfo(float).tiny)
@@ -51,17 +52,6 @@ def keep_spikes(values: Floats, std: float) -> Floats:
     if found > total:
         return np.asarray(spikes * (total / found))
     return np.asarray(spikes + (total - found) / values.size)
-
-
-def project_simplex(values: Floats) -> Floats:
-    """Nearest non-negative numbers of the same sum, or zeros if the sum is negative."""
-    total = float(values.sum())
-    if total <= 0:
-        return np.zeros_like(values)
-    ordered = -np.sort(-values)
-    excess = (np.cumsum(ordered) - total) / np.arange(1, values.size + 1)
-    level = excess[np.flatnonzero(ordered > excess)[-1]]
-    return np.asarray(np.maximum(values - level, 0.0))
 
 
 def nearest_of_same_trace(matrix: Floats) -> Floats:

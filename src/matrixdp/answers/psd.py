@@ -192,3 +192,14 @@ def _check(matrix: Floats, std: Floats | None) -> None:
         return
     if std.shape != matrix.shape or not (np.isfinite(std) & (std >= 0)).all():
         raise ParameterError("std must be finite, not negative, and of the shape of the matrix.")
+
+
+def project_simplex(values: Floats) -> Floats:
+    """Nearest non-negative numbers of the same sum, or zeros if the sum is negative."""
+    total = float(values.sum())
+    if total <= 0:
+        return np.zeros_like(values)
+    ordered = -np.sort(-values)
+    excess = (np.cumsum(ordered) - total) / np.arange(1, values.size + 1)
+    level = excess[np.flatnonzero(ordered > excess)[-1]]
+    return np.asarray(np.maximum(values - level, 0.0))

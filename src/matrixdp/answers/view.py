@@ -127,7 +127,7 @@ def _view_table(
     matrix: Floats, design: Design, query: TableMoments, chosen: dict[str, int], by: Sequence[str]
 ) -> MomentView:
     p, widths = query.layout.size, [len(query.columns.category(name).level_names) for name in query.by]
-    stacked = matrix.reshape(*widths, p, p)
+    stacked = matrix[: query.groups * p].reshape(*widths, p, p)  # without bins
     picked = stacked[tuple(chosen.get(name, slice(None)) for name in query.by)]
     rest = [name for name in query.by if name not in chosen]
     summed = picked.sum(axis=tuple(axis for axis, name in enumerate(rest) if name not in by))
@@ -148,7 +148,7 @@ def _make_law(design: Design, merged: int, size_kept: float) -> TableLaw:
     """The law of the noise in the moments of merged groups, which all answers of a release share."""
     if not isinstance(design.structure, TableNoise):
         raise ParameterError("error bars of a table need noise that was made for it, not isotropic noise.")
-    return TableLaw(replace(design.structure, groups=1), design.noise, merged, size_kept)
+    return TableLaw(replace(design.structure, groups=1, bins=0), design.noise, merged, size_kept)
 
 
 def table_query(design: Design) -> TableMoments:

@@ -22,6 +22,18 @@ def stream_answer() -> None:
     """Read answers off a stream: of all its periods together, one of them, or several. Costs no privacy."""
 
 
+def _split(_context: Any, _parameter: Any, names: str | None) -> tuple[str, ...] | None:
+    return None if names is None else split_names(names)
+
+
+def _read_shares(_context: Any, _parameter: Any, text: str) -> list[float]:
+    try:
+        return [float(part) for part in split_names(text)]
+    except ValueError:
+        raise click.BadParameter(f"must be numbers between 0 and 1, as in 0.25,0.5,0.75, got {text!r}.") from None
+
+
+_SHARES = "Shares of the values below; 0.5 is the median."
 stream_argument = click.argument("stream", metavar="STREAM", type=PATH)
 _release = click.argument("release", metavar="RELEASE", type=PATH)
 _window = (
@@ -55,7 +67,7 @@ _by = click.option("--by", metavar="NAME", help="A category, or a column by whic
 _on = click.option(
     "--on",
     metavar="NAME,...",
-    callback=lambda _context, _parameter, names: names and split_names(names),
+    callback=_split,
     help="The columns that explain it. [default: all others]",
 )
 _target = partial(click.option, "--target", metavar="NAME", required=True)
@@ -192,6 +204,19 @@ _add(
     "--by ward",
     _by,
     _shrunk,
+)
+_add(
+    "quantiles",
+    "Medians and other quantiles of numbers. For a release with --shapes.",
+    "--columns age -q 0.1,0.5,0.9",
+    click.option("--columns", metavar="NAME,...", callback=_split, help="Numbers. [default: all]"),
+    click.option("-q", "q", metavar="SHARE,...", default="0.25,0.5,0.75", callback=_read_shares, help=_SHARES),
+)
+_add(
+    "histogram",
+    "Shares of the values of a number in bins, and at its bounds. For a release with --shapes.",
+    "age",
+    click.argument("column"),
 )
 _add(
     "table",

@@ -121,7 +121,8 @@ design_options = combine_options(
     schema_option,
     *map(request_option, ("question", "epsilon", "delta", "records", "neighbours", "person", "rows", "importance")),
     *map(
-        request_option, ("directions", "directions_share", "correlation_share", "calibration", "columns", "by", "cells")
+        request_option,
+        ("directions", "directions_share", "correlation_share", "shapes", "calibration", "columns", "by", "cells"),
     ),
     *map(request_option, ("points", "kernel", "bandwidth")),
 )

@@ -348,7 +348,9 @@ def print_release(folder: ReleaseFolder, out: Path, *, as_json: bool) -> None:
         click.echo(click.style(f"Private {content.title} ± error bars", bold=True))
     if not content.summary:
         click.echo(format_numbers(content.entries))
-    shown = [answer for answer in content.answers if not answer.group and answer.name != "covariance"]
+    shown = [
+        answer for answer in content.answers if not answer.group and answer.name not in ("covariance", "histogram")
+    ]
     for answer in shown[:_MOST_TABLES]:
         table = format_numbers(answer.estimate, show_dates(answer, content.dates))
         click.echo(f"\n{make_visible(answer.title)}\n{table}")

@@ -7,7 +7,7 @@ are always zero (`docs/mathematics.md`, "Tables").
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -105,6 +105,9 @@ class TableNoise(SquaresTwice):
     squares of indicators and values are measured once more, as `Squares` does, in each group, with `strengths` of shape
     (q,) in units of the scales, and `shift`. `counted` says whether the entry (0, 0), the share of the records in the
     group, is private.
+
+    Below all groups there may be `bins` rows, of which the first entry alone is measured, with the precision
+    `bin_precision`: shares of the records in the bins of histograms.
     """
 
     layout: TableLayout
@@ -113,6 +116,8 @@ class TableNoise(SquaresTwice):
     scales: Floats
     strengths: Floats
     shift: float
+    bins: int = field(default=0, metadata={"absent": 0})
+    bin_precision: float = field(default=0.0, metadata={"absent": 0.0})
 
     def __post_init__(self) -> None:
         for values, size in ((self.scales, self.layout.size), (self.strengths, self.layout.squares.size)):
@@ -122,6 +127,8 @@ class TableNoise(SquaresTwice):
                 raise ParameterError("scales and strengths of a table's noise must be finite and positive.")
         if type(self.shift) is not float or not 0 <= self.shift < np.inf:
             raise ParameterError("the shift of a table's noise must be a finite number that is not negative.")
+        if type(self.bins) is not int or self.bins < 0 or not 0 < (self.bin_precision if self.bins else 1) < np.inf:
+            raise ParameterError("bins of a table's noise must have a finite and positive precision.")
 
     @property
     def weights(self) -> Floats:
@@ -138,27 +145,31 @@ class TableNoise(SquaresTwice):
     @property
     def count(self) -> int:
         """How many numbers are drawn."""
-        return self.groups * (self.precisions.size - (not self.counted) + self.strengths.size)
+        return self.groups * (self.precisions.size - (not self.counted) + self.strengths.size) + self.bins
 
     def fits(self, shape: tuple[int, int]) -> bool:
-        """Whether the answer is one matrix per group."""
-        return shape == (self.groups * self.layout.size, self.layout.size)
+        """Whether the answer is one matrix per group, and bins."""
+        return shape == (self.groups * self.layout.size + self.bins, self.layout.size)
 
     def scaled(self, by: float) -> TableNoise:
         """The scales divided by `by`."""
-        return TableNoise(self.layout, self.groups, self.counted, self.scales / by, self.strengths, self.shift)
+        return replace(self, scales=self.scales / by, bin_precision=self.bin_precision / by**2)
 
     def whiten(self, sides: MatrixGaussian, answer: Floats) -> Floats:
-        """All distinct numbers of all groups, then their squares."""
-        return self._whiten_numbers(self._take(answer), largest=False)
+        """All distinct numbers of all groups, then their squares, then bins."""
+        return self._whiten(answer, largest=False)
 
-    def _whiten_numbers(self, numbers: Floats, *, largest: bool) -> Floats:
+    def _whiten(self, answer: Floats, *, largest: bool) -> Floats:
+        numbers = self._take(answer)
         squares = self._measure(self.weights * numbers[:, self.layout.squares], largest=largest)
-        return np.concatenate([(np.sqrt(self.precisions) * numbers)[:, self._drawn], squares], axis=1).ravel()
+        moments = np.concatenate([(np.sqrt(self.precisions) * numbers)[:, self._drawn], squares], axis=1)
+        bins = np.sqrt(self.bin_precision) * answer[len(answer) - self.bins :, 0]
+        return np.concatenate([moments.ravel(), bins])
 
     def combine(self, sides: MatrixGaussian, coordinates: Floats) -> Floats:
         """The least squares estimate, entry by entry; for squares with what both measurements tell."""
-        values = coordinates.reshape(self.groups, -1)
+        values, bins = coordinates[: coordinates.size - self.bins], coordinates[coordinates.size - self.bins :]
+        values = values.reshape(self.groups, -1)
         q = self.strengths.size
         numbers = np.zeros((self.groups, self.precisions.size))
         numbers[:, self._drawn] = values[:, : values.shape[1] - q] / np.sqrt(self.precisions[self._drawn])
@@ -167,12 +178,12 @@ class TableNoise(SquaresTwice):
             pull += self.precisions[places] / self.weights * numbers[:, places]
             inverse, common = self._square_terms
             numbers[:, places] = (pull * inverse + common * (pull * inverse).sum(axis=1, keepdims=True)) / self.weights
-        return self._spread_out(numbers)
+        return self._spread_out(numbers, bins / np.sqrt(self.bin_precision) if self.bins else bins)
 
     def largest(self, sides: MatrixGaussian, magnitude: Floats) -> Floats:
         """Sums of absolute values."""
-        bound = np.broadcast_to(magnitude, (self.groups * self.layout.size, self.layout.size))
-        return self._whiten_numbers(self._take(bound), largest=True)
+        bound = np.broadcast_to(magnitude, (self.groups * self.layout.size + self.bins, self.layout.size))
+        return self._whiten(bound, largest=True)
 
     def variances(self, sides: MatrixGaussian) -> Floats:
         """Of the noise in each entry; zero where an entry is public."""
@@ -181,7 +192,8 @@ class TableNoise(SquaresTwice):
             numbers[0] = 0.0
         if self.strengths.size:
             numbers[self.layout.squares] = np.diagonal(self.square_covariance)
-        return self._spread_out(np.broadcast_to(numbers, (self.groups, numbers.size)))
+        bins = np.full(self.bins, 1 / self.bin_precision if self.bins else 0.0)
+        return self._spread_out(np.broadcast_to(numbers, (self.groups, numbers.size)), bins)
 
     @cached_property
     def square_covariance(self) -> Floats:
@@ -205,10 +217,10 @@ class TableNoise(SquaresTwice):
         """Distinct numbers of stacked matrices, of shape (groups, n)."""
         p = self.layout.size
         rows, columns = self.layout.representatives
-        return np.ascontiguousarray(matrix.reshape(self.groups, p, p)[:, rows, columns])
+        return np.ascontiguousarray(matrix[: self.groups * p].reshape(self.groups, p, p)[:, rows, columns])
 
-    def _spread_out(self, numbers: Floats) -> Floats:
-        """Stacked matrices from their distinct numbers."""
-        where = self.layout.number_of
-        full = np.where(where >= 0, numbers[:, np.maximum(where, 0)], 0.0)
-        return np.asarray(full.reshape(-1, self.layout.size))
+    def _spread_out(self, numbers: Floats, bins: Floats) -> Floats:
+        """Stacked matrices from their distinct numbers, and rows of bins below them."""
+        where, p = self.layout.number_of, self.layout.size
+        full = np.where(where >= 0, numbers[:, np.maximum(where, 0)], 0.0).reshape(-1, p)
+        return np.concatenate([full, np.pad(bins[:, None], ((0, 0), (0, p - 1)))]) if self.bins else full

@@ -94,14 +94,17 @@ class MomentQuery(MatrixQuery):
 
     @abstractmethod
     def _sums(self, total: Any) -> NDArray[Any]:
-        """Sums of ``z z'`` on the grid, of the answer's shape, from those of all tasks."""
+        """Sums of ``z z'`` on the grid, of shape (groups x p, p), from those of all tasks."""
 
     def evaluate(self, data: Any, *, clip: bool, missing: str) -> Floats:
         """The moments, from exact integer sums over all parts of the records."""
         check_missing(missing)
+        return self._average(self._add_up(data, self._task(clip=clip, missing=missing)))
+
+    def _average(self, total: Any) -> Floats:
+        """The answer, from the sums of all tasks."""
         unit = self.largest / sum_levels(self.records)
-        values = self._sums(self._add_up(data, self._task(clip=clip, missing=missing)))
-        return np.asarray(values * np.tile(unit, self.groups)[:, None] * unit / self.records)
+        return np.asarray(self._sums(total) * np.tile(unit, self.groups)[:, None] * unit / self.records)
 
     def _add_up(self, data: Any, task: Any) -> Any:
         """The exact sums over all parts of the records."""

@@ -17,6 +17,7 @@ from matrixdp.noise.table_noise import CONSTANT, LEVEL, OBSERVED, VALUE, Place, 
 from matrixdp.privacy import Neighbours
 from matrixdp.queries.base import parse_unit
 from matrixdp.queries.moments import MomentQuery
+from matrixdp.queries.sums import sum_levels
 from matrixdp.queries.table_sums import TableTask
 from matrixdp.sensitivity import TableChange
 from matrixdp.serialise import builtin_kind
@@ -26,6 +27,8 @@ _MOST_ENTRIES = 1 << 26
 _OBSERVED_SHARE = 0.125  # of the indicator of a number that may be missing, relative to its value
 _LEAST_CONSTANT = 0.01  # squared length of the constant, relative to all columns
 _MOST_WEIGHT = 1e6
+_BINS, _MOST_STEPS = 32, 64  # of a histogram: bins between the bounds, and steps that have a bin each
+MOST_SHAPES = 0.9
 
 
 @builtin_kind
@@ -55,11 +58,15 @@ class TableMoments(MomentQuery):
         at 0. By default, what is best for covariances of as many columns, less what sums over levels contribute.
     importance : mapping of str to float
         Weights of columns, 1 by default: twice the weight for half the variance of a mean.
+    shapes : float
+        Share of the privacy loss (of ``mu^2``) for a histogram of each number over all records, from which quantiles
+        follow, at most 0.9; 0 for none. 0.1 adds 5.4% to the noise of all else. There are 32 equal bins between the
+        bounds and a bin for each bound itself, or one bin for each value where a number has up to 64 steps.
 
     Privacy
     -------
     Moments of all groups together have the distance of one moment. Whether a value is missing, and the group of a
-    record, are protected like any value.
+    record, are protected like any value. Histograms are drawn with the moments, as one Gaussian release.
 
     Examples
     --------
@@ -69,6 +76,8 @@ class TableMoments(MomentQuery):
     (6, 6)
     >>> TableMoments(columns, records=1000, by=["ward"]).shape
     (9, 3)
+    >>> TableMoments(columns, records=1000, shapes=0.1).shape  # 34 bins below the moments, in the first column
+    (40, 6)
     """
 
     columns: Columns
@@ -78,6 +87,7 @@ class TableMoments(MomentQuery):
     person: Person | None = field(default=None, kw_only=True, metadata={"omit_none": True})
     mean_share: float | None = field(default=None, kw_only=True)
     importance: tuple[tuple[str, float], ...] = field(default=(), kw_only=True)
+    shapes: float = field(default=0.0, kw_only=True, metadata={"absent": 0.0})
 
     side = "columns"
     title = "moments of a table"
@@ -95,9 +105,12 @@ class TableMoments(MomentQuery):
         if share is None:
             share = _default_share(self.used, dict(self.importance), grouped=bool(self.by))
         object.__setattr__(self, "mean_share", check_number(share, "mean_share", above=0, at_most=0.5))
-        if self.layout.size**2 * self.groups > _MOST_ENTRIES:
+        object.__setattr__(self, "shapes", check_number(self.shapes, "shapes", at_least=0, at_most=MOST_SHAPES))
+        if self.shapes and not self.used.numbers:
+            raise ParameterError("«shapes» must be 0: the table has no numbers, of which there could be histograms.")
+        if math.prod(self.shape) > _MOST_ENTRIES:
             raise ParameterError(
-                f"the moments must have at most {_MOST_ENTRIES:,} entries, got {self.layout.size**2 * self.groups:,}: "
+                f"the moments must have at most {_MOST_ENTRIES:,} entries, got {math.prod(self.shape):,}: "
                 f"{self.layout.size:,} coordinates in {self.groups:,} groups. Leave out columns, levels or groups."
             )
 
@@ -162,6 +175,32 @@ class TableMoments(MomentQuery):
         return math.prod(len(self.columns.category(name).level_names) for name in self.by)
 
     @cached_property
+    def edges(self) -> dict[str, Floats]:
+        """Edges of the bins of each number, of shape (bins + 1,), without those at the bounds; empty without shapes."""
+        return {one.name: bin_edges(one) for one in self.used.numbers} if self.shapes else {}
+
+    @property
+    def bins(self) -> int:
+        """Number of bins of all histograms."""
+        return sum(edges.size + 1 for edges in self.edges.values())
+
+    @cached_property
+    def shape(self) -> tuple[int, int]:
+        """(groups x p + bins, p), p the length of z."""
+        return self.groups * self.layout.size + self.bins, self.layout.size
+
+    @cached_property
+    def magnitude(self) -> Floats:
+        """Products of the bounds of z, and 1 for bins; twice that where there may be 2N records."""
+        return np.concatenate([super().magnitude, np.full((self.bins, self.layout.size), self.most_records)])
+
+    @cached_property
+    def _zero(self) -> NDArray[np.bool_]:
+        """Entries that are zero in every answer: products of two levels, and all of a bin but its first one."""
+        moments = np.tile(self.layout.number_of < 0, (self.groups, 1))
+        return np.concatenate([moments, np.tile(np.arange(self.layout.size) > 0, (self.bins, 1))])
+
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """Of the coordinates of z: "1", the names of numbers, "name observed" and "name=level"."""
         return tuple(name for _, _, name in self._coordinates)
@@ -173,10 +212,11 @@ class TableMoments(MomentQuery):
 
     @property
     def entry_names(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Names of the coordinates, in each group after its levels."""
+        """Names of the coordinates, in each group after its levels, and of bins."""
         prefixes = [", ".join(f"{n}={v}" for n, v in zip(self.by, group, strict=True)) for group in self.group_levels]
         rows = tuple(f"{prefix}: {name}" if prefix else name for prefix in prefixes for name in self.names)
-        return rows, self.names
+        bins = tuple(f"{name}, bin {i}" for name, edges in self.edges.items() for i in range(edges.size + 1))
+        return (*rows, *bins), self.names
 
     @cached_property
     def largest(self) -> Floats:
@@ -189,11 +229,12 @@ class TableMoments(MomentQuery):
     @property
     def possible(self) -> tuple[Floats, Floats]:
         """Products of the bounds of z, not negative but for products with numbers, and zeros."""
-        high = np.where(np.tile(self.layout.number_of >= 0, (self.groups, 1)), self.magnitude, 0.0)
+        high = np.where(self._zero, 0.0, self.magnitude)
         signed = np.isin(np.arange(self.layout.size), self.layout.of_kind(VALUE))
         either = signed[:, None] | signed
         np.fill_diagonal(either, val=False)
-        return np.where(np.tile(either, (self.groups, 1)), -high, 0.0), high
+        low = -high * np.concatenate([np.tile(either, (self.groups, 1)), np.zeros((self.bins, self.layout.size))])
+        return low, high
 
     @cached_property
     def scales(self) -> Floats:
@@ -214,7 +255,8 @@ class TableMoments(MomentQuery):
 
     def record_change(self, neighbours: Neighbours) -> TableChange:
         """The changes that one record can make."""
-        return TableChange(self.layout, self.largest, self.scales, self.records, self.groups, neighbours)
+        counts: dict[str, Any] = {"bins": self.bins, "binned": len(self.edges), "shapes": self.shapes}
+        return TableChange(self.layout, self.largest, self.scales, self.records, self.groups, neighbours, **counts)
 
     @property
     def counted(self) -> bool:
@@ -223,11 +265,10 @@ class TableMoments(MomentQuery):
 
     @property
     def public(self) -> NDArray[np.bool_] | None:
-        """Products of two levels of one category, and the number of all records where it is public."""
-        mask = self.layout.number_of < 0
-        if not self.counted:
-            mask[0, 0] = True
-        return np.tile(mask, (self.groups, 1))
+        """Entries that are always zero, and the number of all records where it is public."""
+        mask = self._zero.copy()
+        mask[0, 0] = not self.counted
+        return mask
 
     def finish(self, matrix: Floats) -> Floats:
         """The share of all records is one, unless their number is private; products of two levels are zero."""
@@ -237,13 +278,41 @@ class TableMoments(MomentQuery):
         return matrix
 
     def _task(self, *, clip: bool, missing: str) -> TableTask:
-        return TableTask(self.columns, tuple(self.by), self.records, clip, missing, self.person)
+        cuts = []
+        for one in self.used.numbers if self.shapes else ():
+            places = (self.edges[one.name] - one.lower) / (one.upper - one.lower)
+            grid = sum_levels(self.records)
+            cuts.append(np.clip((2 * places - 1) * grid, 0.5 - grid, grid - 0.5))
+        return TableTask(self.columns, tuple(self.by), self.records, clip, missing, self.person, tuple(cuts))
+
+    def _average(self, total: Any) -> Floats:
+        counts = total.bins / total.bin_unit / self.records
+        return np.concatenate([super()._average(total), np.pad(counts[:, None], ((0, 0), (0, self.layout.size - 1)))])
 
     def _sums(self, total: Any) -> NDArray[Any]:
         kinds = (CONSTANT, VALUE, OBSERVED, LEVEL)  # in the order of `TableTask`
         order = np.argsort([kinds.index(kind) for kind in self.layout.kinds], kind="stable")
         places = np.ix_(np.argsort(order), np.argsort(order))
         return np.concatenate([total.value(group)[places] for group in range(self.groups)])
+
+
+def bin_edges(column: Number) -> Floats:
+    """Edges of the bins of a number between its bounds, which have bins of their own; of shape (bins + 1,).
+
+    A number without steps has 32 equal bins. Edges are in the middle of two values of one with steps, of which it has
+    up to 64, each value with its own bin, or up to 32 bins of about as many values.
+
+    Examples
+    --------
+    >>> bin_edges(Number("grade", 1, 5, step=1)).tolist()
+    [1.5, 2.5, 3.5, 4.5]
+    """
+    if column.step is None:
+        return np.linspace(column.lower, column.upper, _BINS + 1)
+    inner = round(column.steps) - 1  # values between the bounds
+    bins = inner if inner < _MOST_STEPS else _BINS
+    places = np.arange(bins + 1) * inner // max(bins, 1)
+    return np.asarray(column.lower + column.step * (places + 0.5))
 
 
 def _default_share(columns: Columns, weight_of: Mapping[str, float], *, grouped: bool) -> float:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from matrixdp.device import is_device_block
 from matrixdp.domain import Category, Columns, Person, YesNo
 from matrixdp.queries.cuda_sums import sums_on_device
-from matrixdp.queries.sums import sorted_runs, start_sum, sum_levels
+from matrixdp.queries.sums import BITS, sorted_runs, start_sum, sum_levels
 from matrixdp.records import split_rows
 from matrixdp.records.tables import TableBlock
 from matrixdp.types import Floats
@@ -39,7 +39,8 @@ class TableTask:
 
     Coordinates are in the order of their kinds: the constant, all values, all indicators of values, all levels.
     `records` is the public number of all records, and `missing` is for numbers that their description does not allow to
-    be missing. Where there is a `person`, blocks say how many rows each has.
+    be missing. Where there is a `person`, blocks say how many rows each has. Values are counted in the bins between
+    `cuts`, an array on the grid for each number, if there are any.
     """
 
     columns: Columns
@@ -48,11 +49,17 @@ class TableTask:
     clip: bool
     missing: str
     person: Person | None = None
+    cuts: tuple[Floats, ...] = ()
 
     @property
     def on_device(self) -> bool:
         """True if blocks may be on a GPU."""
-        return self.person is None
+        return self.person is None and not self.cuts
+
+    @property
+    def bin_unit(self) -> int:
+        """Weight of one row in a bin: of people, as large as floats can sum exactly."""
+        return 1 if self.person is None else 1 << min(BITS, 52 - (2 * self.records).bit_length())
 
     def start(self) -> TableSum:
         """Sums without records."""
@@ -166,6 +173,7 @@ class TableSum:
             self.size, self.least_rows = task.dense, _RUN * groups
             self.levels = LevelSums(widths, groups, task.dense - 1)  # sums of the constant are counts
         self.sums = [start_sum(self.size, task.records, task.person) for _ in range(groups)]
+        self.bins, self.bin_unit = np.zeros(sum(cuts.size + 1 for cuts in task.cuts), np.int64), task.bin_unit
 
     @property
     def records(self) -> int:
@@ -180,6 +188,7 @@ class TableSum:
             codes, groups = [code.take(order) for code in codes], groups.take(order)
             counts = None if counts is None else counts[order]
         task.fill(z[: task.dense], raw, rows.numbers, order)
+        self._count(task, z, counts)
         if self.levels is None:
             z[task.dense :] = 0.0
             for place, values in zip(self._firsts, codes, strict=True):
@@ -188,6 +197,20 @@ class TableSum:
             self.levels.add(codes, groups, z[1:])
         for group, first, last in runs:
             self.sums[group].add(z[:, first:last].T, None if counts is None else counts[first:last])
+
+    def _count(self, task: TableTask, z: Floats, counts: NDArray[np.int64] | None) -> None:
+        """Count the values that are there, in z, in their bins; of people, with the weights of their rows."""
+        weights: Any = None
+        if task.person is not None and counts is not None and task.cuts:
+            weights = np.where(counts > 0, task.person.weights(counts, self.bin_unit), 0)
+        first, observed = 0, 1 + len(task.used.numbers)
+        for i, (column, cuts) in enumerate(zip(task.used.numbers, task.cuts, strict=False), start=1):
+            there = z[observed] > 0 if column.missing else slice(None)
+            observed += column.missing
+            places = np.searchsorted(cuts, z[i][there])
+            found = np.bincount(places, None if weights is None else weights[there], minlength=cuts.size + 1)
+            self.bins[first : first + found.size] += found.astype(np.int64)
+            first += found.size
 
     def add_on_device(self, data: Any, task: TableTask) -> None:
         """Add records that are on a GPU."""
@@ -206,6 +229,7 @@ class TableSum:
         """Add the sums of other rows."""
         for mine, theirs in zip(self.sums, other.sums, strict=True):
             mine.merge(theirs)
+        self.bins += other.bins
         if self.levels is not None and other.levels is not None:
             self.levels.merge(other.levels)
 

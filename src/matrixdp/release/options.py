@@ -222,6 +222,16 @@ OPTIONS = (
         questions=("everything",),
     ),
     Option(
+        "shapes",
+        "number",
+        "Share of the budget for a histogram of each number, from which quantiles follow; 0.1 adds 5% to the noise of "
+        "all else. [default: none]",
+        default=0.0,
+        at_least=0,
+        at_most=0.9,
+        questions=("everything",),
+    ),
+    Option(
         "calibration",
         "choice",
         "How the size of the noise is determined; all but 'exact' are the paper's.",

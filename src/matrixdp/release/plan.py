@@ -250,8 +250,9 @@ def _choose_share(planned: Plan) -> float:
 def _ask_correlations(request: Request, privacy: Privacy) -> Request:
     """The request of the correlations of all numbers of another one."""
     numbers = tuple(column.name for column in request.choose_columns().numbers)
-    own: dict[str, Any] = {"importance": None, "correlation_share": None, "method": "adaptive", "id": None}
-    return replace(request, question="correlation", columns=numbers, epsilon=privacy.epsilon, **own)
+    own: dict[str, Any] = {"importance": None, "correlation_share": None, "shapes": 0.0, "id": None}
+    asked: dict[str, Any] = {"question": "correlation", "method": "adaptive", "columns": numbers}
+    return replace(request, epsilon=privacy.epsilon, **asked, **own)
 
 
 def _add_fit(planned: Plan, share: float) -> Plan:
@@ -446,11 +447,11 @@ def _make_table_query(request: Request, records: int) -> TableMoments:
             "everything, or «question» table."
         )
     weights, share = request.weigh(columns.without(by).names), _MEAN_SHARES.get(question)
-    options: dict[str, Any] = {"neighbours": request.relation, "person": request.whose}
+    options: dict[str, Any] = {"neighbours": request.relation, "person": request.whose, "shapes": request.shapes}
     try:
         return TableMoments(columns, records, by, mean_share=share, importance=weights, **options)
     except ParameterError as error:
-        raise (error if error.parameter in ("by", "importance") else error.within(schema.path)) from None
+        raise (error if error.parameter in ("by", "importance", "shapes") else error.within(schema.path)) from None
 
 
 def _choose_table_columns(request: Request, by: tuple[str, ...]) -> Columns:

@@ -58,6 +58,7 @@ class Request:
     directions: Any = "standard"
     directions_share: float = 0.2
     correlation_share: float | None = None
+    shapes: float = 0.0
     calibration: str = "exact"
     kernel: str = "gaussian"
     bandwidth: float = 1.0

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from matrixdp.adaptive.moment import PreparedFit
 from matrixdp.answers.draws import Draws, draw_moments
 from matrixdp.answers.estimate import Estimate
+from matrixdp.answers.histograms import QUARTILES, Histogram, find_histograms, find_quantiles
 from matrixdp.answers.models import Discriminant, Regression, components, discriminant, regression
 from matrixdp.answers.moments import correlation, covariance, cross_table, means, second_moment
 from matrixdp.answers.psd import nearest_psd
@@ -222,6 +223,30 @@ class Release(Guaranteed, MatrixRelease, Answering):
         if by is None:
             raise ParameterError("shrunk means need by: the means of all records are not shrunk.")
         return shrunk_means(self.matrix, self.design, by, group)
+
+    def histograms(self) -> dict[str, Histogram]:
+        """The histogram of each number over all records, by name; for a table released with `shapes`."""
+        return find_histograms(self.matrix, self.design)
+
+    def quantiles(self, columns: str | Sequence[str] | None = None, q: Any = QUARTILES) -> Estimate:
+        """Quantiles of numbers over the values that are there, with 95% intervals; for a table released with `shapes`.
+
+        Parameters
+        ----------
+        columns : str or sequence of str, optional
+            Names of numbers. By default all.
+        q : float or sequence of float
+            Shares of the values below, between 0 and 1: by default the quartiles, of which one is the median.
+
+        Examples
+        --------
+        >>> import matrixdp as mdp
+        >>> query = mdp.TableMoments(mdp.Columns([mdp.Number("age", 0, 100, step=1)]), records=5000, shapes=0.5)
+        >>> release = mdp.make_design(query, mdp.Privacy(1, 1e-6)).release({"age": np.arange(5000) % 100})
+        >>> 40 < release.quantiles("age", q=0.5)["age", "median"] < 60
+        True
+        """
+        return find_quantiles(self.matrix, self.design, [columns] if isinstance(columns, str) else columns, q)
 
     def table(self, first: str, second: str, group: Any = None, *, shrunk: bool = False) -> Estimate:
         """Shares of the records for each pair of levels of two categories, with totals and error bars.

@@ -40,7 +40,7 @@ class _Question:
 
 def advise(release: Answerable, answer: Answer) -> str:
     """Sentences on what would show half of the numbers of an answer that noise hides; empty if it hides none."""
-    if not _find_hidden(answer).any():
+    if answer.name == "quantiles" or not _find_hidden(answer).any():  # which have intervals only
         return ""
     found, privacy = answer.estimate, release.privacy
     key = answer.title, found.rows, found.columns, found.value.tobytes(), found.std.tobytes()

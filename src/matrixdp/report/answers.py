@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrixdp.answers.estimate import Estimate, join, settle
+from matrixdp.answers.histograms import QUARTILES
 from matrixdp.answers.moments import ALL
 from matrixdp.answers.table_forecast import TableForecast
-from matrixdp.display import Texts, join_cells
-from matrixdp.errors import ParameterError
+from matrixdp.display import Texts, format_number, join_cells
+from matrixdp.errors import ParameterError, show
 from matrixdp.noise.covariance import Covariance
 from matrixdp.queries import ContingencyTable, Moments, TableMoments
 from matrixdp.release.adaptive_release import AdaptiveRelease
@@ -74,6 +75,10 @@ class Answer:
     def list_means(self) -> list[list[str]] | None:
         """The column of the data that each entry is the mean of, empty for others; None if there are no means."""
         rows, columns = self.estimate.rows, self.estimate.columns
+        if self.name == "quantiles":
+            return [[row for _ in columns] for row in rows]
+        if self.name == "histogram":
+            return [[self.label if one in ("from", "to") else "" for one in columns] for _ in rows]
         if self.name in _BY_COLUMN:
             return [["", *columns[1:]] for _ in rows]
         return [[row if one == "mean" else "" for one in columns] for row in rows] if self.name == "means" else None
@@ -110,6 +115,32 @@ def answer_means(release: Asked, by: str | None = None, group: Group = None, *, 
         raise ParameterError("shrunk means need by: the means of all records are not shrunk.")
     again = partial(answer_means, group=group)
     return Answer("Means", "column", release.means(group=group), (_name_bars(release),), name="means", again=again)
+
+
+def answer_quantiles(
+    release: Asked, columns: Sequence[str] | None = None, q: Sequence[float] = QUARTILES, group: Group = None
+) -> Answer:
+    """Quantiles of numbers."""
+    found = _require_histograms(release, group).quantiles(columns, q)
+    notes = ("Intervals hold all bins of the histogram that the privacy noise leaves; sampling error is not in them.",)
+    return Answer("Quantiles", "column", found, notes, name="quantiles")
+
+
+def answer_histogram(release: Asked, column: str, group: Group = None) -> Answer:
+    """The histogram of a number."""
+    histograms = _require_histograms(release, group).histograms()
+    if column not in histograms:
+        raise ParameterError(f"column must be a number, one of {', '.join([*histograms][:20])}, got {show(column)}.")
+    found = histograms[column].to_estimate()
+    text = [[format_number(end, 6) for end in row[:2]] + [""] for row in found.value.tolist()]
+    notes = (_SHRUNK.format("a smooth shape, or few bins,"),)
+    return Answer(f"Histogram of {column}", column, found, notes, name="histogram", text=text)
+
+
+def _require_histograms(release: Asked, group: Group) -> Any:
+    if group is not None:
+        raise ParameterError("group (--group) must be left out: histograms and quantiles are of all records.")
+    return _require_table(release)
 
 
 def answer_table(release: Asked, rows: str, columns: str, group: Group = None, *, shrunk: bool = False) -> Answer:
@@ -293,6 +324,9 @@ def _answer_group(
     chosen, numbers, categories = group or None, query.used.numbers, [one.name for one in query.used.categories]
     if numbers and kind != "table":
         yield answer_means(release, group=chosen)
+    if query.shapes and not group and isinstance(release, Release):
+        yield answer_quantiles(release)
+        yield from (answer_histogram(release, number.name) for number in numbers)
     by_level = [answer_means(release, name, chosen) for name in categories if kind in ("means", "everything")]
     for answer in by_level:
         shares = answer.estimate.cut(len(answer.estimate.rows), 1)

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,12 +14,12 @@ from matrixdp.intervals import Pair
 from matrixdp.queries import TableMoments
 from matrixdp.release.adaptive_release import AdaptiveRelease
 from matrixdp.report.answers import Answer, Answerable
-from matrixdp.report.dates import list_parts, show_date
+from matrixdp.report.dates import list_parts, show_date, show_dates
 from matrixdp.report.pictures import draw_heatmap
 from matrixdp.report.svg import Dot, Drawing, Scale, draw_dots, make_image
 
 MOST_CELLS = 40  # rows or columns of a heat map
-_MOST_BARS, _MOST_PANELS = 60, 6
+_MOST_BARS, _MOST_PANELS = 66, 6
 _LABEL = 24  # characters of a name
 _BESIDE = "the table has the same numbers."
 
@@ -49,6 +50,8 @@ def draw_answer(release: Answerable, answer: Answer, dates: Sequence[DateRule] =
         rules = {rule.name: rule for rule in dates}
         names = estimate.columns[:_MOST_PANELS]
         return tuple(chart for name in names for chart in _draw_levels(estimate, name, rules.get(name)))
+    if kind == "histogram":
+        return _draw_histogram(answer, next((rule for rule in dates if rule.name == answer.label), None))
     if kind == "regression":
         return _draw_coefficients(answer.title, estimate) if "coefficient" in estimate.columns else ()
     height, width = estimate.value.shape
@@ -122,6 +125,13 @@ def _draw_levels(found: Estimate, title: str, rule: DateRule | None) -> tuple[Ch
     """The numbers of one column of a table, a bar to each level."""
     name = make_visible(shorten(title, 40))
     return _draw_dots(title, "Bars: 95% intervals.", name, found.column(title), rule=rule)
+
+
+def _draw_histogram(answer: Answer, rule: DateRule | None) -> tuple[Chart, ...]:
+    """The shares of the values of a number, a bar to each bin."""
+    ends = [row[:2] for row in show_dates(answer, [] if rule is None else [rule]) or ()]
+    shares = replace(answer.estimate.column("share"), rows=tuple(" to ".join(dict.fromkeys(pair)) for pair in ends))
+    return _draw_dots(answer.title, "Bars: 95% intervals.", f"share of the values of {answer.label}", shares)
 
 
 def _draw_coefficients(title: str, found: Estimate) -> tuple[Chart, ...]:

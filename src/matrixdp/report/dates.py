@@ -49,10 +49,10 @@ def show_dates(answer: Answer, dates: Sequence[DateRule]) -> Texts | None:
     if names is None:
         return answer.text
     rules = {rule.name: rule for rule in dates}
-    numbers = list_parts(answer.estimate)
+    own = answer.text or [[""] * len(line) for line in names]
     return [
-        [show_date(rules[name], *parts) if name in rules else "" for name, parts in zip(*line, strict=True)]
-        for line in zip(names, numbers, strict=True)
+        [show_date(rules[name], *parts) if name in rules else text for name, parts, text in zip(*line, strict=True)]
+        for line in zip(names, list_parts(answer.estimate), own, strict=True)
     ]
 
 

@@ -48,8 +48,9 @@ _BOUNDED = 12  # columns whose bounds are named
 _KINDS = (ContingencyTable, Moments, TableMoments, Identity, GramMatrix)  # that the template tells apart
 _MOST_TABLES, _MOST_GROUPS, _MOST_FILES = 20, 24, 20  # of a section, of a page, and links
 _ORIGIN = {"Purpose": "purpose", "Asked by": "asked_by", "Approved by": "approved_by", "Contact": "contact"}
-_CHARTED = ("regression", "groups", "means_by_level", "levels")
+_CHARTED = ("regression", "groups", "means_by_level", "levels", "histogram")
 _SECTIONS = {
+    "histogram": "Histograms of the numbers",
     "levels": "Levels of the categories",
     "means_by_level": "Means by level",
     "table": "Counts by two categories",
@@ -277,6 +278,10 @@ def _show_answer(content: ReportContent, answer: Answer) -> list[Block]:
         totals = not cut and estimate.rows[-1] == ALL == estimate.columns[-1]
         meaning = f"number of {content.mechanism.query.count_word}"
         shown = show_matrix(part, label, meaning, counts=True, corner=(rows, columns), totals=totals)
+    elif name == "histogram":
+        text = show_dates(answer, content.dates)
+        table = show_numbers(estimate, label, corner=(answer.label, ""), text=text)
+        return [*_show_chart(content, answer), fold("As a table", table)]
     elif answer.list_means() is not None:
         shown = [_show_means(content, replace(answer, estimate=part))]
     else:

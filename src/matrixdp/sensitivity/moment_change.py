@@ -16,7 +16,7 @@ The proofs are in `docs/mathematics.md`.
 
 import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -353,6 +353,10 @@ class TableChange(Sensitivity):
 
     Coordinates are bounded by `halfwidths`, of shape (p,), which are 1 but for values. `scales` are their precisions up
     to a common factor, equal within a category.
+
+    Beside the moments, the records may be counted in `bins` of `binned` histograms, one for each of as many numbers,
+    for a share `shapes` of the squared distance. A record is in at most one bin of each, so that the counts change by
+    at most ``sqrt(2 binned)/N``, or ``sqrt(binned)/N`` where it is added or removed.
     """
 
     layout: TableLayout
@@ -361,14 +365,17 @@ class TableChange(Sensitivity):
     records: int
     groups: int = 1
     neighbours: Neighbours = Neighbours.REPLACE
+    bins: int = 0
+    binned: int = 0
+    shapes: float = 0.0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "neighbours", Neighbours.parse(self.neighbours))
 
     def check_shape(self, shape: tuple[int, int]) -> None:
         """Raise a `ParameterError` for another shape."""
-        p = self.layout.size
-        require_shape(shape, (self.groups * p, p), f"moments of {p} coordinates in {self.groups} groups")
+        p, rows = self.layout.size, self.groups * self.layout.size + self.bins
+        require_shape(shape, (rows, p), f"moments of {p} coordinates in {self.groups} groups and {self.bins} bins")
 
     @property
     def frobenius(self) -> float:
@@ -380,7 +387,7 @@ class TableChange(Sensitivity):
         """For noise that is the same in every entry."""
         scale = _scalar(rowcov) * _scalar(colcov)
         lengths, _, _ = self._lengths(np.ones(self.layout.size))
-        q = lengths.fixed + lengths.total
+        q = math.hypot(lengths.fixed + lengths.total, math.sqrt(self.binned))
         factor = 1.0 if self.neighbours is Neighbours.ADD_REMOVE else math.sqrt(2)
         return Distance(factor * q / math.sqrt(scale), 0.0).times(1 / self.records)
 
@@ -393,7 +400,17 @@ class TableChange(Sensitivity):
             gain, loss = lengths.free_gain()
             strengths = gain / sizes
             shift = shift_of(strengths, loss)
-        return TableNoise(self.layout, self.groups, self.counted, self.scales / unit, strengths, shift)
+        noise = TableNoise(self.layout, self.groups, self.counted, self.scales / unit, strengths, shift)
+        if not self.bins:
+            return noise
+        moments = replace(self, bins=0, binned=0).structured_distance(side, noise).times(self.records).value
+        precision = self.shapes / (1 - self.shapes) * moments**2 / self._most_counts
+        return replace(noise, bins=self.bins, bin_precision=precision)
+
+    @property
+    def _most_counts(self) -> int:
+        """Largest squared change of the counts in all bins."""
+        return self.binned * (1 if self.neighbours is Neighbours.ADD_REMOVE else 2)
 
     @property
     def counted(self) -> bool:
@@ -402,12 +419,19 @@ class TableChange(Sensitivity):
 
     def structured_distance(self, side: Covariance, structure: NoiseStructure) -> Distance:
         """A bound for any scales and squares; exact for those of `free_structure` with add-remove neighbours."""
-        own = self.layout, self.groups, self.counted
-        if not isinstance(structure, TableNoise) or (structure.layout, structure.groups, structure.counted) != own:
+        own = self.layout, self.groups, self.counted, self.bins
+        given = structure if isinstance(structure, TableNoise) else None
+        if given is None or (given.layout, given.groups, given.counted, given.bins) != own:
             raise ParameterError("structure must be the noise of a table with the same columns and groups.")
-        unit = float((structure.scales * self.halfwidths**2).max())  # scale-free: the largest length is one
-        found = self._distance(structure.scales / unit, structure.strengths, structure.loss)
-        return Distance(found.value * unit, found.attained * unit).times(1 / self.records)
+        unit = float((given.scales * self.halfwidths**2).max())  # scale-free: the largest length is one
+        found = self._distance(given.scales / unit, given.strengths, given.loss)
+        absent = 0 if self.neighbours is Neighbours.ADD_REMOVE else self.layout.of_kind(OBSERVED).size
+        known = min(absent, self.binned)  # values that the second record of the known pair does not have
+        value, attained = (
+            math.hypot(one, math.sqrt(counts * given.bin_precision) / unit) * unit
+            for one, counts in ((found.value, self._most_counts), (found.attained, self._most_counts - known))
+        )
+        return Distance(value, attained).times(1 / self.records)
 
     def _lengths(self, scales: Floats) -> tuple[RecordLengths, Floats, float]:
         """Lengths of a whitened record, those of its values and indicators, and what all records have in common."""
