@@ -20,7 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv, ndtri
 
+from matrixdp.answers.histograms import Histogram, find_histograms
 from matrixdp.answers.moments import TINY, shrink
+from matrixdp.answers.psd import project_simplex
 from matrixdp.answers.view import LEAST_SIZE, MomentView, table_query, view_moments
 from matrixdp.checks import check_integer
 from matrixdp.design.design import Design
@@ -42,6 +44,7 @@ _FLOOR = 0.1  # of the least eigenvalue
 _ZERO_WEIGHT = 4.0  # of a pair of levels that cannot occur, over the largest weight
 _GOLDEN = (np.sqrt(5) - 1) / 2  # its multiples are spread evenly over [0, 1) after their whole parts
 _REMOVALS = 20  # rounds
+_PARTS, _STEPS, _CLOSE, _LONGEST, _STEEPEST = 8, 25, 1e-6, 50.0, 2000.0  # of weights of a histogram
 MOST_BYTES = 2 << 30  # of the coordinates of all rows
 _NARROW = 1e5  # precision from which on a beta distribution is as good as Gaussian
 
@@ -83,11 +86,12 @@ def round_quotas(shares: Floats, rows: int, rng: np.random.Generator) -> NDArray
     return np.diff(np.minimum(ends, rows), prepend=0).astype(np.intp)
 
 
-def project_shares(noisy: Floats) -> Floats:
-    """The nearest shares that are not negative and sum to one."""
-    ordered = np.sort(noisy)[::-1]
-    excess = (np.cumsum(ordered) - 1) / np.arange(1, noisy.size + 1)
-    return np.maximum(noisy - excess[np.flatnonzero(ordered > excess)[-1]], 0.0)
+def find_shares(noisy: Floats, never: Sequence[int] = ()) -> Floats:
+    """The nearest shares that are not negative and sum to one, zero for those that can `never` occur."""
+    kept = np.delete(np.arange(noisy.size), list(never))
+    found = np.zeros_like(noisy)
+    found[kept] = project_simplex(noisy[kept] + (1 - noisy[kept].sum()) / max(kept.size, 1))
+    return found
 
 
 def spread_beta(mean: float, variance: float, count: int) -> Floats:
@@ -109,9 +113,8 @@ def fill_category(view: MomentView, name: str, size: float, never: Sequence[int]
                 f"impossible must leave {levels[level]!r} of {name!r} some level to occur with: the release shows it.",
                 parameter="impossible",
             )
-        noisy[level] = -np.inf
     hidden = [f"{name}={level}" for level, firm in zip(levels, noisy > 2 * std, strict=True) if not firm]
-    return project_shares(noisy), hidden
+    return find_shares(noisy, never), hidden
 
 
 class Spread(NamedTuple):
@@ -136,21 +139,76 @@ def find_spread(view: MomentView, name: str, half: float, size: float) -> Spread
     return Spread(share, mean, float(np.clip(variance, min(noise / 2, most), most)), hidden)
 
 
-def fill_number(column: Number, found: Spread, rows: int, rng: np.random.Generator) -> Floats:
+def fill_number(found: Spread, column: Number, shape: Histogram | None, rows: int, rng: np.random.Generator) -> Floats:
     """Values of a number in halfwidths, of shape (rows,), NaN where they are missing."""
     count = min(int(rows * found.share + rng.random()), rows)
     mean, variance = found.mean, found.variance
     step = None if column.step is None else 2 / round(column.steps)
-    if step is not None:  # rounding adds to the variance
-        variance = max(variance - step**2 / 6, variance / 4)
-    values = spread_beta(mean, max(variance, 1e-12), count)
-    for _ in range(2 * (count > 1)):  # where rows are few
-        ratio = min(float(np.sqrt(variance / max(float(values.var()), TINY))), 2.0)
-        values = np.clip(mean + (values - values.mean()) * ratio, -1, 1)
+    if shape is not None:
+        values = spread_histogram(shape, found, count)
+    else:
+        if step is not None:  # rounding adds to the variance
+            variance = max(variance - step**2 / 6, variance / 4)
+        values = spread_beta(mean, max(variance, 1e-12), count)
+        for _ in range(2 * (count > 1)):  # where rows are few
+            ratio = min(float(np.sqrt(variance / max(float(values.var()), TINY))), 2.0)
+            values = np.clip(mean + (values - values.mean()) * ratio, -1, 1)
     if step is not None:  # at random, so that the mean stays
         parts = (rng.random() + np.arange(count) * _GOLDEN) % 1
-        values = np.minimum(np.floor((values + 1) / step + parts) * step - 1, 1.0)
+        values = np.minimum(np.floor(np.round((values + 1) / step, 9) + parts) * step - 1, 1.0)
     return np.append(values, np.full(rows - count, np.nan))
+
+
+def spread_histogram(shape: Histogram, found: Spread, count: int) -> Floats:
+    """Quantiles of a released histogram in halfwidths, of shape (count,), weighted to have the released mean.
+
+    And the released variance, unless noise hides it. Weights are ``exp(a x + b x^2)`` within bins, whose shares stay;
+    over all bins, if that is not enough.
+    """
+    lower, half = shape.number.lower, (shape.number.upper - shape.number.lower) / 2
+    least, most = ((ends[:, None] - lower) / half - 1 for ends in shape.ends)
+    low = least + (most - least) * np.arange(_PARTS) / _PARTS
+    points = low + (most - least) / (2 * _PARTS)
+    weights = np.repeat(shape.shares[:, None] / _PARTS, _PARTS, axis=1)
+    wanted = np.array([found.mean, found.variance + found.mean**2])[: 1 if found.hidden else 2]
+    for within in (True, False):
+        tilted = _tilt(points, weights, wanted, within=within)
+        if tilted is not None:
+            weights = tilted
+            break
+    kept = weights.ravel() > 0
+    ends = np.cumsum(weights.ravel()[kept])
+    high = low + (most - least) / _PARTS
+    share = (np.arange(count) + 0.5) / count * ends[-1]
+    places = np.stack([np.append(0.0, ends[:-1]), ends], axis=1).ravel()
+    return np.interp(share, places, np.stack([low.ravel()[kept], high.ravel()[kept]], axis=1).ravel())
+
+
+@np.errstate(all="ignore")
+def _tilt(points: Floats, weights: Floats, wanted: Floats, *, within: bool) -> Floats | None:
+    """Weights times ``exp(a x + b x^2)`` with the wanted moments, each bin with its own sum if `within`; or None."""
+    powers = np.stack([points ** (k + 1) for k in range(wanted.size)])  # of shape (k, bins, parts)
+    axes: Any = 1 if within else None
+    total, slope = weights.sum(axis=axes, keepdims=True), np.zeros(wanted.size)
+    for _ in range(_STEPS):
+        tilt = np.einsum("k,kbp->bp", slope, powers)
+        made = weights * np.exp(tilt - tilt.max(axis=axes, keepdims=True))
+        made *= np.nan_to_num(total / made.sum(axis=axes, keepdims=True))
+        means = np.einsum("bp,kbp->k", made, powers)
+        if np.abs(means - wanted).max() < _CLOSE:
+            return made
+        inner = (made * powers).sum(axis=2 if within else (1, 2))
+        sums = made.sum(axis=1) if within else made.sum()
+        spread = np.einsum("bp,kbp,mbp->km", made, powers, powers) - (
+            (inner / np.maximum(sums, TINY)) @ inner.T if within else np.multiply.outer(inner, inner)
+        )
+        try:
+            slope = slope + np.clip(np.linalg.solve(spread, wanted - means), -_LONGEST, _LONGEST)
+        except np.linalg.LinAlgError:
+            return None
+        if not np.isfinite(slope).all() or np.abs(slope).max() > _STEEPEST:
+            return None
+    return None
 
 
 class Rows:
@@ -418,8 +476,9 @@ def _write_column(margin: Margin) -> tuple[Values, NDArray[np.bool_]]:
 class _Maker:
     """Makes the rows of a table, or those of one group of it, from moments."""
 
-    def __init__(self, design: Design, rng: np.random.Generator, *, shrunk: bool) -> None:
+    def __init__(self, matrix: Floats, design: Design, rng: np.random.Generator, *, shrunk: bool) -> None:
         self.query, self.rng, self.shrunk = table_query(design), rng, shrunk
+        self.shapes = find_histograms(matrix, design) if self.query.shapes else {}
         self.pairs = [
             ((first, one), (second, other))
             for (first, ones), (second, others) in self.query.columns.impossible
@@ -434,7 +493,7 @@ class _Maker:
             place = self.query.places[column.name]
             if isinstance(column, Number):
                 found = find_spread(view, column.name, (column.upper - column.lower) / 2, size)
-                values: Values = fill_number(column, found, count, self.rng)
+                values: Values = fill_number(found, column, self.shapes.get(column.name), count, self.rng)
                 doubtful, stop = found.hidden, start + 1 + (place.observed > 0)
             else:
                 shares, doubtful = fill_category(view, column.name, size, self._find_never(column, group))
@@ -513,7 +572,7 @@ def make_table(
     matrix: Floats, design: Design, count: int, rng: np.random.Generator, *, shrunk: bool = True
 ) -> SyntheticTable:
     """A synthetic table of `count` rows; groups have rows by their released sizes."""
-    maker, query = _Maker(design, rng, shrunk=shrunk), table_query(design)
+    maker, query = _Maker(matrix, design, rng, shrunk=shrunk), table_query(design)
     view = view_moments(matrix, design)
     size = max(float(view.read(0, 0)), TINY)
     if not query.by:
@@ -540,7 +599,13 @@ def make_table(
     )
     hidden = tuple(dict.fromkeys(name for one in made for name in one[4]))
     misfit = math.sqrt(np.mean([one[3] ** 2 for one in made]))
-    return SyntheticTable(joined, comparison, misfit, hidden, tuple(one.name for one in query.used.numbers))
+    return SyntheticTable(
+        joined,
+        comparison,
+        misfit,
+        hidden,
+        tuple(one.name for one in query.used.numbers if one.name not in maker.shapes),
+    )
 
 
 def _make_groups(
@@ -551,10 +616,8 @@ def _make_groups(
     groups = [dict(zip(query.by, levels, strict=True)) for levels in query.group_levels]
     views = [view_moments(matrix, design, group) for group in groups]
     shares = np.array([float(one.read(0, 0)) for one in views])
-    for number, group in enumerate(groups):
-        if any({*pair} <= {*group.items()} for pair in maker.pairs):
-            shares[number] = -np.inf
-    quotas = round_quotas(project_shares(shares / size), count, maker.rng)
+    never = [k for k, group in enumerate(groups) if any({*pair} <= {*group.items()} for pair in maker.pairs)]
+    quotas = round_quotas(find_shares(shares / size, never), count, maker.rng)
     rows, _ = maker.fill(view, max(count, 2), size, {})
     pooled = maker.aim(view, rows, size, None)[2] / rows.spreads
     for group, own, share, quota in zip(groups, views, shares.tolist(), quotas.tolist(), strict=True):
