@@ -19,7 +19,7 @@ from nightly import examples
 PRIVACY = mdp.Privacy(1.0, 1e-6)
 SEEDS = st.integers(0, 2**32 - 1)
 NEIGHBOURS = st.sampled_from(["replace", "add-remove"])
-NAMES = st.sampled_from(["TableMoments", "TableMoments, groups"])
+NAMES = st.sampled_from(["TableMoments", "TableMoments, groups", "TableMoments, shapes"])
 
 
 def integers(design, data):
@@ -53,14 +53,19 @@ def table(half, *, missing, levels=2):
 @pytest.mark.parametrize("by", [(), ("g",), ("g", "c")])
 @pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
 @pytest.mark.parametrize(
-    ("half", "share", "importance"),
-    [(1.0, None, {}), (1e60, 0.5, {"y": 1e6}), (2e-60, 0.01, {"x": 1e-6}), (1.0, 0.5, {"x": 1e-6, "y": 1e-6})],
+    ("half", "share", "importance", "shapes"),
+    [
+        (1.0, None, {}, 0.0),
+        (1e60, 0.5, {"y": 1e6}, 0.5),
+        (2e-60, 0.01, {"x": 1e-6}, 0.0),
+        (1.0, 0.5, {"x": 1e-6, "y": 1e-6}, 0.1),
+    ],
 )
-def test_all_combinations_of_extreme_values(by, neighbours, half, share, importance):
+def test_all_combinations_of_extreme_values(by, neighbours, half, share, importance, shapes):
     """In integers before noise: a level changes, a value becomes missing, a record changes its group, all at once."""
     columns = table(half, missing=not by)
-    query = mdp.TableMoments(columns, 2, by, neighbours=neighbours, mean_share=share, importance=importance)
-    design = mdp.make_design(query, PRIVACY)
+    options = {"mean_share": share, "importance": importance, "shapes": shapes}
+    design = mdp.make_design(mdp.TableMoments(columns, 2, by, neighbours=neighbours, **options), PRIVACY)
     other = (half / 3, 0.9, "l1", True)
     records = list(itertools.product(*map(values, columns)))
     answers = [integers(design, [other, record]) for record in records]
@@ -135,12 +140,12 @@ def test_gradient_ascent_on_numbers_finds_no_worse_pair(seed, neighbours, groupe
 
 
 @examples(60)
-@given(SEEDS, NEIGHBOURS, st.booleans(), st.integers(1, 5))
-def test_the_bound_holds_for_any_scales_and_squares(seed, neighbours, grouped, m):
+@given(SEEDS, NEIGHBOURS, st.booleans(), st.integers(1, 5), st.sampled_from([0.0, 0.3]))
+def test_the_bound_holds_for_any_scales_and_squares(seed, neighbours, grouped, m, shapes):
     """A stored design may have any: the distance is bounded for what is stored."""
     rng = np.random.default_rng(seed)
     columns = mdp.Columns([*(mdp.Number(f"x{i}", -1, 1, missing=i == 0) for i in range(m)), mdp.YesNo("g")])
-    query = mdp.TableMoments(columns, 1, ("g",) if grouped else (), neighbours=neighbours)
+    query = mdp.TableMoments(columns, 1, ("g",) if grouped else (), neighbours=neighbours, shapes=shapes)
     change, design = query.sensitivity, mdp.make_design(query, PRIVACY)
     noise = design.structure
     noise = replace(
@@ -148,14 +153,15 @@ def test_the_bound_holds_for_any_scales_and_squares(seed, neighbours, grouped, m
         scales=noise.scales * 10 ** rng.uniform(-2, 2, noise.scales.size),
         strengths=noise.strengths * 10 ** rng.uniform(-1, 1, noise.strengths.size),
         shift=noise.shift * float(rng.uniform(0, 4)),
+        bin_precision=noise.bin_precision * float(10 ** rng.uniform(-2, 2)),
     )
     claim = change.structured_distance(design.colcov, noise).value
     p = query.layout.size
 
     def whitened(record, group):
-        z = query.evaluate([record], clip=True, missing="error").reshape(query.groups, p, p)
-        assert group is None or z[group].any()
-        return noise.whiten(design.noise, z.reshape(-1, p))
+        answer = query.evaluate([record], clip=True, missing="error")
+        assert group is None or answer[group * p : (group + 1) * p].any()
+        return noise.whiten(design.noise, answer)
 
     rows = [
         (*(None if i == 0 and rng.random() < 0.3 else float(rng.choice([-1, 0, 1, 0.5])) for i in range(m)), g)
@@ -174,7 +180,7 @@ def test_the_bound_holds_for_any_scales_and_squares(seed, neighbours, grouped, m
 @pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
 @pytest.mark.parametrize("person", [None, mdp.Person("id", rows=2)], ids=["records", "people"])
 def test_an_altered_design_is_refused(by, neighbours, person):
-    query = mdp.TableMoments(table(1.0, missing=True), 5, by, neighbours=neighbours, person=person)
+    query = mdp.TableMoments(table(1.0, missing=True), 5, by, neighbours=neighbours, person=person, shapes=0.2)
     design = mdp.make_design(query, PRIVACY)
     noise = design.structure
     for altered in (
@@ -183,6 +189,8 @@ def test_an_altered_design_is_refused(by, neighbours, person):
         replace(noise, scales=noise.scales * 1.1),
         replace(noise, groups=noise.groups + 1),
         replace(noise, counted=not noise.counted),
+        replace(noise, bin_precision=noise.bin_precision * 1.1),
+        replace(noise, bins=noise.bins - 1),
     ):
         with pytest.raises(mdp.ParameterError):
             replace(design, structure=altered).check()

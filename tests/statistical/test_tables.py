@@ -6,13 +6,15 @@ below one in a thousand; in a nightly run, those that cover 85%.
 """
 
 from dataclasses import replace
+from unittest import mock
 
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import binom
+from scipy.stats import binom, norm
 
 import matrixdp as mdp
+import matrixdp.answers.histograms as histograms
 from levels import LEVEL
 from matrixdp.answers.moments import find_level_means, view_levels
 from nightly import times
@@ -101,6 +103,25 @@ def test_intervals_of_components_cover_what_is_separated():
         low, high = found.interval(0.95)
         misses += not low[place] <= exact.value[place] <= high[place]
     assert binom.sf(misses - 1, trials, 0.1) > LEVEL
+
+
+def test_intervals_of_quantiles_cover_and_shorter_ones_would_be_noticed():
+    """Where the quantile is a value of few records, its interval is nearly as short as tests of single bins allow."""
+    columns = mdp.Columns([mdp.Number("n", 0, 9, step=1), mdp.Number("m", 0, 9, missing=True, step=1)])
+    n = np.repeat(np.arange(10), [100, 100, 100, 199, 2, 99, 100, 100, 100, 100])  # the median is 4
+    m = np.where(np.arange(1000) % 4, n[::-1], np.nan)
+    query = mdp.TableMoments(columns, 1000, neighbours="add-remove", shapes=0.5)
+    design, stream, trials = mdp.make_design(query, mdp.Privacy(5.0, 1e-6)), mdp.Stream(seed=3), times(120, 600)
+    exact = np.stack([np.nanquantile(one, [0.5, 0.1], method="inverted_cdf") for one in (n, m)])
+    misses = np.zeros((2, 2, 2))  # of intervals, and of those of a quarter of their length
+    for _ in range(trials):
+        release = design.release({"n": n, "m": m}, stream=stream, simulation=True)
+        for place, level in enumerate((0.95, 2 * norm.cdf(0.49) - 1)):
+            with mock.patch.object(histograms, "LEVEL", level):
+                low, high = release.quantiles(q=[0.5, 0.1]).interval()
+            misses[place] += (exact < low) | (high < exact)
+    assert binom.sf(misses[0].max() - 1, trials, 0.05) > LEVEL
+    assert binom.sf(misses[1].max() - 1, trials, 0.05) < LEVEL
 
 
 SHARES = np.array([0.4, 0.25, 0.15, 0.1, 0.06, 0.04])  # of the levels

@@ -2,6 +2,7 @@
 
 from matrixdp.answers.draws import Draws
 from matrixdp.answers.estimate import Estimate
+from matrixdp.answers.histograms import Histogram
 from matrixdp.answers.moments import correlation, covariance, means, second_moment
 from matrixdp.answers.psd import nearest_psd, shrink_psd
 from matrixdp.answers.table_forecast import TableForecast
@@ -10,6 +11,7 @@ from matrixdp.domain.schema import TableDescription
 __all__ = [
     "Draws",
     "Estimate",
+    "Histogram",
     "TableDescription",
     "TableForecast",
     "correlation",

@@ -5,7 +5,7 @@ quantiles" in `docs/mathematics.md` has the intervals of quantiles and the rule 
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -109,18 +109,28 @@ class _Counts(NamedTuple):
         total = max(self.total, self.total_std, TINY)
         std = self.std / total
         noisy = (self.bins - (self.bins.sum() - total) / self.bins.size) / total
-        return Histogram(self.number, self.edges, _denoise(noisy, std, self._expect()), noisy, std)
+        return Histogram(self.number, self.edges, _denoise(noisy, std, self._expect(noisy, std)), noisy, std)
 
-    def _expect(self) -> Floats:
-        """Shares of a beta law on the bounds with the released mean and variance; uniform where noise hides them."""
+    def _expect(self, noisy: Floats, std: float) -> Floats:
+        """Shares of a beta law on the bounds with the released mean and variance; uniform where noise hides them.
+
+        Of a number without steps, values at a bound that stand out from the noise are apart from that law.
+        """
         mean, variance = self.shape
         a = b = 1.0
+        low, high = noisy[[0, -1]] * ((noisy[[0, -1]] > _CUT * std) & (self.number.step is None))
+        rest = max(1 - low - high, TINY)
+        square = (variance + mean**2 - low - high) / rest
+        mean = (mean + low - high) / rest
+        variance = square - mean**2
         if math.isfinite(mean + variance):
             mean = float(np.clip(mean, -_WIDEST, _WIDEST))
             spread = (1 - mean**2) / float(np.clip(variance, TINY, _WIDEST * (1 - mean**2))) - 1
             a, b = spread * (1 + mean) / 2, spread * (1 - mean) / 2
         places = (self.edges - self.number.lower) / (self.number.upper - self.number.lower)
-        return np.diff(betainc(a, b, np.clip(places, 0.0, 1.0)), prepend=0.0, append=1.0)
+        found: Floats = rest * np.diff(betainc(a, b, np.clip(places, 0.0, 1.0)), prepend=0.0, append=1.0)
+        found[[0, -1]] += low, high
+        return found
 
     def quantile(self, q: float, histogram: Histogram) -> tuple[float, float, float]:
         """A value and the ends of its interval: all bins that no test of the cumulative share excludes."""
@@ -158,8 +168,8 @@ def _denoise(noisy: Floats, std: float, expected: Floats) -> Floats:
 
 
 @np.errstate(all="ignore")
-def _read_counts(matrix: Floats, design: Design) -> Iterator[_Counts]:
-    query, first = table_query(design), 0
+def _read_counts(matrix: Floats, design: Design) -> dict[str, _Counts]:
+    query, first, counts = table_query(design), 0, {}
     if not query.shapes:
         raise ParameterError(
             "histograms and quantiles follow from a release with a share of the budget for them: TableMoments(..., "
@@ -171,20 +181,21 @@ def _read_counts(matrix: Floats, design: Design) -> Iterator[_Counts]:
         edges = query.edges[number.name]
         total, noise = float(view.read(r, r)), float(view.law.entry_std(r, r))
         found, first = bins[first : first + edges.size + 1], first + edges.size + 1
-        yield _Counts(number, edges, found, std, total, noise, (float(mean), float(spread) ** 2))
+        shape = float(mean), float(spread) ** 2
+        counts[number.name] = _Counts(number, edges, found, std, total, noise, shape)
+    return counts
 
 
 def find_histograms(matrix: Floats, design: Design) -> dict[str, Histogram]:
     """The histogram of each number of a table, by its name; those of groups are of all records together."""
-    return {one.number.name: one.histogram() for one in _read_counts(matrix, design)}
+    return {name: one.histogram() for name, one in _read_counts(matrix, design).items()}
 
 
 def find_quantiles(matrix: Floats, design: Design, columns: Sequence[str] | None, q: Any) -> Estimate:
     """Quantiles of the values that are there, with 95% intervals; a row for each number, a column for each of `q`."""
     asked = [check_number(one, "q", above=0, below=1) for one in np.atleast_1d(q).tolist()]
-    counts = {one.number.name: one for one in _read_counts(matrix, design)}
-    query = table_query(design)
-    names = tuple(counts) if columns is None else tuple(query.used.number(name).name for name in columns)
+    counts, used = _read_counts(matrix, design), table_query(design).used
+    names = tuple(counts) if columns is None else tuple(used.number(name).name for name in columns)
     rows = []
     for name in names:
         histogram = counts[name].histogram()

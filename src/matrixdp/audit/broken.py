@@ -21,6 +21,7 @@ from matrixdp.noise import Covariance, MatrixGaussian, Stream
 from matrixdp.noise.table_noise import LEVEL, OBSERVED
 from matrixdp.privacy import Neighbours, Privacy
 from matrixdp.queries import Adjacency, GramMatrix, Identity, Laplacian, Moments, Query, SecondMoment, TableMoments
+from matrixdp.queries.table_sums import TableSum
 from matrixdp.records import Blocks, with_ids
 from matrixdp.records.people import SameRecords
 from matrixdp.sensitivity import Distance, EdgeChange, FrobeniusBall, KernelRowChange, NodeChange, RankOneChange
@@ -31,6 +32,7 @@ from matrixdp.types import Floats
 BOX = Bounds([-1, -1], [1, 1])
 PRIVACY = Privacy(1.0, 1e-6)
 _RADIUS = 2 * math.sqrt(2) / 4  # change of the mean of four records in the box
+_SHAPES = TableMoments(Columns((Number("x", -1, 1), Number("n", 0, 3, step=1))), 4, shapes=0.5)
 _TABLE = Columns((Number("x", -1, 1, missing=True), Category("c", ("a", "b", "c")), Category("g", ("p", "q"))))
 _DATA = np.vstack([[[1.0, 1.0]], np.random.default_rng(0).normal(0, 0.05, (399, 2))])
 _NEIGHBOUR = np.vstack([[[0.0, 0.0]], _DATA[1:]])
@@ -242,6 +244,26 @@ def _ungrouped_squares() -> bool:
     return _attack_table(free_structure=free, structured_distance=distance)
 
 
+def _half_bins() -> bool:
+    """With the bin that a record leaves or the one that it comes to, and not both."""
+
+    def halve(right: Any, change: TableChange, side: Covariance, structure: Any) -> Distance:
+        found: Distance = right(change, side, replace(structure, bin_precision=structure.bin_precision / 2))
+        return found
+
+    return _mistake(TableChange, partial(_attack, _SHAPES, starts=3), structured_distance=halve)
+
+
+def _whole_rows() -> bool:
+    """Bins in which each row of a person counts as one."""
+    query = replace(_SHAPES, person=Person("id"), neighbours=Neighbours.ADD_REMOVE)
+
+    def count(right: Any, total: TableSum, task: Any, z: Floats, counts: Any) -> None:
+        right(total, task, z, np.minimum(counts, 1))
+
+    return _mistake(TableSum, partial(_attack, query, starts=3), _count=count)
+
+
 # Adaptive fits that spend more than they claim, or whose steps depend on private data.
 
 
@@ -326,6 +348,8 @@ BROKEN: dict[str, Callable[[], bool]] = {
         structured_distance=lambda right, *arguments: Distance(right(*arguments).value / math.sqrt(2), 0.0)
     ),
     "squares of one matrix for several groups": _ungrouped_squares,
+    "one bin of a histogram for the two that a record changes": _half_bins,
+    "rows of a person that count whole in histograms": _whole_rows,
     "half the sensitivity of counts, excesses and moments in a fit": lambda: _replay_while(
         queries, "FrobeniusBall", lambda radius: FrobeniusBall(radius / 2)
     ),

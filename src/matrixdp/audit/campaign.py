@@ -113,13 +113,17 @@ def random_columns(rng: Rng) -> Columns:
     return Columns(tuple(columns))
 
 
-def _table(rng: Rng, *, groups: bool, people: bool = False) -> MatrixQuery:
+def _table(rng: Rng, *, groups: bool, people: bool = False, shapes: bool = False) -> MatrixQuery:
     columns = random_columns(rng)
+    if shapes:  # with a number that has steps
+        steps = int(rng.choice([1, 2, 7, 64, 100]))
+        columns = Columns((*columns, Number("n", -1, steps - 1, missing=bool(rng.random() < 0.4), step=1)))
     by = tuple(f"g{i}" for i in range(int(rng.integers(1, 3)) if groups else 0))
     columns = Columns((*columns, *(Category(name, _labels(rng, "v")) for name in by)))
     importance = {name: 10 ** rng.uniform(-6, 6) for name in columns.names if name not in by and rng.random() < 0.3}
     share = float(rng.uniform(0.01, 0.5)) if rng.random() < 0.7 else None
     options: dict[str, Any] = {"by": by, "mean_share": share, "importance": tuple(importance.items())}
+    options["shapes"] = float(rng.uniform(0.01, 0.9)) if shapes else 0.0
     return _make(TableMoments, rng, columns, people=people, **options)
 
 
@@ -157,6 +161,8 @@ QUERIES: dict[str, Callable[[Rng], MatrixQuery | tuple[MatrixQuery, Domain]]] = 
         ContingencyTable, rng, _labels(rng, "a"), _labels(rng, "b"), people=True
     ),
     "TableMoments, people": lambda rng: _table(rng, groups=bool(rng.integers(0, 2)), people=True),
+    "TableMoments, shapes": lambda rng: _table(rng, groups=bool(rng.integers(0, 2)), shapes=True),
+    "TableMoments, shapes, people": lambda rng: _table(rng, groups=False, people=True, shapes=True),
     "Identity, people": lambda rng: Identity(
         random_bounds(rng), _records(rng), person=Person("id", int(rng.integers(1, 5)))
     ),

@@ -45,8 +45,8 @@ def stream() -> None:
     """
 
 
-_ASKED = ("question", "epsilon", "delta", "records", "neighbours", "person", "rows", "importance", "columns", "by",
-          "cells", "target", "on", "missing")  # fmt: skip
+_ASKED = ("question", "epsilon", "delta", "records", "neighbours", "person", "rows", "importance", "shapes", "columns",
+          "by", "cells", "target", "on", "missing")  # fmt: skip
 _design_options = flags.combine_options(flags.schema_option, *map(flags.request_option, (*_ASKED, *STREAM_OPTION)))
 _name = click.argument("name", type=flags.PATH)
 _charged_to = flags.combine_options(

@@ -34,7 +34,17 @@ def released(clinic, matrixdp):
     Path("hospital.toml").write_text(SCHEMA)
     options = ("--epsilon", "4", "--delta", "1e-6", "--ledger", "clinic.db", "--dataset", "clinic", "--out", "out")
     done = matrixdp(
-        "release", "hospital.parquet", "--schema", "hospital.toml", "--query", "everything", "--by", "ward", *options
+        "release",
+        "hospital.parquet",
+        "--schema",
+        "hospital.toml",
+        "--query",
+        "everything",
+        "--by",
+        "ward",
+        *options,
+        "--shapes",
+        "0.1",
     )
     assert done.code == 0, done.err
     return mdp.Release.from_json(Path("out/release.json").read_text())
@@ -50,6 +60,8 @@ CASES = {
     "correlation": (("correlation", "--group", "ward=south"), lambda r: r.correlation("south")),
     "covariance": (("covariance",), lambda r: r.covariance()),
     "components": (("components", "-k", "1"), lambda r: r.components(1)),
+    "quantiles": (("quantiles", "--columns", "bmi", "-q", "0.1,0.5"), lambda r: r.quantiles("bmi", [0.1, 0.5])),
+    "histogram": (("histogram", "age"), lambda r: r.histograms()["age"].to_estimate()),
 }
 
 
