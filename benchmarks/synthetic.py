@@ -1,12 +1,13 @@
 """Synthetic tables from one release against MST and AIM, on real tables: Markdown tables of errors and their ratios.
 
-``python -m benchmarks.synthetic [--epsilon 1] [--trials 5] [--peers mst aim] [--cache FOLDER]``
+``python -m benchmarks.synthetic [--epsilon 1] [--trials 5] [--peers mst aim] [--seconds 90] [--cache FOLDER]``
 ``python -m benchmarks.synthetic --coverage [--trials 40]``
 ``python -m benchmarks.synthetic --time``
 
 MST and AIM need the extra ``synthesis``; `benchmarks.synthetic_peers` has both. Their tables are kept in the folder of
-``--cache`` if it is given. Same epsilon, delta 1e-6, neighbours that differ in one record more or less. Three quarters of
-the rows of a table are protected, the rest tests models. Ours has histograms (``shapes=0.1``).
+``--cache`` if it is given. AIM begins its last round after so many processor seconds. Same epsilon, delta 1e-6,
+neighbours that differ in one record more or less. Three quarters of the rows of a table are protected, the rest tests
+models. Ours has histograms (``shapes=0.1``).
 
 Errors are means of absolute differences between the protected rows and the synthetic ones: of correlations; of means of
 numbers by level, in standard deviations, for levels of at least 1% of the rows; total variation of tables of two
@@ -15,13 +16,15 @@ Kolmogorov-Smirnov distance of one number; total variation of 30 triples of colu
 coefficients of each number on all other columns, in standard deviations.
 
 ``--coverage`` takes each table for a population, draws samples from it, and counts how often 95% intervals of linear
-coefficients from 20 tables, by `matrixdp.combine`, hold the coefficient of the population.
+coefficients from 20 tables, by `matrixdp.combine`, hold the coefficient of the population. ``--time`` makes a table of
+10,000 rows and 30 columns.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import resource
 import time
 import warnings
@@ -30,13 +33,13 @@ from dataclasses import replace
 from functools import partial
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
 
 import matrixdp as mdp
-from benchmarks.sizes import few, size
+from benchmarks.sizes import size
 from benchmarks.synthetic_peers import run_aim, run_mst
 from benchmarks.table_forecast import RealTable
 from benchmarks.trusted_data import SOURCES, load_tables
@@ -98,7 +101,7 @@ def protect(table: RealTable, epsilon: float, seed: int, shapes: float = _SHAPES
     return design.release(table.frame, stream=mdp.Stream(seed), simulation=True)
 
 
-def run_ours(frame: pd.DataFrame, columns: mdp.Columns, epsilon: float, delta: float, seed: int) -> pd.DataFrame:
+def run_ours(frame: pd.DataFrame, columns: mdp.Columns, epsilon: float, _delta: float, seed: int) -> pd.DataFrame:
     """A synthetic table of a release, with as many rows."""
     release = protect(RealTable("", frame, columns), epsilon, seed)
     return release.synthetic(rows=len(frame), seed=seed)
@@ -110,7 +113,7 @@ def run_ours(frame: pd.DataFrame, columns: mdp.Columns, epsilon: float, delta: f
 def design_matrix(frame: pd.DataFrame, columns: mdp.Columns, target: str) -> Floats:
     """A constant, the other numbers with missing values at their middle, and levels but the first; of shape (n, k)."""
     parts = [np.ones(len(frame))]
-    for column in columns:
+    for column in cast("Any", columns):
         if column.name == target:
             continue
         if isinstance(column, mdp.Number):
@@ -137,9 +140,10 @@ def fit_linear(frame: pd.DataFrame, columns: mdp.Columns, target: str) -> tuple[
 def measure_errors(real: pd.DataFrame, made: pd.DataFrame, columns: mdp.Columns) -> dict[str, float]:
     """The nine errors of a synthetic table."""
     numbers, categories = ([one.name for one in part] for part in (columns.numbers, columns.categories))
-    binned, coarse = ({}, {}), ({}, {})
+    binned: Any = ({}, {})
+    coarse: Any = ({}, {})
     for which, frame in enumerate((real, made)):
-        for column in columns:
+        for column in cast("Any", columns):
             if column.name in categories:
                 code = pd.Categorical(frame[column.name], categories=column.levels).codes
                 binned[which][column.name] = coarse[which][column.name] = code
@@ -150,7 +154,7 @@ def measure_errors(real: pd.DataFrame, made: pd.DataFrame, columns: mdp.Columns)
             cuts = np.unique(np.nanquantile(real[column.name].to_numpy(float), [0.25, 0.5, 0.75]))
             binned[which][column.name] = np.where(gone, BINS, np.searchsorted(edges, values, "right"))
             coarse[which][column.name] = np.where(gone, 4, np.searchsorted(cuts, values, "left"))
-    total = partial(_total_variation, *binned)
+    total = partial(_total_variation, binned)
     firm = lambda found: float(np.mean(found)) if len(found) else float("nan")  # noqa: E731
     triples = list(combinations(columns.names, 3))
     chosen = np.random.default_rng(0).permutation(len(triples))[:TRIPLES]
@@ -167,7 +171,7 @@ def measure_errors(real: pd.DataFrame, made: pd.DataFrame, columns: mdp.Columns)
                 firm([total(pair) for pair in combinations(numbers, 2)]),
                 firm([total((one,)) for one in numbers]),
                 firm([_kolmogorov(real[one], made[one]) for one in numbers]),
-                firm([_total_variation(*coarse, triples[k]) for k in chosen]),
+                firm([_total_variation(coarse, triples[k]) for k in chosen]),
                 firm([_coefficient_error(real, made, columns, one) for one in numbers]),
             ),
             strict=True,
@@ -175,10 +179,10 @@ def measure_errors(real: pd.DataFrame, made: pd.DataFrame, columns: mdp.Columns)
     )
 
 
-def _total_variation(first: Any, second: Any, names: tuple[str, ...]) -> float:
+def _total_variation(codes: Any, names: tuple[str, ...]) -> float:
     counts = [
         pd.Series(list(zip(*(part[name] for name in names), strict=True))).value_counts(normalize=True)
-        for part in (first, second)
+        for part in codes
     ]
     return float(counts[0].subtract(counts[1], fill_value=0).abs().sum() / 2)
 
@@ -224,7 +228,7 @@ def measure_scores(made: pd.DataFrame, test: pd.DataFrame, columns: mdp.Columns)
         for name, model in zip(SCORES[:2], (Ridge(1e-3), HistGradientBoostingRegressor(max_iter=50)), strict=True):
             said = model.fit(x, train[number.name]).predict(other)
             found[name].append(max(float(r2_score(rest[number.name], said)), -1.0))
-    for category in [one for one in columns.categories if len(one.levels) == 2][:3]:
+    for category in [one for one in cast("Any", columns.categories) if len(one.levels) == 2][:3]:
         x, other = (design_matrix(frame, columns, category.name) for frame in (made, test))
         labels, truth = (frame[category.name] == category.levels[1] for frame in (made, test))
         if labels.nunique() < 2 or truth.nunique() < 2:
@@ -278,20 +282,98 @@ def _make(
 
 def summarise(found: list[dict[str, Any]], other: str) -> list[str]:
     """Ratios of errors and differences of scores, geometric and plain means over tables and trials."""
-    frame = pd.DataFrame(found)
-    frame = frame.set_index(["epsilon", "table", "trial", "method"])
+    frame = pd.DataFrame(found).set_index(["epsilon", "table", "trial", "method"])
     ours, theirs = (frame.xs(one, level="method") for one in ("ours", other))
     both = ours.index.intersection(theirs.index)
-    lines = [f"| error of {other} over ours | epsilon {' | '.join(f'{e:g}' for e in sorted(set(both.levels[0])))} |"]
-    ratio = np.log(theirs.loc[both, list(ERRORS)] / ours.loc[both, list(ERRORS)]).groupby("epsilon").mean()
-    lines.append("| --- " * (1 + len(ratio)) + "|")
-    for name in ERRORS:
-        lines.append(f"| {name} | {' | '.join(f'{np.exp(one):.2f}' for one in ratio[name])} |")
-    lines.append(f"| all nine | {' | '.join(f'{np.exp(one):.2f}' for one in ratio.mean(axis=1))} |")
-    apart = (ours.loc[both, list(SCORES)] - theirs.loc[both, list(SCORES)]).groupby("epsilon").mean()
-    for name in SCORES:
-        lines.append(f"| {name}, ours less theirs | {' | '.join(f'{one:+.3f}' for one in apart[name])} |")
-    for which, part in (("ours", ours), (other, theirs)):
-        seconds = part.loc[both, "seconds"].groupby("epsilon").mean()
-        lines.append(f"| processor seconds of {which} | {' | '.join(f'{one:.0f}' for one in seconds)} |")
-    return [*lines, f"\n{len(both)} runs on {both.get_level_values('table').nunique()} tables."]
+    ours, theirs = ours.loc[both], theirs.loc[both]
+    epsilons = sorted(set(both.get_level_values("epsilon")))
+
+    def line(name: str, values: Any, form: str) -> str:
+        return f"| {name} | {' | '.join(format(values[epsilon], form) for epsilon in epsilons)} |"
+
+    by = ("epsilon", "table")
+    ratio = np.log(theirs[list(ERRORS)] / ours[list(ERRORS)]).groupby(list(by)).mean().groupby("epsilon").mean()
+    apart = (ours[list(SCORES)] - theirs[list(SCORES)]).groupby(list(by)).mean().groupby("epsilon").mean()
+    return [
+        f"| error of {other} over ours | {' | '.join(f'epsilon {epsilon:g}' for epsilon in epsilons)} |",
+        "| --- " * (1 + len(epsilons)) + "|",
+        *(line(name, np.exp(ratio[name]), ".2f") for name in ERRORS),
+        line("all nine", np.exp(ratio.mean(axis=1)), ".2f"),
+        *(line(f"{name}, ours less theirs", apart[name], "+.3f") for name in SCORES),
+        line("processor seconds, ours", ours["seconds"].groupby("epsilon").mean(), ".1f"),
+        line(f"processor seconds, {other}", theirs["seconds"].groupby("epsilon").mean(), ".0f"),
+        f"\n{len(both)} runs on {both.get_level_values('table').nunique()} tables.",
+    ]
+
+
+def cover(trials: int, epsilon: float) -> None:
+    """Coverage of 95% intervals of linear coefficients, from several tables and from one that is taken for real."""
+    several, rows = size(20, 2), size(2000, 100)
+    print("| table | records | tables and combine | one table, taken for real data |\n| --- | --- | --- | --- |")
+    for table in tables():
+        records, hits = min(len(table.frame), 8000), []
+        truth = _find_coefficients(table.frame, table.columns)[0]
+        for trial in range(trials):
+            frame = table.frame.sample(records, replace=True, random_state=trial).reset_index(drop=True)
+            release = protect(RealTable("", frame, table.columns), epsilon, trial)
+            made = release.synthetic(rows, tables=several, seed=trial)
+            values, variances = zip(*(_find_coefficients(one, table.columns) for one in made), strict=True)
+            found = mdp.combine(values, variances, rows=rows, records=records)
+            alone, own = _find_coefficients(release.synthetic(records, seed=trial), table.columns)
+            hits.append([(found.low <= truth) & (truth <= found.high), np.abs(alone - truth) < 1.96 * np.sqrt(own)])
+        shares = np.mean(hits, axis=(0, 2))
+        print(f"| {table.name} | {records:,} | {shares[0]:.2f} | {shares[1]:.2f} |", flush=True)
+
+
+def _find_coefficients(frame: pd.DataFrame, columns: mdp.Columns) -> tuple[Floats, Floats]:
+    """Coefficients of three numbers on all other columns, and their variances."""
+    found = [fit_linear(frame, columns, one.name) for one in columns.numbers[:3]]
+    return np.concatenate([one for one, _ in found]), np.concatenate([one for _, one in found])
+
+
+def measure_time() -> None:
+    """Seconds and memory of a table of 10,000 rows and 30 columns."""
+    rng, rows = np.random.default_rng(0), size(10_000, 200)
+    factors = rng.standard_normal((rows, 3))
+    frame, columns = {}, []
+    for k in range(30):
+        values = np.clip(factors @ rng.normal(0, 0.6, 3) + rng.standard_normal(rows), -6, 6)
+        if k % 3 == 2:
+            frame[f"c{k}"] = np.digitize(values, [-1.0, 0.0, 1.0, 2.0])
+            columns.append(mdp.Category(f"c{k}", range(5)))
+        else:
+            frame[f"x{k}"] = np.where(rng.random(rows) < 0.1 * (k % 3), np.nan, values)
+            columns.append(mdp.Number(f"x{k}", -6, 6, missing=k % 3 == 1))
+    release = protect(RealTable("", pd.DataFrame(frame), mdp.Columns(columns)), 1.0, 0)
+    before, start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
+    release.synthetic(seed=0)
+    seconds, peak = time.process_time() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    print(
+        f"{rows:,} rows x 30 columns: {seconds:.1f} processor seconds, {(peak - before) / 1024:.0f} MB more at the peak."
+    )
+
+
+def main() -> None:
+    """Parse the command line, and print tables."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--epsilon", type=float, nargs="+", default=[1.0])
+    parser.add_argument("--trials", type=int, default=size(5, 1))
+    parser.add_argument("--peers", nargs="*", choices=("mst", "aim"), default=["mst", "aim"])
+    parser.add_argument("--seconds", type=float, default=math.inf)
+    parser.add_argument("--cache", type=Path)
+    parser.add_argument("--coverage", action="store_true")
+    parser.add_argument("--time", action="store_true")
+    asked = parser.parse_args()
+    if asked.time:
+        measure_time()
+    elif asked.coverage:
+        cover(asked.trials, asked.epsilon[0])
+    else:
+        METHODS["aim"] = partial(run_aim, seconds=asked.seconds)
+        found = compare(asked.epsilon, asked.trials, ["ours", *asked.peers], asked.cache)
+        for other in asked.peers:
+            print("\n" + "\n".join(summarise(found, other)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,14 +1,14 @@
 """MST and AIM, written from their papers on the graphical models of the package ``mbi`` (version 2).
 
-MST: McKenna, Miklau, Sheldon, "Winning the NIST contest" (2021). A third of the budget for all columns, a third to choose
-a tree of pairs by the exponential mechanism, a third for the pairs of the tree.
+MST: McKenna, Miklau, Sheldon, "Winning the NIST contest" (2021). A third of the budget for all columns, a third to
+choose a tree of pairs by the exponential mechanism, a third for the pairs of the tree.
 
 AIM: McKenna, Mullins, Sheldon, Miklau, "AIM: an adaptive and iterative mechanism" (2022). Rounds that choose the worst
 pair or column, measure it, and double their budget when a measurement told little.
 
 Both protect against adding or removing a record, with the budget as zero-concentrated differential privacy. Numbers are
-in equal bins, or one for each value of a number with few steps; a value is drawn uniformly from its bin. A missing value
-is one more bin.
+in equal bins, or one for each value of a number with few steps; a value is drawn uniformly from its bin. A missing
+value is one more bin.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import math
 import time
 import warnings
 from itertools import combinations
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -35,7 +35,7 @@ _RARE = 3.0  # MST merges levels whose count is below so many standard deviation
 
 
 def find_rho(epsilon: float, delta: float) -> float:
-    """The rho of zero-concentrated differential privacy that implies (epsilon, delta) (Canonne, Kamath, Steinke 2020)."""
+    """The rho of zero-concentrated differential privacy for (epsilon, delta) (Canonne, Kamath, Steinke 2020)."""
 
     def log_delta(rho: float) -> float:
         def bound(order: float) -> float:
@@ -60,7 +60,7 @@ class Codes:
     def encode(self, frame: pd.DataFrame) -> dict[str, Any]:
         """Codes of each column."""
         found = {}
-        for column in self.columns:
+        for column in cast("Any", self.columns):
             values = frame[column.name]
             if column.name in self.edges:
                 edges = self.edges[column.name]
@@ -75,13 +75,13 @@ class Codes:
         """Number of codes of each column."""
         return {
             one.name: len(self.edges[one.name]) - 1 + one.missing if one.name in self.edges else len(one.levels)
-            for one in self.columns
+            for one in cast("Any", self.columns)
         }
 
     def decode(self, codes: dict[str, Any], rng: np.random.Generator) -> pd.DataFrame:
         """Values drawn uniformly from their bins."""
         found: dict[str, Any] = {}
-        for column in self.columns:
+        for column in cast("Any", self.columns):
             code = np.asarray(codes[column.name])
             if column.name not in self.edges:
                 found[column.name] = np.array(column.levels, object)[code]
@@ -100,7 +100,7 @@ class _Mechanism:
     def __init__(self, frame: pd.DataFrame, columns: mdp.Columns, bins: int, seed: int) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            import mbi
+            import mbi  # type: ignore[import-not-found,unused-ignore]
         self.mbi, self.rng, self.codes = mbi, np.random.default_rng(seed), Codes(columns, bins)
         self.data, self.sizes = self.codes.encode(frame), self.codes.sizes
         self.measured: list[Any] = []
@@ -148,7 +148,8 @@ def run_mst(frame: pd.DataFrame, columns: mdp.Columns, epsilon: float, delta: fl
     undo = _merge_rare(made, math.sqrt(3 * len(names) / (2 * rho)))
     made.estimate(1000)
     gaps = {pair: float(np.abs(made.count(pair) - made.expect(pair)).sum()) for pair in combinations(names, 2)}
-    tree, part = [], {name: {name} for name in names}
+    tree: list[tuple[str, str]] = []
+    part = {name: {name} for name in names}
     step = math.sqrt(8 * rho / 3 / max(len(names) - 1, 1))
     while len(tree) < len(names) - 1:
         one, other = pair = made.choose({p: gap for p, gap in gaps.items() if part[p[0]] is not part[p[1]]}, step)
@@ -189,15 +190,14 @@ def run_aim(
     iterations: int = _AIM_ITERATIONS,
     seconds: float = math.inf,
 ) -> pd.DataFrame:
-    """A synthetic table of AIM for all pairs of columns; after so many processor `seconds` one
-    round spends what is left."""
+    """A synthetic table of AIM for all pairs of columns; the last round begins after so many `seconds`."""
     made = _Mechanism(frame, columns, AIM_BINS, seed)
     size_of, start = made.mbi.junction_tree.hypothetical_model_size, time.process_time()
     rho, names = find_rho(epsilon, delta), [*made.sizes]
     rounds = 16 * len(names)
     sigma, step = math.sqrt(rounds / (2 * (1 - _SELECTING) * rho)), math.sqrt(8 * _SELECTING * rho / rounds)
-    weights = {(name,): float(len(names) - 1) for name in names}
-    weights |= dict.fromkeys(combinations(names, 2), float(len(names)))
+    weights: dict[tuple[str, ...], float] = {(name,): float(len(names) - 1) for name in names}
+    weights |= {pair: float(len(names)) for pair in combinations(names, 2)}
     answers = {one: made.count(one) for one in weights}
     for name in names:
         made.measure((name,), sigma)
@@ -210,9 +210,7 @@ def run_aim(
         used += 1 / (2 * sigma**2) + step**2 / 8
         cliques = [one.clique for one in made.measured]
         fits = [
-            one
-            for one in weights
-            if one in cliques or size_of(made.domain, [*cliques, one]) <= MODEL_SIZE * used / rho
+            one for one in weights if one in cliques or size_of(made.domain, [*cliques, one]) <= MODEL_SIZE * used / rho
         ]
         bias = math.sqrt(2 / math.pi) * sigma
         scores = {

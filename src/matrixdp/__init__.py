@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from matrixdp.version import __version__ as __version__
 
 if TYPE_CHECKING:  # for type checkers: what `_HOMES` lists
+    from matrixdp.answers.combined import combine as combine
     from matrixdp.baselines import release_mechanism as release_mechanism
     from matrixdp.design import Design as Design
     from matrixdp.design import make_design as make_design
@@ -63,6 +64,7 @@ if TYPE_CHECKING:  # for type checkers: what `_HOMES` lists
     from matrixdp.studio.client import Studio as Studio
 
 _HOMES = {
+    "answers.combined": "combine",
     "baselines": "release_mechanism",
     "design": "Design make_design",
     "domain": "Bounds Category Columns Number Person YesNo",

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv, ndtri
 
+from matrixdp.answers.draws import draw_moments
 from matrixdp.answers.histograms import Histogram, find_histograms
 from matrixdp.answers.moments import TINY, shrink
 from matrixdp.answers.psd import project_simplex
@@ -27,9 +28,9 @@ from matrixdp.answers.view import LEAST_SIZE, MomentView, table_query, view_mome
 from matrixdp.checks import check_integer
 from matrixdp.design.design import Design
 from matrixdp.display import load_pandas
-from matrixdp.domain.columns import Category, Column, Number
+from matrixdp.domain.columns import Category, Column, Number, YesNo
 from matrixdp.errors import ParameterError
-from matrixdp.noise.table_noise import Place
+from matrixdp.noise.table_noise import Place, TableNoise
 from matrixdp.types import Floats
 
 Values = NDArray[Any]
@@ -99,8 +100,8 @@ def spread_beta(mean: float, variance: float, count: int) -> Floats:
     share = (np.arange(count) + 0.5) / count
     precision = (1 - mean**2) / variance - 1
     if precision > _NARROW:
-        return mean + np.sqrt(variance) * ndtri(share)
-    return 2 * betaincinv(precision * (1 + mean) / 2, precision * (1 - mean) / 2, share) - 1
+        return np.asarray(mean + np.sqrt(variance) * ndtri(share))
+    return np.asarray(2 * betaincinv(precision * (1 + mean) / 2, precision * (1 - mean) / 2, share) - 1)
 
 
 def fill_category(view: MomentView, name: str, size: float, never: Sequence[int]) -> tuple[Floats, list[str]]:
@@ -130,7 +131,7 @@ def find_spread(view: MomentView, name: str, half: float, size: float) -> Spread
     """What a release says of a number by itself, moved to what is possible."""
     place, law = view.place(name), view.law
     x, r = place.value, place.observed
-    share = 1.0 if not r else float(np.clip(view.read(0, r) / size, min(law.entry_std(0, r) / size, 1.0), 1.0))
+    share = 1.0 if not r else min(max(float(view.read(0, r)), float(law.entry_std(0, r))) / size, 1.0)
     weight = 1 / (size * share * half**2)
     mean = float(np.clip(view.read(0, x) * half * weight, -1 + 1e-6, 1 - 1e-6))
     noise = float(law.std([(x, x, np.array(weight)), (0, x, np.array(-2 * mean * half * weight))]))
@@ -181,7 +182,8 @@ def spread_histogram(shape: Histogram, found: Spread, count: int) -> Floats:
     high = low + (most - least) / _PARTS
     share = (np.arange(count) + 0.5) / count * ends[-1]
     places = np.stack([np.append(0.0, ends[:-1]), ends], axis=1).ravel()
-    return np.interp(share, places, np.stack([low.ravel()[kept], high.ravel()[kept]], axis=1).ravel())
+    values = np.stack([low.ravel()[kept], high.ravel()[kept]], axis=1).ravel()
+    return np.asarray(np.interp(share, places, values))
 
 
 @np.errstate(all="ignore")
@@ -196,7 +198,7 @@ def _tilt(points: Floats, weights: Floats, wanted: Floats, *, within: bool) -> F
         made *= np.nan_to_num(total / made.sum(axis=axes, keepdims=True))
         means = np.einsum("bp,kbp->k", made, powers)
         if np.abs(means - wanted).max() < _CLOSE:
-            return made
+            return np.asarray(made)
         inner = (made * powers).sum(axis=2 if within else (1, 2))
         sums = made.sum(axis=1) if within else made.sum()
         spread = np.einsum("bp,kbp,mbp->km", made, powers, powers) - (
@@ -504,9 +506,10 @@ class _Maker:
             start = stop
         return Rows(margins, self.rng), hidden
 
-    def _find_never(self, column: Column, group: Mapping[str, str]) -> list[int]:
+    def _find_never(self, column: Category | YesNo, group: Mapping[str, str]) -> list[int]:
         """Levels of a category that cannot occur in a group, or beside any level of another category."""
-        found, partners = set(), {}
+        found: set[str] = set()
+        partners: dict[tuple[str, str], set[str]] = {}
         for pair in self.pairs:
             for (name, level), (other, beside) in (pair, pair[::-1]):
                 if name == column.name and group.get(other) == beside:
@@ -514,14 +517,21 @@ class _Maker:
                 elif name == column.name and other not in group:
                     partners.setdefault((level, other), set()).add(beside)
         found |= {
-            level for (level, other), some in partners.items() if some >= set(self.query.columns[other].level_names)
+            level
+            for (level, other), some in partners.items()
+            if some >= {*self.query.columns.category(other).level_names}
         }
         return [column.level_names.index(level) for level in found]
 
     def aim(self, view: MomentView, rows: Rows, size: float, pooled: Floats | None) -> tuple[Floats, Floats, Floats]:
         """Released covariances, their noise, and those that the rows shall have; of shape (d, d)."""
         found, std = read_covariance(view, rows, size)
-        wanted, left = found, np.ones(())
+        wanted, left, drawn = found, np.ones(()), None
+        if self.shrunk and pooled is None and not self.query.by:
+            drawn = draw_moments(view)
+        if drawn is not None:
+            possible = replace(view, matrix=drawn.matrix.mean(axis=0))
+            return found, std, np.where(rows.apart, np.round(read_covariance(possible, rows, size)[0], _ROUNDED), 0.0)
         if self.shrunk:
             wanted, left = shrink_blocks(rows, found, std, 0.0 if pooled is None else pooled * rows.spreads)
         wanted = raise_eigenvalues(rows, wanted, np.sqrt(left) * std, self.rng)
@@ -589,7 +599,7 @@ def make_table(
         for margin in rows.margins:
             columns[margin.column.name].append(_write_column(margin))
     order = rng.permutation(count)
-    joined = {
+    joined: Any = {
         name: tuple(np.concatenate(part)[order] for part in zip(*parts, strict=True)) for name, parts in columns.items()
     }
     parts = [one[2] for one in made]
@@ -638,12 +648,13 @@ def make_tables(
     largest = max(int(MOST_BYTES // (8 * query.layout.size)), 1)
     if count > largest:
         raise ParameterError(f"rows must be at most {largest:,} for so many columns and levels.", parameter="rows")
+    view_moments(matrix, design)  # or an error
     several = 1 if tables is None else check_integer(tables, "tables", at_least=2)
     found = []
     for stream in np.random.SeedSequence(check_integer(seed, "seed", at_least=0)).spawn(several):
         rng, noisy = np.random.default_rng(stream), matrix
         if tables is not None:
-            structure = design.structure
-            noisy = matrix + structure.combine(design.noise, rng.standard_normal(structure.count))
+            assert isinstance(design.structure, TableNoise)  # as views of it need
+            noisy = matrix + design.structure.combine(design.noise, rng.standard_normal(design.structure.count))
         found.append(make_table(noisy, design, count, rng, shrunk=tables is None))
     return found

@@ -261,8 +261,8 @@ def _synchronise_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def write_file(path: Path, text: str, *, option: str = "", overwrite: bool = True) -> None:
-    """Write a text file completely or not at all; `option` of the command line named it, for error messages."""
+def write_file(path: Path, content: str | bytes, *, option: str = "", overwrite: bool = True) -> None:
+    """Write a file, text as UTF-8, completely or not at all; `option` of the command line named it, for messages."""
     name = f"--{option}" if option else "path"
     if not overwrite and path.exists():
         raise ParameterError(f"{name}: {path} already exists. Choose another name, or add --force.")
@@ -270,8 +270,8 @@ def write_file(path: Path, text: str, *, option: str = "", overwrite: bool = Tru
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            with temporary.open("x", encoding="utf-8") as file:
-                file.write(text)
+            with temporary.open("xb") as file:
+                file.write(content.encode() if isinstance(content, str) else content)
             temporary.replace(path)
         finally:
             temporary.unlink(missing_ok=True)
