@@ -217,7 +217,7 @@ class Rows:
     """Rows of a table, with their coordinates as integers in units of `unit`; `table` is of shape (n, d)."""
 
     def __init__(self, margins: Sequence[Margin], rng: np.random.Generator) -> None:
-        self.margins = [margin._replace(values=rng.permutation(margin.values)) for margin in margins]
+        self.margins = [margin._replace(values=margin.values.copy()) for margin in margins]
         self.rng = rng
         parts = [margin.measure() for margin in self.margins]
         table, self.mean, self.scale, self.base = (
@@ -502,7 +502,7 @@ class _Maker:
                 quotas, stop = round_quotas(shares, count, self.rng), start + shares.size
                 values = np.repeat(np.arange(shares.size), quotas)
             hidden += doubtful
-            margins.append(Margin(column, place, slice(start, stop), values))
+            margins.append(Margin(column, place, slice(start, stop), self.rng.permutation(values)))
             start = stop
         return Rows(margins, self.rng), hidden
 

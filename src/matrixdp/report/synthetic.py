@@ -13,6 +13,7 @@ from matrixdp.answers.synthetic import Comparison, SyntheticTable, make_tables
 from matrixdp.display import format_number
 from matrixdp.domain.file_rules import DateRule
 from matrixdp.errors import ParameterError, import_extra
+from matrixdp.queries import TableMoments
 from matrixdp.release.result import Release
 from matrixdp.report.page import Block, Page, Section, WordTable, note, render_page, say
 from matrixdp.report.svg import Curve, Drawing, Scale, draw_curves, make_image
@@ -24,7 +25,7 @@ WARNING = (
     "cost. They have its means, spreads, shares, tables of two columns and correlations, up to the noise of the "
     "release. They do not show interactions of three columns, curved relations, or the shape of numbers (unless "
     "released). Use them to write code, teach and plan. Do not test hypotheses on one table: its standard errors "
-    "ignore the noise. Use `matrixdp answer`, or several tables with `matrixdp.combine`."
+    "ignore the noise. Use the answers of the release (matrixdp answer), or several tables and matrixdp.combine."
 )
 SUFFIXES = (".csv", ".parquet", ".feather")
 _KINDS = {"table": "Tables of two categories", "means": "Means by level", "correlation": "Correlations"}
@@ -33,7 +34,7 @@ _MOST_DOTS, _WORST, _MISFIT, _FEW_ROWS, _MANY_ROWS = 400, 10, 0.5, 100, 2.0
 
 def load_table_release(found: Any) -> Release:
     """The release of the moments of a table, or a `ParameterError`."""
-    if not isinstance(found, Release):
+    if not isinstance(found, Release) or not isinstance(found.query, TableMoments):
         raise ParameterError("a synthetic table follows from TableMoments (--query everything), not from this release.")
     return found
 
@@ -139,7 +140,7 @@ def _draw_kind(one: Comparison, kind: str) -> Drawing:
     curves = [
         Curve(np.array([[-reach, reach], [-reach, reach]]), kind="p-guide", dashed=True),
         Curve(points[:, ~firm], "hidden by noise" * (not firm.all()), "p-other", halves=std[~firm], scattered=True),
-        Curve(points[:, firm], "released", halves=std[firm], scattered=True),
+        Curve(points[:, firm], "stands out" * bool(firm.any()), halves=std[firm], scattered=True),
     ]
     return draw_curves(curves, scale, scale, ("synthetic", "released"), title=_KINDS[kind])
 
