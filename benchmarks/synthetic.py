@@ -15,9 +15,9 @@ categories, of a number in 16 bins and a category, of two numbers in 16 bins, of
 Kolmogorov-Smirnov distance of one number; total variation of 30 triples of columns, numbers in quartiles; linear
 coefficients of each number on all other columns, in standard deviations.
 
-``--coverage`` takes the complete records of each table for a population, draws samples from it, and counts how often 95%
-intervals of linear coefficients from 20 tables, by `matrixdp.combine`, hold the coefficient of the population. ``--time``
-makes a table of 10,000 rows and 30 columns.
+``--coverage`` takes the complete records of each table for a population, draws samples from it, and counts how often
+95% intervals of linear coefficients from 20 tables, by `matrixdp.combine`, hold the coefficient of the population.
+``--time`` makes a table of 10,000 rows and 30 columns.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ def synthetic(release: Path, rows: int | None, seed: int, tables: int | None, ou
 
     It costs no privacy: only the release is read. With --tables, names of files end with -1, -2, ...
     """
-    from matrixdp.release.output_folder import write_file
+    from matrixdp.release.output_folder import refuse_existing, write_file
     from matrixdp.release.reading import load
     from matrixdp.report.dates import read_dates
     from matrixdp.report.synthetic import WARNING, list_remarks, load_table_release, make_files
@@ -27,8 +27,10 @@ def synthetic(release: Path, rows: int | None, seed: int, tables: int | None, ou
     found = load_table_release(load(release))
     dates = read_dates(release if release.is_dir() else release.parent)
     files, table = make_files(found, output, rows=rows, tables=tables, seed=seed, dates=dates)
+    if not force:
+        refuse_existing(files, "output")
     for path, content in files.items():
-        write_file(path, content, option="output", overwrite=force)
+        write_file(path, content, option="output")
     for line in (WARNING, *list_remarks(found, table)):
         click.echo(line, err=True)
     click.echo(f"Written to {', '.join(map(str, files))}")

@@ -87,10 +87,9 @@ def render_synthetic(release: Release, table: SyntheticTable, *, seed: int, tabl
     one, rows = table.comparison, len(next(iter(table.columns.values()))[0])
     panels = [_draw_kind(one, kind) for kind in _KINDS if (one.kinds == kind).any()]
     panels += [_draw_errors(one.errors)] if one.released.size else []
-    images = [
-        make_image(panels[k : k + 2], "Released and synthetic numbers", inline=True) for k in (0, 2)[: len(panels)]
-    ]
-    figures = [Block("figure", image, "Released and synthetic numbers") for image in images if image]
+    words = "Released and synthetic numbers"
+    images = [make_image(panels[k : k + 2], words, inline=True) for k in range(0, len(panels), 2)]
+    figures = [Block("figure", image, words) for image in images]
     several = f"{tables}, of which this is the first; each from the release with noise once more" if tables else ""
     epsilon, delta = release.epsilon, release.privacy.delta
     page = Page(

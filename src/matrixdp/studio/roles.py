@@ -94,6 +94,7 @@ ROUTES: dict[str, Access] = {
     "GET /results/{request_id}/explore": Access.VIEWER,
     "GET /results/{request_id}/files/{name}": Access.VIEWER,
     "GET /results/{request_id}/notebook": Access.VIEWER,
+    "GET /results/{request_id}/synthetic": Access.VIEWER,
     # api.py
     "GET /api/docs": Access.VIEWER,
     "GET /api/openapi.json": Access.VIEWER,
