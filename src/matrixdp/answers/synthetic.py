@@ -30,7 +30,8 @@ from matrixdp.design.design import Design
 from matrixdp.display import load_pandas
 from matrixdp.domain.columns import Category, Column, Number, YesNo
 from matrixdp.errors import ParameterError
-from matrixdp.noise.table_noise import Place, TableNoise
+from matrixdp.noise.table_noise import VALUE, Place, TableNoise
+from matrixdp.queries import TableMoments
 from matrixdp.types import Floats
 
 Values = NDArray[Any]
@@ -377,15 +378,14 @@ def raise_eigenvalues(rows: Rows, wanted: Floats, std: Floats, rng: np.random.Ge
     Coordinates are whitened within columns, so that the matrix is ``I + R``. Its eigenvalues are raised to a quarter of
     the spectral norm of noise of standard deviation `std`, and at most to `_FLOOR`.
     """
-    own, d = rows.covariance, len(wanted)
-    whiten, back = [], []
+    from scipy.linalg import block_diag  # here, since it takes long to import
+
+    own, d, blocks = rows.covariance, len(wanted), []
     for margin in rows.margins:
         values, vectors = np.linalg.eigh(own[margin.rows, margin.rows])
         kept = values > 1e-9
-        root = np.sqrt(values[kept])
-        whiten.append(_place(vectors[:, kept].T / root[:, None], margin.rows, d))
-        back.append(_place(vectors[:, kept].T * root[:, None], margin.rows, d))
-    to_white, from_white = np.concatenate(whiten), np.concatenate(back)
+        blocks.append((vectors[:, kept].T, np.sqrt(values[kept])[:, None]))
+    to_white, from_white = (block_diag(*(v * root**power for v, root in blocks)) for power in (-1, 1))
     cross = np.where(rows.apart, wanted, 0.0)
     matrix = np.eye(len(to_white)) + to_white @ cross @ to_white.T
     norms = []
@@ -399,12 +399,6 @@ def raise_eigenvalues(rows: Rows, wanted: Floats, std: Floats, rng: np.random.Ge
     matrix = (vectors * np.maximum(values, floor)) @ vectors.T
     root = np.sqrt(np.diagonal(matrix))
     return np.where(rows.apart, from_white.T @ (matrix / np.multiply.outer(root, root)) @ from_white, 0.0)
-
-
-def _place(part: Floats, rows: slice, size: int) -> Floats:
-    found = np.zeros((len(part), size))
-    found[:, rows] = part
-    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -548,34 +542,20 @@ class _Maker:
         misfit = rows.fit(wanted, 1 / std**2, zeros)[-1]
         if zeros:
             rows.remove(zeros)
-        return rows, compare_covariances(rows, found, std, group), misfit, hidden
+        return rows, compare_covariances(self.query, rows, found, std, group), misfit, hidden
 
 
-def compare_covariances(rows: Rows, released: Floats, std: Floats, group: Mapping[str, str]) -> Comparison:
+def compare_covariances(
+    query: TableMoments, rows: Rows, released: Floats, std: Floats, group: Mapping[str, str]
+) -> Comparison:
     """The covariances between columns of a release and of rows, as correlations."""
     i, j = np.nonzero(np.tril(rows.apart))
-    unit = rows.spreads[i, j]
-    number = np.array(
-        [
-            isinstance(m.column, Number) and k == m.rows.stop - 1
-            for m in rows.margins
-            for k in range(m.rows.start, m.rows.stop)
-        ]
-    )
+    unit, number = rows.spreads[i, j], np.isin(np.arange(1, query.layout.size), query.layout.of_kind(VALUE))
     kinds = np.array(["table", "means", "correlation"])[number[i].astype(int) + number[j]]
-    prefix = ", ".join(f"{name}={level}" for name, level in group.items())
-    names = [name for m in rows.margins for name in _name_coordinates(m)]
-    words = [
-        f"{prefix}{': ' * bool(prefix)}{names[b]} × {names[a]}" for a, b in zip(i.tolist(), j.tolist(), strict=True)
-    ]
+    prefix = ", ".join(f"{name}={level}" for name, level in group.items()) + ": " * bool(group)
+    pairs = zip(i.tolist(), j.tolist(), strict=True)
+    words = [f"{prefix}{query.names[1 + second]} × {query.names[1 + first]}" for first, second in pairs]
     return Comparison(words, kinds, *(one[i, j] / unit for one in (released, std, rows.covariance)))
-
-
-def _name_coordinates(margin: Margin) -> list[str]:
-    name = margin.column.name
-    if margin.place.levels:
-        return [f"{name}={level}" for level in margin.place.levels]
-    return [f"{name} observed"] * (margin.place.observed > 0) + [name]
 
 
 def make_table(
@@ -584,7 +564,7 @@ def make_table(
     """A synthetic table of `count` rows; groups have rows by their released sizes."""
     maker, query = _Maker(matrix, design, rng, shrunk=shrunk), table_query(design)
     view = view_moments(matrix, design)
-    size = max(float(view.read(0, 0)), TINY)
+    size = max(float(view.read(0, 0)), float(view.law.entry_std(0, 0)), TINY)
     if not query.by:
         made = [({}, *maker.make(view, count, size, {}, None))]
     else:
@@ -609,13 +589,8 @@ def make_table(
     )
     hidden = tuple(dict.fromkeys(name for one in made for name in one[4]))
     misfit = math.sqrt(np.mean([one[3] ** 2 for one in made]))
-    return SyntheticTable(
-        joined,
-        comparison,
-        misfit,
-        hidden,
-        tuple(one.name for one in query.used.numbers if one.name not in maker.shapes),
-    )
+    assumed = tuple(one.name for one in query.used.numbers if one.name not in maker.shapes)
+    return SyntheticTable(joined, comparison, misfit, hidden, assumed)
 
 
 def _make_groups(
@@ -632,11 +607,8 @@ def _make_groups(
     pooled = maker.aim(view, rows, size, None)[2] / rows.spreads
     for group, own, share, quota in zip(groups, views, shares.tolist(), quotas.tolist(), strict=True):
         if quota:
-            hides = not bool(own.stands_out(0, 0))
-            found = (
-                maker.make(view, quota, size, group, None) if hides else maker.make(own, quota, share, group, pooled)
-            )
-            yield (group, *found)
+            moments = (own, quota, share, group, pooled) if own.stands_out(0, 0) else (view, quota, size, group, None)
+            yield (group, *maker.make(*moments))
 
 
 def make_tables(

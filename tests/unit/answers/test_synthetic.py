@@ -101,7 +101,7 @@ def test_every_row_is_valid(kinds, power, rows, seed, shapes, values):
             columns.append(mdp.Category(name, levels, other=kind == "category", missing=kind == "integers"))
             data[name] = [levels[int(one) % len(levels)] for one in number]
     columns = mdp.Columns(columns)
-    options = {"shapes": 0.1} if shapes and columns.numbers else {}
+    options = {"shapes": 0.1, "neighbours": "add-remove"} if shapes and columns.numbers else {}
     release = make_release(count, 10**power, columns, pd.DataFrame(data), seed, **options)
     check_valid(release.synthetic(rows, seed=seed), columns, rows)
 
