@@ -40,6 +40,8 @@ def test_questions_are_asked_by_changing_a_form_and_cost_nothing(open_page, site
     before = charges(site)
     page = open_page(ANALYST)
     page.goto(site.clear)
+    expect(page.get_by_role("status")).to_have_text("Means by ward")
+    page.get_by_role("link", name="Means", exact=True).click()
     expect(page.get_by_role("status")).to_have_text("Means")
     page.get_by_role("link", name="Means by group").click()
     expect(page.get_by_role("status")).to_have_text("Means by ward")

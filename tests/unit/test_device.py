@@ -60,7 +60,7 @@ def test_without_a_gpu_nothing_is_charged(query, installed, tmp_path, monkeypatc
     ledger = mdp.Ledger.create(tmp_path / "x.db")
     ledger.register("x", mdp.Privacy(1, 1e-6), neighbours="replace")
     before = ledger.remaining("x")
-    expected = (mdp.ParameterError, "NVIDIA GPU") if installed else (mdp.MissingExtraError, r"\.\[cuda\]")
+    expected = (mdp.ParameterError, "NVIDIA GPU") if installed else (mdp.MissingExtraError, r"pip install .*\[cuda\]")
     for data in (OnDevice(), {"a": OnDevice(), "b": OnDevice()}):
         with pytest.raises(expected[0], match=expected[1]):
             design.release(data, ledger=ledger, dataset="x")
@@ -82,3 +82,9 @@ def test_other_devices_and_clusters_are_refused(monkeypatch):
 
     with pytest.raises(mdp.ParameterError, match="cluster"):
         opening._move_to(Cluster(), "cuda")
+
+
+def test_histograms_of_data_on_a_device_are_refused():
+    query = mdp.TableMoments(mdp.Columns([mdp.Number("x", 0, 1), mdp.Number("y", 0, 1)]), 100, shapes=0.1)
+    with pytest.raises(mdp.DataError, match="shapes: data on a GPU must be moved to the memory of the host"):
+        query.evaluate(OnDevice(), clip=True, missing="error")

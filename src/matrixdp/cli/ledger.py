@@ -6,7 +6,6 @@ import sys
 from collections.abc import Callable
 from dataclasses import asdict
 from datetime import UTC, datetime
-from decimal import ROUND_DOWN, Context
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
@@ -466,73 +465,6 @@ def return_allowance(path: Location, dataset: str, allowance: str, **author: Any
     """Return what is left of an allowance to its data set. Nothing can be charged to it afterwards."""
     with open_ledger(path, **author) as ledger:
         ledger.return_allowance(dataset, allowance)
-
-
-@ledger.command(
-    "plan",
-    example="matrixdp ledger plan clinic.db --dataset clinic --every night --for 90\n"
-    "matrixdp ledger plan --epsilon 4 --delta 1e-6 --every week --for '1 year'",
-)
-@click.argument("path", metavar="[LEDGER]", type=flags.LEDGER, required=False)
-@flags.name_option("--dataset", help="Divide what this data set has left.")
-@flags.name_option("--allowance", help="Divide what this allowance of the data set has left.")
-@click.option("--epsilon", type=float, help="Without a LEDGER: the total privacy loss.")
-@click.option("--delta", type=float, help="Without a LEDGER: the delta of the total.")
-@click.option(
-    "--every",
-    metavar="PERIOD",
-    required=True,
-    help="Time from one release to the next: hour, day, night, week, month, year, or several, such as '2 weeks'.",
-)
-@click.option(
-    "--for",
-    "duration",
-    metavar="NUMBER|TIME",
-    required=True,
-    help="The number of releases, or the time in which they are made, such as '90 days' or '1 year'.",
-)
-@flags.json_option
-def plan(
-    path: Location | None,
-    dataset: str | None,
-    allowance: str | None,
-    epsilon: float | None,
-    delta: float | None,
-    every: str,
-    duration: str,
-    as_json: bool,
-) -> None:
-    """Show which budget each of several equal releases may have.
-
-    They divide what a data set in a LEDGER has left, or a total that is given by --epsilon and --delta. Nothing is
-    charged.
-    """
-    if path is not None and (dataset is None or epsilon is not None or delta is not None):
-        raise click.UsageError("With a LEDGER, give --dataset, and leave out --epsilon and --delta.")
-    if path is None and (dataset is not None or allowance is not None or epsilon is None or delta is None):
-        raise click.UsageError("Give a LEDGER and --dataset, or --epsilon and --delta.")
-    from matrixdp.ledger import count_releases, make_schedule
-    from matrixdp.privacy import Privacy
-
-    releases = count_releases(every, duration)
-    if path is not None and dataset is not None:
-        with open_ledger(path) as ledger:
-            schedule = ledger.schedule(dataset, releases, allowance=allowance)
-    else:
-        schedule = make_schedule(Privacy(epsilon or 0.0, delta or 0.0), releases)
-    if as_json:
-        flags.echo_json({**asdict(schedule), "every": every})
-        return
-    rounding = Context(prec=6, rounding=ROUND_DOWN)  # so that what is shown can be spent
-    amounts = (schedule.mu, schedule.epsilon, schedule.total_mu, schedule.total_epsilon)
-    each, epsilon_each, total, epsilon_total = (f"{float(rounding.create_decimal(one)):.6g}" for one in amounts)
-    header = [f"{schedule.releases:,} releases, one every {every}", "mu", f"epsilon at delta {schedule.delta:g}"]
-    flags.echo_table(header, [["each release", each, epsilon_each], ["all together", total, epsilon_total]])
-    if schedule.epsilon == 0:
-        click.echo(
-            f"\nThat is too little for a release at delta {schedule.delta:g}. Plan fewer releases, or design them "
-            "for a smaller delta."
-        )
 
 
 @ledger.command("metrics", example="matrixdp ledger metrics clinic.db --alert-below 10%")

@@ -5,7 +5,6 @@ and refused if it would exceed the total.
 """
 
 from matrixdp.ledger.ledger import Ledger
-from matrixdp.ledger.schedule import Schedule, count_releases, make_schedule
 from matrixdp.ledger.values import (
     Allowance,
     Approximate,
@@ -39,9 +38,6 @@ __all__ = [
     "Registration",
     "Remaining",
     "Reserve",
-    "Schedule",
     "Step",
     "Summary",
-    "count_releases",
-    "make_schedule",
 ]

@@ -23,7 +23,6 @@ from matrixdp.ledger.location import Address, Location, PostgresURL, parse_locat
 from matrixdp.ledger.metrics import render_ledger
 from matrixdp.ledger.postgres import PostgresStore
 from matrixdp.ledger.request import already_charged_error, check_mapping, request_content, require_match
-from matrixdp.ledger.schedule import Schedule, divide_amount
 from matrixdp.ledger.sqlite import SQLiteStore
 from matrixdp.ledger.store import Store, copy_ledger
 from matrixdp.ledger.values import (
@@ -550,15 +549,6 @@ class Ledger:
             self._find_payer(journal, balance)
         wanted = event if isinstance(event, Event) else event.event
         return balance.pay(wanted, payment_options(wanted), self._store.location)[1].remaining()
-
-    def schedule(self, dataset: str, releases: int, *, allowance: str | None = None) -> Schedule:
-        """The budget that each of `releases` equal releases may have, if they divide what is left. Nothing is charged.
-
-        `count_releases` gives their number for a period and a time. An `allowance` would pay, if one is named.
-        """
-        with self._store.reading() as journal:
-            balance = journal.balance(dataset, allowance)
-        return divide_amount(balance.available(), balance.registration.privacy, releases)
 
     def datasets(self) -> list[Registration]:
         """The registered data sets, in order of registration."""

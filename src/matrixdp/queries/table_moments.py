@@ -120,6 +120,12 @@ class TableMoments(MomentQuery):
         groups = f" in {self.groups:,} groups" if self.by else ""
         return f"TableMoments of {len(self.columns.names):,} column{'s' * (len(self.columns.names) != 1)}{groups}"
 
+    @property
+    def subject(self) -> str:
+        """What it asks for, in words, and the size of its answer."""
+        share = f"; {100 * self.shapes:.3g}% of the budget (of mu^2) is for histograms" if self.shapes else ""
+        return f"{super().subject}{share}"
+
     @cached_property
     def used(self) -> Columns:
         """The columns of the vectors z: all but those of the groups."""
@@ -233,8 +239,8 @@ class TableMoments(MomentQuery):
         signed = np.isin(np.arange(self.layout.size), self.layout.of_kind(VALUE))
         either = signed[:, None] | signed
         np.fill_diagonal(either, val=False)
-        low = -high * np.concatenate([np.tile(either, (self.groups, 1)), np.zeros((self.bins, self.layout.size))])
-        return low, high
+        signs = np.concatenate([np.tile(either, (self.groups, 1)), np.zeros((self.bins, self.layout.size), bool)])
+        return np.where(signs, -high, 0.0), high
 
     @cached_property
     def scales(self) -> Floats:

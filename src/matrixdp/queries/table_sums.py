@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from matrixdp.device import is_device_block
 from matrixdp.domain import Category, Columns, Person, YesNo
+from matrixdp.errors import DataError
 from matrixdp.queries.cuda_sums import sums_on_device
 from matrixdp.queries.sums import BITS, sorted_runs, start_sum, sum_levels
 from matrixdp.records import split_rows
@@ -71,7 +72,7 @@ class TableTask:
         step = min(max(256, _LEAST // total.size, total.least_rows), max(256, _MOST // total.size))
         z, raw = np.empty((total.size, step)), np.empty((len(used.numbers), step))
         for data in blocks:
-            if self.on_device and is_device_block(data):
+            if self.person is None and is_device_block(data):
                 total.add_on_device(data, self)
                 continue
             mine, counts = split_rows(data)
@@ -215,6 +216,8 @@ class TableSum:
     def add_on_device(self, data: Any, task: TableTask) -> None:
         """Add records that are on a GPU."""
         assert self.levels is not None
+        if task.cuts:
+            raise DataError("shapes: data on a GPU must be moved to the memory of the host to count histograms.")
         for group, total, records in sums_on_device(data, task, self.limit):
             first = self.size  # levels come after all other coordinates
             self.sums[group].add_sum(total[:first, :first], records)

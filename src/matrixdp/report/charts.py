@@ -44,8 +44,8 @@ class Chart(NamedTuple):
 def draw_answer(release: Answerable, answer: Answer, dates: Sequence[DateRule] = ()) -> tuple[Chart, ...]:
     """The pictures of an answer; none where they would be too large to read. Means of `dates` are shown as dates."""
     estimate, kind = answer.estimate, answer.name
-    if kind == "means":
-        return _draw_means(release, estimate)
+    if kind in ("means", "quantiles"):
+        return _draw_means(release, estimate, ("mean",) if kind == "means" else estimate.columns)
     if kind in ("means_by_level", "groups", "levels"):
         rules = {rule.name: rule for rule in dates}
         names = estimate.columns[:_MOST_PANELS]
@@ -112,13 +112,15 @@ def _draw_dots(
     return (Chart(drawing, f"{title} with error bars; {_BESIDE}", caption),)
 
 
-def _draw_means(release: Answerable, found: Estimate) -> tuple[Chart, ...]:
-    """Means as places between their public bounds, so that columns with different units share an axis."""
+def _draw_means(release: Answerable, found: Estimate, names: Sequence[str]) -> tuple[Chart, ...]:
+    """Means or quantiles as places between their public bounds: columns with different units share an axis."""
     query: Any = release.moment if isinstance(release, AdaptiveRelease) else release.design.query
     bounds: Any = query.used.bounds if isinstance(query, TableMoments) else query.bounds
-    caption, name = "Bars: 95% intervals, cut at the bounds.", "mean, from the lower (0) to the upper bound (1)"
-    unit, scale = bounds.upper - bounds.lower, Scale(0.0, 1.0)
-    return _draw_dots("Means", caption, name, found.column("mean"), unit, bounds.lower, scale)
+    rows = [bounds.names.index(row) for row in found.rows] if len(found.rows) < bounds.size else slice(None)
+    lower, unit, scale = bounds.lower[rows], (bounds.upper - bounds.lower)[rows], Scale(0.0, 1.0)
+    caption, axis = "Bars: 95% intervals, cut at the bounds.", "from the lower (0) to the upper bound (1)"
+    drawn = (_draw_dots("Means", caption, f"{one}, {axis}", found.column(one), unit, lower, scale) for one in names)
+    return tuple(chart for charts in drawn for chart in charts)
 
 
 def _draw_levels(found: Estimate, title: str, rule: DateRule | None) -> tuple[Chart, ...]:

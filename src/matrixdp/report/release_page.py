@@ -281,9 +281,10 @@ def _show_answer(content: ReportContent, answer: Answer) -> list[Block]:
     elif name == "histogram":
         text = show_dates(answer, content.dates)
         table = show_numbers(estimate, label, corner=(answer.label, ""), text=text)
-        return [*_show_chart(content, answer), fold("As a table", table)]
+        return [*_show_chart(content, answer), note(answer.notes), fold("As a table", table)]
     elif answer.list_means() is not None:
         shown = [_show_means(content, replace(answer, estimate=part))]
+        shown += [note(answer.notes)] if name == "quantiles" else []
     else:
         shown = [
             show_numbers(part, label, corner=(answer.label, "")),

@@ -154,7 +154,7 @@ def read_question(sent: Sequence[tuple[str, str]], choices: Choices) -> Inquiry:
             explaining = choices.numbers + choices.categories
             on = [require(unquote_line(value), "on", explaining) for key, value in sent if key == "on" and value]
             columns["on"] = [one for one in on if one != columns["target"]]
-            if "chosen" in given and not columns["on"]:
+            if "chosen" in given and not on:
                 raise ParameterError("on must have at least one column: what explains it.", parameter="on")
         else:
             usual = next((one for one in others if one not in choices.dates), others[0])

@@ -146,6 +146,26 @@ def test_everything_in_one_release(hospital, matrixdp):
         assert text in page
 
 
+@pytest.mark.usefixtures("hospital")
+def test_histograms_and_quantiles_are_part_of_one_charge(matrixdp):
+    Path("hospital.toml").write_text(SCHEMA.replace("upper = 45", "upper = 45\nstep = 1"))
+    before = len(read_charges())
+    done = matrixdp(*words("everything", "--shapes", "0.2"))
+    assert done.code == 0, done.err
+    assert len(read_charges()) == before + 1
+    assert "\nQuantiles\n" in done.out
+    assert "Histogram" not in done.out  # of which the report has pictures
+    release = Release.from_json(Path("out/release.json").read_text())
+    assert release.query.shapes == 0.2
+    assert len(release.histograms()["bmi"].shares) == 31
+    report = Path("out/report.html").read_text()
+    assert "with a histogram of each number for 20% of the budget" in report
+    assert "Histogram of age" in report
+    assert [line["row"] for line in rows("quantiles")] == ["age"] * 3 + ["bmi"] * 3
+    refused = matrixdp(*words("means", "--shapes", "0.2", "--force"))
+    assert (refused.code, "--shapes must be left out for --query means" in refused.err) == (USAGE, True)
+
+
 def test_two_columns_of_groups(hospital, matrixdp):
     done = matrixdp(*words("correlation", "--columns", "age,bmi", "--by", "ward,smoker", "--json"))
     assert done.code == 0, done.err

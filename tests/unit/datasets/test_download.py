@@ -121,7 +121,7 @@ def test_only_http():
 
 def test_without_xlrd_the_error_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "xlrd", None)
-    with pytest.raises(MissingExtraError, match=r"\.\[paper\]"):
+    with pytest.raises(MissingExtraError, match=r"pip install .*\[paper\]"):
         datasets.parse_ctg(b"")
 
 

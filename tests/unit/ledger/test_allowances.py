@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import pickle
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
@@ -109,7 +110,6 @@ def test_unknown_names_are_refused(ledger):
         lambda: charge(ledger, 0.01, "bob"),
         lambda: ledger.remaining("clinic", allowance="bob"),
         lambda: ledger.return_allowance("clinic", "bob"),
-        lambda: ledger.schedule("clinic", 3, allowance="bob"),
         lambda: ledger.allow("nowhere", "bob", epsilon=1),
     ):
         with pytest.raises(LedgerError, match=r"'clinic' has no allowance 'bob'|has no data set 'nowhere'"):
@@ -155,13 +155,18 @@ def test_what_if_it_were_charged_to_an_allowance(ledger):
         ledger.whatif("clinic", Gaussian(0.15), allowance="ann")
 
 
-def test_a_schedule_of_an_allowance_can_be_charged(ledger):
+def seventh(ledger):
+    """The largest mu of which seven equal charges fit into the allowance, but for rounding."""
+    return ledger.remaining("clinic", allowance="ann").mu / math.sqrt(7) * (1 - 1e-12)
+
+
+def test_equal_parts_of_an_allowance_can_be_charged(ledger):
     ledger.allow("clinic", "ann", share="1/3")
-    schedule = ledger.schedule("clinic", 7, allowance="ann")
+    mu = seventh(ledger)
     for _ in range(7):
-        charge(ledger, schedule.mu, "ann")
+        charge(ledger, mu, "ann")
     with pytest.raises(BudgetExceededError):
-        charge(ledger, schedule.mu, "ann")
+        charge(ledger, mu, "ann")
 
 
 def test_a_summary_of_everything(ledger):
@@ -193,7 +198,7 @@ def test_copies_of_a_handle_see_the_same_allowances(ledger):
 def test_racing_handles_never_exceed_an_allowance_or_the_total(ledger):
     """Four handles charge, allot and return at once; the allowance has room for seven of twelve charges."""
     ledger.allow("clinic", "ann", share=0.5)
-    event = Gaussian(ledger.schedule("clinic", 7, allowance="ann").mu)
+    event = Gaussian(seventh(ledger))
 
     def attempt(number):
         granted = 0

@@ -16,7 +16,7 @@ from matrixdp.errors import ParameterError
 from matrixdp.release.plan import plan
 from matrixdp.release.request import Request
 from matrixdp.report.advice import list_notes, to_facts
-from matrixdp.report.answers import as_answerable
+from matrixdp.report.answers import answer_histogram, answer_quantiles, as_answerable
 from matrixdp.report.charts import draw_answer
 from matrixdp.studio.result_page import (
     KINDS,
@@ -69,11 +69,11 @@ def question(release, **sent):
 
 def test_a_table_answers_every_kind_of_question(table):
     choices = list_choices(table)
-    assert choices.kinds == tuple(KINDS)
+    assert choices.kinds == tuple(kind for kind in KINDS if kind != "quantiles")
     assert choices.numbers == ("age", "bmi")
     assert choices.splits == ("ward", HOSTILE, "smoker")
     assert choices.groups == {"ward": ("north", "south")}
-    for kind in KINDS:
+    for kind in choices.kinds:
         asked = question(table, kind=kind)
         answer = answer_question(table, asked)
         assert show_table(answer).count("<tr>") == 1 + len(answer.estimate.rows)
@@ -226,11 +226,32 @@ def test_the_same_in_python_prints_the_same(table, tmp_path, monkeypatch, capsys
     assert "group={'ward': 'south'}" in to_python(question(table, **{"kind": "means", "group.0": "south"}))
 
 
+def test_quantiles_and_histograms_are_answered_and_drawn():
+    born = mdp.Number("born", 0, 36500, missing=True)
+    columns = mdp.Columns([mdp.Number(HOSTILE, 0, 1), born, mdp.Number("n", 0, 64, step=1)])
+    query = mdp.TableMoments(columns, 1000, shapes=0.1)
+    release = mdp.Release(np.zeros(query.shape), mdp.make_design(query, mdp.Privacy(1, 1e-6)), simulation=True)
+    rule = DateRule("born", "days", datetime.date(1900, 1, 1))
+    answer = answer_question(release, question(release, kind="quantiles"))
+    assert len(draw_answer(release, answer)) == 3
+    assert draw_answer(release, answer_quantiles(release, ["born"]))
+    assert re.search(r"19\d\d-\d\d-\d\d", show_table(answer, [rule]))
+    for name in (HOSTILE, "born", "n"):
+        (chart,) = draw_answer(release, answer_histogram(release, name), [rule])
+        assert "<script" not in chart.svg
+        assert ("1900-01-01 to 1903-" in chart.svg) == (name == "born")
+        ElementTree.fromstring(chart.svg)
+    with pytest.raises(ParameterError, match="must be a number, one of"):
+        answer_histogram(release, "nobody")
+    with pytest.raises(ParameterError, match="of all records"):
+        answer_histogram(release, "born", {"ward": "north"})
+
+
 def test_pictures_that_nobody_could_read_are_left_out():
-    levels = [f"l{i}" for i in range(61)]
+    levels = [f"l{i}" for i in range(67)]
     columns = mdp.Columns([mdp.Number("x", 0, 1), mdp.Category("a", levels), mdp.Category("b", ["c", "d"])])
     release = mdp.Release(
-        np.zeros((65, 65)), mdp.make_design(mdp.TableMoments(columns, 1000), mdp.Privacy(1, 1e-6)), simulation=True
+        np.zeros((71, 71)), mdp.make_design(mdp.TableMoments(columns, 1000), mdp.Privacy(1, 1e-6)), simulation=True
     )
     for kind in ("means_by", "table"):
         asked = question(release, kind=kind)

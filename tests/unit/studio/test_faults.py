@@ -3,6 +3,7 @@
 import errno
 import itertools
 import json
+import math
 import os
 import shutil
 import sqlite3
@@ -19,6 +20,7 @@ import pytest
 
 from matrixdp import BudgetExceededError, Ledger
 from matrixdp.errors import LedgerError
+from matrixdp.gdp import gdp_epsilon
 from matrixdp.release.output_folder import OutputFolder
 from matrixdp.report import release_folder
 from matrixdp.studio import worker
@@ -479,8 +481,9 @@ def test_many_analysts_spend_a_budget_exactly(folder):
     people, each, affordable = (50, 20, 200) if FULL else (6, 4, 8)
     site = Site(folder)
     with Ledger.open(site.settings.ledger) as ledger:
-        schedule = ledger.schedule("clinic", affordable)
-    spec = {"query": "means", "method": "plain", "columns": "age", "epsilon": schedule.epsilon, "delta": schedule.delta}
+        total = ledger.summary("clinic").registration.privacy
+    epsilon = gdp_epsilon(mu=total.mu / math.sqrt(affordable), delta=total.delta) * (1 - 1e-9)
+    spec = {"query": "means", "method": "plain", "columns": "age", "epsilon": epsilon, "delta": total.delta}
     wanted = ReleaseSpec.from_mapping(spec)
 
     def ask_all(number):
