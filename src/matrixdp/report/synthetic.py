@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from matrixdp.domain.file_rules import DateRule
 from matrixdp.errors import ParameterError, import_extra
 from matrixdp.queries import TableMoments
 from matrixdp.release.result import Release
-from matrixdp.report.page import Block, Page, Section, WordTable, note, render_page, say
+from matrixdp.report.page import Block, Page, Section, WordTable, note, render_page
 from matrixdp.report.svg import Curve, Drawing, Scale, draw_curves, make_image
 from matrixdp.types import Floats
 from matrixdp.version import __version__
@@ -27,7 +28,7 @@ WARNING = (
     "released). Use them to write code, teach and plan. Do not test hypotheses on one table: its standard errors "
     "ignore the noise. Use the answers of the release (matrixdp answer), or several tables and matrixdp.combine."
 )
-SUFFIXES = (".csv", ".parquet", ".feather")
+SUFFIXES = {".csv": "write_csv", ".parquet": "write_table", ".feather": "write_feather"}
 _KINDS = {"table": "Tables of two categories", "means": "Means by level", "correlation": "Correlations"}
 _MOST_DOTS, _WORST, _MISFIT, _FEW_ROWS, _MANY_ROWS = 400, 10, 0.5, 100, 2.0
 
@@ -41,22 +42,13 @@ def load_table_release(found: Any) -> Release:
 
 def write_table_file(table: SyntheticTable, suffix: str, dates: Sequence[DateRule] = ()) -> bytes:
     """The content of a CSV, Parquet or Feather file; dates and times as text."""
-    if suffix not in SUFFIXES:
-        raise ParameterError(f"the output must end with {', '.join(SUFFIXES)}, got {suffix!r} instead.")
     pyarrow = import_extra("pyarrow", "files of tables need pyarrow", "files")
     rules, columns = {rule.name: rule for rule in dates}, {}
     for name, (values, gone) in table.columns.items():
-        shown = (
-            np.array([_write_date(rules[name], one) for one in values.tolist()], object) if name in rules else values
-        )
-        columns[name] = pyarrow.array(shown, mask=gone)
-    made, out = pyarrow.table(columns), io.BytesIO()
-    if suffix == ".csv":
-        import_extra("pyarrow.csv", "files of tables need pyarrow", "files").write_csv(made, out)
-    elif suffix == ".parquet":
-        import_extra("pyarrow.parquet", "files of tables need pyarrow", "files").write_table(made, out)
-    else:
-        import_extra("pyarrow.feather", "files of tables need pyarrow", "files").write_feather(made, out)
+        dated = [_write_date(rules[name], one) for one in values.tolist()] if name in rules else values
+        columns[name] = pyarrow.array(dated, mask=gone)
+    out = io.BytesIO()
+    getattr(import_module(f"pyarrow.{suffix[1:]}"), SUFFIXES[suffix])(pyarrow.table(columns), out)
     return out.getvalue()
 
 
@@ -104,18 +96,13 @@ def render_synthetic(release: Release, table: SyntheticTable, *, seed: int, tabl
         ],
         warnings=[WARNING, *list_remarks(release, table)],
         sections=[
-            Section(
-                "Released and synthetic", [*figures, note(_explain(one))] if figures else [say("One column only.")]
-            ),
-            Section("Furthest from the release", [Block("words", _list_worst(one))]) if figures else _EMPTY,
+            Section("Released and synthetic", [*figures, note(_explain(one))]),
+            Section("Furthest from the release", [Block("words", _list_worst(one))]),
             Section("What was assumed", [Block("list", list_assumptions(table))]),
         ],
         footer=f"Made by matrixdp {__version__}.",
     )
     return render_page(page)
-
-
-_EMPTY = Section("Furthest from the release", [say("There are no pairs of columns.")])
 
 
 def _explain(one: Comparison) -> list[str]:

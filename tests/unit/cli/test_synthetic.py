@@ -1,14 +1,18 @@
 """``matrixdp synthetic``: files that read back by the schema, the report, the warning, and what is refused."""
 
+import datetime
 from pathlib import Path
 
+import numpy as np
 import pyarrow.csv as pacsv
 import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
 
+import matrixdp as mdp
 from matrixdp.answers import synthetic
-from matrixdp.report.synthetic import WARNING
+from matrixdp.domain.file_rules import DateRule
+from matrixdp.report.synthetic import WARNING, make_files
 from unit.cli.conftest import TABLE, read_charges
 
 USAGE = 2
@@ -69,3 +73,15 @@ def test_what_is_refused_writes_nothing(released, matrixdp):
     assert Path("there.csv").read_text() == "mine"
     assert not Path("made.csv").exists()
     assert not Path("reported.csv").exists()
+
+
+def test_dates_and_one_column_alone():
+    columns = mdp.Columns([mdp.Number("born", 0, 36500, missing=True)])
+    design = mdp.make_design(mdp.TableMoments(columns, 200), mdp.Privacy(1, 1e-6))
+    release = design.release({"born": np.arange(200.0)}, stream=mdp.Stream(seed=1), simulation=True)
+    rule = DateRule("born", "days", datetime.date(1900, 1, 1), "%d.%m.%Y")
+    files, _ = make_files(release, Path("made.csv"), rows=120, dates=[rule])
+    table, report = files.values()
+    dates = [line.strip('"') for line in table.decode().split()[1:] if line]
+    assert all(datetime.datetime.strptime(date, "%d.%m.%Y").year >= 1900 for date in dates)
+    assert b"simulation that protects nothing" in report
