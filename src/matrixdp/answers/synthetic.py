@@ -42,6 +42,7 @@ _LITTLE, _PATIENCE = 0.005, 5  # progress in so many sweeps that is not worth an
 _CERTAIN = 0.9  # quantile of the gains from which on a swap is always made
 _DIGITS = 6  # of a number, relative to the width of its bounds
 _ROUNDED = 12  # decimals of covariances, which libraries do not compute to the last bit
+_NONE = 1e-6  # of the largest eigenvalue: less is that of rounded coordinates whose sum is constant
 _FLOOR = 0.1  # of the least eigenvalue
 _ZERO_WEIGHT = 4.0  # of a pair of levels that cannot occur, over the largest weight
 _GOLDEN = (np.sqrt(5) - 1) / 2  # its multiples are spread evenly over [0, 1) after their whole parts
@@ -383,7 +384,7 @@ def raise_eigenvalues(rows: Rows, wanted: Floats, std: Floats, rng: np.random.Ge
     own, d, blocks = rows.covariance, len(wanted), []
     for margin in rows.margins:
         values, vectors = np.linalg.eigh(own[margin.rows, margin.rows])
-        kept = values > 1e-9
+        kept = values > _NONE * values.max()
         blocks.append((vectors[:, kept].T, np.sqrt(values[kept])[:, None]))
     to_white, from_white = (block_diag(*(v * root**power for v, root in blocks)) for power in (-1, 1))
     cross = np.where(rows.apart, wanted, 0.0)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import matrixdp as mdp
 from matrixdp.answers import synthetic
-from matrixdp.answers.synthetic import Margin, Rows, find_shares, make_tables, round_quotas
+from matrixdp.answers.synthetic import Margin, Rows, find_shares, make_tables, raise_eigenvalues, round_quotas
 from matrixdp.errors import ParameterError
 
 COLUMNS = mdp.Columns(
@@ -301,6 +301,16 @@ def test_what_is_refused_names_the_argument():
     moments = mdp.make_design(plain, mdp.Privacy(1, 1e-6)).release(np.zeros((50, 1)))
     with pytest.raises(ParameterError, match="TableMoments"):
         moments.synthetic()
+
+
+def test_eigenvalues_that_noise_leaves_alone_stay():
+    for seed in range(30):  # rounding makes the sum over levels vary a little, or not; shrunk blocks do not sum to zero
+        rng = np.random.default_rng(seed)
+        rows, wanted = own_rows(make_data(200 + seed, seed), COLUMNS, rng)
+        more = rng.normal(0, 1e-3, wanted.shape)
+        wanted = np.where(rows.apart, wanted / 2 + more + more.T, 0.0)
+        found = raise_eigenvalues(rows, wanted, np.full(wanted.shape, 1e-9), np.random.default_rng(0))
+        assert found == pytest.approx(wanted, abs=1e-12)
 
 
 def test_sums_over_rows_are_exact():
