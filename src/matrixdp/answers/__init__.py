@@ -1,5 +1,6 @@
 """Answers: statistics computed from a released matrix by post-processing, with error bars."""
 
+from matrixdp.answers.combined import Combined, combine
 from matrixdp.answers.draws import Draws
 from matrixdp.answers.estimate import Estimate
 from matrixdp.answers.histograms import Histogram
@@ -9,11 +10,13 @@ from matrixdp.answers.table_forecast import TableForecast
 from matrixdp.domain.schema import TableDescription
 
 __all__ = [
+    "Combined",
     "Draws",
     "Estimate",
     "Histogram",
     "TableDescription",
     "TableForecast",
+    "combine",
     "correlation",
     "covariance",
     "means",

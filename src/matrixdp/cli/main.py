@@ -14,6 +14,7 @@ from matrixdp.cli.release import design, plan_questions, release
 from matrixdp.cli.schema import check, schema
 from matrixdp.cli.stream import stream
 from matrixdp.cli.studio import studio
+from matrixdp.cli.synthetic import synthetic
 from matrixdp.version import __version__
 
 _WORKFLOW = """\
@@ -40,7 +41,7 @@ def cli(debug: bool) -> None:
 
 
 for _command in (
-    *(schema, check, design, plan_questions, release, answer, stream, ledger, dossier, studio),
+    *(schema, check, design, plan_questions, release, answer, synthetic, stream, ledger, dossier, studio),
     *(audit, demo, reproduce, bench, completion),
 ):
     cli.add_command(_command)

@@ -261,17 +261,24 @@ def _synchronise_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def write_file(path: Path, text: str, *, option: str = "", overwrite: bool = True) -> None:
-    """Write a text file completely or not at all; `option` of the command line named it, for error messages."""
+def refuse_existing(paths: Iterable[Path], option: str) -> None:
+    """Raise a `ParameterError` if there is a file at one of the paths that an option of the command line named."""
+    for path in paths:
+        if path.exists():
+            raise ParameterError(f"--{option}: {path} already exists. Choose another name, or add --force.")
+
+
+def write_file(path: Path, content: str | bytes, *, option: str = "", overwrite: bool = True) -> None:
+    """Write a file, text as UTF-8, completely or not at all; `option` of the command line named it, for messages."""
     name = f"--{option}" if option else "path"
-    if not overwrite and path.exists():
-        raise ParameterError(f"{name}: {path} already exists. Choose another name, or add --force.")
+    if not overwrite:
+        refuse_existing([path], option)
     temporary = path.with_name(f".{uuid.uuid4().hex}")  # short: the name itself may be as long as names can be
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            with temporary.open("x", encoding="utf-8") as file:
-                file.write(text)
+            with temporary.open("xb") as file:
+                file.write(content.encode() if isinstance(content, str) else content)
                 file.flush()
                 os.fsync(file.fileno())
             temporary.replace(path)

@@ -20,6 +20,7 @@ from matrixdp.answers.models import Discriminant, Regression, components, discri
 from matrixdp.answers.moments import correlation, covariance, cross_table, means, second_moment
 from matrixdp.answers.psd import nearest_psd
 from matrixdp.answers.shrunk import shrink_table, shrunk_correlation, shrunk_means
+from matrixdp.answers.synthetic import make_tables
 from matrixdp.answers.view import view_moments
 from matrixdp.checks import check_flag
 from matrixdp.design import isotropic, make_design
@@ -295,6 +296,37 @@ class Release(Guaranteed, MatrixRelease, Answering):
         if view is None:
             raise ParameterError("draws are for at most 100 columns and levels; release fewer.")
         return Draws(view.matrix, view.query.names)
+
+    def synthetic(self, rows: int | None = None, *, tables: int | None = None, seed: int = 0) -> Any:
+        """A synthetic table with the released shares, means, spreads and products of two columns, up to noise.
+
+        Post-processing: it costs no privacy. Do not test hypotheses on one table, since its standard errors ignore the
+        noise of the release; use answers with error bars, or several tables and `matrixdp.combine`.
+
+        Parameters
+        ----------
+        rows : int, optional
+            By default the public number of records, or of people.
+        tables : int, optional
+            Return a list of so many tables, each from moments that the noise leaves possible.
+        seed : int
+            The same seed gives the same table.
+
+        Returns
+        -------
+        pandas data frame with the columns of the schema, or a list of them
+
+        Examples
+        --------
+        >>> import matrixdp as mdp
+        >>> columns = mdp.Columns([mdp.Number("age", 0, 100), mdp.YesNo("smoker")])
+        >>> design = mdp.make_design(mdp.TableMoments(columns, records=500), mdp.Privacy(1, 1e-6))
+        >>> release = design.release({"age": np.arange(500) % 100, "smoker": np.arange(500) % 3 == 0})
+        >>> release.synthetic(rows=200).shape
+        (200, 2)
+        """
+        made = make_tables(self.matrix, self.design, rows, tables, seed)
+        return [one.to_frame() for one in made] if tables else made[0].to_frame()
 
     def _sampling_std(self, kind: str) -> Floats:
         """For Gaussian records: ``v_i/n``, ``(v_i v_j + c_ij^2)/n`` and ``(1 - r_ij^2)^2/n`` are the variances."""

@@ -4,9 +4,11 @@ import csv
 import hashlib
 import io
 import json
+import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,6 +31,7 @@ from matrixdp.report.charts import draw_answer
 from matrixdp.report.dates import list_dates, show_dates
 from matrixdp.report.guarantee import describe_odds, name_loss, read_mechanism
 from matrixdp.report.stream_page import render_stream
+from matrixdp.report.synthetic import WARNING, load_table_release, make_files
 from matrixdp.studio.rendering import CurrentVisit, Visit
 from matrixdp.studio.requests import StoredRequest
 from matrixdp.version import __version__
@@ -36,6 +39,7 @@ from matrixdp.version import __version__
 router = APIRouter()
 # A report is a document of its own, with styles of its own: no script runs in it, and the studio is out of its reach.
 _REPORT_POLICY = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'"
+_SYNTHETIC_ROWS = 10_000  # at most
 _MOST_NUMBERS = 200  # columns of numbers whose pairs are shown
 
 
@@ -290,8 +294,8 @@ def _open(visit: Visit, request_id: str) -> Opened:
     return Opened(found, stored, release, choices, dates, source)
 
 
-def _download(text: str, media: str, name: str) -> Response:
-    return Response(text, media_type=media, headers={"Content-Disposition": f'attachment; filename="{name}"'})
+def _download(content: str | bytes, media: str, name: str) -> Response:
+    return Response(content, media_type=media, headers={"Content-Disposition": f'attachment; filename="{name}"'})
 
 
 def _add_source(text: str, citation: str) -> str:
@@ -310,6 +314,19 @@ def download_notebook(visit: CurrentVisit, request_id: str) -> Response:
     others = [read_question([("kind", kind)], choices) for kind in choices.kinds if kind != asked[0].kind]
     content = json.dumps(make_notebook(opened.source, [*asked, *others]), indent=1)
     return _download(content + "\n", "application/x-ipynb+json", f"exploration-{request_id[:8]}.ipynb")
+
+
+@router.get("/results/{request_id}/synthetic")
+def download_synthetic(visit: CurrentVisit, request_id: str) -> Response:
+    """A synthetic table of a release with its report, in a ZIP file; the same for every visit."""
+    release, out = load_table_release(visit.studio.results.load(request_id)), io.BytesIO()
+    dates = parse_schema(visit.studio.results.get(request_id).schema).rules.dates
+    rows = min(release.records, _SYNTHETIC_ROWS)
+    files, _ = make_files(release, Path(f"synthetic-{request_id[:8]}.csv"), rows=rows, dates=dates)
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as packed:
+        for path, content in files.items():
+            packed.writestr(path.name, content)
+    return _download(out.getvalue(), "application/zip", f"synthetic-{request_id[:8]}.zip")
 
 
 @router.get("/results/{request_id}/report")
@@ -367,6 +384,7 @@ def _show(visit: Visit, request_id: str) -> Response:
         choices=choices,
         kinds=KINDS,
         quote_line=quote_line,
+        synthetic=WARNING if isinstance(getattr(stored, "query", None), TableMoments) else "",
         **context,
     )
 

@@ -96,6 +96,7 @@ ROUTES: dict[str, Access] = {
     "GET /results/{request_id}/notebook": Access.VIEWER,
     "GET /datasets/{dataset}/streams/{name}": Access.VIEWER,
     "GET /datasets/{dataset}/streams/{name}/file": Access.VIEWER,
+    "GET /results/{request_id}/synthetic": Access.VIEWER,
     # api.py
     "GET /api/docs": Access.VIEWER,
     "GET /api/openapi.json": Access.VIEWER,

@@ -2,13 +2,17 @@
 
 import hashlib
 import html
+import io
 import json
+import zipfile
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 import matrixdp as mdp
 from matrixdp.answers.estimate import CUT_NOTE
+from matrixdp.report.synthetic import WARNING
 from matrixdp.studio import requests
 from matrixdp.studio.worker import release_request
 from studio_site import ANALYST, BOTH, CURATOR, SCHEMA, TABLE, Site
@@ -243,3 +247,20 @@ def test_a_stream_is_shown_as_the_ledger_has_it(tmp_path):
     altered = replace(stream.published[0], noisy=(0,) * plan.dimension)
     file.write_text(replace(stream.public, published=(altered,)).to_json())
     assert browser.get(address).status_code == 503
+
+
+def test_a_synthetic_table_comes_with_its_report_and_its_warning(analyst, site, everything, moments):
+    before = spent(site)
+    assert html.escape(WARNING, quote=False) in analyst.get(everything).text
+    found = analyst.get(f"{everything}/synthetic")
+    packed = zipfile.ZipFile(io.BytesIO(found.content))
+    table, report = sorted(packed.namelist())
+    assert (Path(table).suffix, report) == (".csv", f"{Path(table).stem}.report.html")
+    lines = packed.read(table).decode().splitlines()
+    assert len(lines) > 100
+    assert "not records of anyone" not in packed.read(table).decode()
+    assert "not records of anyone" in packed.read(report).decode()
+    assert analyst.get(f"{everything}/synthetic").content[-200:] == found.content[-200:]
+    assert spent(site) == before
+    assert "/synthetic" not in analyst.get(moments).text
+    assert analyst.get(f"{moments}/synthetic").status_code == 422

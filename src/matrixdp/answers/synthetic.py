@@ -1,0 +1,633 @@
+"""Synthetic tables: rows whose shares, means, spreads and products of two columns are those of a release.
+
+Post-processing. Each column is filled by itself, in random order, with values that have its released share, mean and
+variance. Then values are swapped between rows, within a column, until the covariances between columns are the released
+ones in the metric of the noise. Swaps keep what each column holds; so a table exists for any release, and the misfit
+never grows (`docs/synthetic.md` has the method).
+
+Sums over rows are of integers below 2^53, so that they are exact: a seed gives the same table on any number of threads.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betaincinv, ndtri
+
+from matrixdp.answers.draws import draw_moments
+from matrixdp.answers.histograms import Histogram, find_histograms
+from matrixdp.answers.moments import TINY, shrink
+from matrixdp.answers.psd import project_simplex
+from matrixdp.answers.view import LEAST_SIZE, MomentView, table_query, view_moments
+from matrixdp.checks import check_integer
+from matrixdp.design.design import Design
+from matrixdp.display import load_pandas
+from matrixdp.domain.columns import Category, Column, Number, YesNo
+from matrixdp.errors import ParameterError
+from matrixdp.noise.table_noise import VALUE, Place, TableNoise
+from matrixdp.queries import TableMoments
+from matrixdp.types import Floats
+
+Values = NDArray[Any]
+_BITS = 14  # of a coordinate: a product has 28, and the sum over 2^24 rows 52
+_SLOPE_BITS = 20  # of a slope of the misfit
+_SWEEPS, _FITTED = 80, 0.05
+_LITTLE, _PATIENCE = 0.005, 5  # progress in so many sweeps that is not worth another
+_CERTAIN = 0.9  # quantile of the gains from which on a swap is always made
+_DIGITS = 6  # of a number, relative to the width of its bounds
+_ROUNDED = 12  # decimals of covariances, which libraries do not compute to the last bit
+_NONE = 1e-6  # of the largest eigenvalue: less is that of rounded coordinates whose sum is constant
+_FLOOR = 0.1  # of the least eigenvalue
+_ZERO_WEIGHT = 4.0  # of a pair of levels that cannot occur, over the largest weight
+_GOLDEN = (np.sqrt(5) - 1) / 2  # its multiples are spread evenly over [0, 1) after their whole parts
+_REMOVALS = 20  # rounds
+_PARTS, _STEPS, _CLOSE, _LONGEST, _STEEPEST = 8, 25, 1e-6, 50.0, 2000.0  # of weights of a histogram
+MOST_BYTES = 2 << 30  # of the coordinates of all rows
+_NARROW = 1e5  # precision from which on a beta distribution is as good as Gaussian
+
+
+class Margin(NamedTuple):
+    """The values of one column of n rows: numbers of levels, or numbers in halfwidths, NaN where they are missing.
+
+    `rows` are its coordinates: an indicator of each level; or the number, after an indicator of whether it is there if
+    it may be missing. A coordinate is ``(z - mean z_base)/unit``: its mean over the rows is zero.
+    """
+
+    column: Column
+    place: Place
+    rows: slice
+    values: Values
+
+    def measure(self) -> tuple[Floats, Floats, Floats, NDArray[np.intp]]:
+        """The coordinates, of shape (n, a); `mean`, `unit` and `base` of each, of shape (a,)."""
+        if not isinstance(self.column, Number):
+            level = self.values[:, None] == np.arange(len(self.place.levels))
+            shares = level.mean(axis=0)
+            return level - shares, shares, np.ones(shares.size), np.zeros(shares.size, np.intp)
+        there = np.isfinite(self.values)
+        count = max(int(there.sum()), 1)
+        mean = self.values[there].sum() / count
+        apart = np.where(there, self.values - mean, 0.0)
+        unit = float(np.sqrt(np.square(apart).sum() / count)) or 1.0
+        if not self.place.observed:
+            return apart[:, None] / unit, np.array([mean]), np.array([unit]), np.zeros(1, np.intp)
+        share = there.mean()
+        both = np.stack([there - share, apart / unit], axis=1)
+        return both, np.array([share, mean]), np.array([1.0, unit]), np.array([0, self.place.observed])
+
+
+def round_quotas(shares: Floats, rows: int, rng: np.random.Generator) -> NDArray[np.intp]:
+    """Whole numbers that sum to `rows`, each less than one from its share of them."""
+    ends = np.floor(np.cumsum(shares) / max(float(shares.sum()), TINY) * rows + rng.random() * (1 - 1e-9))
+    ends[-1] = rows
+    return np.diff(np.minimum(ends, rows), prepend=0).astype(np.intp)
+
+
+def find_shares(noisy: Floats, never: Sequence[int] = ()) -> Floats:
+    """The nearest shares that are not negative and sum to one, zero for those that can `never` occur."""
+    kept = np.delete(np.arange(noisy.size), list(never))
+    found = np.zeros_like(noisy)
+    found[kept] = project_simplex(noisy[kept] + (1 - noisy[kept].sum()) / max(kept.size, 1))
+    return found
+
+
+def spread_beta(mean: float, variance: float, count: int) -> Floats:
+    """Quantiles of the beta distribution on [-1, 1] of this mean and variance, of shape (count,)."""
+    share = (np.arange(count) + 0.5) / count
+    precision = (1 - mean**2) / variance - 1
+    if precision > _NARROW:
+        return np.asarray(mean + np.sqrt(variance) * ndtri(share))
+    return np.asarray(2 * betaincinv(precision * (1 + mean) / 2, precision * (1 - mean) / 2, share) - 1)
+
+
+def fill_category(view: MomentView, name: str, size: float, never: Sequence[int]) -> tuple[Floats, list[str]]:
+    """Shares of the levels of a category, without those that can `never` occur, and the levels that noise hides."""
+    places, levels = view.levels(name), view.place(name).levels
+    noisy, std = view.read(0, places) / size, view.law.entry_std(0, places) / size
+    for level in never:
+        if noisy[level] > LEAST_SIZE * std[level]:
+            raise ParameterError(
+                f"impossible must leave {levels[level]!r} of {name!r} some level to occur with: the release shows it.",
+                parameter="impossible",
+            )
+    hidden = [f"{name}={level}" for level, firm in zip(levels, noisy > 2 * std, strict=True) if not firm]
+    return find_shares(noisy, never), hidden
+
+
+class Spread(NamedTuple):
+    """Share observed, mean and variance of a number in halfwidths; which of them noise `hides`."""
+
+    share: float
+    mean: float
+    variance: float
+    hidden: list[str]
+
+
+def find_spread(view: MomentView, name: str, half: float, size: float) -> Spread:
+    """What a release says of a number by itself, moved to what is possible."""
+    place, law = view.place(name), view.law
+    x, r = place.value, place.observed
+    share = 1.0 if not r else min(max(float(view.read(0, r)), float(law.entry_std(0, r))) / size, 1.0)
+    weight = 1 / (size * share * half**2)
+    mean = float(np.clip(view.read(0, x) * half * weight, -1 + 1e-6, 1 - 1e-6))
+    noise = float(law.std([(x, x, np.array(weight)), (0, x, np.array(-2 * mean * half * weight))]))
+    variance, most = float(view.read(x, x)) * weight - mean**2, (1 - mean**2) * (1 - 1e-6)
+    hidden = [f"spread of {name}"] if variance < 2 * noise else []
+    return Spread(share, mean, float(np.clip(variance, min(noise / 2, most), most)), hidden)
+
+
+def fill_number(found: Spread, column: Number, shape: Histogram | None, rows: int, rng: np.random.Generator) -> Floats:
+    """Values of a number in halfwidths, of shape (rows,), NaN where they are missing."""
+    count = min(int(rows * found.share + rng.random()), rows)
+    mean, variance = found.mean, found.variance
+    step = None if column.step is None else 2 / round(column.steps)
+    if shape is not None:
+        values = spread_histogram(shape, found, count)
+    else:
+        if step is not None:  # rounding adds to the variance
+            variance = max(variance - step**2 / 6, variance / 4)
+        values = spread_beta(mean, max(variance, 1e-12), count)
+        for _ in range(2 * (count > 1)):  # where rows are few
+            ratio = min(float(np.sqrt(variance / max(float(values.var()), TINY))), 2.0)
+            values = np.clip(mean + (values - values.mean()) * ratio, -1, 1)
+    if step is not None:  # at random, so that the mean stays
+        parts = (rng.random() + np.arange(count) * _GOLDEN) % 1
+        values = np.minimum(np.floor(np.round((values + 1) / step, 9) + parts) * step - 1, 1.0)
+    return np.append(values, np.full(rows - count, np.nan))
+
+
+def spread_histogram(shape: Histogram, found: Spread, count: int) -> Floats:
+    """Quantiles of a released histogram in halfwidths, of shape (count,), weighted to have the released mean.
+
+    And the released variance, unless noise hides it. Weights are ``exp(a x + b x^2)`` within bins, whose shares stay;
+    over all bins, if that is not enough.
+    """
+    lower, half = shape.number.lower, (shape.number.upper - shape.number.lower) / 2
+    least, most = ((ends[:, None] - lower) / half - 1 for ends in shape.ends)
+    low = least + (most - least) * np.arange(_PARTS) / _PARTS
+    points = low + (most - least) / (2 * _PARTS)
+    weights = np.repeat(shape.shares[:, None] / _PARTS, _PARTS, axis=1)
+    wanted = np.array([found.mean, found.variance + found.mean**2])[: 1 if found.hidden else 2]
+    for within in (True, False):
+        tilted = _tilt(points, weights, wanted, within=within)
+        if tilted is not None:
+            weights = tilted
+            break
+    kept = weights.ravel() > 0
+    ends = np.cumsum(weights.ravel()[kept])
+    high = low + (most - least) / _PARTS
+    share = (np.arange(count) + 0.5) / count * ends[-1]
+    places = np.stack([np.append(0.0, ends[:-1]), ends], axis=1).ravel()
+    values = np.stack([low.ravel()[kept], high.ravel()[kept]], axis=1).ravel()
+    return np.asarray(np.interp(share, places, values))
+
+
+@np.errstate(all="ignore")
+def _tilt(points: Floats, weights: Floats, wanted: Floats, *, within: bool) -> Floats | None:
+    """Weights times ``exp(a x + b x^2)`` with the wanted moments, each bin with its own sum if `within`; or None."""
+    powers = np.stack([points ** (k + 1) for k in range(wanted.size)])  # of shape (k, bins, parts)
+    axes: Any = 1 if within else None
+    total, slope = weights.sum(axis=axes, keepdims=True), np.zeros(wanted.size)
+    for _ in range(_STEPS):
+        tilt = np.einsum("k,kbp->bp", slope, powers)
+        made = weights * np.exp(tilt - tilt.max(axis=axes, keepdims=True))
+        made *= np.nan_to_num(total / made.sum(axis=axes, keepdims=True))
+        means = np.einsum("bp,kbp->k", made, powers)
+        if np.abs(means - wanted).max() < _CLOSE:
+            return np.asarray(made)
+        inner = (made * powers).sum(axis=2 if within else (1, 2))
+        sums = made.sum(axis=1) if within else made.sum()
+        spread = np.einsum("bp,kbp,mbp->km", made, powers, powers) - (
+            (inner / np.maximum(sums, TINY)) @ inner.T if within else np.multiply.outer(inner, inner)
+        )
+        try:
+            slope = slope + np.clip(np.linalg.solve(spread, wanted - means), -_LONGEST, _LONGEST)
+        except np.linalg.LinAlgError:
+            return None
+        if not np.isfinite(slope).all() or np.abs(slope).max() > _STEEPEST:
+            return None
+    return None
+
+
+class Rows:
+    """Rows of a table, with their coordinates as integers in units of `unit`; `table` is of shape (n, d)."""
+
+    def __init__(self, margins: Sequence[Margin], rng: np.random.Generator) -> None:
+        self.margins = [margin._replace(values=margin.values.copy()) for margin in margins]
+        self.rng = rng
+        parts = [margin.measure() for margin in self.margins]
+        table, self.mean, self.scale, self.base = (
+            np.concatenate([part[k] for part in parts], axis=-1) for k in range(4)
+        )
+        self.unit = np.maximum(np.abs(table).max(axis=0), TINY) / 2**_BITS
+        self.table = np.rint(table / self.unit)
+        self.products = self.table.T @ self.table
+        self.columns = np.repeat(np.arange(len(parts)), [part[1].size for part in parts])
+
+    @property
+    def covariance(self) -> Floats:
+        """Covariances of the coordinates, of shape (d, d)."""
+        return np.asarray(self.products * np.multiply.outer(self.unit, self.unit) / len(self.table))
+
+    @property
+    def spreads(self) -> Floats:
+        """Products of the standard deviations of two coordinates, of shape (d, d)."""
+        root = np.sqrt(np.maximum(np.diagonal(self.covariance), TINY))
+        return np.multiply.outer(root, root)
+
+    @property
+    def apart(self) -> NDArray[np.bool_]:
+        """Which pairs of coordinates are of two columns, and neither is constant; of shape (d, d)."""
+        moves = np.diagonal(self.products) > 0
+        return np.asarray((self.columns[:, None] != self.columns) & moves & moves[:, None])
+
+    def fit(self, wanted: Floats, weight: Floats, zeros: Sequence[tuple[int, int]] = ()) -> list[float]:
+        """Swap values until the covariances are the wanted ones; the misfit before each sweep, and at the end.
+
+        The misfit is the root mean square of ``(covariance - wanted) sqrt(weight)`` over pairs with a weight; but for
+        `zeros`, pairs of levels that cannot occur together.
+        """
+        units = np.multiply.outer(self.unit, self.unit) / len(self.table)
+        target, weight = wanted / units, np.where(self.apart, weight, 0.0)
+        counted = weight * units**2
+        for one, other in zeros:
+            target[[one, other], [other, one]] = -self.mean[one] * self.mean[other] / units[one, other]
+            counted[[one, other], [other, one]] = 0.0
+            weight[[one, other], [other, one]] = _ZERO_WEIGHT * weight.max()
+        weight = weight * units**2
+        count, found = max(int((counted > 0).sum()), 1), []
+        for sweep in range(_SWEEPS + 1):
+            found.append(float(np.sqrt((counted * np.square(self.products - target)).sum() / count)))
+            stuck = sweep >= _PATIENCE and found[-1] > (1 - _LITTLE) * found[-1 - _PATIENCE]
+            if found[-1] <= _FITTED or stuck or sweep == _SWEEPS:
+                break
+            for number in self.rng.permutation(len(self.margins)):
+                self._swap(self.margins[number], target, weight, near=bool(sweep % 2))
+        return found
+
+    def _pair(self, margin: Margin, near: bool) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Two rows for each trial of a swap: any two, or two with `near` numbers."""
+        order = self.rng.permutation(len(self.table))
+        if near and isinstance(margin.column, Number):
+            order = order[np.argsort(margin.values[order], kind="stable")]
+            step = int(self.rng.integers(1, max(len(order) // 16, 2)))
+            order = order[: len(order) - len(order) % (2 * step)].reshape(-1, 2, step).swapaxes(0, 1).reshape(2, -1)
+            return order[0], order[1]
+        half = len(order) // 2
+        return order[:half], order[half : 2 * half]
+
+    def _swap(self, margin: Margin, target: Floats, weight: Floats, *, near: bool) -> None:
+        """Swap values of one column between rows, as many as lower the misfit most."""
+        own, table = margin.rows, self.table
+        apart = self.products[own] - target[own]
+        slope = weight[own] * apart
+        largest = float(np.abs(slope).max())
+        first, second = self._pair(margin, near)
+        if not largest or not first.size:
+            return
+        pull = table @ np.rint(slope * (2**_SLOPE_BITS / largest)).T
+        moved = table[second, own] - table[first, own]
+        gain = np.einsum("na,na->n", moved, pull[second] - pull[first])
+        good = np.flatnonzero(gain > 0)
+        if not good.size:
+            return
+        gain = gain[good]
+        chosen = good[self.rng.random(good.size) * np.quantile(gain, _CERTAIN) < gain]
+        chosen = self.rng.permutation(chosen)
+        first, second, moved = first[chosen], second[chosen], moved[chosen]
+        other = table[first] - table[second]
+        other[:, own] = 0.0
+        ends = [0, *(2 ** np.arange(chosen.size.bit_length())), chosen.size]
+        change, best, taken = np.zeros_like(apart), (weight[own] * apart**2).sum(), 0
+        kept = change
+        for start, end in pairwise(ends):
+            change = change + moved[start:end].T @ other[start:end]
+            loss = (weight[own] * (apart + change) ** 2).sum()
+            if loss < best:
+                best, taken, kept = loss, end, change
+        first, second = first[:taken], second[:taken]
+        for one in (table[:, own], margin.values):
+            one[first], one[second] = one[second], one[first]
+        self.products[own] += kept
+        self.products[:, own] += kept.T
+
+    def remove(self, zeros: Sequence[tuple[int, int]]) -> None:
+        """Change levels where two occur together that cannot."""
+        holders = {m.rows.start + k: (m, k) for m in self.margins for k in range(len(m.place.levels))}
+        pairs = [(holders[one], holders[other]) for one, other in zeros]
+        for _ in range(_REMOVALS):
+            bad = [np.flatnonzero((m.values == k) & (other.values == j)) for (m, k), (other, j) in pairs]
+            if not any(part.size for part in bad):
+                break
+            for ((margin, level), _), part in zip(pairs, bad, strict=True):
+                for row in part[margin.values[part] == level].tolist():
+                    self._replace(row, margin, pairs)
+        for margin in {id(margin): margin for margin, _ in holders.values()}.values():
+            level = margin.values[:, None] == np.arange(len(margin.place.levels))
+            self.table[:, margin.rows] = np.rint((level - self.mean[margin.rows]) / self.unit[margin.rows])
+        self.products = self.table.T @ self.table
+
+    def _replace(self, row: int, margin: Margin, pairs: Any) -> None:
+        """Give a row another level of a category: one that is allowed beside its others, at random by frequency."""
+        allowed = np.bincount(margin.values, minlength=len(margin.place.levels)).astype(float)
+        for first, second in pairs:
+            for (own, level), (other, beside) in ((first, second), (second, first)):
+                if own is margin and other.values[row] == beside:
+                    allowed[level] = 0.0
+        if allowed.any():
+            margin.values[row] = self.rng.choice(allowed.size, p=allowed / allowed.sum())
+
+
+def read_covariance(view: MomentView, rows: Rows, size: float) -> tuple[Floats, Floats]:
+    """Released covariances of the coordinates of rows, and the standard deviation of their noise, of shape (d, d)."""
+    i, base, scale = np.arange(1, view.law.size), rows.base, view.query.largest[1:]
+    slope, units = rows.mean * scale, size * np.multiply.outer(rows.scale * scale, rows.scale * scale)
+    terms: list[Any] = [
+        (i[:, None], i, np.ones(())),
+        (i[:, None], base, -slope),
+        (base[:, None], i, -slope[:, None]),
+        (base[:, None], base, np.multiply.outer(slope, slope)),
+    ]
+    found = sum(weight * view.read(a, b) for a, b, weight in terms)
+    return found / units, np.maximum(view.law.std(terms) / units, TINY)
+
+
+def shrink_blocks(rows: Rows, found: Floats, std: Floats, towards: Floats | float = 0.0) -> tuple[Floats, Floats]:
+    """Covariances shrunk block by block of two columns, and the share of the noise that is left in each; (d, d).
+
+    They are shrunk towards independence, or towards other covariances.
+    """
+    weight = rows.spreads
+    apart, result, left = found - towards, np.zeros_like(found), np.zeros_like(found)
+    for number, one in enumerate(rows.margins):
+        for other in rows.margins[:number]:
+            block = one.rows, other.rows
+            shrunk = shrink(apart[block], weight[block], std[block], together=True)
+            result[block], left[block] = shrunk.mean, np.minimum(shrunk.variance / std[block] ** 2, 1.0)
+    return result + result.T + towards, left + left.T
+
+
+def raise_eigenvalues(rows: Rows, wanted: Floats, std: Floats, rng: np.random.Generator) -> Floats:
+    """Covariances of two columns, of shape (d, d), moved until the least eigenvalue is above what noise makes of it.
+
+    Coordinates are whitened within columns, so that the matrix is ``I + R``. Its eigenvalues are raised to a quarter of
+    the spectral norm of noise of standard deviation `std`, and at most to `_FLOOR`.
+    """
+    from scipy.linalg import block_diag  # here, since it takes long to import
+
+    own, d, blocks = rows.covariance, len(wanted), []
+    for margin in rows.margins:
+        values, vectors = np.linalg.eigh(own[margin.rows, margin.rows])
+        kept = values > _NONE * values.max()
+        blocks.append((vectors[:, kept].T, np.sqrt(values[kept])[:, None]))
+    to_white, from_white = (block_diag(*(v * root**power for v, root in blocks)) for power in (-1, 1))
+    cross = np.where(rows.apart, wanted, 0.0)
+    matrix = np.eye(len(to_white)) + to_white @ cross @ to_white.T
+    norms = []
+    for _ in range(4):
+        drawn = np.where(rows.apart, std, 0.0) * np.tril(rng.standard_normal((d, d)), -1)
+        norms.append(np.abs(np.linalg.eigvalsh(to_white @ (drawn + drawn.T) @ to_white.T)).max(initial=0.0))
+    values, vectors = np.linalg.eigh(matrix)
+    floor = min(_FLOOR, float(np.mean(norms)) / 4)
+    if not values.size or values[0] >= floor:
+        return cross
+    matrix = (vectors * np.maximum(values, floor)) @ vectors.T
+    root = np.sqrt(np.diagonal(matrix))
+    return np.where(rows.apart, from_white.T @ (matrix / np.multiply.outer(root, root)) @ from_white, 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Covariances between columns in a release and in a synthetic table, as correlations; arrays of shape (pairs,).
+
+    `kinds` are "table" for two categories, "means" for a number and a category, "correlation" for two numbers; `std` is
+    the standard deviation of the noise.
+    """
+
+    names: list[str]
+    kinds: NDArray[np.str_]
+    released: Floats
+    std: Floats
+    found: Floats
+
+    @property
+    def errors(self) -> Floats:
+        """Synthetic less released, in standard deviations of the noise."""
+        return (self.found - self.released) / self.std
+
+
+@dataclass(frozen=True, eq=False)
+class SyntheticTable:
+    """A synthetic table, and how far it is from its release.
+
+    `columns` are by name, each its values and which of them are missing, of shape (rows,). `misfit` is the root mean
+    square of the differences between the wanted and the actual covariances, in standard deviations of the noise;
+    `hidden` says which shares and spreads noise hides, and `assumed` which numbers have an assumed shape.
+    """
+
+    columns: Mapping[str, tuple[Values, NDArray[np.bool_]]]
+    comparison: Comparison
+    misfit: float
+    hidden: tuple[str, ...]
+    assumed: tuple[str, ...]
+
+    def to_frame(self) -> Any:
+        """A pandas data frame."""
+        pandas = load_pandas()
+        found = {}
+        for name, (values, gone) in self.columns.items():
+            array = pandas.array(values) if gone.any() and values.dtype.kind in "bi" else values.copy()
+            if gone.any():
+                array[gone] = None if values.dtype.kind in "O" else np.nan if values.dtype.kind == "f" else pandas.NA
+            found[name] = array
+        return pandas.DataFrame(found)
+
+
+def _write_column(margin: Margin) -> tuple[Values, NDArray[np.bool_]]:
+    """Values of a column as the schema has them, and which are missing."""
+    column, values = margin.column, margin.values
+    if isinstance(column, Number):
+        gone = np.isnan(values)
+        share = np.where(gone, 0.0, (values + 1) / 2)
+        if column.step is not None:
+            found = column.lower + np.rint(share * column.steps) * column.step
+            whole = column.step.is_integer() and column.lower.is_integer() and abs(found).max(initial=0) < 2**53
+            return np.rint(found).astype(np.int64) if whole else np.minimum(found, column.upper), gone
+        width = column.upper - column.lower
+        digits = _DIGITS - math.floor(math.log10(width))
+        return np.clip(np.round(column.lower + share * width, digits), column.lower, column.upper), gone
+    gone = values == len(margin.place.levels) - 1 if column.missing else np.zeros(values.shape, bool)
+    if not isinstance(column, Category):
+        return values == 1, gone
+    if isinstance(column.levels[0], int) and not column.other:
+        return np.array([*column.levels, 0], np.int64)[values], gone
+    return np.array(margin.place.levels, object)[values], gone
+
+
+class _Maker:
+    """Makes the rows of a table, or those of one group of it, from moments."""
+
+    def __init__(self, matrix: Floats, design: Design, rng: np.random.Generator, *, shrunk: bool) -> None:
+        self.query, self.rng, self.shrunk = table_query(design), rng, shrunk
+        self.shapes = find_histograms(matrix, design) if self.query.shapes else {}
+        self.pairs = [
+            ((first, one), (second, other))
+            for (first, ones), (second, others) in self.query.columns.impossible
+            for one in ones
+            for other in others
+        ]
+
+    def fill(self, view: MomentView, count: int, size: float, group: Mapping[str, str]) -> tuple[Rows, list[str]]:
+        """Rows whose columns are filled in random order, and what noise hides."""
+        margins, hidden, start = [], [], 0
+        for column in self.query.used:
+            place = self.query.places[column.name]
+            if isinstance(column, Number):
+                found = find_spread(view, column.name, (column.upper - column.lower) / 2, size)
+                values: Values = fill_number(found, column, self.shapes.get(column.name), count, self.rng)
+                doubtful, stop = found.hidden, start + 1 + (place.observed > 0)
+            else:
+                shares, doubtful = fill_category(view, column.name, size, self._find_never(column, group))
+                quotas, stop = round_quotas(shares, count, self.rng), start + shares.size
+                values = np.repeat(np.arange(shares.size), quotas)
+            hidden += doubtful
+            margins.append(Margin(column, place, slice(start, stop), self.rng.permutation(values)))
+            start = stop
+        return Rows(margins, self.rng), hidden
+
+    def _find_never(self, column: Category | YesNo, group: Mapping[str, str]) -> list[int]:
+        """Levels of a category that cannot occur in a group, or beside any level of another category."""
+        found: set[str] = set()
+        partners: dict[tuple[str, str], set[str]] = {}
+        for pair in self.pairs:
+            for (name, level), (other, beside) in (pair, pair[::-1]):
+                if name == column.name and group.get(other) == beside:
+                    found.add(level)
+                elif name == column.name and other not in group:
+                    partners.setdefault((level, other), set()).add(beside)
+        found |= {
+            level
+            for (level, other), some in partners.items()
+            if some >= {*self.query.columns.category(other).level_names}
+        }
+        return [column.level_names.index(level) for level in found]
+
+    def aim(self, view: MomentView, rows: Rows, size: float, pooled: Floats | None) -> tuple[Floats, Floats, Floats]:
+        """Released covariances, their noise, and those that the rows shall have; of shape (d, d)."""
+        found, std = read_covariance(view, rows, size)
+        wanted, left, drawn = found, np.ones(()), None
+        if self.shrunk and pooled is None and not self.query.by:
+            drawn = draw_moments(view)
+        if drawn is not None:
+            possible = replace(view, matrix=drawn.matrix.mean(axis=0))
+            return found, std, np.where(rows.apart, np.round(read_covariance(possible, rows, size)[0], _ROUNDED), 0.0)
+        if self.shrunk:
+            wanted, left = shrink_blocks(rows, found, std, 0.0 if pooled is None else pooled * rows.spreads)
+        wanted = raise_eigenvalues(rows, wanted, np.sqrt(left) * std, self.rng)
+        return found, std, np.round(wanted, _ROUNDED)
+
+    def make(self, view: MomentView, count: int, size: float, group: Mapping[str, str], pooled: Floats | None) -> Any:
+        """Fitted rows, their comparison with the release, the misfit, and what noise hides."""
+        rows, hidden = self.fill(view, count, size, group)
+        found, std, wanted = self.aim(view, rows, size, pooled)
+        places = {
+            (m.column.name, level): m.rows.start + k for m in rows.margins for k, level in enumerate(m.place.levels)
+        }
+        zeros = [(places[one], places[other]) for one, other in self.pairs if one in places and other in places]
+        misfit = rows.fit(wanted, 1 / std**2, zeros)[-1]
+        if zeros:
+            rows.remove(zeros)
+        return rows, compare_covariances(self.query, rows, found, std, group), misfit, hidden
+
+
+def compare_covariances(
+    query: TableMoments, rows: Rows, released: Floats, std: Floats, group: Mapping[str, str]
+) -> Comparison:
+    """The covariances between columns of a release and of rows, as correlations."""
+    i, j = np.nonzero(np.tril(rows.apart))
+    unit, number = rows.spreads[i, j], np.isin(np.arange(1, query.layout.size), query.layout.of_kind(VALUE))
+    kinds = np.array(["table", "means", "correlation"])[number[i].astype(int) + number[j]]
+    prefix = ", ".join(f"{name}={level}" for name, level in group.items()) + ": " * bool(group)
+    pairs = zip(i.tolist(), j.tolist(), strict=True)
+    words = [f"{prefix}{query.names[1 + second]} × {query.names[1 + first]}" for first, second in pairs]
+    return Comparison(words, kinds, *(one[i, j] / unit for one in (released, std, rows.covariance)))
+
+
+def make_table(
+    matrix: Floats, design: Design, count: int, rng: np.random.Generator, *, shrunk: bool = True
+) -> SyntheticTable:
+    """A synthetic table of `count` rows; groups have rows by their released sizes."""
+    maker, query = _Maker(matrix, design, rng, shrunk=shrunk), table_query(design)
+    view = view_moments(matrix, design)
+    size = max(float(view.read(0, 0)), float(view.law.entry_std(0, 0)), TINY)
+    if not query.by:
+        made = [({}, *maker.make(view, count, size, {}, None))]
+    else:
+        made = [*_make_groups(maker, view, matrix, design, count, size)]
+    columns: dict[str, list[Any]] = {name: [] for name in query.columns.names}
+    for group, rows, *_ in made:
+        for name, level in group.items():
+            column = query.columns.category(name)
+            place = Place(0, 0, column.level_names)
+            values = np.full(len(rows.table), column.level_names.index(level))
+            columns[name].append(_write_column(Margin(column, place, slice(0), values)))
+        for margin in rows.margins:
+            columns[margin.column.name].append(_write_column(margin))
+    order = rng.permutation(count)
+    joined: Any = {
+        name: tuple(np.concatenate(part)[order] for part in zip(*parts, strict=True)) for name, parts in columns.items()
+    }
+    parts = [one[2] for one in made]
+    comparison = Comparison(
+        [name for part in parts for name in part.names],
+        *(np.concatenate([getattr(part, name) for part in parts]) for name in ("kinds", "released", "std", "found")),
+    )
+    hidden = tuple(dict.fromkeys(name for one in made for name in one[4]))
+    misfit = math.sqrt(np.mean([one[3] ** 2 for one in made]))
+    assumed = tuple(one.name for one in query.used.numbers if one.name not in maker.shapes)
+    return SyntheticTable(joined, comparison, misfit, hidden, assumed)
+
+
+def _make_groups(
+    maker: _Maker, view: MomentView, matrix: Floats, design: Design, count: int, size: float
+) -> Iterator[Any]:
+    """Each group with its rows; one whose size noise hides has the moments of all groups together."""
+    query = maker.query
+    groups = [dict(zip(query.by, levels, strict=True)) for levels in query.group_levels]
+    views = [view_moments(matrix, design, group) for group in groups]
+    shares = np.array([float(one.read(0, 0)) for one in views])
+    never = [k for k, group in enumerate(groups) if any({*pair} <= {*group.items()} for pair in maker.pairs)]
+    quotas = round_quotas(find_shares(shares / size, never), count, maker.rng)
+    rows, _ = maker.fill(view, max(count, 2), size, {})
+    pooled = maker.aim(view, rows, size, None)[2] / rows.spreads
+    for group, own, share, quota in zip(groups, views, shares.tolist(), quotas.tolist(), strict=True):
+        if quota:
+            moments = (own, quota, share, group, pooled) if own.stands_out(0, 0) else (view, quota, size, group, None)
+            yield (group, *maker.make(*moments))
+
+
+def make_tables(
+    matrix: Floats, design: Design, rows: int | None, tables: int | None, seed: int
+) -> list[SyntheticTable]:
+    """One synthetic table, or several, each from the moments with noise of the same law once more."""
+    query = table_query(design)
+    count = check_integer(query.records if rows is None else rows, "rows", at_least=1)
+    largest = max(int(MOST_BYTES // (8 * query.layout.size)), 1)
+    if count > largest:
+        raise ParameterError(f"rows must be at most {largest:,} for so many columns and levels.", parameter="rows")
+    view_moments(matrix, design)  # or an error
+    several = 1 if tables is None else check_integer(tables, "tables", at_least=2)
+    found = []
+    for stream in np.random.SeedSequence(check_integer(seed, "seed", at_least=0)).spawn(several):
+        rng, noisy = np.random.default_rng(stream), matrix
+        if tables is not None:
+            assert isinstance(design.structure, TableNoise)  # as views of it need
+            noisy = matrix + design.structure.combine(design.noise, rng.standard_normal(design.structure.count))
+        found.append(make_table(noisy, design, count, rng, shrunk=tables is None))
+    return found

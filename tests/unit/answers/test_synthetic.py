@@ -1,0 +1,323 @@
+"""Synthetic tables: valid by the schema, with the moments of the release, by seed; intervals from several of them."""
+
+import math
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from itertools import pairwise
+from unittest import mock
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import matrixdp as mdp
+from matrixdp.answers import synthetic
+from matrixdp.answers.synthetic import Margin, Rows, find_shares, make_tables, raise_eigenvalues, round_quotas
+from matrixdp.errors import ParameterError
+
+COLUMNS = mdp.Columns(
+    [
+        mdp.Number("age", 0, 100, step=1),
+        mdp.Number("bmi", 10, 60, missing=True),
+        mdp.Category("ward", ["north", "south", "east"]),
+        mdp.YesNo("smoker"),
+    ]
+)
+
+
+def no_draws(_view):
+    """As for a table with more than 100 columns and levels; quick."""
+
+
+without_draws = mock.patch.object(synthetic, "draw_moments", no_draws)
+
+
+def make_data(count, seed=0):
+    rng = np.random.default_rng(seed)
+    age, ward = np.clip(rng.normal(50, 15, count).round(), 0, 100), rng.choice(["north", "south", "east"], count)
+    smoker = rng.random(count) < 0.2 + 0.4 * (ward == "east")
+    bmi = np.clip(10 + 0.3 * age + 3 * smoker + rng.normal(0, 3, count), 10, 60)
+    bmi[rng.random(count) < 0.1 + 0.2 * smoker] = np.nan
+    return pd.DataFrame({"age": age, "bmi": bmi, "ward": ward, "smoker": smoker})
+
+
+def make_release(count=4000, epsilon=4.0, columns=COLUMNS, data=None, seed=1, **options):
+    design = mdp.make_design(mdp.TableMoments(columns, count, **options), mdp.Privacy(epsilon, 1e-6))
+    data = make_data(count) if data is None else data
+    return design.release(data, stream=mdp.Stream(seed=seed), simulation=True)
+
+
+def check_valid(frame, columns, rows):
+    assert list(frame.columns) == list(columns.names)
+    assert len(frame) == rows
+    for column in columns:
+        values = frame[column.name]
+        there = values.dropna()
+        assert column.missing or len(there) == len(values)
+        if isinstance(column, mdp.Number):
+            assert ((there >= column.lower) & (there <= column.upper)).all()
+            if column.step is not None:
+                steps = (there - column.lower) / column.step
+                assert np.allclose(steps, np.rint(steps), atol=1e-6)
+        elif isinstance(column, mdp.YesNo):
+            assert set(there) <= {True, False}
+        else:
+            assert set(map(str, there)) <= set(column.level_names) - {"missing"}
+
+
+KINDS = st.sampled_from(("number", "missing", "step", "category", "integers", "yes/no", "one level"))
+
+
+@without_draws
+@settings(max_examples=30, deadline=None)
+@given(
+    st.lists(KINDS, min_size=1, max_size=4),
+    st.floats(-2, 2),
+    st.integers(1, 300),
+    st.integers(0, 2**32 - 1),
+    st.booleans(),
+    st.sampled_from(("spread", "constant", "gone")),
+)
+def test_every_row_is_valid(kinds, power, rows, seed, shapes, values):
+    rng, columns, data, count = np.random.default_rng(seed), [], {}, 60
+    for k, kind in enumerate(kinds):
+        name = f"c{k}"
+        number = np.full(count, 3.0) if values == "constant" else rng.integers(0, 9, count).astype(float)
+        if kind in ("number", "step"):
+            columns.append(mdp.Number(name, -1, 8, step=0.5 if kind == "step" else None))
+            data[name] = number.clip(-1, 8)
+        elif kind == "missing":
+            columns.append(mdp.Number(name, -1e6, 8, missing=True))
+            data[name] = np.where(rng.random(count) < (1.1 if values == "gone" else 0.5), np.nan, number)
+        elif kind == "yes/no":
+            columns.append(mdp.YesNo(name, missing=True))
+            data[name] = [None if one > 6 else one > 3 for one in number]
+        else:
+            levels = {"category": ["a", "b", "c"], "integers": [1, 2, 3], "one level": ["a"]}[kind]
+            columns.append(mdp.Category(name, levels, other=kind == "category", missing=kind == "integers"))
+            data[name] = [levels[int(one) % len(levels)] for one in number]
+    columns = mdp.Columns(columns)
+    options = {"shapes": 0.1, "neighbours": "add-remove"} if shapes and columns.numbers else {}
+    release = make_release(count, 10**power, columns, pd.DataFrame(data), seed, **options)
+    check_valid(release.synthetic(rows, seed=seed), columns, rows)
+
+
+@given(st.lists(st.floats(-0.2, 1), min_size=1, max_size=8), st.integers(1, 10_000), st.integers(0, 99))
+def test_levels_have_their_quotas(noisy, rows, seed):
+    shares = find_shares(np.array(noisy))
+    assert shares.min() >= 0
+    assert shares.sum() == pytest.approx(1)
+    counts = round_quotas(shares, rows, np.random.default_rng(seed))
+    assert counts.sum() == rows
+    assert np.abs(counts - shares * rows).max() < 1 + 1e-6
+
+
+@without_draws
+def test_columns_have_the_released_means_and_spreads():
+    release = make_release(columns=COLUMNS, shapes=0.1)
+    frame, said = release.synthetic(5000, seed=0), release.means()
+    for name in ("age", "bmi"):
+        width = 50.0 if name == "age" else 25.0
+        assert abs(frame[name].mean() - said[name, "mean"]) < 2e-3 * width
+        assert abs(frame[name].std() - said[name, "standard deviation"]) < 0.02 * width
+    assert frame["bmi"].notna().mean() == pytest.approx(said["bmi", "share observed"], abs=1e-3)
+
+
+def own_rows(frame, columns, rng):
+    """Rows that have the columns of a table in random order, and their covariances in the table."""
+    query = mdp.TableMoments(columns, len(frame))
+    margins, start = [], 0
+    for column in columns:
+        place = query.places[column.name]
+        if isinstance(column, mdp.Number):
+            half = (column.upper - column.lower) / 2
+            values = (frame[column.name].to_numpy(float) - column.lower) / half - 1
+            stop = start + 1 + bool(place.observed)
+        else:
+            names = (
+                frame[column.name].map({True: "yes", False: "no"}.get)
+                if column.type == "yes/no"
+                else frame[column.name]
+            )
+            values = pd.Categorical(names, categories=column.level_names).codes.astype(int)
+            stop = start + len(place.levels)
+        margins.append(Margin(column, place, slice(start, stop), values))
+        start = stop
+    truth = Rows(margins, rng)
+    return Rows([one._replace(values=rng.permutation(one.values)) for one in margins], rng), truth.covariance
+
+
+def test_pairs_can_be_met_and_the_misfit_never_grows():
+    rows, wanted = own_rows(make_data(5000), COLUMNS, np.random.default_rng(3))
+    losses = rows.fit(wanted, np.full(wanted.shape, 1e6))
+    assert all(later <= earlier * (1 + 1e-12) for earlier, later in pairwise(losses))
+    apart = np.abs((rows.covariance - wanted) / rows.spreads)[rows.apart]
+    assert (apart < 0.01).mean() >= 0.98
+    assert apart.mean() < 0.002
+
+
+def test_the_table_fits_the_release():
+    release = make_release(epsilon=1.0, shapes=0.1)
+    made = make_tables(release.matrix, release.design, None, None, 0)[0]
+    assert made.misfit < 0.5
+    assert (np.abs(made.comparison.errors) < 2).mean() >= 0.95
+
+
+@without_draws
+def test_impossible_moments_give_a_table():
+    release = make_release(count=500)
+    matrix = release.matrix.copy()
+    matrix[1:, 1:] = -matrix[1:, 1:]  # negative variances, negative counts
+    matrix[0, 4] = matrix[4, 0] = -0.01
+    frame = replace(release, matrix=matrix).synthetic(300)
+    check_valid(frame, COLUMNS, 300)
+
+
+PROGRAM = """
+import hashlib, sys
+sys.path.insert(0, "tests/unit/answers")
+from test_synthetic import make_release
+table = make_release(500, shapes=0.1).synthetic(400, seed=5)
+print(hashlib.sha256(table.to_csv().encode()).hexdigest())
+"""
+
+
+def test_a_seed_gives_the_same_bytes_on_any_number_of_threads(pytestconfig):
+    found = set()
+    for threads in ("1", "2"):
+        environment = {**os.environ, "OPENBLAS_NUM_THREADS": threads, "OMP_NUM_THREADS": threads}
+        command = [sys.executable, "-c", PROGRAM]
+        options = {"cwd": pytestconfig.rootpath, "env": environment, "check": True}
+        found.add(subprocess.run(command, capture_output=True, text=True, **options).stdout)
+    assert len(found) == 1
+
+
+@without_draws
+def test_a_seed_gives_the_same_table_and_the_release_stays():
+    release = make_release(1000)
+    before = release.to_json()
+    one, same, other = (release.synthetic(500, seed=seed) for seed in (5, 5, 6))
+    pd.testing.assert_frame_equal(one, same)
+    assert not one.equals(other)
+    assert release.to_json() == before
+
+
+def test_several_tables_vary_as_the_noise():
+    columns = mdp.Columns([mdp.Number("x", -1, 1)])
+    data = pd.DataFrame({"x": np.linspace(-0.5, 0.5, 400)})
+    release = make_release(400, 1.0, columns, data)
+    means = [frame["x"].mean() for frame in release.synthetic(500, tables=200, seed=1)]
+    ratio = np.var(means) / release.means().std[0, 0] ** 2
+    assert 0.7 < ratio < 1.35  # 99.9% of a chi-square variable with 199 degrees of freedom
+
+
+def test_combine_follows_the_rule():
+    values, own = np.array([[1.0, 5.0], [1.4, 5.0], [0.9, 5.0]]), np.array([[0.04, 0.2], [0.05, 0.2], [0.03, 0.2]])
+    found = mdp.combine(values, own, rows=500, records=1000)
+    between = np.var(values[:, 0], ddof=1) * 4 / 3
+    assert found.value.tolist() == pytest.approx([1.1, 5.0])
+    assert found.std.tolist() == pytest.approx([math.sqrt(0.02 + between), math.sqrt(0.1)])
+    freedom = 2 * (1 + 0.02 / between) ** 2
+    from scipy.stats import t
+
+    assert found.high[0] - found.value[0] == pytest.approx(t.ppf(0.975, freedom) * found.std[0])
+    assert found.high[1] - 5.0 == pytest.approx(1.959964 * found.std[1], rel=1e-5)
+    for wrong in ({"rows": 0, "records": 5}, {"rows": 5, "records": 0}):
+        with pytest.raises(ParameterError):
+            mdp.combine(values, own, **wrong)
+    with pytest.raises(ParameterError, match="same shape"):
+        mdp.combine(values, own[:2], rows=1, records=1)
+    with pytest.raises(ParameterError, match="not negative"):
+        mdp.combine(values, -own, rows=1, records=1)
+
+
+def test_intervals_of_a_slope_hold_it():
+    rng, hits, slope = np.random.default_rng(0), [], 0.5
+    columns = mdp.Columns([mdp.Number("x", -1, 1), mdp.Number("y", -2, 2)])
+    for seed in range(30):
+        x = rng.uniform(-1, 1, 1000)
+        data = pd.DataFrame({"x": x, "y": slope * x + rng.uniform(-1, 1, 1000)})
+        release = make_release(1000, 2.0, columns, data, seed)
+        found = []
+        for frame in release.synthetic(300, tables=8, seed=seed):
+            (value, _), covariance = np.polyfit(frame["x"], frame["y"], 1, cov=True)
+            found.append((value, covariance[0, 0]))
+        answer = mdp.combine(*zip(*found, strict=True), rows=300, records=1000)
+        hits.append(bool(answer.low <= slope <= answer.high))
+    assert np.mean(hits) >= 0.83  # fewer with a probability of 0.3% for a coverage of 0.95
+
+
+@without_draws
+def test_pairs_that_cannot_occur_do_not():
+    columns = mdp.Columns(COLUMNS.columns, impossible=[{"ward": ["north", "south"], "smoker": "yes"}])
+    data = make_data(1000)
+    data["smoker"] &= data["ward"] == "east"
+    for by in ((), ("ward",)):
+        release = make_release(1000, 1.0, columns, data, by=by)
+        frame = release.synthetic(seed=1)
+        assert not (frame["smoker"] & (frame["ward"] != "east")).any()
+        check_valid(frame, columns, 1000)
+
+
+@without_draws
+def test_a_level_that_the_release_shows_must_be_possible():
+    columns = mdp.Columns(COLUMNS.columns, impossible=[{"ward": ["north", "south", "east"], "smoker": "yes"}])
+    with pytest.raises(ParameterError, match="the release shows it"):
+        make_release(columns=columns).synthetic(100)
+
+
+def test_groups_have_their_shares_and_their_own_moments():
+    data = make_data(4000)
+    frame = make_release(4000, 4.0, by=("ward",), data=data).synthetic(3000)
+    real, made = (one.groupby("ward")["smoker"].mean() for one in (data, frame))
+    assert np.abs(real - made).max() < 0.05
+    shares = data["ward"].value_counts(normalize=True) - frame["ward"].value_counts(normalize=True)
+    assert np.abs(shares).max() < 0.03
+
+
+@without_draws
+def test_a_table_of_people_has_a_row_for_each():
+    data = make_data(900).assign(id=np.arange(900) // 3)
+    frame = make_release(300, 4.0, data=data, person="id").synthetic()
+    assert len(frame) == 300
+
+
+def test_what_is_refused_names_the_argument():
+    release = make_release(200)
+    for options, word in (
+        ({"rows": 0}, "rows"),
+        ({"rows": 2.5}, "rows"),
+        ({"rows": 10**9}, "rows"),
+        ({"tables": 1}, "tables"),
+        ({"seed": -1}, "seed"),
+    ):
+        with pytest.raises(ParameterError, match=word):
+            release.synthetic(**options)
+    plain = mdp.Moments(mdp.Bounds([0], [1]), 50)
+    moments = mdp.make_design(plain, mdp.Privacy(1, 1e-6)).release(np.zeros((50, 1)))
+    with pytest.raises(ParameterError, match="TableMoments"):
+        moments.synthetic()
+
+
+def test_eigenvalues_that_noise_leaves_alone_stay():
+    for seed in range(30):  # rounding makes the sum over levels vary a little, or not; shrunk blocks do not sum to zero
+        rng = np.random.default_rng(seed)
+        rows, wanted = own_rows(make_data(200 + seed, seed), COLUMNS, rng)
+        more = rng.normal(0, 1e-3, wanted.shape)
+        wanted = np.where(rows.apart, wanted / 2 + more + more.T, 0.0)
+        found = raise_eigenvalues(rows, wanted, np.full(wanted.shape, 1e-9), np.random.default_rng(0))
+        assert found == pytest.approx(wanted, abs=1e-12)
+
+
+def test_sums_over_rows_are_exact():
+    rows, _ = own_rows(make_data(300), COLUMNS, np.random.default_rng(0))
+    assert (rows.table == np.rint(rows.table)).all()
+    assert np.abs(rows.table).max() <= 2**synthetic._BITS
+    exact = rows.table.astype(int).T @ rows.table.astype(int)
+    assert (rows.products == exact).all()
+    rows.fit(np.zeros_like(rows.products), np.ones_like(rows.products))
+    assert (rows.products == rows.table.T @ rows.table).all()

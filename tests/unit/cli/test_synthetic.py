@@ -1,0 +1,87 @@
+"""``matrixdp synthetic``: files that read back by the schema, the report, the warning, and what is refused."""
+
+import datetime
+from pathlib import Path
+
+import numpy as np
+import pyarrow.csv as pacsv
+import pyarrow.feather as feather
+import pyarrow.parquet as pq
+import pytest
+
+import matrixdp as mdp
+from matrixdp.answers import synthetic
+from matrixdp.domain.file_rules import DateRule
+from matrixdp.report.synthetic import WARNING, make_files
+from unit.cli.conftest import TABLE, read_charges
+
+USAGE = 2
+
+
+@pytest.fixture
+def released(clinic, matrixdp, monkeypatch):
+    """A release of everything in out/."""
+    monkeypatch.setattr(synthetic, "draw_moments", lambda _view: None)  # quick
+    Path("table.toml").write_text(TABLE)
+    budget = ("--epsilon", "2", "--delta", "1e-6")
+    place = ("--ledger", "clinic.db", "--dataset", "clinic", "--out", "out")
+    done = matrixdp("release", "clinic.csv", "--schema", "table.toml", "--query", "everything", *budget, *place)
+    assert done.code == 0, done.err
+
+
+def test_a_table_is_written_with_its_report_and_can_be_released(released, matrixdp):
+    before = read_charges()
+    done = matrixdp("synthetic", "out", "--rows", "300", "--seed", "3", "-o", "made.csv")
+    assert done.code == 0, done.err
+    assert read_charges() == before
+    assert WARNING in done.err
+    assert "not records" not in done.out + Path("made.csv").read_text()
+    report = Path("made.report.html").read_text()
+    for words in ("not records of anyone", "Means by level", "Furthest from the release", "beta distribution"):
+        assert words in report
+    assert pacsv.read_csv("made.csv").num_rows == 300
+    checked = matrixdp("check", "made.csv", "--schema", "table.toml")
+    assert checked.code == 0, checked.out + checked.err
+    options = ("--epsilon", "1", "--delta", "1e-6", "--no-ledger", "--out", "again")
+    again = matrixdp("release", "made.csv", "--schema", "table.toml", "--query", "everything", *options)
+    assert again.code == 0, again.err
+
+
+def test_several_tables_and_other_formats(released, matrixdp):
+    assert matrixdp("synthetic", "out", "--rows", "50", "--tables", "2", "-o", "made.parquet").code == 0
+    assert [pq.read_table(f"made-{k}.parquet").num_rows for k in (1, 2)] == [50, 50]
+    assert not pq.read_table("made-1.parquet").equals(pq.read_table("made-2.parquet"))
+    few = matrixdp("synthetic", "out", "--rows", "50", "-o", "more.feather")
+    assert "50 rows are few" in few.err
+    assert feather.read_table("more.feather").column_names == ["age", "bmi", "smoker", "outcome"]
+
+
+def test_what_is_refused_writes_nothing(released, matrixdp):
+    Path("there.csv").write_text("mine")
+    Path("reported.report.html").write_text("mine")
+    for options, word in (
+        (("out", "-o", "made.xlsx"), ".parquet"),
+        (("out", "-o", "made.csv", "--rows", "0"), "rows"),
+        (("out", "-o", "made.csv", "--tables", "1"), "tables"),
+        (("out", "-o", "there.csv"), "--force"),
+        (("out", "-o", "reported.csv"), "--force"),
+    ):
+        done = matrixdp("synthetic", *options)
+        assert done.code == USAGE
+        assert word in done.err
+        assert "Traceback" not in done.err
+    assert Path("there.csv").read_text() == "mine"
+    assert not Path("made.csv").exists()
+    assert not Path("reported.csv").exists()
+
+
+def test_dates_and_one_column_alone():
+    columns = mdp.Columns([mdp.Number("born", 0, 36500, missing=True)])
+    design = mdp.make_design(mdp.TableMoments(columns, 200), mdp.Privacy(1, 1e-6))
+    release = design.release({"born": np.arange(200.0)}, stream=mdp.Stream(seed=1), simulation=True)
+    rule = DateRule("born", "days", datetime.date(1900, 1, 1), "%d.%m.%Y")
+    files, _ = make_files(release, Path("made.csv"), rows=120, dates=[rule])
+    table, report = files.values()
+    dates = [line.strip('"') for line in table.decode().split()[1:] if line]
+    assert all(datetime.datetime.strptime(date, "%d.%m.%Y").year >= 1900 for date in dates)
+    assert b"simulation that protects nothing" in report
