@@ -9,7 +9,17 @@ from matrixdp.studio.worker import release_request
 from studio_site import BOTH, CURATOR, TABLE
 
 # Not pages of their own: parts of pages, files, the report, which is a document by itself, and redirections.
-PARTS = ("/progress", "/forecast", "/report", "/files/{name}", "/schema.toml", "/notebook")
+PARTS = (
+    "/progress",
+    "/forecast",
+    "/report",
+    "/files/{name}",
+    "/schema.toml",
+    "/notebook",
+    "/synthetic",
+    "/streams/{name}",
+    "/file",
+)
 PAGES = [
     path
     for method, path in (route.split(" ", 1) for route in ROUTES)

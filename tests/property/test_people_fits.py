@@ -69,7 +69,7 @@ def run(person, kind, aim, pairs=None, epsilon=8.0):
     [
         ("covariance", 8, {"Query", "BoxMoments"}),
         ("components", 8, {"Query"}),
-        ("regression", 0.05, {"BoxMoments"}),
+        ("regression", 0.05, {"Query"}),
     ],
 )
 @pytest.mark.parametrize("kind", ["replace", "add-remove"])

@@ -168,7 +168,7 @@ def make_content(
     _check_kind(release, mechanism, kind)
     origin: dict[str, Any] = {"release": release, "mechanism": mechanism, "ledger": ledger, "notes": notes}
     if isinstance(release, DatasetRelease):
-        return _describe_dataset(release, **origin)
+        return _describe_dataset(**origin)
     if isinstance(release, AdaptiveRelease):
         shown = _show_square(release.covariance(), "covariance", release.moment.bounds)
     else:

@@ -52,7 +52,7 @@ def test_strange_names_survive(tmp_path):
 def test_a_checked_schema_is_shown(clinic, matrixdp):
     assert "is complete" in matrixdp("schema", "check", "table.toml", "--data", "clinic.csv").out
     facts = matrixdp("schema", "check", "table.toml", "--json").json()
-    assert facts["columns"]["age"] == {"type": "number", "lower": 18.0, "upper": 90.0, "missing": False}
+    assert facts["columns"]["age"] == {"type": "number", "lower": 18.0, "upper": 90.0, "step": None, "missing": False}
     levels = {"type": "category", "levels": ["yes", "no"], "other": False, "missing": False}
     assert facts["columns"]["smoker"] == levels
 
