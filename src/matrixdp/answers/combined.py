@@ -49,7 +49,8 @@ def combine(estimates: ArrayLike, variances: ArrayLike, *, rows: int, records: i
     values, own = np.asarray(estimates, float), np.asarray(variances, float)
     if values.ndim < 1 or len(values) < 2 or values.shape != own.shape:
         raise ParameterError(
-            "estimates and variances must be of the same shape, with one entry for each of >= 2 tables."
+            "estimates and variances must have the same shape, with one entry for each of at least 2 tables; "
+            f"got the shapes {values.shape} and {own.shape}."
         )
     if not (np.isfinite(values).all() and np.isfinite(own).all() and (own >= 0).all()):
         raise ParameterError("estimates must be finite, and variances finite and not negative.")

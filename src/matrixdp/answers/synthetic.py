@@ -116,7 +116,7 @@ def fill_category(view: MomentView, name: str, size: float, never: Sequence[int]
                 f"impossible must leave {levels[level]!r} of {name!r} some level to occur with: the release shows it.",
                 parameter="impossible",
             )
-    hidden = [f"{name}={level}" for level, firm in zip(levels, noisy > 2 * std, strict=True) if not firm]
+    hidden = [f"share of {name}={level}" for level, firm in zip(levels, noisy > 2 * std, strict=True) if not firm]
     return find_shares(noisy, never), hidden
 
 

@@ -174,7 +174,7 @@ def open_stream(name: Path, schema: Path, no_ledger: bool, as_json: bool, **opti
         if before:
             click.echo(f"{name} was opened before{'' if charged else '; it was not charged again'}.")
         click.echo(str(plan))
-        click.echo(f"\nPrivate, keep it: {name}.state\nPublic: {name}.json")
+        click.echo(f"\nPrivate, keep it: {name}.state\nPublic: {name}.json and {copy}")
 
 
 @contextmanager
@@ -259,10 +259,14 @@ def publish(
 
 def _list_due(opened: MatrixStream) -> list[str]:
     """The periods that are over and were not published."""
-    if opened.plan.when is None or not opened.steps:
-        why = "it is the first step" if opened.plan.when else "the stream has no --when"
-        raise ParameterError(f"--step must be given: {why}.", parameter="step")
-    present = datetime.now()
+    from matrixdp.records.periods import Period
+
+    every, present = opened.plan.every, datetime.now()
+    if opened.plan.when is None:
+        raise ParameterError("--step must be given: the stream has no --when.", parameter="step")
+    if not opened.steps:
+        now = Period.of(present, every).name
+        raise ParameterError(f"--step must be given: the first {every} to publish (this {every} is {now}).")
     return [one for one, ready in opened.upcoming(present) if ready <= present]
 
 
@@ -333,6 +337,8 @@ def _describe_status(facts: dict[str, Any]) -> str:
     last = f", the last one {steps[-1]}" if steps else ""
     count = "1 step" if len(steps) == 1 else f"{len(steps):,} steps"
     lines = [f"Stream {facts['stream']}: {count} published{last}{', closed' * facts['closed']}."]
+    if not steps and not facts["closed"]:
+        lines.append("The first one must be named, with --step of matrixdp stream publish.")
     if missing:
         shown = ", ".join(missing) if len(missing) < 4 else f"{missing[0]} to {missing[-1]} ({len(missing):,} steps)"
         lines.append(f"Over, and not published: {shown}.")

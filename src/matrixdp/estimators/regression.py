@@ -77,7 +77,7 @@ class PrivateRidge(MultiOutputMixin, RegressorMixin, MomentEstimator):  # type: 
         For records outside of memory, X is their location and y the name or names of the target columns.
         """
         alphas = inputs.parse_candidates(self.alphas, "alphas") if self.alphas is not None else None
-        alpha = check_number(self.alpha, "alpha", at_least=0)
+        alpha = check_number(self.alpha, "alpha", at_least=0, rule="a number of at least 0 (for several, see alphas)")
         features, ids = self._expanded(reference=True), self._read_ids(X)
         values: Any = None
         in_parts = inputs.is_read_in_parts(X)

@@ -125,7 +125,7 @@ def announce_search(estimator: Any) -> bool:
             except BudgetExceededError as error:
                 raise BudgetExceededError(
                     f"{name} would fit private estimators {cost.fits} times, for {total} in all. Nothing was charged. "
-                    f"{error} Search fewer settings or folds, lower epsilon, or give all alphas or shrinkages to one "
+                    f"{error}\nSearch fewer settings or folds, lower epsilon, or give all alphas or shrinkages to one "
                     "fit, which chooses at no further cost."
                 ) from None
     warnings.warn(

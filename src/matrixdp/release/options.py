@@ -184,7 +184,7 @@ OPTIONS = (
     Option(
         "rows",
         "integer",
-        "Let each row count, up to K rows a person. [default: each person counts once]",
+        "Let each row count, up to K rows per person. [default: each person counts once]",
         alias="rows_per_person",
         at_least=1,
         metavar="K",
@@ -226,7 +226,7 @@ OPTIONS = (
         "shapes",
         "number",
         "Share of the budget for a histogram of each number, from which quantiles follow; 0.1 adds 5% to the noise of "
-        "all else. [default: none]",
+        "all else.",
         default=0.0,
         at_least=0,
         at_most=0.9,

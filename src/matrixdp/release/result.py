@@ -308,7 +308,7 @@ class Release(Guaranteed, MatrixRelease, Answering):
         rows : int, optional
             By default the public number of records, or of people.
         tables : int, optional
-            Return a list of so many tables, each from moments that the noise leaves possible.
+            Return a list of this many tables, each from the release with noise of the same law added once more.
         seed : int
             The same seed gives the same table.
 

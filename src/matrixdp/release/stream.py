@@ -119,7 +119,7 @@ class StreamAnswers:
 
     def last(self, periods: int) -> Release:
         """The release of the last few periods together."""
-        check_integer(periods, "periods", at_least=1, at_most=len(self))
+        check_integer(periods, "«last»", at_least=1, at_most=len(self) or None)
         return self._sum(len(self) - periods, len(self))
 
     def between(self, first: str, last: str) -> Release:
@@ -142,7 +142,7 @@ class StreamAnswers:
     def _sum(self, first: int, end: int) -> Release:
         """The release of a sum of periods."""
         if not 0 <= first < end:
-            raise ParameterError("the stream has no steps so far.")
+            raise ParameterError("the stream has no steps so far: publish the first one.")
         chosen = np.zeros(len(self))
         chosen[first:end] = 1.0
         weights = self.weigh(chosen)
@@ -175,7 +175,7 @@ class StreamAnswers:
         Bars of two periods are correlated: `Series.difference` has the bar of a difference.
         """
         if not self.published:
-            raise ParameterError("the stream has no steps so far.")
+            raise ParameterError("the stream has no steps so far: publish the first one.")
         inverse, periods = self._inverse(), self.steps
         if average:
             inverse, periods = inverse.mean(axis=0, keepdims=True), ("all periods",)

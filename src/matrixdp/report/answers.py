@@ -122,8 +122,8 @@ def answer_quantiles(
 ) -> Answer:
     """Quantiles of numbers."""
     found = _require_histograms(release, group).quantiles(columns, q)
-    notes = ("Intervals hold all bins of the histogram that the privacy noise leaves; sampling error is not in them.",)
-    return Answer("Quantiles", "column", found, notes, name="quantiles")
+    note = "Intervals cover every bin that may contain the quantile, given the privacy noise, but no sampling error."
+    return Answer("Quantiles", "column", found, (note,), name="quantiles")
 
 
 def answer_histogram(release: Asked, column: str, group: Group = None) -> Answer:

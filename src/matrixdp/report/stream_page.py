@@ -32,8 +32,8 @@ _CORRELATED = (
     "difference does not follow from the bars of two periods; differences have bars of their own."
 )
 _SMOOTHED = (
-    "Band and line: smoothed, under the assumption that numbers change slowly. It is 95% if that is so, and is "
-    "narrower than the bars because it rests on it."
+    "Band and line: smoothed, under the assumption that numbers change slowly. It is 95% if that is so, and "
+    "mostly narrower than the bars because it rests on it."
 )
 
 

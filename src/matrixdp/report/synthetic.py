@@ -109,7 +109,8 @@ def _explain(one: Comparison) -> list[str]:
     words = (
         "Each dot is a pair of levels or numbers, as a correlation: across what the table has, up what was released, "
         "with one standard deviation of its noise. Orange: within two standard deviations of zero, so hidden by noise; "
-        "such numbers are moved towards zero, as far as noise suggests."
+        "such numbers are moved towards zero, as far as noise suggests. Noise may take "
+        "released numbers beyond -1 and 1."
     )
     most = max(int((one.kinds == kind).sum()) for kind in _KINDS)
     return [words, *([f"At most {_MOST_DOTS} dots of a kind are drawn."] if most > _MOST_DOTS else [])]
@@ -172,7 +173,7 @@ def list_assumptions(table: SyntheticTable) -> list[str]:
         shape = "The shape is not released, and that of a beta distribution between the bounds is assumed"
         found.append(f"{shape}: {', '.join(table.assumed)}. Histograms (--shapes 0.1) release it.")
     if table.hidden:
-        found.append(f"Hidden by noise, and so a guess: the share or spread of {', '.join(table.hidden[:100])}.")
+        found.append(f"Hidden by noise, and so a guess: {', '.join(table.hidden[:100])}.")
     return found
 
 

@@ -18,6 +18,7 @@ import matrixdp as mdp
 from matrixdp.answers import synthetic
 from matrixdp.answers.synthetic import Margin, Rows, find_shares, make_tables, raise_eigenvalues, round_quotas
 from matrixdp.errors import ParameterError
+from matrixdp.report.synthetic import list_assumptions
 
 COLUMNS = mdp.Columns(
     [
@@ -177,6 +178,15 @@ def test_impossible_moments_give_a_table():
     check_valid(frame, COLUMNS, 300)
 
 
+@without_draws
+def test_what_noise_hides_is_named():
+    columns = mdp.Columns([mdp.Number("age", 0, 100), mdp.Category("ward", ["north", "south", "rare"])])
+    data = pd.DataFrame({"age": np.full(500, 50.0), "ward": np.where(np.arange(500) % 2, "north", "south")})
+    release = make_release(500, 0.5, columns, data)
+    *_, words = list_assumptions(make_tables(release.matrix, release.design, 300, None, 0)[0])
+    assert words == "Hidden by noise, and so a guess: spread of age, share of ward=rare."
+
+
 PROGRAM = """
 import hashlib, sys
 sys.path.insert(0, "tests/unit/answers")
@@ -229,7 +239,7 @@ def test_combine_follows_the_rule():
     for wrong in ({"rows": 0, "records": 5}, {"rows": 5, "records": 0}):
         with pytest.raises(ParameterError):
             mdp.combine(values, own, **wrong)
-    with pytest.raises(ParameterError, match="same shape"):
+    with pytest.raises(ParameterError, match=r"same shape.*got the shapes"):
         mdp.combine(values, own[:2], rows=1, records=1)
     with pytest.raises(ParameterError, match="not negative"):
         mdp.combine(values, -own, rows=1, records=1)

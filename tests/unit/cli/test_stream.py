@@ -43,15 +43,19 @@ def ask(tmp_path, monkeypatch, capsys):
 
 def test_a_stream_from_its_design_to_its_end(ask, tmp_path):
     assert "would be left once it is open" in ask("stream", "design", *PLAN, *PAID)[1]
-    assert "Private, keep it" in ask("stream", "open", "ward", *PLAN, *PAID)[1]
+    assert "ward.json and ward.schema.toml" in ask("stream", "open", "ward", *PLAN, *PAID)[1]
     assert "not charged again" in ask("stream", "open", "ward", *PLAN, *PAID)[1]
     assert ask("stream", "status", "ward.json", "--alert-after", "1 hour")[0] == 9  # nothing so far
-    assert "--step must be given" in ask("stream", "publish", "ward", "ward.csv", *PAID)[1]
+    assert "must be named" in ask("stream", "status", "ward")[1]
+    assert "no steps so far" in ask("stream", "answer", "means", "ward", "--last", "3")[1]
+    code, shown = ask("stream", "publish", "ward", "ward.csv", *PAID)
+    assert "--step must be given: the first day to publish (this day is 2" in shown
     assert ask("stream", "publish", "ward", "ward.csv", "--step", DAYS[0], *PAID, "--out", "first")[0] == 0
     assert (tmp_path / "first" / "report.html").exists()
     code, shown = ask("stream", "status", "ward", "--alert-after", "1 hour")
     assert (code, DAYS[2] in shown) == (9, True)
     assert DAYS[3] in ask("stream", "publish", "ward", "ward.csv", *PAID)[1]
+    assert "--last must be an integer from 1 to 4" in ask("stream", "answer", "means", "ward", "--last", "9")[1]
     assert "Nothing to publish" in ask("stream", "publish", "ward", "ward.csv", *PAID)[1]
     code, shown = ask("stream", "status", "ward", "--alert-after", "1 hour", *PAID)
     assert (code, "the same hashes" in shown) == (0, True)

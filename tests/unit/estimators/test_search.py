@@ -149,6 +149,8 @@ def test_penalties_that_are_not_numbers_are_refused_before_the_charge(ledger, al
     else:
         with pytest.raises(mdp.ParameterError, match="alphas must"):
             ridge(ledger, alphas=alphas).fit(X, Y)
+        with pytest.raises(mdp.ParameterError, match=r"alpha must be a number .*see alphas"):
+            ridge(ledger, alpha=[1.0, 2.0]).fit(X, Y)
     assert charges(ledger) == 0
 
 
