@@ -111,6 +111,7 @@ RECORD = Unit()
 
 
 _MARGIN = 1e-9  # by which a share is smaller, for the rounding of its epsilon
+_LEAST_SHARE = 1e-12  # of a budget, so that it and the rest are within the whole in floats
 
 
 @builtin_kind
@@ -152,6 +153,8 @@ class Privacy:
     def take_share(self, share: float) -> Privacy | None:
         """A guarantee with this delta, whose `mu` is at most what a share of ``mu^2`` pays for; None if there is none.
 
+        None also for a share so small that the rest of the budget would be rounded to the whole.
+
         Examples
         --------
         >>> whole = Privacy(1, 1e-6)
@@ -161,7 +164,7 @@ class Privacy:
         """
         most = share_mu(self.mu, share)
         epsilon = gdp_epsilon(mu=most * (1 - _MARGIN), delta=self.delta)
-        found = Privacy(epsilon, self.delta) if epsilon > 0 else None
+        found = Privacy(epsilon, self.delta) if epsilon > 0 and share >= _LEAST_SHARE else None
         return found if found is not None and found.mu <= most else None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, TypeVar
 
@@ -33,6 +33,8 @@ _FORMS = {
     "year": ("%Y", "2031"),
 }
 _HOURS = {"hour": 1, "day": 24, "night": 24, "week": 168}
+_LATEST = np.datetime64("9999-12-31T23:59:59")
+_ZONE = re.compile(r":\d\d.*[Zz+-]|T\d\d[Zz+-]")  # after the time
 _DELAY = re.compile(r"\s*(\d{1,4})\s*(hour|day|night|week)s?\s*")
 
 
@@ -175,8 +177,16 @@ def count_hashes(key: IdHash, number: int, blocks: Any) -> Hashes:  # noqa: ARG0
     return np.unique(np.concatenate([np.empty(0, np.uint64), *found]))
 
 
+def _to_utc(text: str) -> str:
+    """A time with a zone as one in UTC without; NumPy would warn of each, and tell how many there are."""
+    return datetime.fromisoformat(text).astimezone(UTC).replace(tzinfo=None).isoformat()
+
+
 def _read_dates(name: str, column: Any) -> NDArray[Any]:
-    """A column of dates as datetime64, NaT where there is none; texts must be as in 2031-01-05 or 2031-01-05T13:00."""
+    """A column of dates as datetime64, NaT where there is none; texts must be as in 2031-01-05 or 2031-01-05T13:00.
+
+    Times with a zone are read in UTC.
+    """
     try:
         if library_of(column) == "pyarrow":
             column = column if hasattr(column, "chunks") else pa.chunked_array([column])
@@ -185,8 +195,11 @@ def _read_dates(name: str, column: Any) -> NDArray[Any]:
         if array.dtype.kind == "M":
             return array.astype("datetime64[s]")
         texts = ["NaT" if value is None or value != value else str(value).strip() or "NaT" for value in array.tolist()]
-        return np.array(texts, "datetime64[s]")
-    except (TypeError, ValueError, AttributeError):
+        times = np.array([_to_utc(text) if _ZONE.search(text) else text for text in texts], "datetime64[s]")
+        if (times > _LATEST).any():  # as of numbers such as 20310105, which would be years
+            raise ValueError
+        return times
+    except (TypeError, ValueError, AttributeError, OverflowError):
         raise DataError(
             f"when: column {name!r} must have dates such as 2031-01-05 or 2031-01-05T13:00, and has others."
         ) from None

@@ -230,7 +230,7 @@ def _choose_share(planned: Plan) -> float:
     if len(numbers) < 2:
         reason = "The table has fewer than two numbers."
     elif not reason and request.privacy.take_share(given or _CORRELATION_SHARE) is None:
-        reason = "The budget is too small to be shared."
+        reason = "The budget is too small for such a share."
     if given is not None:
         if reason:
             raise ParameterError(f"«correlation_share» must be 0 or left out here. {reason}")
@@ -265,7 +265,7 @@ def _add_fit(planned: Plan, share: float) -> Plan:
     request = planned.request
     privacy = request.privacy.take_share(share)
     if privacy is None:
-        raise ParameterError("«correlation_share» must be 0: the budget is too small to be shared.")
+        raise ParameterError("«correlation_share» must be 0: the budget is too small for such a share.")
     asked = replace(_ask_correlations(request, privacy), records=planned.records)
     part = f"{100 * share:.3g}% of the budget (of mu^2)"
     why = f"{part} is for an adaptive fit of the numbers, which correlations are read off, but not covariances."
@@ -291,6 +291,8 @@ def plan_stream(request: Request, **options: Any) -> StreamPlan:
     query = make_query(request, find_records(request))
     if request.importance is not None and not isinstance(query, TableMoments):
         raise ParameterError(f"«importance» must be left out for a stream of «question» {request.question}.")
+    if request.correlation_share:
+        raise ParameterError("«correlation_share» must be 0 or left out for a stream, whose steps have no fit.")
     with refuse_extremes():
         return make_stream(query, request.privacy, missing=request.missing, **options)
 

@@ -358,10 +358,13 @@ class MatrixStream(StreamAnswers):
         self._finish()
         if step in self.steps:
             return self.period(step)
+        file = _file(self.path, "json")
+        if file.exists() and PublishedStream.open(file).closed:  # by another process
+            self._show(replace(self.public, closed=True))
         period = self._check_step(step, now)
         plan, state, number = self.plan, self._state, len(self)
-        file = state.hash_files(records) if plan.when is None else None
-        if file is not None and (before := state.find_file(file)) is not None:
+        content = state.hash_files(records) if plan.when is None else None
+        if content is not None and (before := state.find_file(content)) is not None:
             raise ParameterError(f"records: this file was published in step {before!r}; give one with new records.")
         data = open_records(records, **reading) if is_out_of_core(records) else records
         if plan.when is not None and period is not None:
@@ -374,7 +377,7 @@ class MatrixStream(StreamAnswers):
         sums = round_step(plan, prepared, number)
         if ready is not None:
             ready()
-        state.add(StoredStep(number, step), sums, people, file)
+        state.add(StoredStep(number, step), sums, people, content)
         self._finish()
         return self.period(step)
 

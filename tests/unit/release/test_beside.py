@@ -52,6 +52,34 @@ class TestGuarantee:
         assert made.event == Gaussian(most)
         assert (made.beside.request.privacy.mu / most) ** 2 == pytest.approx(share, rel=1e-6)
 
+    @pytest.mark.parametrize("share", [1e-12, 1e-13, 1e-17, 1e-20])
+    def test_a_share_that_floats_cannot_take_from_the_budget_is_refused(self, share):
+        """Otherwise the design would have the whole budget, and the text of a paid release could not be read."""
+        asked = Request(schema=SCHEMA, question="everything", epsilon=10, delta=1e-12, records=1200)
+        asked = replace(asked, correlation_share=share)
+        if share < 1e-12:
+            with pytest.raises(ParameterError, match="correlation_share"):
+                plan(asked)
+            return
+        made = plan(asked)
+        assert compose_mu([made.design.distance, made.beside.request.privacy.mu]) <= asked.privacy.mu
+
+    def test_people_shapes_and_a_fit_together_are_within_the_charge(self):
+        """All rows of a person go from one corner to the opposite one, and become more."""
+        near, far = (FRAME[:60].assign(id=range(60)) for _ in range(2))
+        own = pd.DataFrame({"kind": "x", **dict.fromkeys(NUMBERS, 8.0), "id": 99}, index=range(3))
+        other = pd.DataFrame({"kind": "y", **dict.fromkeys(NUMBERS, -8.0), "id": 99}, index=range(5))
+        near, far = (pd.concat([one, mine], ignore_index=True) for one, mine in ((near, own), (far, other)))
+        options = {"person": mdp.Person("id", rows=3), "records": 61, "correlation_share": 0.3, "shapes": 0.5}
+        found = replay(lambda data: mdp.release_table(data, SCHEMA, PRIVACY, **options), near, far, claim=PRIVACY)
+        assert not found.broken
+        assert 0.5 * PRIVACY.mu < found.distance <= PRIVACY.mu
+
+    def test_a_stream_refuses_a_share(self):
+        asked = Request(schema=SCHEMA, question="everything", epsilon=1, delta=1e-6, records=100)
+        with pytest.raises(ParameterError, match="correlation_share"):
+            planning.plan_stream(replace(asked, correlation_share=0.3))
+
     @pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
     def test_neighbours_are_no_further_apart_than_the_charge(self, neighbours):
         """In integers before noise, for a record that moves between corners of the bounds, or is removed."""

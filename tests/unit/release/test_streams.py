@@ -3,6 +3,7 @@
 import json
 import shutil
 import stat
+import warnings
 from dataclasses import replace
 from datetime import date, datetime
 
@@ -18,6 +19,7 @@ from matrixdp.cli.main import cli
 from matrixdp.domain.file_rules import DateRule, FileRules
 from matrixdp.errors import DataError, LedgerError, ParameterError
 from matrixdp.noise.gaussian import draw_gaussian
+from matrixdp.records.periods import InPeriod
 from matrixdp.release import stream as module
 from matrixdp.release.stream_state import StreamState
 from matrixdp.report.dossier import write_dossier
@@ -422,6 +424,15 @@ def test_a_closed_stream_has_no_more_steps(ledger, plan, tmp_path):
         stream.publish(table(1), step="s1")
 
 
+def test_a_stream_that_another_process_closed_stays_closed(plan, tmp_path):
+    first = plan.open(tmp_path / "ward", stream=mdp.Stream(seed=1), simulation=True)
+    second = mdp.MatrixStream.open(tmp_path / "ward")
+    first.close()
+    with pytest.raises(ParameterError, match="has ended"):
+        second.publish(table(), step="s0")
+    assert mdp.PublishedStream.open(tmp_path / "ward.json").closed
+
+
 def test_an_altered_plan_is_refused(plan):
     for changes in ({"beta": 0.5}, {"neighbours": "replace"}, {"steps": 2}):
         with pytest.raises(ParameterError, match="altered"):
@@ -566,6 +577,44 @@ def test_a_date_at_the_end_of_a_period_is_in_the_next_one(tmp_path):
     for step in ("2031-01-05", "2031-01-06", "2031-01-07"):
         stream.publish(file, step=step, now=LATER, rules=rules)
     assert np.rint(stream.series().value[:, 0]).tolist() == [1, 2, 0]  # the last one is empty, and published
+
+
+@pytest.mark.parametrize("kind", ["text", "datetime", "pandas", "arrow"])
+def test_times_with_a_zone_are_read_in_utc_without_a_warning(kind):
+    """A warning for each of them would tell how many there are."""
+    texts = ["2031-01-05T00:30:00+02:00", "2031-01-05T02:00:00+02:00", "2031-01-06T01:59:59+02:00", "2031-01-06T02+02"]
+    data = {"day": np.array(texts, object)}
+    if kind == "datetime":
+        data = {"day": np.array([datetime.fromisoformat(text) for text in texts], object)}
+    elif kind in ("pandas", "arrow"):
+        pandas = pytest.importorskip("pandas")
+        data = pandas.DataFrame({"day": pandas.to_datetime(texts, format="ISO8601")})
+    if kind == "arrow":
+        data = pytest.importorskip("pyarrow").Table.from_pandas(data)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        chosen = InPeriod("day", datetime(2031, 1, 5), datetime(2031, 1, 6))(data)
+    assert chosen.tolist() == [False, True, True, False]
+
+
+@pytest.mark.parametrize("value", [20310105, 1925337600, "0001-01-01T00:00+02:00", "2031-01-05T13:00+99:00"])
+def test_what_is_no_date_is_an_error_and_not_left_out(value):
+    with pytest.raises(DataError, match="must have dates"):
+        InPeriod("day", datetime(2031, 1, 5), datetime(2031, 1, 6))({"day": np.array([value])})
+
+
+def test_two_copies_of_a_state_cannot_publish_different_records_for_one_step(ledger, plan, tmp_path):
+    """Both have stored their own sums when the first one is recorded; the other one shows nothing."""
+    account = {"ledger": ledger, "dataset": "clinic"}
+    plan.open(tmp_path / "ward", **account).publish(table(0), step="s0")
+    (tmp_path / "copy").mkdir()
+    for kind in ("state", "json"):
+        shutil.copy2(tmp_path / f"ward.{kind}", tmp_path / "copy")
+    first, second = (mdp.MatrixStream.open(path / "ward", **account) for path in (tmp_path, tmp_path / "copy"))
+    with pytest.raises(LedgerError, match="Nothing was published"):
+        second.publish(table(2), step="s1", ready=lambda: first.publish(table(1), step="s1"))
+    assert [len(mdp.PublishedStream.open(path / "ward.json")) for path in (tmp_path, tmp_path / "copy")] == [2, 1]
+    first.public.verify(ledger, "clinic")
 
 
 def test_smoothing_averages_over_all_steps_of_the_random_walk():
