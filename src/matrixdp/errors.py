@@ -60,12 +60,12 @@ def _find_origin() -> tuple[str, bool] | None:
     from importlib.metadata import PackageNotFoundError, distribution
 
     source = Path(__file__).resolve().parents[2]
+    if (source / "pyproject.toml").is_file():  # it runs from a clone
+        return str(source), True
     try:
         facts = json.loads(distribution("matrixdp").read_text("direct_url.json") or "{}")
     except (PackageNotFoundError, ValueError):
-        facts = {}
-    if (source / "pyproject.toml").is_file():  # it runs from a clone
-        return str(source), True
+        return None
     place = urlsplit(facts.get("url", ""))
     if place.scheme == "file" and "dir_info" in facts:
         return unquote(place.path), bool(facts["dir_info"].get("editable"))

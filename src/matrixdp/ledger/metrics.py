@@ -89,12 +89,21 @@ def render_metrics(summaries: Sequence[Summary], entries: int, now: datetime) ->
 def _render_family(name: str, text: str, samples: Iterable[tuple[dict[str, str], float | None]]) -> Iterator[str]:
     """The lines of one metric; samples that are None are left out."""
     kind = "counter" if name.endswith("_total") else "gauge"
-    yield f"# HELP matrixdp_ledger_{name} {text}"
-    yield f"# TYPE matrixdp_ledger_{name} {kind}"
+    yield from describe_metric(f"ledger_{name}", kind, text)
     for labels, value in samples:
         if value is not None:
-            number = repr(value) if math.isfinite(value) else "+Inf"
-            yield f"matrixdp_ledger_{name}{_format_labels(labels)} {number}"
+            yield write_sample(f"ledger_{name}", labels, value)
+
+
+def describe_metric(name: str, kind: str, text: str) -> tuple[str, str]:
+    """The two lines before the samples of a metric."""
+    return f"# HELP matrixdp_{name} {text}", f"# TYPE matrixdp_{name} {kind}"
+
+
+def write_sample(name: str, labels: dict[str, str], value: float) -> str:
+    """The line of one sample."""
+    number = repr(value) if math.isfinite(value) else "+Inf"
+    return f"matrixdp_{name}{_format_labels(labels)} {number}"
 
 
 def find_low(summaries: Iterable[Summary], threshold: tuple[float, bool]) -> list[str]:
@@ -123,7 +132,7 @@ def find_low(summaries: Iterable[Summary], threshold: tuple[float, bool]) -> lis
     return messages
 
 
-def _age(time: str | None, now: datetime) -> float | None:
+def measure_age(time: str | None, now: datetime) -> float | None:
     """Seconds since `time`; 0 if the clock was set back since."""
     return None if time is None else max(0.0, (now - datetime.fromisoformat(time)).total_seconds())
 
@@ -154,11 +163,15 @@ _DATASET_METRICS: tuple[tuple[str, str, Callable[[Summary, datetime], float | No
         "Whether a restored ledger awaits what was spent.",
         lambda found, _: int(found.restored_from is not None),
     ),
-    ("last_charge_age_seconds", "Time since the last charge.", lambda found, now: _age(found.counts.last_charge, now)),
+    (
+        "last_charge_age_seconds",
+        "Time since the last charge.",
+        lambda found, now: measure_age(found.counts.last_charge, now),
+    ),
     (
         "oldest_unfinished_charge_age_seconds",
         "Time since the first of the charges without a stored release.",
-        lambda found, now: _age(found.counts.oldest_unfinished, now),
+        lambda found, now: measure_age(found.counts.oldest_unfinished, now),
     ),
 )
 _ALLOWANCE_METRICS: tuple[tuple[str, str, Callable[[Allowance], float]], ...] = (

@@ -6,8 +6,7 @@ from fastapi import APIRouter
 from starlette.responses import JSONResponse, Response
 
 from matrixdp.errors import MatrixDPError
-from matrixdp.ledger.metrics import render_metrics
-from matrixdp.studio.monitor import describe_metric
+from matrixdp.ledger.metrics import describe_metric, measure_age, render_metrics, write_sample
 from matrixdp.studio.rendering import CurrentVisit, Studio
 from matrixdp.studio.requests import Status
 
@@ -38,10 +37,10 @@ def render_all(studio: Studio) -> str:
         summaries, entries = ledger.summaries(), ledger.head.entry
     rows = studio.state.select("SELECT status, count(*) AS number FROM requests GROUP BY status")
     counted = {row["status"]: row["number"] for row in rows}
-    lines = [*describe_metric("requests", "gauge", "Requests for releases, by their state.")]
-    lines += [f'matrixdp_studio_requests{{status="{one.value}"}} {counted.get(one.value, 0)}' for one in Status]
+    lines = [*describe_metric("studio_requests", "gauge", "Requests for releases, by their state.")]
+    lines += [write_sample("studio_requests", {"status": one.value}, counted.get(one.value, 0)) for one in Status]
     (first,) = studio.state.select("SELECT min(decided) AS time FROM requests WHERE status = 'approved'")
-    age = 0.0 if first["time"] is None else (datetime.now(UTC) - datetime.fromisoformat(first["time"])).total_seconds()
-    lines += describe_metric("queue_age_seconds", "gauge", "Time since the approval of the oldest request that waits.")
-    lines += [f"matrixdp_studio_queue_age_seconds {max(0.0, age)!r}", *studio.monitor.render()]
-    return render_metrics(summaries, entries, datetime.now(UTC)) + "\n".join(lines) + "\n"
+    name, present = "studio_queue_age_seconds", datetime.now(UTC)
+    lines += describe_metric(name, "gauge", "Time since the approval of the oldest request that waits.")
+    lines += [write_sample(name, {}, measure_age(first["time"], present) or 0.0), *studio.monitor.render()]
+    return render_metrics(summaries, entries, present) + "\n".join(lines) + "\n"

@@ -5,6 +5,7 @@ Lines of the log have the route of a request, never its address, whose parts are
 
 import json
 import logging
+import math
 import re
 import secrets
 import time
@@ -14,6 +15,7 @@ from threading import Lock
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from matrixdp.ledger.metrics import describe_metric, write_sample
 from matrixdp.studio.state import now
 
 LOG = logging.getLogger("matrixdp.studio.requests")
@@ -35,28 +37,24 @@ class Monitor:
         """Count an answer. Methods and routes are those of a list, so that there are few."""
         with self._lock:
             self._answers[method, route, status] += 1
-            self._latencies.update(bound for bound in (*_BOUNDS, float("inf")) if seconds <= bound)
+            self._latencies.update(bound for bound in (*_BOUNDS, math.inf) if seconds <= bound)
             self._seconds += seconds
 
     def render(self) -> Iterator[str]:
         """Lines in the text format of Prometheus."""
         with self._lock:
             answers, latencies, seconds = dict(self._answers), dict(self._latencies), self._seconds
-        yield from describe_metric("http_requests_total", "counter", "Answered requests.")
+        yield from describe_metric("studio_http_requests_total", "counter", "Answered requests.")
         for (method, route, status), number in sorted(answers.items()):
-            labels = f'method="{method}",route="{route}",status="{status}"'
-            yield f"matrixdp_studio_http_requests_total{{{labels}}} {number}"
-        yield from describe_metric("http_request_seconds", "histogram", "Time to the end of an answer.")
-        for bound in (*_BOUNDS, float("inf")):
-            name = "+Inf" if bound == float("inf") else f"{bound:g}"
-            yield f'matrixdp_studio_http_request_seconds_bucket{{le="{name}"}} {latencies.get(bound, 0)}'
-        yield f"matrixdp_studio_http_request_seconds_sum {seconds!r}"
-        yield f"matrixdp_studio_http_request_seconds_count {latencies.get(float('inf'), 0)}"
-
-
-def describe_metric(name: str, kind: str, text: str) -> tuple[str, str]:
-    """The two lines before the samples of a metric."""
-    return f"# HELP matrixdp_studio_{name} {text}", f"# TYPE matrixdp_studio_{name} {kind}"
+            labels = {"method": method, "route": route, "status": str(status)}
+            yield write_sample("studio_http_requests_total", labels, number)
+        name = "studio_http_request_seconds"
+        yield from describe_metric(name, "histogram", "Time to the end of an answer.")
+        for bound in (*_BOUNDS, math.inf):
+            label = {"le": f"{bound:g}" if math.isfinite(bound) else "+Inf"}
+            yield write_sample(f"{name}_bucket", label, latencies.get(bound, 0))
+        yield write_sample(f"{name}_sum", {}, seconds)
+        yield write_sample(f"{name}_count", {}, latencies.get(math.inf, 0))
 
 
 def name_route(scope: Scope) -> str:
