@@ -44,14 +44,14 @@ def measure(
     for method, found in squares.items():
         for seed in range(trials):
             options: dict[str, Any] = {
-                "aim": aim,
+                "question": aim,
                 "method": method,
                 "person": person,
                 "neighbours": "add-remove",
                 "records": counted,
             }
             release: Any = mdp.release_table(
-                frame, bounds, PRIVACY, **options, stream=mdp.Stream(seed=seed), simulation=True, question="covariance"
+                frame, bounds, PRIVACY, **options, stream=mdp.Stream(seed=seed), simulation=True
             )
             adaptive = method == "adaptive"  # whose error bars take long
             matrix = release.moment.covariance if adaptive else np.nan_to_num(release.covariance().measured)
