@@ -33,6 +33,27 @@ def test_the_reference_has_each_name_once_and_none_that_is_not_there():
         assert times == 1, name
 
 
+def has_example(name, page):
+    """Whether the docstring of a name has an example, or the code on its page of the reference uses it."""
+    package, _, attribute = name.rpartition(".")
+    code = "\n".join(re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL))
+    text = getattr(importlib.import_module(package), attribute).__doc__ or ""
+    return bool(">>> " in text or re.search(rf"\b{attribute}\b", code))
+
+
+@pytest.mark.parametrize("page", sorted(REFERENCE.glob("*.md")), ids=lambda page: page.stem)
+def test_every_public_class_and_function_has_an_example(page):
+    """Doctest runs those in docstrings, and `test_documents` those on pages."""
+    text = page.read_text()
+    assert [name for name in re.findall(r"^::: (\S+)$", text, re.MULTILINE) if not has_example(name, text)] == []
+
+
+def test_a_name_without_an_example_is_found():
+    assert not has_example("matrixdp.DataError", "```python\nmdp.MatrixDPError\n```\nDataError\n")
+    assert has_example("matrixdp.DataError", "```python\nmdp.DataError\n```\n")
+    assert has_example("matrixdp.release_table", "")
+
+
 def test_the_reference_lists_its_pages():
     index = (REFERENCE / "index.md").read_text()
     for page in REFERENCE.glob("*.md"):
