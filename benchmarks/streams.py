@@ -28,7 +28,7 @@ from matrixdp.mechanisms.mechanism import prepare
 from matrixdp.noise import draw_gaussian
 from matrixdp.release.stream import PublishedStep, PublishedStream, add_steps, draw_step, round_step
 from matrixdp.release.stream_plan import GRID_BITS, StreamPlan
-from matrixdp.release.stream_state import StoredStep, StreamState
+from matrixdp.release.stream_state import StreamState
 from matrixdp.sensitivity.stream_change import BITS
 
 ADD_REMOVE = mdp.Neighbours.ADD_REMOVE
@@ -268,10 +268,10 @@ def show_state() -> None:
         state = StreamState.create(Path(folder, "long"), stream="long")
         for number in range(steps):
             sums = rng.integers(-(2**40), 2**40, plan.dimension)
-            state.add(StoredStep(number, f"s{number}"), sums, np.empty(0, np.uint64), None)
+            state.add(number, f"s{number}", sums, np.empty(0, np.uint64), None)
         megabytes = Path(folder, "long").stat().st_size / 2**20
         begin = time.perf_counter()
-        draw_step(plan, state, StoredStep(steps - 1, "last"))
+        draw_step(plan, state, steps - 1, "last")
         took = time.perf_counter() - begin
     print(
         f"{steps:,} steps of {plan.dimension:,} numbers: a state of {megabytes:.1f} MiB, and {took:.3f} s for the last"

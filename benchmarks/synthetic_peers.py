@@ -100,7 +100,7 @@ class _Mechanism:
     def __init__(self, frame: pd.DataFrame, columns: mdp.Columns, bins: int, seed: int) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            import mbi  # type: ignore[import-not-found,unused-ignore]
+            import mbi  # type: ignore[import-not-found,import-untyped,unused-ignore]
         self.mbi, self.rng, self.codes = mbi, np.random.default_rng(seed), Codes(columns, bins)
         self.data, self.sizes = self.codes.encode(frame), self.codes.sizes
         self.measured: list[Any] = []
@@ -197,7 +197,7 @@ def run_aim(
     rounds = 16 * len(names)
     sigma, step = math.sqrt(rounds / (2 * (1 - _SELECTING) * rho)), math.sqrt(8 * _SELECTING * rho / rounds)
     weights: dict[tuple[str, ...], float] = {(name,): float(len(names) - 1) for name in names}
-    weights |= {pair: float(len(names)) for pair in combinations(names, 2)}
+    weights |= {pair: 2.0 * (len(names) - 1) for pair in combinations(names, 2)}  # columns shared with all pairs
     answers = {one: made.count(one) for one in weights}
     for name in names:
         made.measure((name,), sigma)

@@ -100,6 +100,11 @@ class Numbers:
         """The first rows and columns."""
         return self._each(lambda array: array[:rows, :columns], rows=self.rows[:rows], columns=self.columns[:columns])
 
+    def pick(self, row: int, column: int) -> Self:
+        """One of the numbers, as a table of its own."""
+        names = {"rows": self.rows[row : row + 1], "columns": self.columns[column : column + 1]}
+        return self._each(lambda array: array[row : row + 1, column : column + 1], **names)
+
     def _each(self, change: Callable[[Any], Any], **names: Any) -> Self:
         """A change of all arrays alike."""
         for name in _ARRAYS:
@@ -486,7 +491,7 @@ def write_table(
     label: Callable[[str], str] = break_name,
     text: Texts | None = None,
     below: Texts | None = None,
-    fades: NDArray[np.bool_] | None = None,
+    fades: NDArray[np.bool_] | bool = True,
     colour: Texts | None = None,
 ) -> str:
     """Numbers with error bars as the HTML of a table, for notebooks and pages alike.
@@ -495,11 +500,11 @@ def write_table(
     `totals`, the last row and column are sums of the others. `align` says what has the same decimals and separated
     thousands, the 'columns' or the 'table'; by default each number has its own. `label` gives a name as HTML. There may
     be `text` in place of a number, and markup `below` it. A number without an error bar fades, and so does one within
-    two error bars of zero, unless `fades`, a bool array, excludes it, as it does means: zero is one value among others.
+    two error bars of zero, unless `fades` excludes it, as it does means: zero is one value among others.
     `colour` has attributes of coloured cells, such as ``class="positive"``; a cell without them fades.
     """
     height, width = numbers.value.shape
-    weak = (numbers.weak & (True if fades is None else fades)) | numbers.hidden
+    weak = (numbers.weak & fades) | numbers.hidden
     decimals = _align_decimals(numbers, align, text, counts=counts)
     written = format_cells(numbers, decimals, digits=None, commas=bool(align), text=text)
 

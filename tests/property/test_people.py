@@ -70,6 +70,7 @@ def designs(person, neighbours):
     yield mdp.make_design(mdp.TableMoments(COLUMNS, records, **options), PRIVACY), joined
     yield mdp.make_design(mdp.TableMoments(COLUMNS, records, ["g"], **options), PRIVACY), joined
     yield mdp.make_design(mdp.TableMoments(COLUMNS, records, ["g"], shapes=0.5, **options), PRIVACY), joined
+    yield mdp.make_design(mdp.TableMoments(COLUMNS, records, ["g"], bins=3, **options), PRIVACY), joined
     table = mdp.ContingencyTable(["a", "b", "c"], ["u", "v"], 2 * records, **options)
     if table.public_number:
         table = mdp.ContingencyTable(["a", "b", "c"], ["u", "v"], records, **options)

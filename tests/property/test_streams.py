@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 import matrixdp as mdp
 from matrixdp.mechanisms.mechanism import prepare
+from matrixdp.release.options import MOST_STEPS
 from matrixdp.release.stream import add_steps, round_step
 from matrixdp.release.stream_plan import GRID_BITS
 from matrixdp.release.stream_state import StreamState
 from matrixdp.sensitivity.stream_change import (
     BITS,
-    MOST_STEPS,
     invert_coefficients,
     step_weights,
     stream_coefficients,

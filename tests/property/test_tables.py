@@ -19,7 +19,7 @@ from nightly import examples
 PRIVACY = mdp.Privacy(1.0, 1e-6)
 SEEDS = st.integers(0, 2**32 - 1)
 NEIGHBOURS = st.sampled_from(["replace", "add-remove"])
-NAMES = st.sampled_from(["TableMoments", "TableMoments, groups", "TableMoments, shapes"])
+NAMES = st.sampled_from(["TableMoments", "TableMoments, groups", "TableMoments, shapes", "TableMoments, bins"])
 
 
 def integers(design, data):
@@ -53,18 +53,21 @@ def table(half, *, missing, levels=2):
 @pytest.mark.parametrize("by", [(), ("g",), ("g", "c")])
 @pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
 @pytest.mark.parametrize(
-    ("half", "share", "importance", "shapes"),
+    ("half", "share", "importance", "shapes", "bins"),
     [
-        (1.0, None, {}, 0.0),
-        (1e60, 0.5, {"y": 1e6}, 0.5),
-        (2e-60, 0.01, {"x": 1e-6}, 0.0),
-        (1.0, 0.5, {"x": 1e-6, "y": 1e-6}, 0.1),
+        (1.0, None, {}, 0.0, 0),
+        (1e60, 0.5, {"y": 1e6}, 0.5, 0),
+        (2e-60, 0.01, {"x": 1e-6}, 0.0, 0),
+        (1.0, 0.5, {"x": 1e-6, "y": 1e-6}, 0.1, 0),
+        (1.0, None, {}, 0.0, 8),
+        (1e60, 0.01, {"x": 1e6}, 0.1, 2),
+        (2e-60, 0.5, {"y": 1e-6}, 0.0, 3),
     ],
 )
-def test_all_combinations_of_extreme_values(by, neighbours, half, share, importance, shapes):
+def test_all_combinations_of_extreme_values(by, neighbours, half, share, importance, shapes, bins):
     """In integers before noise: a level changes, a value becomes missing, a record changes its group, all at once."""
     columns = table(half, missing=not by)
-    options = {"mean_share": share, "importance": importance, "shapes": shapes}
+    options = {"mean_share": share, "importance": importance, "shapes": shapes, "bins": bins}
     design = mdp.make_design(mdp.TableMoments(columns, 2, by, neighbours=neighbours, **options), PRIVACY)
     other = (half / 3, 0.9, "l1", True)
     records = list(itertools.product(*map(values, columns)))

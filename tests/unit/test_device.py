@@ -86,5 +86,5 @@ def test_other_devices_and_clusters_are_refused(monkeypatch):
 
 def test_histograms_of_data_on_a_device_are_refused():
     query = mdp.TableMoments(mdp.Columns([mdp.Number("x", 0, 1), mdp.Number("y", 0, 1)]), 100, shapes=0.1)
-    with pytest.raises(mdp.DataError, match="shapes: data on a GPU must be moved to the memory of the host"):
+    with pytest.raises(mdp.DataError, match="shapes, bins: data on a GPU must be moved to the memory of the host"):
         query.evaluate(OnDevice(), clip=True, missing="error")

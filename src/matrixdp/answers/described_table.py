@@ -12,6 +12,7 @@ from scipy.special import ndtr, ndtri
 
 from matrixdp.domain.columns import Category, Number, YesNo
 from matrixdp.domain.schema import TableDescription, spread_shares
+from matrixdp.noise.table_noise import LEVEL
 from matrixdp.types import Floats
 
 _SEED = 1
@@ -60,6 +61,8 @@ def describe_moments(query: Any, description: TableDescription, shape: TableShap
     }
     points, p = len(reach), query.layout.size
     given, squares = np.ones((points, p)), np.zeros((points, p))  # expectation of z given the factors, and of squares
+    level, owners = query.layout.of_kind(LEVEL), np.array(query.layout.columns)
+    given[:, level] = 1 / np.bincount(owners)[owners[level]]  # of bins, which answers do not use
     for name, place in query.places.items():
         if place.levels:
             given[:, place.value : place.value + len(place.levels)] = levels[name]

@@ -175,7 +175,7 @@ def _read_counts(matrix: Floats, design: Design) -> dict[str, _Counts]:
             "histograms and quantiles follow from a release with a share of the budget for them: TableMoments(..., "
             "shapes=0.1), or --shapes 0.1 with --query everything."
         )
-    view, bins, std = view_moments(matrix, design), matrix[-query.bins :, 0], float(design.std[-1, 0])
+    view, bins, std = view_moments(matrix, design), matrix[-query.histogram_bins :, 0], float(design.std[-1, 0])
     summary = summarise(view).value / view.halfwidths[:, None]
     for number, r, (mean, spread, _) in zip(query.used.numbers, view.variables[1], summary, strict=True):
         edges = query.edges[number.name]

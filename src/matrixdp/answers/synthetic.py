@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from scipy.special import betaincinv, ndtri
 
 from matrixdp.answers.draws import draw_moments
+from matrixdp.answers.estimate import Estimate
 from matrixdp.answers.histograms import Histogram, find_histograms
 from matrixdp.answers.moments import TINY, shrink
 from matrixdp.answers.psd import project_simplex
@@ -28,7 +29,7 @@ from matrixdp.answers.view import LEAST_SIZE, MomentView, table_query, view_mome
 from matrixdp.checks import check_integer
 from matrixdp.design.design import Design
 from matrixdp.display import load_pandas
-from matrixdp.domain.columns import Category, Column, Number, YesNo
+from matrixdp.domain.columns import Bins, Category, Column, Number, YesNo
 from matrixdp.errors import ParameterError
 from matrixdp.noise.table_noise import VALUE, Place, TableNoise
 from matrixdp.queries import TableMoments
@@ -47,6 +48,7 @@ _FLOOR = 0.1  # of the least eigenvalue
 _ZERO_WEIGHT = 4.0  # of a pair of levels that cannot occur, over the largest weight
 _GOLDEN = (np.sqrt(5) - 1) / 2  # its multiples are spread evenly over [0, 1) after their whole parts
 _REMOVALS = 20  # rounds
+_INNER = 0.02  # of the means that are possible within bins, those at the ends are not used
 _PARTS, _STEPS, _CLOSE, _LONGEST, _STEEPEST = 8, 25, 1e-6, 50.0, 2000.0  # of weights of a histogram
 MOST_BYTES = 2 << 30  # of the coordinates of all rows
 _NARROW = 1e5  # precision from which on a beta distribution is as good as Gaussian
@@ -56,20 +58,35 @@ class Margin(NamedTuple):
     """The values of one column of n rows: numbers of levels, or numbers in halfwidths, NaN where they are missing.
 
     `rows` are its coordinates: an indicator of each level; or the number, after an indicator of whether it is there if
-    it may be missing. A coordinate is ``(z - mean z_base)/unit``: its mean over the rows is zero.
+    it may be missing, and before indicators of its `bins`. A coordinate is ``(z - mean z_base)/unit``: its mean over
+    the rows is zero.
     """
 
     column: Column
     place: Place
     rows: slice
     values: Values
+    bins: Bins | None = None
+
+    @property
+    def parts(self) -> list[slice]:
+        """Its coordinates without those of the bins, and these."""
+        end = self.rows.stop - (len(self.bins.level_names) if self.bins else 0)
+        return [slice(self.rows.start, end), *([slice(end, self.rows.stop)] if self.bins else [])]
 
     def measure(self) -> tuple[Floats, Floats, Floats, NDArray[np.intp]]:
         """The coordinates, of shape (n, a); `mean`, `unit` and `base` of each, of shape (a,)."""
         if not isinstance(self.column, Number):
-            level = self.values[:, None] == np.arange(len(self.place.levels))
-            shares = level.mean(axis=0)
-            return level - shares, shares, np.ones(shares.size), np.zeros(shares.size, np.intp)
+            return _measure_levels(self.values, len(self.place.levels))
+        own = self._measure_number()
+        if self.bins is None:
+            return own
+        half = (self.column.upper - self.column.lower) / 2
+        codes = self.bins.find(self.column.lower + (self.values + 1) * half)
+        bins = _measure_levels(codes, len(self.bins.level_names))
+        return tuple(np.concatenate(pair, axis=-1) for pair in zip(own, bins, strict=True))  # type: ignore[return-value]
+
+    def _measure_number(self) -> tuple[Floats, Floats, Floats, NDArray[np.intp]]:
         there = np.isfinite(self.values)
         count = max(int(there.sum()), 1)
         mean = self.values[there].sum() / count
@@ -80,6 +97,12 @@ class Margin(NamedTuple):
         share = there.mean()
         both = np.stack([there - share, apart / unit], axis=1)
         return both, np.array([share, mean]), np.array([1.0, unit]), np.array([0, self.place.observed])
+
+
+def _measure_levels(codes: Values, width: int) -> tuple[Floats, Floats, Floats, NDArray[np.intp]]:
+    level = codes[:, None] == np.arange(width)
+    shares = level.mean(axis=0)
+    return level - shares, shares, np.ones(width), np.zeros(width, np.intp)
 
 
 def round_quotas(shares: Floats, rows: int, rng: np.random.Generator) -> NDArray[np.intp]:
@@ -121,12 +144,18 @@ def fill_category(view: MomentView, name: str, size: float, never: Sequence[int]
 
 
 class Spread(NamedTuple):
-    """Share observed, mean and variance of a number in halfwidths; which of them noise `hides`."""
+    """Share observed, mean and variance of a number in halfwidths; which of them noise `hides`.
+
+    `measured` is the variance before it was moved to what is possible, and `noise` has the standard deviations of the
+    noise in the mean and in it.
+    """
 
     share: float
     mean: float
     variance: float
     hidden: list[str]
+    measured: float
+    noise: tuple[float, float]
 
 
 def find_spread(view: MomentView, name: str, half: float, size: float) -> Spread:
@@ -139,7 +168,8 @@ def find_spread(view: MomentView, name: str, half: float, size: float) -> Spread
     noise = float(law.std([(x, x, np.array(weight)), (0, x, np.array(-2 * mean * half * weight))]))
     variance, most = float(view.read(x, x)) * weight - mean**2, (1 - mean**2) * (1 - 1e-6)
     hidden = [f"spread of {name}"] if variance < 2 * noise else []
-    return Spread(share, mean, float(np.clip(variance, min(noise / 2, most), most)), hidden)
+    possible = float(np.clip(variance, min(noise / 2, most), most))
+    return Spread(share, mean, possible, hidden, variance, (float(law.entry_std(0, x)) * half * weight, noise))
 
 
 def fill_number(found: Spread, column: Number, shape: Histogram | None, rows: int, rng: np.random.Generator) -> Floats:
@@ -163,19 +193,30 @@ def fill_number(found: Spread, column: Number, shape: Histogram | None, rows: in
 
 
 def spread_histogram(shape: Histogram, found: Spread, count: int) -> Floats:
-    """Quantiles of a released histogram in halfwidths, of shape (count,), weighted to have the released mean.
+    """Quantiles of a released histogram in halfwidths, of shape (count,), with about the released mean and variance.
 
-    And the released variance, unless noise hides it. Weights are ``exp(a x + b x^2)`` within bins, whose shares stay;
-    over all bins, if that is not enough.
+    Shares and moments are combined by least squares in the metric of their noise: shares are known up to that of their
+    bins, and the mean of a bin up to the standard deviation of a value in it. Within bins, weights ``exp(a x + b x^2)``
+    then lead to the combined moments; or ``exp(a x)`` to the mean, or as near to it as bins allow.
     """
     lower, half = shape.number.lower, (shape.number.upper - shape.number.lower) / 2
     least, most = ((ends[:, None] - lower) / half - 1 for ends in shape.ends)
     low = least + (most - least) * np.arange(_PARTS) / _PARTS
     points = low + (most - least) / (2 * _PARTS)
-    weights = np.repeat(shape.shares[:, None] / _PARTS, _PARTS, axis=1)
-    wanted = np.array([found.mean, found.variance + found.mean**2])[: 1 if found.hidden else 2]
-    for within in (True, False):
-        tilted = _tilt(points, weights, wanted, within=within)
+    powers = np.stack([points - found.mean, np.square(points - found.mean)])  # of shape (2, bins, parts)
+    means = powers.mean(axis=2)
+    free = np.minimum(shape.std, shape.shares) ** 2
+    moved = free * means - np.multiply.outer(means @ free / max(free.sum(), TINY), free)  # covariances with shares
+    inner = shape.shares * np.sqrt(np.square(most - least)[:, 0] / 12) * np.stack([np.ones(free.size), 2 * means[0]])
+    spread = moved @ means.T + inner @ inner.T
+    apart = np.array([0.0, found.measured]) - means @ shape.shares
+    pull = np.linalg.lstsq(spread + np.diag(np.square(found.noise)), apart, rcond=None)[0]
+    shares = project_simplex(shape.shares + pull @ moved)
+    weights, wanted = np.repeat(shares[:, None] / _PARTS, _PARTS, axis=1), means @ shape.shares + spread @ pull
+    ends = powers[0, :, [0, -1]] @ shares  # the least and the largest mean
+    near = np.clip(wanted[:1], *(ends + _INNER * (ends[::-1] - ends)))
+    for size, mean in ((2, wanted), (1, near)):
+        tilted = _tilt(powers[:size], weights, mean)
         if tilted is not None:
             weights = tilted
             break
@@ -189,23 +230,21 @@ def spread_histogram(shape: Histogram, found: Spread, count: int) -> Floats:
 
 
 @np.errstate(all="ignore")
-def _tilt(points: Floats, weights: Floats, wanted: Floats, *, within: bool) -> Floats | None:
-    """Weights times ``exp(a x + b x^2)`` with the wanted moments, each bin with its own sum if `within`; or None."""
-    powers = np.stack([points ** (k + 1) for k in range(wanted.size)])  # of shape (k, bins, parts)
-    axes: Any = 1 if within else None
-    total, slope = weights.sum(axis=axes, keepdims=True), np.zeros(wanted.size)
+def _tilt(powers: Floats, weights: Floats, wanted: Floats) -> Floats | None:
+    """Weights times ``exp(slope . powers)`` with the wanted means of powers, each bin with its own sum; or None.
+
+    `powers` are of shape (k, bins, parts), `weights` of shape (bins, parts).
+    """
+    total, slope = weights.sum(axis=1, keepdims=True), np.zeros(wanted.size)
     for _ in range(_STEPS):
         tilt = np.einsum("k,kbp->bp", slope, powers)
-        made = weights * np.exp(tilt - tilt.max(axis=axes, keepdims=True))
-        made *= np.nan_to_num(total / made.sum(axis=axes, keepdims=True))
+        made = weights * np.exp(tilt - tilt.max(axis=1, keepdims=True))
+        made *= np.nan_to_num(total / made.sum(axis=1, keepdims=True))
         means = np.einsum("bp,kbp->k", made, powers)
         if np.abs(means - wanted).max() < _CLOSE:
             return np.asarray(made)
-        inner = (made * powers).sum(axis=2 if within else (1, 2))
-        sums = made.sum(axis=1) if within else made.sum()
-        spread = np.einsum("bp,kbp,mbp->km", made, powers, powers) - (
-            (inner / np.maximum(sums, TINY)) @ inner.T if within else np.multiply.outer(inner, inner)
-        )
+        inner = (made * powers).sum(axis=2)
+        spread = np.einsum("bp,kbp,mbp->km", made, powers, powers) - (inner / np.maximum(total[:, 0], TINY)) @ inner.T
         try:
             slope = slope + np.clip(np.linalg.solve(spread, wanted - means), -_LONGEST, _LONGEST)
         except np.linalg.LinAlgError:
@@ -366,11 +405,23 @@ def shrink_blocks(rows: Rows, found: Floats, std: Floats, towards: Floats | floa
     weight = rows.spreads
     apart, result, left = found - towards, np.zeros_like(found), np.zeros_like(found)
     for number, one in enumerate(rows.margins):
-        for other in rows.margins[:number]:
-            block = one.rows, other.rows
+        for block in product(one.parts, (part for other in rows.margins[:number] for part in other.parts)):
             shrunk = shrink(apart[block], weight[block], std[block], together=True)
             result[block], left[block] = shrunk.mean, np.minimum(shrunk.variance / std[block] ** 2, 1.0)
     return result + result.T + towards, left + left.T
+
+
+def bend(rows: Rows, wanted: Floats, found: Floats, std: Floats) -> Floats:
+    """The wanted covariances, and those of bins: shrunk towards what follows from linear relations; (d, d)."""
+    own, reach = rows.covariance, np.eye(len(wanted))
+    for margin in rows.margins:
+        for part in margin.parts[1:]:
+            value = part.start - 1
+            reach[part, part], reach[part, value] = 0.0, own[part, value] / max(own[value, value], TINY)
+    linear = reach @ np.where(rows.apart, wanted, 0.0) @ reach.T
+    bins = ~np.diagonal(reach).astype(bool)
+    shrunk, _ = shrink_blocks(rows, found, std, linear)
+    return np.where(bins | bins[:, None], shrunk, wanted)
 
 
 def raise_eigenvalues(rows: Rows, wanted: Floats, std: Floats, rng: np.random.Generator) -> Floats:
@@ -473,8 +524,10 @@ def _write_column(margin: Margin) -> tuple[Values, NDArray[np.bool_]]:
 class _Maker:
     """Makes the rows of a table, or those of one group of it, from moments."""
 
-    def __init__(self, matrix: Floats, design: Design, rng: np.random.Generator, *, shrunk: bool) -> None:
-        self.query, self.rng, self.shrunk = table_query(design), rng, shrunk
+    def __init__(
+        self, matrix: Floats, design: Design, rng: np.random.Generator, *, shrunk: bool, fitted: Estimate | None
+    ) -> None:
+        self.query, self.rng, self.shrunk, self.fitted = table_query(design), rng, shrunk, fitted
         self.shapes = find_histograms(matrix, design) if self.query.shapes else {}
         self.pairs = [
             ((first, one), (second, other))
@@ -486,6 +539,7 @@ class _Maker:
     def fill(self, view: MomentView, count: int, size: float, group: Mapping[str, str]) -> tuple[Rows, list[str]]:
         """Rows whose columns are filled in random order, and what noise hides."""
         margins, hidden, start = [], [], 0
+        bins = {one.number.name: one for one in self.query.measured if isinstance(one, Bins)}
         for column in self.query.used:
             place = self.query.places[column.name]
             if isinstance(column, Number):
@@ -496,8 +550,10 @@ class _Maker:
                 shares, doubtful = fill_category(view, column.name, size, self._find_never(column, group))
                 quotas, stop = round_quotas(shares, count, self.rng), start + shares.size
                 values = np.repeat(np.arange(shares.size), quotas)
+            own = bins.get(column.name)
+            stop += len(own.level_names) if own else 0
             hidden += doubtful
-            margins.append(Margin(column, place, slice(start, stop), self.rng.permutation(values)))
+            margins.append(Margin(column, place, slice(start, stop), self.rng.permutation(values), own))
             start = stop
         return Rows(margins, self.rng), hidden
 
@@ -521,12 +577,22 @@ class _Maker:
     def aim(self, view: MomentView, rows: Rows, size: float, pooled: Floats | None) -> tuple[Floats, Floats, Floats]:
         """Released covariances, their noise, and those that the rows shall have; of shape (d, d)."""
         found, std = read_covariance(view, rows, size)
+        if (
+            self.fitted is not None
+        ):  # numbers that a fit is of are never missing, and their coordinates are standardised
+            pairs = np.ix_(*[self.query.layout.of_kind(VALUE) - 1] * 2)
+            found[pairs], std[pairs] = self.fitted.value, np.maximum(self.fitted.std, TINY)
         wanted, left, drawn = found, np.ones(()), None
         if self.shrunk and pooled is None and not self.query.by:
             drawn = draw_moments(view)
         if drawn is not None:
             possible = replace(view, matrix=drawn.matrix.mean(axis=0))
-            return found, std, np.where(rows.apart, np.round(read_covariance(possible, rows, size)[0], _ROUNDED), 0.0)
+            wanted = read_covariance(possible, rows, size)[0]
+            if self.fitted is not None:
+                wanted[pairs] = found[pairs]
+            if self.query.bins:
+                wanted = bend(rows, wanted, found, std)
+            return found, std, np.where(rows.apart, np.round(wanted, _ROUNDED), 0.0)
         if self.shrunk:
             wanted, left = shrink_blocks(rows, found, std, 0.0 if pooled is None else pooled * rows.spreads)
         wanted = raise_eigenvalues(rows, wanted, np.sqrt(left) * std, self.rng)
@@ -560,10 +626,20 @@ def compare_covariances(
 
 
 def make_table(
-    matrix: Floats, design: Design, count: int, rng: np.random.Generator, *, shrunk: bool = True
+    matrix: Floats,
+    design: Design,
+    count: int,
+    rng: np.random.Generator,
+    *,
+    shrunk: bool = True,
+    fitted: Estimate | None = None,
 ) -> SyntheticTable:
-    """A synthetic table of `count` rows; groups have rows by their released sizes."""
-    maker, query = _Maker(matrix, design, rng, shrunk=shrunk), table_query(design)
+    """A synthetic table of `count` rows; groups have rows by their released sizes.
+
+    `fitted` are correlations of all numbers that are better known than by the moments.
+    """
+    query = table_query(design)
+    maker = _Maker(matrix, design, rng, shrunk=shrunk, fitted=None if query.by else fitted)
     view = view_moments(matrix, design)
     size = max(float(view.read(0, 0)), float(view.law.entry_std(0, 0)), TINY)
     if not query.by:
@@ -613,9 +689,13 @@ def _make_groups(
 
 
 def make_tables(
-    matrix: Floats, design: Design, rows: int | None, tables: int | None, seed: int
+    matrix: Floats, design: Design, rows: int | None, tables: int | None, seed: int, fitted: Estimate | None = None
 ) -> list[SyntheticTable]:
-    """One synthetic table, or several, each from the moments with noise of the same law once more."""
+    """One synthetic table, or several, each from the moments with noise of the same law once more.
+
+    One table has the correlations of all numbers of `fitted`, if they are given. Several have those of the moments,
+    since the error of a fit has no law that could be drawn from once more.
+    """
     query = table_query(design)
     count = check_integer(query.records if rows is None else rows, "rows", at_least=1)
     largest = max(int(MOST_BYTES // (8 * query.layout.size)), 1)
@@ -629,5 +709,6 @@ def make_tables(
         if tables is not None:
             assert isinstance(design.structure, TableNoise)  # as views of it need
             noisy = matrix + design.structure.combine(design.noise, rng.standard_normal(design.structure.count))
-        found.append(make_table(noisy, design, count, rng, shrunk=tables is None))
+        alone: dict[str, Any] = {"shrunk": tables is None, "fitted": fitted if tables is None else None}
+        found.append(make_table(noisy, design, count, rng, **alone))
     return found

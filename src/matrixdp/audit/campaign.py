@@ -114,9 +114,9 @@ def random_columns(rng: Rng) -> Columns:
     return Columns(tuple(columns))
 
 
-def _table(rng: Rng, *, groups: bool, people: bool = False, shapes: bool = False) -> MatrixQuery:
+def _table(rng: Rng, *, groups: bool, people: bool = False, shapes: bool = False, bins: bool = False) -> MatrixQuery:
     columns = random_columns(rng)
-    if shapes:  # with a number that has steps
+    if shapes or bins:  # with a number that has steps
         steps = int(rng.choice([1, 2, 7, 64, 100]))
         columns = Columns((*columns, Number("n", -1, steps - 1, missing=bool(rng.random() < 0.4), step=1)))
     by = tuple(f"g{i}" for i in range(int(rng.integers(1, 3)) if groups else 0))
@@ -125,6 +125,7 @@ def _table(rng: Rng, *, groups: bool, people: bool = False, shapes: bool = False
     share = float(rng.uniform(0.01, 0.5)) if rng.random() < 0.7 else None
     options: dict[str, Any] = {"by": by, "mean_share": share, "importance": tuple(importance.items())}
     options["shapes"] = float(rng.uniform(0.01, 0.9)) if shapes else 0.0
+    options["bins"] = int(rng.choice([2, 3, 8])) if bins else 0
     return _make(TableMoments, rng, columns, people=people, **options)
 
 
@@ -164,6 +165,10 @@ QUERIES: dict[str, Callable[[Rng], MatrixQuery | tuple[MatrixQuery, Domain]]] = 
     "TableMoments, people": lambda rng: _table(rng, groups=bool(rng.integers(0, 2)), people=True),
     "TableMoments, shapes": lambda rng: _table(rng, groups=bool(rng.integers(0, 2)), shapes=True),
     "TableMoments, shapes, people": lambda rng: _table(rng, groups=False, people=True, shapes=True),
+    "TableMoments, bins": lambda rng: _table(rng, groups=bool(rng.integers(0, 2)), bins=True),
+    "TableMoments, bins, people": lambda rng: _table(
+        rng, groups=bool(rng.integers(0, 2)), people=True, shapes=bool(rng.integers(0, 2)), bins=True
+    ),
     "Identity, people": lambda rng: Identity(
         random_bounds(rng), _records(rng), person=Person("id", int(rng.integers(1, 5)))
     ),

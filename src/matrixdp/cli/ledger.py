@@ -52,11 +52,14 @@ def find_neighbours(path: Location | None, dataset: str | None, **options: Unpac
 
 
 def preview_ledger(
-    path: Location, dataset: str, cost: Chargeable | Event, allowance: str | None
-) -> tuple[Remaining, Remaining]:
-    """What is left of a data set's total, or of an allowance, now and after a charge. Nothing is charged."""
-    with open_ledger(path) as ledger:
-        return ledger.remaining(dataset, allowance=allowance), ledger.whatif(dataset, cost, allowance=allowance)
+    cost: Chargeable | Event, ledger: Location | None, dataset: str | None, allowance: str | None
+) -> tuple[Remaining, Remaining] | None:
+    """What is left of a data set's total, or of an allowance, now and after a charge; None without a ledger."""
+    if ledger is None:
+        return None
+    name = require_dataset(dataset)
+    with open_ledger(ledger) as opened:
+        return opened.remaining(name, allowance=allowance), opened.whatif(name, cost, allowance=allowance)
 
 
 @click.group(cls=flags.Group)
@@ -233,7 +236,8 @@ def _collect_facts(summary: Summary) -> dict[str, Any]:
 def history(path: Location, dataset: str | None, as_json: bool) -> None:
     """Show the charges in a LEDGER, and which were released; for a stream also its steps, which cost nothing."""
     from matrixdp.ledger.values import event_to_json
-    from matrixdp.report.dossier import charge_epsilon, list_steps, title_charge
+    from matrixdp.release.options import title_charge
+    from matrixdp.report.dossier import charge_epsilon, list_steps
 
     with open_ledger(path) as ledger:
         charges, deltas = ledger.history(dataset), {one.dataset: one.privacy.delta for one in ledger.datasets()}
@@ -412,7 +416,10 @@ def whatif(path: Location, dataset: str, allowance: str | None, epsilon: float, 
     from matrixdp.ledger import Gaussian
     from matrixdp.privacy import Privacy
 
-    before, after = preview_ledger(path, dataset, Gaussian(Privacy(epsilon, delta).mu), allowance)
+    cost = Gaussian(Privacy(epsilon, delta).mu)
+    with open_ledger(path) as opened:
+        before = opened.remaining(dataset, allowance=allowance)
+        after = opened.whatif(dataset, cost, allowance=allowance)
     if as_json:
         left = {"epsilon_left_before": before.epsilon, "epsilon_left_after": after.epsilon, "mu_left_after": after.mu}
         flags.echo_json({"dataset": dataset, "allowance": allowance, "delta": before.delta, **left})

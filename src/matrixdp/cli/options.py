@@ -122,7 +122,17 @@ design_options = combine_options(
     *map(request_option, ("question", "epsilon", "delta", "records", "neighbours", "person", "rows", "importance")),
     *map(
         request_option,
-        ("directions", "directions_share", "correlation_share", "shapes", "calibration", "columns", "by", "cells"),
+        (
+            "directions",
+            "directions_share",
+            "correlation_share",
+            "shapes",
+            "bins",
+            "calibration",
+            "columns",
+            "by",
+            "cells",
+        ),
     ),
     *map(request_option, ("points", "kernel", "bandwidth")),
 )

@@ -24,12 +24,14 @@ from matrixdp.errors import LedgerError, ParameterError
 from matrixdp.release.options import MOST_STORED
 
 if TYPE_CHECKING:
+    from matrixdp.domain.schema import Schema
     from matrixdp.ledger import Head
     from matrixdp.ledger.location import Location
     from matrixdp.privacy import Privacy
     from matrixdp.records.files import Files
     from matrixdp.release.charging import Account
     from matrixdp.release.plan import Plan
+    from matrixdp.release.request import Request
     from matrixdp.report.release_folder import ReleaseFolder
 
 
@@ -92,17 +94,13 @@ def design(schema: Path, plot: Path | None, features: str | None, as_json: bool,
     from matrixdp.cli.release_text import draw_plot, print_design
     from matrixdp.domain.schema_file import read_schema
     from matrixdp.release.plan import plan, refuse_extremes
-    from matrixdp.release.request import Request
 
-    asked, payment = flags.split_request(options)
-    asked["neighbours"] = asked["neighbours"] or find_neighbours(options["ledger"], options["dataset"])
-    made = plan(Request.parse(read_schema(schema), asked))
+    request, payment = parse_request(read_schema(schema), options)
+    made = plan(request)
     if made.adaptive and (plot is not None or features is not None):
         raise ParameterError("--plot and --features show the noise of a plain release: add --method plain.")
     warn_about_delta(made.request.privacy, made.records)
-    left = None
-    if payment["ledger"] is not None:
-        left = preview_ledger(payment["ledger"], require_dataset(payment["dataset"]), made, payment["allowance"])
+    left = preview_ledger(made, **payment)
     with refuse_extremes():
         if plot is not None and made.design is not None:
             draw_plot(made.design, plot, features)
@@ -148,18 +146,15 @@ def release(
     from matrixdp.cli.release_text import print_release
     from matrixdp.domain.schema_file import read_schema
     from matrixdp.records.files import open_files
+    from matrixdp.release.output_folder import refuse_inside
     from matrixdp.release.plan import plan
-    from matrixdp.release.request import Request
     from matrixdp.release.run import count_units
 
-    asked, payment = flags.split_request(options)
     found = read_schema(schema)
     source = open_files(data, delimiter=delimiter, rules=found.rules, sql=sql)
-    _check_output(source, out, (schema, options["anchor_to"], options["ledger"]))
-    asked["neighbours"] = asked["neighbours"] or find_neighbours(
-        options["ledger"], options["dataset"], timeout=options["ledger_timeout"]
-    )
-    request = Request.parse(found, asked)
+    source.check_output(out)
+    refuse_inside(out, (schema, options["anchor_to"], options["ledger"]))
+    request, payment = parse_request(found, options)
     made = plan(request, lambda: count_units(request, source))
     warn_about_delta(made.request.privacy, made.records)
     folder, _ = _write(made, source, out, payment, force=force, workers=workers, quiet=as_json)
@@ -250,6 +245,16 @@ def plan_questions(
     return ExitCode.INTERRUPTED if run["data"] and made < len(priced.releases) else None
 
 
+def parse_request(schema: Schema, options: dict[str, Any]) -> tuple[Request, dict[str, Any]]:
+    """The request, by default with the neighbours of the data set in the ledger, and the options that are not its."""
+    from matrixdp.release.request import Request
+
+    asked, others = flags.split_request(options)
+    waiting = {"timeout": others["ledger_timeout"]} if "ledger_timeout" in others else {}
+    asked["neighbours"] = asked["neighbours"] or find_neighbours(others["ledger"], others["dataset"], **waiting)
+    return Request.parse(schema, asked), others
+
+
 def _run_plans(
     plans: list[Plan],
     schema: Path,
@@ -266,14 +271,15 @@ def _run_plans(
     An interrupt ends it after the release that was charged.
     """
     from matrixdp.records.files import open_files
-    from matrixdp.release.output_folder import OutputFolder
+    from matrixdp.release.output_folder import OutputFolder, refuse_inside
     from matrixdp.release.plan import plan
     from matrixdp.release.run import count_units, open_data
 
     if not data:
         return
     source = open_files(data, delimiter=delimiter, rules=plans[0].request.schema.rules, sql=sql)
-    _check_output(source, out, (schema, payment["anchor_to"], payment["ledger"]))
+    source.check_output(out)
+    refuse_inside(out, (schema, payment["anchor_to"], payment["ledger"]))
     # A guess of a public number was for forecasts alone: it is counted now.
     plans = [plan(one.request, partial(count_units, one.request, source)) for one in plans]
     places = [out / f"{number}-{made.request.question}" for number, made in enumerate(plans, start=1)]
@@ -286,14 +292,6 @@ def _run_plans(
         yield place, folder
         if interrupted:
             return
-
-
-def _check_output(source: Files, out: Path, needed: tuple[object, ...]) -> None:
-    """Raise if files that are read or needed are inside of the output folder."""
-    from matrixdp.release.output_folder import refuse_inside
-
-    source.check_output(out)
-    refuse_inside(out, [path for path in needed if isinstance(path, Path)])
 
 
 def _write(
@@ -333,9 +331,11 @@ def _write(
 
 def _remark_repeat(made: Plan, account: Account) -> None:
     """Say, before the charge, that the same question was released before, and how to get that release."""
+    from matrixdp.ledger.ledger import find_charges
+
     asked = made.request.question
-    for charge in reversed(account.ledger.history(account.dataset)):
-        same = charge.description == made.description and (charge.options or {}).get("aim", asked) == asked
+    for charge in find_charges(account.ledger, account.dataset, made.description):
+        same = (charge.options or {}).get("aim", asked) == asked
         if same and charge.released and charge.request is not None:
             remark(
                 f"this question was released from {account.dataset} on {charge.time[:10]}, and is charged again now. "
@@ -389,13 +389,13 @@ def _name_request(made: Plan) -> Plan:
 def open_account(
     ledger: Location | None,
     dataset: str | None,
-    allowance: str | None,
     ledger_timeout: float,
-    anchor_to: Path | None,
-    anchor_command: str | None,
+    allowance: str | None = None,
+    anchor_to: Path | None = None,
+    anchor_command: str | None = None,
     **author: Any,
 ) -> Iterator[Account | None]:
-    """What pays for the release; None without a ledger."""
+    """What pays for a release, or has paid for a stream; None without a ledger."""
     from matrixdp.release.charging import Account
 
     if ledger is None:

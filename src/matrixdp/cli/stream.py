@@ -14,7 +14,7 @@ import click
 from matrixdp.cli import options as flags
 from matrixdp.cli.answer import find_public_file, find_stream_dates, stream_answer, stream_argument
 from matrixdp.cli.exits import DeferredInterrupts, ExitCode
-from matrixdp.cli.ledger import find_neighbours, open_ledger, preview_ledger, require_dataset
+from matrixdp.cli.ledger import preview_ledger
 from matrixdp.cli.release import (
     charge_options,
     check_payment,
@@ -22,6 +22,7 @@ from matrixdp.cli.release import (
     force_option,
     ledger_timeout,
     open_account,
+    parse_request,
     parse_workers,
     remark,
     warn_about_delta,
@@ -30,8 +31,6 @@ from matrixdp.errors import ParameterError
 from matrixdp.release.options import STREAM_OPTION, split_names
 
 if TYPE_CHECKING:
-    from matrixdp.domain import Schema
-    from matrixdp.ledger.location import Location
     from matrixdp.release.request import Request
     from matrixdp.release.stream import MatrixStream, PublishedStream
     from matrixdp.release.stream_plan import StreamPlan
@@ -45,8 +44,8 @@ def stream() -> None:
     """
 
 
-_ASKED = ("question", "epsilon", "delta", "records", "neighbours", "person", "rows", "importance", "shapes", "columns",
-          "by", "cells", "target", "on", "missing")  # fmt: skip
+_ASKED = ("question", "epsilon", "delta", "records", "neighbours", "person", "rows", "importance", "shapes", "bins",
+          "columns", "by", "cells", "target", "on", "missing")  # fmt: skip
 _design_options = flags.combine_options(flags.schema_option, *map(flags.request_option, (*_ASKED, *STREAM_OPTION)))
 _name = click.argument("name", type=flags.PATH)
 _charged_to = flags.combine_options(
@@ -70,26 +69,19 @@ def design(schema: Path, as_json: bool, **options: Any) -> None:
 
     --records, or expected_records in the schema, is a guess of the number in one period.
     """
+    request, plan, payment = _plan(schema, options)
+    _print_plan(request, plan, preview_ledger(plan.event, **payment), as_json=as_json)
+
+
+def _plan(schema: Path, options: dict[str, Any]) -> tuple[Request, StreamPlan, dict[str, Any]]:
+    """The request that each step answers, the plan of the stream, and what pays for it."""
     from matrixdp.domain.schema_file import read_schema
-
-    request, plan = _plan(read_schema(schema), options)
-    left = None
-    if options["ledger"] is not None:
-        left = preview_ledger(options["ledger"], require_dataset(options["dataset"]), plan.event, options["allowance"])
-    _print_plan(request, plan, left, as_json=as_json)
-
-
-def _plan(schema: Schema, options: dict[str, Any]) -> tuple[Request, StreamPlan]:
-    """The request that each step answers, and the plan of the stream."""
     from matrixdp.release.plan import plan_stream
-    from matrixdp.release.request import Request
 
-    asked, others = flags.split_request(options)
-    asked["neighbours"] = asked["neighbours"] or find_neighbours(options["ledger"], options["dataset"])
-    request = Request.parse(schema, asked)
-    plan = plan_stream(request, **{name: others[name] for name in STREAM_OPTION})
+    request, payment = parse_request(read_schema(schema), options)
+    plan = plan_stream(request, **{name: payment.pop(name) for name in STREAM_OPTION})
     warn_about_delta(request.privacy, getattr(plan.query, "records", None))
-    return request, plan
+    return request, plan, payment
 
 
 def _print_plan(request: Request, plan: StreamPlan, left: Any, *, as_json: bool) -> None:
@@ -119,12 +111,11 @@ def _print_plan(request: Request, plan: StreamPlan, left: Any, *, as_json: bool)
 
 def _collect_plan(plan: StreamPlan) -> dict[str, Any]:
     """The facts of a plan, as JSON content."""
-    names = ("window", "stream", "periods_apart", "total_anew", "tree")
     facts = {name: getattr(plan, name) for name in (*STREAM_OPTION, "beta", "kappa", "mu") if name != "count"}
     query: Any = plan.query
     asked = {"query": query.title, "records": query.records, "epsilon": plan.privacy.epsilon}
     asked |= {"delta": plan.privacy.delta, "neighbours": str(plan.neighbours), "unit": str(plan.unit)}
-    noise = [dict(zip(names, row, strict=True)) for row in plan.compare()]
+    noise = [row._asdict() for row in plan.compare()]
     return {**asked, **facts, "noise": noise, "promises": plan.promises}
 
 
@@ -147,12 +138,9 @@ def open_stream(name: Path, schema: Path, no_ledger: bool, as_json: bool, **opti
     again.
     """
     check_payment(no_ledger, options)
-    from matrixdp.domain.schema_file import read_schema
     from matrixdp.release.output_folder import write_file
 
-    _, plan = _plan(read_schema(schema), options)
-    taken = {*_ASKED, *STREAM_OPTION, "query", "rows_per_person"}
-    payment = {key: value for key, value in options.items() if key not in taken}
+    _, plan, payment = _plan(schema, options)
     public, copy = find_public_file(name), name.with_name(f"{name.name}.schema.toml")
     before = public.exists()
     if not before:  # also tries whether the folder can be written
@@ -178,16 +166,10 @@ def open_stream(name: Path, schema: Path, no_ledger: bool, as_json: bool, **opti
 
 
 @contextmanager
-def _open(
-    name: Path, find: Any, ledger: Location | None, dataset: str | None, **options: Any
-) -> Iterator[MatrixStream]:
+def _open(name: Path, find: Any, **options: Any) -> Iterator[MatrixStream]:
     """A stream that was opened before, found with the ledger that it was charged to."""
-    timeout = options.pop("ledger_timeout")
-    if ledger is None:
-        yield find(name, dataset=dataset)
-        return
-    with open_ledger(ledger, timeout=timeout, **options) as opened:
-        yield find(name, ledger=opened, dataset=require_dataset(dataset))
+    with open_account(**options) as account:
+        yield find(name, ledger=None if account is None else account.ledger, dataset=options["dataset"])
 
 
 @stream.command(
@@ -242,7 +224,7 @@ def publish(
                 _write_period(release, out, force=force)
             if interrupts.pending:
                 break
-        facts = _collect_status(opened.public)
+        facts = _collect_status(opened)
     with flags.output_after_work():
         if as_json:
             flags.echo_json({**facts, "published": done})
@@ -292,9 +274,7 @@ def _write_period(release: Any, out: Path, *, force: bool) -> None:
 )
 @_charged_to
 @flags.json_option
-def status(
-    stream: Path, alert_after: str | None, as_json: bool, ledger: Location | None, dataset: str | None, **options: Any
-) -> ExitCode | None:
+def status(stream: Path, alert_after: str | None, as_json: bool, **options: Any) -> ExitCode | None:
     """Show the periods that were published, and those that are missing.
 
     Reads the public file STREAM alone; with --ledger, also compares its periods with the hashes in the ledger.
@@ -302,10 +282,10 @@ def status(
     from matrixdp.records.periods import parse_delay
     from matrixdp.release.stream import PublishedStream
 
-    public, timeout = PublishedStream.open(find_public_file(stream)), options.pop("ledger_timeout")
-    if ledger is not None:
-        with open_ledger(ledger, timeout=timeout, **options) as opened:
-            public.verify(opened, require_dataset(dataset))
+    public = PublishedStream.open(find_public_file(stream))
+    with open_account(**options) as account:
+        if account is not None:
+            public.verify(account.ledger, account.dataset)
     try:
         grace = None if alert_after is None else parse_delay(alert_after)
     except ParameterError as error:
@@ -314,10 +294,10 @@ def status(
     late = grace is not None and any(ready + grace < present for _, ready in public.upcoming(present))
     none = grace is not None and not public.steps
     if as_json:
-        flags.echo_json({**facts, "alert": late or none, "verified": ledger is not None})
+        flags.echo_json({**facts, "alert": late or none, "verified": account is not None})
     else:
         click.echo(_describe_status(facts))
-        if ledger is not None:
+        if account is not None:
             click.echo("The ledger has the same periods, with the same hashes.")
     return ExitCode.LATE if late or none else None
 

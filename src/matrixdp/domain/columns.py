@@ -8,12 +8,14 @@ from functools import cached_property
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from matrixdp.checks import check_magnitude
 from matrixdp.display import format_number, render_card, render_table, short_repr, shorten
 from matrixdp.domain.bounds import Bounds
 from matrixdp.errors import ParameterError, show
 from matrixdp.serialise import builtin_kind
+from matrixdp.types import Floats
 
 Level: TypeAlias = str | int
 Impossible: TypeAlias = tuple[tuple[str, tuple[str, ...]], tuple[str, tuple[str, ...]]]  # names and levels
@@ -172,6 +174,37 @@ class YesNo:
 Column: TypeAlias = Number | Category | YesNo
 
 
+@dataclass(frozen=True)
+class Bins(Category):
+    """A category that is computed from a number: which of some equal parts of its bounds it is in.
+
+    Where the number has steps, parts have about as many values. Its levels are "1", "2", ...; where the number may be
+    missing, there is one more.
+    """
+
+    number: Number = field(kw_only=True)
+
+    @classmethod
+    def of(cls, number: Number, most: int) -> Bins:
+        """At most so many bins of a number, and at most one for each of its steps."""
+        count = most if number.step is None else min(most, round(number.steps) + 1)
+        return cls(f"{number.name} in bins", tuple(range(1, count + 1)), missing=number.missing, number=number)
+
+    @property
+    def cuts(self) -> Floats:
+        """Where one bin ends and the next one begins: values between the bounds, of shape (bins - 1,)."""
+        number, count = self.number, len(self.levels)
+        if number.step is None:
+            return np.linspace(number.lower, number.upper, count + 1)[1:-1]
+        ends = np.arange(1, count) * (round(number.steps) + 1) // count
+        return np.asarray(number.lower + number.step * (ends - 0.5))
+
+    def find(self, values: Floats) -> NDArray[np.intp]:
+        """Numbers of the bins of values within the bounds, of their shape; those that are missing are in the last."""
+        found = np.searchsorted(self.cuts, values)
+        return np.where(np.isnan(values), len(self.levels), found) if self.missing else found
+
+
 @builtin_kind
 @dataclass(frozen=True)
 class Columns:
@@ -307,6 +340,13 @@ class Columns:
         """The columns as a table in HTML, to be put into a card."""
         rows = [(column.name, *describe_column(column), "yes" if column.missing else "no") for column in self.columns]
         return render_table(("", "type", "values", "may be missing"), rows, texts=4)
+
+    def with_bins(self, most: int) -> Columns:
+        """Each number followed by its `Bins`, at most so many; the same columns for 0."""
+        if not most:
+            return self
+        pairs = ((one, Bins.of(one, most)) if isinstance(one, Number) else (one,) for one in self.columns)
+        return Columns(tuple(column for pair in pairs for column in pair), impossible=self.impossible)
 
     def without(self, names: Sequence[str]) -> Columns:
         """The columns other than `names`."""

@@ -1,12 +1,10 @@
 """Base classes of the estimators: parameters, input validation, fits, and the guarantee that a fit reports."""
 
 import os
-import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -42,15 +40,7 @@ try:
 except ImportError:
     raise MissingExtraError(f"the estimators need scikit-learn. {install_hint('estimators')}") from None
 
-from matrixdp.estimators.search import RepeatedFitWarning, announce_search  # which needs scikit-learn
-
-
-def _level_of_caller() -> int:
-    """How many calls lie between a function of this package and the code that called the package."""
-    package, level, frame = str(Path(__file__).parent), 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(package):
-        level, frame = level + 1, frame.f_back
-    return level
+from matrixdp.estimators.search import RepeatedFitWarning, announce_search, list_calls  # which needs scikit-learn
 
 
 @dataclass(kw_only=True, eq=False, repr=False)  # scikit-learn reads the parameters from the generated __init__
@@ -144,7 +134,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
                 f"{type(self).__name__} {what}. Every fit spends its whole budget again, and scores on private records "
                 "have no guarantee at all; fit once, or compare settings with simulation=True on data that need none.",
                 RepeatedFitWarning,
-                stacklevel=_level_of_caller(),
+                stacklevel=len(list_calls()),
             )
         self._announced = False  # for clones of what was fitted, such as the best estimator of a search
         options = {name: getattr(self, name) for name in ("records", "neighbours", "person", "simulation")}

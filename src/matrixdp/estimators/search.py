@@ -103,17 +103,18 @@ def announce_search(estimator: Any) -> bool:
 
     scikit-learn tells an estimator nothing of the search that fits it, so it is found among the callers.
     """
-    found = _find_search()
-    if found is None or estimator.simulation:
+    calls, kinds = list_calls(str(Path(sklearn.__file__).parent)), (GridSearchCV, RandomizedSearchCV)
+    fits = [one for one in calls[:-1] if one.f_code.co_name == "fit" and isinstance(one.f_locals.get("self"), kinds)]
+    if not fits or estimator.simulation or any(one.f_code.co_name == "_fit_and_score" for one in calls):
         return False
-    frame, level = found
-    search, values = frame.f_locals["self"], frame.f_locals
+    values = fits[-1].f_locals
+    search = values["self"]
     if _private_parts(search.estimator)[:1] != [estimator]:
         return True  # one of several steps of a pipeline, of which the first announces
-    fits = _list_fits(search, values.get("X"), values.get("y"), values.get("params", {}).get("groups"))
-    name, cost = type(search).__name__, _add_up([fit for some in fits.values() for fit in some])
+    spending = _list_fits(search, values.get("X"), values.get("y"), values.get("params", {}).get("groups"))
+    name, cost = type(search).__name__, _add_up([fit for some in spending.values() for fit in some])
     total = f"epsilon {cost.epsilon:.3g} at delta {cost.delta:.3g} (mu {cost.mu:.4g})"
-    for (ledger, dataset, allowance), some in fits.items():
+    for (ledger, dataset, allowance), some in spending.items():
         if ledger is None or dataset is None:
             continue
         first, event = some[0], Gaussian(_add_up(some).mu)
@@ -133,19 +134,14 @@ def announce_search(estimator: Any) -> bool:
         "Scores on private records have no guarantee at all. PrivateRidge(alphas=...) and "
         "PrivateLinearDiscriminant(shrinkage=[...]) choose in one fit.",
         RepeatedFitWarning,
-        stacklevel=level,
+        stacklevel=len(calls),
     )
     return True
 
 
-def _find_search() -> tuple[FrameType, int] | None:
-    """The call of ``fit`` of a search that leads here, unless one of its fits does, and the level of its caller."""
-    package, own = str(Path(sklearn.__file__).parent), str(Path(__file__).parent)
-    frame, level, found = sys._getframe(1), 1, None
-    while frame.f_back is not None and frame.f_code.co_filename.startswith((package, own)):
-        if frame.f_code.co_name == "_fit_and_score":
-            return None
-        if frame.f_code.co_name == "fit" and isinstance(frame.f_locals.get("self"), GridSearchCV | RandomizedSearchCV):
-            found = frame
-        frame, level = frame.f_back, level + 1
-    return None if found is None else (found, level)
+def list_calls(*packages: str) -> list[FrameType]:
+    """The calls from the caller of this function up to the code that called this package, or one of others."""
+    calls: list[FrameType] = [sys._getframe(1)]
+    while calls[-1].f_code.co_filename.startswith((str(Path(__file__).parent), *packages)) and calls[-1].f_back:
+        calls.append(calls[-1].f_back)
+    return calls

@@ -37,6 +37,8 @@ _QUERIES = {
     "registrations": "WHERE kind = 'register' ORDER BY entry",
     "state": f"WHERE {_IN_STATES} AND dataset = ? AND entry <= ? {_LAST}",
     "request": "WHERE kind = 'charge' AND dataset = ? AND request = ?",
+    "described": f"WHERE {_IN_STATES} AND dataset = ? AND kind = 'charge' AND replace(body, ?, '') <> body "
+    "ORDER BY entry DESC",
     "release": "WHERE kind = 'release' AND charge = ?",
     "steps": "WHERE entry > ? AND kind = 'step' AND charge = ? ORDER BY entry",
     "allowance": "WHERE kind = 'allowance' AND dataset = ? AND allowance = ?",

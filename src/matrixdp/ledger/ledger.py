@@ -17,7 +17,7 @@ from matrixdp.ledger.accounting import NOTHING, payment_options, total_amount
 from matrixdp.ledger.anchors import Anchor
 from matrixdp.ledger.audit import Audit
 from matrixdp.ledger.balance import Balance, allowance_size
-from matrixdp.ledger.entries import LAST_ENTRY, Author, check_name
+from matrixdp.ledger.entries import LAST_ENTRY, Author, canonical_json, charge_from_row, check_name
 from matrixdp.ledger.journal import Journal
 from matrixdp.ledger.location import Address, Location, PostgresURL, parse_location
 from matrixdp.ledger.metrics import render_ledger
@@ -660,6 +660,16 @@ class Ledger:
             head = journal.head()
         if self._anchor is not None and anchored and head != before:
             self._anchor.record(head)
+
+
+def find_charges(ledger: Ledger, dataset: str, asked: str | Mapping[str, Any]) -> list[Charge]:
+    """The charges to a data set with a request id or a description, the latest first, by one query of the ledger."""
+    with ledger._store.reading() as journal:
+        journal.balance(dataset)
+        described = isinstance(asked, Mapping)
+        wanted = f'"description":{canonical_json(asked)}' if described else asked
+        rows = list(journal.rows("described" if described else "request", dataset, wanted))
+        return [charge_from_row(row, released=journal.row("release", row.entry) is not None) for row in rows]
 
 
 def _find_steps(journal: Journal, dataset: str, request: str) -> list[Step]:

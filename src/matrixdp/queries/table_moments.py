@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from matrixdp.checks import check_number
+from matrixdp.checks import check_integer, check_number
 from matrixdp.domain import Bounds, Columns, Number, Person
+from matrixdp.domain.columns import Bins
 from matrixdp.errors import ParameterError, show
 from matrixdp.noise.table_noise import CONSTANT, LEVEL, OBSERVED, VALUE, Place, TableLayout
 from matrixdp.privacy import Neighbours
@@ -29,6 +30,7 @@ _LEAST_CONSTANT = 0.01  # squared length of the constant, relative to all column
 _MOST_WEIGHT = 1e6
 _BINS, _MOST_STEPS = 32, 64  # of a histogram: bins between the bounds, and steps that have a bin each
 MOST_SHAPES = 0.9
+_BINS_WEIGHT, MOST_BINS = 0.25, 64  # of bins as a category: their weight, relative to the number
 
 
 @builtin_kind
@@ -62,11 +64,16 @@ class TableMoments(MomentQuery):
         Share of the privacy loss (of ``mu^2``) for a histogram of each number over all records, from which quantiles
         follow, at most 0.9; 0 for none. 0.1 adds 5.4% to the noise of all else. There are 32 equal bins between the
         bounds and a bin for each bound itself, or one bin for each value where a number has up to 64 steps.
+    bins : int
+        Measure each number also as a category of so many equal parts of its bounds, 2 to 64, with a quarter of the
+        weight of the number, so that synthetic tables show curved relations; 0 for none. All other answers have more
+        noise, and do not use them.
 
     Privacy
     -------
     Moments of all groups together have the distance of one moment. Whether a value is missing, and the group of a
-    record, are protected like any value. Histograms are drawn with the moments, as one Gaussian release.
+    record, are protected like any value, and the bin of a number like any category. Histograms are drawn with the
+    moments, as one Gaussian release.
 
     Examples
     --------
@@ -78,6 +85,8 @@ class TableMoments(MomentQuery):
     (9, 3)
     >>> TableMoments(columns, records=1000, shapes=0.1).shape  # 34 bins below the moments, in the first column
     (40, 6)
+    >>> TableMoments(columns, records=1000, bins=8).shape  # and whether the age is missing
+    (15, 15)
     """
 
     columns: Columns
@@ -88,6 +97,7 @@ class TableMoments(MomentQuery):
     mean_share: float | None = field(default=None, kw_only=True)
     importance: tuple[tuple[str, float], ...] = field(default=(), kw_only=True)
     shapes: float = field(default=0.0, kw_only=True, metadata={"absent": 0.0})
+    bins: int = field(default=0, kw_only=True, metadata={"absent": 0})
 
     side = "columns"
     title = "moments of a table"
@@ -100,10 +110,14 @@ class TableMoments(MomentQuery):
             )
         parse_unit(self, self.columns.names)
         object.__setattr__(self, "by", _check_groups(self.columns, self.by))
+        if self.bins:
+            object.__setattr__(self, "bins", check_integer(self.bins, "bins", at_least=2, at_most=MOST_BINS))
+            if not self.used.numbers:
+                raise ParameterError("«bins» must be 0: the table has no numbers.", parameter="bins")
         object.__setattr__(self, "importance", _check_importance(self.used, self.importance))
         share = self.mean_share
         if share is None:
-            share = _default_share(self.used, dict(self.importance), grouped=bool(self.by))
+            share = _default_share(self.measured, self._weights, grouped=bool(self.by))
         object.__setattr__(self, "mean_share", check_number(share, "mean_share", above=0, at_most=0.5))
         object.__setattr__(self, "shapes", check_number(self.shapes, "shapes", at_least=0, at_most=MOST_SHAPES))
         if self.shapes and not self.used.numbers:
@@ -133,6 +147,22 @@ class TableMoments(MomentQuery):
             raise ParameterError("«by» must leave at least one column to describe each group by.")
         return self.columns.without(self.by)
 
+    @cached_property
+    def measured(self) -> Columns:
+        """The columns of the vectors z, and the bins of a number after it."""
+        return self.used.with_bins(self.bins)
+
+    @cached_property
+    def _weights(self) -> dict[str, float]:
+        """The weight of each column of the vectors z."""
+        given = dict(self.importance)
+        return {
+            one.name: given.get(one.number.name, 1.0) * _BINS_WEIGHT
+            if isinstance(one, Bins)
+            else given.get(one.name, 1.0)
+            for one in self.measured
+        }
+
     @property
     def number_bounds(self) -> Bounds | None:
         """Bounds of the numbers, None if there are none."""
@@ -142,7 +172,7 @@ class TableMoments(MomentQuery):
     def _coordinates(self) -> list[tuple[str, int, str]]:
         """Kind, number of the column and name of each coordinate of z."""
         found = [(CONSTANT, 0, "1")]
-        for number, column in enumerate(self.used, start=1):
+        for number, column in enumerate(self.measured, start=1):
             if not isinstance(column, Number):
                 found += [(LEVEL, number, f"{column.name}={level}") for level in column.level_names]
                 continue
@@ -159,9 +189,11 @@ class TableMoments(MomentQuery):
 
     @cached_property
     def places(self) -> dict[str, Place]:
-        """Place of each column in z."""
+        """Place of each column in z, but for bins."""
         found: dict[str, Place] = {}
-        for number, column in enumerate(self.used, start=1):
+        for number, column in enumerate(self.measured, start=1):
+            if isinstance(column, Bins):
+                continue
             first = self.layout.columns.index(number)
             if isinstance(column, Number):
                 found[column.name] = Place(first + column.missing, first if column.missing else 0)
@@ -186,25 +218,25 @@ class TableMoments(MomentQuery):
         return {one.name: bin_edges(one) for one in self.used.numbers} if self.shapes else {}
 
     @property
-    def bins(self) -> int:
+    def histogram_bins(self) -> int:
         """Number of bins of all histograms."""
         return sum(edges.size + 1 for edges in self.edges.values())
 
     @cached_property
     def shape(self) -> tuple[int, int]:
         """(groups x p + bins, p), p the length of z."""
-        return self.groups * self.layout.size + self.bins, self.layout.size
+        return self.groups * self.layout.size + self.histogram_bins, self.layout.size
 
     @cached_property
     def magnitude(self) -> Floats:
         """Products of the bounds of z, and 1 for bins; twice that where there may be 2N records."""
-        return np.concatenate([super().magnitude, np.full((self.bins, self.layout.size), self.most_records)])
+        return np.concatenate([super().magnitude, np.full((self.histogram_bins, self.layout.size), self.most_records)])
 
     @cached_property
     def _zero(self) -> NDArray[np.bool_]:
         """Entries that are zero in every answer: products of two levels, and all of a bin but its first one."""
         moments = np.tile(self.layout.number_of < 0, (self.groups, 1))
-        return np.concatenate([moments, np.tile(np.arange(self.layout.size) > 0, (self.bins, 1))])
+        return np.concatenate([moments, np.tile(np.arange(self.layout.size) > 0, (self.histogram_bins, 1))])
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -239,21 +271,22 @@ class TableMoments(MomentQuery):
         signed = np.isin(np.arange(self.layout.size), self.layout.of_kind(VALUE))
         either = signed[:, None] | signed
         np.fill_diagonal(either, val=False)
-        signs = np.concatenate([np.tile(either, (self.groups, 1)), np.zeros((self.bins, self.layout.size), bool)])
+        signs = np.concatenate(
+            [np.tile(either, (self.groups, 1)), np.zeros((self.histogram_bins, self.layout.size), bool)]
+        )
         return np.where(signs, -high, 0.0), high
 
     @cached_property
     def scales(self) -> Floats:
         """Precision of each coordinate of z, up to a common factor: how the privacy loss is divided."""
-        weight_of = dict(self.importance)
-        weights = np.array([weight_of.get(column.name, 1.0) for column in self.used])
+        weights = np.array(list(self._weights.values()))
         scales = np.ones(self.layout.size)
         owners = np.array(self.layout.columns)[1:] - 1
         scales[1:] = weights[owners] / self.largest[1:] ** 2
         scales[self.layout.of_kind(OBSERVED)] *= _OBSERVED_SHARE
         lengths = scales * self.largest**2
         own = self.layout.of_kind(OBSERVED, VALUE)
-        categories = [weight_of.get(column.name, 1.0) for column in self.used.categories]
+        categories = [self._weights[column.name] for column in self.measured.categories]
         rest = float(lengths[own].sum()) + sum(categories)
         assert self.mean_share is not None
         scales[0] = self.mean_share / (1 - self.mean_share) * rest
@@ -261,7 +294,7 @@ class TableMoments(MomentQuery):
 
     def record_change(self, neighbours: Neighbours) -> TableChange:
         """The changes that one record can make."""
-        counts: dict[str, Any] = {"bins": self.bins, "binned": len(self.edges), "shapes": self.shapes}
+        counts: dict[str, Any] = {"bins": self.histogram_bins, "binned": len(self.edges), "shapes": self.shapes}
         return TableChange(self.layout, self.largest, self.scales, self.records, self.groups, neighbours, **counts)
 
     @property
@@ -284,12 +317,15 @@ class TableMoments(MomentQuery):
         return matrix
 
     def _task(self, *, clip: bool, missing: str) -> TableTask:
-        cuts = []
-        for one in self.used.numbers if self.shapes else ():
-            places = (self.edges[one.name] - one.lower) / (one.upper - one.lower)
-            grid = sum_levels(self.records)
-            cuts.append(np.clip((2 * places - 1) * grid, 0.5 - grid, grid - 0.5))
-        return TableTask(self.columns, tuple(self.by), self.records, clip, missing, self.person, tuple(cuts))
+        cuts = [self._to_grid(self.edges[one.name], one) for one in self.used.numbers if self.shapes]
+        bins = [self._to_grid(one.cuts, one.number) for one in self.measured if isinstance(one, Bins)]
+        counted: dict[str, Any] = {"cuts": tuple(cuts), "bins": tuple(bins)}
+        return TableTask(self.columns, tuple(self.by), self.records, clip, missing, self.person, **counted)
+
+    def _to_grid(self, edges: Floats, column: Number) -> Floats:
+        """Edges of bins where values are integers; those at the bounds next to them, so that a bound is alone."""
+        places, grid = (edges - column.lower) / (column.upper - column.lower), sum_levels(self.records)
+        return np.clip((2 * places - 1) * grid, 0.5 - grid, grid - 0.5)
 
     def _average(self, total: Any) -> Floats:
         counts = total.bins / total.bin_unit / self.records
@@ -328,8 +364,8 @@ def _default_share(columns: Columns, weight_of: Mapping[str, float], *, grouped:
     over the k levels of a category is the constant, with a k-th of the category's squared length. With groups, means
     are as important as covariances, and the constant stays as it is.
     """
-    numbers = [weight_of.get(one.name, 1.0) * (1 + _OBSERVED_SHARE * one.missing) for one in columns.numbers]
-    categories = [(weight_of.get(one.name, 1.0), len(one.level_names)) for one in columns.categories]
+    numbers = [weight_of[one.name] * (1 + _OBSERVED_SHARE * one.missing) for one in columns.numbers]
+    categories = [(weight_of[one.name], len(one.level_names)) for one in columns.categories]
     rest = sum(numbers) + sum(weight for weight, _ in categories)
     constant = rest / math.sqrt(8 * len(columns.columns))
     if not grouped:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrixdp.device import is_device_block
-from matrixdp.domain import Category, Columns, Person, YesNo
+from matrixdp.domain import Category, Columns, Number, Person, YesNo
 from matrixdp.errors import DataError
 from matrixdp.queries.cuda_sums import sums_on_device
 from matrixdp.queries.sums import BITS, sorted_runs, start_sum, sum_levels
@@ -41,7 +41,7 @@ class TableTask:
     Coordinates are in the order of their kinds: the constant, all values, all indicators of values, all levels.
     `records` is the public number of all records, and `missing` is for numbers that their description does not allow to
     be missing. Where there is a `person`, blocks say how many rows each has. Values are counted in the bins between
-    `cuts`, an array on the grid for each number, if there are any.
+    `cuts`, an array on the grid for each number, if there are any; and those between `bins` are levels.
     """
 
     columns: Columns
@@ -51,11 +51,12 @@ class TableTask:
     missing: str
     person: Person | None = None
     cuts: tuple[Floats, ...] = ()
+    bins: tuple[Floats, ...] = ()
 
     @property
     def on_device(self) -> bool:
         """True if blocks may be on a GPU."""
-        return self.person is None and not self.cuts
+        return self.person is None and not self.cuts and not self.bins
 
     @property
     def bin_unit(self) -> int:
@@ -109,6 +110,34 @@ class TableTask:
     def dense(self) -> int:
         """Number of coordinates that are not levels."""
         return 1 + len(self.used.numbers) + sum(one.missing for one in self.used.numbers)
+
+    @cached_property
+    def widths(self) -> list[int]:
+        """Number of levels of each category, those of the bins of a number in its place."""
+        bins = iter(self.bins)
+        found = []
+        for column in self.used:
+            if not isinstance(column, Number):
+                found.append(len(column.level_names))
+            elif self.bins:
+                found.append(next(bins).size + 1 + column.missing)
+        return found
+
+    def join(self, codes: Sequence[Codes], z: Floats) -> list[Codes]:
+        """Codes of all categories, those of the bins of a number in its place; z is of shape (coordinates, rows)."""
+        if not self.bins:
+            return [*codes]
+        own, found, observed = iter(codes), [], 1 + len(self.used.numbers)
+        bins = enumerate(self.bins, start=1)
+        for column in self.used:
+            if not isinstance(column, Number):
+                found.append(next(own))
+                continue
+            i, cuts = next(bins)
+            code = np.searchsorted(cuts, z[i])
+            found.append(np.where(z[observed] > 0, code, cuts.size + 1) if column.missing else code)
+            observed += column.missing
+        return found
 
     @cached_property
     def groups(self) -> list[Category | YesNo]:
@@ -166,7 +195,7 @@ class TableSum:
     """
 
     def __init__(self, task: TableTask) -> None:
-        widths, groups = level_widths(task.used.categories), math.prod(level_widths(task.groups))
+        widths, groups = task.widths, math.prod(level_widths(task.groups))
         *firsts, end = (task.dense + np.cumsum([0, *widths])).tolist()
         self.limit, self._firsts, self.levels = sum_levels(task.records), firsts, None
         self.size, self.least_rows = end, 0
@@ -189,6 +218,7 @@ class TableSum:
             codes, groups = [code.take(order) for code in codes], groups.take(order)
             counts = None if counts is None else counts[order]
         task.fill(z[: task.dense], raw, rows.numbers, order)
+        codes = task.join(codes, z)
         self._count(task, z, counts)
         if self.levels is None:
             z[task.dense :] = 0.0
@@ -216,8 +246,8 @@ class TableSum:
     def add_on_device(self, data: Any, task: TableTask) -> None:
         """Add records that are on a GPU."""
         assert self.levels is not None
-        if task.cuts:
-            raise DataError("shapes: data on a GPU must be moved to the memory of the host to count histograms.")
+        if task.cuts or task.bins:
+            raise DataError("shapes, bins: data on a GPU must be moved to the memory of the host to count in bins.")
         for group, total, records in sums_on_device(data, task, self.limit):
             first = self.size  # levels come after all other coordinates
             self.sums[group].add_sum(total[:first, :first], records)

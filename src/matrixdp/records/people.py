@@ -202,22 +202,27 @@ def count_people(records: Records, person: Person, people: int) -> Iterator[Peop
 
     `people` is a public number near that of the people, which determines the number of shards.
     """
-    require_rereadable(records)
-    ids = records.select([person.column], texts=[person.column])
     shards = -(-people // _SHARD)
     key = IdHash(person.column)
     for shard in range(shards):
         while True:
-            counts = IdCounts(_PENDING)
-            for part in ids.map(partial(count_ids, key, shard, shards)):
-                counts.merge(part)
-            counts.count()
+            counts = count_rows_by_id(records, key, shard, shards)
             if not counts.collided:  # as they do once in 10^5 for 10^7 people
                 break
             if shard:
                 raise DataError("two ids share a hash. Repeat the release; nothing was charged.")
             key = IdHash(person.column)
         yield People(key, shard, shards, counts.hashes, counts.rows)
+
+
+def count_rows_by_id(records: Records, key: IdHash, shard: int = 0, shards: int = 1) -> IdCounts:
+    """How many rows each person of a shard has, by the hash of their id; takes one pass over the ids."""
+    ids = require_rereadable(records).select([key.column], texts=[key.column])
+    counts = IdCounts(_PENDING)
+    for part in ids.map(partial(count_ids, key, shard, shards)):
+        counts.merge(part)
+    counts.count()
+    return counts
 
 
 def number_of_people(records: Records, person: Person, *, rows: int) -> int:

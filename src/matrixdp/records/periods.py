@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,12 +15,10 @@ from numpy.typing import NDArray
 from matrixdp.domain.file_rules import DateRule
 from matrixdp.errors import DataError, ParameterError, show
 from matrixdp.records.ids import Hashes, IdHash
-from matrixdp.records.parts import Task
 from matrixdp.records.people import split_ids
-from matrixdp.records.records import DerivedRecords, OwnedBlock, Records, map_blocks
+from matrixdp.records.records import MappedRecords, OwnedBlock, Records
 from matrixdp.records.tables import column_names, library_of, pa, take_column
 
-T = TypeVar("T")
 Mask = NDArray[np.bool_]
 
 PER_YEAR = {"hour": 8760, "day": 365, "night": 365, "week": 52, "month": 12, "year": 10, "step": 52}
@@ -131,23 +129,9 @@ class OfPeople:
         return np.isin(self.key(split_ids(block, self.column)[0])[0], self.hashes)
 
 
-@dataclass(frozen=True, eq=False)
-class ChosenRecords(DerivedRecords):
-    """Some rows of other records; `choose` says which of a block, by one of its columns."""
-
-    origin: Records
-    choose: Any  # InPeriod or OfPeople
-
-    def select(self, names: Sequence[str] | None, *, texts: Sequence[str] = ()) -> Records:
-        """The same records with only the named columns, and the one that is chosen by."""
-        if names is None:
-            return replace(self, origin=self.origin.select(None, texts=(*texts, self.choose.column)))
-        more = () if self.choose.column in names else (self.choose.column,)
-        return replace(self, origin=self.origin.select((*names, *more), texts=(*texts, self.choose.column)))
-
-    def map(self, task: Task[T], *, whole: bool = False) -> Any:
-        """Results of the task on the chosen rows."""
-        return self.origin.map(partial(map_blocks, task, partial(_choose, self.choose)), whole=whole)
+def choose_rows(records: Records, choose: InPeriod | OfPeople) -> MappedRecords:
+    """Some rows of records; `choose` says which of a block, by one of its columns."""
+    return MappedRecords(records, partial(_choose, choose), named=True, reads=(choose.column,))
 
 
 def _choose(choose: Callable[[Any], Mask], block: Any) -> Any:
@@ -169,12 +153,6 @@ def _take_rows(block: Any, mask: Mask) -> Any:
     if isinstance(block, list | tuple):
         return [row for row, kept in zip(block, mask, strict=True) if kept]
     return block[mask]
-
-
-def count_hashes(key: IdHash, number: int, blocks: Any) -> Hashes:  # noqa: ARG001
-    """Task that gives the hashes of the ids of a part, each once."""
-    found = [np.unique(key(split_ids(block, key.column)[0])[0]) for block in blocks]
-    return np.unique(np.concatenate([np.empty(0, np.uint64), *found]))
 
 
 def _to_utc(text: str) -> str:

@@ -163,17 +163,19 @@ def with_ids(data: Any, ids: Any) -> Blocks:
 class MappedRecords(DerivedRecords):
     """Records computed from others, block by block.
 
-    `function` maps a block to another one of as many records, and can be pickled. With `named`, columns keep their
-    names, so that they can be selected.
+    `function` maps a block to another one, and can be pickled. With `named`, columns keep their names, so that they can
+    be selected, with those that the function `reads`.
     """
 
     origin: Records
     function: Callable[[Any], Any]
     named: bool = False
+    reads: tuple[str, ...] = ()
 
     def select(self, names: Sequence[str] | None, *, texts: Sequence[str] = ()) -> Records:
         """The same records with only the named columns, if they keep their names."""
-        return replace(self, origin=self.origin.select(names, texts=texts)) if self.named else self
+        wanted = None if names is None else (*names, *(name for name in self.reads if name not in names))
+        return replace(self, origin=self.origin.select(wanted, texts=(*texts, *self.reads))) if self.named else self
 
     def map(self, task: Task[T], *, whole: bool = False) -> Iterator[T]:
         """Results of the task on the mapped records."""

@@ -7,9 +7,14 @@ Options of the command line, fields of the studio's form and of its API, and the
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from matrixdp.errors import ParameterError, show
+
+if TYPE_CHECKING:
+    from matrixdp.ledger import Charge
+
+_NAMED = 4  # columns in the title of a question
 
 
 @dataclass(frozen=True)
@@ -73,10 +78,27 @@ STREAMED = tuple(name for name in QUESTIONS if name not in (*GRAPHS, *PER_RECORD
 CALIBRATIONS = ("exact", "theorem2", "theorem2-corrected", "theorem2-psd")
 NEIGHBOURS = ("replace", "add-remove")
 DIRECTIONS_SUFFIX = "-directions"  # added to the request id, for the release that learns directions
+MOST_STEPS = 36_500  # of a stream
 MOST_STORED = 10**6  # entries of a release that the ledger stores, so that it can be requested again
 _LONGEST = 20_000  # characters of a text, such as a list of columns
 _LARGEST_WEIGHT = 1e12
 _LEAST_SHARE = 1e-6
+
+
+def title_charge(charge: "Charge") -> str:
+    """The question that a charge paid for, in a few words."""
+    options = charge.options or {}
+    query = options.get("query")
+    query, listed = (query, query.get("columns")) if isinstance(query, dict) else ({}, None)
+    if "stream" in charge.description:
+        return f"Stream {charge.description['stream']}, every {charge.description['every']}"
+    if "aim" not in options:
+        return str(charge.description.get("query", "a release"))
+    by = query.get("by", ())
+    names = [one["name"] for one in listed["columns"] if one["name"] not in by] if isinstance(listed, dict) else []
+    asked = {name: options.get(name) for name in ("target", "cells", "on")}
+    some = len(names) <= _NAMED and options["aim"] in (*MATRICES, "means", "components")
+    return title_question(options["aim"], columns=names if some else (), **asked, by=by)
 
 
 @dataclass(frozen=True)
@@ -233,6 +255,16 @@ OPTIONS = (
         questions=("everything",),
     ),
     Option(
+        "bins",
+        "integer",
+        "Measure each number also as a category of so many bins, at most 64, so that synthetic tables show curved "
+        "relations; all else has more noise. 0 for none.",
+        default=0,
+        at_least=0,
+        at_most=64,
+        questions=("everything",),
+    ),
+    Option(
         "calibration",
         "choice",
         "How the size of the noise is determined; all but 'exact' are the paper's.",
@@ -314,8 +346,15 @@ STREAM_OPTIONS = (  # further ones of a stream, the arguments of `make_stream`
         choices=("both", "total", "period"),
         default="both",
     ),
-    Option("last", "integer", "Number of steps. [default: no end]", at_least=1, metavar="N"),
-    Option("steps", "integer", "With --person: in how many steps a person counts at most.", at_least=1, metavar="K"),
+    Option("last", "integer", "Number of steps. [default: no end]", at_least=1, at_most=MOST_STEPS, metavar="N"),
+    Option(
+        "steps",
+        "integer",
+        "With --person: in how many steps a person counts at most.",
+        at_least=1,
+        at_most=MOST_STEPS,
+        metavar="K",
+    ),
     Option("count", "choice", "With --person: a person counts in their first step only.", choices=("first",)),
     Option(
         "apart",
@@ -323,6 +362,7 @@ STREAM_OPTIONS = (  # further ones of a stream, the arguments of `make_stream`
         "With --steps: how many steps apart those of a person are at least.",
         default=1,
         at_least=1,
+        at_most=MOST_STEPS,
         metavar="N",
     ),
 )

@@ -100,7 +100,7 @@ class OutputFolder:
             except OSError:
                 os.rename(self._old, self.place)
                 raise
-        _synchronise_folder(self.place.parent)
+        synchronise_folder(self.place.parent)
 
     def _claim(self) -> int | None:
         """Create and lock the workspace; the workspace of a killed process is taken over."""
@@ -203,11 +203,11 @@ def _list_written(mark: Path) -> set[str]:
         return set()
 
 
-def refuse_inside(out: str | os.PathLike[str], paths: Iterable[Path]) -> None:
+def refuse_inside(out: str | os.PathLike[str], paths: Iterable[object]) -> None:
     """Raise a `ParameterError` if one of the files that a command needs is inside of its output folder."""
     place = Path(os.path.realpath(out))
     for path in paths:
-        if Path(os.path.realpath(path)).is_relative_to(place):
+        if isinstance(path, Path) and Path(os.path.realpath(path)).is_relative_to(place):
             raise ParameterError(f"out: {path} is inside of {out}, which is written as a whole. Choose another folder.")
 
 
@@ -245,10 +245,11 @@ def _synchronise(folder: Path) -> None:
         for name in names:
             with open(Path(place, name), "rb") as file:
                 os.fsync(file.fileno())
-        _synchronise_folder(Path(place))
+        synchronise_folder(Path(place))
 
 
-def _synchronise_folder(folder: Path) -> None:
+def synchronise_folder(folder: Path) -> None:
+    """Make the names of the files in a folder durable."""
     if not hasattr(os, "O_DIRECTORY"):  # Windows cannot open folders
         return
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)

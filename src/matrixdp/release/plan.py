@@ -250,7 +250,7 @@ def _choose_share(planned: Plan) -> float:
 def _ask_correlations(request: Request, privacy: Privacy) -> Request:
     """The request of the correlations of all numbers of another one."""
     numbers = tuple(column.name for column in request.choose_columns().numbers)
-    own: dict[str, Any] = {"importance": None, "correlation_share": None, "shapes": 0.0, "id": None}
+    own: dict[str, Any] = {"importance": None, "correlation_share": None, "shapes": 0.0, "bins": 0, "id": None}
     asked: dict[str, Any] = {"question": "correlation", "method": "adaptive", "columns": numbers}
     return replace(request, epsilon=privacy.epsilon, **asked, **own)
 
@@ -449,11 +449,14 @@ def _make_table_query(request: Request, records: int) -> TableMoments:
             "everything, or «question» table."
         )
     weights, share = request.weigh(columns.without(by).names), _MEAN_SHARES.get(question)
-    options: dict[str, Any] = {"neighbours": request.relation, "person": request.whose, "shapes": request.shapes}
+    options: dict[str, Any] = {"neighbours": request.relation, "person": request.whose}
+    options |= {"shapes": request.shapes, "bins": request.bins}
     try:
         return TableMoments(columns, records, by, mean_share=share, importance=weights, **options)
     except ParameterError as error:
-        raise (error if error.parameter in ("by", "importance", "shapes") else error.within(schema.path)) from None
+        raise (
+            error if error.parameter in ("by", "importance", "shapes", "bins") else error.within(schema.path)
+        ) from None
 
 
 def _choose_table_columns(request: Request, by: tuple[str, ...]) -> Columns:

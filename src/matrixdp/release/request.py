@@ -1,5 +1,6 @@
 """`Request`: everything public that decides a release."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -59,6 +60,7 @@ class Request:
     directions_share: float = 0.2
     correlation_share: float | None = None
     shapes: float = 0.0
+    bins: int = 0
     calibration: str = "exact"
     kernel: str = "gaussian"
     bandwidth: float = 1.0
@@ -80,7 +82,7 @@ class Request:
         check_flag(self.clip, "clip")
         for option in OPTIONS:  # the question is the first
             value = getattr(self, option.name)
-            _check_option(option, value)
+            check_option(option, value)
             if option.questions and self.question not in option.questions and value != option.default:
                 raise option.error(
                     f"must be left out for «question» {self.question}; it is for {', '.join(option.questions)}."
@@ -261,14 +263,15 @@ class Request:
         return pairs
 
 
-def _check_option(option: Option, value: Any) -> None:
+def check_option(option: Option, value: Any) -> None:
     """Raise a `ParameterError` unless a value is one of the option's choices, or a number within its limits."""
-    if value is None and not option.required:
+    if value is None and option.default is None and not option.required:
         return
     if option.choices and value not in option.choices:
         raise option.error(f"must be one of {', '.join(option.choices)}, got {show(value)} instead.")
     if option.kind == "integer":
-        check_integer(value, f"«{option.name}»", at_least=int(option.at_least))
+        most = None if option.at_most == math.inf else int(option.at_most)
+        check_integer(value, f"«{option.name}»", at_least=int(option.at_least), at_most=most)
     if option.kind == "number":
         limits = {name: getattr(option, name) for name in ("above", "at_least", "below", "at_most")}
         check_number(value, f"«{option.name}»", **limits)

@@ -20,7 +20,7 @@ from matrixdp.answers.models import Discriminant, Regression, components, discri
 from matrixdp.answers.moments import correlation, covariance, cross_table, means, second_moment
 from matrixdp.answers.psd import nearest_psd
 from matrixdp.answers.shrunk import shrink_table, shrunk_correlation, shrunk_means
-from matrixdp.answers.synthetic import make_tables
+from matrixdp.answers.synthetic import SyntheticTable, make_tables
 from matrixdp.answers.view import view_moments
 from matrixdp.checks import check_flag
 from matrixdp.design import isotropic, make_design
@@ -325,8 +325,13 @@ class Release(Guaranteed, MatrixRelease, Answering):
         >>> release.synthetic(rows=200).shape
         (200, 2)
         """
-        made = make_tables(self.matrix, self.design, rows, tables, seed)
+        made = self.make_synthetic(rows, tables, seed)
         return [one.to_frame() for one in made] if tables else made[0].to_frame()
+
+    def make_synthetic(self, rows: int | None, tables: int | None, seed: int) -> list[SyntheticTable]:
+        """Synthetic tables with what a report shows of them; one of all records has the correlations of a `fit`."""
+        fitted = None if self.fit is None else self.fit.correlation(shrunk=True)
+        return make_tables(self.matrix, self.design, rows, tables, seed, fitted)
 
     def _sampling_std(self, kind: str) -> Floats:
         """For Gaussian records: ``v_i/n``, ``(v_i v_j + c_ij^2)/n`` and ``(1 - r_ij^2)^2/n`` are the variances."""

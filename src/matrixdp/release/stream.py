@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
@@ -25,14 +25,14 @@ from matrixdp.mechanisms.mechanism import add_keyed_noise, prepare, unwhiten_coo
 from matrixdp.noise import Stream
 from matrixdp.records import as_records, is_out_of_core, open_records
 from matrixdp.records.ids import Hashes, IdHash
-from matrixdp.records.periods import ChosenRecords, InPeriod, OfPeople, Period, count_hashes, parse_delay
-from matrixdp.records.records import Records, require_rereadable
+from matrixdp.records.people import count_rows_by_id
+from matrixdp.records.periods import InPeriod, OfPeople, Period, choose_rows, parse_delay
 from matrixdp.release.charging import Account, Price, open_account
 from matrixdp.release.output_folder import write_file
 from matrixdp.release.released import reading
 from matrixdp.release.result import Release, StreamPart
 from matrixdp.release.stream_plan import GRID_BITS, StreamPlan
-from matrixdp.release.stream_state import StoredStep, StreamState
+from matrixdp.release.stream_state import StreamState
 from matrixdp.sensitivity.stream_change import BITS, WEIGHT_BITS, Integers
 from matrixdp.serialise import from_json_content, to_json_content
 from matrixdp.types import Floats
@@ -57,14 +57,64 @@ class PublishedStep:
         return hashlib.sha256(json.dumps([self.name, self.start, list(self.noisy)]).encode()).hexdigest()
 
 
-class StreamAnswers:
-    """The answers that can be read from what a stream published."""
+@dataclass(frozen=True, eq=False, repr=False)
+class PublishedStream:
+    """What a stream published so far, and the answers that anybody can read from it. Nothing in it is private.
+
+    Attributes
+    ----------
+    name : str
+    plan : StreamPlan
+    published : tuple of PublishedStep
+    simulation : bool
+        Whether the noise can be repeated by whoever knows the seed: then nothing is protected.
+    closed : bool
+        Whether no more steps follow.
+    """
 
     name: str
     plan: StreamPlan
-    published: tuple[PublishedStep, ...]
-    simulation: bool
-    closed: bool
+    published: tuple[PublishedStep, ...] = ()
+    simulation: bool = False
+    closed: bool = False
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> PublishedStream:
+        """Read the public file of a stream, ``NAME.json``."""
+        try:
+            return cls.from_json(Path(path).read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError):
+            raise ParameterError(f"{path} must be the public file of a stream, NAME.json; it cannot be read.") from None
+
+    @classmethod
+    def from_json(cls, text: str) -> PublishedStream:
+        """The stream that `to_json` wrote."""
+        with reading("text must be the public file of a stream, as matrixdp wrote it."):
+            content = json.loads(text)
+            if content["format"] != FORMAT:
+                raise ParameterError("its format is another one.")
+            plan = from_json_content(content["plan"])
+            if not isinstance(plan, StreamPlan):
+                raise ParameterError("it has no plan.")
+            plan.check()
+            found = tuple(
+                PublishedStep(str(s["name"]), int(s["start"]), tuple(map(int, s["noisy"]))) for s in content["steps"]
+            )
+            starts = [one.start for one in found]
+            if any(one not in (number, starts[max(number - 1, 0)]) for number, one in enumerate(starts)):
+                raise ParameterError("its steps do not follow each other.")
+            if any(len(one.noisy) != plan.dimension for one in found) or len(found) > plan.most:
+                raise ParameterError("its steps do not have the numbers of its plan.")
+            return PublishedStream(
+                str(content["name"]), plan, found, bool(content["simulation"]), bool(content["closed"])
+            )
+
+    def to_json(self) -> str:
+        """All that was published, as JSON text."""
+        steps = [{"name": one.name, "start": one.start, "noisy": one.noisy} for one in self.published]
+        facts = {"format": FORMAT, "version": __version__, "name": self.name, "simulation": self.simulation}
+        content = {**facts, "closed": self.closed, "mu": self.plan.mu, "plan": to_json_content(self.plan)}
+        return json.dumps({**content, "steps": steps}, allow_nan=False)
 
     @cached_property
     def noisy(self) -> Floats:
@@ -219,67 +269,7 @@ class StreamAnswers:
         return f"Stream {self.name!r} of {self.plan.query.summary}, {len(self)} steps{periods}, {paid}"
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class PublishedStream(StreamAnswers):
-    """What a stream published so far, and the answers that anybody can read from it. Nothing in it is private.
-
-    Attributes
-    ----------
-    name : str
-    plan : StreamPlan
-    published : tuple of PublishedStep
-    simulation : bool
-        Whether the noise can be repeated by whoever knows the seed: then nothing is protected.
-    closed : bool
-        Whether no more steps follow.
-    """
-
-    name: str
-    plan: StreamPlan
-    published: tuple[PublishedStep, ...] = ()
-    simulation: bool = False
-    closed: bool = False
-
-    @classmethod
-    def open(cls, path: str | os.PathLike[str]) -> PublishedStream:
-        """Read the public file of a stream, ``NAME.json``."""
-        try:
-            return cls.from_json(Path(path).read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError):
-            raise ParameterError(f"{path} must be the public file of a stream, NAME.json; it cannot be read.") from None
-
-    @classmethod
-    def from_json(cls, text: str) -> PublishedStream:
-        """The stream that `to_json` wrote."""
-        with reading("text must be the public file of a stream, as matrixdp wrote it."):
-            content = json.loads(text)
-            if content["format"] != FORMAT:
-                raise ParameterError("its format is another one.")
-            plan = from_json_content(content["plan"])
-            if not isinstance(plan, StreamPlan):
-                raise ParameterError("it has no plan.")
-            plan.check()
-            found = tuple(
-                PublishedStep(str(s["name"]), int(s["start"]), tuple(map(int, s["noisy"]))) for s in content["steps"]
-            )
-            starts = [one.start for one in found]
-            if any(one not in (number, starts[max(number - 1, 0)]) for number, one in enumerate(starts)):
-                raise ParameterError("its steps do not follow each other.")
-            if any(len(one.noisy) != plan.dimension for one in found) or len(found) > plan.most:
-                raise ParameterError("its steps do not have the numbers of its plan.")
-            return PublishedStream(
-                str(content["name"]), plan, found, bool(content["simulation"]), bool(content["closed"])
-            )
-
-    def to_json(self) -> str:
-        """All that was published, as JSON text."""
-        steps = [{"name": one.name, "start": one.start, "noisy": one.noisy} for one in self.published]
-        facts = {"format": FORMAT, "version": __version__, "name": self.name, "simulation": self.simulation}
-        content = {**facts, "closed": self.closed, "mu": self.plan.mu, "plan": to_json_content(self.plan)}
-        return json.dumps({**content, "steps": steps}, allow_nan=False)
-
-
-class MatrixStream(StreamAnswers):
+class MatrixStream(PublishedStream):
     """A stream that is open: `publish` reads the private records of a step. All answers of `PublishedStream`, too.
 
     Privacy
@@ -369,15 +359,15 @@ class MatrixStream(StreamAnswers):
         data = open_records(records, **reading) if is_out_of_core(records) else records
         if plan.when is not None and period is not None:
             rules = reading.get("rules") or DEFAULT_RULES
-            rule = next((one for one in rules.dates if one.name == plan.when), None)
-            data = ChosenRecords(as_records(data), InPeriod(plan.when, period.start, period.end, rule))
+            chosen = InPeriod(plan.when, period.start, period.end, rules.date(plan.when))
+            data = choose_rows(as_records(data), chosen)
         data, people = self._choose_people(data, number)
         with np.errstate(all="ignore"):  # a warning could reveal private data
             prepared = prepare(plan.design, data, clip=True, missing=plan.missing)
         sums = round_step(plan, prepared, number)
         if ready is not None:
             ready()
-        state.add(StoredStep(number, step), sums, people, content)
+        state.add(number, step, sums, people, content)
         self._finish()
         return self.period(step)
 
@@ -415,12 +405,10 @@ class MatrixStream(StreamAnswers):
         plan, person = self.plan, self.plan.query.person
         if person is None:
             return data, _NO_PEOPLE
-        records: Records = require_rereadable(as_records(data))
-        key = IdHash(person.column, self._state.derive(b"people"))
-        ids = records.select((person.column,), texts=(person.column,))
-        hashes = np.unique(np.concatenate([_NO_PEOPLE, *ids.map(partial(count_hashes, key))]))
+        records, key = as_records(data), IdHash(person.column, self._state.derive(b"people"))
+        hashes = count_rows_by_id(records, key).hashes
         chosen = self._state.choose_people(hashes, number, steps=plan.steps, apart=plan.apart)
-        return ChosenRecords(records, OfPeople(key, chosen)), chosen
+        return choose_rows(records, OfPeople(key, chosen)), chosen
 
     def _finish(self, *, check: bool = False) -> None:
         """Publish the steps that are stored and were not published, unless ledger or public file have others.
@@ -431,12 +419,12 @@ class MatrixStream(StreamAnswers):
         stored, start = state.steps(), state.start
         first = len(known) - start  # number of the stored steps that were published
         last = stored[first - 1 : first] if check and first > 0 else []
-        if not 0 <= first <= len(stored) or any(draw_step(self.plan, state, one) != known[-1] for one in last):
+        if not 0 <= first <= len(stored) or any(draw_step(self.plan, state, *one) != known[-1] for one in last):
             raise LedgerError(
                 f"{state.path} is not the state after the {len(known)} steps of {_file(self.path, 'json')}: one of "
                 "them is an older copy, or of another stream. Use the latest ones, or continue with restart."
             )
-        made = [*known, *(draw_step(self.plan, state, one) for one in stored[first:])]
+        made = [*known, *(draw_step(self.plan, state, *one) for one in stored[first:])]
         if account is not None:
             steps = [(one.name, one.digest) for one in made]
             recorded = [(one.name, one.digest) for one in account.ledger.steps(account.dataset, str(account.request))]
@@ -482,11 +470,11 @@ def add_steps(plan: StreamPlan, sums: Sequence[Integers]) -> list[int]:
     return [int(h) * _LOW + int(v) for h, v in zip(high, low.tolist(), strict=True)]
 
 
-def draw_step(plan: StreamPlan, state: StreamState, step: StoredStep) -> PublishedStep:
+def draw_step(plan: StreamPlan, state: StreamState, number: int, name: str) -> PublishedStep:
     """What a stored step publishes: the same bits each time."""
-    sums, key, content = state.read(step.number)
-    noisy = add_keyed_noise(add_steps(plan, sums), key, step.number, content, BITS + GRID_BITS)
-    return PublishedStep(step.name, state.start, noisy)
+    sums, key, content = state.read(number)
+    noisy = add_keyed_noise(add_steps(plan, sums), key, number, content, BITS + GRID_BITS)
+    return PublishedStep(name, state.start, noisy)
 
 
 def create_stream(
@@ -524,7 +512,7 @@ def create_stream(
     return MatrixStream.open(path, ledger=None if account is None else account.ledger, dataset=dataset)
 
 
-def _price(public: StreamAnswers) -> Price:
+def _price(public: PublishedStream) -> Price:
     """What a stream is charged, with its whole plan: another one is refused under the same name."""
     plan = public.plan
     description = {"query": type(plan.query).__name__, "stream": public.name, "every": plan.every, "beta": plan.beta}
@@ -547,7 +535,7 @@ def _find_stream(
     return path, account, public
 
 
-def _require_charge(account: Account, public: StreamAnswers) -> None:
+def _require_charge(account: Account, public: PublishedStream) -> None:
     """Raise a `LedgerError` unless the ledger has a charge for the stream, and for this plan."""
     if account.stored(_price(public)) is None:
         raise LedgerError(

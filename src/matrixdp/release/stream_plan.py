@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from matrixdp.checks import check_integer
 from matrixdp.design import Design, make_design
 from matrixdp.design.builder import scale_design
 from matrixdp.display import format_number, format_table
-from matrixdp.errors import ParameterError, show
+from matrixdp.errors import ParameterError
 from matrixdp.gdp import gdp_epsilon
 from matrixdp.ledger import Gaussian
 from matrixdp.noise import Stream
@@ -23,8 +23,9 @@ from matrixdp.privacy import Neighbours, Privacy, Unit, describe_guarantee
 from matrixdp.queries import ContingencyTable, Moments, SecondMoment, TableMoments
 from matrixdp.queries.base import MatrixQuery
 from matrixdp.records.periods import PER_YEAR, parse_delay
+from matrixdp.release.options import MOST_STEPS, OPTION, STREAM_OPTIONS
+from matrixdp.release.request import check_option
 from matrixdp.sensitivity.stream_change import (
-    MOST_STEPS,
     WEIGHT_BITS,
     Integers,
     invert_coefficients,
@@ -41,10 +42,19 @@ if TYPE_CHECKING:
     from matrixdp.release.stream import MatrixStream
 
 GRID_BITS = 28  # of the answer of a step, in its noise; the noise itself has BITS more
-AIMS = ("both", "total", "period")
 _BETAS = np.round(np.linspace(0.0, 0.5, 51), 2)
 _QUERIES = (Moments, SecondMoment, TableMoments, ContingencyTable)
 _COMPARED = (1, 2, 4, 7, 13, 30, 52, 365)
+
+
+class WindowNoise(NamedTuple):
+    """Noise of the sum of a window beside other ways, in units of one release with the whole budget."""
+
+    window: str
+    stream: float
+    periods_apart: float
+    total_anew: float  # the total published in each period
+    tree: float | None  # a binary tree; None for people in several steps
 
 
 @builtin_kind
@@ -173,12 +183,12 @@ class StreamPlan:
 
     def check(self) -> None:
         """Raise a `ParameterError` unless the plan is one that `make_stream` makes."""
-        _check_options(self.query, self.every, self.when, self.delay, self.last, self.aim)
+        query = self.query
+        _check_options(query, vars(self))
         self.design.check_once()
-        query, whole = self.query, all(type(value) is int and value >= 1 for value in (self.steps, self.apart))
         private = query.neighbours is Neighbours.ADD_REMOVE and not getattr(query, "public_total", False)
         fits = private and not self.design.flat and self.design.grid.bits >= GRID_BITS
-        if not whole or not fits or not 0 <= self.beta <= 0.5 or self.mu > self.privacy.mu:
+        if self.steps is None or not fits or not 0 <= self.beta <= 0.5 or self.mu > self.privacy.mu:
             raise ParameterError("the guarantee of the stream does not follow from its parts; it was altered.")
 
     def answer_weights(self, chosen: Floats, start: int = 0) -> Floats:
@@ -215,12 +225,8 @@ class StreamPlan:
         scale = noise if isinstance(query, ContingencyTable) else noise / window
         return scale_design(self.design, replace(query, records=query.records * window), scale)
 
-    def compare(self) -> list[tuple[str, float, float, float, float | None]]:
-        """Noise of windows beside other ways, in units of one release with the whole budget.
-
-        For each window: its name, this stream, independent periods, the total published anew each time, and a binary
-        tree (None for people in several steps).
-        """
+    def compare(self) -> list[WindowNoise]:
+        """Noise of windows beside other ways."""
         horizon = self.horizon
         alone, people = self.factor, math.sqrt(self.steps) * self.factor
         levels = int(math.log2(horizon)) + 1
@@ -228,7 +234,8 @@ class StreamPlan:
         for window in [*(w for w in _COMPARED if w < horizon), horizon]:
             anew = self.steps * alone * math.sqrt(horizon) * (1.0 if window == horizon else math.sqrt(2))
             tree = None if self.steps > 1 else alone * math.sqrt(levels * _tree_nodes(horizon - window, horizon))
-            found.append((self.name_window(window), self.largest_noise(window), people * math.sqrt(window), anew, tree))
+            own = self.largest_noise(window)
+            found.append(WindowNoise(self.name_window(window), own, people * math.sqrt(window), anew, tree))
         return found
 
     @property
@@ -354,10 +361,9 @@ def make_stream(
     >>> plan.beta > 0.4, plan.relative_noise(52) < 2.3 < 7.2  # independent weeks have sqrt(52)
     (True, True)
     """
-    _check_options(query, every, when, delay, last, aim)
-    if missing not in ("error", "midpoint"):
-        raise ParameterError(f"missing must be 'error' or 'midpoint', got {show(missing)} instead.")
-    number = _parse_steps(query, steps, count, apart, last)
+    times = {"every": every, "when": when, "delay": delay, "aim": aim, "last": last}
+    _check_options(query, {**times, "steps": steps, "count": count, "apart": apart, "missing": missing})
+    number = _parse_steps(query, steps, count, apart)
     neighbours = query.neighbours
     private: dict[str, Any] = {"public_total": False} if isinstance(query, ContingencyTable) else {}
     query = replace(query, neighbours=Neighbours.ADD_REMOVE, **private)  # type: ignore[type-var]
@@ -417,22 +423,22 @@ def _change_factor(design: Design, neighbours: Neighbours, steps: int) -> float:
     return max(replaced / alone, math.sqrt(2)) * (1 + 1e-14)
 
 
-def _check_options(query: Any, every: Any, when: Any, delay: Any, last: Any, aim: Any) -> None:
+def _check_options(query: Any, given: Mapping[str, Any]) -> None:
     if not isinstance(query, _QUERIES):
         raise ParameterError(
             f"query must be one of {', '.join(one.__name__ for one in _QUERIES)} to be streamed: sums over records in "
             f"the directions of their columns. Got {type(query).__name__} instead."
         )
-    for name, value, known in (("every", every, PER_YEAR), ("aim", aim, AIMS)):
-        if value not in known:
-            raise ParameterError(f"«{name}» must be one of {', '.join(known)}, got {show(value)} instead.")
-    if last is not None:
-        check_integer(last, "«last»", at_least=1, at_most=MOST_STEPS)
-    elif aim == "total":
+    for option in (*STREAM_OPTIONS, OPTION["missing"]):
+        check_option(option, given.get(option.name))
+    last, when, delay = given["last"], given["when"], given["delay"]
+    if given["steps"] is not None and last is not None and given["steps"] > last:
+        raise ParameterError(f"«steps» must be at most {last}, the number of steps, got {given['steps']} instead.")
+    if last is None and given["aim"] == "total":
         raise ParameterError(
             "«aim» total needs «last», the number of steps: totals for ever grow. Give «last», or «aim» both."
         )
-    if when is not None and (not isinstance(when, str) or not when or every == "step"):
+    if when is not None and (not isinstance(when, str) or not when or given["every"] == "step"):
         raise ParameterError(
             "«when» must be the name of a column of dates, for steps that are hours, days, weeks or months."
         )
@@ -442,11 +448,8 @@ def _check_options(query: Any, every: Any, when: Any, delay: Any, last: Any, aim
             raise ParameterError("«delay» must be left out without «when»: which records are late is not known.")
 
 
-def _parse_steps(query: Any, steps: Any, count: Any, apart: Any, last: int | None) -> int:
+def _parse_steps(query: Any, steps: int | None, count: str | None, apart: int) -> int:
     """In how many steps a person counts at most."""
-    if count not in (None, "first"):
-        raise ParameterError(f"«count» must be 'first' or left out, got {show(count)} instead.")
-    check_integer(apart, "«apart»", at_least=1, at_most=MOST_STEPS)
     if query.person is None:
         if steps is not None or count is not None or apart != 1:
             raise ParameterError(
@@ -458,7 +461,7 @@ def _parse_steps(query: Any, steps: Any, count: Any, apart: Any, last: int | Non
             "«steps» or «count» first must be given for a query with «person», and not both: in how many steps a "
             "person counts at most, or only in the first."
         )
-    return 1 if steps is None else check_integer(steps, "«steps»", at_least=1, at_most=last or MOST_STEPS)
+    return 1 if steps is None else steps
 
 
 def _tree_nodes(first: int, last: int) -> int:

@@ -8,7 +8,6 @@ import hmac
 import os
 import sqlite3
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ import numpy as np
 from matrixdp.errors import LedgerError, ParameterError
 from matrixdp.noise.stream import BlockKey
 from matrixdp.records.ids import Hashes
+from matrixdp.release.output_folder import synchronise_folder
 from matrixdp.sensitivity.stream_change import Integers
 
 _TABLES = """
@@ -25,14 +25,6 @@ CREATE TABLE steps (number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, sums 
 CREATE TABLE people (hash INTEGER PRIMARY KEY, used INTEGER NOT NULL, last INTEGER NOT NULL);
 """
 _MODE = 0o600
-
-
-@dataclass(frozen=True)
-class StoredStep:
-    """A step whose answer is stored: its number in the stream, and its name."""
-
-    number: int
-    name: str
 
 
 class StreamState:
@@ -76,7 +68,7 @@ class StreamState:
                 connection.executescript(_TABLES)
                 connection.executemany("INSERT INTO facts VALUES (?, ?)", list(facts.items()))
             os.link(draft, path)  # fails if there is one
-            _sync_folder(path)
+            synchronise_folder(path.parent)
         except FileExistsError:
             raise ParameterError(f"{path} exists already. Choose another name for the stream.") from None
         except OSError as error:
@@ -100,22 +92,22 @@ class StreamState:
         except sqlite3.Error as error:
             raise LedgerError(f"{self.path} cannot be used as the state of a stream: {error}.") from error
 
-    def steps(self) -> list[StoredStep]:
-        """The steps whose answers are stored."""
+    def steps(self) -> list[tuple[int, str]]:
+        """The steps whose answers are stored: their numbers in the stream, and names."""
         with self._use() as connection:
-            return [StoredStep(*row) for row in connection.execute("SELECT number, name FROM steps ORDER BY number")]
+            return connection.execute("SELECT number, name FROM steps ORDER BY number").fetchall()
 
-    def add(self, step: StoredStep, sums: Integers, people: Hashes, file: bytes | None) -> None:
+    def add(self, number: int, name: str, sums: Integers, people: Hashes, file: bytes | None) -> None:
         """Store the integers of the next step, with the people in it; durable when this returns."""
         with self._use() as connection:
             ((count,),) = connection.execute("SELECT COUNT(*) FROM steps")
-            if count + self.start != step.number:
+            if count + self.start != number:
                 raise LedgerError(f"{self.path} was written by another process in the meantime. Try again.")
-            values = (step.number, step.name, sums.astype("<i8").tobytes(), file)
+            values = (number, name, sums.astype("<i8").tobytes(), file)
             connection.execute("INSERT INTO steps VALUES (?, ?, ?, ?)", values)
             connection.executemany(
                 "INSERT INTO people VALUES (?, 1, ?) ON CONFLICT (hash) DO UPDATE SET used = used + 1, last = ?",
-                [(hashed, step.number, step.number) for hashed in people.view(np.int64).tolist()],
+                [(hashed, number, number) for hashed in people.view(np.int64).tolist()],
             )
 
     def read(self, number: int) -> tuple[list[Integers], BlockKey, bytes]:
@@ -169,13 +161,3 @@ def _connect(path: Path) -> sqlite3.Connection:
     connection.execute("PRAGMA synchronous = EXTRA")
     connection.execute("PRAGMA temp_store = MEMORY")
     return connection
-
-
-def _sync_folder(path: Path) -> None:
-    """Make the name of a new file durable."""
-    if os.name == "posix":
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)

@@ -40,7 +40,7 @@ class _Question:
 
 def advise(release: Answerable, answer: Answer) -> str:
     """Sentences on what would show half of the numbers of an answer that noise hides; empty if it hides none."""
-    if answer.name == "quantiles" or not _find_hidden(answer).any():  # which have intervals only
+    if answer.name == "quantiles" or not _pick(answer.estimate.hidden, answer).any():  # which have intervals only
         return ""
     # The numbers that are shown do not tell releases apart: noise may hide those of two alike.
     key = id(release), answer.title, answer.group, answer.estimate.rows, answer.estimate.columns
@@ -50,7 +50,7 @@ def advise(release: Answerable, answer: Answer) -> str:
 @lru_cache(maxsize=64)
 def _advise(question: _Question) -> str:
     release, answer = question.release, question.answer
-    hidden = _find_hidden(answer)
+    hidden = _pick(answer.estimate.hidden, answer)
     count = int(hidden.sum())
     subject = f"{count:,} of {hidden.size:,} numbers" if hidden.size > 1 else "the number"
     found = [f"Noise hides {subject}: there is an interval, and no error bar."]
@@ -64,11 +64,6 @@ def _advise(question: _Question) -> str:
         people = release.design.query.count_word
         found.append(f"A level needs about {format_number(needed, 2)} {people}; coarser levels have more.")
     return " ".join(found)
-
-
-def _find_hidden(answer: Answer) -> NDArray[np.bool_]:
-    """The numbers that noise hides, of shape (numbers,)."""
-    return _pick(answer.estimate.hidden, answer)
 
 
 def _pick(numbers: NDArray[np.bool_], answer: Answer) -> NDArray[np.bool_]:

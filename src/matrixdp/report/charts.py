@@ -41,17 +41,24 @@ class Chart(NamedTuple):
         return make_image([self.drawing], make_visible(self.summary), inline=True)
 
 
-def draw_answer(release: Answerable, answer: Answer, dates: Sequence[DateRule] = ()) -> tuple[Chart, ...]:
-    """The pictures of an answer; none where they would be too large to read. Means of `dates` are shown as dates."""
+def draw_answer(
+    release: Answerable, answer: Answer, dates: Sequence[DateRule] = (), *, skip: int = 0
+) -> tuple[Chart, ...]:
+    """The pictures of an answer; none where they would be too large to read. Means of `dates` are shown as dates.
+
+    The first columns of a table by level may be skipped.
+    """
     estimate, kind = answer.estimate, answer.name
     if kind in ("means", "quantiles"):
         return _draw_means(release, estimate, ("mean",) if kind == "means" else estimate.columns)
     if kind in ("means_by_level", "groups", "levels"):
         rules = {rule.name: rule for rule in dates}
-        names = estimate.columns[:_MOST_PANELS]
-        more = len(estimate.columns) - len(names)
+        names = estimate.columns[skip:_MOST_PANELS]
+        more = len(estimate.columns) - _MOST_PANELS
         caption = "Bars: 95% intervals." + f" {more:,} more columns are in the table alone." * (more > 0)
-        return tuple(chart for name in names for chart in _draw_levels(estimate, name, caption, rules.get(name)))
+        parts = [(one, make_visible(shorten(one, 40)), estimate.column(one), rules.get(one)) for one in names]
+        drawn = (_draw_dots(one, caption, axis, found, rule=rule) for one, axis, found, rule in parts)
+        return tuple(chart for charts in drawn for chart in charts)
     if kind == "histogram":
         return _draw_histogram(answer, next((rule for rule in dates if rule.name == answer.label), None))
     if kind == "regression":
@@ -123,12 +130,6 @@ def _draw_means(release: Answerable, found: Estimate, names: Sequence[str]) -> t
     caption, axis = "Bars: 95% intervals, cut at the bounds.", "from the lower (0) to the upper bound (1)"
     drawn = (_draw_dots("Means", caption, f"{one}, {axis}", found.column(one), unit, lower, scale) for one in names)
     return tuple(chart for charts in drawn for chart in charts)
-
-
-def _draw_levels(found: Estimate, title: str, caption: str, rule: DateRule | None) -> tuple[Chart, ...]:
-    """The numbers of one column of a table, a bar to each level."""
-    name = make_visible(shorten(title, 40))
-    return _draw_dots(title, caption, name, found.column(title), rule=rule)
 
 
 def _draw_histogram(answer: Answer, rule: DateRule | None) -> tuple[Chart, ...]:

@@ -71,7 +71,7 @@ class ReportContent:
     @property
     def date(self) -> str:
         """The day of the release, as in "16 November 2026"."""
-        return "" if self.released is None else f"{self.released.day} {self.released:%B %Y}"
+        return write_day(self.released)
 
     @cached_property
     def text(self) -> str:
@@ -142,6 +142,11 @@ class ReportContent:
     def feature_names(self) -> tuple[str, ...]:
         """Names of the features that `mean` is of."""
         return self.columns[1:] if self.kind == "matrix" else self.columns
+
+
+def write_day(time: datetime | None) -> str:
+    """The day of a time in words; empty if it is unknown."""
+    return "" if time is None else f"{time.day} {time:%B %Y}"
 
 
 def make_content(

@@ -9,7 +9,7 @@ from matrixdp.errors import MatrixDPError
 from matrixdp.gdp import gdp_epsilon
 from matrixdp.ledger import Charge, Gaussian, Head, Ledger, Step, Summary
 from matrixdp.release.adaptive_release import AdaptiveRelease
-from matrixdp.release.options import MATRICES, title_question
+from matrixdp.release.options import title_charge
 from matrixdp.release.reading import from_json
 from matrixdp.report.content import KINDS, make_content
 from matrixdp.report.dates import add_dates, parse_rule
@@ -17,8 +17,6 @@ from matrixdp.report.guarantee import describe_odds, name_loss
 from matrixdp.report.page import Block, Page, Section, WordTable, fold, note, render_page, say
 from matrixdp.report.provenance import split_approval
 from matrixdp.report.release_page import list_main_blocks, write_words
-
-_NAMED = 4  # columns in the title of a question
 
 
 def write_dossier(ledger: Ledger, dataset: str, contact: str = "") -> str:
@@ -60,22 +58,6 @@ def write_dossier(ledger: Ledger, dataset: str, contact: str = "") -> str:
         ],
     )
     return render_page(page)
-
-
-def title_charge(charge: Charge) -> str:
-    """The question that a charge paid for, in a few words."""
-    options = charge.options or {}
-    query = options.get("query")
-    query, listed = (query, query.get("columns")) if isinstance(query, dict) else ({}, None)
-    if "stream" in charge.description:
-        return f"Stream {charge.description['stream']}, every {charge.description['every']}"
-    if "aim" not in options:
-        return str(charge.description.get("query", "a release"))
-    by = query.get("by", ())
-    names = [one["name"] for one in listed["columns"] if one["name"] not in by] if isinstance(listed, dict) else []
-    asked = {name: options.get(name) for name in ("target", "cells", "on")}
-    some = len(names) <= _NAMED and options["aim"] in (*MATRICES, "means", "components")
-    return title_question(options["aim"], columns=names if some else (), **asked, by=by)
 
 
 def list_steps(ledger: Ledger, charge: Charge) -> list[Step]:

@@ -13,7 +13,16 @@ import numpy as np
 
 from matrixdp.answers.estimate import Estimate
 from matrixdp.answers.moments import ALL
-from matrixdp.display import choose_decimals, find_firm, find_weak, format_number, join_estimate, join_words
+from matrixdp.display import (
+    Numbers,
+    choose_decimals,
+    find_firm,
+    find_weak,
+    format_cells,
+    format_number,
+    join_estimate,
+    join_words,
+)
 from matrixdp.domain.columns import Number
 from matrixdp.queries import Identity
 from matrixdp.release.result import Release
@@ -37,10 +46,9 @@ def list_findings(content: ReportContent) -> list[str]:
         if content.std is None:
             return ["The mechanism does not say how large its noise is, so no number can be told from noise."]
         if content.kind in ("covariance", "correlation"):
-            return compare_pairs(content.matrix, content.std, content.rows, content.kind)
+            return compare_pairs(content.entries, content.kind)
         if content.counts:
-            names, word = (content.rows, content.columns), content.mechanism.query.count_word
-            return describe_counts(content.matrix, content.std, names, word, content.variables)
+            return describe_counts(content.entries, content.mechanism.query.count_word, content.variables)
         if (averages := average_columns(content)) is not None:
             return _say_averages(content, averages)
         means = [] if content.mean is None else say_means(content.mean, content.numbers)
@@ -65,8 +73,19 @@ def average_columns(content: ReportContent) -> Estimate | None:
 # Numbers that stand out
 
 
+def _make_writer(numbers: Numbers, *, counts: bool = False) -> Callable[[Any, Any], str]:
+    """A function that writes the number in a row and a column as its table shows it."""
+    decimals = [choose_decimals(numbers.value, numbers.std, counts=counts)]
+
+    def write(row: Any, column: Any) -> str:
+        ((cell,),) = format_cells(numbers.pick(int(row), int(column)), decimals, digits=None, commas=True)
+        return " ".join(filter(None, cell))
+
+    return write
+
+
 def _name_largest(
-    names: Any, value: Floats, std: Floats, decimals: int | None = None, *, by_bar: bool = False
+    names: Any, value: Floats, std: Floats, write: Callable[[int], str], *, by_bar: bool = False
 ) -> tuple[list[str], int]:
     """The first few of n numbers that stand out, the largest first or, `by_bar`, the clearest, and how many do.
 
@@ -75,52 +94,42 @@ def _name_largest(
     chosen = find_firm(value, std, value.size)
     size = np.abs(value) / std if by_bar else np.abs(value)
     order = [k for k in np.argsort(-np.where(chosen, size, -1.0)).tolist() if chosen[k]]
-    shown = []
-    for k in order[:_NAMED]:
-        name = names[k] if isinstance(names[k], str) else " and ".join(names[k])
-        shown.append(f"{name} ({join_estimate(float(value[k]), float(std[k]), decimals)})")
-    return shown, len(order)
+    firm = [names[k] if isinstance(names[k], str) else " and ".join(names[k]) for k in order[:_NAMED]]
+    return [f"{name} ({write(k)})" for name, k in zip(firm, order, strict=False)], len(order)
 
 
-def _find_largest(value: Floats, std: Floats, *, counts: bool = False) -> tuple[tuple[int, int], str] | None:
+def _find_largest(numbers: Numbers, *, counts: bool = False) -> tuple[tuple[int, int], str] | None:
     """Place and text of the largest number of a table; None if it may be noise alone."""
+    value, std = numbers.value, numbers.bars
     if not np.isfinite(value + std).any():
         return None
     place = divmod(int(np.nanargmax(np.where(np.isfinite(std), value, np.nan))), value.shape[1])
-    number, bar = float(value[place]), float(std[place])
-    if not (number > 0 and find_firm(value, std, value.size)[place]):
+    if not (value[place] > 0 and find_firm(value, std, value.size)[place]):
         return None
-    return place, join_estimate(number, bar, choose_decimals(value, std, counts=counts))
+    return place, _make_writer(numbers, counts=counts)(*place)
 
 
-def compare_pairs(value: Floats, std: Floats, names: Sequence[str], word: str) -> list[str]:
+def compare_pairs(numbers: Numbers, word: str) -> list[str]:
     """Which of the numbers above the diagonal stand out, and how many noise hides."""
-    above = np.triu_indices(len(names), 1)
-    numbers, bars = value[above], np.asarray(std)[above]
-    if not numbers.size:
+    above = np.triu_indices(len(numbers.rows), 1)
+    value, bars = numbers.value[above], numbers.bars[above]
+    if not value.size:
         return []
-    pairs, decimals = np.array(names, object)[np.stack(above, axis=1)], choose_decimals(value, std)
-    shown, count = _name_largest(pairs, numbers, bars, decimals, by_bar=word != "correlation")
-    return _say_which(shown, count, numbers.size, word) + _say_weak(numbers, bars, word)
+    pairs, write = np.array(numbers.rows, object)[np.stack(above, axis=1)], _make_writer(numbers)
+    places = list(zip(*above, strict=True))
+    shown, count = _name_largest(pairs, value, bars, lambda k: write(*places[k]), by_bar=word != "correlation")
+    return _say_which(shown, count, value.size, word) + _say_weak(value, bars, word)
 
 
-def describe_counts(
-    value: Floats,
-    std: Floats,
-    names: tuple[Sequence[str], Sequence[str]],
-    word: str,
-    variables: tuple[str, str] = ("", ""),
-) -> list[str]:
-    """The largest count, and how many cells may be empty.
-
-    `names` are those of the rows and of the columns, `variables` what these are, and `word` what is counted.
-    """
+def describe_counts(numbers: Numbers, word: str, variables: tuple[str, str] = ("", "")) -> list[str]:
+    """The largest count, and how many cells may be empty; `variables` are what is counted by, and `word` what is."""
     found = []
-    if largest := _find_largest(value, std, counts=True):
+    if largest := _find_largest(numbers, counts=True):
         place, shown = largest
-        cell = [f"{kind} {levels[k]}".strip() for kind, levels, k in zip(variables, names, place, strict=True)]
+        names = zip(variables, (numbers.rows, numbers.columns), place, strict=True)
+        cell = [f"{kind} {levels[k]}".strip() for kind, levels, k in names]
         found.append(f"The largest released count is that of {' with '.join(cell)}: {shown} {word}.")
-    return found + _say_weak(value.ravel(), np.asarray(std).ravel(), "count")
+    return found + _say_weak(numbers.value.ravel(), numbers.bars.ravel(), "count")
 
 
 def say_means(means: Estimate, numbers: Sequence[Number]) -> list[str]:
@@ -151,7 +160,7 @@ def _say_averages(content: ReportContent, averages: Estimate) -> list[str]:
 
 def _describe_entries(content: ReportContent) -> list[str]:
     """How many entries of another matrix stand out; those below the diagonal of a symmetric one are not counted."""
-    std = np.asarray(content.std)
+    write, std = _make_writer(content.entries), np.asarray(content.std)
     kept = np.ones(content.matrix.shape, bool)
     if content.mechanism.query.symmetric and content.square:
         kept = np.triu(kept)
@@ -160,7 +169,7 @@ def _describe_entries(content: ReportContent) -> list[str]:
     if not numbers.size:
         return []
     names = np.stack([np.array(content.rows, object)[first], np.array(content.columns, object)[second]], axis=1)
-    shown, count = _name_largest(names, numbers, bars, choose_decimals(content.matrix, std))
+    shown, count = _name_largest(names, numbers, bars, lambda k: write(first[k], second[k]))
     named = shown if content.mean is None else []  # of moments, the means were named
     return _say_which(named, count, int(numbers.size), "entry") + _say_weak(numbers, bars, "entry")
 
@@ -213,18 +222,15 @@ def _read_answers(content: ReportContent) -> list[str]:
 
 def _read_table(answer: Answer, content: ReportContent) -> list[str]:
     estimate = answer.estimate
-    names = estimate.rows, estimate.columns
-    inner = tuple(slice(None, -1 if one and one[-1] == ALL else None) for one in names)
-    value, std = estimate.value[inner], estimate.std[inner]
-    if not np.isfinite(value).any():
+    inner = estimate.cut(*(len(names) - (names[-1:] == (ALL,)) for names in (estimate.rows, estimate.columns)))
+    if not np.isfinite(inner.value).any():
         return []
     one, _, other = answer.label.partition(" \\ ")
-    levels = names[0][inner[0]], names[1][inner[1]]
-    return describe_counts(value, std, levels, content.mechanism.query.count_word, (one, other))
+    return describe_counts(inner, content.mechanism.query.count_word, (one, other))
 
 
 def _read_levels(answer: Answer, _content: ReportContent) -> list[str]:
-    largest = _find_largest(answer.estimate.value, answer.estimate.std)
+    largest = _find_largest(answer.estimate)
     if largest is None:
         return []
     level = answer.estimate.rows[largest[0][0]]
@@ -247,8 +253,8 @@ def _read_groups(answer: Answer, content: ReportContent) -> list[str]:
         difference, bar = value[ends[0]] - value[ends[1]], std[list(ends)].sum()
         apart = float(difference / bar)
         if apart > best[0] and find_firm(difference, bar, among):
-            decimals = choose_decimals(value, std)
-            shown = [f"{join_estimate(float(value[k]), float(std[k]), decimals)} in {estimate.rows[k]}" for k in ends]
+            write = _make_writer(estimate.column(name))
+            shown = [f"{write(k, 0)} in {estimate.rows[k]}" for k in ends]
             words = f"The mean of {name} differs between groups by more than noise can explain: {join_words(shown)}."
             best = (apart, words)
     columns = [estimate.columns.index(name) for name in names]
@@ -266,8 +272,8 @@ def _read_components(answer: Answer, _content: ReportContent) -> list[str]:
         share, bar = (float(100 * part[-1, 0] / len(names)) for part in (value, std))
         shown = join_estimate(share, bar)
         sentence = f"The first component explains {shown}% of the variance of the {len(names):,} standardised columns"
-        decimals = choose_decimals(value[:-1], std[:-1])
-        loadings, _ = _name_largest(names, value[:-1, 0], std[:-1, 0], decimals)
+        write = _make_writer(answer.estimate.cut(len(names), len(std[0])))
+        loadings, _ = _name_largest(names, value[:-1, 0], std[:-1, 0], lambda k: write(k, 0))
         found.append(sentence + (f"; its largest loadings are {join_words(loadings)}." if loadings else "."))
     hidden = int((~np.isfinite(std[-1])).sum())
     if hidden:
@@ -282,7 +288,9 @@ def _read_regression(answer: Answer, _content: ReportContent) -> list[str]:
     value, std, names = estimate.value[1:, 0], np.hypot(estimate.std[1:, 0], estimate.value[1:, 1]), estimate.rows[1:]
     if not names:
         return []
-    shown, count = _name_largest(names, value, std, by_bar=True)
+    shown, count = _name_largest(
+        names, value, std, lambda k: join_estimate(float(value[k]), float(std[k])), by_bar=True
+    )
     if not count:
         many = f"None of the {len(names):,} coefficients differs"
         subject = many if len(names) > 1 else "The coefficient does not differ"
@@ -308,9 +316,7 @@ _READERS: dict[str, Callable[[Answer, ReportContent], list[str]]] = {
     "regression": _read_regression,
     "components": _read_components,
     "groups": _read_groups,
-    "correlation": lambda answer, _: compare_pairs(
-        answer.estimate.value, answer.estimate.std, answer.estimate.rows, "correlation"
-    ),
+    "correlation": lambda answer, _: compare_pairs(answer.estimate, "correlation"),
     "table": _read_table,
     "means": lambda answer, content: say_means(answer.estimate, content.numbers),
     "levels": _read_levels,

@@ -1,9 +1,12 @@
 """Where the numbers of a release come from: for the head of its report, the files beside it, and citations."""
 
 import json
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
 from typing import Any
 
-from matrixdp.report.content import ReportContent
+from matrixdp.report.content import ReportContent, write_day
 
 PROVENANCE = "provenance.json"
 _FORMAT = "matrixdp provenance 1"
@@ -61,16 +64,22 @@ def write_provenance(content: ReportContent) -> str:
     return json.dumps({"format": _FORMAT, **list_provenance(content)}, indent=1, ensure_ascii=False) + "\n"
 
 
-def cite(content: ReportContent) -> tuple[str, str]:
-    """How to cite a release: as a text, and in BibTeX."""
-    mechanism, version = content.mechanism, f"matrixdp {content.release.version}"
-    title = f"{content.heading}, from {content.table}" if content.table else content.heading
-    kind = f"Differentially private release, made with {version}"
-    delta = f", delta {mechanism.delta:.3g}" if mechanism.delta else ""
-    note = f"Epsilon {mechanism.epsilon:g}{delta}, protects {mechanism.query.protects}. SHA-256: {content.sha256}"
+def read_provenance(path: Path) -> dict[str, Any]:
+    """The origin of a release from its ``provenance.json``."""
+    facts: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return {name: value for name, value in facts.items() if name != "format"}
+
+
+def cite(facts: Mapping[str, Any]) -> tuple[str, str]:
+    """How to cite a release of this provenance: as a text, and in BibTeX."""
+    title = ", from ".join(filter(None, (facts["question"], facts.get("dataset"))))
+    kind = f"Differentially private release, made with matrixdp {facts['version']}"
+    delta = f", delta {facts['delta']:.3g}" if facts["delta"] else ""
+    note = f"Epsilon {facts['epsilon']:g}{delta}, protects {facts['protects']}. SHA-256: {facts['sha256']}"
     entries = {"title": f"{{{title.translate(_TEX)}}}", "howpublished": kind, "note": note.translate(_TEX)}
-    if content.released is not None:
-        entries |= {"year": f"{content.released:%Y}", "month": f"{content.released:%m}"}
+    released = datetime.fromisoformat(facts["released"]) if "released" in facts else None
+    if released is not None:
+        entries |= {"year": f"{released:%Y}", "month": f"{released:%m}"}
     lines = "".join(f"  {name} = {{{words}}},\n" for name, words in entries.items())
-    text = ". ".join(filter(None, (title, content.date, kind, note)))
-    return f"{text}.", f"@misc{{matrixdp-{content.sha256[:12]},\n{lines}}}"
+    text = ". ".join(filter(None, (title, write_day(released), kind, note)))
+    return f"{text}.", f"@misc{{matrixdp-{facts['sha256'][:12]},\n{lines}}}"

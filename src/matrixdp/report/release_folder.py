@@ -16,6 +16,7 @@ import numpy as np
 
 from matrixdp.display import ENTRY, blank_hidden, has_equal_rows, list_entries, quote_formula
 from matrixdp.errors import ChargedError, LedgerError, ParameterError, RequestPendingError
+from matrixdp.ledger.ledger import find_charges
 from matrixdp.records.files import Files
 from matrixdp.release.adaptive_release import AdaptiveRelease
 from matrixdp.release.charging import Account
@@ -162,7 +163,8 @@ def _summarise(account: Account | None, left: float, outcome: Outcome) -> Ledger
     ledger, dataset, allowance, author = account.ledger, account.dataset, account.allowance, account.ledger.author
     actor, purpose, time = author.actor, author.purpose, datetime.now(UTC)
     if not outcome.charged:  # by an earlier run of the request
-        charge = next(one for one in ledger.history(dataset) if one.request == account.request)
+        assert account.request is not None  # by which the release was found
+        (charge,) = find_charges(ledger, dataset, account.request)
         actor, purpose, time = charge.actor, charge.purpose, datetime.fromisoformat(charge.time)
     total: Any
     if allowance is None:

@@ -92,7 +92,7 @@ def render_release(content: ReportContent, *, files: Sequence[str] = ()) -> str:
     if more > 0:
         links.append(say(f"… and {more:,} more."))
     origin = list_provenance(content)
-    text, bibtex = cite(content)
+    text, bibtex = cite(origin)
     citable = not release.simulation and not mechanism.warnings
     page = Page(
         title=f"{content.heading} – {content.table}" if content.table else content.heading,
@@ -169,7 +169,7 @@ def _show_main(content: ReportContent, *, wide: bool) -> list[Block]:
     blocks: list[Block] = []
     if averages is not None:
         blocks.append(say(f"Averages over all {len(content.matrix):,} rows:"))
-        blocks.append(show_numbers(averages, "Averages", fades=np.zeros(averages.value.shape, bool)))
+        blocks.append(show_numbers(averages, "Averages", fades=False))
     if content.std is None:
         blocks.append(say("The error bars are unknown."))
     if wide:
@@ -263,7 +263,7 @@ def _show_tables(content: ReportContent, tables: Sequence[Answer], name: str) ->
 def _show_answer(content: ReportContent, answer: Answer) -> list[Block]:
     estimate, label, name = answer.estimate, answer.title, answer.name
     if name == "correlation" and len(estimate.rows) > _TABLE_COLUMNS:
-        words = " ".join(compare_pairs(estimate.value, estimate.std, estimate.rows, "correlation"))
+        words = " ".join(compare_pairs(estimate, "correlation"))
         return [Block("figure", draw_numbers(estimate, "Correlation", "correlation", words, inline=True), label)]
     part = estimate if content.in_files else estimate.cut(_ROWS, _COLUMNS)
     cut = part.value.shape != estimate.value.shape
@@ -297,9 +297,8 @@ def _show_chart(content: ReportContent, answer: Answer) -> list[Block]:
     release = as_answerable(content.release)
     if release is None or answer.group or answer.name not in _CHARTED:
         return []
-    charts = draw_answer(release, answer, content.dates)
-    if answer.name == "means_by_level" and any(one.name == "levels" for one in content.answers):
-        charts = charts[1:]  # the shares are drawn with the levels
+    drawn = answer.name == "means_by_level" and any(one.name == "levels" for one in content.answers)
+    charts = draw_answer(release, answer, content.dates, skip=int(drawn))  # the shares are drawn with the levels
     figures = [Block("figure", chart.svg, chart.summary if chart.wide else "") for chart in charts]
     several = sum(one.name == answer.name and not one.group for one in content.answers) > 1 < len(figures)
     figures += [note([charts[0].caption])] if charts else []

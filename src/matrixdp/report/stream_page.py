@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from matrixdp.answers.estimate import Estimate, join
 from matrixdp.answers.series import Series
@@ -14,13 +13,14 @@ from matrixdp.errors import ParameterError
 from matrixdp.gdp import gdp_epsilon
 from matrixdp.queries import Moments, TableMoments
 from matrixdp.release.stream import PublishedStream
+from matrixdp.release.stream_plan import WindowNoise
 from matrixdp.report.charts import Chart
 from matrixdp.report.content import make_content
 from matrixdp.report.dates import list_parts, show_date
 from matrixdp.report.guarantee import describe_odds, name_loss
 from matrixdp.report.page import Block, Page, Section, WordTable, fold, note, render_page, say, show_numbers
 from matrixdp.report.release_page import list_main_blocks
-from matrixdp.report.svg import Curve, Scale, draw_curves, make_area
+from matrixdp.report.svg import Curve, Scale, draw_curves
 from matrixdp.version import __version__
 
 _MOST_NUMBERS, _MOST_GROUPS = 30, 24  # that have a chart
@@ -144,17 +144,12 @@ def _show_one(public: PublishedStream, column: str | None, by: str | None, rule:
     if len(public) > 1:
         change = raw.difference(public.steps[-1], public.steps[-2])
         last = f"The last change, from {public.steps[-2]} to {public.steps[-1]}, with its own error bar:"
-        blocks += [say(last), show_numbers(change, f"Change of {raw.what}", corner=(by or "", ""), fades=_none(change))]
+        blocks += [say(last), show_numbers(change, f"Change of {raw.what}", corner=(by or "", ""), fades=False)]
     rows = (*raw.periods, "average of all periods")
     table = join([raw.to_estimate(), average.to_estimate()], rows, raw.groups)
     text = None if rule is None else [[show_date(rule, *cell) for cell in line] for line in list_parts(table)]
-    shown = show_numbers(table, f"{raw.what} by period", corner=("period", by or ""), text=text, fades=_none(table))
+    shown = show_numbers(table, f"{raw.what} by period", corner=("period", by or ""), text=text, fades=False)
     return [*blocks, fold("The numbers", shown)]
-
-
-def _none(estimate: Estimate) -> NDArray[np.bool_]:
-    """Fading for no number: zero is one value of a mean among others."""
-    return np.zeros(estimate.value.shape, bool)
 
 
 def _draw(
@@ -166,14 +161,14 @@ def _draw(
     if not seen.size:
         return None
     ends = [value[seen] - bar[seen], value[seen] + bar[seen]]
-    curves, extra, places = [], [], np.arange(len(raw.periods))
+    curves, places = [], np.arange(len(raw.periods))
     middle, half = float(average.value[0, place]), _HALF * float(average.std[0, place])
     x = Scale(-0.5, len(raw.periods) - 0.5, label=lambda number: raw.periods[round(number)])
-    band = None
     if smooth is not None and (sure := np.flatnonzero(np.isfinite(smooth.value[:, place] + smooth.std[:, place]))).size:
         line, width = smooth.value[sure, place], _HALF * smooth.std[sure, place]
         around = np.concatenate([line - width, (line + width)[::-1]])
         band = np.stack([np.concatenate([places[sure], places[sure][::-1]]), around])
+        curves.append(Curve(band, kind="p-other", fill=0.16, band=True))
         curves.append(Curve(np.stack([places[sure], line]), "smoothed: assumes slow change (band: 95%)", "p-other"))
         ends.append(around)
     if np.isfinite(middle + half):
@@ -189,13 +184,7 @@ def _draw(
     room = 0.06 * (high - low) or 1.0
     y = Scale(low - room, high + room, label=None if rule is None else rule.show)
     shown = np.unique(np.linspace(0, len(places) - 1, min(6, len(places))).round())
-    if band is not None:
-        extra.append(
-            make_area(x, y, _SIZE, title=title).line(band, "p-other", closed=True, fill_opacity=0.16, stroke="none")
-        )
-    drawing = draw_curves(
-        curves, x, y, ("", ""), title=title, size=_SIZE, extra=extra, ticks=(shown.tolist(), y.ticks(4))
-    )
+    drawing = draw_curves(curves, x, y, ("", ""), title=title, size=_SIZE, ticks=(shown.tolist(), y.ticks(4)))
     return Chart(drawing, f"{title} by period with error bars; the table has the same numbers.", wide=True)
 
 
@@ -213,9 +202,8 @@ def _show_total(public: PublishedStream) -> list[Block]:
 def _show_noise(public: PublishedStream) -> list[Block]:
     """The noise of windows of the plan beside other ways."""
     heads = ("of the sum of", "this stream", "periods apart", "total anew", "binary tree")
-    keys = ("window", "stream", "apart", "anew", "tree")
-    rows = [dict(zip(keys, row, strict=True)) for row in public.plan.compare()]
-    table = WordTable("noise", "Noise", dict(zip(keys, heads, strict=True)), rows)
+    rows = [row._asdict() for row in public.plan.compare()]
+    table = WordTable("noise", "Noise", dict(zip(WindowNoise._fields, heads, strict=True)), rows)
     words = (
         "In units of the noise of one release with the whole budget. Periods apart: each period has the whole budget, "
         "which is right if no record is in two of them, and sums add their noise. Total anew: the total is published "

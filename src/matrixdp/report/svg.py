@@ -293,7 +293,8 @@ class Curve:
     """A line through points of shape (2, n), with error bars of shape (n,) if they are known.
 
     With `fill`, an opacity, the curve is closed and filled; `scattered` points are drawn without the line, small ones
-    if they have no error bars.
+    if they have no error bars; a filled area without its line is a `band`. `words` are the tooltip of
+    its points.
     """
 
     points: Floats
@@ -303,21 +304,26 @@ class Curve:
     halves: Floats | None = None
     fill: float = 0.0
     scattered: bool = False
+    band: bool = False
+    words: str = ""
 
     def draw(self, area: Area) -> list[str]:
         """The line, or the points, and the error bars."""
         if self.scattered and self.halves is None:
             places = zip(area.across(self.points[0]).tolist(), area.up(self.points[1]).tolist(), strict=True)
             return [element("circle", cx=x, cy=y, r=1.6, class_=self.kind, opacity=0.5) for x, y in places]
-        found = [] if self.scattered else [area.line(self.points, f"{self.kind} p-line", **self.dash)]
+        lined = not (self.scattered or self.band)
+        found = [area.line(self.points, f"{self.kind} p-line", **self.dash)] if lined else []
         if self.fill:
-            found.insert(0, area.line(self.points, self.kind, closed=True, fill_opacity=self.fill, stroke="none"))
+            found.insert(0, area.line(self.points, self.kind, closed=True, fill_opacity=self.fill, stroke_width=0))
         small = area.y.low if area.y.log else -np.inf
         halves = () if self.halves is None else self.halves.tolist()
+        tip = element("title", escape(self.words)) if self.words else ""
+        radius = 2.5 if len(halves) > 1 else 4.5  # a single point marks a place
         for (x, y), half in zip(self.points.T.tolist(), halves, strict=False):
             place, ends = float(area.across(x)), area.up([max(y - half, small), y + half]).tolist()
             found.append(element("line", x1=place, x2=place, y1=ends[0], y2=ends[1], class_=self.kind))
-            found.append(element("circle", cx=place, cy=float(area.up(y)), r=2.5, class_=self.kind))
+            found.append(element("circle", tip, cx=place, cy=float(area.up(y)), r=radius, class_=self.kind))
         return found
 
     @property
@@ -334,15 +340,14 @@ def draw_curves(
     *,
     title: str = "",
     size: tuple[float, float] = (300.0, 230.0),
-    extra: Sequence[str] = (),
     ticks: tuple[Sequence[float], Sequence[float]] | None = None,
 ) -> Drawing:
     """Lines over two axes, with a legend of those that have a label below them.
 
-    `names` are those of the axes, and `size` that of the area between them in pixels; `extra` elements are drawn first.
+    `names` are those of the axes, and `size` that of the area between them in pixels.
     """
-    area = make_area(x, y, size, title=title)
-    elements = [*_draw_title(title), *area.axes(names, ticks), *extra]
+    area = Area(x, y, 70.0, 28.0 if title else 8.0, *size)
+    elements = [*_draw_title(title), *area.axes(names, ticks)]
     for curve in curves:
         elements += curve.draw(area)
     left, base = area.left, area.top + area.height + 56
@@ -353,11 +358,6 @@ def draw_curves(
             elements.append(text(left + 32, base, curve.label, size=11.5))
             base += 18
     return Drawing(tuple(elements), left + area.width + 12, base - 8)
-
-
-def make_area(x: Scale, y: Scale, size: tuple[float, float], *, title: str = "") -> Area:
-    """The area that `draw_curves` draws in."""
-    return Area(x, y, 70.0, 28.0 if title else 8.0, *size)
 
 
 # Styles

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from matrixdp.answers.synthetic import Comparison, SyntheticTable, make_tables
+from matrixdp.answers.synthetic import Comparison, SyntheticTable
 from matrixdp.display import format_number
 from matrixdp.domain.file_rules import DateRule
 from matrixdp.errors import ParameterError, import_extra
@@ -190,7 +190,7 @@ def make_files(
     suffix = output.suffix.lower()
     if suffix not in SUFFIXES:
         raise ParameterError(f"the output must end with {', '.join(SUFFIXES)}, got {output.name!r} instead.")
-    made = make_tables(release.matrix, release.design, rows, tables, seed)
+    made = release.make_synthetic(rows, tables, seed)
     names = [output] if tables is None else [output.with_stem(f"{output.stem}-{k + 1}") for k in range(len(made))]
     found = {path: write_table_file(one, suffix, dates) for path, one in zip(names, made, strict=True)}
     found[output.with_name(f"{output.stem}.report.html")] = render_synthetic(

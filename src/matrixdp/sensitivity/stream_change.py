@@ -14,7 +14,6 @@ from matrixdp.types import Floats
 
 BITS = 20  # of the coefficients
 WEIGHT_BITS = 16  # of the weights of steps
-MOST_STEPS = 36_500
 
 Integers = NDArray[np.int64]
 

@@ -4,7 +4,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from matrixdp.design.explain import describe_numbers, outline_ellipse, pair_cova
 from matrixdp.display import Numbers, format_number, join_cells, make_visible, shorten
 from matrixdp.report.charts import MOST_CELLS, Chart
 from matrixdp.report.pictures import draw_heatmap
-from matrixdp.report.svg import Curve, Dot, Drawing, Scale, draw_curves, draw_dots, element, make_area, round_up
+from matrixdp.report.svg import Curve, Dot, Scale, draw_curves, draw_dots, round_up
 from matrixdp.types import Floats
 
 TYPICAL, LARGEST = "typical", "largest"  # entries besides single ones: the median, and the largest error
@@ -143,29 +142,21 @@ def draw_curve(
     seen = [*line[1], *band[1:].ravel(), *([here] if here else [])]
     x = Scale(_EPSILON_TICKS[0], _EPSILON_TICKS[-1], log=True)
     y = Scale(min(seen) / 1.2, max(seen) * 1.2, log=True) if seen else Scale(0.1, 1.0, log=True)
-    area = make_area(x, y, _SIZE)
-    inside, extra, curves = x.low <= epsilon <= x.high, [], []
+    curves: list[Curve] = []
     if band.size:
         outline = np.concatenate([np.stack([band[0], np.minimum(band[1], band[2])]), band[[0, 3]][:, ::-1]], axis=1)
-        extra.append(area.line(outline, "p-mark", closed=True, fill_opacity=0.22, stroke="none", stroke_width=0))
-        curves.append(Curve(band[[0, 2]]))
+        curves += [Curve(outline, fill=0.22, band=True), Curve(band[[0, 2]])]
     if line.size:
         curves.append(Curve(line, dashed=bool(band.size)))
-    rules: list[dict[str, Any]] = []
-    if inside:
-        at = float(area.across(epsilon))
-        rules.append({"x1": at, "x2": at, "y1": area.top, "y2": area.top + area.height})
+    if x.low <= epsilon <= x.high:
+        curves.append(Curve(np.array([[epsilon, epsilon], [y.low, y.high]]), kind="p-other", dashed=True))
+        if here:
+            words = f"epsilon {format_number(epsilon)}: error {format_number(here)}"
+            dot = np.array([[epsilon], [here]])
+            curves.append(Curve(dot, kind="p-other", halves=np.zeros(1), scattered=True, words=words))
     if wanted is not None and y.low < wanted < y.high:
-        at = float(area.up(wanted))
-        rules.append({"x1": area.left, "x2": area.left + area.width, "y1": at, "y2": at})
-    extra += [element("line", class_="p-other", stroke_dasharray="3 4", stroke_opacity=0.8, **rule) for rule in rules]
-    ticks = (_EPSILON_TICKS, y.ticks())
-    drawing = draw_curves(curves, x, y, ("epsilon", "error"), size=_SIZE, extra=extra, ticks=ticks)
-    if inside and here:
-        words = element("title", f"epsilon {format_number(epsilon)}: error {format_number(here)}")
-        place = {"cx": float(area.across(epsilon)), "cy": float(area.up(here))}
-        dot = element("circle", words, r=5.5, class_="p-other", **place)
-        drawing = Drawing((*drawing.elements, dot), drawing.width, drawing.height)
+        curves.append(Curve(np.array([[x.low, x.high], [wanted, wanted]]), kind="p-other", dashed=True))
+    drawing = draw_curves(curves, x, y, ("epsilon", "error"), size=_SIZE, ticks=(_EPSILON_TICKS, y.ticks()))
     return Chart(drawing, "Predicted error against epsilon, both on logarithmic scales; errors fall as epsilon grows")
 
 
@@ -177,6 +168,5 @@ def draw_ellipse(design: Design, names: Sequence[str], pair: tuple[int, int]) ->
     reach = round_up(float(np.abs(points).max()))  # so that a smaller ellipse looks smaller
     scale, subject = Scale(-reach, reach), describe_numbers(design)
     first, second = (f"noise in {subject}{make_visible(shorten(names[i], _LABEL))}" for i in pair)
-    inner = make_area(scale, scale, _SIZE).line(points, "p-mark", closed=True, fill_opacity=0.15)
-    drawing = draw_curves([Curve(points)], scale, scale, (first, second), size=_SIZE, extra=[inner])
+    drawing = draw_curves([Curve(points, fill=0.15)], scale, scale, (first, second), size=_SIZE)
     return Chart(drawing, "An ellipse that contains the noise of two numbers with 95 percent probability")

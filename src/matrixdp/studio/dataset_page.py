@@ -1,6 +1,5 @@
 """Data sets: budgets, allowances and what was released."""
 
-import re
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
@@ -12,6 +11,7 @@ from matrixdp.domain.fields import read_number
 from matrixdp.domain.schema_file import parse_schema
 from matrixdp.errors import MatrixDPError, ParameterError
 from matrixdp.ledger import Charge, Gaussian
+from matrixdp.release.options import title_charge
 from matrixdp.studio.datasets import Dataset, measure_budget
 from matrixdp.studio.refusals import ConflictError, place_error
 from matrixdp.studio.rendering import CurrentVisit, Visit
@@ -136,9 +136,7 @@ def _show_one(visit: Visit, found: Dataset, form: Mapping[str, str], error: Matr
     charges = visit.studio.datasets.history(found.name)[::-1]
     present = [table for table in found.tables if visit.studio.tables.find(table)]
     others = [one for one in visit.studio.datasets.list_all() if one.name != found.name]
-    titles = visit.studio.requests.list_titles()
-    named = [(charge, titles.get(charge.request or "") or _name_charge(charge)) for charge in charges[:_SHOWN_CHARGES]]
-    history = [(charge, name, _name_cost(charge)) for charge, name in named]
+    history = [(charge, title_charge(charge), _name_cost(charge)) for charge in charges[:_SHOWN_CHARGES]]
     return visit.render(
         "dataset.html",
         mistake=error,
@@ -154,14 +152,6 @@ def _show_one(visit: Visit, found: Dataset, form: Mapping[str, str], error: Matr
         errors=place_error(error, _ALLOWANCE, name="allowance"),
         people=sorted({name for one in list_people(visit.studio.state) for name in (one.name, *one.groups)}),
     )
-
-
-def _name_charge(charge: Charge) -> str:
-    """What was released, as far as the ledger says it."""
-    if "stream" in charge.description:
-        return f"stream {charge.description['stream']}, a period every {charge.description['every']}"
-    found = charge.description.get("aim") or charge.description.get("query") or charge.description.get("mechanism")
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", str(found or "a release")).lower()
 
 
 def _name_cost(charge: Charge) -> str:

@@ -16,6 +16,7 @@ from matrixdp.domain.file_rules import FileRules
 from matrixdp.domain.schema_file import make_template, parse_schema
 from matrixdp.errors import DataError, ParameterError, show
 from matrixdp.ledger import Allowance, Charge, Event, Gaussian, Ledger, Summary
+from matrixdp.ledger.ledger import find_charges
 from matrixdp.ledger.location import Location
 from matrixdp.privacy import Privacy, Unit
 from matrixdp.records.files import FORMATS, Files, find_ending, open_files
@@ -195,11 +196,12 @@ class DatasetBook:
         from matrixdp.release.stream import PublishedStream
 
         path = folder / f"{name}.json"
-        known = any(charge.request == f"stream {name}" for charge in self.history(dataset))
-        if not known or path.parent != folder or not path.is_file():
-            raise NotFoundError(f"there is no public file of a stream {show(name)} of {show(dataset)}.")
-        public = PublishedStream.open(path)
+        self.get(dataset)
         with self.open_ledger() as ledger:
+            known = find_charges(ledger, dataset, f"stream {name}")
+            if not known or path.parent != folder or not path.is_file():
+                raise NotFoundError(f"there is no public file of a stream {show(name)} of {show(dataset)}.")
+            public = PublishedStream.open(path)
             public.verify(ledger, dataset, latest=False)
         return path, public
 

@@ -208,10 +208,6 @@ class RequestBook:
         found = _list_rows(self._state, "asker = coalesce(?, asker)", asker)
         return [one for one in (one.seen_by(viewer) for one in found) if status in (None, one.status)]
 
-    def list_titles(self) -> dict[str, str]:
-        """What was released for each request, in words, by its id in the ledger."""
-        return {one.ledger_id: one.spec.title for one in _list_rows(self._state, "status = 'released'")}
-
     def get(self, viewer: Viewer, request_id: str) -> StoredRequest:
         """One request, or a `NotFoundError`; an analyst sees her own, and all that are released."""
         found = _find_row(self._state, "id = ?", request_id)

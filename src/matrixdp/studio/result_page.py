@@ -1,7 +1,5 @@
 """Results: the report, an explorer of the released matrix, and downloads. Post-processing, which costs nothing."""
 
-import csv
-import hashlib
 import io
 import json
 import zipfile
@@ -30,11 +28,11 @@ from matrixdp.report.answers import Answer, Answerable
 from matrixdp.report.charts import draw_answer
 from matrixdp.report.dates import list_dates, show_dates
 from matrixdp.report.guarantee import describe_odds, name_loss, read_mechanism
+from matrixdp.report.provenance import PROVENANCE, cite, read_provenance
 from matrixdp.report.stream_page import render_stream
 from matrixdp.report.synthetic import WARNING, load_table_release, make_files
 from matrixdp.studio.rendering import CurrentVisit, Visit
 from matrixdp.studio.requests import StoredRequest
-from matrixdp.version import __version__
 
 router = APIRouter()
 # A report is a document of its own, with styles of its own: no script runs in it, and the studio is out of its reach.
@@ -200,25 +198,6 @@ def to_python(question: Inquiry) -> str:
     return f"{_LOAD}\nprint({write_call(question)})"
 
 
-def describe_source(found: StoredRequest, digest: str) -> dict[str, Any]:
-    """Where an answer comes from, for downloads; `digest` is the SHA-256 of ``release.json``."""
-    privacy = found.spec.privacy
-    released = (found.finished or found.asked)[:10]
-    return {
-        "title": found.spec.title,
-        "dataset": found.dataset,
-        "table": found.table,
-        "released": released,
-        "epsilon": privacy.epsilon,
-        "delta": privacy.delta,
-        "request": found.id,
-        "sha256": digest,
-        "citation": f"{found.spec.title}, from {found.table} (data set {found.dataset}). {released}. Differentially "
-        f"private release, made with matrixdp {__version__}. Epsilon {privacy.epsilon:g}, delta {privacy.delta:.3g}. "
-        f"SHA-256: {digest}.",
-    }
-
-
 def make_notebook(source: Mapping[str, Any], questions: Sequence[Inquiry]) -> dict[str, Any]:
     """A notebook that repeats an exploration from ``release.json``, which lies beside it; in the format of Jupyter."""
     about = (
@@ -267,7 +246,8 @@ def explore(visit: CurrentVisit, request_id: str) -> Response:
     question = read_question(visit.request.query_params.multi_items(), opened.choices)
     answer = answer_question(opened.release, question)
     if form == "csv":
-        text = _add_source(write_csv(answer.estimate, list_dates(answer, opened.dates)), opened.source["citation"])
+        source = {"source": [opened.source["citation"]] * answer.estimate.value.size}
+        text = write_csv(answer.estimate, list_dates(answer, opened.dates) | source)
     else:
         text = json.dumps({**to_facts(opened.release, answer), "source": opened.source}, allow_nan=False)
     media = "text/csv" if form == "csv" else "application/json"
@@ -289,20 +269,13 @@ def _open(visit: Visit, request_id: str) -> Opened:
     found, stored = visit.studio.results.get(request_id), visit.studio.results.load(request_id)
     release, dates = answers.as_answerable(stored), tuple(parse_schema(found.schema).rules.dates)
     choices = replace(list_choices(release), dates=frozenset(rule.name for rule in dates))
-    content = visit.studio.results.path(request_id, "release.json").read_bytes()
-    source = describe_source(found, hashlib.sha256(content).hexdigest())
-    return Opened(found, stored, release, choices, dates, source)
+    origin = read_provenance(visit.studio.results.path(request_id, PROVENANCE))
+    source = {"title": origin["question"], "table": found.table, "request": found.id, "citation": cite(origin)[0]}
+    return Opened(found, stored, release, choices, dates, origin | source)
 
 
 def _download(content: str | bytes, media: str, name: str) -> Response:
     return Response(content, media_type=media, headers={"Content-Disposition": f'attachment; filename="{name}"'})
-
-
-def _add_source(text: str, citation: str) -> str:
-    """A table as CSV with a last column that says where it comes from."""
-    out, rows = io.StringIO(), list(csv.reader(io.StringIO(text)))
-    csv.writer(out, lineterminator="\n").writerows([[*rows[0], "source"], *([*row, citation] for row in rows[1:])])
-    return out.getvalue()
 
 
 @router.get("/results/{request_id}/notebook")

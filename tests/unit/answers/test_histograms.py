@@ -85,7 +85,7 @@ def test_two_records_in_different_bins_attain_the_distance(neighbours, by):
     """The share of the squared distance that bins have is the one that was asked for."""
     columns = mdp.Columns([mdp.Number("x", -1, 1), mdp.Number("n", 0, 3, step=1), mdp.YesNo("g")])
     design = mdp.make_design(mdp.TableMoments(columns, 3, by, shapes=0.2, neighbours=neighbours), PRIVACY)
-    bins = design.query.bins
+    bins = design.query.histogram_bins
     rows = [(0.3, 1, False), (1, 3, True), (-1, 0, False)]
     first = prepare(design, rows[:2], clip=True, missing="error") if neighbours == "add-remove" else None
     if neighbours == "add-remove":

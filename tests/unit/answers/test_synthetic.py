@@ -16,8 +16,20 @@ from hypothesis import strategies as st
 
 import matrixdp as mdp
 from matrixdp.answers import synthetic
-from matrixdp.answers.synthetic import Margin, Rows, find_shares, make_tables, raise_eigenvalues, round_quotas
+from matrixdp.answers.estimate import Estimate
+from matrixdp.answers.histograms import Histogram
+from matrixdp.answers.synthetic import (
+    Margin,
+    Rows,
+    Spread,
+    find_shares,
+    make_tables,
+    raise_eigenvalues,
+    round_quotas,
+    spread_histogram,
+)
 from matrixdp.errors import ParameterError
+from matrixdp.records import with_ids
 from matrixdp.report.synthetic import list_assumptions
 
 COLUMNS = mdp.Columns(
@@ -331,3 +343,76 @@ def test_sums_over_rows_are_exact():
     assert (rows.products == exact).all()
     rows.fit(np.zeros_like(rows.products), np.ones_like(rows.products))
     assert (rows.products == rows.table.T @ rows.table).all()
+
+
+def test_bins_show_curved_relations_and_move_with_their_number():
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-1, 1, 4000)
+    data = {"x": x, "y": x**2 + rng.normal(0, 0.1, 4000), "far": np.abs(x) > 0.5}
+    columns = mdp.Columns([mdp.Number("x", -1, 1), mdp.Number("y", -1, 2), mdp.YesNo("far")])
+    found = {}
+    for bins in (0, 8):
+        query = mdp.TableMoments(columns, records=4000, shapes=0.1, bins=bins)
+        release = mdp.make_design(query, mdp.Privacy(3, 1e-6)).release(data, stream=mdp.Stream(0), simulation=True)
+        made = release.synthetic(seed=0)
+        assert list(made.columns) == ["x", "y", "far"]
+        found[bins] = np.corrcoef(made["x"] ** 2, made["y"])[0, 1], np.abs(made["x"])[made["far"]].mean()
+    assert abs(found[0][0]) < 0.3
+    assert found[8][0] > 0.7  # 0.95 in the data
+    assert found[8][1] == pytest.approx(0.75, abs=0.05)
+
+
+@pytest.mark.parametrize("options", [{"by": ["ward"]}, {"person": "id"}, {"tables": 2}])
+def test_bins_with_groups_people_and_several_tables(options):
+    tables = options.pop("tables", None)
+    data = make_data(400)
+    query = mdp.TableMoments(COLUMNS, records=400, bins=4, **options)
+    given = with_ids(data, range(400)) if "person" in options else data
+    release = mdp.make_design(query, mdp.Privacy(3, 1e-6)).release(given, stream=mdp.Stream(0), simulation=True)
+    made = release.synthetic(rows=300, tables=tables)
+    for one in made if tables else [made]:
+        assert list(one.columns) == list(COLUMNS.names)
+        assert one["age"].between(0, 100).all()
+
+
+def test_values_crowded_in_one_bin_have_the_released_mean():
+    """The mean says where in its bin the values are, and the variance, which noise hides, does not spread them."""
+    rng = np.random.default_rng(0)
+    data = {"x": rng.normal(0.012, 0.002, 20_000)}
+    query = mdp.TableMoments(mdp.Columns([mdp.Number("x", -1, 1)]), records=20_000, shapes=0.1)
+    release = mdp.make_design(query, mdp.Privacy(1, 1e-6)).release(data, stream=mdp.Stream(0), simulation=True)
+    made = release.synthetic(seed=0)["x"]
+    assert made.mean() == pytest.approx(0.012, abs=0.006)
+    assert made.between(-0.0626, 0.0626).mean() > 0.95
+
+
+def test_noise_of_the_variance_does_not_move_a_histogram_that_is_known_better():
+    """A variance that is off by two standard deviations of its noise leaves the shares of bins within their noise."""
+    number = mdp.Number("x", -1, 1)
+    edges = np.linspace(-1, 1, 33)
+    shares = np.concatenate([[0.0], np.exp(-((edges[1:] + edges[:-1]) ** 2) / 0.08), [0.0]])
+    shares /= shares.sum()
+    histogram = Histogram(number, edges, shares, shares, 0.001)
+    found = Spread(1.0, 0.0, 0.01, [], 0.01, (0.002, 0.015))
+    made = spread_histogram(histogram, found, 10_000)
+    counts = np.histogram(made, edges)[0] / 10_000
+    assert np.abs(counts - shares[1:-1]).max() < 0.002
+    assert abs(made.mean()) < 0.005
+
+
+def test_a_fit_decides_the_correlations_of_one_table():
+    """Several tables, which are for intervals, have noise of the moments alone."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(0, 0.05, 4000)
+    data = {"x": x, "y": np.clip(0.9 * x + rng.normal(0, 0.02, 4000), -1, 1)}
+    columns = mdp.Columns([mdp.Number("x", -1, 1), mdp.Number("y", -1, 1)])
+    design = mdp.make_design(mdp.TableMoments(columns, records=4000), mdp.Privacy(1, 1e-6))
+    release = design.release(data, stream=mdp.Stream(0), simulation=True)
+    std = np.full((2, 2), 0.01)
+    fitted = Estimate(np.array([[1.0, 0.8], [0.8, 1.0]]), std, ("x", "y"), ("x", "y"))
+    made = make_tables(release.matrix, design, 2000, None, 0, fitted)[0]
+    assert made.to_frame().corr().iloc[0, 1] == pytest.approx(0.8, abs=0.03)
+    assert made.comparison.released[0] == pytest.approx(0.8, abs=1e-4)
+    several = [make_tables(release.matrix, design, 500, 2, 0, given) for given in (fitted, None)]
+    for one, other in zip(*several, strict=True):
+        pd.testing.assert_frame_equal(one.to_frame(), other.to_frame())

@@ -16,6 +16,7 @@ from matrixdp.errors import BudgetExceededError, LedgerError, ParameterError, Re
 from matrixdp.gdp import gdp_mu, share_mu
 from matrixdp.ledger import Approximate, Gaussian, Ledger, Plan, Pure, Receipt, Reserve
 from matrixdp.ledger.entries import default_actor
+from matrixdp.ledger.ledger import find_charges
 from matrixdp.privacy import Privacy
 from matrixdp.version import __version__
 
@@ -433,3 +434,22 @@ def test_an_unknown_option_creates_no_ledger(store):
         Ledger.create(path, tiemout=1)
     with pytest.raises(LedgerError, match="no ledger"):
         Ledger.open(path).datasets()
+
+
+def test_charges_are_found_by_request_and_by_description(ledger):
+    asked = {"query": "Moments %_'é", "n": 3}
+    for number in range(3):
+        receipt = charge(ledger, Gaussian(0.01), description=asked, request=f"r{number}")
+        if number:
+            ledger.complete(receipt, "{}")
+    charge(ledger, Gaussian(0.01), description={**asked, "query": "moments %_'é"})
+    charge(ledger, Gaussian(0.01), description={**asked, "a": 1})
+    assert [(one.request, one.released) for one in find_charges(ledger, "clinic", asked)] == [
+        ("r2", True),
+        ("r1", True),
+        ("r0", False),
+    ]
+    assert find_charges(ledger, "clinic", "r1") == [ledger.history("clinic")[1]]
+    assert find_charges(ledger, "clinic", "r9") == []
+    with pytest.raises(LedgerError):
+        find_charges(ledger, "rivals", asked)

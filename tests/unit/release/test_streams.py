@@ -123,7 +123,7 @@ def test_a_killed_step_is_finished_with_the_same_bits(ledger, plan, tmp_path, mo
     assert len(finished) == len(stored)
     finished.publish(table(1), step="s1")
     key = StreamState(tmp_path / "ward.state")
-    assert integers(finished)[1] == module.draw_step(plan, key, key.steps()[1]).noisy
+    assert integers(finished)[1] == module.draw_step(plan, key, *key.steps()[1]).noisy
     assert [step.digest for step in ledger.steps("clinic", "stream ward")] == [one.digest for one in finished.published]
     assert len(ledger.history()) == 1
     ledger.verify()
@@ -196,9 +196,9 @@ def test_a_rolled_back_step_with_other_records_has_other_noise(tmp_path):
         state = StreamState.create(tmp_path / name, stream="x", key=b"k" * 32)
         data = {column: values[:rows] for column, values in table().items()}
         sums = module.round_step(plan, module.prepare(plan.design, data, clip=True, missing="error"), 0)
-        state.add(module.StoredStep(0, "s0"), sums, np.empty(0, np.uint64), None)
+        state.add(0, "s0", sums, np.empty(0, np.uint64), None)
         states.append(state)
-    first, second = (module.draw_step(plan, state, state.steps()[0]).noisy for state in states)
+    first, second = (module.draw_step(plan, state, *state.steps()[0]).noisy for state in states)
     unit = 2.0**48
     apart = np.array([a - b for a, b in zip(first, second, strict=True)], float) / unit
     assert np.linalg.norm(apart) > np.sqrt(plan.dimension)  # fresh noise, not a record
@@ -357,7 +357,7 @@ def test_a_file_is_published_once_where_dates_do_not_choose(ledger, plan, tmp_pa
         ({"steps": 2}, "without person"),
         ({"query": query(person="id")}, "steps or count"),
         ({"query": query(person="id"), "steps": 2, "count": "first"}, "steps or count"),
-        ({"query": query(person="id"), "count": "last"}, "count must be 'first'"),
+        ({"query": query(person="id"), "count": "last"}, "count must be one of first"),
         ({"last": 0}, "last"),
         ({"delay": "1 week"}, "without when"),
         ({"when": "day", "delay": "soon"}, "delay must be a time"),

@@ -8,7 +8,8 @@ import pytest
 import matrixdp as mdp
 from matrixdp.cli.main import run
 from matrixdp.ledger import Gaussian, Ledger
-from matrixdp.report.dossier import charge_epsilon, title_charge, write_dossier
+from matrixdp.release.options import title_charge
+from matrixdp.report.dossier import charge_epsilon, write_dossier
 
 COLUMNS = {"age": (0, 100), "stay": (0, 60), "ward": ["surgery", "medicine"]}
 

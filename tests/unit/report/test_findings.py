@@ -1,11 +1,13 @@
 """Findings name only what error bars support; colours fade where these do not."""
 
+import re
+
 import numpy as np
 import pytest
 
 import matrixdp as mdp
-from matrixdp.answers.estimate import Estimate
-from matrixdp.display import choose_decimals, find_firm, format_estimate
+from matrixdp.answers.estimate import Estimate, settle
+from matrixdp.display import Numbers, choose_decimals, find_firm, format_estimate
 from matrixdp.report import make_content, render_release
 from matrixdp.report.answers import add_totals
 from matrixdp.report.findings import average_columns, compare_pairs, describe_counts, list_findings, say_means
@@ -21,26 +23,34 @@ def render(blocks):
 
 def correlate(ab, ac, bc, bar=0.1):
     value = np.array([[1, ab, ac], [ab, 1, bc], [ac, bc, 1]])
-    return value, np.where(np.eye(3, dtype=bool), 0.0, bar)
+    return Numbers(value, np.where(np.eye(3, dtype=bool), 0.0, bar), NAMES, NAMES)
 
 
 def test_only_correlations_beyond_the_joint_limit_are_named():
-    sentences = compare_pairs(*correlate(0.5, -0.3, 0.21), NAMES, "correlation")
+    sentences = compare_pairs(correlate(0.5, -0.3, 0.21), "correlation")
     assert sentences == [
         "2 of 3 correlations stand out from the noise: a and b (0.50 ± 0.10) and a and c (-0.30 ± 0.10)."
     ]
     assert not find_firm(np.array(2.1), np.ones(()), 3)  # 2.1 error bars are not enough for one of three
 
 
+def test_a_number_has_brackets_where_its_table_has_them():
+    value, std = np.array([[1.0, 0.95], [0.95, 1.0]]), np.array([[0.0, 0.1], [0.1, 0.0]])
+    numbers = settle(value, std, ("a", "b"), ("a", "b"), (np.array(-1.0), np.array(1.0)))
+    sentences = compare_pairs(numbers, "correlation")
+    assert sentences == ["The only correlation stands out from the noise: a and b (0.95 [0.75, 1])."]
+    assert "0.95 [0.75, 1]" in re.sub("<[^>]+>", "", render(show_matrix(numbers, "t", "correlation")))
+
+
 def test_weak_and_hidden_correlations_are_counted():
-    sentences = compare_pairs(*correlate(0.1, np.nan, 0.9), NAMES, "correlation")
+    sentences = compare_pairs(correlate(0.1, np.nan, 0.9), "correlation")
     assert sentences[0] == "1 of 3 correlations stands out from the noise: b and c (0.90 ± 0.10)."
     assert sentences[1] == (
         "1 of 3 correlations is within two error bars of zero and may be noise alone; 1 is hidden by noise."
     )
-    nothing = compare_pairs(*correlate(0.1, 0.0, -0.1), NAMES, "covariance")
+    nothing = compare_pairs(correlate(0.1, 0.0, -0.1), "covariance")
     assert nothing[0] == "None of the 3 covariances stands out from the noise."
-    assert compare_pairs(*correlate(0.9, 0.8, 0.7), NAMES, "correlation")[0].startswith("All 3 correlations stand")
+    assert compare_pairs(correlate(0.9, 0.8, 0.7), "correlation")[0].startswith("All 3 correlations stand")
 
 
 def test_noise_alone_is_named_in_few_releases():
@@ -50,13 +60,14 @@ def test_noise_alone_is_named_in_few_releases():
     std = np.where(np.eye(size, dtype=bool), 0.0, 0.1)
     for _ in range(400):
         noise = np.triu(rng.normal(0, 0.1, (size, size)), 1)
-        named += not compare_pairs(noise + noise.T, std, names, "correlation")[0].startswith("None")
+        numbers = Numbers(noise + noise.T, std, names, names)
+        named += not compare_pairs(numbers, "correlation")[0].startswith("None")
     assert named <= 0.05 * 400 + 3 * np.sqrt(0.05 * 0.95 * 400)
 
 
 def test_counts_name_their_variables_and_the_cells_that_may_be_empty():
     value, std = np.array([[900.0, 3.0], [97.0, -30.0]]), np.full((2, 2), 5.0)
-    sentences = describe_counts(value, std, (("x", "y"), ("u", "v")), "people", ("ward", "outcome"))
+    sentences = describe_counts(Numbers(value, std, ("x", "y"), ("u", "v")), "people", ("ward", "outcome"))
     assert sentences[0] == "The largest released count is that of ward x with outcome u: 900 ± 5 people."
     assert sentences[1].startswith("1 of 4 counts is within two error bars of zero")
     shading = shade_entries(value, std, counts=True)

@@ -14,7 +14,7 @@ import matrixdp as mdp
 from matrixdp.cli.main import run
 from matrixdp.release.output_folder import find_foreign_file
 from matrixdp.report import make_content, render_release
-from matrixdp.report.provenance import cite, note_approval, split_approval
+from matrixdp.report.provenance import cite, list_provenance, note_approval, split_approval
 
 SCHEMA = """\
 records = 300
@@ -98,7 +98,7 @@ def test_a_simulation_is_not_to_be_cited():
     design = mdp.make_design(mdp.SecondMoment(mdp.Bounds([0], [1], names=["a"]), 10), mdp.Privacy(1, 1e-6))
     content = make_content(design.release(np.zeros((10, 1)), stream=mdp.Stream(0), simulation=True))
     assert "How to cite it" not in render_release(content)
-    assert content.sha256 in cite(content)[0]
+    assert content.sha256 in cite(list_provenance(content))[0]
 
 
 def test_only_the_last_approval_counts():

@@ -132,7 +132,7 @@ class TestDesign:
         page = site.browser(ANALYST).post("/design/forecast", data=form).text
         charts = read_charts(page)
         assert {"curve", "chart1"} <= charts.keys()
-        assert charts["curve"].count("<polyline") == 1
+        assert charts["curve"].count("<polyline") == 2  # the error, and a rule at epsilon
         assert 'aria-label="Predicted error against epsilon' in charts["curve"]
         assert re.search(r"<title>[^<]+ × [^<]+: [0-9.]+</title>", charts["chart1"])
         assert 'id="numbers-chart1"' in page
@@ -177,7 +177,7 @@ class TestDesign:
         assert "Simulating the adaptive fit, without data" not in again
         curve = read_charts(client.post("/design/curve", data=form).text)["curve"]
         assert curve.count("<polygon") == 1  # from friendly to hostile data
-        assert curve.count("<polyline") == 2
+        assert curve.count("<polyline") == 3  # both errors, and a rule at epsilon
         needed = client.post("/design/needed", data={**form, "wanted": "0.2"}).text
         assert re.search(r"Epsilon [0-9.]+ gives ± 0\.\d+ for typical data", needed)
 
