@@ -50,7 +50,7 @@ class LedgerOptions(TypedDict, total=False):
     actor: str | None
     purpose: str | None
     groups: tuple[str, ...]
-    anchor: str | os.PathLike[str] | Callable[[Head], object] | None
+    anchor: str | os.PathLike[str] | None
     wait: float
 
 
@@ -80,9 +80,9 @@ class Ledger:
         What the releases are for; recorded in every entry.
     groups : tuple of str
         The groups of the actor. An allowance for one of them can be charged.
-    anchor : path or function, optional
-        A file to which the number and hash of the last entry are appended after each charge, or a function that is
-        called with this `Head`. Before the next charge, the last entry in the file must be in the ledger.
+    anchor : path, optional
+        A file to which the number and hash of the last entry are appended after each charge. Before the next charge,
+        the last entry in the file must be in the ledger.
     wait : float
         Seconds that a release with a request id waits for another process that releases the same request.
 
@@ -115,7 +115,7 @@ class Ledger:
         actor: str | None = None,
         purpose: str | None = None,
         groups: tuple[str, ...] = (),
-        anchor: str | os.PathLike[str] | Callable[[Head], object] | None = None,
+        anchor: str | os.PathLike[str] | None = None,
         wait: float = 30.0,
     ) -> None:
         self.author = Author(actor, purpose, tuple(groups))  # of the entries that are written with this object
@@ -636,7 +636,7 @@ class Ledger:
         return f"Ledger.open({self._store.location!r})"
 
     def __reduce__(self) -> tuple[Callable[..., Self], tuple[Location, float]]:
-        author, anchor = self.author, None if self._anchor is None else self._anchor.target
+        author, anchor = self.author, None if self._anchor is None else self._anchor.path
         who: Any = {"actor": author.actor, "purpose": author.purpose, "groups": tuple(sorted(author.names))}
         opened = partial(type(self), **who, anchor=anchor, wait=self.wait)
         return opened, (self._store.address, self._store.timeout)

@@ -4,7 +4,6 @@ import contextlib
 import os
 import secrets
 import sqlite3
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -182,14 +181,10 @@ class SQLiteStore(Store):
         journal = SQLiteJournal(connection, self.location, author)
         if author is not None:
             if connection.execute("PRAGMA journal_mode").fetchone() == ("wal",):
-                connection.execute("ROLLBACK")
-                if os.stat(self.path).st_nlink > 1:
-                    raise LedgerError(
-                        f"{self.path} has other names (hard links), under which entries may have been written that are "
-                        "not in it yet. Nothing was changed. Remove the other names and try again."
-                    )
-                _leave_log(connection, self.timeout)
-                return self._begin(author)
+                raise LedgerError(
+                    f"{self.path} has a write-ahead log, which another program set up. Two names of the file would "
+                    "have two. Nothing was charged. Leave it: sqlite3 FILE 'PRAGMA journal_mode = DELETE'"
+                )
             place.require_local(self.path)
             place.require_place(journal, self.path, moving=self._moving)
         return journal
@@ -292,22 +287,6 @@ def connect(path: Path, timeout: float) -> sqlite3.Connection:
     return connection
 
 
-def _leave_log(connection: sqlite3.Connection, timeout: float) -> None:
-    """Write what is in a write-ahead log into the file, and change to a rollback journal, for good.
-
-    Leaving the log needs a lock on the file itself, so no other connection is open then, under any name of the file.
-    """
-    deadline = time.monotonic() + timeout
-    while True:
-        try:
-            connection.execute("PRAGMA journal_mode = DELETE").fetchone()
-            return
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
-                raise
-            time.sleep(0.01)
-
-
 def _guards(connection: sqlite3.Connection) -> set[tuple[str, str]]:
     """Triggers and indexes of a file by their names, with single spaces."""
     rows = connection.execute("SELECT name, sql FROM sqlite_master WHERE type IN ('trigger', 'index')")
@@ -319,7 +298,7 @@ def _copy(journal: Journal, copy: sqlite3.Connection, target: SQLiteStore) -> No
     assert isinstance(journal, SQLiteJournal)
     try:
         journal.connection.backup(copy)
-        _leave_log(copy, timeout=0.0)
+        copy.execute("PRAGMA journal_mode = DELETE").fetchone()
     except sqlite3.OperationalError as error:  # a damaged original raises a `sqlite3.DatabaseError`
         raise target._translate(error) from error
 

@@ -66,10 +66,10 @@ class Account:
             wait=self.ledger.wait if wait else 0.0,
         )
 
-    def was_charged(self, suffix: str = "") -> bool:
+    def was_charged(self) -> bool:
         """Whether the request is stored or pending; the release compares its options, and waits for it."""
         try:
-            return self.request is not None and self.ledger.stored(self.dataset, self.request + suffix) is not None
+            return self.request is not None and self.ledger.stored(self.dataset, self.request) is not None
         except RequestPendingError:
             return True
 
