@@ -41,17 +41,10 @@ _window = (
     ),
 )
 _written = (click.option("--csv", "csv_file", type=PATH, help="Also write the numbers to this CSV file."), json_option)
-_read = (
-    click.option(
-        "--group",
-        metavar="NAME=LEVEL,...",
-        help="Of these records alone: levels of columns by which the release is grouped. [default: all records]",
-    ),
-    click.option(
-        "--schema",
-        type=PATH,
-        help="Schema by which columns of dates and times are shown. [default: dates.json beside the release]",
-    ),
+_group = click.option(
+    "--group",
+    metavar="NAME=LEVEL,...",
+    help="Of these records alone: levels of columns by which the release is grouped. [default: all records]",
 )
 _shrunk = click.option(
     "--shrunk",
@@ -76,9 +69,11 @@ _of = click.option(
 )
 
 
-def _add(name: str, words: str, example: str, *parameters: Any, ask: str = "", read: Any = _read, **fixed: Any) -> None:
+def _add(
+    name: str, words: str, example: str, *parameters: Any, ask: str = "", grouped: bool = True, **fixed: Any
+) -> None:
     """Add a command that prints what a function of `matrixdp.report.answers` reads off a release."""
-    options = combine_options(_place, *parameters, *_window, *read, *_written)
+    options = combine_options(_place, *parameters, *_window, *([_group] if grouped else []), *_written)
     shown = f"matrixdp answer {name} out/ {example}".rstrip()
     answer.command(name, help=words, example=shown)(options(partial(_answer, f"answer_{ask or name}", fixed)))
 
@@ -126,11 +121,9 @@ def _answer(
     last: int | None,
     periods: tuple[str, ...] | None,
     group: str | None = None,
-    schema: Path | None = None,
     **options: Any,
 ) -> None:
     """Ask a release or a stream, and print the answer."""
-    from matrixdp.domain.schema_file import read_schema
     from matrixdp.report import answers
 
     loaded, dates = _load(place, last, periods)
@@ -140,8 +133,6 @@ def _answer(
             f"{place}: no further answers follow from this release. They follow from --query everything, means, "
             "table, moments, covariance, correlation, components or regression."
         )
-    if schema is not None:
-        dates = read_schema(schema).rules.dates
     if group is not None:
         options["group"] = _parse_group(group)
     answer = getattr(answers, function)(found, **fixed, **options)
@@ -224,7 +215,7 @@ _add(
     "The error that privacy adds and the sampling error, separately. For adaptive and plain releases.",
     "--of correlation",
     _of,
-    read=(),
+    grouped=False,
 )
 _add(
     "regression",

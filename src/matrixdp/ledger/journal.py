@@ -77,6 +77,13 @@ class Journal(ABC):
     def faults(self) -> Iterator[str]:
         """Faults of the database itself: missing triggers or indexes, damaged pages."""
 
+    def find_payer(self, balance: Balance) -> dict[str, str]:
+        """What a charge contains about who pays; a `LedgerError` if its allowance is for others than the author."""
+        if balance.allowance is None or not balance.allowance.payers:
+            return {}
+        assert self.author is not None  # of a charge, or of one that is tried
+        return balance.find_payer(self.payer_names(), str(self.author.actor))
+
     def payer_names(self) -> frozenset[str]:
         """The names under which the author may charge an allowance that is for some people or groups."""
         return frozenset() if self.author is None else self.author.names
@@ -283,33 +290,25 @@ class Journal(ABC):
         """The numbers of all unfinished charges, as they are stored."""
         return {entry for (entry,) in self.execute("SELECT entry FROM unfinished")}
 
-    def read_charges(
-        self, found: list[Charge], dataset: str | None, limit: int = LAST_ENTRY, *, unfinished: bool = False
-    ) -> bool:
-        """Append the next charges, to all data sets or to one, to those that were `found`; whether these are all.
-
-        All charges, or those without a release.
-        """
-        main, tables = ("u", "unfinished u JOIN entries c") if unfinished else ("c", "entries c LEFT JOIN unfinished u")
+    def read_charges(self, found: list[Charge], dataset: str | None, limit: int) -> bool:
+        """Append the next charges, to all data sets or to one, to those that were `found`; whether these are all."""
         sql = (
-            f"SELECT r.entry, u.entry, {_CHARGE} FROM {tables} ON u.entry = c.entry "  # noqa: S608
-            "LEFT JOIN entries r ON r.kind = 'release' AND r.charge = c.entry "
-            f"WHERE c.kind = 'charge' AND {main}.entry > ?"
+            f"SELECT r.entry, u.entry, {_CHARGE} FROM entries c LEFT JOIN unfinished u ON u.entry = c.entry "  # noqa: S608
+            "LEFT JOIN entries r ON r.kind = 'release' AND r.charge = c.entry WHERE c.kind = 'charge' AND c.entry > ?"
         )
         if dataset is not None:
-            sql += f" AND c.{_IN_STATES} AND {main}.dataset = ?"
+            sql += f" AND c.{_IN_STATES} AND c.dataset = ?"
         values = (found[-1].entry if found else 0, *([] if dataset is None else [dataset]), limit)
         before = len(found)
-        for release, waits, *row in self.execute(f"{sql} ORDER BY {main}.entry LIMIT ?", values):
+        for release, waits, *row in self.execute(f"{sql} ORDER BY c.entry LIMIT ?", values):
             if (release is None) != (waits is not None):
                 raise self.damage(f"entry {row[0]} is both released and unfinished, or neither")
             found.append(charge_from_row(Row(*row), released=release is not None))
         if len(found) == before + limit:
             return False
         names = {name for name, _ in self.all_counters()} if dataset is None else {dataset}
-        counts = [self.counts(name) for name in names]
-        if len(found) != sum(one.unfinished if unfinished else one.charges for one in counts):
-            raise self.damage(f"its {'unfinished ' * unfinished}charges are not as many as were counted")
+        if len(found) != sum(self.counts(name).charges for name in names):
+            raise self.damage("its charges are not as many as were counted")
         return True
 
     def damage(self, what: str) -> LedgerError:

@@ -480,13 +480,6 @@ class PrincipalDirections:
     release: Release
 
     __repr__ = short_repr
-
-    @classmethod
-    def of(cls, release: Release) -> PrincipalDirections:
-        """The eigenvectors of a released second moment."""
-        moments, directions = np.linalg.eigh(release.matrix)
-        return cls(directions[:, ::-1].copy(), moments[::-1].copy(), release)
-
     mu = property(attrgetter("release.mu"), doc="Gaussian differential privacy of the directions.")
 
 
@@ -529,4 +522,6 @@ def principal_directions(
     """
     query = SecondMoment(bounds, records, person=Person.parse(person))
     design = make_design(query, privacy, allocation=isotropic(), share=share)
-    return PrincipalDirections.of(design.release(data, **options))
+    release = design.release(data, **options)
+    moments, directions = np.linalg.eigh(release.matrix)
+    return PrincipalDirections(directions[:, ::-1].copy(), moments[::-1].copy(), release)
