@@ -102,24 +102,18 @@ class Journal(ABC):
         return first.hash
 
     def append(
-        self,
-        kind: str,
-        content: dict[str, Any],
-        *,
-        dataset: str | None = None,
-        request: str | None = None,
-        charge: int | None = None,
-        allowance: str | None = None,
-        payload: str | None = None,
+        self, kind: str, content: dict[str, Any], *, dataset: str | None = None, payload: str | None = None, **more: Any
     ) -> Head:
         """Append an entry, and move the head to it; charges and releases of a data set are numbered.
+
+        Further columns are `request`, `charge` and `allowance`.
 
         The time of an entry is never before that of the previous one: if the clock was set back, the entry has the
         time of the previous one, and the clock's time as `clock`.
         """
-        hashed = None if payload is None else sha256(payload)
-        columns = {"dataset": dataset, "request": request, "charge": charge, "allowance": allowance, "payload": hashed}
-        given = {name: value for name, value in columns.items() if value is not None}
+        columns = {"dataset": dataset, "request": None, "charge": None, "allowance": None, **more}
+        hashed = {**columns, "payload": None if payload is None else sha256(payload)}
+        given = {name: value for name, value in hashed.items() if value is not None}
         author = {} if self.author is None else self.author.to_json()
         previous, times = self.head(), {"time": datetime.now(UTC).isoformat(timespec="milliseconds")}
         last = self.row("entry", previous.entry)
@@ -133,7 +127,7 @@ class Journal(ABC):
         if kind in ("charge", "release") and dataset is not None:
             content = {**content, f"{kind}s": getattr(self.counters(dataset), f"{kind}s") + 1}
         body, head = next_entry({**content, **author, **given, "kind": kind, **times}, previous)
-        self.insert([Row(head.entry, kind, dataset, request, charge, allowance, body, payload, head.hash)])
+        self.insert([Row(head.entry, kind, **columns, body=body, payload=payload, hash=head.hash)])
         return head
 
     def change(self, kind: str, content: dict[str, Any], before: Balance, **columns: Any) -> tuple[Head, Balance]:
