@@ -4,6 +4,7 @@ import importlib
 import inspect
 import pkgutil
 import re
+from functools import cached_property
 
 import pytest
 
@@ -91,6 +92,23 @@ def parameter_fault(text, takes):
     return f"parameters that do not exist: {sorted(unknown)}" if unknown else None
 
 
+def silent_members():
+    """Public methods and properties of all classes that neither have a docstring nor override one that has."""
+    for found in pkgutil.walk_packages(matrixdp.__path__, "matrixdp."):
+        if found.name.endswith("__main__"):
+            continue
+        module = importlib.import_module(found.name)
+        for thing in vars(module).values():
+            if not inspect.isclass(thing) or thing.__module__ != found.name or thing.__name__.startswith("_"):
+                continue
+            for name, member in vars(thing).items():
+                bases = [vars(base)[name] for base in thing.__mro__ if name in vars(base)]
+                written = [getattr(one, "__func__", one).__doc__ for one in bases]
+                code = callable(member) or isinstance(member, classmethod | property | cached_property)
+                if code and not inspect.isclass(member) and not name.startswith("_") and not any(written):
+                    yield f"{thing.__module__}.{thing.__qualname__}.{name}"
+
+
 def faults(check, names=DOCUMENTED):
     found = {name: check(docstring(name), DOCUMENTED[name]) for name in names}
     return {name: fault for name, fault in found.items() if fault}
@@ -108,6 +126,10 @@ def test_documented_parameters_exist():
     names = [name for name in DOCUMENTED if list(parameters(docstring(name)))]
     assert len(names) > 40
     assert faults(lambda text, thing: parameter_fault(text, accepted(thing)), names) == {}
+
+
+def test_every_member_is_documented_where_it_is_first_defined():
+    assert list(silent_members()) == []
 
 
 PARAMETERS = "Sum.\n\nParameters\n----------\na, b : float\nc : int\n    A count.\n"

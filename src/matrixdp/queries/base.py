@@ -245,16 +245,13 @@ class BoundedQuery(MatrixQuery):
 
     @property
     def names(self) -> tuple[str, ...] | None:
-        """The bounds' names."""
         return self.bounds.names
 
     @property
     def summary(self) -> str:
-        """Its kind and the number of its columns."""
         return f"{type(self).__name__} of {self.bounds.size:,} column{'s' * (self.bounds.size != 1)}"
 
     def extent(self, directions: Floats | None) -> Floats:
-        """Reach of a record from the midpoint along each direction."""
         return self.bounds.reach(directions)
 
 

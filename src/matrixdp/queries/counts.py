@@ -106,12 +106,10 @@ class ContingencyTable(MatrixQuery):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns' categories."""
         return tuple(map(str, self.columns))
 
     @property
     def entry_names(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The categories."""
         return tuple(map(str, self.rows)), tuple(map(str, self.columns))
 
     @cached_property
@@ -121,26 +119,21 @@ class ContingencyTable(MatrixQuery):
 
     @cached_property
     def magnitude(self) -> Floats:
-        """The number of records."""
         return np.full((1, 1), float(self.records))
 
     @property
     def gamma(self) -> float:
-        """All records in one cell."""
         return float(self.records)
 
     @property
     def possible(self) -> tuple[Floats, Floats]:
-        """From none to all records."""
         return np.zeros((1, 1)), self.magnitude
 
     @property
     def total(self) -> float | None:
-        """The number of records, if the counts are adjusted to it."""
         return float(self.records) if self.public_total else None
 
     def evaluate(self, data: Any, *, clip: bool, missing: str) -> Floats:
-        """The counts."""
         records = as_records(list(data) if isinstance(data, Iterator) else data)
         cells = np.zeros(self.shape, np.int64)
         if self.person is not None:

@@ -97,7 +97,6 @@ class MomentQuery(MatrixQuery):
         """Sums of ``z z'`` on the grid, of shape (groups x p, p), from those of all tasks."""
 
     def evaluate(self, data: Any, *, clip: bool, missing: str) -> Floats:
-        """The moments, from exact integer sums over all parts of the records."""
         check_missing(missing)
         return self._average(self._add_up(data, self._task(clip=clip, missing=missing)))
 
@@ -191,7 +190,6 @@ class SecondMoment(_BoundedMoments):
 
     @property
     def largest(self) -> Floats:
-        """Largest distance from the centre in each feature."""
         return self._box.halfwidths
 
     @property
@@ -203,7 +201,6 @@ class SecondMoment(_BoundedMoments):
         return Bounds(self.centre - largest, self.centre + largest)
 
     def record_change(self, neighbours: Neighbours) -> RankOneChange:
-        """The changes that one record can make."""
         box = self._box
         if self.centre is None:
             return RankOneChange(box.halfwidths, self.records, box.radius, neighbours)
@@ -220,7 +217,6 @@ class SecondMoment(_BoundedMoments):
         return min(longest, math.inf if box.radius is None else box.radius**2) * self.most_records
 
     def extent(self, directions: Floats | None) -> Floats:
-        """Reach of a record from the centre along each direction."""
         return self._box.reach(directions)
 
 
@@ -317,7 +313,6 @@ class Moments(_BoundedMoments):
 
     @property
     def features(self) -> int:
-        """Features without the constant."""
         return self.bounds.size
 
     @property
@@ -333,17 +328,14 @@ class Moments(_BoundedMoments):
 
     @property
     def entry_names(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The constant, "1", before the features."""
         names = ("1", *(self.names or tuple(f"x{i}" for i in range(self.features))))
         return names, names
 
     @property
     def largest(self) -> Floats:
-        """One, and the halfwidths."""
         return np.concatenate([[1.0], self.bounds.halfwidths])
 
     def record_change(self, neighbours: Neighbours) -> MomentsChange:
-        """The changes that one record can make."""
         return MomentsChange(self.bounds.halfwidths, self.records, self.bounds.radius, neighbours)
 
     def lift(self, variances: Floats, directions: Floats | None) -> tuple[Floats, Floats | None]:
@@ -360,7 +352,6 @@ class Moments(_BoundedMoments):
 
     @property
     def public(self) -> NDArray[np.bool_] | None:
-        """The entry (0, 0), unless the number of records is private."""
         if not self.public_number:
             return None
         mask = np.zeros(self.shape, bool)

@@ -130,13 +130,11 @@ class TableMoments(MomentQuery):
 
     @property
     def summary(self) -> str:
-        """Its kind, and the number of its columns and groups."""
         groups = f" in {self.groups:,} groups" if self.by else ""
         return f"TableMoments of {len(self.columns.names):,} column{'s' * (len(self.columns.names) != 1)}{groups}"
 
     @property
     def subject(self) -> str:
-        """What it asks for, in words, and the size of its answer."""
         share = f"; {100 * self.shapes:.3g}% of the budget (of mu^2) is for histograms" if self.shapes else ""
         return f"{super().subject}{share}"
 
@@ -209,7 +207,6 @@ class TableMoments(MomentQuery):
 
     @property
     def groups(self) -> int:
-        """Number of groups; 1 if there are none."""
         return math.prod(len(self.columns.category(name).level_names) for name in self.by)
 
     @cached_property
@@ -229,7 +226,6 @@ class TableMoments(MomentQuery):
 
     @cached_property
     def magnitude(self) -> Floats:
-        """Products of the bounds of z, and 1 for bins; twice that where there may be 2N records."""
         return np.concatenate([super().magnitude, np.full((self.histogram_bins, self.layout.size), self.most_records)])
 
     @cached_property
@@ -245,12 +241,10 @@ class TableMoments(MomentQuery):
 
     @property
     def read_names(self) -> tuple[str, ...]:
-        """Names of the columns, which are fewer than those of the coordinates."""
         return self.columns.names
 
     @property
     def entry_names(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Names of the coordinates, in each group after its levels, and of bins."""
         prefixes = [", ".join(f"{n}={v}" for n, v in zip(self.by, group, strict=True)) for group in self.group_levels]
         rows = tuple(f"{prefix}: {name}" if prefix else name for prefix in prefixes for name in self.names)
         bins = tuple(f"{name}, bin {i}" for name, edges in self.edges.items() for i in range(edges.size + 1))
@@ -258,7 +252,6 @@ class TableMoments(MomentQuery):
 
     @cached_property
     def largest(self) -> Floats:
-        """Bound on the absolute value of each coordinate of z."""
         largest = np.ones(self.layout.size)
         if self.used.bounds is not None:
             largest[self.layout.of_kind(VALUE)] = self.used.bounds.halfwidths
@@ -266,7 +259,6 @@ class TableMoments(MomentQuery):
 
     @property
     def possible(self) -> tuple[Floats, Floats]:
-        """Products of the bounds of z, not negative but for products with numbers, and zeros."""
         high = np.where(self._zero, 0.0, self.magnitude)
         signed = np.isin(np.arange(self.layout.size), self.layout.of_kind(VALUE))
         either = signed[:, None] | signed
@@ -293,7 +285,6 @@ class TableMoments(MomentQuery):
         return scales
 
     def record_change(self, neighbours: Neighbours) -> TableChange:
-        """The changes that one record can make."""
         counts: dict[str, Any] = {"bins": self.histogram_bins, "binned": len(self.edges), "shapes": self.shapes}
         return TableChange(self.layout, self.largest, self.scales, self.records, self.groups, neighbours, **counts)
 
@@ -304,13 +295,11 @@ class TableMoments(MomentQuery):
 
     @property
     def public(self) -> NDArray[np.bool_] | None:
-        """Entries that are always zero, and the number of all records where it is public."""
         mask = self._zero.copy()
         mask[0, 0] = not self.counted
         return mask
 
     def finish(self, matrix: Floats) -> Floats:
-        """The share of all records is one, unless their number is private; products of two levels are zero."""
         matrix = super().finish(matrix)
         if not self.counted:
             matrix[0, 0] = 1.0

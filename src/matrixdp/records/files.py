@@ -112,7 +112,6 @@ class FilePart(Part):
     in_process = property(attrgetter("file.in_process"))
 
     def blocks(self) -> Iterator[Any]:
-        """Yield record batches with the columns in their order."""
         self.file.require_columns(self.columns)
         rules = self.file.rules
         texts = {*self.texts, *(rule.name for rule in rules.dates)}  # dates are read from texts
@@ -147,12 +146,10 @@ class Files(Source):
 
     @property
     def ordered(self) -> bool:  # type: ignore[override]
-        """Whether the order of the records is public."""
         return all(file.ordered for file in self.files)
 
     @property
     def read_options(self) -> dict[str, Any]:  # type: ignore[override]
-        """Those of the first file."""
         return self.files[0].read_options
 
     def column_names(self) -> tuple[str, ...]:
@@ -197,7 +194,6 @@ class Files(Source):
         return values
 
     def check_output(self, out: str | os.PathLike[str]) -> None:
-        """Raise a `ParameterError` if the output folder `out` contains the files, or is inside of their folder."""
         place = Path(os.path.realpath(out))  # where `resolve` would raise for a loop of links
         for root in self.roots:
             if place.is_relative_to(os.path.realpath(root)):

@@ -281,7 +281,6 @@ class ArrayPart(Part):
     rows: slice
 
     def blocks(self) -> Iterator[Any]:
-        """Yield the rows as one memory-mapped array."""
         yield np.asarray(np.memmap(self.place, *self.mapping)[self.rows])
 
 
@@ -292,7 +291,6 @@ class MappedArray(Source):
     array: np.memmap[Any, Any]
 
     def parts(self, columns: Sequence[str] | None, texts: Sequence[str] = ()) -> list[Part]:
-        """Divide the rows evenly; an array has no column names."""
         array: Any = self.array
         if array.ndim != 2 or array.dtype.kind not in "biuf":
             raise DataError(
@@ -335,7 +333,6 @@ class BlockSource(Source):
         self.once, self.read_options = isinstance(blocks, Iterator), getattr(blocks, "read_options", {})
 
     def parts(self, columns: Sequence[str] | None, texts: Sequence[str] = ()) -> Iterator[Part]:
-        """Yield each block as a part; tasks choose the columns."""
         if self._exhausted:
             raise ParameterError("an iterator can be read only once. Use Blocks(function), or files.")
         self._exhausted = self.once

@@ -189,7 +189,6 @@ class FrobeniusBall(Sensitivity):
 
     @property
     def frobenius(self) -> float:
-        """The radius."""
         return self.radius
 
     def least_error(self, scale: Floats, *, symmetric: bool) -> float:
@@ -199,6 +198,5 @@ class FrobeniusBall(Sensitivity):
 
     @scale_free
     def distance(self, rowcov: Covariance, colcov: Covariance) -> Distance:
-        """Exact."""
         value = self.radius * spectral_norm(rowcov.whitening) * spectral_norm(colcov.whitening)
         return Distance(value, value).times(1.0)

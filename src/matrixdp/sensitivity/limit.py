@@ -200,16 +200,13 @@ class Vertices(Sensitivity):
 
     @property
     def frobenius(self) -> float:
-        """Largest norm."""
         return max(math.hypot(*change.flat) for change in self.changes) * (1 + 1e-15)
 
     def check_shape(self, shape: tuple[int, int]) -> None:
-        """Raise a `ParameterError` unless the changes have this shape."""
         if self.changes.shape[1:] != shape:
             raise ParameterError(f"the vertices' changes must have shape (k, {shape[0]}, {shape[1]}).")
 
     def flat(self) -> Vertices:
-        """The same changes as columns, of shape (k, m n, 1)."""
         return Vertices(self.changes.reshape(len(self.changes), -1, 1))
 
     def best_covariance(self, shape: tuple[int, int], weights: Floats | None) -> Covariance:
@@ -219,7 +216,6 @@ class Vertices(Sensitivity):
         return Covariance.dense(best_covariance(self.changes.reshape(-1, size), diagonal).covariance)
 
     def least_error(self, scale: Floats, *, symmetric: bool) -> float | None:
-        """The bound of the solver, for answers that it takes."""
         if scale.size > MAX_ENTRIES or self.changes.size > _LARGEST_PROBLEM:
             return None
         flatten = triangle_to_vector if symmetric else np.ravel
