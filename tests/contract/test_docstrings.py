@@ -4,7 +4,6 @@ import importlib
 import inspect
 import pkgutil
 import re
-from functools import cached_property
 
 import pytest
 
@@ -93,7 +92,7 @@ def parameter_fault(text, takes):
 
 
 def silent_members():
-    """Public methods and properties of all classes that neither have a docstring nor override one that has."""
+    """Public methods and properties of public classes that neither have a docstring nor override another."""
     for found in pkgutil.walk_packages(matrixdp.__path__, "matrixdp."):
         if found.name.endswith("__main__"):
             continue
@@ -102,10 +101,9 @@ def silent_members():
             if not inspect.isclass(thing) or thing.__module__ != found.name or thing.__name__.startswith("_"):
                 continue
             for name, member in vars(thing).items():
-                bases = [vars(base)[name] for base in thing.__mro__ if name in vars(base)]
-                written = [getattr(one, "__func__", one).__doc__ for one in bases]
-                code = callable(member) or isinstance(member, classmethod | property | cached_property)
-                if code and not inspect.isclass(member) and not name.startswith("_") and not any(written):
+                code = getattr(member, "__func__", getattr(member, "func", getattr(member, "fget", member)))
+                first = not any(name in vars(base) for base in thing.__mro__[1:])
+                if getattr(code, "__name__", "") == name and not name.startswith("_") and first and not member.__doc__:
                     yield f"{thing.__module__}.{thing.__qualname__}.{name}"
 
 
