@@ -238,14 +238,11 @@ class BoundedQuery(MatrixQuery):
 
     bounds: Bounds
     records: int
+    names = property(attrgetter("bounds.names"))
 
     def __post_init__(self) -> None:
         check_bounds(self.bounds)
         parse_unit(self, self.bounds.names)
-
-    @property
-    def names(self) -> tuple[str, ...] | None:
-        return self.bounds.names
 
     @property
     def summary(self) -> str:

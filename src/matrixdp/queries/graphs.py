@@ -5,6 +5,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from operator import attrgetter
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -124,6 +125,7 @@ class _Graph(MatrixQuery):
     unit: str = field(default="edge", kw_only=True, metadata={"absent": "edge"})
     max_degree: float | None = field(default=None, kw_only=True, metadata={"omit_none": True})
     side = "both"
+    names = property(attrgetter("node_names"))
     kind: ClassVar[str]
 
     def __post_init__(self) -> None:
@@ -163,10 +165,6 @@ class _Graph(MatrixQuery):
     def shape(self) -> tuple[int, int]:
         """(nodes, nodes)."""
         return self.nodes, self.nodes
-
-    @property
-    def names(self) -> tuple[str, ...] | None:
-        return self.node_names
 
     @property
     def relative_error(self) -> float:

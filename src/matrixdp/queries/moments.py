@@ -7,6 +7,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -253,6 +254,8 @@ class Moments(_BoundedMoments):
 
     title = "mean and second moment"
     public_value = 1.0  # the constant's own moment
+    features = property(attrgetter("bounds.size"))
+    number_bounds = property(attrgetter("bounds"), doc="Bounds of the features.")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -310,15 +313,6 @@ class Moments(_BoundedMoments):
         weight = (math.sqrt(square**2 + 8 * bounds.size * square) - square) / 4
         unit: Any = {"neighbours": neighbours, "person": person}
         return cls(bounds, records, **unit, mean_share=min(0.5, weight / (weight + bounds.size)))
-
-    @property
-    def features(self) -> int:
-        return self.bounds.size
-
-    @property
-    def number_bounds(self) -> Bounds:
-        """Bounds of the features."""
-        return self.bounds
 
     @cached_property
     def places(self) -> dict[str, Place]:

@@ -5,13 +5,14 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from matrixdp.checks import check_integer, check_number
-from matrixdp.domain import Bounds, Columns, Number, Person
+from matrixdp.domain import Columns, Number, Person
 from matrixdp.domain.columns import Bins
 from matrixdp.errors import ParameterError, show
 from matrixdp.noise.table_noise import CONSTANT, LEVEL, OBSERVED, VALUE, Place, TableLayout
@@ -102,6 +103,8 @@ class TableMoments(MomentQuery):
     side = "columns"
     title = "moments of a table"
     structured = True  # each distinct number is drawn once
+    number_bounds = property(attrgetter("used.bounds"), doc="Bounds of the numbers, None if there are none.")
+    read_names = property(attrgetter("columns.names"))
 
     def __post_init__(self) -> None:
         if not isinstance(self.columns, Columns):
@@ -160,11 +163,6 @@ class TableMoments(MomentQuery):
             else given.get(one.name, 1.0)
             for one in self.measured
         }
-
-    @property
-    def number_bounds(self) -> Bounds | None:
-        """Bounds of the numbers, None if there are none."""
-        return self.used.bounds
 
     @cached_property
     def _coordinates(self) -> list[tuple[str, int, str]]:
@@ -238,10 +236,6 @@ class TableMoments(MomentQuery):
     def names(self) -> tuple[str, ...]:
         """Of the coordinates of z: "1", the names of numbers, "name observed" and "name=level"."""
         return tuple(name for _, _, name in self._coordinates)
-
-    @property
-    def read_names(self) -> tuple[str, ...]:
-        return self.columns.names
 
     @property
     def entry_names(self) -> tuple[tuple[str, ...], tuple[str, ...]]:

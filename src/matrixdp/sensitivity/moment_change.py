@@ -17,6 +17,7 @@ The proofs are in `docs/sensitivity.md`.
 import itertools
 import math
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import ClassVar
 
 import numpy as np
@@ -158,6 +159,7 @@ class _OuterProductChange(Sensitivity):
     filled: bool = True
     constant: ClassVar[int]  # entries before the features of a record
     answer: ClassVar[str]
+    record_radius = property(attrgetter("radius"))
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "neighbours", Neighbours.parse(self.neighbours))
@@ -171,11 +173,6 @@ class _OuterProductChange(Sensitivity):
     def frobenius(self) -> float:
         unit = Covariance.identity(self.halfwidths.size + self.constant)
         return self.distance(unit, unit).value
-
-    @property
-    def record_radius(self) -> float | None:
-        """`radius`."""
-        return self.radius
 
     @property
     def _cut(self) -> bool:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from operator import attrgetter
 
 import numpy as np
 
@@ -40,6 +41,7 @@ class RecordChange(Sensitivity):
     halfwidths: Floats
     radius: float | None = None
     filled: bool = True
+    record_radius = property(attrgetter("radius"))
 
     def __post_init__(self) -> None:
         check_halfwidths(self.halfwidths, self.radius)
@@ -50,11 +52,6 @@ class RecordChange(Sensitivity):
     @property
     def frobenius(self) -> float:
         return 2 * math.sqrt(max_quadratic(1.0, self.halfwidths, self.radius).value)
-
-    @property
-    def record_radius(self) -> float | None:
-        """`radius`."""
-        return self.radius
 
     @property
     def ball(self) -> bool:
@@ -146,15 +143,8 @@ class _SeveralRows(Sensitivity):
     def check_shape(self, shape: tuple[int, int]) -> None:
         self.one.check_shape(shape)
 
-    @property
-    def ball(self) -> bool:
-        """As for one row."""
-        return self.one.ball
-
-    @property
-    def record_radius(self) -> float | None:
-        """As for one row."""
-        return self.one.record_radius
+    ball = property(attrgetter("one.ball"))
+    record_radius = property(attrgetter("one.record_radius"))
 
 
 @builtin_kind

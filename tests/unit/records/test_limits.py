@@ -11,6 +11,7 @@ import pytest
 import matrixdp as mdp
 from matrixdp.records import choose_columns, formats
 from matrixdp.records.files import open_files
+from matrixdp.records.opening import load_npy
 from matrixdp.records.parts import sanitise_errors
 
 COLUMNS = 100_000  # quadratic time would take minutes
@@ -118,7 +119,7 @@ NPY = {
 def test_a_bad_npy_file_is_an_error(tmp_path, content):
     (tmp_path / "bad.npy").write_bytes(content + bytes(8))
     with pytest.raises(mdp.DataError, match=r"bad\.npy must be a NPY file"):
-        mdp.open_records(tmp_path / "bad.npy")
+        load_npy(tmp_path / "bad.npy")
 
 
 def test_a_header_of_gigabytes_is_not_read(tmp_path, limited_memory):
@@ -126,7 +127,7 @@ def test_a_header_of_gigabytes_is_not_read(tmp_path, limited_memory):
         file.write(npy(b"", version=2)[:8] + b"\xff\xff\xff\xff")
         file.truncate(5 << 30)  # a sparse file
     with pytest.raises(mdp.DataError, match="NPY file"):
-        mdp.open_records(tmp_path / "bad.npy")
+        load_npy(tmp_path / "bad.npy")
 
 
 def test_too_little_memory_is_not_called_damage():
