@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrixdp.domain.columns import NO, YES, Category, Column, Number, YesNo
-from matrixdp.domain.fields import quote_key, quote_text
+from matrixdp.domain.fields import quote_key, quote_text, write_value
 from matrixdp.domain.file_rules import FileRules
 from matrixdp.domain.schema import Schema
 from matrixdp.domain.schema_file import as_schema, find_ids
@@ -101,15 +101,6 @@ def _merge(entry: dict[str, Any], more: Mapping[str, Any]) -> None:
             _merge(old, value)
         else:
             entry[key] = [*dict.fromkeys([*old, *value])] if isinstance(old, list) else deepcopy(value)
-
-
-def write_value(value: Any) -> str:
-    """A value of a schema in one line of TOML."""
-    if isinstance(value, dict):
-        return "{ " + ", ".join(f"{quote_key(key)} = {write_value(one)}" for key, one in value.items()) + " }"
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(map(write_value, value))}]"
-    return quote_text(value) if isinstance(value, str) else str(value).lower()
 
 
 def check_table(
