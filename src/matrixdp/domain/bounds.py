@@ -194,13 +194,7 @@ class Bounds:
         return np.multiply(out, _ball_factor(self, lengths)[:, None])
 
     def move_last(self, name: str) -> Bounds:
-        """The same bounds with the feature of this name as the last one.
-
-        Examples
-        --------
-        >>> Bounds([0, 1], [2, 3], names=["a", "b"]).move_last("a").names
-        ('b', 'a')
-        """
+        """The same bounds with the feature of this name as the last one."""
         if self.names is None or name not in self.names:
             raise ParameterError(f"bounds must have a feature of the name {show(name)}.")
         place = self.names.index(name)
@@ -224,20 +218,8 @@ class Bounds:
     ) -> NDArray[np.float64]:
         """Return the records clipped to the domain and rounded to a grid, of shape (n, m).
 
-        Grid values are integers from -levels, the lower bound, to levels, the upper bound.
-
-        Parameters
-        ----------
-        records : array_like of shape (n, m)
-        levels : int
-            Half the number of grid steps between the bounds.
-        out : float64 array of shape (n, m), optional
-            Array for the result; must not share memory with `records`.
-        clip : bool
-            Clip records outside of the domain. Otherwise they raise a `DataError`, which reveals that there is one:
-            the error itself is private.
-        missing : 'error' or 'midpoint'
-            Whether NaN and infinities raise a `DataError` or are replaced by the midpoint.
+        Grid values are integers from -levels, the lower bound, to levels, the upper bound. `out`, for the result, must
+        not share memory with `records`. Errors are those of `checked`: that there is one is private.
 
         Privacy
         -------

@@ -36,10 +36,8 @@ class ContingencyTable(MatrixQuery):
     records : int
         The public number of pairs; for add-remove neighbours a public bound on it. With a `person`, the number of
         people; with ``Person(column, rows=k)``, a public bound on the number of pairs that count.
-    neighbours : 'replace' or 'add-remove'
-    person : str or Person, optional
-        The column that says whose row it is, if people may have several rows (`Person`). Neighbours then differ in all
-        rows of one person.
+    neighbours, person : optional
+        As for `Moments`.
     public_total : bool, optional
         Whether the noisy counts are adjusted to sum to `records`, which takes ``1/k`` of the variance of each of k
         cells. By default they are where that number is public (replace) and there are at least two cells.

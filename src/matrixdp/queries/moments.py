@@ -156,10 +156,8 @@ class SecondMoment(_BoundedMoments):
         The public N. For add-remove neighbours a public constant near the number of records, which itself stays
         private; the domain is then all data sets of at most 2N records. With a `person`, the number of people; with
         ``Person(column, rows=k)``, a public constant near the number of rows that count.
-    neighbours : 'replace' or 'add-remove'
-    person : str or Person, optional
-        The column that says whose row it is, if people may have several rows (`Person`). Neighbours then differ in all
-        rows of one person.
+    neighbours, person : optional
+        As for `Moments`.
     centre : array_like of shape (m,), optional
         A public point; by default the midpoint of the box, which needs the least noise. For another point, moments
         about the midpoint (`Moments.about`) and `Release.second_moment` nearly always give less noise.

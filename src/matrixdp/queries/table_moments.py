@@ -48,14 +48,11 @@ class TableMoments(MomentQuery):
     ----------
     columns : Columns
     records : int
-        The public N. For add-remove neighbours a public constant near the number of records. With a `person`, the
-        number of people; with ``Person(column, rows=k)``, a public constant near the number of rows that count.
+        The public N, as for `Moments`.
     by : sequence of str
         Names of categories. There is one matrix for each combination of their levels.
-    neighbours : 'replace' or 'add-remove'
-    person : str or Person, optional
-        The column that says whose row it is, if people may have several rows (`Person`). Neighbours then differ in all
-        rows of one person.
+    neighbours, person : optional
+        As for `Moments`.
     mean_share : float, optional
         Share of the privacy loss for the constant, above 0 and at most 1/2: means and counts are best at 1/2, products
         at 0. By default, what is best for covariances of as many columns, less what sums over levels contribute.
@@ -326,11 +323,6 @@ def bin_edges(column: Number) -> Floats:
 
     A number without steps has 32 equal bins. Edges are in the middle of two values of one with steps, of which it has
     up to 64, each value with its own bin, or up to 32 bins of about as many values.
-
-    Examples
-    --------
-    >>> bin_edges(Number("grade", 1, 5, step=1)).tolist()
-    [1.5, 2.5, 3.5, 4.5]
     """
     if column.step is None:
         return np.linspace(column.lower, column.upper, _BINS + 1)

@@ -113,16 +113,7 @@ def check_table(
 ) -> TableCheck:
     """Read files and list all that does not fit their schema, in one pass and bounded memory.
 
-    Parameters
-    ----------
-    data : path, pattern or list of paths
-    schema : Schema, or what `as_schema` takes
-    delimiter : str, optional
-        Column separator of text files.
-    sql : str, optional
-        Query whose rows are the records, for the URL of a database.
-    progress : callable, optional
-        Called with the number of rows of each block that was read.
+    Arguments are those of `open_records`; `schema` is what `as_schema` takes.
 
     Privacy
     -------

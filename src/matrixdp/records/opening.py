@@ -196,12 +196,6 @@ class Threads:
     """A pool of threads, by default one per core that this process may use, with BLAS on one thread in each.
 
     With `on_device`, they move blocks to the GPU for a task that says ``on_device = True``, as it can work there.
-
-    Examples
-    --------
-    >>> parts = [InMemoryPart("first", [[1, 2]]), InMemoryPart("second", [[3, 4]])]
-    >>> sorted(part.result for part in Threads(2).run(lambda number, blocks: sum(map(sum, blocks)), parts))
-    [3, 7]
     """
 
     def __init__(self, workers: int | None = None, *, on_device: bool = False) -> None:
