@@ -284,9 +284,9 @@ class _Checker:
             self._change_rules({key: value}, said[key])
         for file in self.source.files:
             if (last := sanitise_errors(file.place, find_total, file)) is not None:
-                write = {"skip_lines": [*self.rules.skip_lines, last.word]}
-                what = "the last line seems to be no record"
-                self._change_rules(write, what, 1, examples=(last.line,), stops=last.broken)
+                word, line, broken = last
+                write = {"skip_lines": [*self.rules.skip_lines, word]}
+                self._change_rules(write, "the last line seems to be no record", 1, examples=(line,), stops=broken)
                 break
 
     def _note(self, column: str, what: str, rows: int | None = None, **found: Any) -> None:
