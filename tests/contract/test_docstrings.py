@@ -29,10 +29,14 @@ def exported():
 
 
 def own_members(thing):
-    """Public methods and properties that a class defines itself."""
+    """Public methods and properties that a class defines itself, and describes."""
     for name, member in vars(thing).items():
         function = member.__func__ if isinstance(member, classmethod | staticmethod) else member
-        if not name.startswith("_") and (inspect.isfunction(function) or isinstance(member, property)):
+        if (
+            not name.startswith("_")
+            and (inspect.isfunction(function) or isinstance(member, property))
+            and member.__doc__
+        ):
             yield name, function
 
 

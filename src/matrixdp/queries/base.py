@@ -238,7 +238,7 @@ class BoundedQuery(MatrixQuery):
 
     bounds: Bounds
     records: int
-    names = property(attrgetter("bounds.names"))
+    names = property(attrgetter("bounds.names"), doc="Those of the bounds.")
 
     def __post_init__(self) -> None:
         check_bounds(self.bounds)

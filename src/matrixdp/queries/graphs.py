@@ -125,7 +125,7 @@ class _Graph(MatrixQuery):
     unit: str = field(default="edge", kw_only=True, metadata={"absent": "edge"})
     max_degree: float | None = field(default=None, kw_only=True, metadata={"omit_none": True})
     side = "both"
-    names = property(attrgetter("node_names"))
+    names = property(attrgetter("node_names"), doc="Those of the nodes.")
     kind: ClassVar[str]
 
     def __post_init__(self) -> None:

@@ -252,7 +252,7 @@ class Moments(_BoundedMoments):
 
     title = "mean and second moment"
     public_value = 1.0  # the constant's own moment
-    features = property(attrgetter("bounds.size"))
+    features = property(attrgetter("bounds.size"), doc="Number of features, without the constant.")
     number_bounds = property(attrgetter("bounds"), doc="Bounds of the features.")
 
     def __post_init__(self) -> None:

@@ -101,7 +101,7 @@ class TableMoments(MomentQuery):
     title = "moments of a table"
     structured = True  # each distinct number is drawn once
     number_bounds = property(attrgetter("used.bounds"), doc="Bounds of the numbers, None if there are none.")
-    read_names = property(attrgetter("columns.names"))
+    read_names = property(attrgetter("columns.names"), doc="Names of the columns.")
 
     def __post_init__(self) -> None:
         if not isinstance(self.columns, Columns):

@@ -184,7 +184,7 @@ class FrobeniusBall(Sensitivity):
 
     radius: float
     ball = True
-    frobenius = property(attrgetter("radius"))
+    frobenius = property(attrgetter("radius"), doc="The radius.")
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "radius", check_magnitude(self.radius, "radius (the L2 sensitivity)"))

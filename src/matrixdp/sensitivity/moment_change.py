@@ -159,7 +159,7 @@ class _OuterProductChange(Sensitivity):
     filled: bool = True
     constant: ClassVar[int]  # entries before the features of a record
     answer: ClassVar[str]
-    record_radius = property(attrgetter("radius"))
+    record_radius = property(attrgetter("radius"), doc="`radius`.")
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "neighbours", Neighbours.parse(self.neighbours))

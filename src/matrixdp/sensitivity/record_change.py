@@ -41,7 +41,7 @@ class RecordChange(Sensitivity):
     halfwidths: Floats
     radius: float | None = None
     filled: bool = True
-    record_radius = property(attrgetter("radius"))
+    record_radius = property(attrgetter("radius"), doc="`radius`.")
 
     def __post_init__(self) -> None:
         check_halfwidths(self.halfwidths, self.radius)
@@ -143,8 +143,8 @@ class _SeveralRows(Sensitivity):
     def check_shape(self, shape: tuple[int, int]) -> None:
         self.one.check_shape(shape)
 
-    ball = property(attrgetter("one.ball"))
-    record_radius = property(attrgetter("one.record_radius"))
+    ball = property(attrgetter("one.ball"), doc="As for one row.")
+    record_radius = property(attrgetter("one.record_radius"), doc="As for one row.")
 
 
 @builtin_kind
