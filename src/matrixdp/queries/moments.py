@@ -261,12 +261,7 @@ class Moments(_BoundedMoments):
 
     @classmethod
     def for_covariance(
-        cls,
-        bounds: Bounds,
-        records: int,
-        *,
-        neighbours: Neighbours | str = Neighbours.REPLACE,
-        person: Person | str | None = None,
+        cls, bounds: Bounds, records: int, *, neighbours: Any = Neighbours.REPLACE, person: Any = None
     ) -> Moments:
         """Moments from which a covariance or correlation follows with little noise.
 
@@ -281,8 +276,8 @@ class Moments(_BoundedMoments):
         >>> round(Moments.for_covariance(Bounds([-1] * 10, [1] * 10), records=1000).mean_share, 3)
         0.137
         """
-        unit: Any = {"neighbours": neighbours, "person": person}
-        return cls(bounds, records, **unit, mean_share=min(cls.mean_share, 1 / (1 + 2 * math.sqrt(bounds.size))))
+        share = min(cls.mean_share, 1 / (1 + 2 * math.sqrt(bounds.size)))
+        return cls(bounds, records, neighbours=neighbours, person=person, mean_share=share)
 
     @cached_property
     def places(self) -> dict[str, Place]:
