@@ -9,13 +9,12 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from matrixdp.answers import moments as answers
 from matrixdp.answers.described_table import SHAPES, TableShape, describe_moments
 from matrixdp.answers.estimate import Estimate
 from matrixdp.answers.models import Regression, RegressionFit, components, simulate
-from matrixdp.answers.noise_law import TableLaw, robust_spread
+from matrixdp.answers.noise_law import draw_noise, robust_spread
 from matrixdp.answers.view import MomentView, view_moments
 from matrixdp.design import make_design
 from matrixdp.design.design import Design
@@ -27,7 +26,7 @@ from matrixdp.types import Floats
 
 _DRAWS = 200  # of the noise: the error of a predicted error is about 5%
 _LEAST_DRAWS = 30
-_MOST_NUMBERS = 600_000  # that are drawn for one answer
+_MOST_NUMBERS = 2_000_000  # that are drawn
 _EVEN = TableShape(spread=12**-0.5, position=0.5, correlation=0.0, level=1.0, missing=0.0)  # numbers fill their bounds
 _MOST_HIDDEN = 0.5  # share of the releases in which noise hides an answer, above which it is predicted to be hidden
 
@@ -107,7 +106,7 @@ class TableForecast:
         else:
             view = self._scale_levels(by, group)
             row, levels, shares = view.levels(by)[:, None], view.places[by].levels, _find_shares(view, by)
-        released = answers.find_level_means(_simulate(view, row.ravel()), row)
+        released = answers.find_level_means(_simulate(view), row)
         found = judge_errors(released.value, answers.find_level_means(view.without_noise(), row).value)
         return answers.name_level_means(view, levels, shares, found)
 
@@ -141,7 +140,7 @@ class TableForecast:
         """As `Release.regression`."""
         rare = describe_moments(self._query, self.description, self.shape, rare=True)
         view = self._resize(view_moments(rare, self.design, group), group)
-        fit, count = RegressionFit(view, target, on), _count_draws(view.matrix.size)
+        fit, count = RegressionFit(view, target, on), _count_draws(view)
         found = simulate(view, fit.solve, count)
         spread = robust_spread(found)
         bars = simulate(view, lambda noisy: fit.find_bars(noisy, spread), count)
@@ -180,15 +179,10 @@ class TableForecast:
         """Size of the levels that are judged, relative to those of the described table."""
         return float(np.prod([self.shape.level for name in columns if name not in self.description.shares]))
 
-    @cached_property
-    def _released(self) -> MomentView:
-        return _simulate(self._whole)
-
     def _judge_numbers(self, statistic: Callable[[MomentView], answers.NoisyValues], group: Any) -> answers.NoisyValues:
         """Values of a statistic of the numbers without noise, and the errors to expect of a release."""
         view = self._view(group)
-        released = self._released if group is None else _simulate(view)
-        return judge_errors(statistic(released).value, statistic(view.without_noise()).value)
+        return judge_errors(statistic(_simulate(view)).value, statistic(view.without_noise()).value)
 
 
 def _correlate(view: MomentView) -> answers.NoisyValues:
@@ -197,14 +191,10 @@ def _correlate(view: MomentView) -> answers.NoisyValues:
     return found._replace(value=np.clip(found.value, -1.0, 1.0))
 
 
-def _simulate(view: MomentView, rows: NDArray[np.intp] | None = None) -> MomentView:
-    """Simulated releases of the products of some rows, by default all numbers, with the numbers, in one stack."""
-    law = view.law
-    assert isinstance(law, TableLaw)
-    rows = law.numbers if rows is None else rows
-    truth = view.matrix[..., rows[:, None], law.numbers]
-    noise = law.draw_rows(rows, _count_draws(truth.size))
-    return view.show_part(rows, law.numbers, truth + (noise[:, None] if truth.ndim > noise.ndim - 1 else noise))
+def _simulate(view: MomentView) -> MomentView:
+    """Simulated releases of the same moments, in one stack."""
+    noise = draw_noise(view.law, _count_draws(view))
+    return replace(view, matrix=view.matrix + (noise if view.matrix.ndim == 2 else noise[:, None]))
 
 
 def _find_shares(view: MomentView, by: str) -> answers.NoisyValues:
@@ -221,9 +211,9 @@ def judge_errors(released: Floats, truth: Floats) -> answers.NoisyValues:
     return answers.NoisyValues(np.where(hidden, np.nan, truth), np.where(hidden, np.nan, error))
 
 
-def _count_draws(numbers: int) -> int:
-    """How many releases are simulated if each needs so many numbers."""
-    return int(np.clip(_MOST_NUMBERS // numbers, _LEAST_DRAWS, _DRAWS))
+def _count_draws(view: MomentView) -> int:
+    """How many releases are simulated."""
+    return int(np.clip(_MOST_NUMBERS // view.law.size**2, _LEAST_DRAWS, _DRAWS))
 
 
 class SingleQuestion(NamedTuple):
