@@ -86,14 +86,6 @@ def laplace(
     epsilon-DP, delta 0, for the query's neighbours. The noise is made of exact integers: ``floor(k + L) = k +
     floor(L)`` for an integer k, so the release is a post-processing of the ideal mechanism applied to the rounded
     answer, and rounding is included in the sensitivity.
-
-    Examples
-    --------
-    >>> from matrixdp.domain.bounds import Bounds
-    >>> query = Identity(Bounds([0, 0], [1, 1]), records=3)
-    >>> result = laplace(query, Privacy(1, 1e-5), [[0, 1], [1, 1], [0.5, 0]])
-    >>> result.matrix.shape, result.delta, round(result.parameters["scale"], 6)
-    ((3, 2), 0.0, 2.0)
     """
     sensitivity, bound, bits, factor = _grid(query, privacy, weight)
     check_stream(stream, simulation=simulation)
@@ -113,12 +105,6 @@ def l1_sensitivity(query: Identity | SecondMoment, *, weight: float = BEST_WEIGH
     For records in a box (halfwidths c) the sum of widths, and for a second moment ``(sum c_i^2 + weight sum_{i<j} c_i
     c_j)/N``, which is attained by a corner and the midpoint; `docs/rivals.md` has the proof. With a radius the former
     is still the supremum and the latter a bound.
-
-    Examples
-    --------
-    >>> from matrixdp.domain.bounds import Bounds
-    >>> round(l1_sensitivity(SecondMoment(Bounds([-1] * 4, [1] * 4), records=1), weight=2.0), 9)  # not 2 * 4^2
-    16.0
     """
     if isinstance(query, Identity):
         return 2 * _largest_l1(query.bounds.halfwidths, query.bounds.radius) * (1 + 64 * _EPS)
@@ -256,14 +242,6 @@ def exponential(
     -------
     epsilon-DP (epsilon/2 when halved), delta 0, for the query's neighbours: the exponents of neighbours differ by
     ``rate ||D||_F`` at most. Floating-point noise: for comparison only.
-
-    Examples
-    --------
-    >>> from matrixdp import Bounds, Identity
-    >>> query = Identity(Bounds([0, 0], [3, 4]), records=2)
-    >>> result = exponential(query, Privacy(1, 1e-5), [[1, 2], [3, 4]])
-    >>> result.matrix.shape, result.comparison_only, round(result.parameters["mean_radius"], 6)
-    ((2, 2), True, 20.0)
     """
     check_arguments(query, privacy)
     check_stream(stream, simulation=simulation)
@@ -290,13 +268,6 @@ def ppca(
     -------
     epsilon-DP, delta 0, for the query's neighbours (`concentration`). Drawn exactly by rejection, in floating-point
     numbers: for comparison only.
-
-    Examples
-    --------
-    >>> from matrixdp import Bounds
-    >>> query = SecondMoment(Bounds([-1, -1], [1, 1]), records=2)
-    >>> ppca(query, Privacy(1, 1e-5), [[0.5, 0.5], [1, 1]]).matrix.shape
-    (2, 1)
     """
     check_arguments(query, privacy)
     rate = concentration(query, privacy.epsilon)
