@@ -80,18 +80,13 @@ class TableForecast:
             )
 
     @property
-    def shape(self) -> TableShape:
-        """What is assumed where the description has no guess."""
-        return SHAPES[self.data]
-
-    @property
     def _query(self) -> Any:
         return self.design.query
 
     @cached_property
     def moments(self) -> Floats:
         """Moments of the described data, without noise."""
-        return describe_moments(self._query, self.description, self.shape)
+        return describe_moments(self.design.query, self.description, SHAPES[self.data])
 
     @np.errstate(all="ignore")
     def means(self, by: str | None = None, group: Any = None) -> Estimate:
@@ -113,7 +108,7 @@ class TableForecast:
     def shares(self, by: str) -> Estimate:
         """The first column of ``means(by)`` for a category of the table: the share of the records in each level."""
         view = self._scale_levels(by, None)
-        found, names = _find_shares(view, by), (f"share of {self._query.count_word}",)
+        found, names = _find_shares(view, by), (f"share of {self.design.query.count_word}",)
         return Estimate(found.value[:, None], found.std[:, None], view.places[by].levels, names)
 
     def table(self, first: str, second: str, group: Any = None) -> Estimate:
@@ -138,7 +133,7 @@ class TableForecast:
     @np.errstate(all="ignore")
     def regression(self, target: str, on: Sequence[str] | None = None, group: Any = None) -> Regression:
         """As `Release.regression`."""
-        rare = describe_moments(self._query, self.description, self.shape, rare=True)
+        rare = describe_moments(self.design.query, self.description, SHAPES[self.data], rare=True)
         view = self._resize(view_moments(rare, self.design, group), group)
         fit, count = RegressionFit(view, target, on), _count_draws(view)
         found = simulate(view, fit.solve, count)
@@ -177,7 +172,7 @@ class TableForecast:
 
     def _find_size(self, *columns: str) -> float:
         """Size of the levels that are judged, relative to those of the described table."""
-        return float(np.prod([self.shape.level for name in columns if name not in self.description.shares]))
+        return float(np.prod([SHAPES[self.data].level for name in columns if name not in self.description.shares]))
 
     def _judge_numbers(self, statistic: Callable[[MomentView], answers.NoisyValues], group: Any) -> answers.NoisyValues:
         """Values of a statistic of the numbers without noise, and the errors to expect of a release."""

@@ -37,17 +37,15 @@ _TERMS = 20
 _ERROR = 2.0**-48
 
 
-def _grid(
-    query: Identity | SecondMoment, privacy: Privacy, weight: float = BEST_WEIGHT
-) -> tuple[float, Floats, int, float]:
+def _grid(query: Identity | SecondMoment, privacy: Privacy) -> tuple[float, Floats, int, float]:
     """The L1 sensitivity, the bound on each entry as a vector, the noise's scale ``2^bits``, and steps per unit.
 
     On this grid neighbours differ by at most ``epsilon 2^bits`` in L1: each entry may move by one step through
     rounding, and by twice the error of its floats.
     """
     check_arguments(query, privacy)
-    sensitivity, epsilon = l1_sensitivity(query, weight=weight), privacy.epsilon
-    bound = answer_to_vector(query, np.broadcast_to(query.magnitude, query.shape), weight=weight)
+    sensitivity, epsilon = l1_sensitivity(query), privacy.epsilon
+    bound = answer_to_vector(query, np.broadcast_to(query.magnitude, query.shape), weight=BEST_WEIGHT)
     largest = float(bound.max()) * epsilon / sensitivity
     bits = min(_BITS, _HEADROOM - max(0, math.ceil(math.log2(largest))))
     floats = 2 * (query.relative_error + 8 * _EPS) * float(bound.sum()) / sensitivity
@@ -68,18 +66,12 @@ def laplace(
     *,
     stream: Stream | None = None,
     simulation: bool = False,
-    weight: float = BEST_WEIGHT,
 ) -> MechanismRelease:
     """The answer with independent Laplace noise in every entry, of one scale, ``l1_sensitivity/epsilon``.
 
-    Parameters
-    ----------
-    query, privacy, data, stream, simulation
-        As for `matrixdp.Design.release`; delta is not used.
-    weight : float
-        For a second moment, of which one triangle is drawn: the ratio of the noise on the diagonal to that off it,
-        above 0 and at most 2. The default minimises the mean square error over the whole matrix if all features have
-        the same range.
+    Parameters are those of `matrixdp.Design.release`; delta is not used. Of a second moment one triangle is drawn, with
+    `BEST_WEIGHT` times the noise on the diagonal: this minimises the mean square error over the whole matrix if all
+    features have the same range.
 
     Privacy
     -------
@@ -87,15 +79,16 @@ def laplace(
     floor(L)`` for an integer k, so the release is a post-processing of the ideal mechanism applied to the rounded
     answer, and rounding is included in the sensitivity.
     """
-    sensitivity, bound, bits, factor = _grid(query, privacy, weight)
+    sensitivity, bound, bits, factor = _grid(query, privacy)
     check_stream(stream, simulation=simulation)
-    answer = answer_to_vector(query, query.evaluate(data, clip=True, missing="error"), weight=weight)
+    answer = answer_to_vector(query, query.evaluate(data, clip=True, missing="error"), weight=BEST_WEIGHT)
     steps = np.rint(np.clip(answer, -bound, bound) * factor).astype(np.int64)
     noisy = ((steps + draw_laplace(stream or Stream(), bits, steps.shape)).astype(np.float64) + 0.5) / factor
-    matrix = query.finish(vector_to_answer(query, noisy, weight=weight))
+    matrix = query.finish(vector_to_answer(query, noisy, weight=BEST_WEIGHT))
     known: dict[str, Any] = {"comparison_only": False, "simulation": simulation}
-    known["std"] = vector_to_answer(query, np.full(steps.size, math.sqrt(2) * 2.0**bits / factor), weight=weight)
-    known["parameters"] = {"scale": 2.0**bits / factor, "sensitivity": sensitivity, "weight": weight}
+    std = np.full(steps.size, math.sqrt(2) * 2.0**bits / factor)
+    known["std"] = vector_to_answer(query, std, weight=BEST_WEIGHT)
+    known["parameters"] = {"scale": 2.0**bits / factor, "sensitivity": sensitivity}
     return MechanismRelease(query, matrix, "Laplace", privacy, privacy.epsilon, 0.0, **known)
 
 

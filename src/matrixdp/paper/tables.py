@@ -158,7 +158,8 @@ _GAIN_NOTES = (
 
 def tabulate_gains(best: Rows) -> ReportTable:
     """Adaptive fits beside other methods of the three tasks, and three shapes of noise for known weights."""
-    groups, rows = {}, []
+    groups: dict[str, str] = {}
+    rows: list[dict[str, Any]] = []
 
     def add(task: str, title: str, shown: Sequence[CellResult], base: CellResult) -> None:
         groups[task] = title
