@@ -1,6 +1,6 @@
 """Synthetic tables from one release against MST and AIM, on real tables: Markdown tables of errors and their ratios.
 
-``python -m benchmarks.synthetic [--epsilon 1] [--trials 5] [--peers mst aim] [--seconds 90] [--cache FOLDER] [--later]``
+``python -m benchmarks.synthetic [--later] [--epsilon 1] [--trials 5] [--peers mst aim] [--seconds 90] [--cache DIR]``
 ``python -m benchmarks.synthetic --coverage [--trials 40]``
 ``python -m benchmarks.synthetic --time``
 
@@ -283,6 +283,7 @@ def _make(
         made = METHODS[method](train, columns, epsilon, DELTA, seed)
     seconds = time.process_time() - start
     if path is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
         pd.to_pickle({"table": made, "seconds": seconds}, path)
     return made, seconds
 
