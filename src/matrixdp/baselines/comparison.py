@@ -14,7 +14,7 @@ from scipy.special import stdtrit
 
 from matrixdp.checks import check_integer, to_floats
 from matrixdp.design import make_design
-from matrixdp.display import format_number, format_table, load_pandas, render_card, render_table
+from matrixdp.display import format_number, format_table, load_pandas, render_card, render_facts, render_table
 from matrixdp.domain.bounds import Bounds
 from matrixdp.errors import ParameterError, show
 from matrixdp.intervals import interval
@@ -26,6 +26,7 @@ from matrixdp.release.registered import MechanismRelease, check_arguments, regis
 from matrixdp.types import Floats
 
 SIMULATED = "Simulated releases, which protect nothing."
+NOT_PRIVATE = "Not private: the errors are of true values. Use it with data that need no protection."
 _ANSWERS = ("matrix", "means", "covariance", "correlation")
 _TASKS = ("records", "second-moment")  # of mechanisms that estimate the entries of an answer
 _HEAD = ("mechanism", "epsilon", "delta", "noise std", "error", "exact noise")
@@ -88,6 +89,11 @@ class Comparison:
         columns = {"row": list(self.rows), "column": list(self.columns), "true": self.true, "released": self.released}
         bars = {"error": self.error, "std": self.std, "low": low, "high": high, "covered": self.covered}
         return load_pandas().DataFrame({**columns, **bars})
+
+    def _repr_html_(self) -> str:
+        share = f"{self.coverage:.0%} of the entries with noise, {self.level:.0%} expected"
+        facts = [("root mean square error", format_number(self.rmse, 4)), ("within error bars", share)]
+        return render_card("Simulation beside the truth", render_facts(facts), warnings=[NOT_PRIVATE])
 
 
 @dataclass(frozen=True)
