@@ -346,12 +346,9 @@ def release_mechanism(
 
     Raises
     ------
-    ParameterError, DataError
-        Before anything is charged: for wrong arguments and data, and for a mechanism with floating-point noise and a
-        ledger.
     MechanismError
         If the result has the wrong type or shape, or a weaker guarantee than was charged. The charge stays spent, since
-        noise was drawn.
+        noise was drawn. All other errors are raised before anything is charged.
 
     Privacy
     -------

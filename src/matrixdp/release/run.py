@@ -76,9 +76,7 @@ def run(
     account : Account, optional
         What pays, under the id of the request. Without one, nothing keeps the total that is spent.
     out : path, optional
-        The folder of a noisy data set, which `plan.in_files` needs.
-    force : bool
-        Replace an existing folder.
+        The folder of a noisy data set, which `plan.in_files` needs; with `force`, an existing one is replaced.
     workers : int, str or distributed.Client, optional
         Who reads `Files`; as for `open_records`.
     progress : callable, optional
@@ -87,8 +85,6 @@ def run(
         Called with a made-up release before anything is read, so that what cannot be shown fails before the charge.
     ready : callable, optional
         Called when data and parameters have been checked, before the charge.
-    stream, simulation
-        For simulations only, as for `release`.
 
     Privacy
     -------
