@@ -82,12 +82,6 @@ def ledger_options(use: str, pays: str) -> Callable[[F], F]:
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
-delimiter_option = click.option(
-    "--delimiter",
-    callback=lambda _context, _parameter, mark: "\t" if mark in ("tab", "\\t") else mark,
-    help="Column separator of CSV files: one character, or 'tab'. [default: the one in the line of column names]",
-)
-
 sql_option = click.option("--sql", metavar="QUERY", help="Query whose rows are the table; DATA is then a database.")
 
 

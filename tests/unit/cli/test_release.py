@@ -304,7 +304,6 @@ REGRESSION = ["regression", "--method", "plain", "--target"]
                 (["moments", "--epsilon", "2"], "epsilon was 1.0 and is 2.0 now"),
                 (["moments", "--columns", "age"], "query.bounds.lower was [18.0,15.0] and is [18.0] now"),
                 (["moments", "--importance", "bmi=4"], "allocation.rule was 'uniform' and is 'optimal' now"),
-                (["moments", "--delimiter", ","], "reading.delimiter was not given and is ',' now"),
                 (["moments", "--schema", "files.toml"], 'reading.missing_words was not given and is ["-9"] now'),
             ],
         ),
@@ -317,12 +316,13 @@ REGRESSION = ["regression", "--method", "plain", "--target"]
                 (["covariance", "--schema", "files.toml"], 'reading.missing_words was not given and is ["-9"] now'),
             ],
         ),
-        (COUNTS, [([*COUNTS, "--delimiter", ","], "reading.delimiter was not given and is ',' now")]),
+        (COUNTS, [([*COUNTS, "--schema", "marked.toml"], "reading.delimiter was not given and is ',' now")]),
         ([*REGRESSION, "bmi"], [([*REGRESSION, "age"], "target was 'bmi' and is 'age' now")]),
     ],
 )
 def test_a_request_for_something_else_is_refused_by_name(clinic, matrixdp, first, others):
     Path("files.toml").write_text(Path("schema.toml").read_text() + '[files]\nmissing_words = ["-9"]\n')
+    Path("marked.toml").write_text(Path("table.toml").read_text() + '[files]\ndelimiter = ","\n')
     assert matrixdp(*argv("clinic.csv", *first, "--request", "a")).code == 0
     before, charges = Path("out/release.json").read_bytes(), read_charges()
     for second, words in others:
