@@ -111,24 +111,8 @@ def _refuse_empty(context: click.Context, parameter: click.Parameter, value: Any
 epsilon_option, delta_option = request_option("epsilon"), request_option("delta")
 method_options = combine_options(*map(request_option, ("method", "target", "on")))
 schema_option = click.option("--schema", type=PATH, required=True, help="TOML file with what is public about the data.")
-design_options = combine_options(
-    schema_option,
-    *map(request_option, ("question", "epsilon", "delta", "records", "neighbours", "person", "rows", "importance")),
-    *map(
-        request_option,
-        (
-            "directions",
-            "correlation_share",
-            "shapes",
-            "bins",
-            "calibration",
-            "columns",
-            "by",
-            "cells",
-        ),
-    ),
-    *map(request_option, ("points", "kernel", "bandwidth")),
-)
+_LATER = ("method", "target", "on", "missing", "id")  # are listed after those of a design, or not taken by all
+design_options = combine_options(schema_option, *[request_option(name) for name in OPTION if name not in _LATER])
 
 
 # Help pages and output
