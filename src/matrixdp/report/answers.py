@@ -58,8 +58,8 @@ class Answer:
 
     `label` says what the rows are, and the notes how to read the numbers; `facts` are further entries of the answer as
     JSON, and `text` has strings in place of the numbers of a table; `again` asks another release or a forecast the same
-    question. In a report, `name` is that of the file it is
-    written to, and `group` has the levels of the group it is of.
+    question. In a report, `name` is that of the file it is written to, and `group` has the levels of the group it is
+    of. Colours show the numbers of a matrix relative to `scale`, the largest absolute value that each can have.
     """
 
     title: str
@@ -71,6 +71,7 @@ class Answer:
     group: tuple[str, ...] = ()
     text: Texts | None = None
     again: Callable[[Any], "Answer"] | None = None
+    scale: Floats | None = None
 
     def list_means(self) -> list[list[str]] | None:
         """The column of the data that each entry is the mean of, empty for others; None if there are no means."""
@@ -81,7 +82,9 @@ class Answer:
             return [[self.label if one in ("from", "to") else "" for one in columns] for _ in rows]
         if self.name in _BY_COLUMN:
             return [["", *columns[1:]] for _ in rows]
-        return [[row if one == "mean" else "" for one in columns] for row in rows] if self.name == "means" else None
+        if self.name in ("means", "averages"):
+            return [[row if one in ("mean", "average") else "" for one in columns] for row in rows]
+        return None
 
     @property
     def fades(self) -> NDArray[np.bool_]:

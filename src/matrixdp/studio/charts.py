@@ -10,11 +10,12 @@ import numpy as np
 from matrixdp.design import Design
 from matrixdp.design.explain import describe_numbers, outline_ellipse, pair_covariance
 from matrixdp.display import Numbers, format_number, join_cells, make_visible, shorten
-from matrixdp.report.charts import MOST_CELLS, Chart
+from matrixdp.report.charts import Chart
 from matrixdp.report.pictures import draw_heatmap
 from matrixdp.report.svg import Curve, Dot, Scale, draw_curves, draw_dots, round_up
 from matrixdp.types import Floats
 
+MOST_CELLS = 40  # rows or columns of a heat map
 TYPICAL, LARGEST = "typical", "largest"  # entries besides single ones: the median, and the largest error
 _MOST_ENTRIES = 400  # that a page offers to follow
 _LABEL = 24  # characters of a name
