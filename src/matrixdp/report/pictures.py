@@ -305,41 +305,17 @@ def draw_matrix(answer: Answer, description: str = "", counted: str = "records",
     return make_image([drawing], title, description, inline=inline)
 
 
-def draw_std(answer: Answer, *, inline: bool = False) -> str:
-    """Heat map of the error bars of a matrix; those of rows that are all alike are one row."""
-    estimate = answer.estimate
-    return _draw_errors(
-        estimate.std, estimate.rows, estimate.columns, answer.scale, f"Error bars: {answer.title}", inline
-    )
-
-
 def draw_design(design: Design, pair: tuple[int, int] | None = None) -> str:
     """Heat map of the standard deviations that a design predicts, beside the noise ellipse of a `pair` of features."""
-    low, high = (format_number(float(end)) for end in (design.std.min(), design.std.max()))
-    beside = [] if pair is None else [_draw_ellipse(design, *pair)]
-    names, scale = design.query.entry_names, np.asarray(design.query.magnitude)
-    words = f"Standard deviations from {low} to {high}."
-    return _draw_errors(design.std, *names, scale, "Predicted standard deviations", False, beside, words)
-
-
-def _draw_errors(
-    std: Floats,
-    rows: Sequence[str],
-    columns: Sequence[str],
-    scale: Floats | None,
-    title: str,
-    inline: bool,
-    beside: Sequence[Drawing] = (),
-    description: str = "",
-) -> str:
+    std, (rows, columns), title = design.std, design.query.entry_names, "Predicted standard deviations"
+    low, high = (format_number(float(end)) for end in (std.min(), std.max()))
     if len(std) > 1 and has_equal_rows(std):
         std, rows = std[:1], ("all rows",)
-    bars = Numbers(std, None, rows, columns)
+    bars, shown = Numbers(std, None, rows, columns), std / np.asarray(design.query.magnitude)[: len(std)]
     title += describe_part(bars)
-    shown = None if scale is None else std / scale[: len(std)]
-    meaning = "error bar" if scale is None else f"as a {RELATIVE}"
-    drawing = draw_heatmap(bars, title="" if inline else title, meaning=meaning, shown=shown, counts=True)
-    return make_image([*beside, drawing], title, description, inline=inline)
+    drawing = draw_heatmap(bars, title=title, meaning=f"as a {RELATIVE}", shown=shown, counts=True)
+    beside = [] if pair is None else [_draw_ellipse(design, *pair)]
+    return make_image([*beside, drawing], title, f"Standard deviations from {low} to {high}.")
 
 
 def _draw_ellipse(design: Design, first: int, second: int) -> Drawing:

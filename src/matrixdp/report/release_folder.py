@@ -29,7 +29,7 @@ from matrixdp.report.answers import Answer
 from matrixdp.report.content import ReportContent, make_content
 from matrixdp.report.dates import DATES, add_dates, list_dates, write_dates
 from matrixdp.report.guarantee import LedgerSummary
-from matrixdp.report.pictures import draw_matrix, draw_std
+from matrixdp.report.pictures import draw_matrix
 from matrixdp.report.provenance import PROVENANCE, write_provenance
 from matrixdp.report.release_page import DATASET_PAGE, render_release
 from matrixdp.types import Floats
@@ -278,7 +278,6 @@ def _write_matrix(place: Path, content: ReportContent, main: Answer) -> None:
     if content.has_bars:
         rows, std = (None, found.std[:1]) if has_equal_rows(found.std) else (names, found.std)
         _write_csv(place / "std.csv", found.columns, rows, std)
-        (place / "std.svg").write_text(draw_std(main), encoding="utf-8")
 
 
 def _write_answers(place: Path, content: ReportContent) -> None:

@@ -36,7 +36,7 @@ from matrixdp.report.page import (
     show_matrix,
     show_numbers,
 )
-from matrixdp.report.pictures import choose_look, describe_part, draw_matrix, draw_std
+from matrixdp.report.pictures import choose_look, describe_part, draw_matrix
 from matrixdp.report.provenance import cite, list_provenance
 from matrixdp.report.svg import STRIP, draw_strip
 
@@ -238,7 +238,7 @@ def show_answer(
 
 
 def _show_picture(answer: Answer, query: MatrixQuery) -> list[Block]:
-    """A wide matrix: a heat map, and its error bars."""
+    """A wide matrix: a heat map, and the range of its error bars."""
     words = " ".join(describe_matrix(query, answer))
     picture, std = draw_matrix(answer, words, query.count_word, inline=True), answer.estimate.bars
     blocks = [Block("figure", picture, f"Heat map: {answer.title}{describe_part(answer.estimate)}")]
@@ -246,10 +246,7 @@ def _show_picture(answer: Answer, query: MatrixQuery) -> list[Block]:
     if not noisy.size:
         return blocks
     low, high = (format_number(float(end)) for end in (noisy.min(), noisy.max()))
-    if low == high:
-        return [*blocks, say(f"All error bars are {low}.")]
-    image = Block("figure", draw_std(answer, inline=True), "Heat map of the error bars")
-    return [*blocks, say(f"The error bars are from {low} to {high}."), fold("The error bars as a picture", image)]
+    return [*blocks, say(f"All error bars are {low}." if low == high else f"The error bars are from {low} to {high}.")]
 
 
 def _draw_strips(query: MatrixQuery, answer: Answer, part: Estimate) -> list[list[str]] | None:

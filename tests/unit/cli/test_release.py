@@ -28,7 +28,6 @@ FILES = {
     "release.json",
     "report.html",
     "std.csv",
-    "std.svg",
 }
 
 
