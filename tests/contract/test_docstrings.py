@@ -29,10 +29,14 @@ def exported():
 
 
 def own_members(thing):
-    """Public methods and properties that a class defines itself."""
+    """Public methods and properties that a class defines itself, and describes."""
     for name, member in vars(thing).items():
         function = member.__func__ if isinstance(member, classmethod | staticmethod) else member
-        if not name.startswith("_") and (inspect.isfunction(function) or isinstance(member, property)):
+        if (
+            not name.startswith("_")
+            and (inspect.isfunction(function) or isinstance(member, property))
+            and member.__doc__
+        ):
             yield name, function
 
 
@@ -91,6 +95,22 @@ def parameter_fault(text, takes):
     return f"parameters that do not exist: {sorted(unknown)}" if unknown else None
 
 
+def silent_members():
+    """Public methods and properties of public classes that neither have a docstring nor override another."""
+    for found in pkgutil.walk_packages(matrixdp.__path__, "matrixdp."):
+        if found.name.endswith("__main__"):
+            continue
+        module = importlib.import_module(found.name)
+        for thing in vars(module).values():
+            if not inspect.isclass(thing) or thing.__module__ != found.name or thing.__name__.startswith("_"):
+                continue
+            for name, member in vars(thing).items():
+                code = getattr(member, "__func__", getattr(member, "func", getattr(member, "fget", member)))
+                first = not any(name in vars(base) for base in thing.__mro__[1:])
+                if getattr(code, "__name__", "") == name and not name.startswith("_") and first and not member.__doc__:
+                    yield f"{thing.__module__}.{thing.__qualname__}.{name}"
+
+
 def faults(check, names=DOCUMENTED):
     found = {name: check(docstring(name), DOCUMENTED[name]) for name in names}
     return {name: fault for name, fault in found.items() if fault}
@@ -108,6 +128,10 @@ def test_documented_parameters_exist():
     names = [name for name in DOCUMENTED if list(parameters(docstring(name)))]
     assert len(names) > 40
     assert faults(lambda text, thing: parameter_fault(text, accepted(thing)), names) == {}
+
+
+def test_every_member_is_documented_where_it_is_first_defined():
+    assert list(silent_members()) == []
 
 
 PARAMETERS = "Sum.\n\nParameters\n----------\na, b : float\nc : int\n    A count.\n"

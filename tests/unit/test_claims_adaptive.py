@@ -211,7 +211,8 @@ def test_counts_of_files_are_those_of_arrays(tmp_path):
     np.save(tmp_path / "data.npy", data)
     cuts = [0.0, 0.25, 0.5, 0.75, 1.0]
     counters = [
-        validate_records(source, BOX)[1](4).counter(cuts) for source in (data, mdp.open_records(tmp_path / "data.npy"))
+        validate_records(source, BOX)[1](4).counter(cuts)
+        for source in (data, mdp.open_records(np.load(tmp_path / "data.npy", mmap_mode="r")))
     ]
     for cut in cuts:
         assert counters[0](cut) == counters[1](cut) == np.count_nonzero(np.linalg.norm(data, axis=1) > cut)

@@ -25,7 +25,7 @@ from matrixdp.adaptive.postprocess import (
     finish_targets,
 )
 from matrixdp.adaptive.settings import Settings
-from matrixdp.adaptive.shrinkage import denoise, shrink_spectrum
+from matrixdp.adaptive.shrinkage import denoise, find_directions, shrink_spectrum
 from matrixdp.types import Floats
 
 _BOX_SHARES = (0.0, 0.2, 0.4, 0.6, 0.8)
@@ -241,7 +241,7 @@ def new_coordinates(
         units = np.multiply.outer(scales, scales)
         covariance, noise = covariance / units, noise / units
     if basis is None:
-        basis = np.linalg.eigh(covariance)[1]
+        basis = find_directions(covariance)[1]
     values, errors = (np.einsum("ji,jk,ki->i", basis, matrix, basis) for matrix in (covariance, noise))
     variances = np.maximum(values, 0.0) + settings.floor * errors
     matrix = (basis / variances**0.25).T / scales

@@ -10,7 +10,7 @@ import numpy as np
 
 from matrixdp.adaptive.moment import PrivateMoment
 from matrixdp.adaptive.postprocess import Fitted
-from matrixdp.adaptive.shrinkage import nearest_of_same_trace
+from matrixdp.adaptive.shrinkage import find_directions, nearest_of_same_trace
 from matrixdp.answers.noise_law import robust_spread
 from matrixdp.checks import check_integer
 from matrixdp.types import Floats
@@ -171,7 +171,7 @@ class JointMoment:
 
 def psd_root(matrix: Floats) -> Floats:
     """R with ``R R'`` the positive semidefinite part of a symmetric matrix."""
-    values, vectors = np.linalg.eigh(matrix)
+    values, vectors = find_directions(matrix)
     return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
 
 

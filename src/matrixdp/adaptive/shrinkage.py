@@ -54,6 +54,13 @@ def keep_spikes(values: Floats, std: float) -> Floats:
     return np.asarray(spikes + (total - found) / values.size)
 
 
+def find_directions(matrix: Floats) -> tuple[Floats, Floats]:
+    """Eigenvalues and eigenvectors of a symmetric matrix; the signs of the vectors do not depend on the processor."""
+    values, vectors = np.linalg.eigh(matrix)
+    side = 1 / np.sqrt(2 + np.arange(len(matrix))) @ vectors  # no simple vector is orthogonal to these weights
+    return values, vectors * np.where(side < 0, -1.0, 1.0)
+
+
 def nearest_of_same_trace(matrix: Floats) -> Floats:
     """Nearest positive semidefinite matrix of the same trace, which is known better than the entries; (d, d)."""
     values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)

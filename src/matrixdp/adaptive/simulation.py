@@ -18,7 +18,7 @@ from matrixdp.adaptive.fit import Purpose, fit_moment
 from matrixdp.adaptive.measure import SimulatedMeasurements, SimulatedRecords
 from matrixdp.adaptive.postprocess import Fitted
 from matrixdp.adaptive.settings import settings_for
-from matrixdp.adaptive.shrinkage import nearest_of_same_trace
+from matrixdp.adaptive.shrinkage import find_directions, nearest_of_same_trace
 from matrixdp.answers.moments import correlation_from_covariance
 from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.person import Person, most_rows
@@ -154,9 +154,13 @@ def likeliest(fitted: Fitted) -> Floats:
 
 
 def public_seed(fitted: Fitted) -> int:
-    """A seed for simulations: the same private answers have the same error bars."""
-    answers = fitted.mean.tobytes() + fitted.covariance.tobytes()
-    return int.from_bytes(hashlib.sha256(answers).digest()[:8], "big")
+    """A seed for simulations: the same private answers have the same error bars.
+
+    Answers are rounded first, since their last digits depend on the processor.
+    """
+    answers = np.concatenate([fitted.mean, fitted.covariance.ravel()])
+    digits = np.rint(answers / np.abs(answers).max(initial=_TINY) * 1e7).astype(np.int64)
+    return int.from_bytes(hashlib.sha256(digits.tobytes()).digest()[:8], "big")
 
 
 def read_off(mean: Floats, covariance: Floats, units: Floats, second: Floats | None = None) -> Statistics:
@@ -248,7 +252,7 @@ def rare_records(mean: Floats, covariance: Floats, count: int, rng: np.random.Ge
 def grouped_records(mean: Floats, covariance: Floats, count: int, rng: np.random.Generator) -> Floats:
     """Four groups of unequal size, apart along the leading directions."""
     leading, shares = min(mean.size, len(_GROUPS) - 1), _GROUPS[:-1]
-    values, vectors = np.linalg.eigh(np.diag(shares) - np.multiply.outer(shares, shares))
+    values, vectors = find_directions(np.diag(shares) - np.multiply.outer(shares, shares))
     centred = np.eye(len(_GROUPS))[:, :-1] - shares
     scores = (centred @ (vectors / np.sqrt(values)))[:, :leading]  # mean zero, identity covariance over the groups
     white = rng.standard_normal((count, mean.size))
@@ -297,7 +301,7 @@ def fit_into_box(records: Floats, mean: Floats, std: Floats, rng: np.random.Gene
 
 def _root(covariance: Floats) -> Floats:
     """A matrix R with ``R'R`` equal to the covariance; the last row belongs to the leading direction."""
-    values, vectors = np.linalg.eigh(covariance)
+    values, vectors = find_directions(covariance)
     return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))).T)
 
 

@@ -4,18 +4,5 @@ from matrixdp.design.allocations import Allocation, binary, isotropic, optimal, 
 from matrixdp.design.builder import ErrorCurve, equimodal, error_curve, isotropic_scale, make_design, unimodal
 from matrixdp.design.design import Design
 
-__all__ = [
-    "Allocation",
-    "Design",
-    "ErrorCurve",
-    "binary",
-    "equimodal",
-    "error_curve",
-    "isotropic",
-    "isotropic_scale",
-    "make_design",
-    "optimal",
-    "shares",
-    "uniform",
-    "unimodal",
-]
+__all__ = ["Allocation", "Design", "ErrorCurve", "binary", "equimodal", "error_curve", "isotropic", "isotropic_scale"]
+__all__ += ["make_design", "optimal", "shares", "uniform", "unimodal"]

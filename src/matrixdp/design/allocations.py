@@ -141,7 +141,6 @@ class Optimal(BuiltInAllocation):
         return np.asarray(weights / weights.sum())
 
     def entry_covariance(self, query: MatrixQuery) -> Covariance | None:
-        """The best covariance of all entries, where the sensitivity set can be optimised over."""
         return query.sensitivity.best_covariance(query.shape, self.values)
 
 
@@ -169,7 +168,6 @@ class Isotropic(BuiltInAllocation):
     structured = False
 
     def variances(self, query: MatrixQuery, directions: Floats | None) -> Floats:
-        """Ones."""
         return np.ones(query.features)
 
 
@@ -180,11 +178,9 @@ class Kernel(BuiltInAllocation):
     chooses_directions = True
 
     def own_directions(self, query: MatrixQuery) -> Floats | None:
-        """Eigenvectors of the query's own covariance."""
         return self._covariance(query).directions
 
     def variances(self, query: MatrixQuery, directions: Floats | None) -> Floats:
-        """Its eigenvalues."""
         return self._covariance(query).variances
 
     def precisions(self, query: MatrixQuery) -> Floats:
@@ -207,7 +203,6 @@ class Uniform(BuiltInAllocation):
     rule = "uniform"
 
     def variances(self, query: MatrixQuery, directions: Floats | None) -> Floats:
-        """Squared ranges over the shares."""
         return query.extent(directions) ** 2 / self.theta(query)
 
     def precisions(self, query: MatrixQuery) -> Floats:
@@ -226,11 +221,9 @@ class Binary(Uniform):
 
     @property
     def named(self) -> bool:
-        """True if features are given by name."""
         return isinstance(self.values, tuple) and any(isinstance(item, str) for item in self.values)
 
     def theta(self, query: MatrixQuery) -> Floats:
-        """Equal shares within either group."""
         m, count = query.features, self.values
         chosen = range(count) if isinstance(count, int) else [_find(query, item) for item in count]
         marked = np.zeros(m, bool)
@@ -262,7 +255,6 @@ class Shares(Uniform):
         object.__setattr__(self, "values", array)
 
     def theta(self, query: MatrixQuery) -> Floats:
-        """The shares."""
         m = query.features
         if self.values.shape != (m,):
             raise ParameterError(f"shares must be {m} numbers, one per direction, got {self.values.size} instead.")

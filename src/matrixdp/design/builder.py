@@ -333,12 +333,9 @@ class ErrorCurve:
     design : Design
     epsilons : float64 array of shape (k,)
         Increasing; all at the delta of the design.
-    rmse : float64 array of shape (k,)
-        Root mean square of the standard deviations of all entries.
-    median_std : float64 array of shape (k,)
-        Median of the standard deviations of the entries that have noise.
-    relative_error : float64 array of shape (k,)
-        Root mean square of the standard deviations, each over the largest absolute value that its entry can have.
+    rmse, median_std, relative_error : float64 arrays of shape (k,)
+        Of the standard deviations of all entries; the median of those that have noise; the root mean square of each
+        over the largest absolute value that its entry can have.
     """
 
     design: Design

@@ -130,28 +130,9 @@ class Bounds:
         """Distance from the midpoint to the bounds, of shape (m,), rounded up."""
         return np.maximum(_subtract_up(self.upper, self.midpoint), _subtract_up(self.midpoint, self.lower))
 
-    @cached_property
-    def _positions(self) -> dict[str, int]:
-        return {name: i for i, name in enumerate(self.names or ())}
-
     def label(self, i: int) -> str:
         """Return the name of feature `i`, or ``feature i`` if the features have no names."""
         return self.names[i] if self.names else f"feature {i}"
-
-    def index(self, feature: str | int) -> int:
-        """Return the position of a feature given by name or by position."""
-        if isinstance(feature, str):
-            if feature not in self._positions:
-                known = ", ".join((self.names or ())[:20]) or "none (bounds were given without names)"
-                raise ParameterError(
-                    f"a feature must be one of the names of the bounds ({known}), got {show(feature)} instead."
-                )
-            return self._positions[feature]
-        if isinstance(feature, bool) or not isinstance(feature, int | np.integer) or not 0 <= feature < self.size:
-            raise ParameterError(
-                f"a feature must be a name or a position from 0 to {self.size - 1}, got {show(feature)} instead."
-            )
-        return int(feature)
 
     def reach(self, directions: Floats | None = None) -> Floats:
         """Return the largest distance from the midpoint along each direction (by default each axis), of shape (m,)."""
@@ -169,7 +150,7 @@ class Bounds:
         midpoint), and for records outside of the box unless `clip`.
         """
         array = _as_table(self, records, missing)
-        if not _all_finite(array):
+        if not np.isfinite(array).all():
             if missing == "error":
                 i = int(np.flatnonzero(~np.isfinite(array).all(axis=0))[0])
                 name = f"column {self.names[i]!r}" if self.names else self.label(i)
@@ -194,13 +175,7 @@ class Bounds:
         return np.multiply(out, _ball_factor(self, lengths)[:, None])
 
     def move_last(self, name: str) -> Bounds:
-        """The same bounds with the feature of this name as the last one.
-
-        Examples
-        --------
-        >>> Bounds([0, 1], [2, 3], names=["a", "b"]).move_last("a").names
-        ('b', 'a')
-        """
+        """The same bounds with the feature of this name as the last one."""
         if self.names is None or name not in self.names:
             raise ParameterError(f"bounds must have a feature of the name {show(name)}.")
         place = self.names.index(name)
@@ -224,20 +199,8 @@ class Bounds:
     ) -> NDArray[np.float64]:
         """Return the records clipped to the domain and rounded to a grid, of shape (n, m).
 
-        Grid values are integers from -levels, the lower bound, to levels, the upper bound.
-
-        Parameters
-        ----------
-        records : array_like of shape (n, m)
-        levels : int
-            Half the number of grid steps between the bounds.
-        out : float64 array of shape (n, m), optional
-            Array for the result; must not share memory with `records`.
-        clip : bool
-            Clip records outside of the domain. Otherwise they raise a `DataError`, which reveals that there is one:
-            the error itself is private.
-        missing : 'error' or 'midpoint'
-            Whether NaN and infinities raise a `DataError` or are replaced by the midpoint.
+        Grid values are integers from -levels, the lower bound, to levels, the upper bound. `out`, for the result, must
+        not share memory with `records`. Errors are those of `checked`: that there is one is private.
 
         Privacy
         -------
@@ -352,21 +315,6 @@ def _as_table(bounds: Bounds, records: ArrayLike, missing: str) -> NDArray[np.ge
 def _to_grid(bounds: Bounds, levels: int) -> Rescaling:
     """The map of records to the grid, where each bound is a whole number."""
     return Rescaling(bounds.midpoint, levels / bounds.halfwidths)
-
-
-def _all_finite(array: NDArray[np.generic]) -> bool:
-    """Whether all entries are finite.
-
-    A finite sum of squares, which BLAS computes fast, shows that they are; only if it overflows is each one checked.
-    """
-    if array.dtype.kind != "f":
-        return True
-    if array.flags.forc and array.dtype.char in "fd":
-        flat = array.reshape(-1, order="A")
-        with np.errstate(over="ignore", invalid="ignore"):  # a warning would reveal something about the data
-            if np.isfinite(np.dot(flat, flat)):
-                return True
-    return bool(np.isfinite(array).all())
 
 
 def square_lengths(rows: Floats, weights: Floats | None = None, out: Floats | None = None) -> Floats:

@@ -101,9 +101,13 @@ def _check_levels(value: Any, name: str) -> list[Any]:
     return list(value)
 
 
-def _check_words(value: Any, name: str) -> Any:
-    listed = isinstance(value, list) and all(isinstance(word, str) for word in value)
-    return _require(listed, value, name, 'a list of texts, as in ["NA", "."]')
+def _must(holds: Callable[[Any], bool], rule: str) -> Callable[[Any, str], Any]:
+    """The check of a kind whose entries are as they are, if they hold."""
+    return lambda value, name: _require(holds(value), value, name, rule)
+
+
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(text, str) for text in value)
 
 
 def _check_number(value: Any, name: str) -> float:
@@ -213,34 +217,13 @@ def _read_levels(text: str) -> list[str] | list[int]:
     return [*map(int, lines)] if all(map(_INTEGER.fullmatch, lines)) else split_lines(text)
 
 
-def _check_formats(value: Any, name: str) -> Any:
-    listed = isinstance(value, list) and value != [] and all(isinstance(one, str) and one for one in value)
-    rule = 'a format, as in "%d.%m.%Y", or a list of several'
-    return _require(isinstance(value, str) or listed, value, name, rule)
-
-
 def _read_formats(text: str) -> str | list[str]:
     lines = split_lines(text)
     return lines[0] if len(lines) == 1 else lines
 
 
-def _check_aliases(value: Any, name: str) -> dict[str, list[str]]:
-    listed = isinstance(value, dict) and all(
-        isinstance(texts, list) and all(isinstance(text, str) and text for text in texts) for texts in value.values()
-    )
-    return _require(listed, value, name, 'levels and other texts for them, as in {north = ["North", "nrth"]}')  # type: ignore[no-any-return]
-
-
-def _show_aliases(aliases: Mapping[str, Sequence[str]]) -> str:
-    return "\n".join(f"{quote_key(level)} = [{', '.join(map(quote_text, texts))}]" for level, texts in aliases.items())
-
-
-def _read_aliases(text: str) -> dict[str, Any]:
-    try:
-        return tomllib.loads(text.replace("\r", ""))
-    except ValueError:
-        rule = 'must be a level and a list of texts in each line, as in north = ["North", "nrth"]'
-        raise ParameterError(f"{rule}, got {show(text)} instead.") from None
+def _are_aliases(value: Any) -> bool:
+    return isinstance(value, dict) and all(_are_texts(texts) and all(texts) for texts in value.values())
 
 
 def quote_key(name: str) -> str:
@@ -255,30 +238,29 @@ def quote_text(text: str) -> str:
     return '"' + "".join(char if char.isprintable() else f"\\U{ord(char):08x}" for char in quoted) + '"'
 
 
-def _read_shares(text: str) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for line in _lines(text):
-        share, *rest = line.split(maxsplit=1)
-        level = unquote_line("".join(rest))
-        if not level or level in found:
-            rule = "must be a share and a level in each line, as in 0.6 north, and each level once"
-            raise ParameterError(f"{rule}, got {show(line)} instead.")
-        found[level] = read_number(share)
-    return found
+def write_value(value: Any) -> str:
+    """A value in one line of TOML."""
+    if isinstance(value, dict):
+        return f"{{ {_write_entries(value)} }}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(write_value, value))}]"
+    return quote_text(value) if isinstance(value, str) else str(value).lower()
 
 
-def _check_pairs(value: Any, name: str) -> Any:
-    listed = isinstance(value, list) and all(isinstance(entry, dict) for entry in value)
-    return _require(listed, value, name, PAIRS)
+def _write_entries(table: Mapping[str, Any], separator: str = ", ") -> str:
+    return separator.join(f"{quote_key(key)} = {write_value(value)}" for key, value in table.items())
 
 
-def _show_pairs(pairs: Sequence[Mapping[str, Any]]) -> str:
-    def show_levels(levels: Any) -> str:
-        return f"[{', '.join(map(show_levels, levels))}]" if isinstance(levels, list) else quote_text(str(levels))
+def _table_kind(check: Callable[[Any, str], Any], rule: str) -> Kind:
+    """A kind of TOML tables, whose text has one entry to a line."""
 
-    return "\n".join(
-        ", ".join(f"{quote_key(name)} = {show_levels(levels)}" for name, levels in pair.items()) for pair in pairs
-    )
+    def parse(text: str) -> Any:
+        try:
+            return tomllib.loads(text.replace("\r", ""))
+        except ValueError:
+            raise ParameterError(f"{rule}, got {show(text)} instead.") from None
+
+    return Kind("lines", check, partial(_write_entries, separator="\n"), parse)
 
 
 def _read_pairs(text: str) -> list[Any]:
@@ -295,30 +277,43 @@ SIZE = Kind("number", check_magnitude, show_number, read_number)
 COUNT = Kind("number", partial(check_integer, at_least=1), show_number, read_number)
 FROM_ZERO = Kind("number", partial(check_integer, at_least=0), show_number, read_number)
 FLAG = Kind(
-    "flag",
-    lambda value, name: _require(isinstance(value, bool), value, name, "true or false"),
-    lambda value: "on" if value else "",
-    bool,
+    "flag", _must(lambda value: isinstance(value, bool), "true or false"), lambda value: "on" if value else "", bool
 )
 COLUMN = Kind(
     "column",
-    lambda value, name: _require(isinstance(value, str) and value.isprintable(), value, name, "the name of a column"),
+    _must(lambda value: isinstance(value, str) and value.isprintable(), "the name of a column"),
     quote_line,
     unquote_line,
 )
-WORDS = Kind("lines", _check_words, lambda words: join_lines(words or [""]), split_lines)
-FORMATS = Kind(
-    "lines", _check_formats, lambda value: join_lines([value] if isinstance(value, str) else value), _read_formats
-)
-ALIASES = Kind("lines", _check_aliases, _show_aliases, _read_aliases)
-PAIRS_OF_LEVELS = Kind("lines", _check_pairs, _show_pairs, _read_pairs)
-LEVELS = Kind("lines", _check_levels, join_lines, _read_levels)
-SHARES = Kind(
+WORDS = Kind(
     "lines",
-    _check_shares,
-    lambda shares: "\n".join(f"{show_number(share)} {quote_line(level)}" for level, share in shares.items()),
-    _read_shares,
+    _must(_are_texts, 'a list of texts, as in ["NA", "."]'),
+    lambda words: join_lines(words or [""]),
+    split_lines,
 )
+FORMATS = Kind(
+    "lines",
+    _must(
+        lambda value: isinstance(value, str) or (_are_texts(value) and value != [] and all(value)),
+        'a format, as in "%d.%m.%Y", or a list of several',
+    ),
+    lambda value: join_lines([value] if isinstance(value, str) else value),
+    _read_formats,
+)
+ALIASES = _table_kind(
+    _must(_are_aliases, 'levels and other texts for them, as in {north = ["North", "nrth"]}'),
+    'must be a level and a list of texts in each line, as in north = ["North", "nrth"]',
+)
+SHARES = _table_kind(
+    _check_shares, "must be a level and its share in each line, as in north = 0.6, and each level once"
+)
+PAIRS_OF_LEVELS = Kind(
+    "lines",
+    _must(lambda value: isinstance(value, list) and all(isinstance(entry, dict) for entry in value), PAIRS),
+    lambda pairs: "\n".join(map(_write_entries, pairs)),
+    _read_pairs,
+)
+LEVELS = Kind("lines", _check_levels, join_lines, _read_levels)
 DATE, TIME = (
     Kind("text", partial(_check_when, what, example), str, partial(_read_when, what), example)
     for what, example in (("date", "1900-01-01"), ("time", "07:30:00"))
@@ -342,7 +337,7 @@ _AS_IN_FILES = ("", "As in all columns")
 _OWN_DECIMAL, _OWN_THOUSANDS = (Kind("choice", options=(_AS_IN_FILES, *marks)) for marks in (_POINTS, _GROUPS[1:]))
 _BOUND = {"number": NUMBER, "date": DATE, "time": TIME}
 _LEVELS_HINT = "All integers, or all texts. Write a text of digits, or one with spaces at its ends, in quotation marks."
-_SHARES_HINT = "One to a line, as in 0.6 north. Levels that are left out share the rest equally."
+_SHARES_HINT = "One to a line, as in north = 0.6. Levels that are left out share the rest equally."
 _WHEN = {"date": FORMATS, "time": FORMATS}
 _FORMATS_HINT = "As in %d.%m.%Y; else ISO. The first that fits a text is used."
 _EXPECTED_HINT = "A guess of their number, where it varies. Forecasts use it, and releases for which it is private."

@@ -117,17 +117,10 @@ class DateRule:
 
 @dataclass(frozen=True)
 class ColumnRule:
-    """How the texts of one column are written, where that differs from the rest of the file.
+    """How the texts of one column are written: as `FileRules` say, and None for what holds in the file.
 
-    Parameters
-    ----------
-    name : str
-    decimal, thousands, missing_words, strip : optional
-        As of `FileRules`; None for what holds in the file.
-    aliases : mapping of str to sequence of str
-        Levels, and other texts that mean the same.
-    fold : bool
-        Whether capital letters, and spaces at the ends, do not count in aliases.
+    `aliases` are levels with other texts that mean the same; with `fold`, capital letters and spaces at the ends do not
+    count in them.
     """
 
     name: str

@@ -6,14 +6,5 @@ from matrixdp.noise.matrix import MatrixGaussian
 from matrixdp.noise.stream import BlockKey, Stream
 from matrixdp.noise.structure import EdgeNoise, NoiseStructure, Squares
 
-__all__ = [
-    "BlockKey",
-    "Covariance",
-    "EdgeNoise",
-    "MatrixGaussian",
-    "NoiseStructure",
-    "Squares",
-    "Stream",
-    "draw_gaussian",
-    "draw_normal",
-]
+__all__ = ["BlockKey", "Covariance", "EdgeNoise", "MatrixGaussian", "NoiseStructure", "Squares", "Stream"]
+__all__ += ["draw_gaussian", "draw_normal"]

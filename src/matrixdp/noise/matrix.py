@@ -1,11 +1,10 @@
 """The matrix-variate Gaussian distribution, Definition 3 of the paper; symmetric matrices as vectors; public sums."""
 
 import math
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from matrixdp.checks import sum_of_others
 from matrixdp.errors import ParameterError
@@ -15,9 +14,6 @@ from matrixdp.noise.stream import Stream
 from matrixdp.types import Factor, Floats
 
 SQRT2 = math.sqrt(2.0)
-_SMALL_SIDE = 128  # of triangles whose indices are kept
-
-Indices = tuple[NDArray[np.intp], NDArray[np.intp]]
 
 
 def triangle_to_vector(matrix: Floats, weight: float = SQRT2) -> Floats:
@@ -25,29 +21,17 @@ def triangle_to_vector(matrix: Floats, weight: float = SQRT2) -> Floats:
 
     Entries off the diagonal are multiplied by `weight`; sqrt(2) preserves the Frobenius norm of a symmetric matrix.
     """
-    rows, columns = lower_indices(len(matrix))
+    rows, columns = np.tril_indices(len(matrix))
     return np.asarray(matrix[rows, columns] * np.where(rows == columns, 1.0, weight))
 
 
 def vector_to_triangle(vector: Floats, size: int, weight: float = SQRT2) -> Floats:
     """The symmetric matrix of shape (size, size) whose lower triangle `triangle_to_vector` wrote."""
-    rows, columns = lower_indices(size)
+    rows, columns = np.tril_indices(size)
     out = np.empty((size, size))
     out[rows, columns] = vector / np.where(rows == columns, 1.0, weight)
     out[columns, rows] = out[rows, columns]
     return out
-
-
-def lower_indices(size: int) -> Indices:
-    """Rows and columns of the lower triangle, row by row; those of small matrices are computed once."""
-    return _kept_indices(size) if size <= _SMALL_SIDE else np.tril_indices(size)
-
-
-@lru_cache(maxsize=16)
-def _kept_indices(size: int) -> Indices:
-    rows, columns = np.tril_indices(size)
-    rows.flags.writeable = columns.flags.writeable = False  # they are shared
-    return rows, columns
 
 
 class MatrixGaussian:

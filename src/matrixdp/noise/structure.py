@@ -76,7 +76,6 @@ class SquaresTwice(NoiseStructure):
 
     @property
     def terms(self) -> int:
-        """The sum over the squares."""
         return self.strengths.size + 4
 
     def _measure(self, v: Floats, *, largest: bool = False) -> Floats:
@@ -114,15 +113,12 @@ class Squares(SquaresTwice):
             raise ParameterError("the shift of squares must be a finite number that is not negative.")
 
     def fits(self, shape: tuple[int, int]) -> bool:
-        """Whether the features are all entries of a side, or all but the constant."""
         return shape[0] == shape[1] and shape[1] - self.weights.size in (0, 1)
 
     def scaled(self, by: float) -> Squares:
-        """The weights divided by `by`."""
         return Squares(self.weights / by, self.strengths, self.shift)
 
     def whiten(self, sides: MatrixGaussian, answer: Floats) -> Floats:
-        """The whitened triangle, then the squares."""
         squares = self._measure(self.weights * np.diagonal(answer)[-self.weights.size :])
         return np.concatenate([triangle_to_vector(sides.whiten(answer)), squares])
 
@@ -144,7 +140,6 @@ class Squares(SquaresTwice):
         return matrix
 
     def largest(self, sides: MatrixGaussian, magnitude: Floats) -> Floats:
-        """Sums of absolute values."""
         bound = np.broadcast_to(magnitude, sides.shape)
         whitening = np.abs(sides.colcov.whitening)
         triangle = triangle_to_vector(apply_factors(whitening, bound, whitening))
@@ -246,7 +241,6 @@ class EdgeNoise(NoiseStructure):
 
     @property
     def terms(self) -> int:
-        """The sum over the degrees, and a few more operations."""
         return self.nodes + 8
 
     @property
@@ -257,7 +251,6 @@ class EdgeNoise(NoiseStructure):
         return float((a + 2 * b + c) ** 2 + 2 * (n - 2) * (b + c) ** 2 + (n - 2) * (n - 3) / 2 * c**2)
 
     def fits(self, shape: tuple[int, int]) -> bool:
-        """True if there are as many nodes."""
         return shape == (self.nodes, self.nodes)
 
     def scaled(self, by: float) -> EdgeNoise:
@@ -265,7 +258,6 @@ class EdgeNoise(NoiseStructure):
         return self
 
     def whiten(self, sides: MatrixGaussian, answer: Floats) -> Floats:
-        """Coordinates of the edges below the diagonal, row by row, from a Laplacian."""
         a, b, c = self._coefficients(1 / self.deviations)
         return self._whiten(sides, answer, -a, b, c)
 
@@ -288,12 +280,10 @@ class EdgeNoise(NoiseStructure):
         return np.asarray(np.diag(edges.sum(axis=1)) - edges)
 
     def largest(self, sides: MatrixGaussian, magnitude: Floats) -> Floats:
-        """Sums of absolute values."""
         bound = np.broadcast_to(magnitude, (self.nodes, self.nodes))
         return self._whiten(sides, bound, *np.abs(self._coefficients(1 / self.deviations)))
 
     def variances(self, sides: MatrixGaussian) -> Floats:
-        """That of an edge off the diagonal, and that of a degree on it."""
         n, (total, degree, rest) = self.nodes, self.deviations**2
         edge = total if n == 2 else (total + (n - 1) * degree + n * (n - 3) / 2 * rest) / (n * (n - 1) / 2)
         result = np.full((n, n), edge * _unit(sides) ** 2)

@@ -148,15 +148,12 @@ class TableNoise(SquaresTwice):
         return self.groups * (self.precisions.size - (not self.counted) + self.strengths.size) + self.bins
 
     def fits(self, shape: tuple[int, int]) -> bool:
-        """Whether the answer is one matrix per group, and bins."""
         return shape == (self.groups * self.layout.size + self.bins, self.layout.size)
 
     def scaled(self, by: float) -> TableNoise:
-        """The scales divided by `by`."""
         return replace(self, scales=self.scales / by, bin_precision=self.bin_precision / by**2)
 
     def whiten(self, sides: MatrixGaussian, answer: Floats) -> Floats:
-        """All distinct numbers of all groups, then their squares, then bins."""
         return self._whiten(answer, largest=False)
 
     def _whiten(self, answer: Floats, *, largest: bool) -> Floats:
@@ -181,12 +178,10 @@ class TableNoise(SquaresTwice):
         return self._spread_out(numbers, bins / np.sqrt(self.bin_precision) if self.bins else bins)
 
     def largest(self, sides: MatrixGaussian, magnitude: Floats) -> Floats:
-        """Sums of absolute values."""
         bound = np.broadcast_to(magnitude, (self.groups * self.layout.size + self.bins, self.layout.size))
         return self._whiten(bound, largest=True)
 
     def variances(self, sides: MatrixGaussian) -> Floats:
-        """Of the noise in each entry; zero where an entry is public."""
         numbers = 1 / self.precisions
         if not self.counted:
             numbers[0] = 0.0

@@ -4,7 +4,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -15,9 +14,9 @@ from matrixdp.display import format_number
 from matrixdp.domain.bounds import Bounds
 from matrixdp.noise import Stream
 from matrixdp.paper.components import FIRST, MOVEMENT
-from matrixdp.paper.experiment import CALIBRATIONS, Figure
-from matrixdp.paper.gains import EPSILONS, FITS, IMPORTANCES, PANELS, SHAPES, direction_key, gain_key
-from matrixdp.paper.tables import GROUPS, SIMULATED, Rows, list_methods
+from matrixdp.paper.experiment import CALIBRATIONS
+from matrixdp.paper.gains import EPSILONS, IMPORTANCES, PANELS, SHAPES, direction_key, gain_key
+from matrixdp.paper.tables import GROUPS, SIMULATED
 from matrixdp.paper.trials import EXPERIMENTS, CellResult, is_simulated, list_published
 from matrixdp.privacy import Privacy
 from matrixdp.queries import Identity
@@ -26,9 +25,7 @@ from matrixdp.report.svg import Curve, Dot, Drawing, Scale, draw_curves, draw_do
 from matrixdp.types import Floats
 
 _KINDS = ("p-mark", "p-other", "p-green", "p-third", "p-grey")
-_GROUPS = dict(zip(GROUPS, ("p-grey", "p-mark", "p-green", "p-other", "p-third"), strict=True))
-_ZERO = 1e-12  # rounding, where an error without privacy is zero
-_WIDE: dict[str, Any] = {"width": 560.0, "longest": 52}  # of figures with a line for each method
+_GROUPS = dict(zip(GROUPS, ("p-grey", "p-mark", "p-green", "p-other"), strict=True))
 _SAMPLES, _SHARE, _ANGLE = 250, 0.9, math.radians(35)
 
 
@@ -64,16 +61,6 @@ def _fit_scale(values: Sequence[float], *, log: bool) -> Scale:
     return Scale(low / 1.15, high * 1.15, log=True) if log else Scale(0.0, high * 1.05)
 
 
-def _make_dot(label: str, found: Figure, kind: str, scale: float = 1.0, other: float | None = None) -> Dot:
-    mean, half = found.mean / scale, found.half / scale
-    words = f"{format_number(found.mean)} ± {format_number(found.half)}"
-    return Dot(label, mean, max(mean - half, mean / 1e3), mean + half, words, kind, other)
-
-
-def _stretch(dots: Sequence[Dot]) -> list[float]:
-    return [end for dot in dots for end in (dot.value, dot.high, dot.other) if end is not None]
-
-
 def draw_comparison(part: str, best: Mapping[str, CellResult]) -> Picture:
     """Published and measured errors of every row, as fractions of the random guess."""
     order, printed = list(_GROUPS), list_published(part)
@@ -83,29 +70,17 @@ def draw_comparison(part: str, best: Mapping[str, CellResult]) -> Picture:
     for one in sorted(shown, key=lambda one: order.index(one.row.group)):
         figure = printed.get(one.row.key)
         other = None if figure is None else figure.mean / printed["random guess"].mean
-        dots.append(_make_dot(one.row.label, one.summary, _GROUPS[one.row.group], guess, other))
-    groups = {one.row.group for one in shown}
-    keys = [(GROUPS[group], _GROUPS[group]) for group in order if group != "registered" or group in groups]
-    scale = _fit_scale([*_stretch(dots), 1.0], log=part != "exp1")
-    options: dict[str, Any] = {"guide": 1.0, "keys": [*keys, ("published", "hollow")], **_WIDE}
-    drawing = draw_dots(dots, scale, "error / error of a random guess", **options)
+        words = f"{format_number(one.mean)} ± {format_number(one.summary.half)}"
+        mean, half = one.mean / guess, one.summary.half / guess
+        ends = mean, max(mean - half, mean / 1e3), mean + half
+        dots.append(Dot(one.row.label, *ends, words, _GROUPS[one.row.group], other))
+    keys = [*((GROUPS[group], kind) for group, kind in _GROUPS.items()), ("published", "hollow")]
+    reach = [end for dot in dots for end in (dot.value, dot.high, dot.other) if end is not None]
+    scale, axis = _fit_scale([*reach, 1.0], log=part != "exp1"), "error / error of a random guess"
+    drawing = draw_dots(dots, scale, axis, guide=1.0, keys=keys, width=560.0, longest=52)
     title = f"{EXPERIMENTS[part].title}: published and measured"
     caption = "Each divided by the random guess of its own source, since absolute figures differ."
     return Picture(f"{part}-comparison", title, caption, [drawing], is_simulated(part))
-
-
-def draw_tasks(best: Rows) -> Picture:
-    """One panel a task, one line a method."""
-    kinds = dict.fromkeys(("mvg", "mvg/exact"), "p-other") | dict.fromkeys(FITS, "p-mark") | {"fixed": "p-green"}
-    panels = []
-    for task, part in EXPERIMENTS.items():
-        listed = {name: one for name, one in list_methods(best, task).items() if one[1].mean > _ZERO}
-        dots = [_make_dot(label, one.summary, kinds.get(name, "p-grey")) for name, (label, one) in listed.items()]
-        scale = _fit_scale(_stretch(dots), log=task != "exp1")
-        panels.append(draw_dots(dots, scale, part.error, title=part.title, **_WIDE))
-    title = "Adaptive fits on the paper's tasks"
-    caption = "Errors with 95% intervals; smaller is better. Exp. II and III have logarithmic axes."
-    return Picture("gains", title, caption, panels, is_simulated("gains"), stacked=True)
 
 
 def draw_weights(gains: Mapping[str, CellResult]) -> Picture:

@@ -9,15 +9,5 @@ from matrixdp.queries.moments import Moments, SecondMoment
 from matrixdp.queries.query import Query
 from matrixdp.queries.table_moments import TableMoments
 
-__all__ = [
-    "Adjacency",
-    "ContingencyTable",
-    "GramMatrix",
-    "Identity",
-    "Laplacian",
-    "MatrixQuery",
-    "Moments",
-    "Query",
-    "SecondMoment",
-    "TableMoments",
-]
+__all__ = ["Adjacency", "ContingencyTable", "GramMatrix", "Identity", "Laplacian", "MatrixQuery", "Moments", "Query"]
+__all__ += ["SecondMoment", "TableMoments"]

@@ -238,23 +238,17 @@ class BoundedQuery(MatrixQuery):
 
     bounds: Bounds
     records: int
+    names = property(attrgetter("bounds.names"), doc="Those of the bounds.")
 
     def __post_init__(self) -> None:
         check_bounds(self.bounds)
         parse_unit(self, self.bounds.names)
 
     @property
-    def names(self) -> tuple[str, ...] | None:
-        """The bounds' names."""
-        return self.bounds.names
-
-    @property
     def summary(self) -> str:
-        """Its kind and the number of its columns."""
         return f"{type(self).__name__} of {self.bounds.size:,} column{'s' * (self.bounds.size != 1)}"
 
     def extent(self, directions: Floats | None) -> Floats:
-        """Reach of a record from the midpoint along each direction."""
         return self.bounds.reach(directions)
 
 

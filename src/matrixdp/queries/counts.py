@@ -36,10 +36,8 @@ class ContingencyTable(MatrixQuery):
     records : int
         The public number of pairs; for add-remove neighbours a public bound on it. With a `person`, the number of
         people; with ``Person(column, rows=k)``, a public bound on the number of pairs that count.
-    neighbours : 'replace' or 'add-remove'
-    person : str or Person, optional
-        The column that says whose row it is, if people may have several rows (`Person`). Neighbours then differ in all
-        rows of one person.
+    neighbours, person : optional
+        As for `Moments`.
     public_total : bool, optional
         Whether the noisy counts are adjusted to sum to `records`, which takes ``1/k`` of the variance of each of k
         cells. By default they are where that number is public (replace) and there are at least two cells.
@@ -106,12 +104,10 @@ class ContingencyTable(MatrixQuery):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns' categories."""
         return tuple(map(str, self.columns))
 
     @property
     def entry_names(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The categories."""
         return tuple(map(str, self.rows)), tuple(map(str, self.columns))
 
     @cached_property
@@ -121,26 +117,21 @@ class ContingencyTable(MatrixQuery):
 
     @cached_property
     def magnitude(self) -> Floats:
-        """The number of records."""
         return np.full((1, 1), float(self.records))
 
     @property
     def gamma(self) -> float:
-        """All records in one cell."""
         return float(self.records)
 
     @property
     def possible(self) -> tuple[Floats, Floats]:
-        """From none to all records."""
         return np.zeros((1, 1)), self.magnitude
 
     @property
     def total(self) -> float | None:
-        """The number of records, if the counts are adjusted to it."""
         return float(self.records) if self.public_total else None
 
     def evaluate(self, data: Any, *, clip: bool, missing: str) -> Floats:
-        """The counts."""
         records = as_records(list(data) if isinstance(data, Iterator) else data)
         cells = np.zeros(self.shape, np.int64)
         if self.person is not None:

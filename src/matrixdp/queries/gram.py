@@ -209,7 +209,6 @@ class GramMatrix(OwnRowsQuery):
 
     @property
     def gamma(self) -> float:
-        """Norm of a matrix of ones."""
         return math.sqrt(self.shape[0] * self.shape[1])
 
     @cached_property
@@ -264,17 +263,14 @@ class GramMatrix(OwnRowsQuery):
 
     @property
     def possible(self) -> tuple[Floats, Floats]:
-        """The kernel's range."""
         low, high = self._range
         return low[None, :], high[None, :]
 
     def finish(self, matrix: Floats) -> Floats:
-        """The middle of the range is added; the diagonal is one."""
         low, high = self._range
         matrix += (low + high) / 2
         return super().finish(matrix)
 
     @property
     def public(self) -> NDArray[np.bool_] | None:
-        """The diagonal, if the matrix is one of records."""
         return np.eye(self.records, dtype=bool) if self.symmetric else None

@@ -5,6 +5,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from operator import attrgetter
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -124,6 +125,7 @@ class _Graph(MatrixQuery):
     unit: str = field(default="edge", kw_only=True, metadata={"absent": "edge"})
     max_degree: float | None = field(default=None, kw_only=True, metadata={"omit_none": True})
     side = "both"
+    names = property(attrgetter("node_names"), doc="Those of the nodes.")
     kind: ClassVar[str]
 
     def __post_init__(self) -> None:
@@ -165,11 +167,6 @@ class _Graph(MatrixQuery):
         return self.nodes, self.nodes
 
     @property
-    def names(self) -> tuple[str, ...] | None:
-        """Names of the nodes."""
-        return self.node_names
-
-    @property
     def relative_error(self) -> float:
         """Of turning integers into weights."""
         return 2 * float(np.finfo(float).eps)
@@ -183,7 +180,6 @@ class _Graph(MatrixQuery):
         return NodeChange(self.kind, self.nodes, self.weight, self.max_degree, replaced)
 
     def evaluate(self, data: Any, *, clip: bool, missing: str) -> Floats:
-        """The matrix, from integers."""
         weights, unit = self._weights(data, clip=clip, missing=missing), _GRID
         if isinstance(self.sensitivity, NodeChange):
             weights, unit = weights * (FINE // _GRID), FINE
@@ -261,12 +257,10 @@ class Adjacency(_Graph):
 
     @cached_property
     def magnitude(self) -> Floats:
-        """The largest weight."""
         return np.full((1, 1), self.weight)
 
     @property
     def gamma(self) -> float:
-        """Norm of the complete graph."""
         return self.weight * math.sqrt(self.nodes * (self.nodes - 1))
 
     def _entries(self, weights: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -274,12 +268,10 @@ class Adjacency(_Graph):
 
     @property
     def possible(self) -> tuple[Floats, Floats]:
-        """From no edge to one of full weight."""
         return np.zeros((1, 1)), self.magnitude
 
     @property
     def public(self) -> NDArray[np.bool_]:
-        """The diagonal."""
         return np.eye(self.nodes, dtype=bool)
 
 
@@ -308,7 +300,6 @@ class Laplacian(_Graph):
 
     @cached_property
     def magnitude(self) -> Floats:
-        """The largest degree and the largest weight."""
         degree = self.nodes - 1.0
         if self.max_degree is not None:
             degree = min(degree, self.max_degree / self.weight + 2.0**-12)
@@ -316,7 +307,6 @@ class Laplacian(_Graph):
 
     @property
     def error_units(self) -> Floats:
-        """The largest weight, for degrees as well."""
         return np.full((1, 1), self.weight)
 
     def _entries(self, weights: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -324,6 +314,5 @@ class Laplacian(_Graph):
 
     @property
     def possible(self) -> tuple[Floats, Floats]:
-        """Degrees on the diagonal, negative weights off it."""
         diagonal = np.eye(self.nodes, dtype=bool)
         return np.where(diagonal, 0.0, -self.weight), np.where(diagonal, self.magnitude, 0.0)

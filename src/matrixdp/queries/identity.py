@@ -133,17 +133,14 @@ class Identity(OwnRowsQuery):
 
     @cached_property
     def magnitude(self) -> Floats:
-        """The halfwidths, for every row."""
         return np.broadcast_to(self.bounds.halfwidths, (1, self.bounds.size))
 
     @property
     def gamma(self) -> float:
-        """Bound on the norm of the data set, measured from the origin."""
         return math.sqrt(self.records * float(np.square(self.scale).sum()))
 
     @property
     def scale(self) -> Floats:
-        """Largest absolute value of each column."""
         return np.maximum(np.abs(self.bounds.lower), np.abs(self.bounds.upper))[None, :]
 
     @property
@@ -176,17 +173,14 @@ class Identity(OwnRowsQuery):
         return round_rows
 
     def evaluate(self, data: Any, *, clip: bool, missing: str) -> Floats:
-        """The records, moved into the domain, less its midpoint."""
         rows = self.read_rows(data, clip=clip, missing=missing)
         check_count(len(rows), self.records)
         return self.bounds.centre(rows)
 
     @property
     def possible(self) -> tuple[Floats, Floats]:
-        """The bounds."""
         return self.bounds.lower, self.bounds.upper
 
     def finish(self, matrix: Floats) -> Floats:
-        """The rows with the midpoint added."""
         matrix += self.bounds.midpoint
         return matrix

@@ -7,6 +7,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -97,7 +98,6 @@ class MomentQuery(MatrixQuery):
         """Sums of ``z z'`` on the grid, of shape (groups x p, p), from those of all tasks."""
 
     def evaluate(self, data: Any, *, clip: bool, missing: str) -> Floats:
-        """The moments, from exact integer sums over all parts of the records."""
         check_missing(missing)
         return self._average(self._add_up(data, self._task(clip=clip, missing=missing)))
 
@@ -156,10 +156,8 @@ class SecondMoment(_BoundedMoments):
         The public N. For add-remove neighbours a public constant near the number of records, which itself stays
         private; the domain is then all data sets of at most 2N records. With a `person`, the number of people; with
         ``Person(column, rows=k)``, a public constant near the number of rows that count.
-    neighbours : 'replace' or 'add-remove'
-    person : str or Person, optional
-        The column that says whose row it is, if people may have several rows (`Person`). Neighbours then differ in all
-        rows of one person.
+    neighbours, person : optional
+        As for `Moments`.
     centre : array_like of shape (m,), optional
         A public point; by default the midpoint of the box, which needs the least noise. For another point, moments
         about the midpoint (`Moments.about`) and `Release.second_moment` nearly always give less noise.
@@ -191,7 +189,6 @@ class SecondMoment(_BoundedMoments):
 
     @property
     def largest(self) -> Floats:
-        """Largest distance from the centre in each feature."""
         return self._box.halfwidths
 
     @property
@@ -203,7 +200,6 @@ class SecondMoment(_BoundedMoments):
         return Bounds(self.centre - largest, self.centre + largest)
 
     def record_change(self, neighbours: Neighbours) -> RankOneChange:
-        """The changes that one record can make."""
         box = self._box
         if self.centre is None:
             return RankOneChange(box.halfwidths, self.records, box.radius, neighbours)
@@ -220,7 +216,6 @@ class SecondMoment(_BoundedMoments):
         return min(longest, math.inf if box.radius is None else box.radius**2) * self.most_records
 
     def extent(self, directions: Floats | None) -> Floats:
-        """Reach of a record from the centre along each direction."""
         return self._box.reach(directions)
 
 
@@ -257,6 +252,8 @@ class Moments(_BoundedMoments):
 
     title = "mean and second moment"
     public_value = 1.0  # the constant's own moment
+    features = property(attrgetter("bounds.size"), doc="Number of features, without the constant.")
+    number_bounds = property(attrgetter("bounds"), doc="Bounds of the features.")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -315,16 +312,6 @@ class Moments(_BoundedMoments):
         unit: Any = {"neighbours": neighbours, "person": person}
         return cls(bounds, records, **unit, mean_share=min(0.5, weight / (weight + bounds.size)))
 
-    @property
-    def features(self) -> int:
-        """Features without the constant."""
-        return self.bounds.size
-
-    @property
-    def number_bounds(self) -> Bounds:
-        """Bounds of the features."""
-        return self.bounds
-
     @cached_property
     def places(self) -> dict[str, Place]:
         """Place of each feature in z, by its name or number."""
@@ -333,17 +320,14 @@ class Moments(_BoundedMoments):
 
     @property
     def entry_names(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The constant, "1", before the features."""
         names = ("1", *(self.names or tuple(f"x{i}" for i in range(self.features))))
         return names, names
 
     @property
     def largest(self) -> Floats:
-        """One, and the halfwidths."""
         return np.concatenate([[1.0], self.bounds.halfwidths])
 
     def record_change(self, neighbours: Neighbours) -> MomentsChange:
-        """The changes that one record can make."""
         return MomentsChange(self.bounds.halfwidths, self.records, self.bounds.radius, neighbours)
 
     def lift(self, variances: Floats, directions: Floats | None) -> tuple[Floats, Floats | None]:
@@ -360,7 +344,6 @@ class Moments(_BoundedMoments):
 
     @property
     def public(self) -> NDArray[np.bool_] | None:
-        """The entry (0, 0), unless the number of records is private."""
         if not self.public_number:
             return None
         mask = np.zeros(self.shape, bool)

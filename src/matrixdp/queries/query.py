@@ -98,16 +98,13 @@ class Query(MatrixQuery):
 
     @property
     def magnitude(self) -> Floats:
-        """`bound`."""
         return np.broadcast_to(self.bound, self.shape)
 
     @property
     def gamma(self) -> float:
-        """`gamma_bound`, or what `bound` implies."""
         return super().gamma if self.gamma_bound is None else self.gamma_bound
 
     def check_request(self) -> None:
-        """Raise a `ParameterError` for a function without a name and a version."""
         if self.function is not None and None in (self.name, self.version):
             raise ParameterError(
                 "request must be left out for a Query whose function has no name and version, since two functions "
@@ -116,7 +113,6 @@ class Query(MatrixQuery):
             )
 
     def evaluate(self, data: Any, *, clip: bool, missing: str) -> Floats:
-        """The function's value."""
         if isinstance(self.function, str):
             raise ParameterError(
                 f"this query was read from JSON, without its function {self.function!r}; create it again to release."

@@ -5,13 +5,14 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from matrixdp.checks import check_integer, check_number
-from matrixdp.domain import Bounds, Columns, Number, Person
+from matrixdp.domain import Columns, Number, Person
 from matrixdp.domain.columns import Bins
 from matrixdp.errors import ParameterError, show
 from matrixdp.noise.table_noise import CONSTANT, LEVEL, OBSERVED, VALUE, Place, TableLayout
@@ -47,14 +48,11 @@ class TableMoments(MomentQuery):
     ----------
     columns : Columns
     records : int
-        The public N. For add-remove neighbours a public constant near the number of records. With a `person`, the
-        number of people; with ``Person(column, rows=k)``, a public constant near the number of rows that count.
+        The public N, as for `Moments`.
     by : sequence of str
         Names of categories. There is one matrix for each combination of their levels.
-    neighbours : 'replace' or 'add-remove'
-    person : str or Person, optional
-        The column that says whose row it is, if people may have several rows (`Person`). Neighbours then differ in all
-        rows of one person.
+    neighbours, person : optional
+        As for `Moments`.
     mean_share : float, optional
         Share of the privacy loss for the constant, above 0 and at most 1/2: means and counts are best at 1/2, products
         at 0. By default, what is best for covariances of as many columns, less what sums over levels contribute.
@@ -102,6 +100,8 @@ class TableMoments(MomentQuery):
     side = "columns"
     title = "moments of a table"
     structured = True  # each distinct number is drawn once
+    number_bounds = property(attrgetter("used.bounds"), doc="Bounds of the numbers, None if there are none.")
+    read_names = property(attrgetter("columns.names"), doc="Names of the columns.")
 
     def __post_init__(self) -> None:
         if not isinstance(self.columns, Columns):
@@ -130,13 +130,11 @@ class TableMoments(MomentQuery):
 
     @property
     def summary(self) -> str:
-        """Its kind, and the number of its columns and groups."""
         groups = f" in {self.groups:,} groups" if self.by else ""
         return f"TableMoments of {len(self.columns.names):,} column{'s' * (len(self.columns.names) != 1)}{groups}"
 
     @property
     def subject(self) -> str:
-        """What it asks for, in words, and the size of its answer."""
         share = f"; {100 * self.shapes:.3g}% of the budget (of mu^2) is for histograms" if self.shapes else ""
         return f"{super().subject}{share}"
 
@@ -162,11 +160,6 @@ class TableMoments(MomentQuery):
             else given.get(one.name, 1.0)
             for one in self.measured
         }
-
-    @property
-    def number_bounds(self) -> Bounds | None:
-        """Bounds of the numbers, None if there are none."""
-        return self.used.bounds
 
     @cached_property
     def _coordinates(self) -> list[tuple[str, int, str]]:
@@ -209,7 +202,6 @@ class TableMoments(MomentQuery):
 
     @property
     def groups(self) -> int:
-        """Number of groups; 1 if there are none."""
         return math.prod(len(self.columns.category(name).level_names) for name in self.by)
 
     @cached_property
@@ -229,7 +221,6 @@ class TableMoments(MomentQuery):
 
     @cached_property
     def magnitude(self) -> Floats:
-        """Products of the bounds of z, and 1 for bins; twice that where there may be 2N records."""
         return np.concatenate([super().magnitude, np.full((self.histogram_bins, self.layout.size), self.most_records)])
 
     @cached_property
@@ -244,13 +235,7 @@ class TableMoments(MomentQuery):
         return tuple(name for _, _, name in self._coordinates)
 
     @property
-    def read_names(self) -> tuple[str, ...]:
-        """Names of the columns, which are fewer than those of the coordinates."""
-        return self.columns.names
-
-    @property
     def entry_names(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Names of the coordinates, in each group after its levels, and of bins."""
         prefixes = [", ".join(f"{n}={v}" for n, v in zip(self.by, group, strict=True)) for group in self.group_levels]
         rows = tuple(f"{prefix}: {name}" if prefix else name for prefix in prefixes for name in self.names)
         bins = tuple(f"{name}, bin {i}" for name, edges in self.edges.items() for i in range(edges.size + 1))
@@ -258,7 +243,6 @@ class TableMoments(MomentQuery):
 
     @cached_property
     def largest(self) -> Floats:
-        """Bound on the absolute value of each coordinate of z."""
         largest = np.ones(self.layout.size)
         if self.used.bounds is not None:
             largest[self.layout.of_kind(VALUE)] = self.used.bounds.halfwidths
@@ -266,7 +250,6 @@ class TableMoments(MomentQuery):
 
     @property
     def possible(self) -> tuple[Floats, Floats]:
-        """Products of the bounds of z, not negative but for products with numbers, and zeros."""
         high = np.where(self._zero, 0.0, self.magnitude)
         signed = np.isin(np.arange(self.layout.size), self.layout.of_kind(VALUE))
         either = signed[:, None] | signed
@@ -293,7 +276,6 @@ class TableMoments(MomentQuery):
         return scales
 
     def record_change(self, neighbours: Neighbours) -> TableChange:
-        """The changes that one record can make."""
         counts: dict[str, Any] = {"bins": self.histogram_bins, "binned": len(self.edges), "shapes": self.shapes}
         return TableChange(self.layout, self.largest, self.scales, self.records, self.groups, neighbours, **counts)
 
@@ -304,13 +286,11 @@ class TableMoments(MomentQuery):
 
     @property
     def public(self) -> NDArray[np.bool_] | None:
-        """Entries that are always zero, and the number of all records where it is public."""
         mask = self._zero.copy()
         mask[0, 0] = not self.counted
         return mask
 
     def finish(self, matrix: Floats) -> Floats:
-        """The share of all records is one, unless their number is private; products of two levels are zero."""
         matrix = super().finish(matrix)
         if not self.counted:
             matrix[0, 0] = 1.0
@@ -343,11 +323,6 @@ def bin_edges(column: Number) -> Floats:
 
     A number without steps has 32 equal bins. Edges are in the middle of two values of one with steps, of which it has
     up to 64, each value with its own bin, or up to 32 bins of about as many values.
-
-    Examples
-    --------
-    >>> bin_edges(Number("grade", 1, 5, step=1)).tolist()
-    [1.5, 2.5, 3.5, 4.5]
     """
     if column.step is None:
         return np.linspace(column.lower, column.upper, _BINS + 1)

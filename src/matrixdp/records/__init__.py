@@ -1,14 +1,7 @@
 """Records: where they are stored, how they are read, and who processes them.
 
-From a path to merged integers, in the order of the calls:
-
-1. `opening.open_records` finds the source that recognises the data, and the engine that `workers` stands for.
-2. `files` finds files and divides them into parts; `formats` reads them by the schema's rules
-   (`file_values`).
-3. `records.StoredRecords.map` gives the parts to the engine: `opening.Threads` or `clusters.Cluster`. (`clusters` also
-   has records whose parts Dask or Spark itself produces.)
-4. `parts.run_part` runs the task on each part, on whichever thread or machine; `tables` turns blocks into numbers.
-5. The caller of `map` merges the results.
+`open_records` finds the source that recognises the data, and the engine that `workers` stands for. `StoredRecords.map`
+gives the parts of the source to the engine, which runs a task on each (`run_part`); the caller merges the results.
 
 The modules of sources and engines are imported here so that they register themselves with `opening`; each imports its
 own library only when it is used.

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrixdp.domain.columns import NO, YES, Category, Column, Number, YesNo
-from matrixdp.domain.fields import quote_key, quote_text
+from matrixdp.domain.fields import quote_key, quote_text, write_value
 from matrixdp.domain.file_rules import FileRules
 from matrixdp.domain.schema import Schema
 from matrixdp.domain.schema_file import as_schema, find_ids
@@ -103,15 +103,6 @@ def _merge(entry: dict[str, Any], more: Mapping[str, Any]) -> None:
             entry[key] = [*dict.fromkeys([*old, *value])] if isinstance(old, list) else deepcopy(value)
 
 
-def write_value(value: Any) -> str:
-    """A value of a schema in one line of TOML."""
-    if isinstance(value, dict):
-        return "{ " + ", ".join(f"{quote_key(key)} = {write_value(one)}" for key, one in value.items()) + " }"
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(map(write_value, value))}]"
-    return quote_text(value) if isinstance(value, str) else str(value).lower()
-
-
 def check_table(
     data: str | Path | Sequence[str | Path],
     schema: Any,
@@ -122,16 +113,7 @@ def check_table(
 ) -> TableCheck:
     """Read files and list all that does not fit their schema, in one pass and bounded memory.
 
-    Parameters
-    ----------
-    data : path, pattern or list of paths
-    schema : Schema, or what `as_schema` takes
-    delimiter : str, optional
-        Column separator of text files.
-    sql : str, optional
-        Query whose rows are the records, for the URL of a database.
-    progress : callable, optional
-        Called with the number of rows of each block that was read.
+    Arguments are those of `open_records`; `schema` is what `as_schema` takes.
 
     Privacy
     -------
@@ -302,9 +284,9 @@ class _Checker:
             self._change_rules({key: value}, said[key])
         for file in self.source.files:
             if (last := sanitise_errors(file.place, find_total, file)) is not None:
-                write = {"skip_lines": [*self.rules.skip_lines, last.word]}
-                what = "the last line seems to be no record"
-                self._change_rules(write, what, 1, examples=(last.line,), stops=last.broken)
+                word, line, broken = last
+                write = {"skip_lines": [*self.rules.skip_lines, word]}
+                self._change_rules(write, "the last line seems to be no record", 1, examples=(line,), stops=broken)
                 break
 
     def _note(self, column: str, what: str, rows: int | None = None, **found: Any) -> None:

@@ -116,13 +116,11 @@ class _Collection(Records):
     progress: Callable[[int], object] | None = None
 
     def select(self, names: Sequence[str] | None, *, texts: Sequence[str] = ()) -> Records:
-        """Return the same records with only the named columns of a data frame; None keeps all."""
         if names is None or not hasattr(self.data, "columns"):
             return self
         return replace(self, data=self._choose(choose_columns(list(self.data.columns), len(names), names)))
 
     def map(self, task: Task[T], *, whole: bool = False) -> Iterator[T]:
-        """Yield the result of `task` on each block of rows, in any order."""
         return unwrap_results(self._run(task), self.progress)
 
     @abstractmethod

@@ -40,11 +40,9 @@ class StreamTable(TableFile):
             return reader.schema
 
     def fields(self) -> list[Any]:
-        """The fields of the stream's schema."""
         return list(self._schema)
 
     def batches(self, columns: Sequence[str], row_groups: range | None, *, texts: Sequence[str] = ()) -> Iterator[Any]:
-        """Yield the record batches of a new stream."""
         with _open_stream(self.origin) as reader:
             for batch in reader:
                 yield self._decode_text(batch.select(list(columns)), keep=texts)
@@ -119,7 +117,6 @@ class DuckSession(Session):
         return _import_driver("duckdb", "DuckDB", "duckdb").connect(self._target, read_only=True)
 
     def read(self, query: str) -> Any:
-        """The result of a query, as a reader of record batches."""
         return _open_stream(self._connection.sql(query))
 
 
@@ -140,7 +137,6 @@ class SqliteSession(Session):
         return _begin(connection, "SELECT count(*) FROM sqlite_master")  # from its first reading on, one state
 
     def write_column(self, kind: Any, *, as_text: bool) -> str:
-        """A text, empty if it is missing; or a float."""
         if as_text:
             return "coalesce(CAST({0} AS text), '')"
         others = "WHEN 'text' THEN -9e999 WHEN 'blob' THEN -9e999 ELSE {0} + 0.0 END"
@@ -182,7 +178,6 @@ class DatabaseTable(TableFile):
 
     @property
     def read_options(self) -> dict[str, Any]:
-        """The query, if one was given, and the rules that are not the default."""
         return {**({} if self.sql is None else {"sql": self.sql}), **super().read_options}
 
     @cached_property
@@ -197,17 +192,14 @@ class DatabaseTable(TableFile):
             raise DataError(f"{self.place} cannot be read: {' '.join(str(error).split())}") from None
 
     def fields(self) -> list[Any]:
-        """The fields of the result."""
         return list(self._schema)
 
     def count(self) -> int:
-        """The number of rows, as the database counts them."""
         self.fields()  # whose errors can be shown
         (batch,) = self._read(f"SELECT count(*) AS n FROM {self.rows}")  # noqa: S608
         return int(batch.column(0)[0].as_py())
 
     def batches(self, columns: Sequence[str], row_groups: range | None, *, texts: Sequence[str] = ()) -> Iterator[Any]:
-        """Yield the record batches of a new query."""
         kinds = {one.name: one.type for one in self.fields()}
         written = []
         for name in columns:

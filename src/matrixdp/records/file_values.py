@@ -11,7 +11,6 @@ from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from matrixdp.domain.file_rules import EPOCH, MICROSECONDS, ColumnRule, DateRule, FileRules
@@ -19,12 +18,10 @@ from matrixdp.errors import DataError
 from matrixdp.records.tables import is_text_type, pa
 
 Read: TypeAlias = tuple[Any, NDArray[np.bool_] | None]  # an Arrow array of values, and which are wrong; None if none is
-_DAY = len("31.12.2020")
 _LARGEST = 1 << 61  # microseconds, some 70,000 years
 _SPACES = " \t"  # around numbers, as Arrow's reader of CSV drops them
 _NUMBER = r"^[-+]?(?i:nan(\([0-9a-z_]*\))?|inf|infinity|[0-9]+\.?[0-9]*(e[-+]?[0-9]+)?|\.[0-9]+(e[-+]?[0-9]+)?)$"
 _MOMENT = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}(:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?)?)?$"
-_MARKS = {_NUMBER: b".-", _MOMENT: b"-:T ."}  # besides digits, in most texts that match
 
 
 def apply_rules(rules: FileRules, batch: Any, texts: Collection[str] = ()) -> Any:
@@ -105,66 +102,26 @@ def _cast(texts: Any, kind: Any, pattern: str, words: Sequence[str] = ()) -> Rea
 
     What Arrow can cast to it matches `pattern`, but not all that matches can be cast. Most texts are cast at once.
     """
-    odd = _find_odd(texts, _MARKS[pattern])
-    if plain := [word for word in words if word and set(word.encode()) <= set(b"0123456789" + _MARKS[pattern])]:
-        odd |= np.asarray(pa.compute.is_in(texts, pa.array(plain, texts.type)))
+    texts = _without_words(texts, words) if words else texts
     try:
-        values = _without_rows(texts, odd).cast(kind)
-        if not odd.any():
-            return values, None
+        return texts.cast(kind), None
     except pa.ArrowInvalid:
-        values, odd = pa.nulls(len(texts), kind), np.ones(len(texts), bool)
-    rest = texts.filter(pa.array(odd))
-    rest = pa.compute.utf8_trim_whitespace(rest) if pattern == _MOMENT else rest
-    encoded = _without_words(rest, words).dictionary_encode()  # most texts are there more than once
+        pass
+    encoded = texts.dictionary_encode()  # most texts are there more than once
     unique = pa.compute.utf8_trim(encoded.dictionary, _SPACES)
     likely = pa.compute.match_substring_regex(unique, pattern)
-    likely = pa.compute.if_else(likely, unique, pa.scalar(None, texts.type))
-    found = pa.concat_arrays(_cast_halves(likely, kind))
-    return _fill_in(values, odd, found.take(encoded.indices), found.is_null().take(encoded.indices))
+    found = pa.concat_arrays(_cast_halves(pa.compute.if_else(likely, unique, pa.scalar(None, texts.type)), kind))
+    return _spread(encoded, found, found.is_null())
 
 
-def _fill_in(values: Any, rows: NDArray[np.bool_], found: Any, wrong: Any) -> Read:
-    """The values, which are null in some rows, with others there, and which of these are wrong."""
-    if found.null_count < len(found):
-        values = pa.compute.replace_with_mask(values, pa.array(rows), found)
-    all_wrong = np.zeros(len(rows), bool)
-    all_wrong[rows] = _as_booleans(wrong)
-    return values, all_wrong
+def _spread(encoded: Any, values: Any, wrong: Any) -> Read:
+    """Values of the texts of a dictionary, and which of them are wrong, for each row."""
+    return values.take(encoded.indices), _as_booleans(wrong.take(encoded.indices))
 
 
 def _as_booleans(found: Any) -> NDArray[np.bool_]:
     """An Arrow array of booleans, in which null is false."""
     return np.asarray(found.fill_null(fill_value=False))
-
-
-def _places(texts: Any) -> tuple[NDArray[Any], NDArray[np.uint8]]:
-    """Where each text begins, and the last ends, among the bytes of all."""
-    _, offsets, content = texts.buffers()
-    size = np.int64 if pa.types.is_large_string(texts.type) else np.int32
-    ends = np.frombuffer(offsets, size)[texts.offset : texts.offset + len(texts) + 1]
-    return ends, np.frombuffer(content or b"", np.uint8)
-
-
-def _find_odd(texts: Any, marks: bytes) -> NDArray[np.bool_]:
-    """Which texts are empty, or have bytes that are neither digits nor one of the marks."""
-    ends, content = _places(texts)
-    content = content[ends[0] : ends[-1]]
-    odd = content - np.uint8(ord("0")) > 9
-    for mark in marks:
-        odd &= content != mark
-    found: NDArray[np.bool_] = ends[1:] == ends[:-1]
-    found[np.searchsorted(ends, ends[0] + np.flatnonzero(odd), side="right") - 1] = True
-    return found
-
-
-def _without_rows(texts: Any, rows: NDArray[np.bool_]) -> Any:
-    """The texts, null in these rows; their bytes are not copied."""
-    if not rows.any():
-        return texts
-    valid = ~rows & np.asarray(texts.is_valid()) if texts.null_count else ~rows
-    bits = pa.py_buffer(np.packbits(valid, bitorder="little"))
-    return pa.Array.from_buffers(texts.type, len(texts), [bits, pa.py_buffer(_places(texts)[0]), texts.buffers()[2]])
 
 
 def _cast_halves(texts: Any, kind: Any) -> list[Any]:
@@ -239,57 +196,20 @@ def _parse_dates(rule: DateRule, texts: Any) -> Read:
     if rule.formats:
         moments, wrong = _parse_formats(texts, rule.formats, rule.origin is None)
     else:
+        texts = _without_words(pa.compute.utf8_trim_whitespace(texts), [""])
         if rule.origin is None:
-            texts = _without_words(pa.compute.utf8_trim_whitespace(texts), [""])
             day, space = (pa.scalar(text, texts.type) for text in ("1970-01-01", " "))
             texts = pa.compute.binary_join_element_wise(day, texts, space)
-        moments, wrong = _cast(texts, pa.timestamp("us"), _MOMENT, [""])
+        moments, wrong = _cast(texts, pa.timestamp("us"), _MOMENT)
     return _count_units(rule, moments.cast(pa.int64())), wrong
 
 
 def _parse_formats(texts: Any, formats: tuple[str, ...], of_day: bool) -> Read:
-    """What `parse_moment` finds in each text; days of fixed width are read all at once."""
-    (ends, content), counted = _places(texts), np.zeros(len(texts), np.int64)
-    unread, long = np.asarray(texts.is_valid()), np.diff(ends) == _DAY
-    for written in formats:
-        fields = re.fullmatch(r"%([dmY])([-./])%([dmY])([-./])%([dmY])", written)
-        if of_day or fields is None or len(set(fields[1] + fields[3] + fields[5])) < 3:
-            break  # a later format must not be tried before
-        rows = np.flatnonzero(unread & long)
-        if rows.size:
-            days, fits = _read_days(sliding_window_view(content, _DAY)[ends[rows]], written)
-            counted[rows[fits]], unread[rows[fits]] = days[fits] * MICROSECONDS["days"], False
-    encoded = texts.filter(pa.array(unread)).dictionary_encode()
+    """What `parse_moment` finds in each text."""
+    encoded = texts.dictionary_encode()
     unique = pa.compute.utf8_trim_whitespace(encoded.dictionary)
     found = pa.array([parse_moment(text, formats, of_day) for text in unique.to_pylist()], pa.int64())
-    wrong = pa.compute.and_(found.is_null(), pa.compute.not_equal(unique, ""))
-    values = pa.array(counted, mask=unread if not texts.null_count else unread | np.asarray(texts.is_null()))
-    return _fill_in(values, unread, found.take(encoded.indices), wrong.take(encoded.indices))
-
-
-def _read_days(texts: NDArray[np.uint8], written: str) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Days since 1970 in texts of shape (texts, 10), and which of them are written so, and are in the calendar."""
-    characters, fits = iter(np.ascontiguousarray(texts.T)), np.ones(len(texts), bool)
-    numbers = {field: np.zeros(len(texts), np.int16) for field in "dmY"}
-    for field in re.findall(r"%[dmY]|.", written):
-        if len(field) == 1:
-            fits &= next(characters) == ord(field)
-            continue
-        for digit in (next(characters) - np.uint8(ord("0")) for _ in range(4 if field == "%Y" else 2)):
-            fits &= digit <= 9
-            numbers[field[1]] = 10 * numbers[field[1]] + digit
-    day, month, year = numbers["d"], numbers["m"], numbers["Y"]
-    fits &= (year >= 1000) & (month >= 1) & (month <= 12) & (day >= 1)
-    since = np.where(fits, 12 * (year.astype(np.int32) - 1000) + month - 1, 0)
-    days, starts = day - np.int64(1), _list_months()
-    days += starts[since]
-    return days, fits & (days < starts[since + 1])
-
-
-@lru_cache(maxsize=1)
-def _list_months() -> NDArray[np.int64]:
-    """The days since 1970 on which the months from the year 1000 to 9999 begin, and the one after them."""
-    return np.arange("1000-01", "10000-02", dtype="M8[M]").astype("M8[D]").astype(np.int64)
+    return _spread(encoded, found, pa.compute.and_(found.is_null(), pa.compute.not_equal(unique, "")))
 
 
 @lru_cache(maxsize=1 << 17)

@@ -15,7 +15,7 @@ from matrixdp.errors import DataError, ParameterError
 from matrixdp.records.databases import URLS, StreamTable, is_stream, open_database
 from matrixdp.records.file_values import apply_rules
 from matrixdp.records.formats import CsvFile, ExcelFile, FeatherFile, ParquetFile, TableFile
-from matrixdp.records.opening import OpenOptions, Threads, is_npy_path, make_engine, read_array, register_source
+from matrixdp.records.opening import OpenOptions, Threads, make_engine, read_array, register_source
 from matrixdp.records.parts import Part, sanitise_errors
 from matrixdp.records.records import Source, StoredRecords
 from matrixdp.records.tables import pa
@@ -79,7 +79,7 @@ def _check_ending(path: Path, *, alone: bool) -> None:
     if path.suffix.lower() in (".gz", ".zip", ".bz2", ".zst", ".xz"):
         remedy = " Decompress it first."
     elif ending == ".npy":
-        remedy = " A NPY file can be read from Python only, and only a single one."
+        remedy = " Give an array of Python: numpy.load(path, mmap_mode='r')."
     raise DataError(f"{path} must end in {_ENDINGS}, which determines the format.{remedy}")
 
 
@@ -112,7 +112,6 @@ class FilePart(Part):
     in_process = property(attrgetter("file.in_process"))
 
     def blocks(self) -> Iterator[Any]:
-        """Yield record batches with the columns in their order."""
         self.file.require_columns(self.columns)
         rules = self.file.rules
         texts = {*self.texts, *(rule.name for rule in rules.dates)}  # dates are read from texts
@@ -147,12 +146,10 @@ class Files(Source):
 
     @property
     def ordered(self) -> bool:  # type: ignore[override]
-        """Whether the order of the records is public."""
         return all(file.ordered for file in self.files)
 
     @property
     def read_options(self) -> dict[str, Any]:  # type: ignore[override]
-        """Those of the first file."""
         return self.files[0].read_options
 
     def column_names(self) -> tuple[str, ...]:
@@ -197,7 +194,6 @@ class Files(Source):
         return values
 
     def check_output(self, out: str | os.PathLike[str]) -> None:
-        """Raise a `ParameterError` if the output folder `out` contains the files, or is inside of their folder."""
         place = Path(os.path.realpath(out))  # where `resolve` would raise for a loop of links
         for root in self.roots:
             if place.is_relative_to(os.path.realpath(root)):
@@ -256,7 +252,7 @@ def open_files(
 
 def _are_table_paths(data: Any) -> bool:
     listed = data if isinstance(data, list | tuple) else [data]
-    return bool(listed) and all(isinstance(item, str | os.PathLike) for item in listed) and not is_npy_path(data)
+    return bool(listed) and all(isinstance(item, str | os.PathLike) for item in listed)
 
 
 @register_source(lambda data: _are_table_paths(data) or is_stream(data))

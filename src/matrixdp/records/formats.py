@@ -190,19 +190,16 @@ class ParquetFile(TableFile):
         )
 
     def fields(self) -> list[Any]:
-        """The fields of the schema."""
         with self._open() as file:
             return list(file.schema_arrow)
 
     def count(self) -> int:
-        """The number of rows in the footer."""
         with self._open() as file:
             return int(file.metadata.num_rows)
 
     estimate = count
 
     def splits(self) -> list[range | None]:
-        """Ranges of row groups, with small row groups combined."""
         with self._open() as file:
             rows = [file.metadata.row_group(i).num_rows for i in range(file.metadata.num_row_groups)]
         found: list[range | None] = []
@@ -254,17 +251,14 @@ class FeatherFile(TableFile):
         return ipc.open_file(pa.OSFile(self.path), options=ipc.IpcReadOptions(included_fields=fields))
 
     def fields(self) -> list[Any]:
-        """The fields of the schema."""
         return list(self._open().schema)
 
     def splits(self) -> list[range | None]:
-        """Ranges of record batches."""
         count = self._open().num_record_batches
         starts = range(0, count, _SPLIT_BATCHES)
         return [range(start, min(start + _SPLIT_BATCHES, count)) for start in starts] or [None]
 
     def batches(self, columns: Sequence[str], row_groups: range | None, *, texts: Sequence[str] = ()) -> Iterator[Any]:
-        """Yield the record batches of the file."""
         reader = self._open(columns)
         for i in range(reader.num_record_batches) if row_groups is None else row_groups:
             yield self._decode_text(reader.get_batch(i), keep=texts)

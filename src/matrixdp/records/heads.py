@@ -8,10 +8,11 @@ guessed from the rows down to the names or, for `checking`, from all bytes; the 
 
 import codecs
 import csv
+import math
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -41,12 +42,18 @@ def propose_rules(file: TableFile, wanted: Collection[str] = (), *, whole: bool 
         tables = {mark: list(csv.reader(lines, delimiter=mark)) for mark in marks}
     elif isinstance(file, ExcelFile):
         sheets = [file.rules.sheet] if file.rules.sheet is not None else file.sheet_names()
-        tables = {name: _on_sheet(file, name).read_rows()[:_FIRST_ROWS] for name in sheets}
+        rules = {name: replace(file.rules, sheet=name) for name in sheets}
+        tables = {name: replace(file, rules=rule).read_rows()[:_FIRST_ROWS] for name, rule in rules.items()}
     else:
         return {}
     rows = {mark: _find_names(table, wanted) for mark, table in tables.items()}
-    enough = len if isinstance(file, CsvFile) else lambda cells: min(len(cells), 2)  # the first sheet with a table
-    mark = max(tables, key=lambda mark: _score(tables[mark], rows[mark], wanted, enough))  # the first in a tie
+    most = math.inf if isinstance(file, CsvFile) else 2  # the first sheet with a table
+
+    def score(mark: str) -> tuple[int, float]:
+        cells = tables[mark][rows[mark]] if rows[mark] < len(tables[mark]) else []
+        return sum(cell in wanted for cell in cells), min(len(cells), most)
+
+    mark = max(tables, key=score)  # the first in a tie
     given, first = file.rules.header_row, 0 if isinstance(file, CsvFile) else _first_filled(tables[mark])
     if rows[mark] != (first if given is None else given - 1):
         found["header_row"] = rows[mark] + 1
@@ -60,16 +67,11 @@ def propose_rules(file: TableFile, wanted: Collection[str] = (), *, whole: bool 
     return found
 
 
-class LastLine(NamedTuple):
-    """A line at the end that is no record: the word with which it begins, and whether it has too few values."""
+def find_total(file: TableFile) -> tuple[str, str, bool] | None:
+    """The last line of a text file or workbook, if it has few values and begins with a word that no other has.
 
-    word: str
-    line: str
-    broken: bool
-
-
-def find_total(file: TableFile) -> LastLine | None:
-    """The last line of a text file or workbook, if it has few values and begins with a word that no other has."""
+    Given are this word, the line, and whether it has too few values.
+    """
     if isinstance(file, CsvFile):
         with file.open_bytes() as stream:
             if not stream.seekable():
@@ -94,16 +96,7 @@ def find_total(file: TableFile) -> LastLine | None:
         return None
     if any(str(row[0]).strip().startswith(word[0]) for row in others):
         return None
-    return LastLine(word[0], " ".join(str(cell) for cell in last if cell != ""), short)
-
-
-def _score(rows: list[list[Any]], row: int, wanted: Collection[str], count: Callable[[Any], int]) -> tuple[int, int]:
-    cells = rows[row] if row < len(rows) else []
-    return sum(cell in wanted for cell in cells), count(cells)
-
-
-def _on_sheet(file: ExcelFile, name: str) -> ExcelFile:
-    return replace(file, rules=replace(file.rules, sheet=name))
+    return (word[0], " ".join(str(cell) for cell in last if cell != ""), short)
 
 
 def _find_names(rows: list[list[Any]], wanted: Collection[str]) -> int:

@@ -3,7 +3,6 @@
 Sources and engines register here (`register_source`, `register_engine`); this module knows none of the others by name.
 """
 
-import mmap
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -102,8 +101,8 @@ def open_records(
     ----------
     data : path, pattern, list of paths, URL, memory map, iterator, Blocks, dask collection or Spark data frame
         A Parquet, Feather, CSV (also compressed) or Excel file; a folder of them, which may have folders named
-        ``key=value``; a pattern such as ``records/*.parquet``; a NPY file or `numpy.memmap`; an iterator of arrays or
-        tables, which is read once, or `Blocks`; a dask array or data frame; a Spark data frame; any object with
+        ``key=value``; a pattern such as ``records/*.parquet``; a `numpy.memmap`; an iterator of arrays or tables, which
+        is read once, or `Blocks`; a dask array or data frame; a Spark data frame; any object with
         ``__arrow_c_stream__``, such as a DuckDB relation; or a table in a database:
         ``postgresql://USER@HOST/DATABASE?table=NAME``, ``duckdb:///FILE?table=NAME``, ``sqlite:///FILE?table=NAME``.
     workers : int, str or distributed.Client, optional
@@ -197,12 +196,6 @@ class Threads:
     """A pool of threads, by default one per core that this process may use, with BLAS on one thread in each.
 
     With `on_device`, they move blocks to the GPU for a task that says ``on_device = True``, as it can work there.
-
-    Examples
-    --------
-    >>> parts = [InMemoryPart("first", [[1, 2]]), InMemoryPart("second", [[3, 4]])]
-    >>> sorted(part.result for part in Threads(2).run(lambda number, blocks: sum(map(sum, blocks)), parts))
-    [3, 7]
     """
 
     def __init__(self, workers: int | None = None, *, on_device: bool = False) -> None:
@@ -267,24 +260,6 @@ def _make_threads(workers: int | None) -> Threads:
     return Threads(None if workers is None else int(workers))
 
 
-def is_npy_path(data: Any) -> bool:
-    """Whether `data` is the path of a NPY file, which contains an array, not a table."""
-    return isinstance(data, str | os.PathLike) and Path(data).suffix.lower() == ".npy"
-
-
-@dataclass(frozen=True, eq=False)
-class ArrayPart(Part):
-    """Some rows of an array in a file, which each process maps into its own memory: `mapping` are its arguments."""
-
-    place: str
-    mapping: tuple[Any, ...]
-    rows: slice
-
-    def blocks(self) -> Iterator[Any]:
-        """Yield the rows as one memory-mapped array."""
-        yield np.asarray(np.memmap(self.place, *self.mapping)[self.rows])
-
-
 @dataclass(frozen=True, eq=False)
 class MappedArray(Source):
     """A memory-mapped array of shape (records, features)."""
@@ -292,7 +267,6 @@ class MappedArray(Source):
     array: np.memmap[Any, Any]
 
     def parts(self, columns: Sequence[str] | None, texts: Sequence[str] = ()) -> list[Part]:
-        """Divide the rows evenly; an array has no column names."""
         array: Any = self.array
         if array.ndim != 2 or array.dtype.kind not in "biuf":
             raise DataError(
@@ -300,13 +274,8 @@ class MappedArray(Source):
                 f"{array.ndim} dimensions and type {array.dtype} instead."
             )
         step = max(1, _PART_ENTRIES // max(1, array.shape[1]))
-        pieces = [slice(start, start + step) for start in range(0, len(array), step)]
-        named = isinstance(array.filename, str | os.PathLike)
-        if not named or not isinstance(array.base, mmap.mmap) or array.mode not in ("r", "r+"):
-            # A slice of a map, a copy-on-write map or a file without a name cannot be mapped again by its path.
-            return [InMemoryPart(str(array.filename or ""), (np.asarray(array[rows]),)) for rows in pieces]
-        mapping = (array.dtype.str, "r", array.offset, array.shape, "C" if array.flags.c_contiguous else "F")
-        return [ArrayPart(str(Path(array.filename).absolute()), mapping, rows) for rows in pieces]
+        pieces = (np.asarray(array[start : start + step]) for start in range(0, len(array), step))
+        return [InMemoryPart(str(array.filename or ""), (piece,)) for piece in pieces]
 
 
 def load_npy(path: Path) -> np.memmap[Any, Any]:
@@ -335,7 +304,6 @@ class BlockSource(Source):
         self.once, self.read_options = isinstance(blocks, Iterator), getattr(blocks, "read_options", {})
 
     def parts(self, columns: Sequence[str] | None, texts: Sequence[str] = ()) -> Iterator[Part]:
-        """Yield each block as a part; tasks choose the columns."""
         if self._exhausted:
             raise ParameterError("an iterator can be read only once. Use Blocks(function), or files.")
         self._exhausted = self.once
@@ -350,11 +318,7 @@ def _copy(block: Any) -> Any:
     return block.copy() if hasattr(block, "copy") else block
 
 
-@register_source(lambda data: isinstance(data, np.memmap | Iterator | Blocks) or is_npy_path(data))
+@register_source(lambda data: isinstance(data, np.memmap | Iterator | Blocks))
 def _open(data: Any, options: OpenOptions) -> StoredRecords:
-    source: Source
-    if is_npy_path(data):
-        source = MappedArray(sanitise_errors(str(data), load_npy, Path(data)))
-    else:
-        source = MappedArray(data) if isinstance(data, np.memmap) else BlockSource(data)
+    source = MappedArray(data) if isinstance(data, np.memmap) else BlockSource(data)
     return StoredRecords(source, make_engine(options.workers), progress=options.progress)

@@ -151,7 +151,6 @@ class InMemoryPart(Part):
     in_process = True
 
     def blocks(self) -> Iterator[Any]:
-        """Iterate over the blocks."""
         return iter(self.content)
 
 

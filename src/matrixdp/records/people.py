@@ -252,7 +252,6 @@ class SameRecords(DerivedRecords):
         return replace(self, hash=people.hash, expected=people.reading, people=people, whole=whole)
 
     def select(self, names: Sequence[str] | None, *, texts: Sequence[str] = ()) -> SameRecords:
-        """The same records with only the named columns, and the ids."""
         if self.hash is not None and names is not None:
             names, texts = (*names, self.hash.column), (*texts, self.hash.column)
         return replace(self, origin=self.origin.select(names, texts=texts), first=[])

@@ -77,7 +77,6 @@ class DerivedRecords(Records):
     read_options = property(attrgetter("origin.read_options"))
 
     def check_output(self, out: str | os.PathLike[str]) -> None:
-        """As `origin` does."""
         self.origin.check_output(out)
 
 
@@ -112,7 +111,6 @@ class Blocks(Records):
             )
 
     def map(self, task: Task[T], *, whole: bool = False) -> Iterator[T]:
-        """Yield the result of `task` on all blocks, which form one part."""
         yield task(0, self)
 
     def __iter__(self) -> Iterator[Any]:
@@ -178,7 +176,6 @@ class MappedRecords(DerivedRecords):
         return replace(self, origin=self.origin.select(wanted, texts=(*texts, *self.reads))) if self.named else self
 
     def map(self, task: Task[T], *, whole: bool = False) -> Iterator[T]:
-        """Results of the task on the mapped records."""
         return self.origin.map(partial(map_blocks, task, self.function), whole=whole)
 
 
@@ -254,10 +251,8 @@ class StoredRecords(DerivedRecords):
     texts: Sequence[str] = ()
 
     def select(self, names: Sequence[str] | None, *, texts: Sequence[str] = ()) -> StoredRecords:
-        """Return the same records with only the named columns; None keeps all."""
         return replace(self, columns=None if names is None else tuple(names), texts=tuple(texts))
 
     def map(self, task: Task[T], *, whole: bool = False) -> Iterator[T]:
-        """Yield the result of `task` on each part, in any order."""
         parts = self.origin.parts(self.columns, self.texts) if self.texts else self.origin.parts(self.columns)
         return unwrap_results(self.engine.run(task, parts, whole=whole), self.progress)

@@ -8,21 +8,6 @@ from matrixdp.sensitivity.moment_change import MomentsChange, RankOneChange, Tab
 from matrixdp.sensitivity.quadratic import max_quadratic
 from matrixdp.sensitivity.record_change import CellChange, OwnRowsChange, RecordChange, RowsChange
 
-__all__ = [
-    "CellChange",
-    "Distance",
-    "EdgeChange",
-    "FrobeniusBall",
-    "KernelChange",
-    "KernelRowChange",
-    "MomentsChange",
-    "NodeChange",
-    "OwnRowsChange",
-    "RankOneChange",
-    "RecordChange",
-    "RowsChange",
-    "Sensitivity",
-    "TableChange",
-    "Vertices",
-    "max_quadratic",
-]
+__all__ = ["CellChange", "Distance", "EdgeChange", "FrobeniusBall", "KernelChange", "KernelRowChange"]
+__all__ += ["MomentsChange", "NodeChange", "OwnRowsChange", "RankOneChange", "RecordChange", "RowsChange"]
+__all__ += ["Sensitivity", "TableChange", "Vertices", "max_quadratic"]

@@ -9,6 +9,7 @@ import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TypeVar
 
 import numpy as np
@@ -183,14 +184,10 @@ class FrobeniusBall(Sensitivity):
 
     radius: float
     ball = True
+    frobenius = property(attrgetter("radius"), doc="The radius.")
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "radius", check_magnitude(self.radius, "radius (the L2 sensitivity)"))
-
-    @property
-    def frobenius(self) -> float:
-        """The radius."""
-        return self.radius
 
     def least_error(self, scale: Floats, *, symmetric: bool) -> float:
         """``radius^2 sum scale^-2``: weights on changes of single entries, in proportion to ``scale^-2``, prove it."""
@@ -199,6 +196,5 @@ class FrobeniusBall(Sensitivity):
 
     @scale_free
     def distance(self, rowcov: Covariance, colcov: Covariance) -> Distance:
-        """Exact."""
         value = self.radius * spectral_norm(rowcov.whitening) * spectral_norm(colcov.whitening)
         return Distance(value, value).times(1.0)

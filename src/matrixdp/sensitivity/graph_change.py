@@ -52,7 +52,6 @@ class EdgeChange(_GraphChange):
 
     @property
     def frobenius(self) -> float:
-        """``sqrt(2)`` times the weight, or twice the weight."""
         return self.weight * (math.sqrt(2) * (1 + 1e-15) if self.matrix == "adjacency" else 2.0)
 
     def least_error(self, scale: Floats, *, symmetric: bool) -> float | None:
@@ -132,7 +131,6 @@ class NodeChange(_GraphChange):
         check_magnitude(self.max_degree, "max_degree")
 
     def check_shape(self, shape: tuple[int, int]) -> None:
-        """Raise a `ParameterError` for another shape."""
         require_shape(shape, (self.nodes, self.nodes), f"a graph of {self.nodes} nodes")
 
     @property
@@ -150,7 +148,6 @@ class NodeChange(_GraphChange):
 
     @property
     def frobenius(self) -> float:
-        """Root of the sum of squares over all entries."""
         n, degree = self.nodes, self.max_degree / self.weight
         if self.matrix == "adjacency":
             squares = 2 * self.edge_squares

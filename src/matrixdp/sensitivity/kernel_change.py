@@ -47,12 +47,10 @@ class KernelChange(Sensitivity):
         check_magnitude(self.spread, "spread")
 
     def check_shape(self, shape: tuple[int, int]) -> None:
-        """Raise a `ParameterError` for another shape."""
         require_shape(shape, (self.size, self.size), f"a kernel matrix of {self.size} records")
 
     @property
     def frobenius(self) -> float:
-        """``sqrt(2 (n - 1))`` times the spread, or ``sqrt(k (2 n - k - 1))`` times for k rows."""
         return self.spread * math.sqrt(self.rows * (2 * self.size - self.rows - 1)) * (1 + 1e-15)
 
     def least_error(self, scale: Floats, *, symmetric: bool) -> float | None:
@@ -108,17 +106,14 @@ class KernelRowChange(Sensitivity):
             raise ParameterError(f"ellipsoid, errors and known must be for {p} points, as halfwidths are.")
 
     def check_shape(self, shape: tuple[int, int]) -> None:
-        """Raise a `ParameterError` for another shape."""
         require_shape(shape, (None, self.halfwidths.size), "kernel values at that many points")
 
     @property
     def frobenius(self) -> float:
-        """Distance for noise of unit variance."""
         return self.distance(Covariance.identity(1), Covariance.identity(self.halfwidths.size)).value
 
     @property
     def ball(self) -> bool:
-        """True if there is one point only, so that directions mean nothing."""
         return self.halfwidths.size == 1
 
     @scale_free

@@ -17,6 +17,7 @@ The proofs are in `docs/sensitivity.md`.
 import itertools
 import math
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import ClassVar
 
 import numpy as np
@@ -158,26 +159,20 @@ class _OuterProductChange(Sensitivity):
     filled: bool = True
     constant: ClassVar[int]  # entries before the features of a record
     answer: ClassVar[str]
+    record_radius = property(attrgetter("radius"), doc="`radius`.")
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "neighbours", Neighbours.parse(self.neighbours))
         check_halfwidths(self.halfwidths, self.radius)
 
     def check_shape(self, shape: tuple[int, int]) -> None:
-        """Raise a `ParameterError` for another shape."""
         size = self.halfwidths.size + self.constant
         require_shape(shape, (size, size), f"{self.answer} of {self.halfwidths.size} features")
 
     @property
     def frobenius(self) -> float:
-        """Distance for noise of unit variance."""
         unit = Covariance.identity(self.halfwidths.size + self.constant)
         return self.distance(unit, unit).value
-
-    @property
-    def record_radius(self) -> float | None:
-        """`radius`."""
-        return self.radius
 
     @property
     def _cut(self) -> bool:
@@ -221,7 +216,6 @@ class _OuterProductChange(Sensitivity):
         return Distance(math.sqrt(2) * (a + t) if a <= t else math.sqrt(8 * a * t), attained).times(1 / self.records)
 
     def free_structure(self, side: Covariance) -> Squares | None:
-        """The squares of the features, for records in a box."""
         if self._cut or self.one_signed:
             return None
         normal, unit = side.normalised()
@@ -303,7 +297,6 @@ class RankOneChange(_OuterProductChange):
 
     @property
     def ball(self) -> bool:
-        """True if only one feature is there, so that directions mean nothing."""
         return self.halfwidths.size == 1
 
 
@@ -373,13 +366,11 @@ class TableChange(Sensitivity):
         object.__setattr__(self, "neighbours", Neighbours.parse(self.neighbours))
 
     def check_shape(self, shape: tuple[int, int]) -> None:
-        """Raise a `ParameterError` for another shape."""
         p, rows = self.layout.size, self.groups * self.layout.size + self.bins
         require_shape(shape, (rows, p), f"moments of {p} coordinates in {self.groups} groups and {self.bins} bins")
 
     @property
     def frobenius(self) -> float:
-        """Distance for noise of unit variance."""
         p = self.layout.size
         return self.distance(Covariance.identity(self.groups * p), Covariance.identity(p)).value
 
@@ -392,7 +383,6 @@ class TableChange(Sensitivity):
         return Distance(factor * q / math.sqrt(scale), 0.0).times(1 / self.records)
 
     def free_structure(self, side: Covariance) -> TableNoise:
-        """The noise of each distinct number, with more precise squares."""
         unit = math.sqrt(_scalar(side))
         lengths, sizes, _ = self._lengths(self.scales)
         strengths, shift = np.empty(0), 0.0

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from operator import attrgetter
 
 import numpy as np
 
@@ -40,23 +41,17 @@ class RecordChange(Sensitivity):
     halfwidths: Floats
     radius: float | None = None
     filled: bool = True
+    record_radius = property(attrgetter("radius"), doc="`radius`.")
 
     def __post_init__(self) -> None:
         check_halfwidths(self.halfwidths, self.radius)
 
     def check_shape(self, shape: tuple[int, int]) -> None:
-        """Raise a `ParameterError` for another shape."""
         require_shape(shape, (None, self.halfwidths.size), "records of that many features")
 
     @property
     def frobenius(self) -> float:
-        """Diameter of the domain."""
         return 2 * math.sqrt(max_quadratic(1.0, self.halfwidths, self.radius).value)
-
-    @property
-    def record_radius(self) -> float | None:
-        """`radius`."""
-        return self.radius
 
     @property
     def ball(self) -> bool:
@@ -116,7 +111,6 @@ class CellChange(Sensitivity):
 
     @property
     def frobenius(self) -> float:
-        """``sqrt(2)``, or one."""
         return 1.0 if self.neighbours is Neighbours.ADD_REMOVE else math.sqrt(2) * (1 + 1e-15)
 
     def least_error(self, scale: Floats, *, symmetric: bool) -> float | None:
@@ -147,18 +141,10 @@ class _SeveralRows(Sensitivity):
     one: Sensitivity
 
     def check_shape(self, shape: tuple[int, int]) -> None:
-        """Raise a `ParameterError` for another shape."""
         self.one.check_shape(shape)
 
-    @property
-    def ball(self) -> bool:
-        """As for one row."""
-        return self.one.ball
-
-    @property
-    def record_radius(self) -> float | None:
-        """As for one row."""
-        return self.one.record_radius
+    ball = property(attrgetter("one.ball"), doc="As for one row.")
+    record_radius = property(attrgetter("one.record_radius"), doc="As for one row.")
 
 
 @builtin_kind
@@ -177,7 +163,6 @@ class RowsChange(_SeveralRows):
 
     @property
     def frobenius(self) -> float:
-        """`rows` times that of one row."""
         return self.rows * max(self.one.frobenius, self.alone.frobenius) * (1 + 1e-15)
 
     def least_error(self, scale: Floats, *, symmetric: bool) -> float | None:
@@ -186,7 +171,6 @@ class RowsChange(_SeveralRows):
         return None if least is None else least * self.rows**2
 
     def distance(self, rowcov: Covariance, colcov: Covariance) -> Distance:
-        """`rows` times the larger of the two distances."""
         return self._largest(lambda change: change.distance(rowcov, colcov))
 
     def free_structure(self, side: Covariance) -> NoiseStructure | None:
@@ -195,7 +179,6 @@ class RowsChange(_SeveralRows):
         return replace(structure, counted=True) if isinstance(structure, TableNoise) else structure
 
     def structured_distance(self, side: Covariance, structure: NoiseStructure) -> Distance:
-        """`rows` times the larger of the two distances."""
         if not isinstance(structure, TableNoise):
             return self._largest(lambda change: change.structured_distance(side, structure))
         if not structure.counted:
@@ -229,7 +212,6 @@ class OwnRowsChange(_SeveralRows):
 
     @property
     def frobenius(self) -> float:
-        """``sqrt(rows)`` times that of one row."""
         return math.sqrt(self.rows) * self.one.frobenius * (1 + 1e-15)
 
     def least_error(self, scale: Floats, *, symmetric: bool) -> float | None:

@@ -165,14 +165,6 @@ def test_bounds_by_name_and_one_number_for_all():
             Bounds.from_dict(features)
 
 
-def test_features_are_found_by_name_or_number():
-    bounds = Bounds([0, 0], [1, 1], names=["a", "b"])
-    assert (bounds.index("b"), bounds.index(0), bounds.label(1)) == (1, 0, "b")
-    for feature in ("c", 2, -1, True):
-        with pytest.raises(ParameterError, match="feature"):
-            bounds.index(feature)
-
-
 @pytest.mark.parametrize("size", [3, 4096, 4097, 9000, 20000])
 def test_a_row_s_length_does_not_depend_on_its_company(size):
     from matrixdp.domain.bounds import square_lengths

@@ -46,11 +46,9 @@ def test_a_cluster_gives_the_same_bits_in_every_way(tmp_path, data, cluster, led
     expected = answer(QUERY, data)
     folder = write_parts(tmp_path / "set", data, parts=9)
     address = cluster.scheduler.address
-    np.save(tmp_path / "records.npy", data)
     assert np.array_equal(answer(QUERY, mdp.open_records(folder, workers=address)), expected)
     assert np.array_equal(answer(QUERY, mdp.open_records(folder, workers=cluster)), expected)
     unnamed = mdp.Moments(UNNAMED, RECORDS)
-    assert np.array_equal(answer(unnamed, mdp.open_records(tmp_path / "records.npy", workers=cluster)), expected)
     array = mdp.open_records(da.from_array(data, chunks=(500, 2)), workers=cluster)
     assert np.array_equal(answer(unnamed, array), expected)
     frame = mdp.open_records(dd.read_parquet(folder), workers=cluster)

@@ -235,9 +235,8 @@ def test_what_cannot_be_released_in_parts_is_refused(tmp_path, folder, data):
 
 
 def test_columns_without_names_get_numbers(tmp_path, data):
-    np.save(tmp_path / "records.npy", data)
     design = mdp.make_design(mdp.Identity(UNNAMED, RECORDS), PRIVACY)
-    released = release_dataset(design, tmp_path / "records.npy", tmp_path / "out")
+    released = release_dataset(design, mdp.records.Blocks(lambda: iter([data])), tmp_path / "out")
     assert pq.read_schema(released.path / released.files[0]).names == ["x0", "x1", "x2"]
 
 

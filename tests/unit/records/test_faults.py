@@ -103,14 +103,14 @@ def test_the_number_of_records_is_checked(tmp_path, data, records):
         ("mixed", "several formats"),
         ("other.dat", "must end in"),
         ("strange", "must end in"),
-        ("broken.npy", "NPY file"),
+        ("records.npy", "must end in"),
     ],
 )
 def test_what_is_not_there_is_named(tmp_path, place, words):
     (tmp_path / "empty").mkdir()
     (tmp_path / "mixed").mkdir()
     (tmp_path / "strange").mkdir()
-    for name in ("strange/a.parquet", "strange/b.csv.xz", "mixed/a.csv", "mixed/b.parquet", "other.dat", "broken.npy"):
+    for name in ("strange/a.parquet", "strange/b.csv.xz", "mixed/a.csv", "mixed/b.parquet", "other.dat", "records.npy"):
         (tmp_path / name).write_text("a,b,c\n")
     with pytest.raises(mdp.DataError, match=words):
         mdp.open_records(tmp_path / place)

@@ -68,7 +68,6 @@ FILES = {
     "partitioned": lambda folder, data: partitioned(folder / "set", data),
 }
 ARRAYS = {
-    "npy": lambda folder, data: (mapped(folder, data), folder / "records.npy")[1],
     "map": mapped,
     "map, columns first": lambda folder, data: mapped(folder, np.asfortranarray(data)),
     "piece of a map": lambda folder, data: mapped(folder, np.concatenate([data[:5], data]))[5:],

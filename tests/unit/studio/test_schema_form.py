@@ -13,6 +13,7 @@ from matrixdp.domain.fields import (
     COLUMN_FIELDS,
     SECTIONS,
     join_lines,
+    quote_key,
     quote_line,
     read_number,
     show_number,
@@ -72,7 +73,7 @@ def columns(draw, name):
         integers = draw(st.booleans())
         levels = draw(st.lists(st.integers(-999, 999) if integers else texts, min_size=1, max_size=4, unique=True))
         levels = [level for level in levels if level not in ("other", "missing")] or ["a"]
-        shares = f"{draw(st.integers(1, 9)) / 10} {quote_line(str(levels[0]))}" if len(levels) > 1 else ""
+        shares = f"{quote_key(str(levels[0]))} = {draw(st.integers(1, 9)) / 10}" if len(levels) > 1 else ""
         return texts_of(
             name,
             kind,
@@ -82,7 +83,7 @@ def columns(draw, name):
             **flags,
         )
     if kind == "yes/no":
-        return texts_of(name, kind, expected_shares=draw(st.sampled_from(["", "0.3 yes"])), **flags)
+        return texts_of(name, kind, expected_shares=draw(st.sampled_from(["", "yes = 0.3"])), **flags)
     rules = {"unit": draw(st.sampled_from(["", "hours", "days"])), "format": draw(st.sampled_from(["", "%d.%m.%Y"]))}
     if kind == "time":
         return texts_of(name, kind, lower="07:00:00", upper="19:30:00.500000", **rules, **flags)
@@ -197,9 +198,9 @@ def test_whatever_is_typed_is_a_mistake_in_a_field_or_a_schema(first, second, ki
             "must be a number from 0 to 0.5",
         ),
         (texts_of("x", "number", lower="0", upper="1", expected_missing="0.1"), "expected_missing", "missing = true"),
-        (dict(WARD, expected_shares="0.6"), "expected_shares", "as in 0.6 north"),
-        (dict(WARD, expected_shares="0.6 east"), "expected_shares", "levels among north, south"),
-        (dict(WARD, expected_shares="much north"), "expected_shares", "must be a number"),
+        (dict(WARD, expected_shares="0.6"), "expected_shares", "as in north = 0.6"),
+        (dict(WARD, expected_shares="east = 0.6"), "expected_shares", "levels among north, south"),
+        (dict(WARD, expected_shares="north = 'much'"), "expected_shares", "must be a number"),
         (texts_of("x", "category"), "levels", "no levels yet"),
         (texts_of("x", "category", levels="a\na"), "levels", "twice"),
         (texts_of("x", "category", levels="other", other=True), "levels", "twice"),
