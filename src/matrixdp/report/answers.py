@@ -3,7 +3,6 @@
 One question gives one `Answer`; a report on the moments of a table asks many of them, for all records and by group.
 """
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -175,7 +174,7 @@ def answer_sampling(release: Answerable, kind: str) -> Answer:
         "have as a sample from a population. Both add in squares.",
     )
     found = release.error_parts(kind)
-    return Answer(f"Errors of the {kind}", "number", found, notes, name="sampling", text=_align_rows(found))
+    return Answer(f"Errors of the {kind}", "number", found, notes, name="sampling")
 
 
 def answer_components(release: Asked, count: int | None = None, group: Group = None) -> Answer:
@@ -263,24 +262,6 @@ def _require_table(release: Asked, *, or_fit: bool = False) -> Any:
         "this follows from a release of the moments of a table (--query everything, means or table), and this release "
         "is another one."
     )
-
-
-def _align_rows(estimate: Estimate) -> Texts:
-    """Strings for a table in which each row has one unit; an empty one where there is nothing to go by, or a range.
-
-    A row has as many decimals as show three digits of the root of the squares of its standard deviations, which are the
-    second and the third number.
-    """
-
-    def write(value: float, spread: float) -> str:
-        if not 0 < spread < 1e9 or not abs(value) < 1e9:
-            return ""
-        places = 2 - math.floor(math.log10(spread))
-        return f"{round(value, places) + 0.0:.{max(places, 0)}f}" if places <= 8 else ""
-
-    sizes = np.hypot(*np.nan_to_num(estimate.value[:, 1:3].T)).tolist()
-    rows = np.where(estimate.ranged, np.inf, estimate.value).tolist()
-    return [[write(value, size) for value in row] for row, size in zip(rows, sizes, strict=True)]
 
 
 # All questions of a report

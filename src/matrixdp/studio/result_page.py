@@ -26,6 +26,7 @@ from matrixdp.report import answers
 from matrixdp.report.advice import list_notes, to_facts
 from matrixdp.report.answers import Answer, Answerable
 from matrixdp.report.charts import draw_charts
+from matrixdp.report.content import list_columns
 from matrixdp.report.dates import list_dates
 from matrixdp.report.guarantee import describe_odds, name_loss, read_mechanism
 from matrixdp.report.page import render_blocks
@@ -108,18 +109,14 @@ def list_choices(release: Answerable | None) -> Choices:
     """What can be asked of a release."""
     if release is None:
         return Choices(reason="No further answers follow from this release by itself: its report shows the matrix.")
+    query = read_mechanism(release).query
+    numbers, groups = tuple(one.name for one in list_columns(query)), {}
     categories: tuple[str, ...] = ()
     splits: tuple[str, ...] = ()
-    groups, models = {}, True
-    query: Any = getattr(getattr(release, "design", None), "query", None)  # a fit has none
-    if isinstance(release, AdaptiveRelease):
-        numbers = release.names
-    elif isinstance(query, TableMoments):
-        numbers, categories = (tuple(one.name for one in part) for part in (query.used.numbers, query.used.categories))
-        splits = (*query.by, *categories)
-        groups = {name: query.columns.category(name).level_names for name in query.by}
-    else:
-        numbers, models = query.bounds.names or tuple(map(str, range(query.bounds.size))), False
+    models = isinstance(release, AdaptiveRelease) or isinstance(query, TableMoments)
+    if isinstance(query, TableMoments):
+        categories = tuple(one.name for one in query.used.categories)
+        splits, groups = (*query.by, *categories), {one: query.columns.category(one).level_names for one in query.by}
     few = len(numbers) <= _MOST_NUMBERS
     possible = {
         "means": bool(numbers),
