@@ -80,7 +80,7 @@ def test_an_adaptive_fit_fills_in_its_error_when_it_is_simulated(open_page, site
     page.goto("/design?query=correlation&column=0&column=1&method=adaptive")
     assert read_error(page) > 0
     expect(page.get_by_text("Hard data", exact=True)).to_be_visible()
-    expect(page.get_by_text("band: from easy to hard data")).to_be_visible()
+    expect(page.get_by_text("Dashed: a plain release")).to_be_visible()
 
 
 def test_what_is_chosen_while_a_forecast_is_on_its_way_stays(open_page, site):

@@ -39,12 +39,6 @@ def worst_record_pair(
 
     A random search starts from corners, the midpoint and random points. `distance` takes k pairs at once, from two
     arrays of shape (k, m) to shape (k,); `low` has the lower ends of the box, ``-halfwidths`` by default.
-
-    Examples
-    --------
-    >>> apart = lambda x, y: np.linalg.norm(x - y, axis=1)
-    >>> round(worst_record_pair(apart, np.ones(2), None, np.random.default_rng(0), starts=3), 3)
-    2.828
     """
     low = -halfwidths if low is None else low
 
@@ -174,13 +168,6 @@ def attack(
     Privacy
     -------
     Looks at made-up data only and draws no noise.
-
-    Examples
-    --------
-    >>> from matrixdp import Bounds, Moments, Privacy, make_design
-    >>> found = attack(make_design(Moments(Bounds([0, 0], [1, 1]), 3), Privacy(1, 1e-6)))
-    >>> found.broken, found.ratio > 0.9
-    (False, True)
     """
     if not isinstance(design, Design):
         raise ParameterError(f"design must be a Design, got {type(design).__name__} instead.")
@@ -213,13 +200,6 @@ def distance_between(design: Design, data: Any, neighbour: Any) -> float:
     Privacy
     -------
     Private for private data: an audit's data are made up.
-
-    Examples
-    --------
-    >>> from matrixdp import Bounds, Identity, Privacy, make_design
-    >>> design = make_design(Identity(Bounds([0], [1]), 1), Privacy(1, 1e-6))
-    >>> round(distance_between(design, [[0.0]], [[1.0]]) / design.distance, 9)
-    1.0
     """
     first, second = (_round(design, source).tolist() for source in (data, neighbour))
     squares = sum((a - b) ** 2 for a, b in zip(first, second, strict=True))
