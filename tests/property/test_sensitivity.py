@@ -1,7 +1,6 @@
 """No neighbour exceeds a claimed distance, and claims of exactness are attained."""
 
 import itertools
-from functools import partial
 
 import numpy as np
 import pytest
@@ -9,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from matrixdp import Bounds, Neighbours, ParameterError, SecondMoment
-from matrixdp.audit import worst_record_pair
+from matrixdp.audit import worst_record_pair as worst_pair
 from matrixdp.noise import Covariance
 from matrixdp.sensitivity import (
     CellChange,
@@ -27,9 +26,6 @@ from nightly import examples
 
 SLACK = 1 + 1e-9
 SEEDS = st.integers(0, 2**32 - 1)
-
-
-worst_pair = partial(worst_record_pair, stacked=True)
 
 
 def orthonormal(n, rng):

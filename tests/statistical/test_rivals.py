@@ -13,11 +13,10 @@ from functools import partial
 import numpy as np
 import pytest
 from scipy.special import ive, ndtr
-from scipy.stats import chi2, gamma, kstest, norm
+from scipy.stats import binom, chi2, gamma, kstest, norm
 
 from matrixdp import Bounds, Identity, Privacy, SecondMoment, Stream
 from matrixdp.audit import Count
-from matrixdp.audit import is_caught as is_caught_at
 from matrixdp.audit import measured_epsilon as epsilon_at
 from matrixdp.baselines import analytic_gaussian, analyze_gauss, classical_gaussian, laplace, sulq
 from matrixdp.baselines.johnson_lindenstrauss import draw_sketch, threshold
@@ -29,7 +28,13 @@ BOX = Bounds([-1, -1], [1, 1])
 ROWS = 200_000  # rows of one release of the identity query are so many runs of the mechanism on one record
 CALLS = 5_500
 
-is_caught, measured_epsilon = partial(is_caught_at, level=LEVEL), partial(epsilon_at, level=LEVEL)
+measured_epsilon = partial(epsilon_at, level=LEVEL)
+
+
+def is_caught(p, q, runs, *, claim, delta=0.0, miss=1e-6):
+    """True if measuring an event with ``P(E) = p``, ``Q(E) = q`` exceeds `claim`, except with probability `miss`."""
+    fewest, most = Count(int(binom.ppf(miss / 2, runs, p)), runs), Count(int(binom.isf(miss / 2, runs, q)), runs)
+    return measured_epsilon(fewest, most, delta=delta) > claim
 
 
 def count(event) -> Count:

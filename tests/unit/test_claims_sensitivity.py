@@ -30,6 +30,11 @@ CASES = range(200)
 ADD = Neighbours.ADD_REMOVE
 
 
+def stacked(distance):
+    """A distance of two records as one of k pairs of them."""
+    return np.vectorize(distance, signature="(m),(m)->()")
+
+
 def exact(values):
     """Array of fractions."""
     return np.vectorize(lambda value: Fraction(float(value)), otypes=[object])(values)
@@ -136,7 +141,7 @@ def test_a_replaced_record_of_a_second_moment_with_two_covariances():
                 change = np.outer(x, x) - (0 if add else np.outer(y, y))
                 return float(np.linalg.norm(left @ change @ right.T)) / 3
 
-            assert worst_record_pair(apart, half, None, rng, starts=6) <= claim * (1 + 1e-12)
+            assert worst_record_pair(stacked(apart), half, None, rng, starts=6) <= claim * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("noise", [diagonal, rotated])
@@ -288,7 +293,7 @@ def test_records_of_one_sign_with_rotated_noise():
         def apart(x, y, a=a):
             return float(np.linalg.norm(a @ (np.outer(x, x) - np.outer(y, y)) @ a.T))
 
-        found = worst_record_pair(apart, np.ones(2), None, np.random.default_rng(0), low=np.zeros(2), starts=6)
+        found = worst_record_pair(stacked(apart), np.ones(2), None, np.random.default_rng(0), low=np.zeros(2), starts=6)
         assert found <= claim.distance(covariance, covariance).value
 
 

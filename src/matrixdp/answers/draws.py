@@ -174,7 +174,7 @@ def measure(view: MomentView) -> Measured:
         rows, own = slice(size, size + basis.shape[1]), slice(events, events + certain.size)
         columns.append(Column(rows, places, basis, constant, which, own, to_events, certain, support))
         size, events = rows.stop, own.stop
-        back = np.linalg.pinv(basis)
+        back = np.linalg.pinv(basis, rcond=0.0)  # columns are orthogonal, however different their lengths
         means.append(1 / np.diagonal(back @ law.covariance(0, places[:, None], 0, places) @ back.T))
         to_w = np.vstack([to_w, np.zeros((len(back), law.size))])
         to_w[1 + rows.start :, places] = back

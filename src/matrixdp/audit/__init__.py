@@ -4,12 +4,11 @@
 """
 
 from matrixdp.audit.attack import Attack, attack, distance_between, worst_record_pair
-from matrixdp.audit.domains import BoxDomain, Domain, Family, RecordDomain, find_domain
+from matrixdp.audit.domains import Family, find_domain
 from matrixdp.audit.measure import (
     Count,
     Measurement,
     draw_tradeoff,
-    is_caught,
     measure,
     measured_epsilon,
     measured_mu,
@@ -19,19 +18,15 @@ from matrixdp.audit.replay import Replay, ReplayStep, replay
 
 __all__ = [
     "Attack",
-    "BoxDomain",
     "Count",
-    "Domain",
     "Family",
     "Measurement",
-    "RecordDomain",
     "Replay",
     "ReplayStep",
     "attack",
     "distance_between",
     "draw_tradeoff",
     "find_domain",
-    "is_caught",
     "measure",
     "measured_epsilon",
     "measured_mu",

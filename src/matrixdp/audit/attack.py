@@ -4,12 +4,13 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from matrixdp.audit.domains import BoxDomain, Domain, Family, RecordDomain, find_domain
+from matrixdp.audit.domains import Domain, Family, draw_box, draw_generated, find_domain
 from matrixdp.checks import check_integer
 from matrixdp.design import Design
 from matrixdp.display import short_repr
@@ -33,29 +34,11 @@ def worst_record_pair(
     *,
     low: Floats | None = None,
     starts: int = 12,
-    stacked: bool = False,
 ) -> float:
-    """Largest ``distance(x, y)`` found over pairs of records, from corners, the midpoint and random points.
+    """Largest ``distance(x, y)`` found over pairs of records from a box, and a ball if `radius` is given.
 
-    Parameters
-    ----------
-    distance : callable
-        Of two records of shape (m,); if `stacked`, of k pairs at once, from two arrays of shape (k, m) to shape (k,).
-    halfwidths : float64 array of shape (m,)
-        Upper ends of the box; `low` are the lower ones, ``-halfwidths`` by default.
-    radius : float or None
-        Bound on a record's norm.
-    rng : Generator
-    low : float64 array of shape (m,), optional
-    starts : int
-        Number of pairs from which a random search by coordinates starts.
-    stacked : bool
-
-    Examples
-    --------
-    >>> apart = lambda x, y: float(np.linalg.norm(x - y))
-    >>> round(worst_record_pair(apart, np.ones(2), None, np.random.default_rng(0), starts=3), 3)
-    2.828
+    A random search starts from corners, the midpoint and random points. `distance` takes k pairs at once, from two
+    arrays of shape (k, m) to shape (k,); `low` has the lower ends of the box, ``-halfwidths`` by default.
     """
     low = -halfwidths if low is None else low
 
@@ -64,32 +47,24 @@ def worst_record_pair(
         norms = np.linalg.norm(inside, axis=-1, keepdims=True)
         return inside if radius is None else inside * (radius / np.maximum(norms, radius))
 
-    def measure(pairs: Floats) -> Floats:
-        if stacked:
-            return np.asarray(distance(pairs[:, 0], pairs[:, 1]))
-        return np.array([distance(*pair) for pair in pairs])
-
-    best = project(np.array([_start_pair(i, low, halfwidths, rng) for i in range(starts)]))
-    values, scales, steps = measure(best), np.ones((starts, 1, 1)), np.random.default_rng(0)
+    shape = (starts, 2, halfwidths.size)
+    corners = np.where(rng.random(shape) < 0.5, low, halfwidths)
+    corners[::3, 1] = 0.0
+    corners[2::3] = rng.uniform(low, halfwidths, corners[2::3].shape)
+    best = project(corners)
+    values, scales = np.asarray(distance(best[:, 0], best[:, 1])), np.ones((starts, 1, 1))
+    steps = np.random.default_rng(0)
     for _ in range(_CLIMB_ROUNDS):
         improved = np.zeros(starts, bool)
         for _ in range(8):
-            moved = steps.standard_normal(best.shape) * (steps.random(best.shape) < 0.5)
+            moved = steps.standard_normal(shape) * (steps.random(shape) < 0.5)
             candidates = project(best + scales * moved)
-            found = measure(candidates)
+            found = np.asarray(distance(candidates[:, 0], candidates[:, 1]))
             better = found > values
             best[better], values[better] = candidates[better], found[better]
             improved |= better
         scales *= np.where(improved, 1.3, 0.7)[:, None, None]
     return float(values.max())
-
-
-def _start_pair(number: int, low: Floats, high: Floats, rng: np.random.Generator) -> Floats:
-    """Two corners, a corner and the midpoint, or two random points, in turn; of shape (2, m)."""
-    corners = np.where(rng.random((2, high.size)) < 0.5, low, high)
-    if number % 3 == 0:
-        return np.array([corners[0], np.zeros(high.size)])
-    return corners if number % 3 == 1 else rng.uniform(low, high, (2, high.size))
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,8 +152,8 @@ def attack(
         For a function of your own on records of shape (n, m): the box to search, with records outside of it.
     records : int, optional
         Number of records of a data set, for `generate` and `bounds`; by default 4.
-    domain : Domain, optional
-        The data sets to search, in place of the above.
+    domain : callable, optional
+        ``domain(rng)`` returns a `Family` of neighbouring data sets, in place of the above.
     starts : int
         Number of families of neighbours to search.
     seconds : float
@@ -193,13 +168,6 @@ def attack(
     Privacy
     -------
     Looks at made-up data only and draws no noise.
-
-    Examples
-    --------
-    >>> from matrixdp import Bounds, Moments, Privacy, make_design
-    >>> found = attack(make_design(Moments(Bounds([0, 0], [1, 1]), 3), Privacy(1, 1e-6)))
-    >>> found.broken, found.ratio > 0.9
-    (False, True)
     """
     if not isinstance(design, Design):
         raise ParameterError(f"design must be a Design, got {type(design).__name__} instead.")
@@ -208,11 +176,11 @@ def attack(
         domain = find_domain(design.query)
     elif domain is None:
         count = _COUNT if records is None else check_integer(records, "records", at_least=1)
-        where: Any = (bounds if generate is None else generate, count, design.neighbours)
-        domain = BoxDomain(*where) if generate is None else RecordDomain(*where)
+        drawn = partial(draw_box, bounds) if generate is None else partial(draw_generated, generate)  # type: ignore[arg-type]
+        domain = partial(drawn, count, design.neighbours)
     rng, search, end = np.random.default_rng(seed), _PairSearch(design), time.monotonic() + seconds
     for _ in range(starts):
-        search.run(domain.family(rng), rng)
+        search.run(domain(rng), rng)
         if time.monotonic() > end:
             break
     if search.worst is None:
@@ -232,13 +200,6 @@ def distance_between(design: Design, data: Any, neighbour: Any) -> float:
     Privacy
     -------
     Private for private data: an audit's data are made up.
-
-    Examples
-    --------
-    >>> from matrixdp import Bounds, Identity, Privacy, make_design
-    >>> design = make_design(Identity(Bounds([0], [1]), 1), Privacy(1, 1e-6))
-    >>> round(distance_between(design, [[0.0]], [[1.0]]) / design.distance, 9)
-    1.0
     """
     first, second = (_round(design, source).tolist() for source in (data, neighbour))
     squares = sum((a - b) ** 2 for a, b in zip(first, second, strict=True))

@@ -4,6 +4,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import count, cycle
 from typing import Any
 
@@ -14,7 +15,7 @@ from matrixdp.adaptive import private_moment, private_scales
 from matrixdp.adaptive.queries import TracedMoments
 from matrixdp.adaptive.settings import SETTINGS
 from matrixdp.audit.attack import attack
-from matrixdp.audit.domains import BoxDomain, Domain, Rng, draw_people, find_domain
+from matrixdp.audit.domains import Domain, Rng, draw_box, draw_people, find_domain
 from matrixdp.audit.replay import replay
 from matrixdp.design import Allocation, Design, binary, isotropic, make_design, optimal, shares, uniform
 from matrixdp.design.theorem2 import CALIBRATIONS
@@ -77,7 +78,7 @@ def _clipped_mean(rng: Rng) -> tuple[MatrixQuery, Domain]:
 
     change = FrobeniusBall(2 * float(np.linalg.norm(bounds.halfwidths)) / records)
     query = queries.Query((1, bounds.size), change, bounds.halfwidths[None] * 1.001, mean, relative_error=1e-13)
-    return query, BoxDomain(bounds, records, Neighbours.REPLACE)
+    return query, partial(draw_box, bounds, records, Neighbours.REPLACE)
 
 
 def _traced_moments(rng: Rng) -> MatrixQuery:
@@ -270,7 +271,7 @@ def _draw_pair(
     """Two neighbouring data sets in bounds, and beyond; where rows belong to people, one has any number of them."""
     others: Any = ()
     while not len(others):  # a fit needs a record
-        family = BoxDomain(bounds, count, neighbours).family(rng)
+        family = draw_box(bounds, count, neighbours, rng)
         others = family.build(None)
     if people:
         family = draw_people(rng, family.records, others, clique=family.clique, twice=0.3)

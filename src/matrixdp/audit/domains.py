@@ -1,6 +1,8 @@
-"""The domains that attacks search: families of data sets that differ in one record, pair, cell, edge or person."""
+"""The data sets that attacks search: families that differ in one record, pair, cell, edge or person.
 
-from abc import ABC, abstractmethod
+A domain is a function that draws a random `Family`. `find_domain` has the domain of each query.
+"""
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial, singledispatch
@@ -50,43 +52,15 @@ class Family:
     bounds: Bounds | None = None
 
 
-class Domain(ABC):
-    """The data sets of a query. Subclass it for records that are not numbers in bounds."""
-
-    @abstractmethod
-    def family(self, rng: np.random.Generator) -> Family:
-        """A random family of neighbouring data sets."""
-
-
-@dataclass(frozen=True, eq=False)
-class RecordDomain(Domain):
-    """Data sets of records that a function draws.
-
-    Parameters
-    ----------
-    generate : callable
-        ``generate(rng)`` returns one record.
-    count : int
-        Public number of records; for add-remove neighbours, the largest one.
-    neighbours : Neighbours
-    """
-
-    generate: Callable[[np.random.Generator], Any]
-    count: int
-    neighbours: Neighbours
-
-    def family(self, rng: np.random.Generator) -> Family:
-        """Records of the generator."""
-        records = [self.generate(rng) for _ in range(_FIRST)]
-        return _insert_record(rng, records, partial(self.generate, rng), self.count, self.neighbours)
+Domain = Callable[[Rng], Family]
 
 
 def _insert_record(
-    rng: Rng,
     records: list[Any],
     other: Callable[[], Any],
     count: int,
     neighbours: Neighbours,
+    rng: Rng,
     bounds: Bounds | None = None,
 ) -> Family:
     """Data sets of at most `count` records, with one of `records` at a random place among others that `other` draws."""
@@ -104,71 +78,42 @@ def _insert_record(
     return Family(build, records, clique, bounds)
 
 
-@dataclass(frozen=True, eq=False)
-class BoxDomain(Domain):
-    """Data sets of numbers in bounds, and beyond them where queries clip.
+def draw_generated(generate: Callable[[Rng], Any], count: int, neighbours: Neighbours, rng: Rng) -> Family:
+    """Records that a function draws; `count` is their public number or, if it is private, the largest one."""
+    return _insert_record([generate(rng) for _ in range(_FIRST)], partial(generate, rng), count, neighbours, rng)
 
-    Parameters
-    ----------
-    bounds : Bounds
-    count : int
-        Public number of records; for add-remove neighbours, the largest one.
-    neighbours : Neighbours
-    points : float64 array of shape (p, m), optional
-        Public points of a kernel: records at, near and opposite to them are tried, too.
+
+def draw_box(bounds: Bounds, count: int, neighbours: Neighbours, rng: Rng, points: Floats | None = None) -> Family:
+    """Corners, the midpoint, points within and records far outside, which queries clip; others are alike or a cluster.
+
+    Records at, near and opposite to the public `points` of a kernel, of shape (p, m), are tried, too.
     """
-
-    bounds: Bounds
-    count: int
-    neighbours: Neighbours
-    points: Floats | None = None
-
-    def family(self, rng: np.random.Generator) -> Family:
-        """Corners, the midpoint, points within and records far outside; the others are alike, random or a cluster."""
-        bounds = self.bounds
-        middle, half, m = bounds.midpoint, bounds.halfwidths, bounds.size
-        signs = [np.array(s, float) for s in product([-1, 1], repeat=m)] if m <= 3 else []
-        signs += [rng.choice([-1.0, 1.0], m) for _ in range(_FIRST // 2 - len(signs))]
-        signs += [-s for s in signs]
-        records = [middle.copy(), *(middle + half * s for s in signs)]
-        records += [middle + half * s * (rng.random(m) < 0.5) for s in signs[:4]]
-        records += [rng.uniform(bounds.lower, bounds.upper) for _ in range(4)]
-        with np.errstate(over="ignore"):
-            records += [
-                np.nan_to_num(middle + half * s * (f if k else 1)) for f in _FAR for k, s in enumerate(signs[:3])
-            ]
-        alike = records[int(rng.integers(0, len(records)))]
-        centre, spread = rng.uniform(bounds.lower, bounds.upper), half * 10 ** rng.uniform(-2, 0)
-        cluster = [*(centre + spread * rng.standard_normal((20, m))), alike]
-        within = rng.uniform(bounds.lower, bounds.upper, (8, m))
-        pool: Any = ([middle], [alike], records, within, cluster)[rng.integers(5)]
-        if self.points is not None:
-            records += self._near_points(rng, self.points)
-        other = lambda: pool[int(rng.integers(0, len(pool)))]  # noqa: E731
-        return _insert_record(rng, records, other, self.count, self.neighbours, bounds)
-
-    def _near_points(self, rng: Rng, points: Floats) -> list[Floats]:
-        chosen, bounds = points[rng.permutation(len(points))[:_FIRST]], self.bounds
-        steps = bounds.halfwidths * 10.0 ** rng.uniform(-9, 0, (len(chosen), 1)) * rng.normal(size=chosen.shape)
-        opposite = np.where(chosen > bounds.midpoint, bounds.lower, bounds.upper)
-        return [*chosen, *(chosen + steps), *opposite]
-
-
-@dataclass(frozen=True, eq=False)
-class _Families(Domain):
-    """A domain by the function that draws its families."""
-
-    draw: Callable[[Rng], Family]
-
-    def family(self, rng: np.random.Generator) -> Family:
-        return self.draw(rng)
+    middle, half, m = bounds.midpoint, bounds.halfwidths, bounds.size
+    signs = [np.array(s, float) for s in product([-1, 1], repeat=m)] if m <= 3 else []
+    signs += [rng.choice([-1.0, 1.0], m) for _ in range(_FIRST // 2 - len(signs))]
+    signs += [-s for s in signs]
+    records = [middle.copy(), *(middle + half * s for s in signs)]
+    records += [middle + half * s * (rng.random(m) < 0.5) for s in signs[:4]]
+    records += [rng.uniform(bounds.lower, bounds.upper) for _ in range(4)]
+    with np.errstate(over="ignore"):
+        records += [np.nan_to_num(middle + half * s * (f if k else 1)) for f in _FAR for k, s in enumerate(signs[:3])]
+    alike = records[int(rng.integers(0, len(records)))]
+    centre, spread = rng.uniform(bounds.lower, bounds.upper), half * 10 ** rng.uniform(-2, 0)
+    cluster = [*(centre + spread * rng.standard_normal((20, m))), alike]
+    within = rng.uniform(bounds.lower, bounds.upper, (8, m))
+    pool: Any = ([middle], [alike], records, within, cluster)[rng.integers(5)]
+    if points is not None:
+        chosen = points[rng.permutation(len(points))[:_FIRST]]
+        steps = half * 10.0 ** rng.uniform(-9, 0, (len(chosen), 1)) * rng.normal(size=chosen.shape)
+        records += [*chosen, *(chosen + steps), *np.where(chosen > middle, bounds.lower, bounds.upper)]
+    return _insert_record(records, lambda: pool[int(rng.integers(0, len(pool)))], count, neighbours, rng, bounds)
 
 
 def _draw_cells(query: ContingencyTable, count: int, neighbours: Neighbours, rng: Rng) -> Family:
     """One pair of public categories is in any of the cells."""
     cells = list(product(query.rows, query.columns))
     chosen = [cells[i] for i in rng.permutation(len(cells))[:_MOST_CELLS]]
-    return _insert_record(rng, chosen, lambda: cells[int(rng.integers(0, len(cells)))], count, neighbours)
+    return _insert_record(chosen, lambda: cells[int(rng.integers(0, len(cells)))], count, neighbours, rng)
 
 
 def _draw_rows(query: TableMoments, count: int, neighbours: Neighbours, rng: Rng) -> Family:
@@ -179,7 +124,7 @@ def _draw_rows(query: TableMoments, count: int, neighbours: Neighbours, rng: Rng
 
     records = [draw(inside=i % 4 == 3) for i in range(_TABLE_RECORDS)]
     pool = [records, records[:1], [draw(inside=True) for _ in range(8)]][int(rng.integers(0, 3))]
-    return _insert_record(rng, records, lambda: pool[int(rng.integers(0, len(pool)))], count, neighbours)
+    return _insert_record(records, lambda: pool[int(rng.integers(0, len(pool)))], count, neighbours, rng)
 
 
 def _draw_value(column: Any, rng: Rng, *, inside: bool) -> Any:
@@ -198,36 +143,28 @@ def _draw_value(column: Any, rng: Rng, *, inside: bool) -> Any:
     return levels[int(rng.integers(0, len(levels)))]
 
 
-def _draw_edges(nodes: int, weight: float, rng: Rng) -> Family:
-    """Undirected graphs without loops in which one edge has any weight."""
-    base = np.triu(rng.uniform(0, weight, (nodes, nodes)) * (rng.random((nodes, nodes)) < 0.5), 1)
+def _draw_graphs(query: Adjacency | Laplacian, rng: Rng) -> Family:
+    """Undirected graphs without loops: one edge has any weight, or one node none, all or some edges, of any weight."""
+    nodes, weight, of_nodes = query.nodes, query.weight, query.unit == "node"
+    size: Any = rng.choice([1.0, rng.random()]) * weight if of_nodes else rng.uniform(0, weight, (nodes, nodes))
+    base = np.triu((rng.random((nodes, nodes)) < (rng.random() if of_nodes else 0.5)) * size, 1)
     base += base.T
     i, j = rng.choice(nodes, 2, replace=False)
 
     def build(changed: Any) -> Floats:
         graph: Floats = base.copy()
-        graph[i, j] = graph[j, i] = changed
+        place: Any = (i, slice(None)) if of_nodes else (i, j)
+        graph[place] = graph.T[place] = 0.0 if changed is None else changed
+        np.fill_diagonal(graph, 0.0)
         return graph
 
-    weights = [0.0, weight, weight / 2, -weight, 3 * weight, *rng.uniform(0, weight, 5)]
-    return Family(build, weights, clique=True)
-
-
-def _draw_nodes(nodes: int, weight: float, neighbours: Neighbours, rng: Rng) -> Family:
-    """Graphs in which one node has no edges, all of them, some, or edges of any weight; a record is their weights."""
-    base = np.triu((rng.random((nodes, nodes)) < rng.random()) * rng.choice([1.0, rng.random()]), 1)
-    base = (base + base.T) * weight
-    node, ones = int(rng.integers(nodes)), np.full(nodes, weight)
-
-    def build(weights: Any) -> Floats:
-        graph: Floats = base.copy()
-        graph[node, :] = graph[:, node] = 0.0 if weights is None else weights
-        graph[node, node] = 0.0
-        return graph
-
+    if not of_nodes:
+        weights = [0.0, weight, weight / 2, -weight, 3 * weight, *rng.uniform(0, weight, 5)]
+        return Family(build, weights, clique=True)
+    ones = np.full(nodes, weight)
     some = [ones * (rng.random(nodes) < rng.random()) for _ in range(6)]
     rows = [ones, *some, *(ones - row for row in some[:3]), ones * rng.random(nodes), 3 * ones]
-    clique = neighbours is Neighbours.REPLACE
+    clique = query.neighbours is Neighbours.REPLACE
     return Family(build, [*rows, 0 * ones] if clique else rows, clique)
 
 
@@ -258,7 +195,7 @@ def draw_people(rng: Rng, rows: Sequence[Any], others: Sequence[Any], *, clique:
 
 def _draw_people_of(query: MatrixQuery, row: Domain, most: int, rng: Rng) -> Family:
     """People for a query that counts at most `most` of them, or of their rows; `row` is the domain of one row."""
-    rows, person = row.family(rng).records, query.person
+    rows, person = row(rng).records, query.person
     assert person is not None
     size = max(0, most - person.most)
     size = size if query.public_number else int(rng.integers(0, size + 1))
@@ -268,7 +205,7 @@ def _draw_people_of(query: MatrixQuery, row: Domain, most: int, rng: Rng) -> Fam
 
 def _draw_own_rows(row: Domain, records: int, rows: int, rng: Rng) -> Family:
     """Tables of the same rows, in which those of one person are all the same, or from all over the domain of a row."""
-    pool = row.family(rng).records
+    pool = row(rng).records
     table = np.array([pool[int(i)] for i in rng.integers(0, len(pool), records)])
     mine, ids = rng.choice(records, rows, replace=False), np.arange(records)
     ids[mine] = records
@@ -285,7 +222,7 @@ def _draw_own_rows(row: Domain, records: int, rows: int, rng: Rng) -> Family:
 
 @singledispatch
 def find_domain(query: MatrixQuery) -> Domain:
-    """The domain that attacks search for a query. Register your own with ``find_domain.register(MyQuery)``."""
+    """The function that draws families of a query's data sets; ``find_domain.register(MyQuery)`` adds your own."""
     raise ParameterError(
         f"bounds or generate must be given for {type(query).__name__}, whose records are not known: "
         "bounds=Bounds(...) for rows of numbers, or generate=function, which returns one record from a Generator."
@@ -296,26 +233,23 @@ def find_domain(query: MatrixQuery) -> Domain:
 @find_domain.register(TableMoments)
 @find_domain.register(ContingencyTable)
 def _(query: Any) -> Domain:
-    def rows_of(count: int, neighbours: Neighbours) -> Domain:
-        if isinstance(query, BoundedQuery):
-            return BoxDomain(query.bounds, count, neighbours)
-        draw = _draw_cells if isinstance(query, ContingencyTable) else _draw_rows
-        return _Families(partial(draw, query, count, neighbours))
-
-    largest = query.public_number or isinstance(query, ContingencyTable)
-    most = query.records if largest else 2 * query.records
+    draw: Callable[..., Family] = partial(_draw_rows, query)
+    if isinstance(query, BoundedQuery):
+        draw = partial(draw_box, query.bounds)
+    elif isinstance(query, ContingencyTable):
+        draw = partial(_draw_cells, query)
+    most = query.records * (1 if query.public_number or isinstance(query, ContingencyTable) else 2)
     if query.person is None:
-        return rows_of(most, query.neighbours)
-    return _Families(partial(_draw_people_of, query, rows_of(1, Neighbours.REPLACE), most))
+        return partial(draw, most, query.neighbours)
+    return partial(_draw_people_of, query, partial(draw, 1, Neighbours.REPLACE), most)
 
 
 @find_domain.register(Identity)
 @find_domain.register(GramMatrix)
 def _(query: Identity | GramMatrix) -> Domain:
-    domain = BoxDomain(query.bounds, query.records, query.neighbours, getattr(query, "points", None))
-    if query.person is None:
-        return domain
-    return _Families(partial(_draw_own_rows, domain, query.records, query.rows_of_person))
+    points = getattr(query, "points", None)
+    domain = partial(draw_box, query.bounds, query.records, query.neighbours, points=points)
+    return domain if query.person is None else partial(_draw_own_rows, domain, query.records, query.rows_of_person)
 
 
 @find_domain.register(TracedMoments)
@@ -326,6 +260,4 @@ def _(query: TracedMoments) -> Domain:
 @find_domain.register(Adjacency)
 @find_domain.register(Laplacian)
 def _(query: Adjacency | Laplacian) -> Domain:
-    if query.unit == "node":
-        return _Families(partial(_draw_nodes, query.nodes, query.weight, query.neighbours))
-    return _Families(partial(_draw_edges, query.nodes, query.weight))
+    return partial(_draw_graphs, query)

@@ -63,23 +63,17 @@ def describe_replays(subject: str, tally: Tally) -> Finding:
     verdict = f"BROKEN in {len(tally.broken)} of them" if tally.broken else "none above its claim"
     skipped = f" {tally.skipped:,} parts of results could NOT be compared." if tally.skipped else ""
     text = f"{tally.audits:,} fits replayed on neighbours: {verdict}; worst ratio {tally.worst:.6f}.{skipped}"
-    facts = {"kind": "replay", "replays": tally.audits, "ratio": tally.worst}
-    facts |= {"seeds": tally.broken, "skipped": tally.skipped}
-    return Finding(subject, bool(tally.broken), text, facts)
+    numbers = {"replays": tally.audits, "ratio": tally.worst, "seeds": tally.broken, "skipped": tally.skipped}
+    return Finding(subject, bool(tally.broken), text, {"kind": "replay", **numbers})
 
 
 def describe_measurement(subject: str, found: Measurement) -> Finding:
     """A measurement, with its trade-off curve."""
-    claim = found.claim
-    facts = {
-        "kind": "measurement",
-        "epsilon_at_least": found.epsilon,
-        "mu_at_least": found.mu,
-        "delta": found.delta,
-        "level": found.level,
-        "trials": found.trials,
-        "claim": {"epsilon": claim.epsilon, "delta": claim.delta} if isinstance(claim, Privacy) else claim,
-    }
+    claim: Any = found.claim
+    claim = {"epsilon": claim.epsilon, "delta": claim.delta} if isinstance(claim, Privacy) else claim
+    bounds = {"epsilon_at_least": found.epsilon, "mu_at_least": found.mu}
+    facts = {name: getattr(found, name) for name in ("delta", "level", "trials")}
+    facts = {"kind": "measurement", **bounds, **facts, "claim": claim}
     return Finding(subject, found.broken, str(found), facts, draw_tradeoff(found), draw_tradeoff(found, inline=True))
 
 

@@ -24,18 +24,10 @@ from matrixdp.types import Floats
 
 @dataclass(frozen=True)
 class ReplayStep:
-    """One release of a fit.
+    """One release of a fit: the `query` and its `shape`, how far the answers of the two data sets are apart, and more.
 
-    Attributes
-    ----------
-    query : str
-    shape : tuple of int
-    distance : float
-        How far the answers of the two data sets are apart, in standard deviations of the noise.
-    claim : float
-        Distance that the release's design claims.
-    loss : float
-        Logarithm of how much likelier the noisy answer is under the data than under the neighbour.
+    `distance` is in standard deviations of the noise, `claim` is the distance that the release's design claims, and
+    `loss` the logarithm of how much likelier the noisy answer is under the data than under the neighbour.
     """
 
     query: str
@@ -99,13 +91,13 @@ class Replay:
         )
 
     def __str__(self) -> str:
-        verdict = "BROKEN" if self.broken else "within its claim"
         more = f" Different: {self.difference}." if self.difference else ""
         if self.skipped:
             more += f" NOT compared: {', '.join(self.skipped[:5])}{', ...' if len(self.skipped) > 5 else ''}."
         return (
-            f"{verdict}: {len(self.steps)} releases, together {self.distance:.6g} apart; their designs claim "
-            f"{self.spent:.6g}, the fit claims {self.claim:.6g}, ratio {self.ratio:.6f}.{more}"
+            f"{'BROKEN' if self.broken else 'within its claim'}: {len(self.steps)} releases, together "
+            f"{self.distance:.6g} apart; their designs claim {self.spent:.6g}, the fit claims {self.claim:.6g}, "
+            f"ratio {self.ratio:.6f}.{more}"
         )
 
 
@@ -135,33 +127,26 @@ def replay(
     Privacy
     -------
     Everything released meanwhile is marked as a simulation; a ledger raises an error.
-
-    Examples
-    --------
-    >>> from matrixdp import Bounds
-    >>> from matrixdp.adaptive import private_moment
-    >>> data = np.random.default_rng(0).uniform(-1, 1, (50, 2))
-    >>> neighbour = data.copy()
-    >>> neighbour[0] = 1.0
-    >>> replay(lambda x: private_moment(x, Bounds([-1, -1], [1, 1]), Privacy(1, 1e-6)), data, neighbour).broken
-    False
     """
     transcript = _Transcript(Stream(seed=seed))
-    with intercept_releases(transcript.record), warnings.catch_warnings(record=True) as first_warnings:
-        warnings.simplefilter("always")
-        first = fit(data)
-    expected = take_snapshot((first, [(one.category, str(one.message)) for one in first_warnings]))
-    try:
-        with intercept_releases(transcript.answer), warnings.catch_warnings(record=True) as second_warnings:
+
+    def run(answer: Callable[[Design, NDArray[Any]], Floats], source: Any) -> tuple[Any, Snapshot, list[Any]]:
+        """The result of the fit, a snapshot of it and of its warnings, and these."""
+        with intercept_releases(answer), warnings.catch_warnings(record=True) as issued:
             warnings.simplefilter("always")
-            second = fit(neighbour)
+            result = fit(source)
+        return result, take_snapshot((result, [(one.category, str(one.message)) for one in issued])), issued
+
+    first, expected, issued = run(transcript.record, data)
+    try:
+        found = run(transcript.answer, neighbour)[1]
     except Exception as error:
-        difference = transcript.difference or f"the fit of the neighbour raises {type(error).__name__}"
+        difference = f"the fit of the neighbour raises {type(error).__name__}"
     else:
-        found = take_snapshot((second, [(one.category, str(one.message)) for one in second_warnings]))
-        difference = transcript.difference or transcript.compare(expected, found)
-    for one in first_warnings:
+        difference = transcript.compare(expected, found)
+    for one in issued:
         warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+    difference = transcript.difference or difference
     return Replay(tuple(transcript.steps), _parse_claim(claim, first), difference, tuple(transcript.skipped))
 
 

@@ -13,20 +13,29 @@ from numpy.typing import ArrayLike
 from scipy.special import stdtrit
 
 from matrixdp.checks import check_integer, to_floats
-from matrixdp.design import Design, make_design
-from matrixdp.display import format_number, format_table, load_pandas, render_card, render_facts, render_table
+from matrixdp.design import make_design
+from matrixdp.display import format_number, format_table, load_pandas, render_card, render_table
 from matrixdp.domain.bounds import Bounds
 from matrixdp.errors import ParameterError, show
 from matrixdp.intervals import interval
 from matrixdp.noise import Stream
-from matrixdp.plots import BLUE, GREY, ORANGE, open_axes, plot_bars
+from matrixdp.plots import open_axes, plot_bars
 from matrixdp.privacy import Privacy
 from matrixdp.queries import Identity, MatrixQuery, SecondMoment
 from matrixdp.release.registered import MechanismRelease, check_arguments, registered_mechanisms
 from matrixdp.types import Floats
 
-NOT_PRIVATE = "Not private: this table shows true values. Use it with data that need no protection."
+SIMULATED = "Simulated releases, which protect nothing."
 _ANSWERS = ("matrix", "means", "covariance", "correlation")
+_TASKS = ("records", "second-moment")  # of mechanisms that estimate the entries of an answer
+_HEAD = ("mechanism", "epsilon", "delta", "noise std", "error", "exact noise")
+_LATEX = {ord("_"): r"\_", ord("%"): r"\%", ord("#"): r"\#"}
+_CALIBRATIONS = {
+    "exact": "matrixdp",
+    "theorem2": "MVG, as printed",
+    "theorem2-corrected": "MVG, corrected",
+    "theorem2-psd": "MVG, longer version",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,39 +89,6 @@ class Comparison:
         bars = {"error": self.error, "std": self.std, "low": low, "high": high, "covered": self.covered}
         return load_pandas().DataFrame({**columns, **bars})
 
-    def plot(self, *, ax: Any = None) -> Any:
-        """Released against true numbers, with error bars; orange where they do not cover. Returns matplotlib axes."""
-        ax = open_axes(ax)
-        low, high = interval(self.released, np.nan_to_num(self.std), self.level)
-        missed = self.covered == 0
-        for chosen, ink, name in ((~missed, BLUE, "covered"), (missed, ORANGE, "not covered")):
-            if chosen.any():
-                reach = np.stack([self.released - low, high - self.released])[:, chosen]
-                style = {"fmt": "o", "markersize": 4, "capsize": 2, "color": ink, "label": name}
-                ax.errorbar(self.true[chosen], self.released[chosen], yerr=reach, **style)
-        ends = [float(np.nanmin(self.true)), float(np.nanmax(self.true))]
-        ax.plot(ends, ends, color=GREY, linewidth=0.8, zorder=0)
-        ax.set_xlabel("true number (not private)")
-        ax.set_ylabel(f"released number, bars of {self.level:.0%}")
-        ax.set_title("simulation", loc="left")
-        ax.legend(frameon=False)
-        return ax
-
-    def _repr_html_(self) -> str:
-        facts = [
-            ("root mean square error", format_number(self.rmse, 4)),
-            ("within error bars", f"{self.coverage:.0%} of the entries with noise, {self.level:.0%} expected"),
-        ]
-        columns = zip(self.true, self.released, self.error, self.std, strict=True)
-        numbers = [[format_number(float(x), 4) for x in row] for row in columns]
-        marks = [{1.0: "yes", 0.0: "NO"}.get(float(x), "") for x in self.covered]
-        rows = [
-            (f"{row} × {column}" if column else row, *values, mark)
-            for row, column, values, mark in zip(self.rows, self.columns, numbers, marks, strict=True)
-        ]
-        table = render_table(("", "true", "released", "error", "std", "covered"), rows)
-        return render_card("Simulation beside the truth", render_facts(facts), table, warnings=[NOT_PRIVATE])
-
 
 @dataclass(frozen=True)
 class MechanismErrors:
@@ -162,15 +138,10 @@ class MechanismTable:
         return "\n".join([self.title, format_table(_HEAD, self._cells()), *notes])
 
     def _cells(self, plus_minus: str = " ± ") -> list[list[str]]:
-        return [
-            [
-                one.name,
-                *(format_number(value) for value in (one.epsilon, one.delta, one.std)),
-                f"{format_number(one.error)}{plus_minus}{format_number(one.half)}",
-                "yes" if one.exact else "no",
-            ]
-            for one in self.rows
-        ]
+        numbers = [[format_number(value) for value in (one.epsilon, one.delta, one.std)] for one in self.rows]
+        errors = [f"{format_number(one.error)}{plus_minus}{format_number(one.half)}" for one in self.rows]
+        exact = ["yes" if one.exact else "no" for one in self.rows]
+        return [[one.name, *rest, *more] for one, rest, *more in zip(self.rows, numbers, errors, exact, strict=True)]
 
     def to_frame(self) -> Any:
         """A pandas data frame with the attributes of `MechanismErrors` as columns."""
@@ -186,9 +157,9 @@ class MechanismTable:
 
     def to_latex(self) -> str:
         """A LaTeX table, for the package booktabs."""
-        lines = [" & ".join(line).translate(_LATEX) + r" \\" for line in (_HEAD, *self._cells(r" $\pm$ "))]
-        rules = r"\begin{tabular}{lrrrrl}", r"\toprule", r"\midrule", r"\bottomrule", r"\end{tabular}"
-        return "\n".join([*rules[:2], lines[0], rules[2], *lines[1:], *rules[3:], ""])
+        head, *lines = (" & ".join(line).translate(_LATEX) + r" \\" for line in (_HEAD, *self._cells(r" $\pm$ ")))
+        rules = [r"\begin{tabular}{lrrrrl}", r"\toprule", head, r"\midrule"]
+        return "\n".join([*rules, *lines, r"\bottomrule", r"\end{tabular}", ""])
 
     def plot(self, *, ax: Any = None) -> Any:
         """The errors with their intervals, on a logarithmic scale. Returns matplotlib axes."""
@@ -203,18 +174,6 @@ class MechanismTable:
 
     def _repr_html_(self) -> str:
         return render_card(self.title, render_table(_HEAD, self._cells()), warnings=[SIMULATED])
-
-
-_TASKS = ("records", "second-moment")  # of mechanisms that estimate the entries of an answer
-SIMULATED = "Simulated releases, which protect nothing."
-_HEAD = ("mechanism", "epsilon", "delta", "noise std", "error", "exact noise")
-_LATEX = {ord("_"): r"\_", ord("%"): r"\%", ord("#"): r"\#"}
-_CALIBRATIONS = {
-    "exact": "matrixdp",
-    "theorem2": "MVG, as printed",
-    "theorem2-corrected": "MVG, corrected",
-    "theorem2-psd": "MVG, longer version",
-}
 
 
 @overload
@@ -268,14 +227,13 @@ def compare(
     >>> [one.name for one in table.rows[:3]]  # with few features pure mechanisms are good
     ['Laplace', 'exponential', 'matrixdp']
     """
+    if isinstance(what, list | np.ndarray):
+        data = to_floats(what, "what")
+        if data.ndim != 2:
+            raise ParameterError(f"what must be records of shape (records, features), got {data.shape} instead.")
+        what = SecondMoment(Bounds(data.min(axis=0), data.max(axis=0)), len(data))
     if isinstance(what, MatrixQuery):
         return _compare_mechanisms(what, beside, data, trials)
-    if isinstance(what, list | np.ndarray):
-        records = to_floats(what, "what")
-        if records.ndim != 2:
-            raise ParameterError(f"what must be records of shape (records, features), got {records.shape} instead.")
-        query = SecondMoment(Bounds(records.min(axis=0), records.max(axis=0)), len(records))
-        return _compare_mechanisms(query, beside, records, trials)
     return _compare_release(what, beside, answer, level)
 
 
@@ -316,7 +274,7 @@ def _compare_mechanisms(query: MatrixQuery, privacy: Privacy, data: Any, trials:
 def _release_design(
     name: str, calibration: str, query: MatrixQuery, privacy: Privacy, data: Any, **noise: Any
 ) -> MechanismRelease:
-    design: Design = make_design(query, privacy, calibration=calibration)
+    design = make_design(query, privacy, calibration=calibration)
     return MechanismRelease.from_release(name, design.release(data, **noise))
 
 
@@ -331,18 +289,16 @@ def _compare_release(release: Any, non_private: Any, answer: str | None, level: 
         known = ", ".join(name for name in _ANSWERS if hasattr(release, name))
         raise ParameterError(f"answer must be one of {known} for this release, got {show(answer)} instead.")
     found = release._numbers() if answer == "matrix" else getattr(release, answer)()
-    value, std, rows, columns = found.value, found.std, found.rows, found.columns
+    value, std, true = found.value, found.std, to_floats(non_private, "non_private")
     std = np.broadcast_to(np.nan if std is None else std, value.shape)
-    true = to_floats(non_private, "non_private")
     if true.shape != value.shape and true.shape != (*value.shape, 1) and (*true.shape, 1) != value.shape:
         raise ParameterError(f"non_private must have the shape {value.shape} of the answer, got {true.shape} instead.")
     true = true.reshape(value.shape)
-    height, width = value.shape
-    i, j = np.indices((height, width)).reshape(2, -1)
-    if rows == columns and np.array_equal(value, value.T, equal_nan=True) and np.allclose(true, true.T):
-        i, j = np.triu_indices(height)
-    names = tuple(rows[k] for k in i), tuple(columns[k] for k in j)
+    i, j = np.indices(value.shape).reshape(2, -1)
+    if found.rows == found.columns and np.array_equal(value, value.T, equal_nan=True) and np.allclose(true, true.T):
+        i, j = np.triu_indices(len(value))
     interval(np.zeros(1), np.ones(1), level)  # checks the level
+    names = tuple(found.rows[k] for k in i), tuple(found.columns[k] for k in j)
     return Comparison(*names, true[i, j], value[i, j], std[i, j], level)
 
 

@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq, minimize_scalar
+from scipy.optimize import brentq
 from scipy.special import gammaincc, gammainccinv, gammaincinv, gammaln
 
 from matrixdp.checks import check_integer
@@ -25,7 +25,7 @@ from matrixdp.release.registered import MechanismRelease, check_arguments, regis
 from matrixdp.sensitivity import max_quadratic
 from matrixdp.types import Floats
 
-CALIBRATIONS = ("exact", "renyi", "published")
+CALIBRATIONS = ("exact", "published")
 _TAIL = 1e-30
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(256)
 
@@ -60,20 +60,13 @@ def johnson_lindenstrauss(
     draws : int, optional
         The dimension r that is projected on; the number of records by default. With the exact calibration more is
         better; with the published one the threshold grows with it, and there is a best value.
-    calibration : 'exact', 'renyi' or 'published'
+    calibration : 'exact' or 'published'
         How the threshold w is chosen; see `matrixdp.baselines.johnson_lindenstrauss.largest_leverage`.
 
     Privacy
     -------
     (epsilon, delta)-DP for replace-one neighbours, exactly, and so for add/remove neighbours, too. `epsilon` of the
     result is what the threshold gives, 0 for most published ones. Floating-point noise: for comparison only.
-
-    Examples
-    --------
-    >>> from matrixdp.domain.bounds import Bounds
-    >>> query = Identity(Bounds([0, 0], [1, 1]), records=3)
-    >>> johnson_lindenstrauss(query, Privacy(1, 1e-5), [[0, 1], [1, 1], [0.5, 0]], draws=5).matrix.shape
-    (5, 2)
     """
     check_arguments(query, privacy)
     draws = query.records if draws is None else draws
@@ -93,15 +86,7 @@ def johnson_lindenstrauss(
 
 
 def threshold(query: Identity | SecondMoment, privacy: Privacy, draws: int, calibration: str = "exact") -> float:
-    """The threshold w that all singular values are raised above.
-
-    Examples
-    --------
-    >>> from matrixdp.domain.bounds import Bounds
-    >>> query = SecondMoment(Bounds([-1] * 4, [1] * 4), records=2021)
-    >>> [round(threshold(query, Privacy(1, 1 / 2021), 2021, name)) for name in ("exact", "renyi", "published")]
-    [22, 24, 149203]
-    """
+    """The threshold w that all singular values are raised above."""
     if not isinstance(query, Identity | SecondMoment):
         raise ParameterError(
             "query must be Identity or SecondMoment for the Johnson-Lindenstrauss transform, "
@@ -135,18 +120,12 @@ def largest_leverage(privacy: Privacy, draws: int, calibration: str = "exact") -
     (`docs/rivals.md` has the proof). So their divergence is the privacy of the sketch, and not only a bound. With
     independent Gamma variables U and V of shape ``draws/2`` the loss is ``leverage U - leverage/(1 + leverage) V``.
 
-    It is chosen by the exact divergence; by Renyi divergences; or as the published ``w = 16 sqrt(draws ln(2/delta))
+    It is chosen by the exact divergence; or as the published ``w = 16 sqrt(draws ln(2/delta))
     ln(16 draws/delta)/epsilon`` for records that change by at most one in norm (Blocki, Blum, Datta, Sheffet 2012).
 
     Privacy
     -------
     Every calibration is checked with the exact divergence.
-
-    Examples
-    --------
-    >>> leverages = [largest_leverage(Privacy(1, 1e-5), 100, name) for name in CALIBRATIONS]
-    >>> [f"{leverage:.1e}" for leverage in leverages]
-    ['2.6e-02', '2.4e-02', '2.2e-09']
     """
     if calibration not in CALIBRATIONS:
         raise ParameterError(f"calibration must be one of {', '.join(CALIBRATIONS)}, got {show(calibration)} instead.")
@@ -158,8 +137,6 @@ def largest_leverage(privacy: Privacy, draws: int, calibration: str = "exact") -
 def _largest_leverage(epsilon: float, delta: float, draws: int, calibration: str) -> float:
     if calibration == "exact":
         return _root(lambda leverage: math.log(sketch_delta(leverage, draws, epsilon) / delta))
-    if calibration == "renyi":
-        return _root(lambda leverage: renyi_epsilon(leverage, draws, delta) - epsilon)
     # Records of norm sqrt(q) differ by 2 sqrt(q) at most.
     w = 16 * math.sqrt(draws * math.log(2 / delta)) * math.log(16 * draws / delta) / epsilon
     leverage = 1 / (2 * w) ** 2
@@ -199,29 +176,6 @@ def sketch_epsilon(leverage: float, draws: int, delta: float) -> float:
     return float(
         brentq(lambda epsilon: math.log(sketch_delta(leverage, draws, epsilon) / delta), 0.0, high, xtol=1e-12)
     ) * (1 + 1e-9)
-
-
-def renyi_divergence(order: float, leverage: float, draws: int) -> float:
-    """Largest Renyi divergence of an order above 1 between neighbours; infinite from order ``1 + 1/leverage`` on.
-
-    ``draws/(2 (order - 1)) ln[(1 + t)/((1 - (order - 1) t)(1 + order t))]`` with ``t = leverage``.
-    """
-    t = leverage
-    if (order - 1) * t >= 1:
-        return math.inf
-    return draws / (2 * (order - 1)) * (math.log1p(t) - math.log1p(-(order - 1) * t) - math.log1p(order * t))
-
-
-def renyi_epsilon(leverage: float, draws: int, delta: float) -> float:
-    """Epsilon that the best Renyi divergence gives at `delta` (Canonne, Kamath, Steinke 2020, Prop. 12)."""
-
-    def epsilon(share: float) -> float:
-        order = 1 + share / leverage
-        conversion = math.log1p(-1 / order) - math.log(delta * order) / (order - 1)
-        return renyi_divergence(order, leverage, draws) + conversion
-
-    best = minimize_scalar(epsilon, bounds=(1e-9, 1 - 1e-9), method="bounded", options={"xatol": 1e-10})
-    return max(0.0, float(best.fun))
 
 
 def _root(excess: Callable[[float], float]) -> float:

@@ -124,7 +124,6 @@ design_options = combine_options(
         request_option,
         (
             "directions",
-            "directions_share",
             "correlation_share",
             "shapes",
             "bins",

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import logging
-import shlex
-import shutil
-import subprocess
 import sys
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -20,12 +17,11 @@ import click
 from matrixdp.cli import options as flags
 from matrixdp.cli.exits import DeferredInterrupts, ExitCode
 from matrixdp.cli.ledger import find_neighbours, open_ledger, preview_ledger, require_dataset
-from matrixdp.errors import LedgerError, ParameterError
+from matrixdp.errors import ParameterError
 from matrixdp.release.options import MOST_STORED
 
 if TYPE_CHECKING:
     from matrixdp.domain.schema import Schema
-    from matrixdp.ledger import Head
     from matrixdp.ledger.location import Location
     from matrixdp.privacy import Privacy
     from matrixdp.records.files import Files
@@ -35,24 +31,12 @@ if TYPE_CHECKING:
     from matrixdp.report.release_folder import ReleaseFolder
 
 
-ledger_timeout = click.option(
-    "--ledger-timeout",
-    type=click.FloatRange(min=0),
-    default=30.0,
-    help="Seconds to wait while another process uses the ledger.",
-)
 charge_options = flags.combine_options(
-    ledger_timeout,
     flags.author_options,
     click.option(
         "--anchor-to",
         type=flags.PATH,
         help="File to which the number and hash of the charge are appended, so that a roll-back of the ledger shows.",
-    ),
-    click.option(
-        "--anchor-command",
-        metavar="COMMAND",
-        help="Command to run after the charge, with its number and hash (ENTRY:HASH) as last argument.",
     ),
 )
 _paying = flags.combine_options(
@@ -61,7 +45,7 @@ _paying = flags.combine_options(
         "--wait",
         type=click.FloatRange(min=0),
         default=30.0,
-        help="Seconds to wait for another process that releases the same --request.",
+        help="Seconds to wait for another process that uses the ledger, or releases the same --request.",
     ),
 )
 file_options = flags.combine_options(
@@ -250,7 +234,7 @@ def parse_request(schema: Schema, options: dict[str, Any]) -> tuple[Request, dic
     from matrixdp.release.request import Request
 
     asked, others = flags.split_request(options)
-    waiting = {"timeout": others["ledger_timeout"]} if "ledger_timeout" in others else {}
+    waiting = {"timeout": others["wait"]} if "wait" in others else {}
     asked["neighbours"] = asked["neighbours"] or find_neighbours(others["ledger"], others["dataset"], **waiting)
     return Request.parse(schema, asked), others
 
@@ -356,7 +340,7 @@ def warn_about_delta(privacy: Privacy, records: int | None) -> None:
 
 def check_payment(no_ledger: bool, options: dict[str, Any]) -> None:
     """Raise unless either a ledger is named, or --no-ledger is given without what needs a ledger."""
-    ledger, anchors = options["ledger"] is not None, [options["anchor_to"], options["anchor_command"]]
+    ledger = options["ledger"] is not None
     wrong = {
         "--ledger must be given, so that the total spent is known. Create one: matrixdp ledger new clinic.db ... To "
         "release without one, add --no-ledger.": not ledger and not no_ledger,
@@ -365,8 +349,7 @@ def check_payment(no_ledger: bool, options: dict[str, Any]) -> None:
         and options["allowance"] is not None,
         "--request must be left out with --no-ledger: the ledger stores releases by their ids.": no_ledger
         and options.get("request") is not None,
-        "--anchor-to and --anchor-command must be left out with --no-ledger.": no_ledger and anchors != [None, None],
-        "--anchor-to and --anchor-command cannot be used together.": None not in anchors,
+        "--anchor-to must be left out with --no-ledger.": no_ledger and options["anchor_to"] is not None,
     }
     for message, is_wrong in wrong.items():
         if is_wrong:
@@ -389,10 +372,9 @@ def _name_request(made: Plan) -> Plan:
 def open_account(
     ledger: Location | None,
     dataset: str | None,
-    ledger_timeout: float,
     allowance: str | None = None,
     anchor_to: Path | None = None,
-    anchor_command: str | None = None,
+    wait: float = 30.0,
     **author: Any,
 ) -> Iterator[Account | None]:
     """What pays for a release, or has paid for a stream; None without a ledger."""
@@ -402,8 +384,7 @@ def open_account(
         yield None
         return
     name = require_dataset(dataset)
-    anchor = anchor_to if anchor_command is None else _make_anchor(anchor_command)
-    with open_ledger(ledger, timeout=ledger_timeout, anchor=anchor, **author) as opened:
+    with open_ledger(ledger, timeout=wait, wait=wait, anchor=anchor_to, **author) as opened:
         yield Account(opened, name, allowance=allowance)
 
 
@@ -411,23 +392,3 @@ def parse_workers(text: str | None) -> Any:
     """A number of threads, or the address of a cluster."""
     logging.getLogger("distributed").setLevel(logging.CRITICAL)  # an EngineError reports what went wrong
     return int(text) if text is not None and text.isdecimal() and len(text) < 10 else text
-
-
-def _make_anchor(command: str) -> Callable[[Head], object]:
-    """A function that runs the command of --anchor-command with an anchor."""
-    try:
-        words = shlex.split(command)
-    except ValueError as error:
-        raise ParameterError(f"--anchor-command must be a command line: {error}.") from None
-    if not words or shutil.which(words[0]) is None:
-        raise ParameterError(f"--anchor-command must name a program that can be run, got {command!r}.")
-
-    def run(head: Head) -> None:
-        done = subprocess.run([*words, f"{head.entry}:{head.hash}"], stdout=subprocess.DEVNULL, check=False)  # noqa: S603
-        if done.returncode != 0:
-            raise LedgerError(
-                f"entry {head.entry} was charged, but --anchor-command failed with code {done.returncode}. Nothing was "
-                "released."
-            )
-
-    return run

@@ -1,8 +1,6 @@
 """The tables of the report, each written as CSV, JSON and Markdown, and shown on its page.
 
-Beside the trials they show times of one release with its calibration, as ratios to MVG's in the same run, and readings
-of the paper's setup, compared by reference figures that need no mechanism: the absolute figures of Exp. I and III fit
-no reading that was tried.
+Beside the trials they show times of one release with its calibration, as ratios to MVG's in the same run.
 """
 
 import csv
@@ -10,7 +8,7 @@ import io
 import json
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,10 +18,9 @@ import numpy as np
 from matrixdp.baselines import find_mechanism
 from matrixdp.design import binary, make_design
 from matrixdp.display import format_number
-from matrixdp.paper import components, regression
-from matrixdp.paper.experiment import CALIBRATIONS, RIVALS, Experiment, read_published
-from matrixdp.paper.gains import EPSILONS, FITS, IMPORTANCES, PANELS, SHAPES, SHOWN, direction_key, gain_key
+from matrixdp.paper.experiment import RIVALS, Experiment, read_published
 from matrixdp.paper.gains import EXPERIMENTS as TASKS
+from matrixdp.paper.gains import FITS, IMPORTANCES, SHAPES, gain_key
 from matrixdp.paper.trials import EXPERIMENTS, PARTS, CellResult, is_simulated, list_published
 from matrixdp.queries import SecondMoment
 from matrixdp.release.output_folder import write_file
@@ -41,11 +38,10 @@ class ReportTable(WordTable):
 
     def to_csv(self) -> str:
         """Comma-separated values, a column for every key; the last one says whether the data are simulated."""
-        out = io.StringIO()
-        writer = csv.writer(out, lineterminator="\n")
-        rows = self._list_rows(empty="")
-        writer.writerow([*(rows[0] if rows else self.columns), "simulated_data"])
-        writer.writerows([*row.values(), str(self.simulated).lower()] for row in rows)
+        out, rows = io.StringIO(), self._list_rows(empty="")
+        writer = csv.DictWriter(out, [*(rows[0] if rows else self.columns), "simulated_data"], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows({**row, "simulated_data": str(self.simulated).lower()} for row in rows)
         return out.getvalue()
 
     def to_json(self) -> str:
@@ -76,9 +72,8 @@ class ReportTable(WordTable):
 
     def write(self, folder: Path) -> None:
         """Write the CSV, JSON and Markdown files."""
-        write_file(folder / f"{self.name}.csv", self.to_csv())
-        write_file(folder / f"{self.name}.json", self.to_json())
-        write_file(folder / f"{self.name}.md", self.to_markdown())
+        for kind, content in {"csv": self.to_csv(), "json": self.to_json(), "md": self.to_markdown()}.items():
+            write_file(folder / f"{self.name}.{kind}", content)
 
 
 GROUPS = {
@@ -86,7 +81,6 @@ GROUPS = {
     "paper": "As in the paper",
     "calibration": "MVG in the other calibrations",
     "beyond": "Beyond the paper, exactly calibrated",
-    "registered": "Registered mechanisms",
 }
 _HEADINGS = {
     "part": "Part",
@@ -153,73 +147,39 @@ def tabulate_sweeps(parts: Mapping[str, Sequence[CellResult]]) -> ReportTable:
     return ReportTable("sweeps", "All settings that were tried", columns, rows, (), is_simulated(*parts))
 
 
-def tabulate_directions(best: Mapping[str, CellResult]) -> ReportTable:
-    """One row for each panel, calibration and set of features; one column for each epsilon."""
-    rows = []
-    for panel, sets in PANELS.items():
-        for calibration in SHOWN:
-            for name in sets:
-                row: dict[str, Any] = {"group": panel, "calibration": CALIBRATIONS[calibration], "features": name}
-                found = {at: best[direction_key(panel, calibration, name, at)].summary for at in EPSILONS}
-                row |= {f"epsilon {at:g}": one.mean for at, one in found.items()}
-                rows.append(row | {f"half {at:g}": one.half for at, one in found.items()})
-    columns = {"features": "Important features", "calibration": "Calibration"}
-    columns |= {name: name for name in (f"epsilon {at:g}" for at in EPSILONS)}
-    groups = {panel: f"{part.title}, {part.error}" for panel, part in EXPERIMENTS.items()}
-    notes = ("In Exp. I the kernel and its penalty are the best for each entry. Intervals are in the files.",)
-    title = "Effect of noise directions"
-    return ReportTable("directions", title, columns, rows, notes, is_simulated("directions"), groups)
-
-
-EXACT = {"gaussian/exact": "Gaussian, exact", "jl/exact": "JL transform, exact"}
 _GAIN_NOTES = (
     "Adaptive fits spend a part of the budget on learning where the data lie, and measure the moments there with the "
     "rest. They have no settings; the other rows have the best of all that were tried, judged by the test error, which "
     "favours them. All rows have the budget of the experiment: epsilon = 1, delta = 1/N.",
-    "“Moments, fixed noise” is the row of the experiment's table that releases moments of records in a ball, with "
-    "noise fixed in advance and exactly calibrated; the radius of the ball is the best of those tried.",
     "The weighted error of a second moment is the root of the mean of its squared errors, weighted by the product of "
     "the weights of the two features. The weights are public: they are chosen before any data are read.",
 )
 
 
-def list_methods(best: Rows, task: str) -> dict[str, tuple[str, CellResult]]:
-    """Label and measurements of each method of a task, in the order of the table."""
-    found, mvg = best[task], "mvg-1" if task == "exp1" else "mvg"
-    listed = {
-        "non-private": ("Without privacy", found["non-private"]),
-        "random guess": ("Random guess", found["random guess"]),
-        "mvg": ("MVG, Theorem 2 as printed", found[mvg]),
-        **{name: (f"{label}, as published", found[name]) for name, label in RIVALS.items()},
-        "mvg/exact": ("MVG, exact", found[f"{mvg}/exact"]),
-        **{name: (label, found[name]) for name, label in EXACT.items()},
-        "fixed": ("Moments, fixed noise", found["radius" if task == "exp2" else "moments"]),
-    }
-    return listed | {name: (label, best["gains"][gain_key(task, name)]) for name, label in FITS.items()}
-
-
 def tabulate_gains(best: Rows) -> ReportTable:
-    """All methods of the four tasks."""
-    groups, rows = {}, []
+    """Adaptive fits beside other methods of the three tasks, and three shapes of noise for known weights."""
+    groups: dict[str, str] = {}
+    rows: list[dict[str, Any]] = []
+
+    def add(task: str, title: str, shown: Sequence[CellResult], base: CellResult) -> None:
+        groups[task] = title
+        rows.extend({"group": task, **_list_measured(one), "relative": one.mean / base.mean} for one in shown)
+
     for task, part in EXPERIMENTS.items():
-        groups[task], listed = f"{part.title}, {part.error}", list_methods(best, task)
-        rows += [_list_gain(task, name, *one, listed["mvg/exact"][1]) for name, one in listed.items()]
+        mvg, fixed = "mvg-1" if task == "exp1" else "mvg", "radius" if task == "exp2" else "moments"
+        keys = ("non-private", "random guess", mvg, *RIVALS, f"{mvg}/exact", "gaussian/exact", "jl/exact", fixed)
+        shown = [best[task][key] for key in keys] + [best["gains"][gain_key(task, name)] for name in FITS]
+        add(task, f"{part.title}, {part.error}", shown, best[task][f"{mvg}/exact"])
     for importance in IMPORTANCES:
-        task = f"weights {importance}"
-        groups[task] = f"Second moment of Exp. III, three features count {importance} times: weighted error"
-        found = {shape: best["gains"][gain_key(task, shape)] for shape in SHAPES}
-        rows += [_list_gain(task, shape, SHAPES[shape], one, found["i.i.d."]) for shape, one in found.items()]
+        title = f"Second moment of Exp. III, three features count {importance} times: weighted error"
+        found = {shape: best["gains"][gain_key(importance, shape)] for shape in SHAPES}
+        add(f"weights {importance}", title, [*found.values()], found["i.i.d."])
     relative = "of MVG exact, or of i.i.d. noise"
     columns = _head("method", "mean", "half", "relative", "setting", relative=relative, setting="Best setting")
     return ReportTable("gains", PARTS["gains"].title, columns, rows, _GAIN_NOTES, is_simulated("gains"), groups)
 
 
-def _list_gain(task: str, name: str, label: str, one: CellResult, base: CellResult) -> dict[str, Any]:
-    facts = {"method": label, "key": gain_key(task, name), "relative": one.mean / base.mean}
-    return {"group": task} | _list_measured(one) | facts
-
-
-# Beside the trials: the time of one release, and readings of the setup.
+# Beside the trials: the time of one release.
 
 TIMED = dict(zip(("I", "II", "III"), TASKS.values(), strict=True))
 Timings = dict[str, dict[str, list[float]]]
@@ -230,28 +190,14 @@ def measure_runtime(repeats: int) -> Timings:
     found: Timings = {}
     for name, experiment in TIMED.items():
         releases = _list_releases(experiment)
-        for release in releases.values():
-            release()
         times: dict[str, list[float]] = {key: [] for key in releases}
-        for _ in range(repeats):
+        for _ in range(repeats + 1):
             for key, release in releases.items():
                 started = time.perf_counter()
                 release()
                 times[key].append(time.perf_counter() - started)
-        found[name] = times
+        found[name] = {key: seconds[1:] for key, seconds in times.items()}  # the first fills caches
     return found
-
-
-def load_timings(folder: Path, repeats: int) -> Timings:
-    """Timings of an earlier run into the same folder, or new ones."""
-    path = folder / f"runtime-{repeats}.json"
-    try:
-        content: Timings = json.loads(path.read_text("utf-8"))
-        return content
-    except (OSError, ValueError):
-        found = measure_runtime(repeats)
-        write_file(path, json.dumps(found))
-        return found
 
 
 def tabulate_runtime(timings: Timings) -> ReportTable:
@@ -279,87 +225,9 @@ def _list_releases(experiment: Experiment) -> dict[str, Callable[[], object]]:
     """One release by each mechanism, on the records of the first trial."""
     query, privacy, data = experiment.query, experiment.budget(), experiment.records(0)
     moment = isinstance(query, SecondMoment)
-    names = {
-        "gaussian": "Analyze Gauss" if moment else "classical Gaussian",
-        "jl": "Johnson-Lindenstrauss",
-        "laplace": "Laplace",
-        "exponential": "PPCA" if moment else "exponential",
-    }
+    gaussian, exponential = ("Analyze Gauss", "PPCA") if moment else ("classical Gaussian", "exponential")
+    names = zip(RIVALS, (gaussian, "Johnson-Lindenstrauss", "Laplace", exponential), strict=True)
     return {
         "mvg": lambda: make_design(query, privacy, allocation=binary(experiment.important, 0.95)).release(data),
-        **{key: partial(find_mechanism(name).function, query, privacy, data) for key, name in names.items()},
+        **{key: partial(find_mechanism(name).function, query, privacy, data) for key, name in names},
     }
-
-
-_READINGS = {
-    "experiment": "Experiment",
-    "reading": "Reading",
-    "what": "Figure",
-    "measured": "Measured",
-    "published": "Published",
-    "ratio": "Measured / published",
-}
-_TRIALS = 200
-
-
-def tabulate_readings(non_private: float) -> ReportTable:
-    """Reference figures under each reading; `non_private` is that of Exp. I."""
-    found = (*_read_regression(non_private), *_read_first(), *_read_all())
-    rows = [dict(zip(_READINGS, (*row, row[3] / row[4]), strict=True)) for row in found]
-    notes = (
-        "Exp. I: both references are 12 times the published ones, which fits no scaling that was tried; their ratio "
-        "fits. Exp. II: the first 44 sequences by file name fit. Exp. III: none of the readings fits.",
-        "Exp. II about the mean: a random direction has the error that the published rows of all mechanisms have "
-        "(0.238 to 0.263); whether that is why is not known.",
-    )
-    title = "Readings of the setup, by figures that need no mechanism"
-    return ReportTable("readings", title, _READINGS, rows, notes, is_simulated("exp1", "exp2", "exp3"))
-
-
-_Line = tuple[str, str, str, float, float]
-
-
-def _read_regression(non_private: float) -> Iterable[_Line]:
-    target, figures = regression.records()[:, -1], list_published("exp1")
-    guess = np.random.default_rng(0).random((_TRIALS, target.size))
-    random = float(np.sqrt(np.square(guess - target).mean()))
-    printed = figures["random guess"].mean, figures["non-private"].mean
-    names = "random guess (uniform)", "non-private"
-    ratio = ("I", "the same", "random guess over non-private", random / non_private, printed[0] / printed[1])
-
-    def read(reading: str, *found: float) -> list[_Line]:
-        return [("I", reading, *line) for line in zip(names, found, printed, strict=True)]
-
-    yield from (*read("RMSE of data in [0, 1]", random, non_private), ratio)
-    yield from read("norm of the errors over their number", random / math.sqrt(97), non_private / math.sqrt(97))
-    yield from read("mean square error", random**2, non_private**2)
-    constants = (("0, what kernel ridge makes of noise", 0.0), ("1/2", 0.5), ("the mean", float(target.mean())))
-    for name, value in constants:
-        error, gaussian = regression.rmse(value, target), figures["gaussian"].mean
-        yield "I", f"RMSE of the constant {name}", "Gaussian row", error, gaussian
-
-
-def _read_first() -> Iterable[_Line]:
-    records, moment, _ = components.load_movement()
-    published = list_published("exp2")["random guess"].mean
-    for where, found in (("origin", moment), ("mean", np.cov(records.T, bias=True))):
-        values = np.linalg.eigvalsh(found)
-        random = float(values[-1] - values.mean())
-        yield "II", f"first 44 sequences, about the {where}", "random guess", random, published
-
-
-def _read_all() -> Iterable[_Line]:
-    data = components.load_ctg().records
-    readings = {
-        "about the origin, as the formula has it": data,
-        "about the mean": data - data.mean(axis=0),
-        "about the midpoint": data - 0.5,
-        "about the mean, scaled to [-1, 1]": 2 * (data - data.mean(axis=0)),
-        "records divided by the largest norm": data / float(np.linalg.norm(data, axis=1).max()),
-    }
-    published = list_published("exp3")["random guess"].mean
-    for name, records in readings.items():
-        known, rng = components.find_spectrum(records), np.random.default_rng(0)
-        bases = (np.linalg.qr(rng.standard_normal(known.moment.shape))[0] for _ in range(_TRIALS))
-        error = float(np.mean([components.measure_residual(basis, known) for basis in bases]))
-        yield "III", name, "random guess (uniform basis)", error, published

@@ -28,7 +28,6 @@ from matrixdp.noise import Stream
 from matrixdp.paper import components, gains, regression
 from matrixdp.paper.experiment import Figure, Row, check_guarantee, read_published
 from matrixdp.release.output_folder import write_file
-from matrixdp.release.registered import load_plugins
 from matrixdp.types import Floats
 from matrixdp.version import __version__
 
@@ -62,7 +61,6 @@ PARTS = {
     "subspace": Part("Projection", regression.rows_projected, ("liver",), _RMSE, _TWO, ("exp1",)),
     "runtime": Part("Runtime"),
     "claims": Part("Claims", needs=(*_THREE, "directions", "runtime", "subspace")),
-    "readings": Part("What the published figures fit", needs=("exp1",)),
     "pictures": Part("Noise and design space"),
 }
 EXPERIMENTS = {name: PARTS[name] for name in _THREE}
@@ -111,7 +109,6 @@ class Cell:
         """Name of its file, a hash of everything that the result depends on."""
         row = self.defined
         what = [self.part, self.row, dict(row.settings[self.setting]), row.variants, self.trials, self.seed]
-        what += [row.source] if row.source else []
         content = json.dumps([_FORMAT, __version__, origins(self.part), *what])
         digest = hashlib.sha256(content.encode()).hexdigest()[:20]
         return f"{self.part}-{digest}.json"
@@ -209,39 +206,29 @@ class Progress:
         """Count a step; `stored` if it came from an earlier run, so that it does not count towards the speed."""
         self._done += 1
         self._fresh += not stored
-        now = time.monotonic()
-        terminal = self._out.isatty()
-        if not terminal and self._done < self._total and now - self._spoken < 5.0:
+        now, left, terminal = time.monotonic(), self._total - self._done, self._out.isatty()
+        if not terminal and left and now - self._spoken < 5.0:
             return
         self._spoken = now
-        left = self._total - self._done
         line = f"[{self._done}/{self._total}] {what}"
         if self._fresh and left:
             minutes, seconds = divmod(round((now - self._started) / self._fresh * left), 60)
             line += f", about {f'{minutes} min ' if minutes else ''}{seconds} s left"
-        self._out.write(f"\r\x1b[K{line[:110]}" if terminal else f"{line}\n")
-        if terminal and not left:
-            self._out.write("\n")
+        self._out.write(f"\r\x1b[K{line[:110]}{'' if left else chr(10)}" if terminal else f"{line}\n")
         self._out.flush()
 
 
 def run_cells(
-    cells: Sequence[Cell], folder: Path, *, processes: int = 2, out: TextIO | None = None, plugins: Sequence[str] = ()
+    cells: Sequence[Cell], folder: Path, *, processes: int = 2, out: TextIO | None = None
 ) -> list[CellResult]:
-    """Results of all cells, in their order; those already in `folder` are not run again.
-
-    Worker processes import the modules in `plugins` first, as the caller must have done.
-    """
+    """Results of all cells, in their order; those already in `folder` are not run again."""
     progress = Progress(len(cells), out)
-    found: dict[Cell, CellResult] = {}
-    for cell in cells:
-        stored = load_result(cell, folder)
-        if stored is not None:
-            found[cell] = stored
-            progress.step(f"{cell.part}: {cell.defined.label}", stored=True)
+    found = {cell: stored for cell in cells if (stored := load_result(cell, folder)) is not None}
+    for cell in found:
+        progress.step(f"{cell.part}: {cell.defined.label}", stored=True)
     missing = [cell for cell in cells if cell not in found]
-    fresh = _run_here(missing) if processes == 1 or len(missing) < 2 else _run_parallel(missing, processes, plugins)
-    for result in fresh:
+    alone = processes == 1 or len(missing) < 2
+    for result in _run_here(missing) if alone else _run_parallel(missing, processes):
         store_result(result, folder)
         found[result.cell] = result
         progress.step(f"{result.cell.part}: {result.row.label}")
@@ -258,9 +245,9 @@ def _run_here(missing: Sequence[Cell]) -> Iterable[CellResult]:
         yield result
 
 
-def _run_parallel(missing: Sequence[Cell], processes: int, plugins: Sequence[str]) -> Iterable[CellResult]:
+def _run_parallel(missing: Sequence[Cell], processes: int) -> Iterable[CellResult]:
     """Results as they come. Processes are spawned, not forked, so that no thread's lock is copied."""
-    with ProcessPoolExecutor(processes, get_context("spawn"), _start_worker, (list(plugins),)) as pool:
+    with ProcessPoolExecutor(processes, get_context("spawn"), _start_worker) as pool:
         futures = [pool.submit(run_cell, cell) for cell in missing]
         try:
             yield from (future.result() for future in as_completed(futures))
@@ -268,13 +255,12 @@ def _run_parallel(missing: Sequence[Cell], processes: int, plugins: Sequence[str
             pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _start_worker(plugins: list[str]) -> None:
+def _start_worker() -> None:
     """One thread each, which is faster than two; interruptions are handled by the parent."""
     from threadpoolctl import threadpool_limits
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threadpool_limits(1)
-    load_plugins(plugins)
 
 
 def select_best(results: Sequence[CellResult]) -> dict[str, CellResult]:

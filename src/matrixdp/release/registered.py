@@ -53,8 +53,7 @@ class MechanismRelease(MatrixRelease):
     privacy : Privacy
         The budget that was asked for.
     epsilon, delta : float
-        The guarantee, never weaker than `privacy`; `delta` is 0 for a pure one. Stronger than `privacy` where the
-        mechanism adds more noise than it needs.
+        The guarantee, never weaker than `privacy`; `delta` is 0 for a pure one.
     comparison_only : bool
         Whether the noise is floating-point. The low bits of floats reveal the answer (Mironov 2012), so the guarantee
         holds for ideal real numbers only, and the release must not be published.
@@ -66,8 +65,6 @@ class MechanismRelease(MatrixRelease):
         Standard deviation of the noise in each entry; None if it is unknown.
     parameters : mapping from str to float
         Public numbers of the mechanism, such as the scale of its noise.
-    version : str
-        The version of matrixdp that made the release.
     """
 
     FORMAT = "matrixdp mechanism release 1"

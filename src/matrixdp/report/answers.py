@@ -221,7 +221,7 @@ def answer_discriminant(
     release: Answerable, target: str, on: Sequence[str] | None = None, group: Group = None
 ) -> Answer:
     """The scores of a linear discriminant analysis."""
-    named = _require_table(release).discriminant(target, on, group).named
+    named = _require_table(release).discriminant(target, on, group).terms
     apart = named.value - named.value.mean(axis=1, keepdims=True)
     estimate = replace(named, value=apart, measured=apart)
     notes = (

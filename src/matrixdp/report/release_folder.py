@@ -21,7 +21,6 @@ from matrixdp.records.files import Files
 from matrixdp.release.adaptive_release import AdaptiveRelease
 from matrixdp.release.charging import Account
 from matrixdp.release.dataset import MANIFEST, DatasetRelease
-from matrixdp.release.options import DIRECTIONS_SUFFIX
 from matrixdp.release.output_folder import OutputFolder
 from matrixdp.release.plan import Plan, refuse_extremes
 from matrixdp.release.result import Release
@@ -108,8 +107,6 @@ def write_release(
         outcome = run(plan, source, account, rehearse=rehearse, **reading)
         content = show(outcome, _summarise(account, left, outcome))
         try:
-            if outcome.directions is not None:
-                (folder.path / "directions.json").write_text(outcome.directions.release.to_json(), encoding="utf-8")
             files = write_folder(content, folder.path)
             folder.finish()
         except OSError as error:
@@ -135,12 +132,6 @@ def _describe_outcome(
     request, notes = plan.request, []
     if plan.choice is not None and plan.choice.method == "plain":
         notes.append(f"By a plain release. {plan.choice.reason}")
-    if outcome.directions is not None:
-        notes.append(
-            f"The directions were learned from the same data in a separate release (directions.json), which spent "
-            f"μ = {outcome.directions.mu:.6g}, {request.directions_share:.0%} of the budget; both together are "
-            f"({request.epsilon:g}, {request.delta:.3g})-differentially private."
-        )
     on = None if request.on is None else list(request.on)
     content = make_content(
         outcome.release, request.kind, ledger=ledger, notes=tuple(notes), target=request.target, on=on
@@ -228,8 +219,6 @@ def _describe_recovery(plan: Plan, account: Account, before: int, folder: str | 
         )
     if request in states:
         return "The budget is spent, and the release is lost. Running again with a new request is charged again."
-    if states.get(request + DIRECTIONS_SUFFIX):
-        return f"The directions are charged and stored: run again with --request {request}."
     return ""
 
 

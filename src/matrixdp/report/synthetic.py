@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from matrixdp.answers.synthetic import Comparison, SyntheticTable
+from matrixdp.answers.view import table_query
 from matrixdp.display import format_number
 from matrixdp.domain.file_rules import DateRule
 from matrixdp.errors import ParameterError, import_extra
@@ -31,6 +33,7 @@ WARNING = (
 SUFFIXES = {".csv": "write_csv", ".parquet": "write_table", ".feather": "write_feather"}
 _KINDS = {"table": "Tables of two categories", "means": "Means by level", "correlation": "Correlations"}
 _MOST_DOTS, _WORST, _MISFIT, _FEW_ROWS, _MANY_ROWS = 400, 10, 0.5, 100, 2.0
+_MOST_NOISE = 1.0  # of a correlation that is drawn
 
 
 def load_table_release(found: Any) -> Release:
@@ -62,13 +65,16 @@ def list_remarks(release: Release, table: SyntheticTable) -> list[str]:
     rows, found = len(next(iter(table.columns.values()))[0]), []
     if release.simulation:
         found.append("The release is a simulation that protects nothing, and so is the table.")
-    if table.misfit > _MISFIT:
+    misfit = f"misfit {table.misfit:.2f}" if table.misfit > _MISFIT else ""
+    if misfit and rows >= _FEW_ROWS:
+        more = ", or release histograms with --shapes" if table.assumed else ""
         found.append(
-            f"The table does not fit the release (misfit {table.misfit:.2f}): its columns and their pairs contradict "
-            "each other. Check the bounds, or release histograms with --shapes."
+            f"The table does not fit the release ({misfit}): its columns and their pairs contradict each other. Check "
+            f"the bounds{more}."
         )
     if rows < _FEW_ROWS:
-        found.append(f"{rows:,} rows are few: shares are rounded to whole rows.")
+        why = f", so that they cannot fit the release ({misfit})" if misfit else ""
+        found.append(f"{rows:,} rows are few: shares are rounded to whole rows{why}.")
     elif release.records and rows > _MANY_ROWS * release.records:
         found.append(f"{rows:,} rows hold no more information than the {release.records:,} records of the release.")
     return found
@@ -77,7 +83,7 @@ def list_remarks(release: Release, table: SyntheticTable) -> list[str]:
 def render_synthetic(release: Release, table: SyntheticTable, *, seed: int, tables: int | None = None) -> str:
     """The report of a synthetic table, or of the first of several, as an HTML page."""
     one, rows = table.comparison, len(next(iter(table.columns.values()))[0])
-    panels = [_draw_kind(one, kind) for kind in _KINDS if (one.kinds == kind).any()]
+    panels = [_draw_kind(one, kind) for kind in _KINDS if _find_dots(one, kind).size]
     panels += [_draw_errors(one.errors)] if one.released.size else []
     words = "Released and synthetic numbers"
     images = [make_image(panels[k : k + 2], words, inline=True) for k in range(0, len(panels), 2)]
@@ -96,7 +102,7 @@ def render_synthetic(release: Release, table: SyntheticTable, *, seed: int, tabl
         ],
         warnings=[WARNING, *list_remarks(release, table)],
         sections=[
-            Section("Released and synthetic", [*figures, note(_explain(one))]),
+            Section("Released and synthetic", [*figures, note(_explain(one, table_query(release.design).bins))]),
             Section("Furthest from the release", [Block("words", _list_worst(one))]),
             Section("What was assumed", [Block("list", list_assumptions(table))]),
         ],
@@ -105,20 +111,34 @@ def render_synthetic(release: Release, table: SyntheticTable, *, seed: int, tabl
     return render_page(page)
 
 
-def _explain(one: Comparison) -> list[str]:
-    words = (
+def _explain(one: Comparison, bins: int) -> list[str]:
+    words = [
         "Each dot is a pair of levels or numbers, as a correlation: across what the table has, up what was released, "
         "with one standard deviation of its noise. Orange: within two standard deviations of zero, so hidden by noise; "
         "such numbers are moved towards zero, as far as noise suggests. Noise may take "
         "released numbers beyond -1 and 1."
-    )
-    most = max(int((one.kinds == kind).sum()) for kind in _KINDS)
-    return [words, *([f"At most {_MOST_DOTS} dots of a kind are drawn."] if most > _MOST_DOTS else [])]
+    ]
+    if bins:
+        words.append(
+            "Numbers in bins count as categories: bin 1 of a number is the first of its equal parts, from the lower "
+            "bound, and the last one is that of the upper bound."
+        )
+    left = int((one.std > _MOST_NOISE).sum())
+    if left:
+        words.append(f"Not drawn: {left:,} pairs with noise above 1, more than any correlation.")
+    if max(_find_dots(one, kind).size for kind in _KINDS) > _MOST_DOTS:
+        words.append(f"At most {_MOST_DOTS} dots of a kind are drawn.")
+    return words
+
+
+def _find_dots(one: Comparison, kind: str) -> NDArray[np.intp]:
+    """Places of the pairs of a kind that can be drawn."""
+    return np.flatnonzero((one.kinds == kind) & (one.std <= _MOST_NOISE))
 
 
 def _draw_kind(one: Comparison, kind: str) -> Drawing:
     """Released against synthetic numbers of a kind."""
-    places = np.flatnonzero(one.kinds == kind)
+    places = _find_dots(one, kind)
     places = places[:: -(-places.size // _MOST_DOTS)]
     points, std = np.stack([one.found, one.released])[:, places], one.std[places]
     firm = np.abs(points[1]) > 2 * std

@@ -22,7 +22,6 @@ from matrixdp.domain.schema_file import parse_schema
 from matrixdp.errors import ChargedError, LedgerError, MatrixDPError, RequestPendingError
 from matrixdp.ledger import Ledger
 from matrixdp.ledger.ledger import LedgerOptions
-from matrixdp.release.options import DIRECTIONS_SUFFIX
 from matrixdp.studio.datasets import TableFolder
 from matrixdp.studio.refusals import UnavailableError
 from matrixdp.studio.requests import Status, StoredRequest, load_request
@@ -44,7 +43,6 @@ class Payment(Enum):
     """What the ledger knows of a request that failed, and what follows for the person who reads it."""
 
     NONE = "Nothing was charged."
-    DIRECTIONS = "Its directions are paid and stored. Approve it again: it is not charged for them again."
     STORED = "It is paid, and the ledger has the release. Approve it again, at no cost."
     LOST = (
         "It is paid, but it was interrupted before the release was stored, and noise is not drawn twice. Its charge "
@@ -133,8 +131,6 @@ def _find_payment(settings: Settings, request: StoredRequest) -> Payment:
         with Ledger.open(settings.ledger, timeout=LEDGER_TIMEOUT) as ledger:
             if ledger.stored(request.dataset, request.ledger_id) is not None:
                 return Payment.STORED
-            if ledger.stored(request.dataset, request.ledger_id + DIRECTIONS_SUFFIX) is not None:
-                return Payment.DIRECTIONS
     except RequestPendingError:
         return Payment.LOST
     except MatrixDPError:

@@ -1,12 +1,14 @@
 """Attacks find what is attainable, never exceed true claims, and catch functions whose sensitivity is too small."""
 
 import dataclasses
+from functools import partial
 
 import numpy as np
 import pytest
 
 import matrixdp as mdp
-from matrixdp.audit import RecordDomain, attack
+from matrixdp.audit import attack
+from matrixdp.audit.domains import draw_generated
 from matrixdp.privacy import Neighbours
 
 PRIVACY = mdp.Privacy(1, 1e-6)
@@ -72,7 +74,7 @@ def test_a_function_with_a_generator_of_records():
         found = attack(mdp.make_design(query, PRIVACY), generate=generate, records=5)
         assert found.broken == broken
         assert isinstance(found.data, list)
-    domain = RecordDomain(generate, 3, Neighbours.ADD_REMOVE)
+    domain = partial(draw_generated, generate, 3, Neighbours.ADD_REMOVE)
     assert attack(mdp.make_design(query, PRIVACY), domain=domain).broken
 
 

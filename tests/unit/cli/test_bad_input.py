@@ -117,10 +117,8 @@ CASES = {
     "unknown importance": (NOTHING, (*argv(), "--importance", "height=3"), USAGE, ["--importance", "height", "bmi"]),
     "importance 0": (NOTHING, (*argv(), "--importance", "age=0"), USAGE, ["--importance", "positive"]),
     "importance of a direction": (
-        NOTHING, (*argv(), "--directions", "learned", "--importance", "age=2"), USAGE, ["--importance", "0, 1"],
-    ),
-    "share too large": (
-        NOTHING, (*argv(), "--directions", "learned", "--directions-share", "1.5"), USAGE, ["share"],
+        lambda: np.save("axes.npy", np.eye(2)), (*argv(), "--directions", "axes.npy", "--importance", "age=2"), USAGE,
+        ["--importance", "0, 1"],
     ),
     "missing directions": (NOTHING, (*argv(), "--directions", "axes.npy"), USAGE, ["--directions", "axes.npy"]),
     "directions of text": (
@@ -155,16 +153,9 @@ CASES = {
         NOTHING, (*argv(), "--neighbours", "add-remove", "--records", "500"), USAGE, ["neighbours", "replace"],
     ),
     "overdrawn": (NOTHING, (*argv(), "--epsilon", "4.1"), BUDGET, ["epsilon 4", "4.1", "ledger show"]),
-    "overdrawn with directions": (
-        NOTHING, (*argv(), "--epsilon", "4.1", "--directions", "learned"), BUDGET, ["epsilon 4", "ledger show"],
-    ),
     "out is a file": (NOTHING, (*argv(), "--out", "schema.toml"), USAGE, ["out", "schema.toml"]),
     "out is below a file": (NOTHING, (*argv(), "--out", "schema.toml/deep"), USAGE, ["out", "schema.toml"]),
     "out cannot be written": (NOTHING, (*argv(), "--out", "/proc/matrixdp/out"), USAGE, ["out", "/proc"]),
-    "learned for counts": (
-        NOTHING, (*argv("clinic.csv", "counts"), "--cells", "smoker,outcome", "--directions", "learned"), USAGE,
-        ["--directions learned"],
-    ),
 }  # fmt: skip
 
 
@@ -204,7 +195,7 @@ def test_a_locked_ledger_is_an_error_after_the_timeout(clinic, matrixdp):
     other = sqlite3.connect("clinic.db", isolation_level=None)
     other.execute("begin exclusive")
     try:
-        done = matrixdp(*argv(), "--ledger-timeout", "0.2")
+        done = matrixdp(*argv(), "--wait", "0.2")
     finally:
         other.execute("rollback")
         other.close()

@@ -105,9 +105,9 @@ def test_the_history_shows_what_was_released(clinic, matrixdp):
 
 def test_the_demo_runs_the_whole_workflow(tmp_path, monkeypatch, matrixdp):
     monkeypatch.chdir(tmp_path)
-    for _ in range(2):  # the second replaces the first
-        done = matrixdp("demo")
-        assert done.code == 0, done.err
+    done = matrixdp("demo")
+    assert done.code == 0, done.err
+    assert matrixdp("demo").code == 2
     assert "epsilon left" in done.out
     for name in ("out/report.html", "out/matrix.svg", "out/std.csv", "clinic.db"):
         assert (tmp_path / "matrixdp-demo" / name).is_file()
@@ -181,12 +181,12 @@ def test_reproduce_is_forwarded(monkeypatch, matrixdp, tmp_path):
     module.reproduce = lambda parts, **options: seen.append((parts, options)) or options["out"] / "report.html"
     monkeypatch.setitem(sys.modules, "matrixdp.paper", ModuleType("matrixdp.paper"))
     monkeypatch.setitem(sys.modules, "matrixdp.paper.report", module)
-    asked = ("table1", "--trials", "3", "--seed", "7", "--out", tmp_path, "--plugin", "mine")
+    asked = ("table1", "--trials", "3", "--seed", "7", "--out", tmp_path)
     monkeypatch.chdir(tmp_path)
     found = matrixdp("reproduce", *asked)
     assert found.code == 0
     assert found.out == f"Report: {tmp_path.resolve() / 'report.html'}\n"
-    assert seen == [(["table1"], {"trials": 3, "seed": 7, "out": tmp_path, "plugins": ["mine"]})]
+    assert seen == [(["table1"], {"trials": 3, "seed": 7, "out": tmp_path})]
 
 
 @pytest.mark.parametrize("trials", ["1", "0", "-3"])

@@ -241,12 +241,13 @@ def test_a_folder_appears_when_it_is_complete(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
-def test_an_error_leaves_the_old_folder_as_it_was(tmp_path):
+def test_an_error_leaves_the_old_folder_as_it_was(tmp_path, monkeypatch):
+    monkeypatch.setattr("matrixdp.release.output_folder.find_foreign_file", lambda _: None)
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "old").write_text("old")
 
     def broken():
-        with OutputFolder(tmp_path / "out", force=True, find_foreign=lambda _: None) as folder:
+        with OutputFolder(tmp_path / "out", force=True) as folder:
             (folder.path / "new").touch()
             raise RuntimeError("half-way")
 
