@@ -31,6 +31,7 @@ _TABLES, _GUARDS, _ROLES_SQL = (
 )
 _FORMAT = "matrixdp ledger"
 _VERSION = 5
+_OLDEST = 2  # is upgraded; earlier ones were never published
 _ROLES = "Ask its owner for the role that you need: matrixdp ledger roles prints them"
 _REMEDIES = {
     "22021": "it cannot store this text. Use characters that UTF-8 can encode, and no NUL",
@@ -52,6 +53,14 @@ _REFUSALS = {
     "permission denied": f"this role may not connect. {_ROLES}",
 }
 _PAUSE = 0.05  # seconds between attempts to reach a server that went away during a commit
+# Makes a ledger of an earlier version one of today. Who wrote entries of version 2 is not known.
+_UPGRADE = f"""
+DROP FUNCTION IF EXISTS {{schema}}.amounts(text, text);
+ALTER TABLE {{schema}}.entries ADD COLUMN IF NOT EXISTS role text COLLATE "C";
+ALTER TABLE {{schema}}.entries ALTER COLUMN role SET DEFAULT session_user;
+{_GUARDS}
+UPDATE {{schema}}.ledger SET version = {_VERSION};
+"""  # noqa: S608
 # All settings end with the transaction.
 _BEGIN_READING = """
 BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
@@ -451,4 +460,22 @@ def _require_schema(connection: Connection, url: PostgresURL) -> None:
             f"{url} is not a matrixdp ledger: its schema {url.schema!r} holds other tables. Check the URL, or add the "
             "option schema=NAME to it."
         )
-    require_version(found[2], _VERSION, str(url))
+    if _OLDEST <= found[2] < _VERSION:
+        _upgrade(connection, url)
+    else:
+        require_version(found[2], _VERSION, str(url))
+
+
+def _upgrade(connection: Connection, url: PostgresURL) -> None:
+    """Give a ledger of an earlier version the triggers and functions of today; only its owner may."""
+    try:
+        with connection.transaction():
+            connection.execute("SET LOCAL synchronous_commit = on")
+            (version,) = connection.execute(f"SELECT version FROM {url.schema}.ledger FOR UPDATE").fetchall()[0]  # noqa: S608
+            if version != _VERSION:  # another client may have been first
+                connection.execute(_UPGRADE.replace("{schema}", url.schema))
+    except import_psycopg().errors.InsufficientPrivilege:
+        raise LedgerError(
+            f"{url} was made by an earlier matrixdp, and must be upgraded once, by its owner: matrixdp ledger show "
+            f"{url}. Nothing was charged."
+        ) from None

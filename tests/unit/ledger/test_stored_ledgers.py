@@ -8,15 +8,19 @@ import shutil
 import sqlite3
 from pathlib import Path
 
+import psycopg
 import pytest
 
+from ledger_stores import PostgresSchemas, schema_of
 from matrixdp.errors import LedgerError
-from matrixdp.ledger import Approximate, Gaussian, Head, Ledger, Plan, Pure, Reserve
+from matrixdp.ledger import Approximate, Gaussian, Head, Ledger, Plan, Pure, Receipt, Reserve
+from matrixdp.ledger.entries import COLUMNS
 from matrixdp.ledger.postgres import postgres_guards
 from matrixdp.ledger.sqlite import sqlite_statements
 from matrixdp.privacy import Unit
 
 STORED = Path(__file__).with_name("ledger_3.db")
+STORED_SQL = STORED.with_name("ledger_postgres_2.sql")
 HEAD = Head(13, "966296584b3c35a0c0b6ce465a26deab5c096c9956c92f9a72c92fa3c93e86f8")
 
 
@@ -64,8 +68,64 @@ def test_a_stored_ledger_is_restored(stored, tmp_path):
         ledger.verify(anchor=HEAD)
 
 
+@pytest.fixture
+def version_2(postgres_server):
+    """A ledger of version 2 in PostgreSQL, with the entries of the stored file, of an owner who is no superuser."""
+    path = PostgresSchemas(postgres_server).new_path("stored")
+    schema = schema_of(path)
+    with contextlib.closing(postgres_server.connect()) as admin:
+        for name in ("owner", "reader"):
+            admin.execute(f"CREATE ROLE {schema}_{name} LOGIN")
+        admin.execute(f"CREATE SCHEMA AUTHORIZATION {schema}_owner")
+        admin.execute(f"ALTER SCHEMA {schema}_owner RENAME TO {schema}")
+        admin.execute(f"SET SESSION AUTHORIZATION {schema}_owner")
+        admin.execute(STORED_SQL.read_text().replace("ledger_schema", schema))
+        with contextlib.closing(sqlite3.connect(STORED)) as stored:
+            for row in stored.execute(f"SELECT {COLUMNS} FROM entries ORDER BY entry"):
+                admin.execute(f"INSERT INTO {schema}.entries ({COLUMNS}) VALUES ({', '.join(['%s'] * len(row))})", row)
+        admin.execute(f"GRANT USAGE ON SCHEMA {schema} TO {schema}_reader")
+        admin.execute(f"GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO {schema}_reader")
+    return path.replace("postgres@", f"{schema}_owner@"), path.replace("postgres@", f"{schema}_reader@")
+
+
+def test_a_ledger_of_the_version_before_is_upgraded_by_its_owner(version_2, postgres_server):
+    owner, reader = version_2
+    with pytest.raises(LedgerError, match=r"must be upgraded once, by its owner: matrixdp ledger show"):
+        Ledger.open(reader)
+    with Ledger.open(owner) as ledger:
+        assert ledger.verify() == HEAD  # also that the triggers and functions are those of today
+        ledger.charge("clinic", Gaussian(0.01), neighbours="replace", description={})
+        pending = next(found for found in ledger.history("clinic") if not found.released)
+        with ledger._store.reading() as journal:
+            row = journal.row("entry", pending.entry)
+        ledger.complete(
+            Receipt("clinic", pending.event, None, row.entry, row.hash), "{}"
+        )  # nobody knows who was charged
+        ledger.verify(anchor=HEAD)
+    with Ledger.open(reader) as ledger:
+        assert ledger.verify().entry == 15
+    with contextlib.closing(postgres_server.connect()) as admin:
+        roles = admin.execute(f"SELECT role FROM {schema_of(owner)}.entries ORDER BY entry").fetchall()
+    assert [role for (role,) in roles] == [None] * 13 + [f"{schema_of(owner)}_owner"] * 2
+
+
+def test_a_ledger_of_version_3_is_upgraded(version_2):
+    """Its tables are those of today, its functions are not."""
+    owner, _ = version_2
+    Ledger.open(owner).close()
+    schema = schema_of(owner)
+    with contextlib.closing(psycopg.connect(owner.replace(f"&schema={schema}", ""), autocommit=True)) as connection:
+        connection.execute(
+            f"CREATE OR REPLACE FUNCTION {schema}.holds(content json, field text, value text) RETURNS boolean "
+            "LANGUAGE plpgsql AS 'BEGIN RETURN true; END'"
+        )
+        connection.execute(f"UPDATE {schema}.ledger SET version = 3")
+    with Ledger.open(owner) as ledger:
+        assert ledger.verify() == HEAD
+
+
 def test_the_guards_of_new_ledgers_are_those_of_stored_ones():
-    """A change must come with a new version."""
+    """A change must come with a new version, and an upgrade of existing ledgers."""
     with contextlib.closing(sqlite3.connect(STORED)) as old, contextlib.closing(sqlite3.connect(":memory:")) as new:
         for statement in sqlite_statements():
             new.execute(statement)
