@@ -39,6 +39,12 @@ def worst_record_pair(
 
     A random search starts from corners, the midpoint and random points. `distance` takes k pairs at once, from two
     arrays of shape (k, m) to shape (k,); `low` has the lower ends of the box, ``-halfwidths`` by default.
+
+    Examples
+    --------
+    >>> apart = lambda x, y: np.linalg.norm(x - y, axis=1)
+    >>> round(worst_record_pair(apart, np.ones(2), None, np.random.default_rng(0), starts=3), 3)
+    2.828
     """
     low = -halfwidths if low is None else low
 

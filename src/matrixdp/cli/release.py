@@ -185,9 +185,9 @@ def plan_questions(
 ) -> ExitCode | None:
     """Find the cheapest releases that reach wanted errors, within what a ledger has left.
 
-    QUESTIONS is a TOML file with a table [[want]] for each question; --want adds others. An error is one standard
-    deviation of the privacy noise, in the unit of the numbers. It is predicted as by design, for typical data, and no
-    data are read. With --run the releases are made; nothing is charged unless all of them fit.
+    QUESTIONS is a TOML file with a list of wants, as in want = ["means of stay ± 0.5"]; --want adds others. An error is
+    one standard deviation of the privacy noise, in the unit of the numbers. It is predicted as by design, for typical
+    data, and no data are read. With --run the releases are made; nothing is charged unless all of them fit.
     """
     from matrixdp.cli.release_text import collect_release, collect_wants, print_wants
     from matrixdp.domain.schema_file import read_schema
