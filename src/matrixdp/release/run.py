@@ -1,8 +1,9 @@
 """`run`: from a plan and private records to a release that was charged once; `release_table`, which plans and runs."""
 
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields, replace
+from difflib import get_close_matches
 from functools import partial
 from typing import Any
 
@@ -291,6 +292,7 @@ def release_table(
     parsed, named = _parse_schema(schema)
     if isinstance(person := options.get("person"), Person):
         options |= {"person": person.column, "rows": person.rows}
+    _check_names(options)
     asked = Request(schema=parsed, question=question, epsilon=budget.epsilon, delta=budget.delta, id=request, **options)
     account = open_account(ledger, dataset, request, allowance, stream=stream, simulation=simulation)
     if is_out_of_core(data):
@@ -308,6 +310,16 @@ def release_table(
     released = run(made, data, account, stream=stream, simulation=simulation).release
     assert not isinstance(released, DatasetRelease)
     return released
+
+
+def _check_names(options: Iterable[str]) -> None:
+    """Raise a `TypeError`, as of any function, for an option that no request has."""
+    known = [field.name for field in fields(Request)]
+    for name in options:
+        if name not in known:
+            near = get_close_matches(name, known, 1)
+            hint = f"Did you mean {near[0]!r}?" if near else "The docstring lists them."
+            raise TypeError(f"release_table() got an unexpected keyword argument {name!r}. {hint}")
 
 
 def _parse_privacy(privacy: Any, epsilon: float | None, delta: float | None) -> Privacy:
