@@ -110,12 +110,11 @@ class Trials:
         found = estimate.measured
         assert found is not None
         near = estimate.nearest_psd() if self.after else nearest_psd(found)
-        shrunk = estimate.shrunk()
         variances, true = np.diagonal(found), np.diagonal(truth)
         return [
             float(np.linalg.norm(variances - true) / np.linalg.norm(true)),
             float(np.mean(variances < 0)),
-            *(float(np.linalg.norm(one - truth) / np.linalg.norm(truth)) for one in (found, near, shrunk)),
+            *(float(np.linalg.norm(one - truth) / np.linalg.norm(truth)) for one in (found, near)),
             self._lost(near),
             self._regression(noisy[0, 1:], nearest_psd(found)),
         ]
@@ -136,7 +135,7 @@ class Trials:
         return float(np.sqrt(np.mean((guess - records[:, -1]) ** 2)) / records[:, -1].std())
 
 
-COLUMNS = ("variances", "below zero", "Frobenius", "nearest psd", "shrunk psd", "PCA-3 deficit", "regression")
+COLUMNS = ("variances", "below zero", "Frobenius", "nearest psd", "PCA-3 deficit", "regression")
 
 
 def compare(trials: int) -> tuple[list[str], list[str]]:

@@ -298,7 +298,7 @@ def _use_without_writing(path: Path) -> dict[str, Any]:
             answer["left"] = ledger.remaining("clinic").mu
             answer["entries"] = ledger.verify().entry
             counted = ledger.summary("clinic").counts.charges
-            answer["charges"] = [counted, len(ledger.history()), len(ledger.incomplete())]
+            answer["charges"] = [counted, len(ledger.history()), sum(not one.released for one in ledger.history())]
     answer["unchanged"] = sorted(file.name for file in path.parent.iterdir()) == before
     return answer
 

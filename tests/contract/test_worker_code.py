@@ -108,7 +108,7 @@ def run_every_task(folder, engine):
         mdp.open_records(folder.parent / "visits.parquet", workers=engine)
     )
     people = mdp.Moments(BOUNDS, RECORDS, neighbours="add-remove", person="id")
-    stream = mdp.make_stream(people, PRIVACY, every="step", count="first").open(
+    stream = mdp.make_stream(people, PRIVACY, every="step", steps=1).open(
         folder.parent / "stream", stream=mdp.Stream(seed=1), simulation=True
     )
     stream.publish(folder.parent / "visits.parquet", step="first", workers=engine)

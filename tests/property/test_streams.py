@@ -274,7 +274,7 @@ def publish_people(plan, tables, folder):
 
 
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace"])
-@pytest.mark.parametrize("options", [{"count": "first"}, {"steps": 2}, {"steps": 2, "apart": 3}])
+@pytest.mark.parametrize("options", [{"steps": 1}, {"steps": 2}, {"steps": 2, "apart": 3}])
 def test_people_with_rows_in_every_step_are_within_the_charge(tmp_path, neighbours, options):
     """All rows of one person are there or not, or are others: by way of `publish`, which counts them in few steps."""
     query = mdp.TableMoments(COLUMNS, records=5, neighbours=neighbours, person="id")

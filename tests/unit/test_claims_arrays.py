@@ -82,7 +82,7 @@ REQUESTS = {  # by question, or by question and method
     "correlation": {"columns": NUMBERS, "method": "plain", "directions": np.eye(2)},
     "components": {"columns": NUMBERS, "method": "adaptive"},
     "regression": {"columns": NUMBERS, "target": "weight", "method": "adaptive"},
-    "second-moment": {"columns": NUMBERS, "directions": "learned"},
+    "second-moment": {"columns": NUMBERS},
     "identity": {"columns": NUMBERS},
     "gram": {"columns": NUMBERS, "points": np.array([[20.0, 50.0], [30.0, 90.0]])},
     "adjacency": {},

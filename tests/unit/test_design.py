@@ -29,7 +29,7 @@ def queries(bounds, records):
         mdp.GramMatrix(bounds, 5),
         mdp.Adjacency(4),
         mdp.Laplacian(4, weight=3.0),
-        mdp.ContingencyTable.transitions(range(m + 1), records=records),
+        mdp.ContingencyTable(range(m + 1), range(m + 1), records=records),
         mdp.Query((2, 3), mdp.sensitivity.FrobeniusBall(0.3), bound=2.0),
         mdp.Query((3, 3), mdp.sensitivity.FrobeniusBall(0.3), bound=2.0, side="both"),
         mdp.Query((2, 3), mdp.sensitivity.Vertices(np.ones((1, 2, 3))), bound=2.0, side="rows"),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from matrixdp import Bounds, Moments, ParameterError, Privacy, Stream, make_design
-from matrixdp.answers import Estimate, nearest_psd, shrink_psd
+from matrixdp.answers import Estimate, nearest_psd
 
 
 def _noisy(seed, size, *, noise, diagonal):
@@ -31,10 +31,10 @@ def _error(estimate, truth, units):
 def test_results_are_positive_semidefinite_and_symmetric(size, diagonal):
     for seed in range(3):
         _, matrix, std, units = _noisy(seed, size, noise=1.0, diagonal=diagonal)
-        for result in (nearest_psd(matrix, std), shrink_psd(matrix, std)):
-            scaled = result / np.multiply.outer(units, units)
-            assert np.array_equal(result, result.T)
-            assert np.linalg.eigvalsh(scaled)[0] >= -1e-9 * max(1.0, np.abs(scaled).max())
+        result = nearest_psd(matrix, std)
+        scaled = result / np.multiply.outer(units, units)
+        assert np.array_equal(result, result.T)
+        assert np.linalg.eigvalsh(scaled)[0] >= -1e-9 * max(1.0, np.abs(scaled).max())
 
 
 def test_a_positive_semidefinite_matrix_stays_as_it_is():
@@ -52,7 +52,6 @@ def test_a_diagonal_without_noise_is_kept():
     truth, matrix, std, units = _noisy(2, 10, noise=1.0, diagonal=0.0)
     result = nearest_psd(matrix, std)
     assert np.allclose(np.diagonal(result) / units**2, np.diagonal(truth) / units**2, atol=1e-4)
-    assert np.array_equal(np.diagonal(shrink_psd(matrix, std)), np.diagonal(result))
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -89,45 +88,19 @@ def test_units_do_not_matter():
     for size in (2, 3, 9):
         _, matrix, std, units = _noisy(4, size, noise=1.0, diagonal=0.3)
         both = np.multiply.outer(units, units)
-        for function in (nearest_psd, shrink_psd):
-            plain = function(matrix / both, std / both)
-            assert np.allclose(function(matrix, std) / both, plain, atol=1e-5 * np.abs(plain).max())
+        plain = nearest_psd(matrix / both, std / both)
+        assert np.allclose(nearest_psd(matrix, std) / both, plain, atol=1e-5 * np.abs(plain).max())
 
 
 @pytest.mark.parametrize("noise", [0.05, 0.3, 1.0, 5.0])
-def test_with_an_accurate_diagonal_both_rules_beat_the_frobenius_norm(noise):
-    errors = {"norm": 0.0, "nearest": 0.0, "shrunk": 0.0}
+def test_with_an_accurate_diagonal_the_norm_of_the_noise_beats_the_frobenius_norm(noise):
+    errors = {"norm": 0.0, "nearest": 0.0}
     for seed in range(20):
         truth, matrix, std, units = _noisy(seed, 15, noise=noise, diagonal=0.2)
         both = np.multiply.outer(units, units)
         errors["norm"] += _error(nearest_psd(matrix / both) * both, truth, units)
         errors["nearest"] += _error(nearest_psd(matrix, std), truth, units)
-        errors["shrunk"] += _error(shrink_psd(matrix, std), truth, units)
     assert errors["nearest"] < errors["norm"]
-    assert errors["shrunk"] < 1.01 * errors["nearest"]
-    if noise > 1:
-        assert errors["shrunk"] < 0.9 * errors["nearest"]
-
-
-def test_noise_alone_is_shrunk_away():
-    rng = np.random.default_rng(5)
-    noise = rng.standard_normal((40, 40))
-    noise = np.tril(noise, -1) + np.tril(noise, -1).T
-    result = shrink_psd(20 * np.eye(40) + noise, np.ones((40, 40)))
-    assert np.linalg.norm(np.tril(result, -1)) < 0.15 * np.linalg.norm(np.tril(noise, -1))
-
-
-@pytest.mark.parametrize("entry", [1.2, 3.0])
-def test_the_factor_is_that_of_the_least_estimated_risk(entry):
-    """For ten entries with noise one in a possible matrix: (S - 10)/(S + 3), S the sum of their squares."""
-    matrix = 100 * np.eye(5) + entry * (1 - np.eye(5))
-    square = 10 * entry**2
-    assert shrink_psd(matrix, np.ones((5, 5)))[1, 0] == pytest.approx(entry * (square - 10) / (square + 3))
-
-
-def test_few_features_are_not_shrunk():
-    _, matrix, std, _ = _noisy(6, 4, noise=2.0, diagonal=0.2)
-    assert np.array_equal(shrink_psd(matrix, std), nearest_psd(matrix, std))
 
 
 def test_negative_variances_become_zero_or_more():
@@ -142,7 +115,6 @@ def test_correlations_keep_their_ones():
     np.fill_diagonal(std, 0.0)
     estimate = Estimate(value, std, ("a", "b", "c"), ("a", "b", "c"))
     assert np.allclose(np.diagonal(estimate.nearest_psd()), 1, atol=1e-4)
-    assert np.allclose(estimate.shrunk(), estimate.nearest_psd())
 
 
 def test_releases_of_moments_keep_their_public_entry():

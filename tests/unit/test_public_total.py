@@ -97,7 +97,7 @@ def test_no_gaussian_noise_has_a_smaller_total_error(k):
 def test_what_is_not_public_is_not_adjusted():
     assert table(neighbours="add-remove").total is None
     assert mdp.ContingencyTable(["a"], ["b"], 3).total is None
-    assert mdp.ContingencyTable.transitions([0, 1], 3).total == 3
+    assert mdp.ContingencyTable([0, 1], [0, 1], 3).total == 3
     for options in ({"neighbours": "add-remove"}, {}):
         with pytest.raises(mdp.ParameterError, match="public_total must be"):
             mdp.ContingencyTable(["a"], ["b"], 3, public_total=True, **options)

@@ -222,7 +222,7 @@ def test_tables_of_counts():
     pairs = [["yes", "a"], ["no", "b"], ["yes", "b"], ["yes", "a"]]
     table = ContingencyTable(["yes", "no"], ["a", "b"], records=4)
     assert answer(table, pairs).tolist() == [[2, 1], [0, 1]]
-    moves = ContingencyTable.transitions([1, 2, 3], records=2)
+    moves = ContingencyTable([1, 2, 3], [1, 2, 3], records=2)
     assert answer(moves, np.array([[1, 2], [3, 3]])).tolist() == [[0, 1, 0], [0, 0, 0], [0, 0, 1]]
     mixed = ContingencyTable([1, "1"], ["a"], records=2)
     assert answer(mixed, [[1, "a"], ["1", "a"]]).tolist() == [[1], [1]]  # one record does not recode another

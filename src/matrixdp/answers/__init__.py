@@ -5,7 +5,7 @@ from matrixdp.answers.draws import Draws
 from matrixdp.answers.estimate import Estimate
 from matrixdp.answers.histograms import Histogram
 from matrixdp.answers.moments import correlation, covariance, means, second_moment
-from matrixdp.answers.psd import nearest_psd, shrink_psd
+from matrixdp.answers.psd import nearest_psd
 from matrixdp.answers.table_forecast import TableForecast
 from matrixdp.domain.schema import TableDescription
 
@@ -22,5 +22,4 @@ __all__ = [
     "means",
     "nearest_psd",
     "second_moment",
-    "shrink_psd",
 ]

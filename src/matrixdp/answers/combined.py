@@ -39,12 +39,6 @@ def combine(estimates: ArrayLike, variances: ArrayLike, *, rows: int, records: i
         Number of rows of each table.
     records : int
         The public number of records, or of people, of the release.
-
-    Examples
-    --------
-    >>> found = combine([1.0, 1.2, 1.1], [0.04, 0.04, 0.04], rows=2000, records=1000)
-    >>> round(float(found.value), 2), round(float(found.std), 3)
-    (1.1, 0.306)
     """
     values, own = np.asarray(estimates, float), np.asarray(variances, float)
     if values.ndim < 1 or len(values) < 2 or values.shape != own.shape:

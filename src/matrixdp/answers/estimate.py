@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from matrixdp.answers.psd import nearest_psd, shrink_psd
+from matrixdp.answers.psd import nearest_psd
 from matrixdp.display import (
     Numbers,
     align_columns,
@@ -72,10 +72,6 @@ class Estimate(Numbers):
     def nearest_psd(self) -> Floats:
         """The nearest positive semidefinite matrix in the norm of the noise; `answers.nearest_psd` has the details."""
         return nearest_psd(self.unbiased, self.std)
-
-    def shrunk(self) -> Floats:
-        """A positive semidefinite matrix with less expected error where noise dominates; see `answers.shrink_psd`."""
-        return shrink_psd(self.unbiased, self.std)
 
     def __getitem__(self, key: str | tuple[str, str]) -> Any:
         """A number by the names of its row and column, or all numbers of a row as a dict."""

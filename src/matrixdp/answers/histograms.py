@@ -55,26 +55,6 @@ class Histogram:
     std: float
 
     @property
-    def column(self) -> str:
-        """Name of the column."""
-        return self.number.name
-
-    @property
-    def low_atom(self) -> float:
-        """Share of the values at the lower bound."""
-        return float(self.shares[0])
-
-    @property
-    def high_atom(self) -> float:
-        """Share of the values at the upper bound."""
-        return float(self.shares[-1])
-
-    @property
-    def share(self) -> Floats:
-        """Share of the values in each bin between the bounds, of shape (bins,)."""
-        return self.shares[1:-1]
-
-    @property
     def ends(self) -> tuple[Floats, Floats]:
         """Least and largest value at each bound and in each bin, of shape (bins + 2,)."""
         half, (lower, upper) = (self.number.step or 0.0) / 2, (self.number.lower, self.number.upper)
@@ -95,58 +75,49 @@ class Histogram:
 
 
 class _Counts(NamedTuple):
-    """Noisy shares of all records in the bins of a number, of shape (n,), and of those that have a value."""
+    """Noisy shares of all records in the bins of a number, of shape (n,), of those that have a value, and its shape."""
 
-    number: Number
-    edges: Floats
     bins: Floats
-    std: float
     total: float
     total_std: float
-    shape: tuple[float, float]  # mean and variance between the bounds, which are -1 and 1; NaN where noise hides them
+    histogram: Histogram
 
-    def histogram(self) -> Histogram:
-        total = max(self.total, self.total_std, TINY)
-        std = self.std / total
-        noisy = (self.bins - (self.bins.sum() - total) / self.bins.size) / total
-        return Histogram(self.number, self.edges, _denoise(noisy, std, self._expect(noisy, std)), noisy, std)
-
-    def _expect(self, noisy: Floats, std: float) -> Floats:
-        """Shares of a beta law on the bounds with the released mean and variance; uniform where noise hides them.
-
-        Of a number without steps, values at a bound that stand out from the noise are apart from that law.
-        """
-        mean, variance = self.shape
-        a = b = 1.0
-        low, high = noisy[[0, -1]] * ((noisy[[0, -1]] > _CUT * std) & (self.number.step is None))
-        rest = max(1 - low - high, TINY)
-        square = (variance + mean**2 - low - high) / rest
-        mean = (mean + low - high) / rest
-        variance = square - mean**2
-        if math.isfinite(mean + variance):
-            mean = float(np.clip(mean, -_WIDEST, _WIDEST))
-            spread = (1 - mean**2) / float(np.clip(variance, TINY, _WIDEST * (1 - mean**2))) - 1
-            a, b = spread * (1 + mean) / 2, spread * (1 - mean) / 2
-        places = (self.edges - self.number.lower) / (self.number.upper - self.number.lower)
-        found: Floats = rest * np.diff(betainc(a, b, np.clip(places, 0.0, 1.0)), prepend=0.0, append=1.0)
-        found[[0, -1]] += low, high
-        return found
-
-    def quantile(self, q: float, histogram: Histogram) -> tuple[float, float, float]:
+    def quantile(self, q: float) -> tuple[float, float, float]:
         """A value and the ends of its interval: all bins that no test of the cumulative share excludes."""
-        n, (least, most) = self.bins.size, histogram.ends
-        k = np.arange(1, n) / n
+        histogram, n, (least, most) = self.histogram, self.bins.size, self.histogram.ends
+        k, std = np.arange(1, n) / n, histogram.std * max(self.total, self.total_std, TINY)
         below = np.cumsum(self.bins)[:-1] - k * (self.bins.sum() - self.total) - q * self.total
-        reach = float(ndtri((1 + LEVEL) / 2)) * np.sqrt(self.std**2 * n * k * (1 - k) + ((k - q) * self.total_std) ** 2)
+        reach = float(ndtri((1 + LEVEL) / 2)) * np.sqrt(std**2 * n * k * (1 - k) + ((k - q) * self.total_std) ** 2)
         kept = np.flatnonzero(np.append(True, below <= reach) & np.append(below >= -reach, True))
         low, high = least[kept[0]], most[kept[-1]]
         above = np.cumsum(histogram.shares)
         place = min(int(np.searchsorted(above, q - 1e-12)), n - 1)
         part = (q - above[place]) / max(histogram.shares[place], TINY) + 1
         value = least[place] + float(np.clip(part, 0.0, 1.0)) * (most[place] - least[place])
-        if (step := self.number.step) is not None:
-            value = self.number.lower + step * round((value - self.number.lower) / step)
+        if (step := histogram.number.step) is not None:
+            value = histogram.number.lower + step * round((value - histogram.number.lower) / step)
         return float(np.clip(value, low, high)), float(low), float(high)
+
+
+def _expect(number: Number, edges: Floats, noisy: Floats, std: float, mean: float, variance: float) -> Floats:
+    """Shares of a beta law on the bounds, -1 and 1, with a released mean and variance; uniform where these are NaN.
+
+    Of a number without steps, values at a bound that stand out from the noise are apart from that law.
+    """
+    a = b = 1.0
+    low, high = noisy[[0, -1]] * ((noisy[[0, -1]] > _CUT * std) & (number.step is None))
+    rest = max(1 - low - high, TINY)
+    square = (variance + mean**2 - low - high) / rest
+    mean = (mean + low - high) / rest
+    variance = square - mean**2
+    if math.isfinite(mean + variance):
+        mean = float(np.clip(mean, -_WIDEST, _WIDEST))
+        spread = (1 - mean**2) / float(np.clip(variance, TINY, _WIDEST * (1 - mean**2))) - 1
+        a, b = spread * (1 + mean) / 2, spread * (1 - mean) / 2
+    places = np.clip((edges - number.lower) / (number.upper - number.lower), 0.0, 1.0)
+    found: Floats = rest * np.diff(betainc(a, b, places), prepend=0.0, append=1.0)
+    found[[0, -1]] += low, high
+    return found
 
 
 def _denoise(noisy: Floats, std: float, expected: Floats) -> Floats:
@@ -181,14 +152,16 @@ def _read_counts(matrix: Floats, design: Design) -> dict[str, _Counts]:
         edges = query.edges[number.name]
         total, noise = float(view.read(r, r)), float(view.law.entry_std(r, r))
         found, first = bins[first : first + edges.size + 1], first + edges.size + 1
-        shape = float(mean), float(spread) ** 2
-        counts[number.name] = _Counts(number, edges, found, std, total, noise, shape)
+        size = max(total, noise, TINY)
+        noisy, own = (found - (found.sum() - size) / found.size) / size, std / size
+        shares = _denoise(noisy, own, _expect(number, edges, noisy, own, float(mean), float(spread) ** 2))
+        counts[number.name] = _Counts(found, total, noise, Histogram(number, edges, shares, noisy, own))
     return counts
 
 
 def find_histograms(matrix: Floats, design: Design) -> dict[str, Histogram]:
     """The histogram of each number of a table, by its name; those of groups are of all records together."""
-    return {name: one.histogram() for name, one in _read_counts(matrix, design).items()}
+    return {name: one.histogram for name, one in _read_counts(matrix, design).items()}
 
 
 def find_quantiles(matrix: Floats, design: Design, columns: Sequence[str] | None, q: Any) -> Estimate:
@@ -196,12 +169,8 @@ def find_quantiles(matrix: Floats, design: Design, columns: Sequence[str] | None
     asked = [check_number(one, "q", above=0, below=1) for one in np.atleast_1d(q).tolist()]
     counts, used = _read_counts(matrix, design), table_query(design).used
     names = tuple(counts) if columns is None else tuple(used.number(name).name for name in columns)
-    rows = []
-    for name in names:
-        histogram = counts[name].histogram()
-        rows.append([counts[name].quantile(one, histogram) for one in asked])
-    value, low, high = np.moveaxis(np.array(rows), -1, 0)
-    ends = [np.array([[getattr(counts[name].number, end)] for name in names]) for end in ("lower", "upper")]
+    value, low, high = np.moveaxis(np.array([[counts[name].quantile(one) for one in asked] for name in names]), -1, 0)
+    ends = [np.array([[getattr(used.number(name), end)] for name in names]) for end in ("lower", "upper")]
     least, most = (np.broadcast_to(one, value.shape) for one in ends)
     titles = tuple("median" if one == 0.5 else f"{100 * one:.6g}%" for one in asked)
     std = np.full_like(value, np.nan)

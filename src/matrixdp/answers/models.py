@@ -139,54 +139,40 @@ class Discriminant:
     Attributes
     ----------
     target : str
-    classes : tuple of str
-    names : tuple of str
-        The features, as for `Regression`, without the intercept.
-    coefficients : float64 array of shape (classes, features)
-    intercepts : float64 array of shape (classes,)
-    coefficient_std, intercept_std : float64 arrays of the same shapes
-        Standard deviation of the privacy noise in the difference from the mean over all classes; scores that differ by
-        the same number in all classes classify alike.
+    terms : Estimate of shape (features + 1, classes)
+        Scores of each class: "intercept", and the coefficients of the features, as for `Regression`. Error bars are
+        those of the difference from the mean over all classes; scores that differ by the same number in all classes
+        classify alike.
     """
 
     target: str
-    classes: tuple[str, ...]
-    names: tuple[str, ...]
-    coefficients: Floats
-    intercepts: Floats
-    coefficient_std: Floats
-    intercept_std: Floats
+    terms: Estimate
 
     @property
-    def named(self) -> Estimate:
-        """Coefficients and intercepts with their names, of shape (features + 1, classes)."""
-        value = np.column_stack([self.intercepts, self.coefficients]).T
-        std = np.column_stack([self.intercept_std, self.coefficient_std]).T
-        return Estimate(value, std, ("intercept", *self.names), self.classes)
+    def classes(self) -> tuple[str, ...]:
+        """The levels that are told apart."""
+        return self.terms.columns
 
-    def to_frame(self, *, long: bool = False, level: float = 0.95) -> Any:
-        """The coefficients as a pandas data frame, one column a class; as `Estimate.to_frame`."""
-        return self.named.to_frame(long=long, level=level)
-
-    def plot(self, *, ax: Any = None, level: float = 0.95) -> Any:
-        """The coefficients without the intercepts, a panel of error bars for each class; returns matplotlib axes."""
-        estimate = Estimate(self.coefficients.T, self.coefficient_std.T, self.names, self.classes)
-        return estimate.plot(kind="bars", ax=ax, level=level)
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The features."""
+        return self.terms.rows[1:]
 
     def _repr_html_(self) -> str:
         title = f"Linear discriminant analysis of {self.target}"
-        return render_card(title, self.named.render(), render_note(NOISE_NOTE))
+        return render_card(title, self.terms.render(), render_note(NOISE_NOTE))
 
     def __repr__(self) -> str:
-        return table_repr(self, *self.named.value.shape)
+        return table_repr(self, *self.terms.value.shape)
 
     def __str__(self) -> str:
         """A table of the scores."""
-        return f"scores of {self.target}\n{self.named}"
+        return f"scores of {self.target}\n{self.terms}"
 
     def scores(self, features: Floats) -> Floats:
         """Scores of records, of shape (records, classes); `features` are in the order of `names`."""
-        return np.asarray(features @ self.coefficients.T + self.intercepts)
+        intercepts, coefficients = self.terms.value[0], self.terms.value[1:]
+        return np.asarray(features @ coefficients + intercepts)
 
     def predict(self, features: Floats) -> NDArray[Any]:
         """The class with the largest score for each record."""
@@ -485,7 +471,7 @@ def discriminant(
         draws = simulate(view, fit)
         std = robust_spread(draws - draws.mean(axis=1, keepdims=True))
     names = tuple(view.places[target].levels[k] for k in kept)
-    return Discriminant(target, names, variables.names, found[:, 1:], found[:, 0], std[:, 1:], std[:, 0])
+    return Discriminant(target, Estimate(found.T, std.T, ("intercept", *variables.names), names))
 
 
 # Principal components

@@ -8,7 +8,7 @@ answers, for a stack of matrices, take one call; nothing of the size p^2 x p^2 i
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -322,44 +322,11 @@ class TableLaw(NoiseLaw):
         sizes = self.sizes(drawn) * np.sqrt(self.size_kept)
         return np.asarray(self.adjust(drawn, sizes) * np.sqrt(self.merged))
 
-    @cached_property
-    def numbers(self) -> NDArray[np.intp]:
-        """The constant and the coordinates of numbers."""
-        return np.append(0, self.own)
 
-    def draw_rows(self, rows: NDArray[np.intp], count: int) -> Floats:
-        """Noise in the products of some rows with the constant and numbers, (count, rows, m); the same for every call.
-
-        The rows are the constant alone, `numbers`, or all levels of one category.
-        """
-        rng, unit, columns = np.random.default_rng(_SEED), np.sqrt(self.merged), self.numbers
-        size = rng.standard_normal(count) * np.sqrt(self.size_variance * self.size_kept) * unit
-        root = np.linalg.cholesky(self.square_covariance)
-        squares = rng.standard_normal((count, len(root))) @ root.T * unit
-        means = rng.standard_normal((count, self.size)) * unit / np.sqrt(self._first_row_precisions)
-        means[:, self._observed] = squares[:, self._observed_squares]
-        means[:, 0] = 0.0
-        means = self._centre(means)
-        where, m = self.layout.number_of[np.ix_(rows, columns)], columns.size
-        std = (unit / np.sqrt(self.noise.precisions[where]))[..., None]
-        block = np.empty((rows.size, m, count))
-        if rows[0]:  # levels
-            block = rng.standard_normal(block.shape) * std
-            block -= block.mean(axis=0)
-            block += means[:, columns].T / rows.size
-            block[:, 0] = means[:, rows].T + size / rows.size
-            return np.moveaxis(block, -1, 0)
-        block[0] = means[:, columns].T
-        if rows.size > 1:
-            below, own = np.tril_indices(m, -1), np.arange(1, m)
-            drawn = rng.standard_normal((below[0].size, count)) * std[below]
-            block[below] = block[below[::-1]] = drawn
-            block[0] = block[:, 0] = means[:, columns].T
-            block[own, own] = squares.T
-            for i, j in np.argwhere((where == where[0]) & (np.arange(m) > 0) & (np.arange(m)[:, None] > 0)):
-                block[i, j] = block[j, i] = block[0, j]  # the number beside the constant once more
-        block[0, 0] = size
-        return np.moveaxis(block, -1, 0)
+@lru_cache(maxsize=4)
+def draw_noise(law: NoiseLaw, count: int) -> Floats:
+    """Noise of a law, of shape (count, p, p); the same for every call."""
+    return law.draw(count, np.random.default_rng(_SEED))
 
 
 def robust_spread(draws: Floats) -> Floats:

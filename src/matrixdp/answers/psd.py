@@ -17,9 +17,6 @@ from matrixdp.errors import ParameterError
 from matrixdp.types import Floats
 
 _FIRMEST = 1e6  # weight of a diagonal entry without noise
-_PROBES = 3  # random directions along which the projection is differentiated, to estimate a trace
-_PRIOR = 3.0  # one over the mean square of a factor that is uniform between 0 and 1
-_FEWEST_PAIRS = 10  # pairs of features from which a common factor can be estimated
 
 
 def nearest_psd(matrix: Floats, std: Floats | None = None) -> Floats:
@@ -46,65 +43,19 @@ def nearest_psd(matrix: Floats, std: Floats | None = None) -> Floats:
     return _Projection(matrix, std).nearest
 
 
-def shrink_psd(matrix: Floats, std: Floats) -> Floats:
-    """Like `nearest_psd` with `std`, with all entries off the diagonal multiplied by one factor from 0 to 1.
-
-    The factor estimates the one with the least squared error (Stein's unbiased risk estimate). It is small where noise
-    dominates and close to one where it does not. With fewer than 10 pairs of features it is one.
-
-    Parameters
-    ----------
-    matrix, std : float64 arrays of shape (m, m)
-
-    Examples
-    --------
-    >>> noise = np.random.default_rng(0).standard_normal((30, 30))
-    >>> float(abs(np.triu(shrink_psd(30 * np.eye(30) + noise + noise.T, np.full((30, 30), 2**0.5)), 1)).max()) < 0.5
-    True
-    """
-    _check(matrix, std)
-    return _Projection(matrix, std).shrunk()
-
-
 class _Projection:
-    """The nearest matrix in the weighted norm, with what is needed to differentiate it."""
+    """The nearest matrix in the weighted norm."""
 
     def __init__(self, matrix: Floats, std: Floats | None) -> None:
-        self.units, weights = _weigh(len(matrix), std)
-        self.matrix = matrix / np.multiply.outer(self.units, self.units)
+        units, weights = _weigh(len(matrix), std)
+        both = np.multiply.outer(units, units)
+        self.matrix = matrix / both
         self._give = 1 / np.maximum(weights - 1, 1e-3)  # how far a diagonal entry moves for a pull of one
         self._decompose(np.zeros(len(matrix)))
         if (weights > 1.05).any():  # otherwise it is the Frobenius norm for all that matters
             self._solve()
-        self.scaled = (self._vectors * self._positive) @ self._vectors.T
-        self.scaled = (self.scaled + self.scaled.T) / 2
-
-    @property
-    def nearest(self) -> Floats:
-        """In the units of the matrix."""
-        return np.asarray(self.scaled * np.multiply.outer(self.units, self.units))
-
-    def shrunk(self) -> Floats:
-        """`nearest`, its entries off the diagonal multiplied by the estimated factor."""
-        size = len(self.matrix)
-        if size * (size - 1) < 2 * _FEWEST_PAIRS:
-            return self.nearest
-        below = np.tril_indices(size, -1)
-        entries = self.scaled[below]
-        square = float(entries @ entries)
-        if not square:
-            return self.nearest
-        rng = np.random.default_rng(0)  # for a trace; nothing here is private
-        response = 0.0
-        for _ in range(_PROBES):
-            signs = np.zeros((size, size))
-            signs[below] = rng.choice([-1.0, 1.0], len(entries))
-            signs += signs.T
-            response += float((signs * self._differentiate(signs)).sum()) / 2 / _PROBES
-        factor = (float(entries @ self.matrix[below]) - response) / (square + _PRIOR)
-        result = self.nearest * min(1.0, max(0.0, factor))
-        np.fill_diagonal(result, np.diagonal(self.nearest))
-        return result
+        scaled = (self._vectors * self._positive) @ self._vectors.T
+        self.nearest: Floats = (scaled + scaled.T) / 2 * both
 
     def _solve(self) -> None:
         """Newton's method on ``|P(M + diag(y))|^2/2 - m'y + y' diag(give) y/2``, m the diagonal of M."""
@@ -144,11 +95,6 @@ class _Projection:
         """Change of the projection for a change of the matrix."""
         vectors = self._vectors
         return np.asarray(vectors @ (self._slopes * (vectors.T @ change @ vectors)) @ vectors.T)
-
-    def _differentiate(self, change: Floats) -> Floats:
-        """Change of the nearest matrix, whose y changes as well, for a change of the matrix off the diagonal."""
-        follow = self._invert(-np.diagonal(self._respond(change)), tolerance=1e-3)
-        return self._respond(change + np.diag(follow))
 
     def _invert(self, right: Floats, tolerance: float) -> Floats:
         """Solve for the y that changes ``diag P(M + diag(y)) + give y`` by `right`."""

@@ -78,25 +78,22 @@ class Margin(NamedTuple):
         """The coordinates, of shape (n, a); `mean`, `unit` and `base` of each, of shape (a,)."""
         if not isinstance(self.column, Number):
             return _measure_levels(self.values, len(self.place.levels))
-        own = self._measure_number()
+        there = np.isfinite(self.values)
+        count, share = max(int(there.sum()), 1), there.mean()
+        mean = self.values[there].sum() / count
+        apart = np.where(there, self.values - mean, 0.0)
+        unit = float(np.sqrt(np.square(apart).sum() / count)) or 1.0
+        table, means, units, base = apart[:, None] / unit, [mean], [unit], [self.place.observed]
+        if self.place.observed:
+            table = np.column_stack([there - share, table])
+            means, units, base = [share, mean], [1.0, unit], [0, self.place.observed]
+        own = table, np.array(means), np.array(units), np.array(base, np.intp)
         if self.bins is None:
             return own
         half = (self.column.upper - self.column.lower) / 2
         codes = self.bins.find(self.column.lower + (self.values + 1) * half)
         bins = _measure_levels(codes, len(self.bins.level_names))
         return tuple(np.concatenate(pair, axis=-1) for pair in zip(own, bins, strict=True))  # type: ignore[return-value]
-
-    def _measure_number(self) -> tuple[Floats, Floats, Floats, NDArray[np.intp]]:
-        there = np.isfinite(self.values)
-        count = max(int(there.sum()), 1)
-        mean = self.values[there].sum() / count
-        apart = np.where(there, self.values - mean, 0.0)
-        unit = float(np.sqrt(np.square(apart).sum() / count)) or 1.0
-        if not self.place.observed:
-            return apart[:, None] / unit, np.array([mean]), np.array([unit]), np.zeros(1, np.intp)
-        share = there.mean()
-        both = np.stack([there - share, apart / unit], axis=1)
-        return both, np.array([share, mean]), np.array([1.0, unit]), np.array([0, self.place.observed])
 
 
 def _measure_levels(codes: Values, width: int) -> tuple[Floats, Floats, Floats, NDArray[np.intp]]:
@@ -219,18 +216,14 @@ def spread_histogram(shape: Histogram, found: Spread, count: int) -> Floats:
     weights, wanted = np.repeat(shares[:, None] / _PARTS, _PARTS, axis=1), means @ shape.shares + spread @ pull
     ends = powers[0, :, [0, -1]] @ shares  # the least and the largest mean
     near = np.clip(wanted[:1], *(ends + _INNER * (ends[::-1] - ends)))
-    for size, mean in ((2, wanted), (1, near)):
-        tilted = _tilt(powers[:size], weights, mean)
-        if tilted is not None:
-            weights = tilted
-            break
-    kept = weights.ravel() > 0
-    ends = np.cumsum(weights.ravel()[kept])
-    high = low + (most - least) / _PARTS
-    share = (np.arange(count) + 0.5) / count * ends[-1]
-    places = np.stack([np.append(0.0, ends[:-1]), ends], axis=1).ravel()
-    values = np.stack([low.ravel()[kept], high.ravel()[kept]], axis=1).ravel()
-    return np.asarray(np.interp(share, places, values))
+    tilted = _tilt(powers, weights, wanted)
+    tilted = _tilt(powers[:1], weights, near) if tilted is None else tilted
+    weights = (weights if tilted is None else tilted).ravel()
+    kept, high = weights > 0, low + (most - least) / _PARTS
+    ends = np.cumsum(weights[kept])
+    places = np.column_stack([np.append(0.0, ends[:-1]), ends]).ravel()
+    values = np.column_stack([low.ravel()[kept], high.ravel()[kept]]).ravel()
+    return np.asarray(np.interp((np.arange(count) + 0.5) / count * ends[-1], places, values))
 
 
 @np.errstate(all="ignore")
@@ -546,58 +539,67 @@ def _write_column(margin: Margin) -> tuple[Values, NDArray[np.bool_]]:
     return np.array(margin.place.levels, object)[values], gone
 
 
+class _Made(NamedTuple):
+    """The rows of a group, by the levels of its columns, and how far they are from the release."""
+
+    group: Mapping[str, str]
+    rows: Rows
+    comparison: Comparison
+    misfit: float
+    hidden: list[str]
+
+
 class _Maker:
-    """Makes the rows of a table, or those of one group of it, from moments."""
+    """Makes the rows of a table, or those of its groups, from moments.
+
+    `fitted` are correlations of all numbers that are better known than by the moments.
+    """
 
     def __init__(
         self, matrix: Floats, design: Design, rng: np.random.Generator, *, shrunk: bool, fitted: Estimate | None
     ) -> None:
-        self.query, self.rng, self.shrunk, self.fitted = table_query(design), rng, shrunk, fitted
+        self.matrix, self.design, self.rng, self.shrunk = matrix, design, rng, shrunk
+        self.query = table_query(design)
+        self.fitted = None if self.query.by else fitted
         self.shapes = find_histograms(matrix, design) if self.query.shapes else {}
+        self.bins = {one.number.name: one for one in self.query.measured if isinstance(one, Bins)}
         self.pairs = [
-            ((first, one), (second, other))
+            pair
             for (first, ones), (second, others) in self.query.columns.impossible
-            for one in ones
-            for other in others
+            for pair in product(((first, one) for one in ones), ((second, other) for other in others))
         ]
 
     def fill(self, view: MomentView, count: int, size: float, group: Mapping[str, str]) -> tuple[Rows, list[str]]:
         """Rows whose columns are filled in random order, and what noise hides."""
         margins, hidden, start = [], [], 0
-        bins = {one.number.name: one for one in self.query.measured if isinstance(one, Bins)}
         for column in self.query.used:
-            place = self.query.places[column.name]
+            place, bins = self.query.places[column.name], self.bins.get(column.name)
             if isinstance(column, Number):
                 found = find_spread(view, column.name, (column.upper - column.lower) / 2, size)
                 values: Values = fill_number(found, column, self.shapes.get(column.name), count, self.rng)
-                doubtful, stop = found.hidden, start + 1 + (place.observed > 0)
+                doubtful, width = found.hidden, 1 + (place.observed > 0)
             else:
                 shares, doubtful = fill_category(view, column.name, size, self._find_never(column, group))
-                quotas, stop = round_quotas(shares, count, self.rng), start + shares.size
-                values = np.repeat(np.arange(shares.size), quotas)
-            own = bins.get(column.name)
-            stop += len(own.level_names) if own else 0
+                values = np.repeat(np.arange(shares.size), round_quotas(shares, count, self.rng))
+                width = shares.size
+            rows = slice(start, start + width + (len(bins.level_names) if bins else 0))
+            margins.append(Margin(column, place, rows, self.rng.permutation(values), bins))
             hidden += doubtful
-            margins.append(Margin(column, place, slice(start, stop), self.rng.permutation(values), own))
-            start = stop
+            start = rows.stop
         return Rows(margins, self.rng), hidden
 
     def _find_never(self, column: Category | YesNo, group: Mapping[str, str]) -> list[int]:
         """Levels of a category that cannot occur in a group, or beside any level of another category."""
-        found: set[str] = set()
-        partners: dict[tuple[str, str], set[str]] = {}
+        partners: dict[tuple[str, str], set[str]] = {}  # of a level, by the other category
         for pair in self.pairs:
             for (name, level), (other, beside) in (pair, pair[::-1]):
-                if name == column.name and group.get(other) == beside:
-                    found.add(level)
-                elif name == column.name and other not in group:
+                if name == column.name:
                     partners.setdefault((level, other), set()).add(beside)
-        found |= {
-            level
+        return [
+            column.level_names.index(level)
             for (level, other), some in partners.items()
-            if some >= {*self.query.columns.category(other).level_names}
-        }
-        return [column.level_names.index(level) for level in found]
+            if (group[other] in some if other in group else some >= {*self.query.columns.category(other).level_names})
+        ]
 
     def is_impossible(self, group: Mapping[str, str]) -> bool:
         """Whether two levels of a group cannot occur together, or no level of some category can occur in it."""
@@ -609,28 +611,24 @@ class _Maker:
     def aim(self, view: MomentView, rows: Rows, size: float, pooled: Floats | None) -> tuple[Floats, Floats, Floats]:
         """Released covariances, their noise, and those that the rows shall have; of shape (d, d)."""
         found, std = read_covariance(view, rows, size)
-        if (
-            self.fitted is not None
-        ):  # numbers that a fit is of are never missing, and their coordinates are standardised
+        if self.fitted is not None:  # of numbers that are never missing, and their coordinates are standardised
             pairs = np.ix_(*[self.query.layout.of_kind(VALUE) - 1] * 2)
             found[pairs], std[pairs] = self.fitted.value, np.maximum(self.fitted.std, TINY)
-        wanted, left, drawn = found, np.ones(()), None
-        if self.shrunk and pooled is None and not self.query.by:
-            drawn = draw_moments(view)
+        drawn = draw_moments(view) if self.shrunk and pooled is None and not self.query.by else None
         if drawn is not None:
-            possible = replace(view, matrix=drawn.matrix.mean(axis=0))
-            wanted = read_covariance(possible, rows, size)[0]
+            wanted = read_covariance(replace(view, matrix=drawn.matrix.mean(axis=0)), rows, size)[0]
             if self.fitted is not None:
                 wanted[pairs] = found[pairs]
-            if self.query.bins:
-                wanted = bend(rows, wanted, found, std)
+            wanted = bend(rows, wanted, found, std) if self.query.bins else wanted
             return found, std, np.where(rows.apart, np.round(wanted, _ROUNDED), 0.0)
+        wanted, left = found, np.ones(())
         if self.shrunk:
             wanted, left = shrink_blocks(rows, found, std, 0.0 if pooled is None else pooled * rows.spreads)
-        wanted = raise_eigenvalues(rows, wanted, np.sqrt(left) * std, self.rng)
-        return found, std, np.round(wanted, _ROUNDED)
+        return found, std, np.round(raise_eigenvalues(rows, wanted, np.sqrt(left) * std, self.rng), _ROUNDED)
 
-    def make(self, view: MomentView, count: int, size: float, group: Mapping[str, str], pooled: Floats | None) -> Any:
+    def make(
+        self, view: MomentView, count: int, size: float, group: Mapping[str, str], pooled: Floats | None = None
+    ) -> _Made:
         """Fitted rows, their comparison with the release, the misfit, and what noise hides."""
         rows, hidden = self.fill(view, count, size, group)
         found, std, wanted = self.aim(view, rows, size, pooled)
@@ -642,7 +640,41 @@ class _Maker:
         if zeros:
             columns = [m.column for m in rows.margins if not isinstance(m.column, Number)]
             rows.remove(zeros, {column.name: self._find_never(column, group) for column in columns})
-        return rows, compare_covariances(self.query, rows, found, std, group), misfit, hidden
+        return _Made(group, rows, compare_covariances(self.query, rows, found, std, group), misfit, hidden)
+
+    def make_groups(self, count: int) -> Iterator[_Made]:
+        """The rows of each group, by their released sizes; one whose size noise hides has the moments of all together.
+
+        Without groups, all rows.
+        """
+        query, view = self.query, view_moments(self.matrix, self.design)
+        size = max(float(view.read(0, 0)), float(view.law.entry_std(0, 0)), TINY)
+        if not query.by:
+            yield self.make(view, count, size, {})
+            return
+        groups = [dict(zip(query.by, levels, strict=True)) for levels in query.group_levels]
+        views = [view_moments(self.matrix, self.design, group) for group in groups]
+        shares = np.array([float(one.read(0, 0)) for one in views])
+        never = [k for k, group in enumerate(groups) if self.is_impossible(group)]
+        for k in never:
+            if views[k].stands_out(0, 0):
+                name = ", ".join(f"{name}={level}" for name, level in groups[k].items())
+                raise ParameterError(
+                    f"impossible must leave the group {name} some rows that can occur: the release shows it.",
+                    parameter="impossible",
+                )
+        if len(never) == len(groups):
+            raise ParameterError(
+                "impossible must leave some group that can occur: it excludes all.", parameter="impossible"
+            )
+        quotas = round_quotas(find_shares(shares / size, never), count, self.rng)
+        rows, _ = self.fill(view, max(count, 2), size, {})
+        pooled = self.aim(view, rows, size, None)[2] / rows.spreads
+        for group, own, share, quota in zip(groups, views, shares.tolist(), quotas.tolist(), strict=True):
+            if quota and own.stands_out(0, 0):
+                yield self.make(own, quota, share, group, pooled)
+            elif quota:
+                yield self.make(view, quota, size, group)
 
 
 def compare_covariances(
@@ -658,78 +690,27 @@ def compare_covariances(
     return Comparison(words, kinds, *(one[i, j] / unit for one in (released, std, rows.covariance)))
 
 
-def make_table(
-    matrix: Floats,
-    design: Design,
-    count: int,
-    rng: np.random.Generator,
-    *,
-    shrunk: bool = True,
-    fitted: Estimate | None = None,
-) -> SyntheticTable:
-    """A synthetic table of `count` rows; groups have rows by their released sizes.
-
-    `fitted` are correlations of all numbers that are better known than by the moments.
-    """
-    query = table_query(design)
-    maker = _Maker(matrix, design, rng, shrunk=shrunk, fitted=None if query.by else fitted)
-    view = view_moments(matrix, design)
-    size = max(float(view.read(0, 0)), float(view.law.entry_std(0, 0)), TINY)
-    if not query.by:
-        made = [({}, *maker.make(view, count, size, {}, None))]
-    else:
-        made = [*_make_groups(maker, view, matrix, design, count, size)]
+def _join(made: Sequence[_Made], maker: _Maker) -> SyntheticTable:
+    """The rows of all groups in random order."""
+    query, order = maker.query, maker.rng.permutation(sum(len(one.rows.table) for one in made))
     columns: dict[str, list[Any]] = {name: [] for name in query.columns.names}
-    for group, rows, *_ in made:
-        for name, level in group.items():
+    for one in made:
+        margins = [*one.rows.margins]
+        for name, level in one.group.items():
             column = query.columns.category(name)
-            place = Place(0, 0, column.level_names)
-            values = np.full(len(rows.table), column.level_names.index(level))
-            columns[name].append(_write_column(Margin(column, place, slice(0), values)))
-        for margin in rows.margins:
+            values = np.full(len(one.rows.table), column.level_names.index(level))
+            margins.append(Margin(column, Place(0, 0, column.level_names), slice(0), values))
+        for margin in margins:
             columns[margin.column.name].append(_write_column(margin))
-    order = rng.permutation(count)
     joined: Any = {
         name: tuple(np.concatenate(part)[order] for part in zip(*parts, strict=True)) for name, parts in columns.items()
     }
-    parts = [one[2] for one in made]
-    comparison = Comparison(
-        [name for part in parts for name in part.names],
-        *(np.concatenate([getattr(part, name) for part in parts]) for name in ("kinds", "released", "std", "found")),
-    )
-    hidden = tuple(dict.fromkeys(name for one in made for name in one[4]))
-    misfit = math.sqrt(np.mean([one[3] ** 2 for one in made]))
+    names, parts = [name for one in made for name in one.comparison.names], ("kinds", "released", "std", "found")
+    numbers = [np.concatenate([getattr(one.comparison, part) for one in made]) for part in parts]
     assumed = tuple(one.name for one in query.used.numbers if one.name not in maker.shapes)
-    return SyntheticTable(joined, comparison, misfit, hidden, assumed)
-
-
-def _make_groups(
-    maker: _Maker, view: MomentView, matrix: Floats, design: Design, count: int, size: float
-) -> Iterator[Any]:
-    """Each group with its rows; one whose size noise hides has the moments of all groups together."""
-    query = maker.query
-    groups = [dict(zip(query.by, levels, strict=True)) for levels in query.group_levels]
-    views = [view_moments(matrix, design, group) for group in groups]
-    shares = np.array([float(one.read(0, 0)) for one in views])
-    never = [k for k, group in enumerate(groups) if maker.is_impossible(group)]
-    for k in never:
-        if views[k].stands_out(0, 0):
-            name = ", ".join(f"{name}={level}" for name, level in groups[k].items())
-            raise ParameterError(
-                f"impossible must leave the group {name} some rows that can occur: the release shows it.",
-                parameter="impossible",
-            )
-    if len(never) == len(groups):
-        raise ParameterError(
-            "impossible must leave some group that can occur: it excludes all.", parameter="impossible"
-        )
-    quotas = round_quotas(find_shares(shares / size, never), count, maker.rng)
-    rows, _ = maker.fill(view, max(count, 2), size, {})
-    pooled = maker.aim(view, rows, size, None)[2] / rows.spreads
-    for group, own, share, quota in zip(groups, views, shares.tolist(), quotas.tolist(), strict=True):
-        if quota:
-            moments = (own, quota, share, group, pooled) if own.stands_out(0, 0) else (view, quota, size, group, None)
-            yield (group, *maker.make(*moments))
+    hidden = tuple(dict.fromkeys(name for one in made for name in one.hidden))
+    misfit = math.sqrt(np.mean([one.misfit**2 for one in made]))
+    return SyntheticTable(joined, Comparison(names, *numbers), misfit, hidden, assumed)
 
 
 def make_tables(
@@ -753,6 +734,6 @@ def make_tables(
         if tables is not None:
             assert isinstance(design.structure, TableNoise)  # as views of it need
             noisy = matrix + design.structure.combine(design.noise, rng.standard_normal(design.structure.count))
-        alone: dict[str, Any] = {"shrunk": tables is None, "fitted": fitted if tables is None else None}
-        found.append(make_table(noisy, design, count, rng, **alone))
+        maker = _Maker(noisy, design, rng, shrunk=tables is None, fitted=fitted if tables is None else None)
+        found.append(_join([*maker.make_groups(count)], maker))
     return found

@@ -9,13 +9,12 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from matrixdp.answers import moments as answers
 from matrixdp.answers.described_table import SHAPES, TableShape, describe_moments
 from matrixdp.answers.estimate import Estimate
 from matrixdp.answers.models import Regression, RegressionFit, components, simulate
-from matrixdp.answers.noise_law import TableLaw, robust_spread
+from matrixdp.answers.noise_law import draw_noise, robust_spread
 from matrixdp.answers.view import MomentView, view_moments
 from matrixdp.design import make_design
 from matrixdp.design.design import Design
@@ -27,7 +26,7 @@ from matrixdp.types import Floats
 
 _DRAWS = 200  # of the noise: the error of a predicted error is about 5%
 _LEAST_DRAWS = 30
-_MOST_NUMBERS = 600_000  # that are drawn for one answer
+_MOST_NUMBERS = 2_000_000  # that are drawn
 _EVEN = TableShape(spread=12**-0.5, position=0.5, correlation=0.0, level=1.0, missing=0.0)  # numbers fill their bounds
 _MOST_HIDDEN = 0.5  # share of the releases in which noise hides an answer, above which it is predicted to be hidden
 
@@ -81,18 +80,13 @@ class TableForecast:
             )
 
     @property
-    def shape(self) -> TableShape:
-        """What is assumed where the description has no guess."""
-        return SHAPES[self.data]
-
-    @property
     def _query(self) -> Any:
         return self.design.query
 
     @cached_property
     def moments(self) -> Floats:
         """Moments of the described data, without noise."""
-        return describe_moments(self._query, self.description, self.shape)
+        return describe_moments(self.design.query, self.description, SHAPES[self.data])
 
     @np.errstate(all="ignore")
     def means(self, by: str | None = None, group: Any = None) -> Estimate:
@@ -107,14 +101,14 @@ class TableForecast:
         else:
             view = self._scale_levels(by, group)
             row, levels, shares = view.levels(by)[:, None], view.places[by].levels, _find_shares(view, by)
-        released = answers.find_level_means(_simulate(view, row.ravel()), row)
+        released = answers.find_level_means(_simulate(view), row)
         found = judge_errors(released.value, answers.find_level_means(view.without_noise(), row).value)
         return answers.name_level_means(view, levels, shares, found)
 
     def shares(self, by: str) -> Estimate:
         """The first column of ``means(by)`` for a category of the table: the share of the records in each level."""
         view = self._scale_levels(by, None)
-        found, names = _find_shares(view, by), (f"share of {self._query.count_word}",)
+        found, names = _find_shares(view, by), (f"share of {self.design.query.count_word}",)
         return Estimate(found.value[:, None], found.std[:, None], view.places[by].levels, names)
 
     def table(self, first: str, second: str, group: Any = None) -> Estimate:
@@ -139,9 +133,9 @@ class TableForecast:
     @np.errstate(all="ignore")
     def regression(self, target: str, on: Sequence[str] | None = None, group: Any = None) -> Regression:
         """As `Release.regression`."""
-        rare = describe_moments(self._query, self.description, self.shape, rare=True)
+        rare = describe_moments(self.design.query, self.description, SHAPES[self.data], rare=True)
         view = self._resize(view_moments(rare, self.design, group), group)
-        fit, count = RegressionFit(view, target, on), _count_draws(view.matrix.size)
+        fit, count = RegressionFit(view, target, on), _count_draws(view)
         found = simulate(view, fit.solve, count)
         spread = robust_spread(found)
         bars = simulate(view, lambda noisy: fit.find_bars(noisy, spread), count)
@@ -178,17 +172,12 @@ class TableForecast:
 
     def _find_size(self, *columns: str) -> float:
         """Size of the levels that are judged, relative to those of the described table."""
-        return float(np.prod([self.shape.level for name in columns if name not in self.description.shares]))
-
-    @cached_property
-    def _released(self) -> MomentView:
-        return _simulate(self._whole)
+        return float(np.prod([SHAPES[self.data].level for name in columns if name not in self.description.shares]))
 
     def _judge_numbers(self, statistic: Callable[[MomentView], answers.NoisyValues], group: Any) -> answers.NoisyValues:
         """Values of a statistic of the numbers without noise, and the errors to expect of a release."""
         view = self._view(group)
-        released = self._released if group is None else _simulate(view)
-        return judge_errors(statistic(released).value, statistic(view.without_noise()).value)
+        return judge_errors(statistic(_simulate(view)).value, statistic(view.without_noise()).value)
 
 
 def _correlate(view: MomentView) -> answers.NoisyValues:
@@ -197,14 +186,10 @@ def _correlate(view: MomentView) -> answers.NoisyValues:
     return found._replace(value=np.clip(found.value, -1.0, 1.0))
 
 
-def _simulate(view: MomentView, rows: NDArray[np.intp] | None = None) -> MomentView:
-    """Simulated releases of the products of some rows, by default all numbers, with the numbers, in one stack."""
-    law = view.law
-    assert isinstance(law, TableLaw)
-    rows = law.numbers if rows is None else rows
-    truth = view.matrix[..., rows[:, None], law.numbers]
-    noise = law.draw_rows(rows, _count_draws(truth.size))
-    return view.show_part(rows, law.numbers, truth + (noise[:, None] if truth.ndim > noise.ndim - 1 else noise))
+def _simulate(view: MomentView) -> MomentView:
+    """Simulated releases of the same moments, in one stack."""
+    noise = draw_noise(view.law, _count_draws(view))
+    return replace(view, matrix=view.matrix + (noise if view.matrix.ndim == 2 else noise[:, None]))
 
 
 def _find_shares(view: MomentView, by: str) -> answers.NoisyValues:
@@ -221,9 +206,9 @@ def judge_errors(released: Floats, truth: Floats) -> answers.NoisyValues:
     return answers.NoisyValues(np.where(hidden, np.nan, truth), np.where(hidden, np.nan, error))
 
 
-def _count_draws(numbers: int) -> int:
-    """How many releases are simulated if each needs so many numbers."""
-    return int(np.clip(_MOST_NUMBERS // numbers, _LEAST_DRAWS, _DRAWS))
+def _count_draws(view: MomentView) -> int:
+    """How many releases are simulated."""
+    return int(np.clip(_MOST_NUMBERS // view.law.size**2, _LEAST_DRAWS, _DRAWS))
 
 
 class SingleQuestion(NamedTuple):

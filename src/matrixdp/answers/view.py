@@ -28,20 +28,16 @@ LEAST_SIZE = 4.0  # a share of records below so many standard deviations of its 
 class MomentView:
     """Moments of the vectors ``z = (1, columns)`` of records, of shape (..., p, p), with the law of their noise.
 
-    `places` says where each column is in z. If the matrix has only some rows and columns of the moments, `rows` and
-    `columns`, int arrays of shape (p,), say where each coordinate is in it.
+    `places` says where each column is in z.
     """
 
     matrix: Floats
     query: Any
     law: NoiseLaw
     places: Mapping[str, Place]
-    rows: NDArray[np.intp] | None = None
-    columns: NDArray[np.intp] | None = None
 
     def read(self, i: Places, j: Places) -> Floats:
         """Entries of the moments, of shape (..., *entries)."""
-        i, j = (i if self.rows is None else self.rows[i]), (j if self.columns is None else self.columns[j])
         return np.asarray(self.matrix[..., i, j])
 
     def stands_out(self, i: Places, j: Places) -> NDArray[np.bool_]:
@@ -51,15 +47,6 @@ class MomentView:
     def without_noise(self) -> MomentView:
         """The same moments, taken to be exact."""
         return replace(self, law=NoNoise(self.law.size))
-
-    def show_part(self, rows: NDArray[np.intp], columns: NDArray[np.intp], matrix: Floats) -> MomentView:
-        """Other moments of the same law, given at some rows and columns only, of shape (..., rows, columns)."""
-        found = []
-        for chosen in (rows, columns):
-            positions = np.full(self.law.size, -1)
-            positions[chosen] = np.arange(chosen.size)
-            found.append(positions)
-        return replace(self, matrix=matrix, rows=found[0], columns=found[1])
 
     @cached_property
     def numbers(self) -> tuple[str, ...]:

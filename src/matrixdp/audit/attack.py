@@ -174,13 +174,6 @@ def attack(
     Privacy
     -------
     Looks at made-up data only and draws no noise.
-
-    Examples
-    --------
-    >>> from matrixdp import Bounds, Moments, Privacy, make_design
-    >>> found = attack(make_design(Moments(Bounds([0, 0], [1, 1]), 3), Privacy(1, 1e-6)))
-    >>> found.broken, found.ratio > 0.9
-    (False, True)
     """
     if not isinstance(design, Design):
         raise ParameterError(f"design must be a Design, got {type(design).__name__} instead.")
@@ -213,13 +206,6 @@ def distance_between(design: Design, data: Any, neighbour: Any) -> float:
     Privacy
     -------
     Private for private data: an audit's data are made up.
-
-    Examples
-    --------
-    >>> from matrixdp import Bounds, Identity, Privacy, make_design
-    >>> design = make_design(Identity(Bounds([0], [1]), 1), Privacy(1, 1e-6))
-    >>> round(distance_between(design, [[0.0]], [[1.0]]) / design.distance, 9)
-    1.0
     """
     first, second = (_round(design, source).tolist() for source in (data, neighbour))
     squares = sum((a - b) ** 2 for a, b in zip(first, second, strict=True))

@@ -155,7 +155,7 @@ QUERIES: dict[str, Callable[[Rng], MatrixQuery | tuple[MatrixQuery, Domain]]] = 
     "Adjacency, nodes": lambda rng: _nodes(queries.Adjacency, rng),
     "Laplacian, nodes": lambda rng: _nodes(queries.Laplacian, rng),
     "ContingencyTable": lambda rng: _make(ContingencyTable, rng, _labels(rng, "a"), _labels(rng, "b")),
-    "transitions": lambda rng: _make(ContingencyTable.transitions, rng, _labels(rng, "s")),
+    "transitions": lambda rng: _make(ContingencyTable, rng, *2 * [_labels(rng, "s")]),
     "TableMoments": lambda rng: _table(rng, groups=False),
     "TableMoments, groups": lambda rng: _table(rng, groups=True),
     "Moments, people": lambda rng: _make(Moments, rng, random_bounds(rng, ball=bool(rng.integers(0, 2))), people=True),

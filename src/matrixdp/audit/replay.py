@@ -127,16 +127,6 @@ def replay(
     Privacy
     -------
     Everything released meanwhile is marked as a simulation; a ledger raises an error.
-
-    Examples
-    --------
-    >>> from matrixdp import Bounds
-    >>> from matrixdp.adaptive import private_moment
-    >>> data = np.random.default_rng(0).uniform(-1, 1, (50, 2))
-    >>> neighbour = data.copy()
-    >>> neighbour[0] = 1.0
-    >>> replay(lambda x: private_moment(x, Bounds([-1, -1], [1, 1]), Privacy(1, 1e-6)), data, neighbour).broken
-    False
     """
     transcript = _Transcript(Stream(seed=seed))
 

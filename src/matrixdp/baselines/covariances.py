@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from matrixdp.answers.psd import nearest_psd
-from matrixdp.checks import check_integer
 from matrixdp.design import isotropic, make_design
 from matrixdp.domain.bounds import Bounds
 from matrixdp.errors import ParameterError
@@ -22,7 +21,7 @@ from matrixdp.sensitivity import FrobeniusBall
 from matrixdp.types import Floats
 
 _SEARCH, _TRACE = 0.125, 0.125  # shares of mu^2 for the radius and the trace
-_COINPRESS_FAILURE = 0.1
+_COINPRESS_FAILURE, _COINPRESS_SHARES = 0.1, (0.125, 0.125, 0.75)  # of three rounds
 _ADASSP_FAILURE = 0.05
 
 
@@ -93,12 +92,6 @@ def separate_cov(
     -------
     (epsilon, delta)-DP for replaced records. Half of ``mu^2`` goes to each part. Eigenvalues of two symmetric matrices
     differ by at most ``||A - B||_F`` in L2 (Hoffman and Wielandt), so they have the sensitivity of the matrix.
-
-    Examples
-    --------
-    >>> from matrixdp import Bounds, SecondMoment
-    >>> separate_cov(SecondMoment(Bounds([-1, -1], [1, 1]), 2), Privacy(1, 1e-5), [[0.1, 0.2], [0.3, 0.4]]).matrix.shape
-    (2, 2)
     """
     moment, records = unit_records(query, privacy, data, "SeparateCov")
     budget = SharedBudget(privacy, stream, simulation)
@@ -133,12 +126,6 @@ def adaptive_cov(
     Privacy
     -------
     (epsilon, delta)-DP for replaced records: Gaussian releases whose shares of ``mu^2`` sum to one.
-
-    Examples
-    --------
-    >>> from matrixdp import Bounds, SecondMoment
-    >>> adaptive_cov(SecondMoment(Bounds([-1, -1], [1, 1]), 2), Privacy(1, 1e-5), [[0.1, 0.2], [0.3, 0.4]]).matrix.shape
-    (2, 2)
     """
     moment, records = unit_records(query, privacy, data, "AdaptiveCov")
     budget = SharedBudget(privacy, stream, simulation)
@@ -172,13 +159,7 @@ def _radius(records: Floats, budget: SharedBudget, *, above: float) -> float:
 
 @register_mechanism("CoinPress", cost=gaussian_cost, tasks=("second-moment",), comparison_only=True)
 def coinpress(
-    query: MatrixQuery,
-    privacy: Privacy,
-    data: Any,
-    *,
-    stream: Stream | None = None,
-    simulation: bool = False,
-    rounds: int = 3,
+    query: MatrixQuery, privacy: Privacy, data: Any, *, stream: Stream | None = None, simulation: bool = False
 ) -> MechanismRelease:
     """Second moment about the midpoint: each round whitens with the upper bound of the last round, clips, adds noise.
 
@@ -186,33 +167,20 @@ def coinpress(
     The last round has three quarters of the budget. The split, the slack added to the bound, and two safeguards (the
     bound never grows, no ball is larger than the box) follow the paper's text, not the authors' code.
 
-    Parameters
-    ----------
-    query, privacy, data, stream, simulation
-        As for `separate_cov`.
-    rounds : int
-        At least 1.
+    Parameters are those of `separate_cov`.
 
     Privacy
     -------
     (epsilon, delta)-DP for replaced records. The rounds are Gaussian releases with shares of ``mu^2`` that sum to one.
-
-    Examples
-    --------
-    >>> from matrixdp import Bounds, SecondMoment
-    >>> coinpress(SecondMoment(Bounds([-1, -1], [1, 1]), 2), Privacy(1, 1e-5), [[0.1, 0.2], [0.3, 0.4]]).matrix.shape
-    (2, 2)
     """
-    rounds = check_integer(rounds, "rounds", at_least=1)
     moment, records = unit_records(query, privacy, data, "CoinPress")
     budget = SharedBudget(privacy, stream, simulation)
     n, d = records.shape
     tail = math.log(n / _COINPRESS_FAILURE)
     radius = math.sqrt(d + 2 * math.sqrt(d * tail) + 2 * tail)
-    shares = [1.0] if rounds == 1 else [0.25 / (rounds - 1)] * (rounds - 1) + [0.75]
     whiten = np.eye(d) / math.sqrt(d)  # the moment is at most d times the identity
     noisy = np.eye(d)
-    for share in shares:
+    for share in _COINPRESS_SHARES:
         reach = math.sqrt(d) * float(np.linalg.norm(whiten, 2))  # no record of the box is longer
         noisy, std = budget.second_moment(records @ whiten.T, min(radius, reach), share * (1 - 1e-12))
         last = whiten
@@ -239,12 +207,6 @@ def adassp(
     -------
     (epsilon, delta)-DP for replaced records. A third of ``mu^2`` each for the least eigenvalue, the features' second
     moment and their products with the target; the paper splits epsilon and delta instead, with more noise.
-
-    Examples
-    --------
-    >>> from matrixdp import Bounds, SecondMoment
-    >>> adassp(SecondMoment(Bounds([-1, -1], [1, 1]), 2), Privacy(1, 1e-5), [[0.1, 0.2], [0.3, 0.4]]).matrix.shape
-    (2, 1)
     """
     moment, records = unit_records(query, privacy, data, "AdaSSP")
     if records.shape[1] < 2:

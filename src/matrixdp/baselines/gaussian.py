@@ -50,13 +50,6 @@ def classical_gaussian(
     -------
     The query's neighbours. `epsilon` of the result is what the noise gives at `delta`: less than what was asked for,
     since the formula adds more noise than it needs. Exact noise.
-
-    Examples
-    --------
-    >>> from matrixdp import Bounds
-    >>> query = Identity(Bounds([0] * 6, [1] * 6), records=248)
-    >>> round(classical_design(query, Privacy(1, 1 / 248)).rmse, 2)
-    8.3
     """
     released = classical_design(query, privacy).release(data, stream=stream, simulation=simulation)
     return MechanismRelease.from_release("classical Gaussian", released)
@@ -73,13 +66,6 @@ def analytic_gaussian(
     Privacy
     -------
     (epsilon, delta)-DP for the query's neighbours, tight where the query's sensitivity is exact. Exact noise.
-
-    Examples
-    --------
-    >>> from matrixdp import Bounds
-    >>> result = analytic_gaussian(Identity(Bounds([0], [1]), records=2), Privacy(1, 1e-5), [[0.3], [0.6]])
-    >>> round(result.parameters["std"], 4)
-    3.7306
     """
     check_arguments(query, privacy)
     released = make_design(query, privacy, allocation=isotropic()).release(data, stream=stream, simulation=simulation)
@@ -124,13 +110,6 @@ def analyze_gauss(
     Privacy
     -------
     (epsilon, delta)-DP for the query's neighbours. Exact noise.
-
-    Examples
-    --------
-    >>> from matrixdp import Bounds
-    >>> query = SecondMoment(Bounds([-1] * 2, [1] * 2), records=2)
-    >>> analyze_gauss(query, Privacy(1, 1e-5), [[0.1, 0.2], [0.3, -0.4]]).matrix.shape
-    (2, 2)
     """
     released = _design(query, privacy, calibration).release(data, stream=stream, simulation=simulation)
     return MechanismRelease.from_release("Analyze Gauss", released)
@@ -183,14 +162,6 @@ def sulq(
     -------
     Replace-one neighbours. The result's (epsilon, delta) is what the directions cost, `mu` the same as Gaussian
     differential privacy. Exact noise.
-
-    Examples
-    --------
-    >>> from matrixdp import Bounds
-    >>> query = Identity(Bounds([0, 0], [1, 1]), records=3)
-    >>> result = sulq(query, Privacy(1, 1e-5), [[0, 1], [1, 1], [0.5, 0]], share=0.2, split="epsilon")
-    >>> result.matrix.shape, round(result.epsilon, 9)
-    ((2, 2), 0.2)
     """
     columns = _check(query, privacy, components, share, split)
     check_stream(stream, simulation=simulation)

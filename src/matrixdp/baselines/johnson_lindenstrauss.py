@@ -67,13 +67,6 @@ def johnson_lindenstrauss(
     -------
     (epsilon, delta)-DP for replace-one neighbours, exactly, and so for add/remove neighbours, too. `epsilon` of the
     result is what the threshold gives, 0 for most published ones. Floating-point noise: for comparison only.
-
-    Examples
-    --------
-    >>> from matrixdp.domain.bounds import Bounds
-    >>> query = Identity(Bounds([0, 0], [1, 1]), records=3)
-    >>> johnson_lindenstrauss(query, Privacy(1, 1e-5), [[0, 1], [1, 1], [0.5, 0]], draws=5).matrix.shape
-    (5, 2)
     """
     check_arguments(query, privacy)
     draws = query.records if draws is None else draws
@@ -93,15 +86,7 @@ def johnson_lindenstrauss(
 
 
 def threshold(query: Identity | SecondMoment, privacy: Privacy, draws: int, calibration: str = "exact") -> float:
-    """The threshold w that all singular values are raised above.
-
-    Examples
-    --------
-    >>> from matrixdp.domain.bounds import Bounds
-    >>> query = SecondMoment(Bounds([-1] * 4, [1] * 4), records=2021)
-    >>> [round(threshold(query, Privacy(1, 1 / 2021), 2021, name)) for name in ("exact", "published")]
-    [22, 149203]
-    """
+    """The threshold w that all singular values are raised above."""
     if not isinstance(query, Identity | SecondMoment):
         raise ParameterError(
             "query must be Identity or SecondMoment for the Johnson-Lindenstrauss transform, "
@@ -141,12 +126,6 @@ def largest_leverage(privacy: Privacy, draws: int, calibration: str = "exact") -
     Privacy
     -------
     Every calibration is checked with the exact divergence.
-
-    Examples
-    --------
-    >>> leverages = [largest_leverage(Privacy(1, 1e-5), 100, name) for name in CALIBRATIONS]
-    >>> [f"{leverage:.1e}" for leverage in leverages]
-    ['2.6e-02', '2.2e-09']
     """
     if calibration not in CALIBRATIONS:
         raise ParameterError(f"calibration must be one of {', '.join(CALIBRATIONS)}, got {show(calibration)} instead.")

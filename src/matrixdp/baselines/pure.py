@@ -37,17 +37,15 @@ _TERMS = 20
 _ERROR = 2.0**-48
 
 
-def _grid(
-    query: Identity | SecondMoment, privacy: Privacy, weight: float = BEST_WEIGHT
-) -> tuple[float, Floats, int, float]:
+def _grid(query: Identity | SecondMoment, privacy: Privacy) -> tuple[float, Floats, int, float]:
     """The L1 sensitivity, the bound on each entry as a vector, the noise's scale ``2^bits``, and steps per unit.
 
     On this grid neighbours differ by at most ``epsilon 2^bits`` in L1: each entry may move by one step through
     rounding, and by twice the error of its floats.
     """
     check_arguments(query, privacy)
-    sensitivity, epsilon = l1_sensitivity(query, weight=weight), privacy.epsilon
-    bound = answer_to_vector(query, np.broadcast_to(query.magnitude, query.shape), weight=weight)
+    sensitivity, epsilon = l1_sensitivity(query), privacy.epsilon
+    bound = answer_to_vector(query, np.broadcast_to(query.magnitude, query.shape), weight=BEST_WEIGHT)
     largest = float(bound.max()) * epsilon / sensitivity
     bits = min(_BITS, _HEADROOM - max(0, math.ceil(math.log2(largest))))
     floats = 2 * (query.relative_error + 8 * _EPS) * float(bound.sum()) / sensitivity
@@ -68,42 +66,29 @@ def laplace(
     *,
     stream: Stream | None = None,
     simulation: bool = False,
-    weight: float = BEST_WEIGHT,
 ) -> MechanismRelease:
     """The answer with independent Laplace noise in every entry, of one scale, ``l1_sensitivity/epsilon``.
 
-    Parameters
-    ----------
-    query, privacy, data, stream, simulation
-        As for `matrixdp.Design.release`; delta is not used.
-    weight : float
-        For a second moment, of which one triangle is drawn: the ratio of the noise on the diagonal to that off it,
-        above 0 and at most 2. The default minimises the mean square error over the whole matrix if all features have
-        the same range.
+    Parameters are those of `matrixdp.Design.release`; delta is not used. Of a second moment one triangle is drawn, with
+    `BEST_WEIGHT` times the noise on the diagonal: this minimises the mean square error over the whole matrix if all
+    features have the same range.
 
     Privacy
     -------
     epsilon-DP, delta 0, for the query's neighbours. The noise is made of exact integers: ``floor(k + L) = k +
     floor(L)`` for an integer k, so the release is a post-processing of the ideal mechanism applied to the rounded
     answer, and rounding is included in the sensitivity.
-
-    Examples
-    --------
-    >>> from matrixdp.domain.bounds import Bounds
-    >>> query = Identity(Bounds([0, 0], [1, 1]), records=3)
-    >>> result = laplace(query, Privacy(1, 1e-5), [[0, 1], [1, 1], [0.5, 0]])
-    >>> result.matrix.shape, result.delta, round(result.parameters["scale"], 6)
-    ((3, 2), 0.0, 2.0)
     """
-    sensitivity, bound, bits, factor = _grid(query, privacy, weight)
+    sensitivity, bound, bits, factor = _grid(query, privacy)
     check_stream(stream, simulation=simulation)
-    answer = answer_to_vector(query, query.evaluate(data, clip=True, missing="error"), weight=weight)
+    answer = answer_to_vector(query, query.evaluate(data, clip=True, missing="error"), weight=BEST_WEIGHT)
     steps = np.rint(np.clip(answer, -bound, bound) * factor).astype(np.int64)
     noisy = ((steps + draw_laplace(stream or Stream(), bits, steps.shape)).astype(np.float64) + 0.5) / factor
-    matrix = query.finish(vector_to_answer(query, noisy, weight=weight))
+    matrix = query.finish(vector_to_answer(query, noisy, weight=BEST_WEIGHT))
     known: dict[str, Any] = {"comparison_only": False, "simulation": simulation}
-    known["std"] = vector_to_answer(query, np.full(steps.size, math.sqrt(2) * 2.0**bits / factor), weight=weight)
-    known["parameters"] = {"scale": 2.0**bits / factor, "sensitivity": sensitivity, "weight": weight}
+    std = np.full(steps.size, math.sqrt(2) * 2.0**bits / factor)
+    known["std"] = vector_to_answer(query, std, weight=BEST_WEIGHT)
+    known["parameters"] = {"scale": 2.0**bits / factor, "sensitivity": sensitivity}
     return MechanismRelease(query, matrix, "Laplace", privacy, privacy.epsilon, 0.0, **known)
 
 
@@ -113,12 +98,6 @@ def l1_sensitivity(query: Identity | SecondMoment, *, weight: float = BEST_WEIGH
     For records in a box (halfwidths c) the sum of widths, and for a second moment ``(sum c_i^2 + weight sum_{i<j} c_i
     c_j)/N``, which is attained by a corner and the midpoint; `docs/rivals.md` has the proof. With a radius the former
     is still the supremum and the latter a bound.
-
-    Examples
-    --------
-    >>> from matrixdp.domain.bounds import Bounds
-    >>> round(l1_sensitivity(SecondMoment(Bounds([-1] * 4, [1] * 4), records=1), weight=2.0), 9)  # not 2 * 4^2
-    16.0
     """
     if isinstance(query, Identity):
         return 2 * _largest_l1(query.bounds.halfwidths, query.bounds.radius) * (1 + 64 * _EPS)
@@ -256,14 +235,6 @@ def exponential(
     -------
     epsilon-DP (epsilon/2 when halved), delta 0, for the query's neighbours: the exponents of neighbours differ by
     ``rate ||D||_F`` at most. Floating-point noise: for comparison only.
-
-    Examples
-    --------
-    >>> from matrixdp import Bounds, Identity
-    >>> query = Identity(Bounds([0, 0], [3, 4]), records=2)
-    >>> result = exponential(query, Privacy(1, 1e-5), [[1, 2], [3, 4]])
-    >>> result.matrix.shape, result.comparison_only, round(result.parameters["mean_radius"], 6)
-    ((2, 2), True, 20.0)
     """
     check_arguments(query, privacy)
     check_stream(stream, simulation=simulation)
@@ -290,13 +261,6 @@ def ppca(
     -------
     epsilon-DP, delta 0, for the query's neighbours (`concentration`). Drawn exactly by rejection, in floating-point
     numbers: for comparison only.
-
-    Examples
-    --------
-    >>> from matrixdp import Bounds
-    >>> query = SecondMoment(Bounds([-1, -1], [1, 1]), records=2)
-    >>> ppca(query, Privacy(1, 1e-5), [[0.5, 0.5], [1, 1]]).matrix.shape
-    (2, 1)
     """
     check_arguments(query, privacy)
     rate = concentration(query, privacy.epsilon)

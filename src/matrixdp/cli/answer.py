@@ -1,4 +1,4 @@
-"""``matrixdp answer`` and ``matrixdp stream answer``: what else follows from what was released, at no further cost."""
+"""``matrixdp answer``: what else follows from what was released, at no further cost."""
 
 from dataclasses import replace
 from functools import partial
@@ -14,12 +14,7 @@ from matrixdp.release.options import split_names
 
 @click.group(cls=Group)
 def answer() -> None:
-    """Read further answers off a release. Costs no privacy: only the release is read."""
-
-
-@click.group("answer", cls=Group)
-def stream_answer() -> None:
-    """Read answers off a stream: of all its periods together, one of them, or several. Costs no privacy."""
+    """Read further answers off a release, or off the public file of a stream. Costs no privacy: only it is read."""
 
 
 def _split(_context: Any, _parameter: Any, names: str | None) -> tuple[str, ...] | None:
@@ -35,25 +30,21 @@ def _read_shares(_context: Any, _parameter: Any, text: str) -> list[float]:
 
 _SHARES = "Shares of the values below; 0.5 is the median."
 stream_argument = click.argument("stream", metavar="STREAM", type=PATH)
-_release = click.argument("release", metavar="RELEASE", type=PATH)
+_place = click.argument("place", metavar="RELEASE|STREAM", type=PATH)
 _window = (
-    click.option("--step", metavar="NAME", help="Of this period alone. [default: all periods together]"),
-    click.option("--last", type=int, metavar="N", help="Of the last N periods together."),
-    click.option("--from", "first", metavar="NAME", help="Of the periods from this one on together."),
-    click.option("--to", "until", metavar="NAME", help="Of the periods up to this one together."),
+    click.option("--last", type=int, metavar="N", help="Of the last N periods of a stream. [default: of all together]"),
+    click.option(
+        "--periods",
+        metavar="FIRST[,LAST]",
+        callback=_split,
+        help="Of one period of a stream, or of those from FIRST to LAST.",
+    ),
 )
 _written = (click.option("--csv", "csv_file", type=PATH, help="Also write the numbers to this CSV file."), json_option)
-_read = (
-    click.option(
-        "--group",
-        metavar="NAME=LEVEL,...",
-        help="Of these records alone: levels of columns by which the release is grouped. [default: all records]",
-    ),
-    click.option(
-        "--schema",
-        type=PATH,
-        help="Schema by which columns of dates and times are shown. [default: dates.json beside the release]",
-    ),
+_group = click.option(
+    "--group",
+    metavar="NAME=LEVEL,...",
+    help="Of these records alone: levels of columns by which the release is grouped. [default: all records]",
 )
 _shrunk = click.option(
     "--shrunk",
@@ -78,14 +69,13 @@ _of = click.option(
 )
 
 
-def _add(name: str, words: str, example: str, *parameters: Any, ask: str = "", read: Any = _read, **fixed: Any) -> None:
-    """Add commands that print what a function of `matrixdp.report.answers` reads off RELEASE, or off a STREAM."""
-    command = partial(_answer, f"answer_{ask or name}", fixed)
-    options = combine_options(_release, *parameters, *read, *_written)
-    answer.command(name, help=words, example=f"matrixdp answer {name} out/ {example}".rstrip())(options(command))
-    options = combine_options(stream_argument, *parameters, *_window, *read, *_written)
-    shown = f"matrixdp stream answer {name} ward.json {example} --last 4".replace("  ", " ")
-    stream_answer.command(name, help=words, example=shown)(options(command))
+def _add(
+    name: str, words: str, example: str, *parameters: Any, ask: str = "", grouped: bool = True, **fixed: Any
+) -> None:
+    """Add a command that prints what a function of `matrixdp.report.answers` reads off a release."""
+    options = combine_options(_place, *parameters, *_window, *([_group] if grouped else []), *_written)
+    shown = f"matrixdp answer {name} out/ {example}".rstrip()
+    answer.command(name, help=words, example=shown)(options(partial(_answer, f"answer_{ask or name}", fixed)))
 
 
 def find_public_file(stream: Path) -> Path:
@@ -102,53 +92,47 @@ def find_stream_dates(stream: Path) -> Any:
     return read_schema(stored).rules.dates if stored.is_file() else ()
 
 
-def _read_stream(path: Path, step: str | None, last: int | None, first: str | None, until: str | None) -> Any:
-    """The release of some periods of a stream."""
+def _load(place: Path, last: int | None, periods: tuple[str, ...] | None) -> tuple[Any, Any]:
+    """A release, or that of some periods of a stream, and its columns of dates."""
+    from matrixdp.release.reading import load
     from matrixdp.release.stream import PublishedStream
+    from matrixdp.report.dates import read_dates
 
-    if sum((step is not None, last is not None, first is not None or until is not None)) > 1:
-        raise click.UsageError("--step, --last, and --from with --to cannot be used together.")
-    stream = PublishedStream.open(find_public_file(path))
-    if step is not None:
-        return stream.period(step)
+    found = load(place if place.exists() else find_public_file(place))
+    if not isinstance(found, PublishedStream):
+        if last is not None or periods is not None:
+            raise click.UsageError("--last and --periods are for a stream.")
+        return found, read_dates(place if place.is_dir() else place.parent)
+    if (last is not None and periods is not None) or (periods is not None and len(periods) > 2):
+        raise click.UsageError("Give either --last N, or --periods with one name or two.")
     if last is not None:
-        return stream.last(last)
-    if (first is None and until is None) or not stream.steps:
-        return stream.total()
-    return stream.between(first or stream.steps[0], until or stream.steps[-1])
+        part = found.last(last)
+    else:
+        part = found.total() if periods is None else found.between(periods[0], periods[-1])
+    return part, find_stream_dates(place)
 
 
 def _answer(
     function: str,
     fixed: dict[str, Any],
+    place: Path,
     csv_file: Path | None,
     as_json: bool,
-    release: Path | None = None,
-    stream: Path | None = None,
+    last: int | None,
+    periods: tuple[str, ...] | None,
     group: str | None = None,
-    schema: Path | None = None,
     **options: Any,
 ) -> None:
     """Ask a release or a stream, and print the answer."""
-    from matrixdp.domain.schema_file import read_schema
-    from matrixdp.release.reading import load
     from matrixdp.report import answers
-    from matrixdp.report.dates import read_dates
 
-    place = release or stream
-    assert place is not None  # as one of them is an argument
-    windows = {name: options.pop(name) for name in ("step", "last", "first", "until") if stream is not None}
-    found = answers.as_answerable(load(place) if stream is None else _read_stream(stream, **windows))
+    loaded, dates = _load(place, last, periods)
+    found = answers.as_answerable(loaded)
     if found is None:
         raise ParameterError(
             f"{place}: no further answers follow from this release. They follow from --query everything, means, "
             "table, moments, covariance, correlation, components or regression."
         )
-    if schema is not None:
-        dates = read_schema(schema).rules.dates
-    else:
-        folder = place if place.is_dir() else place.parent
-        dates = read_dates(folder) if stream is None else find_stream_dates(stream)
     if group is not None:
         options["group"] = _parse_group(group)
     answer = getattr(answers, function)(found, **fixed, **options)
@@ -231,7 +215,7 @@ _add(
     "The error that privacy adds and the sampling error, separately. For adaptive and plain releases.",
     "--of correlation",
     _of,
-    read=(),
+    grouped=False,
 )
 _add(
     "regression",
@@ -250,7 +234,7 @@ _add(
 _add("components", "Principal components of the numbers, in units of their standard deviations.", "-k 2", _count)
 
 
-@stream_answer.command("series", example="matrixdp stream answer series ward.json --of age --by ward --smooth")
+@answer.command("series", example="matrixdp answer series ward.json --of age --by ward --smooth")
 @stream_argument
 @click.option("--of", "column", metavar="NAME", help="The number whose means are shown. [default: numbers of records]")
 @click.option("--by", metavar="NAME", help="A category, or a column by which the stream is grouped.")
@@ -268,7 +252,7 @@ def series(
     csv_file: Path | None,
     as_json: bool,
 ) -> None:
-    """Means, or numbers of records, in each period."""
+    """Means, or numbers of records, in each period of a stream."""
     from matrixdp.release.stream import PublishedStream
     from matrixdp.report.answers import Answer
 

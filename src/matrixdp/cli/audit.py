@@ -107,8 +107,6 @@ def _audit_schema(path: Path | None, asked: dict[str, Any], chosen: dict[str, An
             named["columns"] = ",".join(numbers)
         request = Request.parse(schema, named)
         records = None if query in GRAPHS else _RECORDS if asked["records"] is None else asked["records"]
-        if request.learned:
-            raise ParameterError("--directions must be standard or a file for an audit: nothing is learned.")
         design = make_request_design(request, make_query(request, records))
         yield _attack(f"{query} ({path.name})", design, chosen)
 

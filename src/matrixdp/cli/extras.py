@@ -13,8 +13,6 @@ import click
 from matrixdp.cli.options import PATH, Command
 from matrixdp.errors import ParameterError, import_extra
 
-_MARK = "made-by-matrixdp-demo"
-_FILES = (_MARK, "clinic.csv", "schema.toml", "clinic.db", "out")  # of an earlier demo, which is replaced
 _COLUMNS = {  # public: from general knowledge of such measurements, not from these patients
     "age": (18, 90),
     "bmi": (15, 45),
@@ -27,12 +25,7 @@ _LEDGER = ["--ledger", "clinic.db", "--dataset", "clinic"]
 
 
 @click.command(cls=Command, example="matrixdp demo")
-@click.option(
-    "--out",
-    type=PATH,
-    default=Path("matrixdp-demo"),
-    help="Folder for the results. The folder of an earlier demo is replaced.",
-)
+@click.option("--out", type=PATH, default=Path("matrixdp-demo"), help="A new or empty folder for the results.")
 def demo(out: Path) -> None:
     """Run the whole workflow on patient data from scikit-learn.
 
@@ -41,30 +34,22 @@ def demo(out: Path) -> None:
     import numpy as np
 
     from matrixdp.display import Numbers, format_numbers
-    from matrixdp.release.output_folder import OutputFolder, find_foreign_file
 
-    if out.is_dir() and any(out.iterdir()) and not (out / _MARK).exists():
-        raise ParameterError(f"out must be a new folder or that of an earlier demo, but {out} has other files.")
-
-    def find_foreign(place: Path) -> Path | None:
-        foreign = next((path for path in sorted(place.iterdir()) if path.name not in _FILES), None)
-        return foreign or (find_foreign_file(place / "out") if (place / "out").is_dir() else None)
-
-    with OutputFolder(out, force=True, find_foreign=find_foreign) as folder:
-        (folder.path / _MARK).touch()
-        patients = _write_inputs(folder.path)
-        with contextlib.chdir(folder.path):
-            click.echo("442 patients (from scikit-learn) are in clinic.csv, their public bounds in schema.toml.")
-            _run_command("Create a ledger with the total budget of these data", "ledger", "new", "clinic.db",
-                         "--dataset", "clinic", "--epsilon", "4", "--delta", "1e-5")  # fmt: skip
-            _run_command("Predict the accuracy of a release, without reading the data", "design", *_DESIGN,
-                         "--records", "442", *_LEDGER)  # fmt: skip
-            _run_command("Release the correlation", "release", "clinic.csv", *_DESIGN, *_LEDGER, "--out", "out")
-            _run_command("Show what is left", "ledger", "show", "clinic.db")
-        _print_title("The true correlation, for comparison (these data are public)")
-        names = list(_COLUMNS)
-        click.echo(format_numbers(Numbers(np.asarray(np.corrcoef(patients.T)), None, names, names)))
-        folder.finish()
+    if out.exists() and not (out.is_dir() and not any(out.iterdir())):
+        raise ParameterError(f"--out must be a new or empty folder, but {out} is there. Remove it, or choose another.")
+    out.mkdir(parents=True, exist_ok=True)
+    patients = _write_inputs(out)
+    with contextlib.chdir(out):
+        click.echo("442 patients (from scikit-learn) are in clinic.csv, their public bounds in schema.toml.")
+        _run_command("Create a ledger with the total budget of these data", "ledger", "new", "clinic.db",
+                     "--dataset", "clinic", "--epsilon", "4", "--delta", "1e-5")  # fmt: skip
+        _run_command("Predict the accuracy of a release, without reading the data", "design", *_DESIGN,
+                     "--records", "442", *_LEDGER)  # fmt: skip
+        _run_command("Release the correlation", "release", "clinic.csv", *_DESIGN, *_LEDGER, "--out", "out")
+        _run_command("Show what is left", "ledger", "show", "clinic.db")
+    _print_title("The true correlation, for comparison (these data are public)")
+    names = list(_COLUMNS)
+    click.echo(format_numbers(Numbers(np.asarray(np.corrcoef(patients.T)), None, names, names)))
     _print_title("Files to look at")
     shown = {"report": "report.html", "picture of the matrix": "matrix.svg", "error bars": "std.csv"}
     for what, name in {**shown, "numbers": "matrix.csv"}.items():

@@ -22,10 +22,7 @@ if TYPE_CHECKING:
     from matrixdp.ledger.location import Location
 
 _COPY_TIMEOUT = 3600.0  # seconds that either ledger may be locked while a long one is copied
-_LEFT = ("epsilon_left", "mu_left")
 _NOTED = ("request", "allowance", "actor", "purpose", "version")
-_CHARGE = ("entry", "time", "dataset", "event", "description", "options", "request", "allowance", "unit", "released",
-           "actor", "purpose", "version")  # fmt: skip
 
 
 def open_ledger(path: Location, **options: Unpack[LedgerOptions]) -> Ledger:
@@ -164,32 +161,31 @@ def show(path: Location, as_json: bool) -> None:
 def _print_ledger(path: Location, *, as_json: bool) -> None:
     """Print the total of every data set and what is left of it."""
     with open_ledger(path) as ledger:
-        facts = [_collect_facts(summary) for summary in ledger.summaries()]
-        head, unnoticed = ledger.head, ledger.blind_spots
+        found, head, unnoticed = ledger.summaries(), ledger.head, ledger.blind_spots
     if as_json:
-        last = {"entry": head.entry, "hash": head.hash}
-        more = {"unnoticed": unnoticed} if unnoticed else {}
-        flags.echo_json({"ledger": str(path), "datasets": facts, "head": last, **more})
+        facts = {"ledger": str(path), "datasets": [_collect_facts(one) for one in found], "head": vars(head)}
+        flags.echo_json(facts | ({"unnoticed": unnoticed} if unnoticed else {}))
         return
     rows, allowances = [], []
-    for fact in facts:
-        words = [str(fact[name]) for name in ("neighbours", "unit", "charges", "unfinished")]
-        left = [f"{fact[name]:.4g}" for name in _LEFT]
-        rows.append([fact["dataset"], f"{fact['epsilon']:g}", f"{fact['delta']:g}", *words, *left])
-        for one in fact["allowances"]:
-            left = ["returned", ""] if one["returned"] else [f"{one[name]:.4g}" for name in _LEFT]
-            whose = ", ".join(one["payers"]) or "everybody"
-            allowances.append([one["name"], fact["dataset"], whose, f"{one['epsilon']:.4g}", *left])
+    for one in found:
+        of, privacy = one.registration, one.registration.privacy
+        words = [str(of.neighbours), str(of.unit), str(one.counts.charges), str(one.counts.unfinished)]
+        rows.append([of.dataset, f"{privacy.epsilon:g}", f"{privacy.delta:g}", *words, *_write_left(one.left)])
+        for part in one.allowances:
+            left = ["returned", ""] if part.returned else _write_left(part.left)
+            whose = ", ".join(part.payers) or "everybody"
+            allowances.append([part.name, of.dataset, whose, f"{part.epsilon:.4g}", *left])
     names = ["data set", "epsilon", "delta", "neighbours", "protects", "charges", "unfinished"]
     flags.echo_table([*names, "epsilon left", "mu left"], rows)
     if allowances:
         click.echo()
         flags.echo_table(["allowance", "data set", "for", "epsilon", "epsilon left", "mu left"], allowances)
-    for fact in facts:
-        if fact["restored_from"] is not None:
+    for one in found:
+        if one.restored_from is not None:
+            name = one.registration.dataset
             click.echo(
-                f"{fact['dataset']} was restored from a backup that ends at entry {fact['restored_from']}. Say what "
-                f"was spent since: matrixdp ledger settle {path} --dataset {fact['dataset']} --spent EPSILON (or --all)"
+                f"{name} was restored from a backup that ends at entry {one.restored_from}. Say what was spent since: "
+                f"matrixdp ledger settle {path} --dataset {name} --spent EPSILON (or --all)"
             )
     for what in unnoticed:
         click.echo(
@@ -198,35 +194,14 @@ def _print_ledger(path: Location, *, as_json: bool) -> None:
         )
 
 
+def _write_left(left: Remaining) -> list[str]:
+    return [f"{left.epsilon:.4g}", f"{left.mu:.4g}"]
+
+
 def _collect_facts(summary: Summary) -> dict[str, Any]:
-    registration, left, counts = summary.registration, summary.left, summary.counts
-    return {
-        "dataset": registration.dataset,
-        "epsilon": registration.privacy.epsilon,
-        "delta": registration.privacy.delta,
-        "neighbours": str(registration.neighbours),
-        "unit": str(registration.unit),
-        "reserve": asdict(registration.reserve),
-        "charges": counts.charges,
-        "unfinished": counts.unfinished,
-        "epsilon_left": left.epsilon,
-        "mu_left": left.mu,
-        "epsilon_unspent": summary.unspent.epsilon,
-        "mu_unspent": summary.unspent.mu,
-        "allowances": [
-            {
-                "name": allowance.name,
-                "epsilon": allowance.epsilon,
-                "epsilon_left": allowance.left.epsilon,
-                "mu_left": allowance.left.mu,
-                "reserve_left": asdict(allowance.left.reserve),
-                "returned": allowance.returned,
-                "payers": list(allowance.payers),
-            }
-            for allowance in summary.allowances
-        ],
-        "restored_from": summary.restored_from,
-    }
+    """The state of a data set as JSON content."""
+    registration = {**asdict(summary.registration), "unit": str(summary.registration.unit)}
+    return registration | {name: value for name, value in asdict(summary).items() if name != "registration"}
 
 
 @ledger.command("history", example="matrixdp ledger history clinic.db --dataset clinic")
@@ -243,12 +218,11 @@ def history(path: Location, dataset: str | None, as_json: bool) -> None:
         charges, deltas = ledger.history(dataset), {one.dataset: one.privacy.delta for one in ledger.datasets()}
         steps = {charge.entry: list_steps(ledger, charge) for charge in charges}
     if as_json:
-        facts = [{name: getattr(charge, name) for name in _CHARGE} for charge in charges]
-        for fact, charge in zip(facts, charges, strict=True):
-            fact |= {"event": event_to_json(charge.event), "description": dict(charge.description)}
-            fact |= {"unit": str(charge.unit), "question": title_charge(charge)}
-            fact["epsilon"] = charge_epsilon(charge, deltas[charge.dataset])
-            fact |= {"steps": [vars(one) for one in steps[charge.entry]]} if steps[charge.entry] else {}
+        facts = []
+        for charge in charges:
+            fact = {**asdict(charge), "event": event_to_json(charge.event), "unit": str(charge.unit)}
+            fact |= {"question": title_charge(charge), "epsilon": charge_epsilon(charge, deltas[charge.dataset])}
+            facts.append(fact | {"steps": [vars(one) for one in steps[charge.entry]]})
         flags.echo_json(facts)
         return
     if not charges:
@@ -299,12 +273,7 @@ def verify(path: Location, anchor: str | None, resume: bool, as_json: bool) -> N
     """Check every entry, every total and the hash chain of a LEDGER."""
     from matrixdp.ledger.anchors import parse_anchor
 
-    try:
-        start = None if anchor is None else parse_anchor(anchor)
-    except ParameterError as error:
-        raise ParameterError(str(error).replace("an anchor", "--anchor")) from None
-    if resume and start is None:
-        raise ParameterError("--anchor must be given with --resume: the entry after which to begin.")
+    start = None if anchor is None else parse_anchor(anchor)
     with open_ledger(path) as ledger:
         head = ledger.verify(start, resume=resume)
         found = ledger.datasets()
@@ -464,8 +433,6 @@ def allow(
     The size is given by --epsilon or --share. Releases that name the allowance can spend no more than it, and other
     releases cannot use it.
     """
-    if (epsilon is None) == (share is None):
-        raise click.UsageError("Give either --epsilon or --share.")
     with open_ledger(path, **author) as ledger:
         ledger.allow(dataset, allowance, epsilon=epsilon, share=share, payers=payers)
 

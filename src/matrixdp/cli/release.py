@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import logging
-import shlex
-import shutil
-import subprocess
 import sys
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -20,12 +17,11 @@ import click
 from matrixdp.cli import options as flags
 from matrixdp.cli.exits import DeferredInterrupts, ExitCode
 from matrixdp.cli.ledger import find_neighbours, open_ledger, preview_ledger, require_dataset
-from matrixdp.errors import LedgerError, ParameterError
+from matrixdp.errors import ParameterError
 from matrixdp.release.options import MOST_STORED
 
 if TYPE_CHECKING:
     from matrixdp.domain.schema import Schema
-    from matrixdp.ledger import Head
     from matrixdp.ledger.location import Location
     from matrixdp.privacy import Privacy
     from matrixdp.records.files import Files
@@ -35,24 +31,12 @@ if TYPE_CHECKING:
     from matrixdp.report.release_folder import ReleaseFolder
 
 
-ledger_timeout = click.option(
-    "--ledger-timeout",
-    type=click.FloatRange(min=0),
-    default=30.0,
-    help="Seconds to wait while another process uses the ledger.",
-)
 charge_options = flags.combine_options(
-    ledger_timeout,
     flags.author_options,
     click.option(
         "--anchor-to",
         type=flags.PATH,
         help="File to which the number and hash of the charge are appended, so that a roll-back of the ledger shows.",
-    ),
-    click.option(
-        "--anchor-command",
-        metavar="COMMAND",
-        help="Command to run after the charge, with its number and hash (ENTRY:HASH) as last argument.",
     ),
 )
 _paying = flags.combine_options(
@@ -61,7 +45,7 @@ _paying = flags.combine_options(
         "--wait",
         type=click.FloatRange(min=0),
         default=30.0,
-        help="Seconds to wait for another process that releases the same --request.",
+        help="Seconds to wait for another process that uses the ledger, or releases the same --request.",
     ),
 )
 file_options = flags.combine_options(
@@ -70,7 +54,6 @@ file_options = flags.combine_options(
         metavar="NUMBER|ADDRESS",
         help="Number of threads, or the scheduler of a Dask cluster (tcp://host:8786). [default: one thread per core]",
     ),
-    flags.delimiter_option,
     flags.sql_option,
 )
 force_option = click.option("--force", is_flag=True, help="Replace an existing folder.")
@@ -127,7 +110,6 @@ def release(
     schema: Path,
     out: Path,
     force: bool,
-    delimiter: str | None,
     sql: str | None,
     workers: str | None,
     as_json: bool,
@@ -151,7 +133,7 @@ def release(
     from matrixdp.release.run import count_units
 
     found = read_schema(schema)
-    source = open_files(data, delimiter=delimiter, rules=found.rules, sql=sql)
+    source = open_files(data, rules=found.rules, sql=sql)
     source.check_output(out)
     refuse_inside(out, (schema, options["anchor_to"], options["ledger"]))
     request, payment = parse_request(found, options)
@@ -203,15 +185,15 @@ def plan_questions(
 ) -> ExitCode | None:
     """Find the cheapest releases that reach wanted errors, within what a ledger has left.
 
-    QUESTIONS is a TOML file with a table [[want]] for each question; --want adds others. An error is one standard
-    deviation of the privacy noise, in the unit of the numbers. It is predicted as by design, for typical data, and no
-    data are read. With --run the releases are made; nothing is charged unless all of them fit.
+    QUESTIONS is a TOML file with a list of wants, as in want = ["means of stay ± 0.5"]; --want adds others. An error is
+    one standard deviation of the privacy noise, in the unit of the numbers. It is predicted as by design, for typical
+    data, and no data are read. With --run the releases are made; nothing is charged unless all of them fit.
     """
     from matrixdp.cli.release_text import collect_release, collect_wants, print_wants
     from matrixdp.domain.schema_file import read_schema
     from matrixdp.report.wants import Want, price_wants, read_wants
 
-    run = {name: options.pop(name) for name in ("data", "out", "force", "workers", "delimiter", "sql")}
+    run = {name: options.pop(name) for name in ("data", "out", "force", "workers", "sql")}
     asked, payment = flags.split_request(options)
     prefix = asked.pop("request")
     if payment["ledger"] is None:
@@ -250,7 +232,7 @@ def parse_request(schema: Schema, options: dict[str, Any]) -> tuple[Request, dic
     from matrixdp.release.request import Request
 
     asked, others = flags.split_request(options)
-    waiting = {"timeout": others["ledger_timeout"]} if "ledger_timeout" in others else {}
+    waiting = {"timeout": others["wait"]} if "wait" in others else {}
     asked["neighbours"] = asked["neighbours"] or find_neighbours(others["ledger"], others["dataset"], **waiting)
     return Request.parse(schema, asked), others
 
@@ -262,7 +244,6 @@ def _run_plans(
     *,
     data: tuple[str, ...],
     out: Path,
-    delimiter: str | None,
     sql: str | None,
     **writing: Any,
 ) -> Iterator[tuple[Path, ReleaseFolder]]:
@@ -277,7 +258,7 @@ def _run_plans(
 
     if not data:
         return
-    source = open_files(data, delimiter=delimiter, rules=plans[0].request.schema.rules, sql=sql)
+    source = open_files(data, rules=plans[0].request.schema.rules, sql=sql)
     source.check_output(out)
     refuse_inside(out, (schema, payment["anchor_to"], payment["ledger"]))
     # A guess of a public number was for forecasts alone: it is counted now.
@@ -356,7 +337,7 @@ def warn_about_delta(privacy: Privacy, records: int | None) -> None:
 
 def check_payment(no_ledger: bool, options: dict[str, Any]) -> None:
     """Raise unless either a ledger is named, or --no-ledger is given without what needs a ledger."""
-    ledger, anchors = options["ledger"] is not None, [options["anchor_to"], options["anchor_command"]]
+    ledger = options["ledger"] is not None
     wrong = {
         "--ledger must be given, so that the total spent is known. Create one: matrixdp ledger new clinic.db ... To "
         "release without one, add --no-ledger.": not ledger and not no_ledger,
@@ -365,8 +346,7 @@ def check_payment(no_ledger: bool, options: dict[str, Any]) -> None:
         and options["allowance"] is not None,
         "--request must be left out with --no-ledger: the ledger stores releases by their ids.": no_ledger
         and options.get("request") is not None,
-        "--anchor-to and --anchor-command must be left out with --no-ledger.": no_ledger and anchors != [None, None],
-        "--anchor-to and --anchor-command cannot be used together.": None not in anchors,
+        "--anchor-to must be left out with --no-ledger.": no_ledger and options["anchor_to"] is not None,
     }
     for message, is_wrong in wrong.items():
         if is_wrong:
@@ -389,10 +369,9 @@ def _name_request(made: Plan) -> Plan:
 def open_account(
     ledger: Location | None,
     dataset: str | None,
-    ledger_timeout: float,
     allowance: str | None = None,
     anchor_to: Path | None = None,
-    anchor_command: str | None = None,
+    wait: float = 30.0,
     **author: Any,
 ) -> Iterator[Account | None]:
     """What pays for a release, or has paid for a stream; None without a ledger."""
@@ -402,8 +381,7 @@ def open_account(
         yield None
         return
     name = require_dataset(dataset)
-    anchor = anchor_to if anchor_command is None else _make_anchor(anchor_command)
-    with open_ledger(ledger, timeout=ledger_timeout, anchor=anchor, **author) as opened:
+    with open_ledger(ledger, timeout=wait, wait=wait, anchor=anchor_to, **author) as opened:
         yield Account(opened, name, allowance=allowance)
 
 
@@ -411,23 +389,3 @@ def parse_workers(text: str | None) -> Any:
     """A number of threads, or the address of a cluster."""
     logging.getLogger("distributed").setLevel(logging.CRITICAL)  # an EngineError reports what went wrong
     return int(text) if text is not None and text.isdecimal() and len(text) < 10 else text
-
-
-def _make_anchor(command: str) -> Callable[[Head], object]:
-    """A function that runs the command of --anchor-command with an anchor."""
-    try:
-        words = shlex.split(command)
-    except ValueError as error:
-        raise ParameterError(f"--anchor-command must be a command line: {error}.") from None
-    if not words or shutil.which(words[0]) is None:
-        raise ParameterError(f"--anchor-command must name a program that can be run, got {command!r}.")
-
-    def run(head: Head) -> None:
-        done = subprocess.run([*words, f"{head.entry}:{head.hash}"], stdout=subprocess.DEVNULL, check=False)  # noqa: S603
-        if done.returncode != 0:
-            raise LedgerError(
-                f"entry {head.entry} was charged, but --anchor-command failed with code {done.returncode}. Nothing was "
-                "released."
-            )
-
-    return run

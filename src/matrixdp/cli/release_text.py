@@ -8,12 +8,11 @@ import click
 import numpy as np
 
 from matrixdp.adaptive.settings import MethodChoice
-from matrixdp.answers.estimate import Estimate
 from matrixdp.answers.table_forecast import compare_questions
 from matrixdp.cli.options import echo_json, echo_section, wrap_text
 from matrixdp.design import Design
 from matrixdp.design.explain import feature_names
-from matrixdp.display import Numbers, format_number, format_numbers, format_table, has_equal_rows, make_visible
+from matrixdp.display import Numbers, format_number, format_numbers, format_table, make_visible
 from matrixdp.errors import ParameterError
 from matrixdp.ledger import Remaining
 from matrixdp.privacy import Neighbours, Privacy
@@ -28,9 +27,7 @@ from matrixdp.report.forecast import (
     DATA_KINDS,
     judged_by,
     let_answers_fall,
-    let_fall,
     predict,
-    predict_std,
     vary_epsilon,
 )
 from matrixdp.report.guarantee import describe_odds, name_loss
@@ -53,6 +50,7 @@ _WANTED = (
     "  expects, or as tables usually are; no data were read"
 )
 Left = tuple[Remaining, Remaining] | None  # in the ledger, now and after a release
+Predictions = dict[str, list[Answer]]  # by the kind of data
 
 
 def draw_plot(design: Design, path: Path, features: str | None) -> None:
@@ -75,9 +73,10 @@ def print_design(made: Plan, left: Left, plot: Path | None, *, as_json: bool) ->
     """Print the predicted errors and the cost of a release, and the path of its picture."""
     design, request = made.design, made.request
     predicted = predict(made)
+    varied = _vary(made, predicted)
+    predicted |= dict(varied)[made]
     if as_json:
-        collected = _collect_fit(made, predicted) if design is None else _collect_design(made, design, predicted)
-        echo_json(_collect_plan(made, left) | collected)
+        echo_json(_collect_design(made, predicted, left))
         return
     if made.choice is not None:
         click.echo(_say_method(made.choice))
@@ -85,7 +84,7 @@ def print_design(made: Plan, left: Left, plot: Path | None, *, as_json: bool) ->
     if design is not None:
         lines = make_visible(design.explain(), keep="\n").split("\n")
     click.echo("\n".join(lines[:_GUARANTEE]))
-    _print_predictions(made, predicted)
+    _print_predictions(made, predicted, varied)
     if request.question == "everything" and design is not None:
         questions = compare_questions(design)
         questions = questions if made.beside is None else questions[:-1]  # the last is a correlation, of the moments
@@ -98,10 +97,9 @@ def print_design(made: Plan, left: Left, plot: Path | None, *, as_json: bool) ->
         click.echo(f"\nPicture: {plot}")
 
 
-def _print_predictions(made: Plan, predicted: dict[str, list[Answer]]) -> None:
+def _print_predictions(made: Plan, predicted: Predictions, varied: list[tuple[Plan, Predictions]]) -> None:
     """The predicted error of each answer for typical data, its range, and the error at other epsilons."""
-    request, varied = made.request, _vary(made, predicted)
-    predicted = predicted | dict(varied)[made]
+    request = made.request
     for answer in predicted["typical"][:_MOST_TABLES]:
         found = answer.estimate
         width = 1 if answer.name == "regression" else len(found.columns)  # the second one is the sampling error
@@ -122,7 +120,7 @@ def _print_predictions(made: Plan, predicted: dict[str, list[Answer]]) -> None:
         echo_section("Median error at other epsilons, for typical data", tabulate_medians(made, others))
 
 
-def _vary(made: Plan, predicted: dict[str, list[Answer]]) -> list[tuple[Plan, dict[str, list[Answer]]]]:
+def _vary(made: Plan, predicted: Predictions) -> list[tuple[Plan, Predictions]]:
     """The plan and its predictions at smaller and larger epsilons, or it alone where others take too long."""
     query = made.query
     numbers = made.bounds.size if made.adaptive else len(query.used.numbers) if isinstance(query, TableMoments) else 0
@@ -139,82 +137,36 @@ def _vary(made: Plan, predicted: dict[str, list[Answer]]) -> list[tuple[Plan, di
     return list(zip(plans, let_answers_fall(found), strict=True))
 
 
-def _collect_plan(made: Plan, left: Left) -> dict[str, Any]:
-    """The facts that plain releases and fits have in common."""
-    request, mu = made.request, _cost(made)
+def _collect_design(made: Plan, predicted: Predictions, left: Left) -> dict[str, Any]:
+    """The facts of a planned release, with the predicted errors of its answers by the kind of data."""
+    request, design, mu = made.request, made.design, _cost(made)
     facts: dict[str, Any] = {
         "query": request.question,
         **({} if made.choice is None else made.choice._asdict()),
         "epsilon": request.epsilon,
         "delta": request.delta,
+        "loss": name_loss(request.epsilon),
         "neighbours": str(made.neighbours),
         "unit": str(made.unit),
+        "records": made.records,
         "mu": mu,
         "mu_squared": mu**2,
     }
     if left is not None:
         facts["ledger"] = {"epsilon_left_before": left[0].epsilon, "epsilon_left_after": left[1].epsilon}
+    if design is not None:
+        facts |= {name: getattr(design, name) for name in ("calibration", "exact", "gain", "excess", "relative_error")}
+        facts |= {"shape": list(design.query.shape), "allocation": design.allocation.rule}
+        facts["correlation_share"] = 0.0 if made.beside is None else 1 - design.share
+    facts["answers"] = []
+    for answers in zip(*predicted.values(), strict=True):
+        std = {kind: one.estimate.std.tolist() for kind, one in zip(predicted, answers, strict=True)}
+        names = {"rows": list(answers[0].estimate.rows), "columns": list(answers[0].estimate.columns)}
+        facts["answers"].append({"title": answers[0].title, **names, "std": std})
     return facts
 
 
-def _collect_fit(made: Plan, predicted: dict[str, list[Answer]]) -> dict[str, Any]:
-    shown = judged_by(made.request.question)
-    varied, budgets = _vary(made, predicted), []
-    std = {shape: found[0].estimate.std for shape, found in dict(varied)[made].items()}
-    for other, found in varied:
-        medians = {shape: _median(one[0].estimate.std) for shape, one in found.items()}
-        budgets.append({"epsilon": other.request.epsilon, "mu": other.request.privacy.mu, **medians})
-    return {
-        "loss": name_loss(made.request.epsilon),
-        "records": made.records,
-        "columns": list(made.bounds.names or ()),
-        "shown": shown,
-        "std": {shape: (one.T if shown == "means" else one).tolist() for shape, one in std.items()},
-        "budgets": budgets,
-    }
-
-
-def _collect_design(made: Plan, design: Design, predicted: dict[str, list[Answer]]) -> dict[str, Any]:
-    """The facts of a plain release; not finite where noise would hide an answer."""
-    std, rows, columns = predict_std(made)
-    equal_rows, budgets = has_equal_rows(std), []
-    others = list(vary_epsilon(made))
-    for other, found in zip(others, let_fall([predict_std(one)[0] for one in others]), strict=True):
-        errors = {
-            "median_std": _median(found[np.isfinite(found)]),
-            "largest_std": found[np.isfinite(found)].max(initial=0),
-        }
-        assert other.design is not None
-        cost = {"epsilon": other.request.epsilon, "mu": _cost(other)}
-        budgets.append({**cost, **errors, "relative_error": other.design.relative_error})
-    facts: dict[str, Any] = {
-        "shape": list(design.query.shape),
-        "calibration": design.calibration,
-        "allocation": design.allocation.rule,
-        "directions_mu": made.learning_mu,
-        "correlation_share": 0.0 if made.beside is None else 1 - design.share,
-        "exact": design.exact,
-        "gain": design.gain,
-        "excess": design.excess,
-        "relative_error": design.relative_error,
-        "rows": None if equal_rows else list(rows),
-        "columns": list(columns),
-        "std": (std[:1] if equal_rows else std).tolist(),
-        "budgets": budgets,
-    }
-    if isinstance(design.query, TableMoments):
-        facts["answers"] = []
-        for answers in zip(*predicted.values(), strict=True):
-            errors_by = {shape: one.estimate.std.tolist() for shape, one in zip(predicted, answers, strict=True)}
-            names = {"rows": answers[0].estimate.rows, "columns": answers[0].estimate.columns}
-            facts["answers"].append({"title": answers[0].title, **names, "std": errors_by["typical"], **errors_by})
-        facts["asked_alone"] = [
-            {"question": one.title, "times_less_noise": one.ratio} for one in compare_questions(design)
-        ]
-    return facts
-
-
-def tabulate_medians(made: Plan, found: dict[str, list[Answer]]) -> str:
+def tabulate_medians(made: Plan, found: Predictions) -> str:
     """Median errors of each table, in one column for each list of tables."""
     rows: list[list[str]] = []
     for answers in list(zip(*found.values(), strict=True))[:_MOST_TABLES]:
@@ -258,7 +210,7 @@ def _median(errors: Floats) -> float:
 
 
 def _cost(made: Plan) -> float:
-    """The mu of a release, without that of learning its directions."""
+    """The mu of a release."""
     if made.design is None or made.beside is not None:
         return made.request.privacy.mu
     return made.design.distance
@@ -267,12 +219,6 @@ def _cost(made: Plan) -> float:
 def _describe_cost(made: Plan, left: Left) -> str:
     mu = _cost(made)
     lines = [f"a release costs mu {mu:.6g}, that is mu^2 {mu**2:.6g}"]
-    if made.learning_mu is not None:
-        lines += [
-            f"learning its directions costs another mu {made.learning_mu:.6g}",
-            "the errors above are for the standard directions; with learned ones they can be smaller, or much larger "
-            "if the ranges of the features differ a lot",
-        ]
     if left is not None:
         lines.append(f"epsilon {left[0].epsilon:.4g} is left, and {left[1].epsilon:.4g} would be left after a release")
     return "\n".join(f"  {line}" for line in lines)
@@ -336,7 +282,7 @@ def collect_wants(priced: PricedWants) -> dict[str, Any]:
 def print_release(folder: ReleaseFolder, out: Path, *, as_json: bool) -> None:
     """Print a released matrix, its guarantee and the path of its report."""
     content, choice = folder.content, folder.outcome.plan.choice
-    release, (height, width) = content.release, content.matrix.shape
+    release, (height, width) = content.release, content.shape
     assert not isinstance(release, MechanismRelease)
     if as_json:
         echo_json(collect_release(folder, out))
@@ -346,19 +292,14 @@ def print_release(folder: ReleaseFolder, out: Path, *, as_json: bool) -> None:
         click.echo(f"Wrote {height:,} noisy records of {width} columns to {out}, in {count:,} Parquet files")
     else:
         click.echo(click.style(f"Private {content.title} ± error bars", bold=True))
-    if not content.summary:
-        click.echo(format_numbers(content.entries))
-    shown = [
-        answer for answer in content.answers if not answer.group and answer.name not in ("covariance", "histogram")
-    ]
+    long = ("covariance", "histogram")  # to be read in the report
+    shown = [one for one in content.answers if one is content.main or not (one.group or one.name in long)]
     for answer in shown[:_MOST_TABLES]:
         table = format_numbers(answer.estimate, show_dates(answer, content.dates))
-        click.echo(f"\n{make_visible(answer.title)}\n{table}")
+        click.echo(table if answer is content.main else f"\n{make_visible(answer.title)}\n{table}")
     if len(shown) < len(content.answers):
         click.echo("\nThe other tables are in the report and in the CSV files.")
-    estimates = [answer.estimate for answer in shown[:_MOST_TABLES]]
-    estimates += [content.main] if isinstance(content.main, Estimate) and not content.summary else []
-    if notes := dict.fromkeys(f"{note}." for one in estimates for note in one.list_notes()):
+    if notes := dict.fromkeys(f"{note}." for one in shown[:_MOST_TABLES] for note in one.estimate.list_notes()):
         click.echo("\n" + "\n".join(notes))
     if helping := list_advice(content):
         echo_section("What would help", "\n".join(wrap_text(make_visible(line)) for line in helping))
@@ -381,19 +322,29 @@ def print_release(folder: ReleaseFolder, out: Path, *, as_json: bool) -> None:
 
 def collect_release(folder: ReleaseFolder, out: Path) -> dict[str, Any]:
     """The facts and answers of a release, as JSON content."""
-    content, choice = folder.content, folder.outcome.plan.choice
-    facts = _collect_facts(folder, out) | {"notes": list(content.caveats + content.units)}
-    if choice is not None:
-        facts |= choice._asdict()
-    by = getattr(content.mechanism.query, "by", ())
-    answers = () if content.in_files else content.answers
-    if answers:
-        facts["answers"] = []
-    for answer in answers:
+    content, choice, release = folder.content, folder.outcome.plan.choice, folder.outcome.release
+    by, answers = getattr(content.mechanism.query, "by", ()), []
+    others = () if content.in_files else [answer for answer in content.answers if answer is not content.main]
+    for answer in others:
         group = dict(zip(by, answer.group, strict=True)) if answer.group else None
         named = {"file": f"{answer.name}.csv", "title": answer.title, "group": group}
-        facts["answers"].append({**named, **answer.estimate.to_dict()})
-    return {**facts, "result": content.title, "shape": list(content.matrix.shape)}
+        answers.append({**named, **answer.estimate.to_dict()})
+    return {
+        "out": str(out),
+        "files": list(folder.files),
+        "epsilon": release.privacy.epsilon,
+        "delta": release.privacy.delta,
+        "loss": name_loss(release.privacy.epsilon),
+        "neighbours": str(release.neighbours),
+        "unit": str(release.unit),
+        "mu": release.mu,
+        "ledger": None if content.ledger is None else {**vars(content.ledger), "time": str(content.ledger.time)},
+        "notes": list(content.caveats + content.units),
+        **({} if choice is None else choice._asdict()),
+        **({"answers": answers} if answers else {}),
+        "result": content.title,
+        "shape": list(content.shape),
+    }
 
 
 def _say_method(choice: MethodChoice) -> str:
@@ -405,28 +356,3 @@ def _say_guarantee(privacy: Privacy, neighbours: Neighbours, unit: str) -> list[
     guarantee = f"({privacy.epsilon:g}, {privacy.delta:.3g})-DP, {neighbours} neighbours, protects {unit}"
     odds = wrap_text(describe_odds(privacy.epsilon, privacy.delta, unit))
     return [f"Guarantee: {guarantee}: {name_loss(privacy.epsilon)}", odds]
-
-
-def _collect_facts(folder: ReleaseFolder, out: Path) -> dict[str, Any]:
-    release, ledger = folder.outcome.release, folder.content.ledger
-    facts: dict[str, Any] = {
-        "out": str(out),
-        "files": list(folder.files),
-        "epsilon": release.privacy.epsilon,
-        "delta": release.privacy.delta,
-        "loss": name_loss(release.privacy.epsilon),
-        "neighbours": str(release.neighbours),
-        "unit": str(release.unit),
-        "mu": release.mu,
-        "ledger": None,
-    }
-    if ledger is not None:
-        facts["ledger"] = {
-            "dataset": ledger.dataset,
-            "allowance": ledger.allowance,
-            "charged": ledger.charged,
-            "epsilon_left_before": ledger.left_before,
-            "epsilon_left_after": ledger.left_after,
-            "head": {"entry": ledger.entry, "hash": ledger.hash},
-        }
-    return facts

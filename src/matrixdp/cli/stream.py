@@ -12,19 +12,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from matrixdp.cli import options as flags
-from matrixdp.cli.answer import find_public_file, find_stream_dates, stream_answer, stream_argument
+from matrixdp.cli.answer import find_public_file, find_stream_dates, stream_argument
 from matrixdp.cli.exits import DeferredInterrupts, ExitCode
 from matrixdp.cli.ledger import preview_ledger
 from matrixdp.cli.release import (
     charge_options,
     check_payment,
     file_options,
-    force_option,
-    ledger_timeout,
     open_account,
     parse_request,
     parse_workers,
-    remark,
     warn_about_delta,
 )
 from matrixdp.errors import ParameterError
@@ -51,9 +48,28 @@ _name = click.argument("name", type=flags.PATH)
 _charged_to = flags.combine_options(
     click.option("--ledger", type=flags.LEDGER, metavar="PATH|URL", help="The ledger that the stream was charged to."),
     flags.name_option("--dataset", help="Name of the data set in the ledger."),
-    ledger_timeout,
     flags.author_options,
 )
+
+
+def _plan(schema: Path, options: dict[str, Any]) -> tuple[Request, StreamPlan, dict[str, Any]]:
+    """The request that each step answers, the plan of the stream, and what pays for it."""
+    from matrixdp.domain.schema_file import read_schema
+    from matrixdp.release.plan import plan_stream
+
+    request, payment = parse_request(read_schema(schema), options)
+    plan = plan_stream(request, **{name: payment.pop(name) for name in STREAM_OPTION})
+    warn_about_delta(request.privacy, getattr(plan.query, "records", None))
+    return request, plan, payment
+
+
+def _collect_plan(plan: StreamPlan) -> dict[str, Any]:
+    """The facts of a plan, as JSON content."""
+    query: Any = plan.query
+    asked = {"query": query.title, "records": query.records, "epsilon": plan.privacy.epsilon}
+    asked |= {"delta": plan.privacy.delta, "neighbours": str(plan.neighbours), "unit": str(plan.unit)}
+    asked |= {name: getattr(plan, name) for name in (*STREAM_OPTION, "beta", "kappa", "mu", "promises")}
+    return {**asked, "noise": [row._asdict() for row in plan.compare()]}
 
 
 @stream.command(
@@ -69,54 +85,29 @@ def design(schema: Path, as_json: bool, **options: Any) -> None:
 
     --records, or expected_records in the schema, is a guess of the number in one period.
     """
-    request, plan, payment = _plan(schema, options)
-    _print_plan(request, plan, preview_ledger(plan.event, **payment), as_json=as_json)
-
-
-def _plan(schema: Path, options: dict[str, Any]) -> tuple[Request, StreamPlan, dict[str, Any]]:
-    """The request that each step answers, the plan of the stream, and what pays for it."""
-    from matrixdp.domain.schema_file import read_schema
-    from matrixdp.release.plan import plan_stream
-
-    request, payment = parse_request(read_schema(schema), options)
-    plan = plan_stream(request, **{name: payment.pop(name) for name in STREAM_OPTION})
-    warn_about_delta(request.privacy, getattr(plan.query, "records", None))
-    return request, plan, payment
-
-
-def _print_plan(request: Request, plan: StreamPlan, left: Any, *, as_json: bool) -> None:
     from matrixdp.cli.release_text import tabulate_medians
     from matrixdp.release.plan import Plan
     from matrixdp.report.forecast import predict
 
+    request, plan, payment = _plan(schema, options)
+    left = preview_ledger(plan.event, **payment)
     if as_json:
-        facts = _collect_plan(plan)
-        if left is not None:
-            facts["ledger"] = {"epsilon_left_before": left[0].epsilon, "epsilon_left_after": left[1].epsilon}
-        flags.echo_json(facts)
+        known = {} if left is None else {"epsilon_left_before": left[0].epsilon, "epsilon_left_after": left[1].epsilon}
+        flags.echo_json({**_collect_plan(plan), **({"ledger": known} if known else {})})
         return
     click.echo(str(plan))
-    predicted = {}
-    one: Any = plan.query
+    predicted, one = {}, plan.query
     for window in sorted({1, min(4, plan.horizon), plan.horizon}):
         made = plan.scaled_design(window, plan.noise(window))
         last = Plan(request, getattr(made.query, "records", None), made.query, made, None)
         predicted[plan.name_window(window)] = predict(last, ("typical",))["typical"]
-    title = f"Median error for typical data, if a period has about {one.records:,} {one.count_word}"
-    flags.echo_section(title, tabulate_medians(last, predicted))
+    count = f"{getattr(one, 'records', 0):,} {one.count_word}"
+    flags.echo_section(
+        f"Median error for typical data, if a period has about {count}", tabulate_medians(last, predicted)
+    )
     if left is not None:
         words = f"epsilon {left[0].epsilon:.4g} is left, and {left[1].epsilon:.4g} would be left once it is open"
         flags.echo_section("Cost in the ledger", f"  {words}")
-
-
-def _collect_plan(plan: StreamPlan) -> dict[str, Any]:
-    """The facts of a plan, as JSON content."""
-    facts = {name: getattr(plan, name) for name in (*STREAM_OPTION, "beta", "kappa", "mu") if name != "count"}
-    query: Any = plan.query
-    asked = {"query": query.title, "records": query.records, "epsilon": plan.privacy.epsilon}
-    asked |= {"delta": plan.privacy.delta, "neighbours": str(plan.neighbours), "unit": str(plan.unit)}
-    noise = [row._asdict() for row in plan.compare()]
-    return {**asked, **facts, "noise": noise, "promises": plan.promises}
 
 
 @stream.command(
@@ -139,6 +130,7 @@ def open_stream(name: Path, schema: Path, no_ledger: bool, as_json: bool, **opti
     """
     check_payment(no_ledger, options)
     from matrixdp.release.output_folder import write_file
+    from matrixdp.release.stream import name_request
 
     _, plan, payment = _plan(schema, options)
     public, copy = find_public_file(name), name.with_name(f"{name.name}.schema.toml")
@@ -148,7 +140,7 @@ def open_stream(name: Path, schema: Path, no_ledger: bool, as_json: bool, **opti
     try:
         with open_account(**payment) as account:
             paid: dict[str, Any] = {} if account is None else {"ledger": account.ledger, "dataset": account.dataset}
-            charged = account is not None and not replace(account, request=f"stream {name.name}").was_charged()
+            charged = account is not None and not replace(account, request=name_request(name.name)).was_charged()
             opened = plan.open(str(name), **paid, allowance=options["allowance"])
     except BaseException:
         if not public.exists():
@@ -161,8 +153,7 @@ def open_stream(name: Path, schema: Path, no_ledger: bool, as_json: bool, **opti
             return
         if before:
             click.echo(f"{name} was opened before{'' if charged else '; it was not charged again'}.")
-        click.echo(str(plan))
-        click.echo(f"\nPrivate, keep it: {name}.state\nPublic: {name}.json and {copy}")
+        click.echo(f"{plan}\n\nPrivate, keep it: {name}.state\nPublic: {name}.json and {copy}")
 
 
 @contextmanager
@@ -183,18 +174,13 @@ def _open(name: Path, find: Any, **options: Any) -> Iterator[MatrixStream]:
     help="The period, as in 2031-w01. [default: all that are over and were not published, after the first one]",
 )
 @_charged_to
-@click.option("--out", type=flags.PATH, help="Folder for the release of the period, as matrixdp release writes it.")
-@force_option
 @file_options
 @flags.json_option
 def publish(
     name: Path,
     data: tuple[str, ...],
     step: str | None,
-    out: Path | None,
-    force: bool,
     workers: str | None,
-    delimiter: str | None,
     sql: str | None,
     as_json: bool,
     **options: Any,
@@ -209,19 +195,13 @@ def publish(
 
     stored = name.with_name(f"{name.name}.schema.toml")
     rules = read_schema(stored).rules if stored.is_file() else None
-    reading = {"workers": parse_workers(workers), "delimiter": delimiter, "rules": rules, "sql": sql}
-    if out is not None and step is None:
-        raise click.UsageError("--step must be given with --out.")
+    reading = {"workers": parse_workers(workers), "rules": rules, "sql": sql}
     done = []
     finishing = DeferredInterrupts("the step is stored; finishing first.")
     with _open(name, MatrixStream.open, **options) as opened, finishing as interrupts:
         for one in [step] if step is not None else _list_due(opened):
-            before = one in opened.steps
-            table = data[0] if len(data) == 1 else list(data)
-            release = opened.publish(table, step=one, ready=interrupts.defer, **reading)
-            done.append({"step": one, "published_before": before})
-            if out is not None:
-                _write_period(release, out, force=force)
+            done.append({"step": one, "published_before": one in opened.steps})
+            opened.publish(data[0] if len(data) == 1 else list(data), step=one, ready=interrupts.defer, **reading)
             if interrupts.pending:
                 break
         facts = _collect_status(opened)
@@ -235,8 +215,6 @@ def publish(
         if not done:
             click.echo("Nothing to publish: all periods that are over were published.")
         click.echo(_describe_status(facts))
-        if out is not None:
-            click.echo(f"Report: {out / 'report.html'}")
 
 
 def _list_due(opened: MatrixStream) -> list[str]:
@@ -250,19 +228,6 @@ def _list_due(opened: MatrixStream) -> list[str]:
         now = Period.of(present, every).name
         raise ParameterError(f"--step must be given: the first {every} to publish (this {every} is {now}).")
     return [one for one, ready in opened.upcoming(present) if ready <= present]
-
-
-def _write_period(release: Any, out: Path, *, force: bool) -> None:
-    """Write the folder of a period's release."""
-    from matrixdp.queries import TableMoments
-    from matrixdp.release.output_folder import OutputFolder
-    from matrixdp.report import make_content, write_folder
-
-    kind = "everything" if isinstance(release.query, TableMoments) else "matrix"
-    content = replace(make_content(release, kind), question=f"{release.part.stream}, {release.part.periods}")
-    with OutputFolder(out, force=force) as folder:
-        write_folder(content, folder.path)
-        folder.finish()
 
 
 @stream.command("status", example="matrixdp stream status ward.json --alert-after '6 hours'")
@@ -286,20 +251,17 @@ def status(stream: Path, alert_after: str | None, as_json: bool, **options: Any)
     with open_account(**options) as account:
         if account is not None:
             public.verify(account.ledger, account.dataset)
-    try:
-        grace = None if alert_after is None else parse_delay(alert_after)
-    except ParameterError as error:
-        raise ParameterError(error.template.replace("«delay»", "--alert-after")) from None
+    grace = None if alert_after is None else parse_delay(alert_after, "--alert-after")
     facts, present = _collect_status(public), datetime.now()
-    late = grace is not None and any(ready + grace < present for _, ready in public.upcoming(present))
-    none = grace is not None and not public.steps
+    waiting = [ready for _, ready in public.upcoming(present)] if public.steps else [datetime.min]
+    late = grace is not None and any(ready < present - grace for ready in waiting)
     if as_json:
-        flags.echo_json({**facts, "alert": late or none, "verified": account is not None})
+        flags.echo_json({**facts, "alert": late, "verified": account is not None})
     else:
         click.echo(_describe_status(facts))
         if account is not None:
             click.echo("The ledger has the same periods, with the same hashes.")
-    return ExitCode.LATE if late or none else None
+    return ExitCode.LATE if late else None
 
 
 def _collect_status(public: PublishedStream) -> dict[str, Any]:
@@ -308,7 +270,7 @@ def _collect_status(public: PublishedStream) -> dict[str, Any]:
     name, ready = upcoming[-1] if upcoming and upcoming[-1][1] > present else (None, None)
     following = {"next": name, "next_from": ready and ready.isoformat(sep=" ", timespec="minutes")}
     paid = {"mu": public.plan.mu, "epsilon": privacy.epsilon, "delta": privacy.delta}
-    facts = {"stream": public.name, "steps": list(public.steps), "closed": public.closed}
+    facts = {"stream": public.name, "steps": list(public.steps)}
     return {**facts, "missing": [one for one, ready in upcoming if ready <= present], **following, **paid}
 
 
@@ -316,8 +278,8 @@ def _describe_status(facts: dict[str, Any]) -> str:
     steps, missing = facts["steps"], facts["missing"]
     last = f", the last one {steps[-1]}" if steps else ""
     count = "1 step" if len(steps) == 1 else f"{len(steps):,} steps"
-    lines = [f"Stream {facts['stream']}: {count} published{last}{', closed' * facts['closed']}."]
-    if not steps and not facts["closed"]:
+    lines = [f"Stream {facts['stream']}: {count} published{last}."]
+    if not steps:
         lines.append("The first one must be named, with --step of matrixdp stream publish.")
     if missing:
         shown = ", ".join(missing) if len(missing) < 4 else f"{missing[0]} to {missing[-1]} ({len(missing):,} steps)"
@@ -325,9 +287,6 @@ def _describe_status(facts: dict[str, Any]) -> str:
     if facts["next"] is not None:
         lines.append(f"{facts['next']} can be published from {facts['next_from']} on.")
     return "\n".join(lines)
-
-
-stream.add_command(stream_answer)
 
 
 @stream.command("report", example="matrixdp stream report ward.json --by ward --out ward.html")
@@ -363,15 +322,3 @@ def restart(name: Path, **options: Any) -> None:
     with _open(name, MatrixStream.restart, **options) as made:
         kept = f" The old state is kept as {name}.state.*.old, and is as private as the data." * old
         click.echo(f"Restarted after {len(made):,} steps.{kept}")
-
-
-@stream.command("close", example="matrixdp stream close ward --ledger clinic.db --dataset clinic")
-@_name
-@_charged_to
-def close(name: Path, **options: Any) -> None:
-    """End a stream: no more periods can be published. Nothing is returned to the ledger."""
-    from matrixdp.release.stream import MatrixStream
-
-    with _open(name, MatrixStream.open, **options) as opened:
-        opened.close()
-        remark(f"{name} is closed, after {len(opened):,} steps.")

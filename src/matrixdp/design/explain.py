@@ -26,7 +26,7 @@ _MOST_ENTRIES = 1_000_000  # of an answer whose noise is computed for one line
 
 def summarise(design: Design) -> str:
     """The answer, its guarantee and its noise in words; looks at this design alone."""
-    return "\n".join([describe_subject(design), *_lines(list_facts(design)), *_table(design)])
+    return "\n".join([design.query.subject, *_lines(list_facts(design)), *_table(design)])
 
 
 def explain(design: Design) -> str:
@@ -39,7 +39,7 @@ def explain(design: Design) -> str:
     calibration = design.calibration + (f"; times this noise: {ratios}" if ratios else "")
     facts = {**dict(list_facts(design)), "calibration": calibration}
     last = [("gain", _gain(design)), ("limit", compare_to_limit(design))]
-    return "\n".join([describe_subject(design), *_lines(facts.items()), *_table(design, compare=True), *_lines(last)])
+    return "\n".join([design.query.subject, *_lines(facts.items()), *_table(design, compare=True), *_lines(last)])
 
 
 def compare_to_limit(design: Design) -> str:
@@ -50,11 +50,6 @@ def compare_to_limit(design: Design) -> str:
         return "the least total squared error that Gaussian noise of any covariance can have"
     alike = "" if design.allocation.rule == "uniform" else ", if all entries count alike"
     return f"at most {design.excess:.3g} times the least total squared error of Gaussian noise of any covariance{alike}"
-
-
-def describe_subject(design: Design) -> str:
-    """The query and the size of its answer."""
-    return design.query.subject
 
 
 def describe_in_a_line(design: Design) -> str:
@@ -167,7 +162,7 @@ def _gain(design: Design) -> str:
 def render_design(design: Design) -> str:
     """Guarantee, price and noise, with a table of the predicted standard deviations."""
     table = render_numbers(_named_std(design), "Standard deviation of the noise")
-    return render_card(describe_subject(design), render_facts(list_facts(design)), table)
+    return render_card(design.query.subject, render_facts(list_facts(design)), table)
 
 
 def plot_design(design: Design, pair: tuple[str | int, str | int] | None = None, *, ax: Any = None) -> Any:

@@ -49,14 +49,6 @@ def search_cost(search: Any, X: Any = None, y: Any = None, groups: Any = None) -
     Privacy
     -------
     Covers the fits and not the scores: which setting is best is a function of private records without a guarantee.
-
-    Examples
-    --------
-    >>> from matrixdp.estimators import PrivateRidge
-    >>> ridge = PrivateRidge(epsilon=0.1, bounds=(-1, 1), target_bounds=(-1, 1))
-    >>> cost = search_cost(GridSearchCV(ridge, {"alpha": [1, 10]}, cv=3))
-    >>> cost.fits, round(cost.epsilon, 3)
-    (7, 0.283)
     """
     return _add_up([fit for fits in _list_fits(search, X, y, groups).values() for fit in fits])
 

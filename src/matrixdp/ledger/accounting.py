@@ -3,12 +3,7 @@
 A data set has three accounts, ``mu^2``, epsilon and delta, each with a total that is fixed at registration. An event
 has one or more payment options, each with an amount for every account; an option is allowed if no account exceeds its
 total. ``docs/composition.md`` proves that the three totals together guarantee the data set's (epsilon, delta) for any
-adaptive choice of events. In short: the first account is a stretch of Brownian motion, the second composes by addition,
-and the third bounds the probability of everything else.
-
-The three totals are fixed separately for a reason. A ledger that checked only ``gdp_delta(mu=sqrt(sum mu_i^2),
-epsilon=epsilon) + sum delta_i <= delta`` would let the analyst decide, after seeing earlier outputs, which of the two
-to spend; that breaks the guarantee.
+adaptive choice of events, and why one condition for all three would not.
 
 Amounts are integer multiples of a unit of ``2^-192``: what is spent is rounded up, what is allowed is rounded down, and
 sums are exact, while those of floats depend on their order and may be rounded down. Doubles of at least ``2^-139``, and
@@ -16,14 +11,10 @@ squares of doubles of at least ``2^-43``, are integer multiples of the unit, so 
 
 Epsilon-DP releases whose epsilons are all fixed in advance compose by their privacy loss distribution. Each is at worst
 a randomised response (Kairouz, Oh, Viswanath 2015): its privacy loss is ``+epsilon`` with probability ``e^epsilon /
-(1 + e^epsilon)`` and ``-epsilon`` otherwise. For a fixed list of epsilons the total loss is a sum of such independent
-losses, even if the releases themselves are chosen adaptively, and
-
-    delta(epsilon) = sum over losses l > epsilon of  P(l) (1 - e^(epsilon - l)).
-
-Each epsilon is rounded up to a lattice. All sums have positive terms, so their relative error is below a known multiple
-of the machine precision, which is added. No Fourier transform is used: its error is absolute and would exceed the small
-probabilities that matter.
+(1 + e^epsilon)`` and ``-epsilon`` otherwise, so that ``delta(epsilon) = sum over losses l > epsilon of P(l)
+(1 - e^(epsilon - l))``. Each epsilon is rounded up to a lattice. All sums have positive terms, so their relative error
+is below a known multiple of the machine precision, which is added. No Fourier transform is used: its error is absolute
+and would exceed the small probabilities that matter.
 """
 
 from __future__ import annotations

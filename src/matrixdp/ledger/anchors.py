@@ -2,11 +2,11 @@
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from io import FileIO
 from pathlib import Path
 
-from matrixdp.errors import LedgerError, MatrixDPError, ParameterError, show
+from matrixdp.errors import LedgerError, ParameterError, show
 from matrixdp.ledger.journal import Journal
 from matrixdp.ledger.values import Head
 
@@ -14,41 +14,38 @@ _TAIL = 1 << 16  # bytes at the end of a file, in which the lines of processes t
 
 
 class Anchor:
-    """Where the last entry is recorded after each charge: in a file, as a line ``ENTRY:HASH``, or by a function.
+    """The file in which the last entry is recorded after each charge, as a line ``ENTRY:HASH``.
 
-    A file is best kept where the ledger's users cannot alter it. A function can record, but not check.
+    It is best kept where the ledger's users cannot alter it.
     """
 
-    def __init__(self, target: str | os.PathLike[str] | Callable[[Head], object]) -> None:
-        if not isinstance(target, str | os.PathLike) and not callable(target):
-            raise ParameterError(f"anchor must be a path or a function, got {show(target)} instead.")
-        self.target = Path(target).absolute() if isinstance(target, str | os.PathLike) else target
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        if not isinstance(path, str | os.PathLike):
+            raise ParameterError(f"anchor must be a path, got {show(path)} instead.")
+        self.path = Path(path).absolute()
 
     def check(self, journal: Journal) -> None:
         """Raise a `LedgerError` if the last entry that was recorded is not in the ledger, or none can be recorded."""
-        last = self._read(self.target) if isinstance(self.target, Path) else None
+        last = self._read()
         if last is not None and journal.find(last) is None:
             raise LedgerError(
-                f"{journal.location} was replaced by an earlier copy, or {self.target} belongs to another ledger: "
+                f"{journal.location} was replaced by an earlier copy, or {self.path} belongs to another ledger: "
                 f"the anchored entry {last.entry} is not in it. Nothing was charged. Put the latest file back; if "
                 f"it is lost: matrixdp ledger restore {journal.location} NEW, with a new anchor file."
             )
 
     def record(self, head: Head) -> None:
-        """Append a line, durable when this returns, or call the function."""
-        if not isinstance(self.target, Path):
-            _call(self.target, head)
-            return
-        with _open(self.target) as stream:
+        """Append a line, durable when this returns."""
+        with _open(self.path) as stream:
             size = stream.seek(0, os.SEEK_END)
             stream.seek(max(0, size - 1))
             start = b"\n" if size and stream.read(1) != b"\n" else b""
             stream.write(start + f"{head.entry}:{head.hash}\n".encode())
             os.fsync(stream.fileno())
 
-    def _read(self, path: Path) -> Head | None:
-        """The last entry that was recorded in a file, or None if there is none yet."""
-        with _open(path) as stream:
+    def _read(self) -> Head | None:
+        """The last entry that was recorded, or None if there is none yet."""
+        with _open(self.path) as stream:
             size = stream.seek(0, os.SEEK_END)
             stream.seek(max(0, size - _TAIL))
             lines = stream.read().split(b"\n")
@@ -57,7 +54,7 @@ class Anchor:
             heads = [parse_anchor(line.decode()) for line in complete if line]
         except (UnicodeDecodeError, ParameterError):
             raise LedgerError(
-                f"{path} is not a file of anchors: its lines must be ENTRY:HASH. Nothing was charged. Choose "
+                f"{self.path} is not a file of anchors: its lines must be ENTRY:HASH. Nothing was charged. Choose "
                 "another file."
             ) from None
         return max(heads, key=lambda head: head.entry, default=None)
@@ -74,23 +71,11 @@ def _open(path: Path) -> Iterator[FileIO]:
         ) from None
 
 
-def _call(function: Callable[[Head], object], head: Head) -> None:
-    try:
-        function(head)
-    except MatrixDPError:
-        raise
-    except Exception as error:
-        raise LedgerError(
-            f"entry {head.entry} was charged, but its anchor could not be recorded ({type(error).__name__}: {error}). "
-            "Nothing was released, and the charge stays spent."
-        ) from error
-
-
 def parse_anchor(text: str) -> Head:
     """The head that ``ENTRY:HASH`` names, or a `ParameterError`."""
     entry, mark, digest = text.partition(":")
     if not mark or not entry.isdecimal() or len(entry) > 18 or not digest or not digest.isalnum():
         raise ParameterError(
-            f"an anchor must be ENTRY:HASH, as `matrixdp ledger verify` prints it, got {show(text)} instead."
+            f"«anchor» must be ENTRY:HASH, as `matrixdp ledger verify` prints it, got {show(text)} instead."
         )
     return Head(int(entry), digest)

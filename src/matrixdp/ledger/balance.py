@@ -89,7 +89,7 @@ def allowance_size(
     `total` and `privacy` are the data set's; the rest is as for `Ledger.allow`.
     """
     if (epsilon is None) == (share is None):
-        raise ParameterError("an allowance must have either epsilon or share.")
+        raise ParameterError("«epsilon» or «share» must be given for an allowance, and not both.")
     if epsilon is not None:
         own = Privacy(epsilon, privacy.delta)
         return total_amount(own, reserve or Reserve()), own.epsilon
@@ -182,19 +182,20 @@ class Balance:
         # An entry that settles a restored ledger can spend what is allotted, so the total limits allowances, too.
         return (unspent - self.allotted if self.allowance is None else self.allowance.left).limit(unspent)
 
-    def find_payer(self, names: Collection[str], actor: str | None) -> dict[str, str]:
-        """The name under which somebody pays from the allowance, as a charge contains it; empty if everybody may.
+    def find_payer(self, names: Collection[str], actor: str) -> dict[str, str]:
+        """The name under which somebody pays from an allowance with payers, as a charge contains it.
 
         Raises a `LedgerError` if the allowance is for others; `names` are those of `actor` and of the actor's groups.
         """
-        payers = () if self.allowance is None else self.allowance.payers
+        assert self.allowance is not None
+        payers = self.allowance.payers
         found = sorted(set(payers).intersection(names))
-        if payers and not found:
+        if not found:
             raise RefusedError(
                 f"{self._name} is for {', '.join(payers)}, and not for {show(actor)}. Nothing was charged. Name your "
                 "own allowance, or none."
             )
-        return {"payer": actor if actor in found else found[0]} if found and actor is not None else {}
+        return {"payer": actor if actor in found else found[0]}
 
     def pay(self, event: Event, options: Sequence[Amount], location: str) -> tuple[Amount, Balance]:
         """The first of the payment `options` that is available, and the balance after it.

@@ -77,6 +77,13 @@ class Journal(ABC):
     def faults(self) -> Iterator[str]:
         """Faults of the database itself: missing triggers or indexes, damaged pages."""
 
+    def find_payer(self, balance: Balance) -> dict[str, str]:
+        """What a charge contains about who pays; a `LedgerError` if its allowance is for others than the author."""
+        if balance.allowance is None or not balance.allowance.payers:
+            return {}
+        assert self.author is not None  # of a charge, or of one that is tried
+        return balance.find_payer(self.payer_names(), str(self.author.actor))
+
     def payer_names(self) -> frozenset[str]:
         """The names under which the author may charge an allowance that is for some people or groups."""
         return frozenset() if self.author is None else self.author.names
@@ -95,24 +102,18 @@ class Journal(ABC):
         return first.hash
 
     def append(
-        self,
-        kind: str,
-        content: dict[str, Any],
-        *,
-        dataset: str | None = None,
-        request: str | None = None,
-        charge: int | None = None,
-        allowance: str | None = None,
-        payload: str | None = None,
+        self, kind: str, content: dict[str, Any], *, dataset: str | None = None, payload: str | None = None, **more: Any
     ) -> Head:
         """Append an entry, and move the head to it; charges and releases of a data set are numbered.
+
+        Further columns are `request`, `charge` and `allowance`.
 
         The time of an entry is never before that of the previous one: if the clock was set back, the entry has the
         time of the previous one, and the clock's time as `clock`.
         """
-        hashed = None if payload is None else sha256(payload)
-        columns = {"dataset": dataset, "request": request, "charge": charge, "allowance": allowance, "payload": hashed}
-        given = {name: value for name, value in columns.items() if value is not None}
+        columns = {"dataset": dataset, "request": None, "charge": None, "allowance": None, **more}
+        hashed = {**columns, "payload": None if payload is None else sha256(payload)}
+        given = {name: value for name, value in hashed.items() if value is not None}
         author = {} if self.author is None else self.author.to_json()
         previous, times = self.head(), {"time": datetime.now(UTC).isoformat(timespec="milliseconds")}
         last = self.row("entry", previous.entry)
@@ -126,7 +127,7 @@ class Journal(ABC):
         if kind in ("charge", "release") and dataset is not None:
             content = {**content, f"{kind}s": getattr(self.counters(dataset), f"{kind}s") + 1}
         body, head = next_entry({**content, **author, **given, "kind": kind, **times}, previous)
-        self.insert([Row(head.entry, kind, dataset, request, charge, allowance, body, payload, head.hash)])
+        self.insert([Row(head.entry, kind, **columns, body=body, payload=payload, hash=head.hash)])
         return head
 
     def change(self, kind: str, content: dict[str, Any], before: Balance, **columns: Any) -> tuple[Head, Balance]:
@@ -283,33 +284,25 @@ class Journal(ABC):
         """The numbers of all unfinished charges, as they are stored."""
         return {entry for (entry,) in self.execute("SELECT entry FROM unfinished")}
 
-    def read_charges(
-        self, found: list[Charge], dataset: str | None, limit: int = LAST_ENTRY, *, unfinished: bool = False
-    ) -> bool:
-        """Append the next charges, to all data sets or to one, to those that were `found`; whether these are all.
-
-        All charges, or those without a release.
-        """
-        main, tables = ("u", "unfinished u JOIN entries c") if unfinished else ("c", "entries c LEFT JOIN unfinished u")
+    def read_charges(self, found: list[Charge], dataset: str | None, limit: int) -> bool:
+        """Append the next charges, to all data sets or to one, to those that were `found`; whether these are all."""
         sql = (
-            f"SELECT r.entry, u.entry, {_CHARGE} FROM {tables} ON u.entry = c.entry "  # noqa: S608
-            "LEFT JOIN entries r ON r.kind = 'release' AND r.charge = c.entry "
-            f"WHERE c.kind = 'charge' AND {main}.entry > ?"
+            f"SELECT r.entry, u.entry, {_CHARGE} FROM entries c LEFT JOIN unfinished u ON u.entry = c.entry "  # noqa: S608
+            "LEFT JOIN entries r ON r.kind = 'release' AND r.charge = c.entry WHERE c.kind = 'charge' AND c.entry > ?"
         )
         if dataset is not None:
-            sql += f" AND c.{_IN_STATES} AND {main}.dataset = ?"
+            sql += f" AND c.{_IN_STATES} AND c.dataset = ?"
         values = (found[-1].entry if found else 0, *([] if dataset is None else [dataset]), limit)
         before = len(found)
-        for release, waits, *row in self.execute(f"{sql} ORDER BY {main}.entry LIMIT ?", values):
+        for release, waits, *row in self.execute(f"{sql} ORDER BY c.entry LIMIT ?", values):
             if (release is None) != (waits is not None):
                 raise self.damage(f"entry {row[0]} is both released and unfinished, or neither")
             found.append(charge_from_row(Row(*row), released=release is not None))
         if len(found) == before + limit:
             return False
         names = {name for name, _ in self.all_counters()} if dataset is None else {dataset}
-        counts = [self.counts(name) for name in names]
-        if len(found) != sum(one.unfinished if unfinished else one.charges for one in counts):
-            raise self.damage(f"its {'unfinished ' * unfinished}charges are not as many as were counted")
+        if len(found) != sum(self.counts(name).charges for name in names):
+            raise self.damage("its charges are not as many as were counted")
         return True
 
     def damage(self, what: str) -> LedgerError:

@@ -16,7 +16,7 @@ from matrixdp.gdp import gdp_mu
 from matrixdp.ledger.accounting import NOTHING, payment_options, total_amount
 from matrixdp.ledger.anchors import Anchor
 from matrixdp.ledger.audit import Audit
-from matrixdp.ledger.balance import Balance, allowance_size
+from matrixdp.ledger.balance import allowance_size
 from matrixdp.ledger.entries import LAST_ENTRY, Author, canonical_json, charge_from_row, check_name
 from matrixdp.ledger.journal import Journal
 from matrixdp.ledger.location import Address, Location, PostgresURL, parse_location
@@ -50,7 +50,7 @@ class LedgerOptions(TypedDict, total=False):
     actor: str | None
     purpose: str | None
     groups: tuple[str, ...]
-    anchor: str | os.PathLike[str] | Callable[[Head], object] | None
+    anchor: str | os.PathLike[str] | None
     wait: float
 
 
@@ -80,9 +80,9 @@ class Ledger:
         What the releases are for; recorded in every entry.
     groups : tuple of str
         The groups of the actor. An allowance for one of them can be charged.
-    anchor : path or function, optional
-        A file to which the number and hash of the last entry are appended after each charge, or a function that is
-        called with this `Head`. Before the next charge, the last entry in the file must be in the ledger.
+    anchor : path, optional
+        A file to which the number and hash of the last entry are appended after each charge. Before the next charge,
+        the last entry in the file must be in the ledger.
     wait : float
         Seconds that a release with a request id waits for another process that releases the same request.
 
@@ -115,7 +115,7 @@ class Ledger:
         actor: str | None = None,
         purpose: str | None = None,
         groups: tuple[str, ...] = (),
-        anchor: str | os.PathLike[str] | Callable[[Head], object] | None = None,
+        anchor: str | os.PathLike[str] | None = None,
         wait: float = 30.0,
     ) -> None:
         self.author = Author(actor, purpose, tuple(groups))  # of the entries that are written with this object
@@ -358,7 +358,7 @@ class Ledger:
                 raise already_charged_error(earlier)
             journal.require_settled(dataset)
             balance = journal.balance(dataset, allowance)
-            payer = self._find_payer(journal, balance)
+            payer = journal.find_payer(balance)
             cost, _ = balance.pay(event, payments, self._store.location)
             released = {**payer, "neighbours": str(Neighbours.parse(neighbours)), "unit": str(Unit.parse(unit))}
             content = {**wanted, **released, "cost": cost.to_json()}
@@ -449,22 +449,8 @@ class Ledger:
     def add_step(self, dataset: str, request: str, *, number: int, step: str, digest: str) -> None:
         """Record a step of a stream that `request` paid for, which costs nothing; durable when this returns.
 
-        Recording the same step again changes nothing.
-
-        Parameters
-        ----------
-        dataset, request : str
-        number : int
-            How many steps there were before.
-        step : str
-            Name of the step.
-        digest : str
-            SHA-256 hash of what the step publishes.
-
-        Raises
-        ------
-        LedgerError
-            If the step was recorded with another hash, or is not the next one.
+        `number` steps were recorded before, and `digest` is the SHA-256 hash of what this one publishes. Recording it
+        again changes nothing; a `LedgerError` is raised if it has another hash, or is not the next one.
         """
         with self._writing(anchored=False) as journal:
             found = _find_steps(journal, dataset, request)
@@ -546,7 +532,7 @@ class Ledger:
             balance.require(getattr(event, "neighbours", None), getattr(event, "unit", None))
             journal.require_settled(dataset)
             journal.author = self.author
-            self._find_payer(journal, balance)
+            journal.find_payer(balance)
         wanted = event if isinstance(event, Event) else event.event
         return balance.pay(wanted, payment_options(wanted), self._store.location)[1].remaining()
 
@@ -570,7 +556,10 @@ class Ledger:
             return [journal.summarise(found.dataset) for found in journal.registrations()]
 
     def history(self, dataset: str | None = None) -> list[Charge]:
-        """All charges, or those to one data set, in order."""
+        """All charges, or those to one data set, in order.
+
+        Those that are not `released` are in progress, or were interrupted. They remain spent.
+        """
         with self._store.reading() as journal:
             if dataset is not None:
                 journal.balance(dataset)
@@ -579,15 +568,6 @@ class Ledger:
             with self._store.reading() as journal:
                 if journal.read_charges(found, dataset, _STEP):
                     return found
-
-    def incomplete(self, dataset: str | None = None) -> list[Charge]:
-        """Charges without a stored release: in progress, or interrupted. They remain spent."""
-        with self._store.reading() as journal:
-            if dataset is not None:
-                journal.balance(dataset)
-            found: list[Charge] = []
-            journal.read_charges(found, dataset, unfinished=True)
-            return found
 
     def verify(self, anchor: Head | None = None, *, resume: bool = False) -> Head:
         """Check every entry, every sum and the hash chain, and return the head; a `LedgerError` names the first fault.
@@ -604,7 +584,7 @@ class Ledger:
             they were verified; only `verify` without `resume` reads those.
         """
         if resume and anchor is None:
-            raise ParameterError("anchor must be given with resume: the entry after which to begin.")
+            raise ParameterError("«anchor» must be given with «resume»: the entry after which to begin.")
         audit = Audit(anchor, resume=resume)
         while True:
             with self._store.reading() as journal:
@@ -636,18 +616,10 @@ class Ledger:
         return f"Ledger.open({self._store.location!r})"
 
     def __reduce__(self) -> tuple[Callable[..., Self], tuple[Location, float]]:
-        author, anchor = self.author, None if self._anchor is None else self._anchor.target
+        author, anchor = self.author, None if self._anchor is None else self._anchor.path
         who: Any = {"actor": author.actor, "purpose": author.purpose, "groups": tuple(sorted(author.names))}
         opened = partial(type(self), **who, anchor=anchor, wait=self.wait)
         return opened, (self._store.address, self._store.timeout)
-
-    @staticmethod
-    def _find_payer(journal: Journal, balance: Balance) -> dict[str, str]:
-        """What a charge to an allowance contains about who pays; a `LedgerError` if the allowance is for others."""
-        part, author = balance.allowance, journal.author
-        if part is None or not part.payers:
-            return {}
-        return balance.find_payer(journal.payer_names(), None if author is None else author.actor)
 
     @contextlib.contextmanager
     def _writing(self, *, anchored: bool = True) -> Iterator[Journal]:

@@ -4,7 +4,6 @@ import contextlib
 import os
 import secrets
 import sqlite3
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -106,7 +105,7 @@ class SQLiteStore(Store):
         """
         if not isinstance(target, SQLiteStore):
             raise target.not_a_file()
-        with target._new_file() as draft, closing(connect(draft, self.timeout)) as copy, self.reading() as journal:
+        with new_file(target.path) as draft, closing(connect(draft, self.timeout)) as copy, self.reading() as journal:
             _copy(journal, copy, target)
             return journal.head()
 
@@ -136,7 +135,7 @@ class SQLiteStore(Store):
     ) -> None:
         """Make a new file with the entries that `fill` appends; `prepare` makes its tables and begins a transaction."""
         place.require_local(self.path)
-        with self._new_file(*words) as draft, closing(connect(draft, self.timeout)) as connection:
+        with new_file(self.path, *words) as draft, closing(connect(draft, self.timeout)) as connection:
             prepare(connection)
             journal = SQLiteJournal(connection, self.location, author)
             fill(journal)
@@ -182,14 +181,10 @@ class SQLiteStore(Store):
         journal = SQLiteJournal(connection, self.location, author)
         if author is not None:
             if connection.execute("PRAGMA journal_mode").fetchone() == ("wal",):
-                connection.execute("ROLLBACK")
-                if os.stat(self.path).st_nlink > 1:
-                    raise LedgerError(
-                        f"{self.path} has other names (hard links), under which entries may have been written that are "
-                        "not in it yet. Nothing was changed. Remove the other names and try again."
-                    )
-                _leave_log(connection, self.timeout)
-                return self._begin(author)
+                raise LedgerError(
+                    f"{self.path} has a write-ahead log, which another program set up. Two names of the file would "
+                    "have two. Nothing was charged. Leave it: sqlite3 FILE 'PRAGMA journal_mode = DELETE'"
+                )
             place.require_local(self.path)
             place.require_place(journal, self.path, moving=self._moving)
         return journal
@@ -202,14 +197,7 @@ class SQLiteStore(Store):
             place.write_marks(self.path, head, first)
 
     def _translate(self, error: Exception) -> LedgerError:
-        code = getattr(error, "sqlite_errorcode", None)
-        if code in (sqlite3.SQLITE_READONLY_ROLLBACK, sqlite3.SQLITE_READONLY_RECOVERY):
-            return LedgerError(
-                f"{self.path}: a write to it was interrupted, and must be undone by a user who may write the file and "
-                f"its directory: matrixdp ledger show {self.path}"
-            )
-        what = "SQLite refused" if code is None else _REMEDIES.get(code & 0xFF, "SQLite refused")
-        return LedgerError(f"{self.path}: {what} ({error}). Nothing was released.")
+        return translate_error(self.path, error)
 
     def _connect(self) -> sqlite3.Connection:
         self._file_id = place.file_id(self.path)
@@ -240,48 +228,62 @@ class SQLiteStore(Store):
             )
         require_version(version, _VERSION, self.location)
 
-    @contextlib.contextmanager
-    def _new_file(
-        self,
-        verb: str = "written",
-        exists: str = "already exists and is not replaced. Choose another path, or move that file away first",
-    ) -> Iterator[Path]:
-        """A new file beside the path, which gets that name once it is complete; an existing file is never replaced.
 
-        Journals and logs that an earlier file left there are renamed: SQLite would replay them over the new file.
-        """
-        draft = self.path.with_name(f".{self.path.name}.{secrets.token_hex(4)}.part")
+@contextlib.contextmanager
+def new_file(
+    path: Path,
+    verb: str = "written",
+    exists: str = "already exists and is not replaced. Choose another path, or move that file away first",
+) -> Iterator[Path]:
+    """A new file beside a path, which only its owner may read, and which gets that name once it is complete.
+
+    An existing file is never replaced. Journals and logs that an earlier file left there are renamed: SQLite would
+    replay them over the new file.
+    """
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    try:
+        if os.path.lexists(path):
+            raise FileExistsError
+        os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         try:
-            if os.path.lexists(self.path):
+            yield draft
+            _sync(draft)
+            leftovers = place.find_leftovers(path)
+            if os.path.lexists(path):  # made meanwhile, so that the journal may be its own
                 raise FileExistsError
-            os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-            try:
-                yield draft
-                _sync(draft)
-                leftovers = place.find_leftovers(self.path)
-                if os.path.lexists(self.path):  # made meanwhile, so that the journal may be its own
-                    raise FileExistsError
-                for leftover in leftovers:
-                    leftover.rename(f"{leftover}.{secrets.token_hex(4)}.old")
-                _publish(draft, self.path)
-            finally:
-                draft.unlink(missing_ok=True)
-            with contextlib.suppress(PermissionError):  # not every system can open a directory
-                _sync(self.path.parent)
-        except FileExistsError:
-            raise LedgerError(f"{self.path} {exists}.") from None
-        except OSError as error:
-            raise LedgerError(
-                f"{self.path} cannot be {verb}: {error.strerror}. Choose a path in a writable directory."
-            ) from None
-        except sqlite3.Error as error:
-            raise self._translate(error) from error
+            for leftover in leftovers:
+                leftover.rename(f"{leftover}.{secrets.token_hex(4)}.old")
+            _publish(draft, path)
+        finally:
+            draft.unlink(missing_ok=True)
+        with contextlib.suppress(PermissionError):  # not every system can open a directory
+            _sync(path.parent)
+    except FileExistsError:
+        raise LedgerError(f"{path} {exists}.") from None
+    except OSError as error:
+        raise LedgerError(
+            f"{path} cannot be {verb}: {error.strerror}. Choose a path in a writable directory."
+        ) from None
+    except sqlite3.Error as error:
+        raise translate_error(path, error) from error
+
+
+def translate_error(path: Path, error: Exception) -> LedgerError:
+    """The `LedgerError` for an error of SQLite, with the file and the remedy."""
+    code = getattr(error, "sqlite_errorcode", None)
+    if code in (sqlite3.SQLITE_READONLY_ROLLBACK, sqlite3.SQLITE_READONLY_RECOVERY):
+        return LedgerError(
+            f"{path}: a write to it was interrupted, and must be undone by a user who may write the file and its "
+            f"directory: matrixdp ledger show {path}"
+        )
+    what = "SQLite refused" if code is None else _REMEDIES.get(code & 0xFF, "SQLite refused")
+    return LedgerError(f"{path}: {what} ({error}). Nothing was released.")
 
 
 def connect(path: Path, timeout: float) -> sqlite3.Connection:
     """A connection to an existing file, whose commits are durable when they return."""
     connection = sqlite3.connect(
-        f"{path.as_uri()}?mode=rw", timeout=timeout, isolation_level=None, check_same_thread=False, uri=True
+        f"{path.absolute().as_uri()}?mode=rw", timeout=timeout, isolation_level=None, check_same_thread=False, uri=True
     )
     try:
         for setting in _SETTINGS:
@@ -290,22 +292,6 @@ def connect(path: Path, timeout: float) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
-
-
-def _leave_log(connection: sqlite3.Connection, timeout: float) -> None:
-    """Write what is in a write-ahead log into the file, and change to a rollback journal, for good.
-
-    Leaving the log needs a lock on the file itself, so no other connection is open then, under any name of the file.
-    """
-    deadline = time.monotonic() + timeout
-    while True:
-        try:
-            connection.execute("PRAGMA journal_mode = DELETE").fetchone()
-            return
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
-                raise
-            time.sleep(0.01)
 
 
 def _guards(connection: sqlite3.Connection) -> set[tuple[str, str]]:
@@ -319,9 +305,9 @@ def _copy(journal: Journal, copy: sqlite3.Connection, target: SQLiteStore) -> No
     assert isinstance(journal, SQLiteJournal)
     try:
         journal.connection.backup(copy)
-        _leave_log(copy, timeout=0.0)
+        copy.execute("PRAGMA journal_mode = DELETE").fetchone()
     except sqlite3.OperationalError as error:  # a damaged original raises a `sqlite3.DatabaseError`
-        raise target._translate(error) from error
+        raise translate_error(target.path, error) from error
 
 
 def _publish(draft: Path, target: Path) -> None:

@@ -10,35 +10,32 @@ import numpy as np
 from matrixdp.design import Design, binary, isotropic, make_design
 from matrixdp.design.explain import outline_ellipse
 from matrixdp.design.theorem2 import VARIANTS, precision_budget
-from matrixdp.display import format_number
 from matrixdp.domain.bounds import Bounds
 from matrixdp.noise import Stream
 from matrixdp.paper.components import FIRST, MOVEMENT
 from matrixdp.paper.experiment import CALIBRATIONS
-from matrixdp.paper.gains import EPSILONS, IMPORTANCES, PANELS, SHAPES, direction_key, gain_key
-from matrixdp.paper.tables import GROUPS, SIMULATED
-from matrixdp.paper.trials import EXPERIMENTS, CellResult, is_simulated, list_published
+from matrixdp.paper.gains import EPSILONS, PANELS, direction_key
+from matrixdp.paper.tables import SIMULATED
+from matrixdp.paper.trials import EXPERIMENTS, CellResult, is_simulated
 from matrixdp.privacy import Privacy
 from matrixdp.queries import Identity
 from matrixdp.release.output_folder import write_file
-from matrixdp.report.svg import Curve, Dot, Drawing, Scale, draw_curves, draw_dots, make_image, text
+from matrixdp.report.svg import Curve, Drawing, Scale, draw_curves, make_image
 from matrixdp.types import Floats
 
 _KINDS = ("p-mark", "p-other", "p-green", "p-third", "p-grey")
-_GROUPS = dict(zip(GROUPS, ("p-grey", "p-mark", "p-green", "p-other"), strict=True))
 _SAMPLES, _SHARE, _ANGLE = 250, 0.9, math.radians(35)
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure of the report, with its caption; one from simulated data is marked in its title."""
+    """A figure of the report, with its caption; one from simulated data is marked in its title and caption."""
 
     name: str
     title: str
     caption: str
     drawings: Sequence[Drawing]
     simulated: bool = False
-    stacked: bool = False
 
     def write(self, folder: Path) -> None:
         """Write the image to a file that needs no page."""
@@ -46,12 +43,8 @@ class Picture:
 
     def render(self, *, inline: bool = True) -> str:
         """The image; an inline one is for a page, which has the style."""
-        drawings, stacked = self.drawings, self.stacked
-        if self.simulated and (stacked or len(drawings) == 1):
-            mark = Drawing((text(0, 10, SIMULATED, size=11, kind="text bold"),), 6.2 * len(SIMULATED), 14.0)
-            drawings, stacked = [mark, *drawings], True
-        title = f"{SIMULATED}: {self.title}" if self.simulated else self.title
-        return make_image(drawings, title, self.caption, inline=inline, stacked=stacked)
+        mark = f"{SIMULATED}: " * self.simulated
+        return make_image(self.drawings, mark + self.title, mark + self.caption, inline=inline)
 
 
 def _fit_scale(values: Sequence[float], *, log: bool) -> Scale:
@@ -59,47 +52,6 @@ def _fit_scale(values: Sequence[float], *, log: bool) -> Scale:
     finite = [value for value in values if math.isfinite(value) and (value > 0 or not log)]
     low, high = min(finite), max(finite)
     return Scale(low / 1.15, high * 1.15, log=True) if log else Scale(0.0, high * 1.05)
-
-
-def draw_comparison(part: str, best: Mapping[str, CellResult]) -> Picture:
-    """Published and measured errors of every row, as fractions of the random guess."""
-    order, printed = list(_GROUPS), list_published(part)
-    guess = best["random guess"].mean
-    shown = [one for key, one in best.items() if key not in ("non-private", "random guess") or part == "exp1"]
-    dots = []
-    for one in sorted(shown, key=lambda one: order.index(one.row.group)):
-        figure = printed.get(one.row.key)
-        other = None if figure is None else figure.mean / printed["random guess"].mean
-        words = f"{format_number(one.mean)} ± {format_number(one.summary.half)}"
-        mean, half = one.mean / guess, one.summary.half / guess
-        ends = mean, max(mean - half, mean / 1e3), mean + half
-        dots.append(Dot(one.row.label, *ends, words, _GROUPS[one.row.group], other))
-    keys = [*((GROUPS[group], kind) for group, kind in _GROUPS.items()), ("published", "hollow")]
-    reach = [end for dot in dots for end in (dot.value, dot.high, dot.other) if end is not None]
-    scale, axis = _fit_scale([*reach, 1.0], log=part != "exp1"), "error / error of a random guess"
-    drawing = draw_dots(dots, scale, axis, guide=1.0, keys=keys, width=560.0, longest=52)
-    title = f"{EXPERIMENTS[part].title}: published and measured"
-    caption = "Each divided by the random guess of its own source, since absolute figures differ."
-    return Picture(f"{part}-comparison", title, caption, [drawing], is_simulated(part))
-
-
-def draw_weights(gains: Mapping[str, CellResult]) -> Picture:
-    """The error relative to i.i.d. noise, over the importance of three features."""
-    curves = []
-    for kind, (shape, label) in zip(("p-grey", "p-other", "p-mark"), SHAPES.items(), strict=True):
-        found = [gains[gain_key(one, shape)].summary for one in IMPORTANCES]
-        base = [gains[gain_key(one, "i.i.d.")].mean for one in IMPORTANCES]
-        means = [one.mean / of for one, of in zip(found, base, strict=True)]
-        halves = np.array([one.half / of for one, of in zip(found, base, strict=True)])
-        curves.append(Curve(np.array([IMPORTANCES, means], float), label, kind, halves=halves))
-    highest = max(float((curve.points[1] + curve.halves).max()) for curve in curves if curve.halves is not None)
-    names = ("how many times as much the three features count", "weighted error / i.i.d. noise")
-    drawing = draw_curves(curves, Scale(0.9, 1100.0, log=True), Scale(0.0, 1.05 * highest), names, size=(480.0, 240.0))
-    caption = (
-        "Weighted error of the second moment of Exp. III at epsilon = 1, with 95% intervals, over that of i.i.d. "
-        "noise. The shape of the noise is fixed in advance, from the public weights."
-    )
-    return Picture("gains-weights", "Known weights", caption, [drawing], is_simulated("gains"))
 
 
 def draw_directions(best: Mapping[str, CellResult]) -> Picture:

@@ -180,9 +180,9 @@ def _show_part(part: str, run: Run) -> list[Shown]:
     best = run.best
     match part:
         case "gains":
-            return [tables.tabulate_gains(best), figures.draw_weights(best[part])]
+            return [tables.tabulate_gains(best)]
         case "directions":
-            return [figures.draw_directions(best[part]), tables.tabulate_directions(best[part])]
+            return [figures.draw_directions(best[part])]
         case "subspace":
             own = {key: best["exp1"][key] for key in ("random guess", "mvg-1", "mvg-1/exact")}
             return [tables.tabulate_experiment(part, {**best[part], **own})]
@@ -192,7 +192,7 @@ def _show_part(part: str, run: Run) -> list[Shown]:
             return [run.claims]
         case "pictures":
             return [figures.draw_noise(run.seed), figures.draw_design_space()]
-    return [tables.tabulate_experiment(part, best[part]), figures.draw_comparison(part, best[part])]
+    return [tables.tabulate_experiment(part, best[part])]
 
 
 def _list_verdicts(run: Run) -> list[str]:

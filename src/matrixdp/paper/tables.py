@@ -18,9 +18,9 @@ import numpy as np
 from matrixdp.baselines import find_mechanism
 from matrixdp.design import binary, make_design
 from matrixdp.display import format_number
-from matrixdp.paper.experiment import CALIBRATIONS, RIVALS, Experiment, read_published
-from matrixdp.paper.gains import EPSILONS, FITS, IMPORTANCES, PANELS, SHAPES, SHOWN, direction_key, gain_key
+from matrixdp.paper.experiment import RIVALS, Experiment, read_published
 from matrixdp.paper.gains import EXPERIMENTS as TASKS
+from matrixdp.paper.gains import FITS, IMPORTANCES, SHAPES, gain_key
 from matrixdp.paper.trials import EXPERIMENTS, PARTS, CellResult, is_simulated, list_published
 from matrixdp.queries import SecondMoment
 from matrixdp.release.output_folder import write_file
@@ -147,70 +147,36 @@ def tabulate_sweeps(parts: Mapping[str, Sequence[CellResult]]) -> ReportTable:
     return ReportTable("sweeps", "All settings that were tried", columns, rows, (), is_simulated(*parts))
 
 
-def tabulate_directions(best: Mapping[str, CellResult]) -> ReportTable:
-    """One row for each panel, calibration and set of features; one column for each epsilon."""
-    rows = []
-    for panel, sets in PANELS.items():
-        for calibration in SHOWN:
-            for name in sets:
-                row: dict[str, Any] = {"group": panel, "calibration": CALIBRATIONS[calibration], "features": name}
-                found = {at: best[direction_key(panel, calibration, name, at)].summary for at in EPSILONS}
-                row |= {f"epsilon {at:g}": one.mean for at, one in found.items()}
-                rows.append(row | {f"half {at:g}": one.half for at, one in found.items()})
-    columns = {"features": "Important features", "calibration": "Calibration"}
-    columns |= {name: name for name in (f"epsilon {at:g}" for at in EPSILONS)}
-    groups = {panel: f"{part.title}, {part.error}" for panel, part in EXPERIMENTS.items()}
-    notes = ("In Exp. I the kernel and its penalty are the best for each entry. Intervals are in the files.",)
-    title = "Effect of noise directions"
-    return ReportTable("directions", title, columns, rows, notes, is_simulated("directions"), groups)
-
-
-EXACT = {"gaussian/exact": "Gaussian, exact", "jl/exact": "JL transform, exact"}
 _GAIN_NOTES = (
     "Adaptive fits spend a part of the budget on learning where the data lie, and measure the moments there with the "
     "rest. They have no settings; the other rows have the best of all that were tried, judged by the test error, which "
     "favours them. All rows have the budget of the experiment: epsilon = 1, delta = 1/N.",
-    "“Moments, fixed noise” is the row of the experiment's table that releases moments of records in a ball, with "
-    "noise fixed in advance and exactly calibrated; the radius of the ball is the best of those tried.",
     "The weighted error of a second moment is the root of the mean of its squared errors, weighted by the product of "
     "the weights of the two features. The weights are public: they are chosen before any data are read.",
 )
 
 
-def list_methods(best: Rows, task: str) -> dict[str, tuple[str, CellResult]]:
-    """Label and measurements of each method of a task, in the order of the table."""
-    found, mvg = best[task], "mvg-1" if task == "exp1" else "mvg"
-    listed = {
-        "non-private": ("Without privacy", found["non-private"]),
-        "random guess": ("Random guess", found["random guess"]),
-        "mvg": ("MVG, Theorem 2 as printed", found[mvg]),
-        **{name: (f"{label}, as published", found[name]) for name, label in RIVALS.items()},
-        "mvg/exact": ("MVG, exact", found[f"{mvg}/exact"]),
-        **{name: (label, found[name]) for name, label in EXACT.items()},
-        "fixed": ("Moments, fixed noise", found["radius" if task == "exp2" else "moments"]),
-    }
-    return listed | {name: (label, best["gains"][gain_key(task, name)]) for name, label in FITS.items()}
-
-
 def tabulate_gains(best: Rows) -> ReportTable:
-    """All methods of the four tasks."""
-    groups, rows = {}, []
+    """Adaptive fits beside other methods of the three tasks, and three shapes of noise for known weights."""
+    groups: dict[str, str] = {}
+    rows: list[dict[str, Any]] = []
+
+    def add(task: str, title: str, shown: Sequence[CellResult], base: CellResult) -> None:
+        groups[task] = title
+        rows.extend({"group": task, **_list_measured(one), "relative": one.mean / base.mean} for one in shown)
+
     for task, part in EXPERIMENTS.items():
-        groups[task], listed = f"{part.title}, {part.error}", list_methods(best, task)
-        rows += [_list_gain(task, name, *one, listed["mvg/exact"][1]) for name, one in listed.items()]
+        mvg, fixed = "mvg-1" if task == "exp1" else "mvg", "radius" if task == "exp2" else "moments"
+        keys = ("non-private", "random guess", mvg, *RIVALS, f"{mvg}/exact", "gaussian/exact", "jl/exact", fixed)
+        shown = [best[task][key] for key in keys] + [best["gains"][gain_key(task, name)] for name in FITS]
+        add(task, f"{part.title}, {part.error}", shown, best[task][f"{mvg}/exact"])
     for importance in IMPORTANCES:
-        task = f"weights {importance}"
-        groups[task] = f"Second moment of Exp. III, three features count {importance} times: weighted error"
-        found = {shape: best["gains"][gain_key(task, shape)] for shape in SHAPES}
-        rows += [_list_gain(task, shape, SHAPES[shape], one, found["i.i.d."]) for shape, one in found.items()]
+        title = f"Second moment of Exp. III, three features count {importance} times: weighted error"
+        found = {shape: best["gains"][gain_key(importance, shape)] for shape in SHAPES}
+        add(f"weights {importance}", title, [*found.values()], found["i.i.d."])
     relative = "of MVG exact, or of i.i.d. noise"
     columns = _head("method", "mean", "half", "relative", "setting", relative=relative, setting="Best setting")
     return ReportTable("gains", PARTS["gains"].title, columns, rows, _GAIN_NOTES, is_simulated("gains"), groups)
-
-
-def _list_gain(task: str, name: str, label: str, one: CellResult, base: CellResult) -> dict[str, Any]:
-    facts = {"method": label, "key": gain_key(task, name), "relative": one.mean / base.mean}
-    return {"group": task} | _list_measured(one) | facts
 
 
 # Beside the trials: the time of one release.
@@ -224,15 +190,13 @@ def measure_runtime(repeats: int) -> Timings:
     found: Timings = {}
     for name, experiment in TIMED.items():
         releases = _list_releases(experiment)
-        for release in releases.values():
-            release()
         times: dict[str, list[float]] = {key: [] for key in releases}
-        for _ in range(repeats):
+        for _ in range(repeats + 1):
             for key, release in releases.items():
                 started = time.perf_counter()
                 release()
                 times[key].append(time.perf_counter() - started)
-        found[name] = times
+        found[name] = {key: seconds[1:] for key, seconds in times.items()}  # the first fills caches
     return found
 
 
@@ -261,13 +225,9 @@ def _list_releases(experiment: Experiment) -> dict[str, Callable[[], object]]:
     """One release by each mechanism, on the records of the first trial."""
     query, privacy, data = experiment.query, experiment.budget(), experiment.records(0)
     moment = isinstance(query, SecondMoment)
-    names = {
-        "gaussian": "Analyze Gauss" if moment else "classical Gaussian",
-        "jl": "Johnson-Lindenstrauss",
-        "laplace": "Laplace",
-        "exponential": "PPCA" if moment else "exponential",
-    }
+    gaussian, exponential = ("Analyze Gauss", "PPCA") if moment else ("classical Gaussian", "exponential")
+    names = zip(RIVALS, (gaussian, "Johnson-Lindenstrauss", "Laplace", exponential), strict=True)
     return {
         "mvg": lambda: make_design(query, privacy, allocation=binary(experiment.important, 0.95)).release(data),
-        **{key: partial(find_mechanism(name).function, query, privacy, data) for key, name in names.items()},
+        **{key: partial(find_mechanism(name).function, query, privacy, data) for key, name in names},
     }

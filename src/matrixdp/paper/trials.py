@@ -206,19 +206,15 @@ class Progress:
         """Count a step; `stored` if it came from an earlier run, so that it does not count towards the speed."""
         self._done += 1
         self._fresh += not stored
-        now = time.monotonic()
-        terminal = self._out.isatty()
-        if not terminal and self._done < self._total and now - self._spoken < 5.0:
+        now, left, terminal = time.monotonic(), self._total - self._done, self._out.isatty()
+        if not terminal and left and now - self._spoken < 5.0:
             return
         self._spoken = now
-        left = self._total - self._done
         line = f"[{self._done}/{self._total}] {what}"
         if self._fresh and left:
             minutes, seconds = divmod(round((now - self._started) / self._fresh * left), 60)
             line += f", about {f'{minutes} min ' if minutes else ''}{seconds} s left"
-        self._out.write(f"\r\x1b[K{line[:110]}" if terminal else f"{line}\n")
-        if terminal and not left:
-            self._out.write("\n")
+        self._out.write(f"\r\x1b[K{line[:110]}{'' if left else chr(10)}" if terminal else f"{line}\n")
         self._out.flush()
 
 
@@ -227,15 +223,12 @@ def run_cells(
 ) -> list[CellResult]:
     """Results of all cells, in their order; those already in `folder` are not run again."""
     progress = Progress(len(cells), out)
-    found: dict[Cell, CellResult] = {}
-    for cell in cells:
-        stored = load_result(cell, folder)
-        if stored is not None:
-            found[cell] = stored
-            progress.step(f"{cell.part}: {cell.defined.label}", stored=True)
+    found = {cell: stored for cell in cells if (stored := load_result(cell, folder)) is not None}
+    for cell in found:
+        progress.step(f"{cell.part}: {cell.defined.label}", stored=True)
     missing = [cell for cell in cells if cell not in found]
-    fresh = _run_here(missing) if processes == 1 or len(missing) < 2 else _run_parallel(missing, processes)
-    for result in fresh:
+    alone = processes == 1 or len(missing) < 2
+    for result in _run_here(missing) if alone else _run_parallel(missing, processes):
         store_result(result, folder)
         found[result.cell] = result
         progress.step(f"{result.cell.part}: {result.row.label}")

@@ -27,7 +27,7 @@ from matrixdp.types import Floats
 @builtin_kind
 @dataclass(frozen=True, eq=False, repr=False)
 class ContingencyTable(MatrixQuery):
-    """Counts of pairs of categories, of shape (rows, columns).
+    """Counts of pairs of categories, of shape (rows, columns): for transitions, both are the states.
 
     Parameters
     ----------
@@ -77,25 +77,6 @@ class ContingencyTable(MatrixQuery):
                 "counts, where the number of records is private, and for a table with one cell."
             )
         object.__setattr__(self, "public_total", public)
-
-    @classmethod
-    def transitions(
-        cls, states: Sequence[Any], records: int, *, neighbours: str = "replace", person: Person | str | None = None
-    ) -> ContingencyTable:
-        """Counts of transitions between public states, given as pairs (from, to), of shape (states, states).
-
-        Privacy
-        -------
-        One record is one transition. Where one person contributes several, the guarantee is for one of them, unless
-        `person` names the column that says whose they are.
-
-        Examples
-        --------
-        >>> ContingencyTable.transitions(["well", "ill"], records=1000).shape
-        (2, 2)
-        """
-        options: dict[str, Any] = {"neighbours": Neighbours.parse(neighbours), "person": Person.parse(person)}
-        return cls(tuple(states), tuple(states), records, **options)
 
     @cached_property
     def shape(self) -> tuple[int, int]:

@@ -140,26 +140,27 @@ class _Graph(MatrixQuery):
             object.__setattr__(self, "node_names", names)
 
     def _check_unit(self) -> None:
+        rule, of_edge = "", self.unit == "edge"
         if self.unit not in ("edge", "node"):
-            raise ParameterError(f"unit must be 'edge' or 'node' for a graph, got {show(self.unit)} instead.")
-        if self.unit == "edge":
-            if self.neighbours is not Neighbours.ADD_REMOVE:
-                raise ParameterError(
-                    "neighbours must be 'add-remove' for the edges of a graph: one comes, goes or changes its weight."
-                )
-            if self.max_degree is not None:
-                raise ParameterError("max_degree must be left out for unit='edge': degrees are not bounded.")
-            return
-        if self.max_degree is None:
-            raise ParameterError(
+            rule = f"unit must be 'edge' or 'node' for a graph, got {show(self.unit)} instead."
+        elif of_edge and self.neighbours is not Neighbours.ADD_REMOVE:
+            rule = "neighbours must be 'add-remove' for the edges of a graph: one comes, goes or changes its weight."
+        elif of_edge and self.max_degree is not None:
+            rule = "max_degree must be left out for unit='edge': degrees are not bounded."
+        elif not of_edge and self.max_degree is None:
+            rule = (
                 "max_degree must be given for unit='node': a public bound on the sum of the weights of a node's edges."
             )
-        degree = check_magnitude(self.max_degree, "max_degree")
-        if degree < self.weight:
-            raise ParameterError(f"max_degree must be at least the weight of an edge, {self.weight:g}, got {degree:g}.")
-        if self.nodes > MOST_NODES:
-            raise ParameterError(f"nodes must be at most {MOST_NODES:,} for unit='node', got {self.nodes:,} instead.")
-        object.__setattr__(self, "max_degree", degree)
+        elif not of_edge and self.nodes > MOST_NODES:
+            rule = f"nodes must be at most {MOST_NODES:,} for unit='node', got {self.nodes:,} instead."
+        if rule:
+            raise ParameterError(rule)
+        if self.max_degree is not None:
+            degree = check_magnitude(self.max_degree, "max_degree")
+            object.__setattr__(self, "max_degree", degree)
+            if degree < self.weight:
+                least = f"at least the weight of an edge, {self.weight:g}"
+                raise ParameterError(f"max_degree must be {least}, got {degree:g}.")
 
     @cached_property
     def shape(self) -> tuple[int, int]:

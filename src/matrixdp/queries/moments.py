@@ -11,7 +11,7 @@ from operator import attrgetter
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from matrixdp.checks import check_number
 from matrixdp.domain.bounds import Bounds, check_centre, check_missing
@@ -160,7 +160,7 @@ class SecondMoment(_BoundedMoments):
         As for `Moments`.
     centre : array_like of shape (m,), optional
         A public point; by default the midpoint of the box, which needs the least noise. For another point, moments
-        about the midpoint (`Moments.about`) and `Release.second_moment` nearly always give less noise.
+        about the midpoint (`Moments`) and `Release.second_moment` nearly always give less noise.
 
     Notes
     -----
@@ -261,12 +261,7 @@ class Moments(_BoundedMoments):
 
     @classmethod
     def for_covariance(
-        cls,
-        bounds: Bounds,
-        records: int,
-        *,
-        neighbours: Neighbours | str = Neighbours.REPLACE,
-        person: Person | str | None = None,
+        cls, bounds: Bounds, records: int, *, neighbours: Any = Neighbours.REPLACE, person: Any = None
     ) -> Moments:
         """Moments from which a covariance or correlation follows with little noise.
 
@@ -281,36 +276,8 @@ class Moments(_BoundedMoments):
         >>> round(Moments.for_covariance(Bounds([-1] * 10, [1] * 10), records=1000).mean_share, 3)
         0.137
         """
-        unit: Any = {"neighbours": neighbours, "person": person}
-        return cls(bounds, records, **unit, mean_share=min(cls.mean_share, 1 / (1 + 2 * math.sqrt(bounds.size))))
-
-    @classmethod
-    def about(
-        cls,
-        bounds: Bounds,
-        records: int,
-        centre: ArrayLike,
-        *,
-        neighbours: Neighbours | str = Neighbours.REPLACE,
-        person: Person | str | None = None,
-    ) -> Moments:
-        """Moments from which the second moment about a public point follows with little noise.
-
-        `Release.second_moment(centre)` returns it. The share of the mean is the best one for the entries off the
-        diagonal, on average: with M twice the mean of the squared distances of the centre from the midpoint, in
-        halfwidths, ``(a + m)^2 (1 + M/a)`` is least at ``a = (sqrt(M^2 + 8 m M) - M)/4``.
-
-        Examples
-        --------
-        >>> unit = Bounds([0] * 10, [1] * 10)
-        >>> round(Moments.about(unit, 1000, centre=[0] * 10).mean_share, 3)
-        0.213
-        """
-        offset = (bounds.midpoint - check_centre(centre, bounds)) / bounds.halfwidths
-        square = max(2 * float(np.mean(np.square(offset))), 1e-6)
-        weight = (math.sqrt(square**2 + 8 * bounds.size * square) - square) / 4
-        unit: Any = {"neighbours": neighbours, "person": person}
-        return cls(bounds, records, **unit, mean_share=min(0.5, weight / (weight + bounds.size)))
+        share = min(cls.mean_share, 1 / (1 + 2 * math.sqrt(bounds.size)))
+        return cls(bounds, records, neighbours=neighbours, person=person, mean_share=share)
 
     @cached_property
     def places(self) -> dict[str, Place]:

@@ -66,11 +66,11 @@ class Period:
         return Period.of(self.end, every)
 
 
-def parse_delay(text: str) -> timedelta:
-    """A time such as '1 week', or a `ParameterError`."""
+def parse_delay(text: str, option: str = "«delay»") -> timedelta:
+    """A time such as '1 week', or a `ParameterError` about the option."""
     found = _DELAY.fullmatch(text) if isinstance(text, str) else None
     if found is None:
-        raise ParameterError(f"«delay» must be a time such as '3 days' or '1 week', got {show(text)} instead.")
+        raise ParameterError(f"{option} must be a time such as '3 days' or '1 week', got {show(text)} instead.")
     return timedelta(hours=int(found[1]) * _HOURS[found[2]])
 
 

@@ -251,7 +251,6 @@ class AdaptiveRelease(SavedRelease, Answering):
         if not all(isinstance(step, Step) for step in parts["steps"]):
             raise KeyError("steps")
         basis, size = content["basis"], parts["bounds"].size
-        targets = content.get("targets", int(content["settings"] == "regression" and size > 1))  # not stored at first
         moment = PrivateMoment(
             **parts,
             neighbours=Neighbours.parse(content["neighbours"]),
@@ -259,21 +258,17 @@ class AdaptiveRelease(SavedRelease, Answering):
             simulation=content["simulation"],
             records=parse_records(content["records"]),
             aim=content["settings"],
-            targets=check_integer(targets, "targets", at_least=0, at_most=size - 1),
+            targets=check_integer(content["targets"], "targets", at_least=0, at_most=size - 1),
             basis=None if basis is None else check_orthonormal(basis, size),
             person=_read_person(Unit.parse(content["unit"]), content.get("rows_per_person")),
         )
         settings_for(moment.aim)
         check_moment(moment)
-        return cls(moment, content["aim"], read_reason(content, cls.method), content["version"])
-
-
-def read_reason(content: Any, method: str) -> str:
-    """Why the method of a stored release, which must be `method`, was used."""
-    find_recipe(content["aim"])
-    if content["method"] != method or not isinstance(content["reason"], str) or not content["reason"].isprintable():
-        raise ParameterError(f"method must be {method!r}, with a reason in words; the text was altered.")
-    return str(content["reason"])
+        find_recipe(content["aim"])
+        reason = content["reason"]
+        if content["method"] != cls.method or not isinstance(reason, str) or not reason.isprintable():
+            raise ParameterError(f"method must be {cls.method!r}, with a reason in words; the text was altered.")
+        return cls(moment, content["aim"], reason, content["version"])
 
 
 def _read_person(unit: Unit, rows: int | None) -> Person | None:

@@ -66,10 +66,10 @@ class Account:
             wait=self.ledger.wait if wait else 0.0,
         )
 
-    def was_charged(self, suffix: str = "") -> bool:
+    def was_charged(self) -> bool:
         """Whether the request is stored or pending; the release compares its options, and waits for it."""
         try:
-            return self.request is not None and self.ledger.stored(self.dataset, self.request + suffix) is not None
+            return self.request is not None and self.ledger.stored(self.dataset, self.request) is not None
         except RequestPendingError:
             return True
 
@@ -114,14 +114,13 @@ def make_once(
     read: Callable[[str, Account], Any],
     prepare: Callable[[], P],
     make: Callable[[P, Receipt | None], Any],
-    find: Callable[[Account, Price], str | None] = Account.stored,
     ready: Callable[[], object] | None = None,
 ) -> Paid:
     """Return the stored release of an earlier request, or check, charge, make and store a new one, in this order.
 
-    Without an `account` nothing is charged, and `price` is not called. `find` looks for the stored release, by default
-    in the ledger, and `read` reads it from its text. `prepare` reads the private data, and raises every error that data
-    and parameters can have; then `ready` is called. `make` draws noise, from what `prepare` returned and the receipt.
+    Without an `account` nothing is charged, and `price` is not called. `read` reads a stored release from its text.
+    `prepare` reads the private data, and raises every error that data and parameters can have; then `ready` is called.
+    `make` draws noise, from what `prepare` returned and the receipt.
 
     Privacy
     -------
@@ -129,7 +128,7 @@ def make_once(
     """
     cost = None if account is None else price()
     if account is not None and cost is not None:
-        stored = find(account, cost)
+        stored = account.stored(cost)
         if stored is not None:
             return Paid(read(stored, account), None)
         # Before the data are read, whose errors tell about units that the data set does not promise.

@@ -27,7 +27,7 @@ from matrixdp.records import Records, open_records, require_public_order, requir
 from matrixdp.release.charging import Account, Paid, Price, describe_design, design_price, make_once, open_account
 from matrixdp.release.output_folder import OutputFolder
 from matrixdp.release.released import reading
-from matrixdp.release.result import Guaranteed, read_design, require_same_release
+from matrixdp.release.result import Guaranteed, read_design
 from matrixdp.types import Floats
 from matrixdp.version import __version__
 
@@ -45,16 +45,11 @@ class DatasetRelease(Guaranteed):
     design : Design
     files : tuple of str
         Names of the Parquet files.
-    version : str
-        Version of matrixdp that made the release.
-    simulation : bool
-        Whether the noise can be reproduced from a seed. Such a release protects nothing.
-    missing : 'error' or 'midpoint'
-        Whether missing values, if there were any, were replaced by the middle of their bounds.
-    request : str or None
-        The request id under which the release was charged.
-    charge : str or None
-        The hash of the charge in the ledger, if there is a request id. It tells the folder of this release from others.
+    version, simulation, missing
+        As for `Release`.
+    request, charge : str or None
+        The request id under which the release was charged, and the hash of that charge in the ledger, which tells the
+        folder of this release from others.
     """
 
     FORMAT = "matrixdp data set 1"
@@ -243,47 +238,35 @@ def write_dataset(
                 f"the data set of the request {show(account.request)} was released before, and is not in {Path(out)}. "
                 "Give the folder that it was written to, or use a new request id, which is charged again."
             )
-        return require_same_release(DatasetRelease.open(out), design, missing, account)
+        return DatasetRelease.open(out)
 
+    if account is not None and request is not None:
+        _complete_request(out, account, find_price())
     with ExitStack() as claimed:
-        return make_once(
-            account,
-            find_price,
-            find=lambda account, price: _find_stored(out, account, price),
-            read=read,
-            prepare=prepare,
-            make=make,
-            ready=ready,
-        )
+        return make_once(account, find_price, read=read, prepare=prepare, make=make, ready=ready)
 
 
 def _name_columns(query: MatrixQuery) -> tuple[str, ...]:
     return query.names or tuple(f"x{i}" for i in range(query.shape[1]))
 
 
-def _find_stored(out: str | os.PathLike[str], account: Account, price: Price) -> str | None:
-    """The stored release of an earlier request, after a folder that a killed process left complete is reported."""
-    try:
-        return account.stored(price, wait=False)
-    except RequestPendingError as error:
-        _complete_request(out, account, price, error.receipt)
-    return account.stored(price)
-
-
-def _complete_request(out: str | os.PathLike[str], account: Account, price: Price, receipt: Receipt) -> None:
+def _complete_request(out: str | os.PathLike[str], account: Account, price: Price) -> None:
     """Complete a pending request if its data set is in `out`: a folder that names its charge, with all its files.
 
     The folder appears in one step, with all files, after their noise was drawn for the charge whose hash it contains,
     so it is the release that was paid for. Where its process is still alive, both store the same text.
     """
-    with suppress(ParameterError):
-        found, text = DatasetRelease.open(out), _read_manifest(out)
-        described = describe_design(found.design).items() <= price.description.items()
-        if text is None or not described or (found.request, found.charge) != (account.request, receipt.hash):
-            return
-        account.ledger.complete(receipt, text)
-        with OutputFolder(out, force=True):
-            pass  # removes what the process left beside the folder; one that is alive keeps it
+    try:
+        account.stored(price, wait=False)
+    except RequestPendingError as pending:
+        with suppress(ParameterError):
+            found, text = DatasetRelease.open(out), _read_manifest(out)
+            described = describe_design(found.design).items() <= price.description.items()
+            paid = (found.request, found.charge) == (account.request, pending.receipt.hash)
+            if text is not None and described and paid:
+                account.ledger.complete(pending.receipt, text)
+                with OutputFolder(out, force=True):
+                    pass  # removes what the process left beside the folder; one that is alive keeps it
 
 
 def _read_manifest(out: str | os.PathLike[str]) -> str | None:

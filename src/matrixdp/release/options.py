@@ -77,12 +77,10 @@ PER_RECORD = ("identity", "gram")  # whose answers have a row for each record
 STREAMED = tuple(name for name in QUESTIONS if name not in (*GRAPHS, *PER_RECORD, "counts"))  # sums over records
 CALIBRATIONS = ("exact", "theorem2", "theorem2-corrected", "theorem2-psd")
 NEIGHBOURS = ("replace", "add-remove")
-DIRECTIONS_SUFFIX = "-directions"  # added to the request id, for the release that learns directions
 MOST_STEPS = 36_500  # of a stream
 MOST_STORED = 10**6  # entries of a release that the ledger stores, so that it can be requested again
 _LONGEST = 20_000  # characters of a text, such as a list of columns
 _LARGEST_WEIGHT = 1e12
-_LEAST_SHARE = 1e-6
 
 
 def title_charge(charge: "Charge") -> str:
@@ -222,18 +220,9 @@ OPTIONS = (
     Option(
         "directions",
         "file",
-        "Axes of the noise: the features; principal directions, learned privately in the units of the data (for "
-        "features with similar ranges); or a NPY or CSV file.",
+        "Axes of the noise: the features, or those in a NPY or CSV file, chosen without looking at the data.",
         default="standard",
-        metavar="standard|learned|FILE",
-    ),
-    Option(
-        "directions_share",
-        "number",
-        "Share of the budget that is spent on learning directions.",
-        default=0.2,
-        at_least=_LEAST_SHARE,
-        at_most=1 - _LEAST_SHARE,
+        metavar="standard|FILE",
     ),
     Option(
         "correlation_share",
@@ -350,12 +339,11 @@ STREAM_OPTIONS = (  # further ones of a stream, the arguments of `make_stream`
     Option(
         "steps",
         "integer",
-        "With --person: in how many steps a person counts at most.",
+        "With --person: in how many steps a person counts at most; with 1, in their first step only.",
         at_least=1,
         at_most=MOST_STEPS,
         metavar="K",
     ),
-    Option("count", "choice", "With --person: a person counts in their first step only.", choices=("first",)),
     Option(
         "apart",
         "integer",

@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -39,21 +39,13 @@ class OutputFolder:
     what it left; an old folder is in its place, or is put back there.
 
     A `ParameterError` is raised if `place` exists, unless it is an empty folder or `force` is given, and if another
-    process is writing to it. With `force`, a folder is replaced that `find_foreign`, by default of releases, finds
-    nothing else in. The old folder is kept until `finish`.
+    process is writing to it. With `force`, a folder that holds a release and nothing else is replaced, at `finish`.
     """
 
-    def __init__(
-        self,
-        place: str | os.PathLike[str],
-        *,
-        force: bool = False,
-        find_foreign: Callable[[Path], Path | None] | None = None,
-    ) -> None:
+    def __init__(self, place: str | os.PathLike[str], *, force: bool = False) -> None:
         given = Path(place).absolute()
         self.place = given if given.name not in ("", "..") else Path(os.path.realpath(given))
         self.force = force
-        self._find_foreign = find_foreign or find_foreign_file
         self.workspace = self.place.parent / f".{self.place.name}.matrixdp"
         # A name of its own: a worker that outlives a killed process must not write into the next one's folder.
         run = self.workspace / uuid.uuid4().hex
@@ -152,7 +144,7 @@ class OutputFolder:
                 f"«out» must be a new or empty folder, but {self.place} contains files. Choose another path, or "
                 "replace it with «force»."
             )
-        if (foreign := self._find_foreign(self.place)) is not None:
+        if (foreign := find_foreign_file(self.place)) is not None:
             raise ParameterError(
                 f"«out»: {foreign} is in the way: «force» replaces only a folder that holds a release and nothing "
                 "else. Move it away, or choose another path."

@@ -19,7 +19,6 @@ from matrixdp.design import Allocation, Design, make_design, optimal
 from matrixdp.domain import Bounds, Columns, most_rows
 from matrixdp.domain.schema import MAX_SIDE
 from matrixdp.errors import MatrixDPError, ParameterError, show
-from matrixdp.gdp import share_mu
 from matrixdp.ledger import Event, Gaussian
 from matrixdp.noise import Stream
 from matrixdp.privacy import Neighbours, Privacy
@@ -38,7 +37,6 @@ from matrixdp.release.stream_plan import StreamPlan, make_stream
 from matrixdp.types import Floats, lock_arrays
 
 _MAX_IN_MEMORY = 1 << 22  # entries of a noisy data set; a larger one is written as files
-_DIRECTED = ("moments", "covariance", "correlation", "second-moment", "identity")  # can have learned directions
 _MOST_NUMBERS = 100  # with more, error bars of the moments of a table take too long
 _MEAN_SHARES = {"means": 0.5, "table": 0.05}  # of the budget, for what is best for them
 _SAMPLE = 16  # made-up records
@@ -60,8 +58,7 @@ class Plan(OfQuery):
     query : MatrixQuery
         What is released; for an adaptive fit, the moments that it fits, with the target of a regression last.
     design : Design or None
-        Of a plain release; None for an adaptive fit. Where directions are to be learned, one with other directions and
-        the same cost.
+        Of a plain release; None for an adaptive fit.
     choice : MethodChoice or None
         The method, and why; None for a question that has only one.
     beside : Plan or None
@@ -103,16 +100,10 @@ class Plan(OfQuery):
 
     @property
     def event(self) -> Event:
-        """What the ledger is charged with in all, with directions that are learned."""
-        if self.design is None or self.request.learned or self.beside is not None:
+        """What the ledger is charged with."""
+        if self.design is None or self.beside is not None:
             return Gaussian(self.request.privacy.mu)
         return self.design.event
-
-    @property
-    def learning_mu(self) -> float | None:
-        """What learning the directions costs, if they are learned."""
-        request = self.request
-        return share_mu(request.privacy.mu, request.directions_share) if request.learned else None
 
     @property
     def in_files(self) -> bool:
@@ -164,7 +155,7 @@ class Plan(OfQuery):
         if self.beside is not None:
             share = 1 - self.design.share if self.design is not None else 0.0
             return _add_fit(replace(self, request=request), share)
-        design = None if self.design is None else make_request_design(request, self.query, self.design.given_directions)
+        design = None if self.design is None else make_request_design(request, self.query)
         return replace(self, request=request, design=design)
 
 
@@ -196,21 +187,8 @@ def plan(request: Request, count: Callable[[], int] | None = None) -> Plan:
         fitted = Moments(bounds, records, neighbours=request.relation, person=request.whose)
         return Plan(request, records, _require_small(request, fitted), None, choice)
     made = make_query(request, records)
-    if not request.learned:
-        found = Plan(request, records, made, make_request_design(request, made), choice)
-        return _add_fit(found, share) if (share := _choose_share(found)) else found
-    if request.question not in _DIRECTED or made.neighbours is not Neighbours.REPLACE or made.person is not None:
-        raise ParameterError(
-            f"«directions» learned is for {', '.join(_DIRECTED)}, with replace neighbours and without «person». Leave "
-            "it out, or give a file."
-        )
-    found = Plan(request, records, made, make_request_design(request, made, np.eye(made.features)), choice)
-    if found.in_files:
-        raise ParameterError(
-            f"«directions» learned is for noisy data sets of up to {_MAX_IN_MEMORY:,} entries; learn them from "
-            "moments, and pass them as a file."
-        )
-    return found
+    found = Plan(request, records, made, make_request_design(request, made), choice)
+    return _add_fit(found, share) if (share := _choose_share(found)) else found
 
 
 def _choose_share(planned: Plan) -> float:
@@ -479,13 +457,8 @@ def _choose_table_columns(request: Request, by: tuple[str, ...]) -> Columns:
     return schema.choose(list(dict.fromkeys([*request.columns, *by])), "«columns»")
 
 
-def make_request_design(
-    request: Request, query: MatrixQuery, learned: Floats | None = None, *, share: float = 1.0
-) -> Design:
-    """The design for a query; `learned` are the directions that were learned, if any.
-
-    The moments of a table can be given a `share` of the budget.
-    """
+def make_request_design(request: Request, query: MatrixQuery, *, share: float = 1.0) -> Design:
+    """The design for a query; the moments of a table can be given a `share` of the budget."""
     if isinstance(query, TableMoments):
         for name, default in (("directions", "standard"), ("calibration", "exact")):
             if not isinstance(given := getattr(request, name), str) or given != default:
@@ -495,7 +468,7 @@ def make_request_design(
                 )
         with refuse_extremes():
             return make_design(query, request.privacy, share=share)
-    directions = learned if request.standard or request.learned else read_matrix(request.directions, "directions")
+    directions = None if request.standard else read_matrix(request.directions, "directions")
     with refuse_extremes():
         return make_design(
             query,
@@ -503,7 +476,6 @@ def make_request_design(
             allocation=_weigh_features(request, query, directions),
             directions=directions,
             calibration=request.calibration,
-            share=1 - request.directions_share if request.learned else 1.0,
         )
 
 
@@ -529,7 +501,7 @@ def refuse_extremes() -> Iterator[None]:
     except (ArithmeticError, ValueError) as error:
         raise ParameterError(
             "no design can be made with these options; one of them is too large or too small. Check «epsilon», "
-            "«delta», «records», «importance», «directions_share» and «bandwidth», and the bounds in the schema.",
+            "«delta», «records», «importance» and «bandwidth», and the bounds in the schema.",
             parameter="epsilon",
         ) from error
 

@@ -2,23 +2,25 @@
 
 import json
 import os
-from dataclasses import replace
 from pathlib import Path
 
 from matrixdp.errors import ParameterError
-from matrixdp.queries import TableMoments
-from matrixdp.release.adaptive_release import AdaptiveRelease, read_reason
+from matrixdp.release.adaptive_release import AdaptiveRelease
 from matrixdp.release.dataset import MANIFEST, DatasetRelease
 from matrixdp.release.registered import MechanismRelease
 from matrixdp.release.released import reading
 from matrixdp.release.result import Release
+from matrixdp.release.stream import FORMAT, PublishedStream
 
-_PLAIN = "matrixdp plain covariance 1"
 _LARGEST = 1 << 31  # bytes of a file
 
 
-def load(path: str | os.PathLike[str]) -> Release | MechanismRelease | AdaptiveRelease | DatasetRelease:
+def load(
+    path: str | os.PathLike[str],
+) -> Release | MechanismRelease | AdaptiveRelease | DatasetRelease | PublishedStream:
     """A release of any kind from its file, or from the folder that ``matrixdp release`` or `release_dataset` wrote.
+
+    The public file of a stream gives a `PublishedStream`.
 
     Examples
     --------
@@ -38,7 +40,8 @@ def load(path: str | os.PathLike[str]) -> Release | MechanismRelease | AdaptiveR
     try:
         if file.stat().st_size > _LARGEST:
             raise ParameterError("a release must be at most 2 GiB.")
-        return from_json(file.read_text(encoding="utf-8"))
+        text = file.read_text(encoding="utf-8")
+        return PublishedStream.from_json(text) if text.startswith(f'{{"format": "{FORMAT}"') else from_json(text)
     except ParameterError as error:
         raise error.within(file) from None
     except UnicodeDecodeError:
@@ -60,15 +63,6 @@ def from_json(text: str) -> Release | MechanismRelease | AdaptiveRelease:
     'Release'
     """
     with reading("text must be JSON, as the to_json of a release wrote it; for a file, pass its content."):
-        content = json.loads(text)
-        form = str(content["format"])
-    if form == _PLAIN:  # a plain covariance, as earlier versions wrote it
-        with reading("text must be a release as its to_json wrote it, of this or an earlier version."):
-            release = Release.from_json(json.dumps(content["release"]))
-            if not isinstance(release.query, TableMoments):
-                raise ParameterError(
-                    "a plain covariance must follow from the moments of a table; the text was altered."
-                )
-            return replace(release, aim=content["aim"], reason=read_reason(content, "plain"))
+        form = str(json.loads(text)["format"])
     kinds: list[type[Release | MechanismRelease | AdaptiveRelease]] = [MechanismRelease, AdaptiveRelease]
     return next((kind for kind in kinds if form == kind.FORMAT), Release).from_json(text)

@@ -57,7 +57,6 @@ class Request:
     method: str = "auto"
     importance: Any = None
     directions: Any = "standard"
-    directions_share: float = 0.2
     correlation_share: float | None = None
     shapes: float = 0.0
     bins: int = 0
@@ -115,11 +114,6 @@ class Request:
     def title(self) -> str:
         """What is asked for, in a few words."""
         return title_question(self.question, target=self.target, cells=self.cells, on=self.on, by=self.by)
-
-    @property
-    def learned(self) -> bool:
-        """Whether directions are learned from the data, for a share of the budget."""
-        return isinstance(self.directions, str) and self.directions == "learned"
 
     @property
     def standard(self) -> bool:

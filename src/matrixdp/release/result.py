@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,7 +32,6 @@ from matrixdp.domain.person import find_unit
 from matrixdp.errors import ParameterError
 from matrixdp.gdp import compose_mu, gdp_epsilon
 from matrixdp.ledger import Event, Receipt
-from matrixdp.ledger.request import changed_request_error, find_differences
 from matrixdp.mechanisms.mechanism import draw_noisy_answer, prepare
 from matrixdp.noise import Stream
 from matrixdp.privacy import Neighbours, Privacy
@@ -44,8 +43,6 @@ from matrixdp.release.released import Answering, MatrixRelease, Released, to_hos
 from matrixdp.serialise import builtin_kind, from_json_content, to_json_content
 from matrixdp.types import Floats
 from matrixdp.version import __version__
-
-G = TypeVar("G", bound="Guaranteed")
 
 
 class Guaranteed(OfQuery, Released):
@@ -150,8 +147,7 @@ class Release(Guaranteed, MatrixRelease, Answering):
         return np.array(self.matrix, dtype=dtype, copy=True if copy is None else copy)
 
     def __repr__(self) -> str:
-        shown = "means" if self._has_means else "matrix"
-        return f"<Release of {self.query.summary}, {self._guarantee()}; print shows the {shown}>"
+        return f"<Release of {self.query.summary}, {self._guarantee()}; print shows it>"
 
     @property
     def _has_means(self) -> bool:  # a matrix about the middle of the bounds is hard to read
@@ -400,15 +396,6 @@ class Beside(NamedTuple):
     prepare: Callable[[], PreparedFit]
 
 
-def require_same_release(released: G, design: Design, missing: str, account: Account) -> G:
-    """A stored release, or a `LedgerError` if it has other options; ledgers of earlier versions did not keep them."""
-    old = {"missing": released.missing, "structured": released.design.structure is not None}
-    new = {"missing": missing, "structured": design.structure is not None}
-    if differences := find_differences(old, new):
-        raise changed_request_error(account.dataset, account.request, "", differences)
-    return released
-
-
 def read_design(content: Any, shape: tuple[int, ...] | None = None) -> dict[str, Any]:
     """The fields of a release of a design, after a check of the design, which takes memory of the answer's size.
 
@@ -467,7 +454,7 @@ def release_design(
         return make_once(
             account,
             find_price,
-            read=lambda text, account: require_same_release(Release.from_json(text), design, missing, account),
+            read=lambda text, _: Release.from_json(text),
             prepare=prepare_both,
             make=make,
             ready=ready,
@@ -493,13 +480,6 @@ class PrincipalDirections:
     release: Release
 
     __repr__ = short_repr
-
-    @classmethod
-    def of(cls, release: Release) -> PrincipalDirections:
-        """The eigenvectors of a released second moment."""
-        moments, directions = np.linalg.eigh(release.matrix)
-        return cls(directions[:, ::-1].copy(), moments[::-1].copy(), release)
-
     mu = property(attrgetter("release.mu"), doc="Gaussian differential privacy of the directions.")
 
 
@@ -522,11 +502,9 @@ def principal_directions(
     privacy : Privacy
         The whole budget.
     records : int
-        The public number of records.
     share : float
         Share of ``privacy.mu^2`` to spend here; give ``share=1 - share`` to the design that uses the directions.
     person : str or Person, optional
-        The column that says whose row it is, if people may have several rows.
     **options
         As for `Design.release`.
 
@@ -544,4 +522,6 @@ def principal_directions(
     """
     query = SecondMoment(bounds, records, person=Person.parse(person))
     design = make_design(query, privacy, allocation=isotropic(), share=share)
-    return PrincipalDirections.of(design.release(data, **options))
+    release = design.release(data, **options)
+    moments, directions = np.linalg.eigh(release.matrix)
+    return PrincipalDirections(directions[:, ::-1].copy(), moments[::-1].copy(), release)

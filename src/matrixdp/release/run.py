@@ -9,15 +9,12 @@ from typing import Any
 import numpy as np
 
 from matrixdp.adaptive.moment import PreparedFit, prepare_fit
-from matrixdp.design import isotropic, make_design
 from matrixdp.domain import Bounds, Person, Schema, as_schema
 from matrixdp.errors import DataError, ParameterError
 from matrixdp.ledger import Ledger, Receipt
-from matrixdp.ledger.request import Difference, changed_request_error
 from matrixdp.mechanisms.mechanism import check_stream
 from matrixdp.noise import Stream
 from matrixdp.privacy import Privacy, check_privacy, warn_large_delta
-from matrixdp.queries import SecondMoment
 from matrixdp.records import as_records, is_out_of_core, make_engine, open_records, read_array, require_rereadable
 from matrixdp.records.files import Files, read_graph
 from matrixdp.records.people import number_of_people
@@ -26,10 +23,10 @@ from matrixdp.records.tables import column_names, count_rows
 from matrixdp.release.adaptive_release import AdaptiveRelease
 from matrixdp.release.charging import Account, Paid, Price, list_read_options, make_once, open_account
 from matrixdp.release.dataset import DatasetRelease, write_dataset
-from matrixdp.release.options import DIRECTIONS_SUFFIX, GRAPHS
-from matrixdp.release.plan import Plan, make_request_design, plan
+from matrixdp.release.options import GRAPHS
+from matrixdp.release.plan import Plan, plan
 from matrixdp.release.request import Request
-from matrixdp.release.result import Beside, PrincipalDirections, Release, release_design
+from matrixdp.release.result import Beside, Release, release_design
 from matrixdp.serialise import to_json_content
 
 
@@ -43,14 +40,11 @@ class Outcome:
     plan : Plan
     receipt : Receipt or None
         Of the charge that paid for the release now; None if it was stored before, or nothing was charged.
-    directions : PrincipalDirections or None
-        Directions that were learned for the release.
     """
 
     release: Release | AdaptiveRelease | DatasetRelease
     plan: Plan
     receipt: Receipt | None = None
-    directions: PrincipalDirections | None = None
 
     @property
     def charged(self) -> bool:
@@ -82,9 +76,7 @@ def run(
     account : Account, optional
         What pays, under the id of the request. Without one, nothing keeps the total that is spent.
     out : path, optional
-        The folder of a noisy data set, which `plan.in_files` needs.
-    force : bool
-        Replace an existing folder.
+        The folder of a noisy data set, which `plan.in_files` needs; with `force`, an existing one is replaced.
     workers : int, str or distributed.Client, optional
         Who reads `Files`; as for `open_records`.
     progress : callable, optional
@@ -93,8 +85,6 @@ def run(
         Called with a made-up release before anything is read, so that what cannot be shown fails before the charge.
     ready : callable, optional
         Called when data and parameters have been checked, before the charge.
-    stream, simulation
-        For simulations only, as for `release`.
 
     Privacy
     -------
@@ -108,7 +98,7 @@ def run(
         rehearse(plan.sample())
     data = open_data(plan, records, workers=workers, progress=progress)
     noise: dict[str, Any] = {"stream": stream, "simulation": simulation}
-    request, design, learned = plan.request, plan.design, None
+    request, design = plan.request, plan.design
     if design is None:
         released, receipt = _run_fit(plan, data, account, ready, **noise)
     elif plan.in_files:
@@ -116,9 +106,6 @@ def run(
         options: dict[str, Any] = {"missing": request.missing, "force": force, "ready": ready}
         released, receipt = write_dataset(design, data, account, out, **options, **noise)
     else:
-        if request.learned:
-            learned = _learn_directions(plan, data, account, ready=ready, **noise)
-            design = make_request_design(request, plan.query, learned.directions)
         options = {"clip": request.clip, "missing": request.missing, "aims": request.aims, "ready": ready}
         if (fit := plan.beside) is not None and fit.choice is not None:
             prepare = partial(_prepare_fit, fit, _order_columns(plan.query.read_names, fit, data), **noise)
@@ -126,18 +113,14 @@ def run(
         released, receipt = release_design(design, data, account, **options, **noise)
         if plan.choice is not None:
             released = replace(released, aim=request.question, reason=plan.choice.reason)
-    return Outcome(released, plan, receipt, learned)
+    return Outcome(released, plan, receipt)
 
 
 def check_budget(plan: Plan, account: Account) -> bool:
     """Whether the request was charged before; a `LedgerError` if it was not, and the budget does not cover it."""
     before = account.was_charged()
-    to_learn = plan.request.learned and not account.was_charged(DIRECTIONS_SUFFIX)
-    if before and to_learn:  # directions would be charged before it is refused
-        changed = Difference("directions", "given", "learned")
-        raise changed_request_error(account.dataset, account.request, "", [changed])
     if not before:
-        cost = plan if to_learn or plan.design is None or plan.beside is not None else plan.design
+        cost = plan if plan.design is None or plan.beside is not None else plan.design
         account.ledger.whatif(account.dataset, cost, allowance=account.allowance)
     return before
 
@@ -234,16 +217,6 @@ def _order_columns(names: Sequence[str], plan: Plan, data: Any) -> Any:
     if is_out_of_core(data):
         return MappedRecords(as_records(data), partial(order_columns, order, len(names)), named=True)
     return data if column_names(data) is not None else np.asarray(data, object)[:, order]
-
-
-def _learn_directions(plan: Plan, data: Any, account: Account | None, **noise: Any) -> PrincipalDirections:
-    """Private principal directions, for their share of the budget."""
-    request, query = plan.request, plan.query
-    if account is not None and account.request is not None:
-        account = replace(account, request=account.request + DIRECTIONS_SUFFIX)
-    moment = SecondMoment(query.bounds, plan.records or 0)  # type: ignore[attr-defined]
-    design = make_design(moment, request.privacy, allocation=isotropic(), share=request.directions_share)
-    return PrincipalDirections.of(release_design(design, data, account, missing=request.missing, **noise).release)
 
 
 def release_table(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -19,7 +19,7 @@ from matrixdp.answers.series import Series, make_series
 from matrixdp.checks import check_integer
 from matrixdp.domain.file_rules import DEFAULT_RULES
 from matrixdp.errors import LedgerError, ParameterError, show
-from matrixdp.ledger import Ledger
+from matrixdp.ledger import Ledger, Step
 from matrixdp.ledger.entries import check_name
 from matrixdp.mechanisms.mechanism import add_keyed_noise, prepare, unwhiten_coordinates
 from matrixdp.noise import Stream
@@ -68,15 +68,12 @@ class PublishedStream:
     published : tuple of PublishedStep
     simulation : bool
         Whether the noise can be repeated by whoever knows the seed: then nothing is protected.
-    closed : bool
-        Whether no more steps follow.
     """
 
     name: str
     plan: StreamPlan
     published: tuple[PublishedStep, ...] = ()
     simulation: bool = False
-    closed: bool = False
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> PublishedStream:
@@ -105,16 +102,19 @@ class PublishedStream:
                 raise ParameterError("its steps do not follow each other.")
             if any(len(one.noisy) != plan.dimension for one in found) or len(found) > plan.most:
                 raise ParameterError("its steps do not have the numbers of its plan.")
-            return PublishedStream(
-                str(content["name"]), plan, found, bool(content["simulation"]), bool(content["closed"])
-            )
+            return PublishedStream(str(content["name"]), plan, found, bool(content["simulation"]))
 
     def to_json(self) -> str:
         """All that was published, as JSON text."""
         steps = [{"name": one.name, "start": one.start, "noisy": one.noisy} for one in self.published]
         facts = {"format": FORMAT, "version": __version__, "name": self.name, "simulation": self.simulation}
-        content = {**facts, "closed": self.closed, "mu": self.plan.mu, "plan": to_json_content(self.plan)}
-        return json.dumps({**content, "steps": steps}, allow_nan=False)
+        content = {**facts, "mu": self.plan.mu, "plan": to_json_content(self.plan), "steps": steps}
+        return json.dumps(content, allow_nan=False)
+
+    @property
+    def _request(self) -> str:
+        """The request id of its charge."""
+        return name_request(self.name)
 
     @cached_property
     def noisy(self) -> Floats:
@@ -139,13 +139,18 @@ class PublishedStream:
 
         None for a stream that has ended, that has no steps so far, or whose steps are no periods.
         """
-        plan, present, name = self.plan, now or datetime.now(), None if self.closed else self.next_step
+        plan, present, name = self.plan, now or datetime.now(), self.next_step
         found: list[tuple[str, datetime]] = []
         while name is not None and len(self) + len(found) < plan.most and (not found or found[-1][1] <= present):
             period = Period.parse(name, plan.every)
             found.append((name, _ready_at(plan, period)))
             name = period.following(plan.every).name
         return found
+
+    def require_steps(self) -> None:
+        """Raise a `ParameterError` if nothing was published so far."""
+        if not self.published:
+            raise ParameterError("the stream has no steps so far: publish the first one.")
 
     def weigh(self, chosen: Floats) -> Floats:
         """Weights of what was published in a weighted sum of the periods, both of shape (steps,).
@@ -191,8 +196,7 @@ class PublishedStream:
 
     def _sum(self, first: int, end: int) -> Release:
         """The release of a sum of periods."""
-        if not 0 <= first < end:
-            raise ParameterError("the stream has no steps so far: publish the first one.")
+        self.require_steps()
         chosen = np.zeros(len(self))
         chosen[first:end] = 1.0
         weights = self.weigh(chosen)
@@ -204,9 +208,7 @@ class PublishedStream:
         part = StreamPart(self.name, names, plan.mu, plan.neighbours)
         return Release(matrix, design, simulation=self.simulation, missing=plan.missing, part=part)
 
-    def series(
-        self, column: str | None = None, by: str | None = None, *, smooth: bool = False, average: bool = False
-    ) -> Series:
+    def series(self, column: str | None = None, by: str | None = None, *, smooth: bool = False) -> Series:
         """Means of a number in each period, or without a column the number of records, with error bars.
 
         Parameters
@@ -217,21 +219,15 @@ class PublishedStream:
         smooth : bool
             Assume that numbers change slowly, as a random walk whose step is averaged over by its likelihood. Bars are
             shorter, and rest on this assumption; the result is marked.
-        average : bool
-            The average over all periods, as a series of one, in place of them.
 
         Notes
         -----
         Bars of two periods are correlated: `Series.difference` has the bar of a difference.
         """
-        if not self.published:
-            raise ParameterError("the stream has no steps so far: publish the first one.")
-        inverse, periods = self._inverse(), self.steps
-        if average:
-            inverse, periods = inverse.mean(axis=0, keepdims=True), ("all periods",)
-        design = self.plan.scaled_design(1, 1.0)
+        self.require_steps()
+        inverse, design = self._inverse(), self.plan.scaled_design(1, 1.0)
         matrices = [unwhiten_coordinates(design, row) for row in inverse @ self.noisy]
-        return make_series(matrices, design, periods, inverse, column=column, by=by, smooth=smooth)
+        return make_series(matrices, design, self.steps, inverse, column=column, by=by, smooth=smooth)
 
     def _inverse(self) -> Floats:
         """Weights of what was published in each period, of shape (periods, steps)."""
@@ -248,9 +244,9 @@ class PublishedStream:
 
         Without `latest`, it may have later ones.
         """
-        _require_charge(Account(ledger, dataset, f"stream {self.name}"), self)
-        recorded = [(one.name, one.digest) for one in ledger.steps(dataset, f"stream {self.name}")]
-        if [(one.name, one.digest) for one in self.published] != (recorded if latest else recorded[: len(self)]):
+        _require_charge(Account(ledger, dataset, self._request), self)
+        recorded = _list_hashes(ledger.steps(dataset, self._request))
+        if _list_hashes(self.published) != (recorded if latest else recorded[: len(self)]):
             raise LedgerError(
                 f"the public file of the stream does not have the {len(recorded)} steps of the ledger. Restore it from "
                 "a copy; anybody may have one, since it is public."
@@ -264,7 +260,7 @@ class PublishedStream:
         return f"<{type(self).__name__} {self.name!r} of {self.plan.query.summary}, {len(self)} steps{mark}>"
 
     def __str__(self) -> str:
-        periods = f", {self.steps[0]} to {self.steps[-1]}{', closed' * self.closed}" if self.steps else ""
+        periods = f", {self.steps[0]} to {self.steps[-1]}" if self.steps else ""
         paid = f"charged once: mu {self.plan.mu:.6g}"
         return f"Stream {self.name!r} of {self.plan.query.summary}, {len(self)} steps{periods}, {paid}"
 
@@ -278,10 +274,19 @@ class MatrixStream(PublishedStream):
     anywhere and called again, it publishes the same bits. A state that is not that of the steps so far is refused.
     """
 
+    path: Path
+    _state: StreamState
+    _account: Account | None
+
     def __init__(self, path: Path, public: PublishedStream, state: StreamState, account: Account | None) -> None:
-        self.path, self._state, self._account = path, state, account
-        self._show(public)
+        super().__init__(public.name, public.plan, public.published, public.simulation)
+        vars(self).update(path=path, _state=state, _account=account)
         self._finish(check=True)
+
+    @property
+    def public(self) -> PublishedStream:
+        """What was published so far, as in the public file."""
+        return PublishedStream(self.name, self.plan, self.published, self.simulation)
 
     @classmethod
     def open(cls, name: str | os.PathLike[str], *, ledger: Any = None, dataset: str | None = None) -> Self:
@@ -348,9 +353,6 @@ class MatrixStream(PublishedStream):
         self._finish()
         if step in self.steps:
             return self.period(step)
-        file = _file(self.path, "json")
-        if file.exists() and PublishedStream.open(file).closed:  # by another process
-            self._show(replace(self.public, closed=True))
         period = self._check_step(step, now)
         plan, state, number = self.plan, self._state, len(self)
         content = state.hash_files(records) if plan.when is None else None
@@ -371,16 +373,11 @@ class MatrixStream(PublishedStream):
         self._finish()
         return self.period(step)
 
-    def close(self) -> None:
-        """End the stream: no more steps can be published. Nothing is returned to the ledger."""
-        self._finish()
-        self._set(replace(self.public, closed=True))
-
     def _check_step(self, step: str, now: datetime | None) -> Period | None:
         """The period of a new step, or a `ParameterError` if it is not the next one, or not over."""
         plan, last = self.plan, self.steps[-1] if self.steps else None
         check_name(step, "step")
-        if self.closed or len(self) >= plan.most:
+        if len(self) >= plan.most:
             raise ParameterError(f"«step»: the stream has ended, after {len(self)} steps. Open a new one.")
         if plan.every == "step":
             return None
@@ -426,8 +423,7 @@ class MatrixStream(PublishedStream):
             )
         made = [*known, *(draw_step(self.plan, state, *one) for one in stored[first:])]
         if account is not None:
-            steps = [(one.name, one.digest) for one in made]
-            recorded = [(one.name, one.digest) for one in account.ledger.steps(account.dataset, str(account.request))]
+            steps, recorded = _list_hashes(made), _list_hashes(account.ledger.steps(account.dataset, self._request))
             if steps[: len(recorded)] != recorded:
                 raise LedgerError(
                     f"{state.path} does not have the {len(recorded)} steps of the ledger: it is older than the ledger, "
@@ -435,19 +431,11 @@ class MatrixStream(PublishedStream):
                     "with restart."
                 )
             for number, (step, digest) in list(enumerate(steps))[len(recorded) :]:
-                account.ledger.add_step(account.dataset, str(account.request), number=number, step=step, digest=digest)
+                account.ledger.add_step(account.dataset, self._request, number=number, step=step, digest=digest)
         if len(made) > len(known):
-            self._set(replace(self.public, published=tuple(made)))
-
-    def _set(self, public: PublishedStream) -> None:
-        write_file(_file(self.path, "json"), public.to_json())
-        self._show(public)
-
-    def _show(self, public: PublishedStream) -> None:
-        """Answer from what was published."""
-        self.public = public
-        vars(self).pop("noisy", None)
-        vars(self).update({field.name: getattr(public, field.name) for field in fields(public)})
+            write_file(_file(self.path, "json"), replace(self.public, published=tuple(made)).to_json())
+            vars(self)["published"] = tuple(made)
+            vars(self).pop("noisy", None)
 
 
 def round_step(plan: StreamPlan, prepared: Integers, number: int) -> Integers:
@@ -502,7 +490,7 @@ def create_stream(
     if state.exists():
         _open_state(path, plan, account)
     else:
-        recorded = [] if account is None else account.ledger.steps(account.dataset, str(account.request))
+        recorded = [] if account is None else account.ledger.steps(account.dataset, public._request)
         if recorded or (file.exists() and len(PublishedStream.open(file))):
             raise LedgerError(f"{state} is missing, and the stream has steps. Continue with restart.")
         key = None if stream is None else stream.words(4).tobytes()
@@ -519,9 +507,18 @@ def _price(public: PublishedStream) -> Price:
     return Price(plan.event, plan.neighbours, plan.unit, description, {"plan": to_json_content(plan)})
 
 
+def name_request(stream: str) -> str:
+    """The request id of the charge for a stream."""
+    return f"stream {stream}"
+
+
+def _list_hashes(steps: Iterable[PublishedStep | Step]) -> list[tuple[str, str]]:
+    return [(one.name, one.digest) for one in steps]
+
+
 def _find_account(path: Path, ledger: Any, dataset: str | None, *given: Any, **noise: Any) -> Account | None:
     account = open_account(ledger, dataset, None, *given, **noise)
-    return None if account is None else replace(account, request=f"stream {path.name}")
+    return None if account is None else replace(account, request=name_request(path.name))
 
 
 def _find_stream(
@@ -552,7 +549,7 @@ def _open_state(path: Path, plan: StreamPlan, account: Account | None) -> Stream
 
 def _identify(path: Path, plan: StreamPlan, account: Account | None) -> str:
     """A hash of the plan and of where it was charged, by which a state knows its stream."""
-    content = [to_json_content(plan), "" if account is None else account.dataset, f"stream {path.name}"]
+    content = [to_json_content(plan), "" if account is None else account.dataset, name_request(path.name)]
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 

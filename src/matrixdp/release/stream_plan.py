@@ -68,15 +68,8 @@ class StreamPlan:
         The noise of one step, for its query with add-remove neighbours: the number of records of a step is private.
     neighbours : Neighbours
         Those of the guarantee.
-    every : str
-        The length of a step.
-    when, delay : str or None
-        The column of dates that says in which step a record is, and how long a step waits for late records.
-    last : int or None
-        The number of steps, if the stream has an end.
-    steps, apart : int
-        In how many steps a person counts at most, and how many steps these are apart at least.
-    aim : str
+    every, when, delay, last, steps, apart, aim, missing
+        As given to `make_stream`.
     beta : float
         The exponent of the coefficients over time.
 
@@ -315,7 +308,6 @@ def make_stream(
     aim: str = "both",
     last: int | None = None,
     steps: int | None = None,
-    count: str | None = None,
     apart: int = 1,
     missing: str = "error",
 ) -> StreamPlan:
@@ -340,9 +332,7 @@ def make_stream(
     last : int, optional
         The number of steps. Without one the stream has no end (but for 36,500 steps).
     steps : int, optional
-        For a query with a `person`: in how many steps a person counts at most.
-    count : 'first', optional
-        In place of `steps`: a person counts in their first step only.
+        For a query with a `person`: in how many steps a person counts at most; with 1, in their first step only.
     apart : int
         How many steps apart those of a person are at least.
     missing : 'error' or 'midpoint'
@@ -362,8 +352,8 @@ def make_stream(
     (True, True)
     """
     times = {"every": every, "when": when, "delay": delay, "aim": aim, "last": last}
-    _check_options(query, {**times, "steps": steps, "count": count, "apart": apart, "missing": missing})
-    number = _parse_steps(query, steps, count, apart)
+    _check_options(query, {**times, "steps": steps, "apart": apart, "missing": missing})
+    number = _parse_steps(query, steps, apart)
     neighbours = query.neighbours
     private: dict[str, Any] = {"public_total": False} if isinstance(query, ContingencyTable) else {}
     query = replace(query, neighbours=Neighbours.ADD_REMOVE, **private)  # type: ignore[type-var]
@@ -448,20 +438,16 @@ def _check_options(query: Any, given: Mapping[str, Any]) -> None:
             raise ParameterError("«delay» must be left out without «when»: which records are late is not known.")
 
 
-def _parse_steps(query: Any, steps: int | None, count: str | None, apart: int) -> int:
+def _parse_steps(query: Any, steps: int | None, apart: int) -> int:
     """In how many steps a person counts at most."""
-    if query.person is None:
-        if steps is not None or count is not None or apart != 1:
-            raise ParameterError(
-                "«steps», «count» and «apart» must be left out for a query without «person»: they count people's steps."
-            )
-        return 1
-    if (steps is None) == (count is None):
+    if query.person is None and (steps is not None or apart != 1):
+        raise ParameterError("«steps» and «apart» must be left out for a query without «person»: people's steps count.")
+    if query.person is not None and steps is None:
         raise ParameterError(
-            "«steps» or «count» first must be given for a query with «person», and not both: in how many steps a "
-            "person counts at most, or only in the first."
+            "«steps» must be given for a query with «person»: in how many steps a person counts at most; with 1, in "
+            "their first step only."
         )
-    return 1 if steps is None else steps
+    return steps or 1
 
 
 def _tree_nodes(first: int, last: int) -> int:

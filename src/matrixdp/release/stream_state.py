@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from matrixdp.errors import LedgerError, ParameterError
+from matrixdp.ledger.sqlite import connect, new_file
 from matrixdp.noise.stream import BlockKey
 from matrixdp.records.ids import Hashes
-from matrixdp.release.output_folder import synchronise_folder
 from matrixdp.sensitivity.stream_change import Integers
 
 _TABLES = """
@@ -24,7 +24,7 @@ CREATE TABLE facts (name TEXT PRIMARY KEY, value BLOB NOT NULL);
 CREATE TABLE steps (number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, sums BLOB NOT NULL, file BLOB UNIQUE);
 CREATE TABLE people (hash INTEGER PRIMARY KEY, used INTEGER NOT NULL, last INTEGER NOT NULL);
 """
-_MODE = 0o600
+_TIMEOUT = 30.0  # seconds to wait for other processes
 
 
 class StreamState:
@@ -59,29 +59,18 @@ class StreamState:
     @classmethod
     def create(cls, path: Path, *, stream: str, start: int = 0, key: bytes | None = None) -> StreamState:
         """Make a new state, which appears when it is complete; `key` is for simulations only."""
-        draft = path.with_name(f".{path.name}.{os.urandom(8).hex()}")
-        try:
-            os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, _MODE))
-            facts = {"key": os.urandom(32) if key is None else key, "stream": stream.encode()}
-            facts |= {"start": b"%d" % start, "seeded": b"%d" % (key is not None)}
-            with contextlib.closing(_connect(draft)) as connection:
-                connection.executescript(_TABLES)
-                connection.executemany("INSERT INTO facts VALUES (?, ?)", list(facts.items()))
-            os.link(draft, path)  # fails if there is one
-            synchronise_folder(path.parent)
-        except FileExistsError:
-            raise ParameterError(f"{path} exists already. Choose another name for the stream.") from None
-        except OSError as error:
-            raise ParameterError(f"{path} cannot be written: {error.strerror}.") from None
-        finally:
-            draft.unlink(missing_ok=True)
+        facts = {"key": os.urandom(32) if key is None else key, "stream": stream.encode()}
+        facts |= {"start": b"%d" % start, "seeded": b"%d" % (key is not None)}
+        with new_file(path) as draft, contextlib.closing(connect(draft, _TIMEOUT)) as connection:
+            connection.executescript(_TABLES)
+            connection.executemany("INSERT INTO facts VALUES (?, ?)", list(facts.items()))
         return cls(path)
 
     @contextlib.contextmanager
     def _use(self) -> Iterator[sqlite3.Connection]:
         """A transaction, durable at its end."""
         try:
-            with contextlib.closing(_connect(self.path)) as connection:
+            with contextlib.closing(connect(self.path, _TIMEOUT)) as connection:
                 connection.execute("BEGIN IMMEDIATE")
                 try:
                     yield connection
@@ -154,10 +143,3 @@ class StreamState:
                 while block := file.read(1 << 20):
                     digest.update(block)
         return digest.digest()
-
-
-def _connect(path: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(path, timeout=30.0, isolation_level=None)
-    connection.execute("PRAGMA synchronous = EXTRA")
-    connection.execute("PRAGMA temp_store = MEMORY")
-    return connection

@@ -5,9 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from matrixdp.answers.estimate import Estimate, join
 from matrixdp.answers.series import Series
-from matrixdp.display import join_cells
 from matrixdp.domain.file_rules import DateRule
 from matrixdp.errors import ParameterError
 from matrixdp.gdp import gdp_epsilon
@@ -53,8 +51,7 @@ def render_stream(
     Made from the public file of the stream alone.
     """
     plan, privacy = public.plan, public.plan.privacy
-    if not public.steps:
-        raise ParameterError("the stream has no steps so far: publish the first one.")
+    public.require_steps()
     epsilon, protects = gdp_epsilon(mu=plan.mu, delta=privacy.delta), _name_protected(public)
     charged = (
         f"All periods together cost μ = {plan.mu:.6g} of Gaussian differential privacy, which is ε = {epsilon:.4g} at "
@@ -67,7 +64,7 @@ def render_stream(
         describe_odds(privacy.epsilon, privacy.delta, plan.unit.words),
     ]
     periods = f"{public.steps[0]} to {public.steps[-1]}" if len(public) > 1 else public.steps[0]
-    ended = ", closed" if public.closed else "" if plan.last is None else f" of {plan.last:,}"
+    ended = "" if plan.last is None else f" of {plan.last:,}"
     page = Page(
         title=f"Stream {public.name}",
         heading=public.name,
@@ -131,12 +128,12 @@ def _show_series(
 
 def _show_one(public: PublishedStream, column: str | None, by: str | None, rule: DateRule | None) -> list[Block]:
     """Charts of a number over time, one for each group, the last change, and a table."""
-    raw, average = public.series(column, by), public.series(column, by, average=True)
+    raw = public.series(column, by)
     smooth = public.series(column, by, smooth=True) if 3 <= len(public) <= _MOST_SMOOTHED else None
     blocks = []
     for place, group in enumerate(raw.groups[:_MOST_GROUPS]):
         title = raw.what if by is None else f"{raw.what}, {by} {group}"
-        chart = _draw(title, raw, smooth, average, place, rule)
+        chart = _draw(title, raw, smooth, place, rule)
         hidden = say(f"{title}: noise hides it in every period.")
         blocks.append(hidden if chart is None else Block("figure", chart.svg, chart.summary))
     if len(raw.groups) > _MOST_GROUPS:
@@ -145,24 +142,20 @@ def _show_one(public: PublishedStream, column: str | None, by: str | None, rule:
         change = raw.difference(public.steps[-1], public.steps[-2])
         last = f"The last change, from {public.steps[-2]} to {public.steps[-1]}, with its own error bar:"
         blocks += [say(last), show_numbers(change, f"Change of {raw.what}", corner=(by or "", ""), fades=False)]
-    rows = (*raw.periods, "average of all periods")
-    table = join([raw.to_estimate(), average.to_estimate()], rows, raw.groups)
+    table = raw.to_estimate()
     text = None if rule is None else [[show_date(rule, *cell) for cell in line] for line in list_parts(table)]
     shown = show_numbers(table, f"{raw.what} by period", corner=("period", by or ""), text=text, fades=False)
     return [*blocks, fold("The numbers", shown)]
 
 
-def _draw(
-    title: str, raw: Series, smooth: Series | None, average: Series, place: int, rule: DateRule | None
-) -> Chart | None:
-    """Points with bars, the smoothed band, and the average of all periods; None if noise hides every point."""
+def _draw(title: str, raw: Series, smooth: Series | None, place: int, rule: DateRule | None) -> Chart | None:
+    """Points with bars, and the smoothed band; None if noise hides every point."""
     value, bar = raw.value[:, place], _HALF * raw.std[:, place]
     seen = np.flatnonzero(np.isfinite(value + bar))
     if not seen.size:
         return None
     ends = [value[seen] - bar[seen], value[seen] + bar[seen]]
     curves, places = [], np.arange(len(raw.periods))
-    middle, half = float(average.value[0, place]), _HALF * float(average.std[0, place])
     x = Scale(-0.5, len(raw.periods) - 0.5, label=lambda number: raw.periods[round(number)])
     if smooth is not None and (sure := np.flatnonzero(np.isfinite(smooth.value[:, place] + smooth.std[:, place]))).size:
         line, width = smooth.value[sure, place], _HALF * smooth.std[sure, place]
@@ -171,14 +164,6 @@ def _draw(
         curves.append(Curve(band, kind="p-other", fill=0.16, band=True))
         curves.append(Curve(np.stack([places[sure], line]), "smoothed: assumes slow change (band: 95%)", "p-other"))
         ends.append(around)
-    if np.isfinite(middle + half):
-        words = show_date(rule, middle, half / _HALF) if rule else f"{_write(middle, half / _HALF)}"
-        words = f"average of all periods: {words}"
-        if np.isinf(raw.limits[1]):  # numbers of records
-            count = len(raw.periods)
-            words += f", total {_write(count * middle, count * half / _HALF)}"
-        curves.append(Curve(np.array([[-0.5, x.high], [middle] * 2]), words, "p-grey", dashed=True))
-        ends.append(np.array([middle]))
     curves.append(Curve(np.stack([places[seen], value[seen]]), "", halves=bar[seen], scattered=True))
     low, high = max(min(map(np.min, ends)), raw.limits[0]), min(max(map(np.max, ends)), raw.limits[1])
     room = 0.06 * (high - low) or 1.0
@@ -186,10 +171,6 @@ def _draw(
     shown = np.unique(np.linspace(0, len(places) - 1, min(6, len(places))).round())
     drawing = draw_curves(curves, x, y, ("", ""), title=title, size=_SIZE, ticks=(shown.tolist(), y.ticks(4)))
     return Chart(drawing, f"{title} by period with error bars; the table has the same numbers.", wide=True)
-
-
-def _write(value: float, std: float) -> str:
-    return join_cells(Estimate(np.array([[value]]), np.array([[std]]), ("",), ("",)))[0][0]
 
 
 def _show_total(public: PublishedStream) -> list[Block]:
@@ -225,6 +206,6 @@ def _show_proof(public: PublishedStream) -> list[Block]:
     )
     check = f"matrixdp stream status {public.name}.json --ledger LEDGER --dataset NAME"
     read = say("All answers are read off the public file of the stream, at no cost:")
-    answer = Block("data", f"matrixdp stream answer means {public.name}.json --last 4")
+    answer = Block("data", f"matrixdp answer means {public.name}.json --last 4")
     proof = Block("data", f"{last.name} {last.digest}")
     return [say(words), Block("data", check), say("The hash of the last period is"), proof, read, answer]

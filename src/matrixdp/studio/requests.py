@@ -14,6 +14,7 @@ from typing import Any, Self
 from matrixdp.domain import Schema
 from matrixdp.errors import ParameterError, show
 from matrixdp.release.options import OPTION, Option, json_name, name_flag, parse_options
+from matrixdp.release.reading import from_json
 from matrixdp.release.request import Request
 from matrixdp.studio.datasets import DatasetBook, SchemaStore
 from matrixdp.studio.refusals import ConflictError, NotFoundError
@@ -24,13 +25,12 @@ from matrixdp.studio.state import State, insert, now
 _LONGEST_PURPOSE = 1000
 _MOST_PENDING = 1000  # of one person
 _FORM_ID = 100
-_PAID = ("directions", "stored", "lost")  # what is known of a payment where something was charged
+_PAID = ("stored", "lost")  # what is known of a payment where something was charged
 _LARGEST_RELEASE = 1 << 24  # bytes of a release that is explored
 
 
 _ALLOWANCE = Option(name="allowance", kind="name", help="The allowance that pays; without one, what is not allotted.")
-_AXES = ("standard", "learned")  # no files: the server's are not the analyst's
-_ALLOWED = tuple(name for name in OPTION if name not in ("points", "id"))
+_ALLOWED = tuple(name for name in OPTION if name not in ("points", "directions", "id"))  # no files of the server's
 _JSON_TYPES = {"number": "number", "integer": "integer"}  # of kinds of options; others are texts
 
 
@@ -50,8 +50,6 @@ class ReleaseSpec(Request):
         given = dict(values)
         allowance = given.pop("allowance", None) or None
         found = parse_options(given, allowed=_ALLOWED)
-        if found.get("directions", _AXES[0]) not in _AXES:
-            raise OPTION["directions"].error(f"must be one of {', '.join(_AXES)}.")
         return cls(**found, allowance=allowance and _ALLOWANCE.parse(allowance))
 
     def to_mapping(self) -> dict[str, Any]:
@@ -84,9 +82,8 @@ def describe_options() -> dict[str, Any]:
     """The options of a release as properties of JSON Schema."""
     found = {}
     for option in [*(OPTION[name] for name in _ALLOWED if name != "rows"), _ALLOWANCE]:  # rows are the schema's
-        choices = _AXES if option.name == "directions" else option.choices
         facts = {"type": _JSON_TYPES.get(option.kind, "string"), "description": option.help, "default": option.default}
-        found[json_name(option.name)] = {**facts, **({"enum": list(choices)} if choices else {})}
+        found[json_name(option.name)] = {**facts, **({"enum": list(option.choices)} if option.choices else {})}
     return found
 
 
@@ -106,8 +103,8 @@ class StoredRequest:
     """A request for a release, as the studio's file keeps it. Times are in UTC.
 
     `progress` is the share of the records that were read, if their number is public and it is running. `error` is for
-    curators alone. `payment` is what the ledger knew when it failed: ``"none"``, ``"directions"``, ``"stored"``,
-    ``"lost"`` or ``"unknown"``; once it is stored or released, it stays ``"stored"``: a ledger without it is another
+    curators alone. `payment` is what the ledger knew when it failed: ``"none"``, ``"stored"``, ``"lost"`` or
+    ``"unknown"``; once it is stored or released, it stays ``"stored"``: a ledger without it is another
     one. `schema` is the text with which it was asked and is released; empty in lists.
     """
 
@@ -370,6 +367,4 @@ class Results:
 @lru_cache(maxsize=4)
 def _read_release(path: Path, _changed: int) -> Any:
     """A release, which is checked when it is read for the first time."""
-    from matrixdp.release.reading import from_json  # slow to import
-
     return from_json(path.read_text(encoding="utf-8"))

@@ -22,7 +22,12 @@ from matrixdp.domain.schema_file import parse_schema
 from matrixdp.errors import ChargedError, LedgerError, MatrixDPError, RequestPendingError
 from matrixdp.ledger import Ledger
 from matrixdp.ledger.ledger import LedgerOptions
-from matrixdp.release.options import DIRECTIONS_SUFFIX
+from matrixdp.records.files import open_files
+from matrixdp.release.charging import Account
+from matrixdp.release.plan import plan
+from matrixdp.release.run import count_units
+from matrixdp.report.provenance import note_approval
+from matrixdp.report.release_folder import write_release
 from matrixdp.studio.datasets import TableFolder
 from matrixdp.studio.refusals import UnavailableError
 from matrixdp.studio.requests import Status, StoredRequest, load_request
@@ -44,7 +49,6 @@ class Payment(Enum):
     """What the ledger knows of a request that failed, and what follows for the person who reads it."""
 
     NONE = "Nothing was charged."
-    DIRECTIONS = "Its directions are paid and stored. Approve it again: it is not charged for them again."
     STORED = "It is paid, and the ledger has the release. Approve it again, at no cost."
     LOST = (
         "It is paid, but it was interrupted before the release was stored, and noise is not drawn twice. Its charge "
@@ -75,13 +79,6 @@ def release_request(settings: Settings, request_id: str) -> None:
 
 def _release_to_folder(settings: Settings, state: State, request: StoredRequest) -> None:
     """Release to the request's folder, as ``matrixdp release`` does; a folder that is there is complete."""
-    from matrixdp.records.files import open_files  # with all that a release needs, which is slow to import
-    from matrixdp.release.charging import Account
-    from matrixdp.release.plan import plan
-    from matrixdp.release.run import count_units
-    from matrixdp.report.provenance import note_approval
-    from matrixdp.report.release_folder import write_release
-
     out = settings.releases / request.id
     if (out / "release.json").is_file():
         return
@@ -133,8 +130,6 @@ def _find_payment(settings: Settings, request: StoredRequest) -> Payment:
         with Ledger.open(settings.ledger, timeout=LEDGER_TIMEOUT) as ledger:
             if ledger.stored(request.dataset, request.ledger_id) is not None:
                 return Payment.STORED
-            if ledger.stored(request.dataset, request.ledger_id + DIRECTIONS_SUFFIX) is not None:
-                return Payment.DIRECTIONS
     except RequestPendingError:
         return Payment.LOST
     except MatrixDPError:

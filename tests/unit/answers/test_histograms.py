@@ -163,8 +163,8 @@ def test_quantiles_of_a_known_law():
     assert (np.mod(found.value[2], 0.5) == 0).all()
     assert release.quantiles("n", q=0.5)["n", "median"] == exact[1, 2]
     histogram = release.histograms()["x"]
-    assert histogram.low_atom == pytest.approx((x[5000:] == 0).mean(), abs=1e-4)
-    assert (histogram.column, histogram.edges.size, histogram.share.size) == ("x", 33, 32)
+    assert histogram.shares[0] == pytest.approx((x[5000:] == 0).mean(), abs=1e-4)
+    assert (histogram.number.name, histogram.edges.size, histogram.shares.size) == ("x", 33, 34)
 
 
 def test_intervals_hold_the_value_whatever_the_noise():

@@ -86,14 +86,13 @@ def test_without_noise_scores_are_those_of_the_usual_discriminant_analysis(label
     data, label, moments = labelled
     found = models.discriminant(*moments, "ill", error_bars=False)
     usual = LinearDiscriminantAnalysis(solver="lsqr").fit(data, label)
-    assert np.diff(found.coefficients, axis=0)[0] == pytest.approx(usual.coef_[0], rel=2e-3)
-    assert np.diff(found.intercepts)[0] == pytest.approx(usual.intercept_[0], rel=2e-3)
+    apart = np.diff(found.terms.value, axis=1)[:, 0]
+    assert apart == pytest.approx([*usual.intercept_, *usual.coef_[0]], rel=2e-3)
 
 
 def test_errors_of_scores_are_those_of_differences_between_classes(labelled):
     found = models.discriminant(*labelled[2], "ill")
-    assert found.coefficient_std[0] == pytest.approx(found.coefficient_std[1])
-    assert found.intercept_std[0] == pytest.approx(found.intercept_std[1])
+    assert found.terms.std[:, 0] == pytest.approx(found.terms.std[:, 1])
 
 
 def test_variances_of_components_are_moved_together_since_noise_moves_them_apart():

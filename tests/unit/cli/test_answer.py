@@ -122,7 +122,7 @@ def test_a_discriminant_analysis_for_people(released, matrixdp):
     found = json.loads(matrixdp("answer", "discriminant", "out", "--target", "outcome", "--json").out)
     expected = released.discriminant("outcome")
     scores = np.array(found["value"], float)
-    np.testing.assert_allclose(np.diff(scores[1:], axis=1), np.diff(expected.coefficients.T, axis=1))
+    np.testing.assert_allclose(np.diff(scores[1:], axis=1), np.diff(expected.terms.value[1:], axis=1))
     np.testing.assert_allclose(scores.sum(axis=1), 0.0, atol=1e-9)
     assert (np.array(found["std"], float) > 0).all()
 

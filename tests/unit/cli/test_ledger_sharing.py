@@ -22,13 +22,13 @@ def test_an_allowance_from_its_beginning_to_its_end(clinic, matrixdp):
     (dataset,) = done.json()["datasets"]
     assert [found["name"] for found in dataset["allowances"]] == ["ann", "bob"]
     assert dataset["allowances"][0]["epsilon"] == 1.5
-    assert dataset["epsilon_left"] < dataset["epsilon_unspent"] == 4.0
+    assert dataset["left"]["epsilon"] < dataset["unspent"]["epsilon"] == 4.0
     released = matrixdp(*argv("clinic.csv", "moments", "--allowance", "ann", "--json"))
     assert released.code == 0, released.err
     facts = released.json()["ledger"]
     assert facts["allowance"] == "ann"
-    assert facts["epsilon_left_before"] == pytest.approx(1.5)
-    assert facts["epsilon_left_after"] < 1.1
+    assert facts["left_before"] == pytest.approx(1.5)
+    assert facts["left_after"] < 1.1
     (charge,) = matrixdp("ledger", "history", "clinic.db", "--json").json()
     assert charge["allowance"] == "ann"
     assert "ann" in matrixdp("ledger", "history", "clinic.db").out
@@ -61,12 +61,6 @@ def test_designs_and_whatif_of_an_allowance(clinic, matrixdp):
     words = ("design", "--schema", "schema.toml", "--query", "moments", "--records", "500", *BUDGET)
     shown = matrixdp(*words, "--ledger", "clinic.db", *account, "--json").json()["ledger"]
     assert shown["epsilon_left_after"] == pytest.approx(before["epsilon_left_after"], rel=1e-6)
-
-
-def test_learned_directions_are_charged_to_the_allowance(clinic, matrixdp):
-    allow(matrixdp, "ann", "--epsilon", "1.5")
-    assert matrixdp(*argv("clinic.csv", "moments", "--allowance", "ann", "--directions", "learned")).code == 0
-    assert [charge.allowance for charge in read_charges()] == ["ann", "ann"]
 
 
 @pytest.mark.parametrize("size", [(), ("--epsilon", "1", "--share", "0.5"), ("--share", "all"), ("--epsilon", "-1")])

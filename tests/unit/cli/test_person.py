@@ -243,13 +243,6 @@ def test_a_schema_shows_its_person(visits, matrixdp):
     assert matrixdp("schema", "check", "person.toml", "--json").json()["person"]["column"] == "patient_id"
 
 
-def test_learned_directions_are_for_records(visits, matrixdp):
-    words = ("--columns", "height,weight", *PERSON, "--directions", "learned")
-    answer = matrixdp(*argv("visits.csv", "second-moment", *words))
-    assert answer.code == USAGE
-    assert "without --person" in answer.err
-
-
 @pytest.mark.parametrize(("unit", "neighbours"), [("node", "replace"), ("node", "add-remove"), ("edge", "add-remove")])
 def test_graphs(tmp_path, monkeypatch, matrixdp, unit, neighbours):
     monkeypatch.chdir(tmp_path)

@@ -23,17 +23,12 @@ FILES = {
     "matrix.npy",
     "matrix.parquet",
     "matrix.svg",
+    "means.csv",
     "provenance.json",
     "release.json",
     "report.html",
     "std.csv",
-    "std.svg",
 }
-
-
-def list_files(method):
-    """Files of a covariance; a plain release also answers what follows from the moments of a table."""
-    return FILES | {"means.csv" if method == "plain" else "mean.csv"}
 
 
 @pytest.mark.parametrize("data", ["clinic.csv", "clinic.parquet", "clinic.feather"])
@@ -41,7 +36,7 @@ def list_files(method):
 def test_a_release_is_charged_and_written_in_all_forms(clinic, matrixdp, data, method):
     done = matrixdp(*argv(data, "covariance", "--json", "--method", method))
     assert done.code == 0, done.err
-    assert {path.name for path in Path("out").iterdir()} == list_files(method) == set(done.json()["files"])
+    assert {path.name for path in Path("out").iterdir()} == FILES == set(done.json()["files"])
     matrix = np.load("out/matrix.npy")
     rows = list(csv.reader(Path("out/matrix.csv").read_text().splitlines()))
     assert rows[0] == ["", "age", "bmi"]
@@ -78,7 +73,6 @@ def test_a_stream_gives_the_same_answer_as_the_table_in_memory(clinic, data):
         ("moments", ["--importance", "bmi=4"], (3, 3)),
         ("moments", ["--directions", "axes.npy", "--importance", "0=3"], (3, 3)),
         ("moments", ["--directions", "axes.csv"], (3, 3)),
-        ("covariance", ["--directions", "learned", "--directions-share", "0.3"], (2, 2)),
         ("moments", ["--calibration", "theorem2-psd"], (3, 3)),
         ("moments", ["--neighbours", "add-remove", "--records", "480"], (3, 3)),
     ],
@@ -93,7 +87,6 @@ def test_every_query_is_released(clinic, matrixdp, query, options, shape):
     done = matrixdp("release", "clinic.csv", "--query", query, *BUDGET, *place, *columns, *options)
     assert done.code == 0, done.err
     assert tuple(done.json()["shape"]) == np.load("out/matrix.npy").shape == shape
-    assert ("directions.json" in done.json()["files"]) == ("learned" in options)
     assert "No ledger was used" in Path("out/report.html").read_text()
 
 
@@ -113,38 +106,6 @@ def test_graphs_are_read_as_edges_or_as_matrices(clinic, matrixdp, monkeypatch, 
     assert done.code == 0, done.err
     assert next(iter(seen[0])).tolist() == [[0, 1, 0], [1, 0, 1], [0, 1, 0]]
     assert "one edge" in Path("out/report.html").read_text()
-
-
-def test_learned_directions_and_their_release_cost_the_budget_together(clinic, matrixdp):
-    assert matrixdp(*argv("clinic.csv", "covariance", "--directions", "learned")).code == 0
-    charges = read_charges()
-    assert len(charges) == 2
-    total = sum(charge.event.mu**2 for charge in charges)
-    assert total == pytest.approx(mdp.Privacy(1, 1e-6).mu ** 2, rel=1e-6)
-    assert total <= mdp.Privacy(1, 1e-6).mu ** 2
-    assert "learned from the same data" in Path("out/report.html").read_text()
-
-
-def test_directions_that_were_learned_are_not_paid_for_twice(clinic, matrixdp, monkeypatch):
-    words = argv("clinic.csv", "covariance", "--directions", "learned", "--epsilon", "3.9")
-    blocks, calls = FilePart.blocks, []
-
-    def vanishing(self, *a, **k):
-        calls.append(1)
-        if len(calls) == 2:
-            raise mdp.DataError("clinic.csv cannot be read: it is gone.")
-        yield from blocks(self, *a, **k)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(FilePart, "blocks", vanishing)
-        failed = matrixdp(*words)
-    assert failed.code == 3
-    assert len(read_charges()) == 1
-    assert not Path("out").exists()
-    request = failed.err.split("--request ")[1].strip().rstrip(".")
-    again = matrixdp(*words, "--request", request)
-    assert again.code == 0, again.err
-    assert len(read_charges()) == 2
 
 
 def test_values_outside_the_bounds_are_moved_and_counted_nowhere(clinic, matrixdp):
@@ -216,18 +177,6 @@ def test_an_interrupt_after_the_charge_lets_the_release_finish(clinic, interrupt
     assert Path("out/report.html").exists()
     assert read_charges()[0].released
     assert signal.getsignal(number) is before
-
-
-def test_an_interrupt_after_a_charge_loses_no_directions(clinic, interruptible, matrixdp, monkeypatch):
-    complete = mdp.Ledger.complete
-
-    def interrupted(*a, **k):
-        os.kill(os.getpid(), signal.SIGTERM)
-        return complete(*a, **k)
-
-    monkeypatch.setattr(mdp.Ledger, "complete", interrupted)
-    assert matrixdp(*argv("clinic.csv", "covariance", "--directions", "learned")).code == 0
-    assert [charge.released for charge in read_charges()] == [True, True]
 
 
 def test_the_charge_comes_after_the_last_record_and_before_the_noise(clinic, matrixdp, monkeypatch):
@@ -311,7 +260,7 @@ def test_what_a_release_needs_is_not_in_its_folder(clinic, matrixdp, option):
     assert Path("out/schema.toml").exists()
 
 
-@pytest.mark.parametrize("options", [("covariance", "--directions", "learned"), ("everything",), ("regression",)])
+@pytest.mark.parametrize("options", [("covariance",), ("everything",), ("regression",)])
 def test_every_file_of_a_release_is_known(clinic, matrixdp, options):
     options = (*options, "--target", "age") if "regression" in options else options
     for number in "12":
@@ -331,7 +280,7 @@ def test_old_output_is_replaced_only_with_force(clinic, matrixdp):
     Path("out/release.json").write_text(OLD)
     assert "--force" in matrixdp(*argv()).err
     assert matrixdp(*argv("clinic.csv", "moments", "--force")).code == 0
-    assert {path.name for path in Path("out").iterdir()} == list_files("adaptive")
+    assert {path.name for path in Path("out").iterdir()} == FILES
     assert sorted(path.name for path in Path().iterdir() if path.name.startswith(".")) == []
 
 
@@ -350,9 +299,7 @@ REGRESSION = ["regression", "--method", "plain", "--target"]
                 (["moments", "--epsilon", "2"], "epsilon was 1.0 and is 2.0 now"),
                 (["moments", "--columns", "age"], "query.bounds.lower was [18.0,15.0] and is [18.0] now"),
                 (["moments", "--importance", "bmi=4"], "allocation.rule was 'uniform' and is 'optimal' now"),
-                (["moments", "--delimiter", ","], "reading.delimiter was not given and is ',' now"),
                 (["moments", "--schema", "files.toml"], 'reading.missing_words was not given and is ["-9"] now'),
-                (["moments", "--directions", "learned"], "directions was 'given' and is 'learned' now"),
             ],
         ),
         (
@@ -364,12 +311,13 @@ REGRESSION = ["regression", "--method", "plain", "--target"]
                 (["covariance", "--schema", "files.toml"], 'reading.missing_words was not given and is ["-9"] now'),
             ],
         ),
-        (COUNTS, [([*COUNTS, "--delimiter", ","], "reading.delimiter was not given and is ',' now")]),
+        (COUNTS, [([*COUNTS, "--schema", "marked.toml"], "reading.delimiter was not given and is ',' now")]),
         ([*REGRESSION, "bmi"], [([*REGRESSION, "age"], "target was 'bmi' and is 'age' now")]),
     ],
 )
 def test_a_request_for_something_else_is_refused_by_name(clinic, matrixdp, first, others):
     Path("files.toml").write_text(Path("schema.toml").read_text() + '[files]\nmissing_words = ["-9"]\n')
+    Path("marked.toml").write_text(Path("table.toml").read_text() + '[files]\ndelimiter = ","\n')
     assert matrixdp(*argv("clinic.csv", *first, "--request", "a")).code == 0
     before, charges = Path("out/release.json").read_bytes(), read_charges()
     for second, words in others:
@@ -408,7 +356,7 @@ def test_a_large_noisy_data_set_is_written_as_files(clinic, matrixdp, monkeypatc
         "age",
     ):
         assert words in page
-    assert facts["ledger"]["epsilon_left_after"] < facts["ledger"]["epsilon_left_before"]
+    assert facts["ledger"]["left_after"] < facts["ledger"]["left_before"]
     assert pq.read_table("out", columns=["age"]).num_rows == 500
     assert [charge.released for charge in read_charges()] == [True]
     shown = matrixdp(*argv("clinic.parquet", "identity", "--force", "--epsilon", "0.5"))
@@ -416,14 +364,6 @@ def test_a_large_noisy_data_set_is_written_as_files(clinic, matrixdp, monkeypatc
     assert "Standard deviation" in shown.out
     assert "Guarantee" in shown.out
     assert "Report: out/_report.html" in shown.out
-
-
-def test_learned_directions_are_refused_for_a_large_data_set(clinic, matrixdp, monkeypatch):
-    monkeypatch.setattr(planning, "_MAX_IN_MEMORY", 100)
-    done = matrixdp(*argv("clinic.parquet", "identity", "--directions", "learned"))
-    assert done.code == 2
-    assert "learn them from moments" in done.err
-    assert read_charges() == []
 
 
 def test_a_large_data_set_of_a_repeated_request_is_not_charged_again(clinic, matrixdp, monkeypatch):

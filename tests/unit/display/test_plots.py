@@ -116,8 +116,8 @@ def test_models_are_drawn_and_framed():
     assert list(frame.index) == ["intercept", "x", "z=yes"]
     assert (frame.low < frame.value).all()
     assert (frame.value < frame.high).all()
-    assert draw(discriminant.plot()).shape == (2,)
-    assert discriminant.to_frame().shape == (3, 2)
+    assert draw(discriminant.terms.plot()).shape == (2,)
+    assert discriminant.terms.to_frame().shape == (3, 2)
     draw(release.plot())
 
 

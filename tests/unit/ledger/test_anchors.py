@@ -90,35 +90,14 @@ def test_a_file_that_cannot_be_written_is_refused_before_the_charge(path, ledger
 
 
 @both_stores
-def test_an_anchor_may_be_a_function(ledger, path):
-    found = []
-    with Ledger.open(path, anchor=found.append) as handle:
-        receipt = spend(handle)
-    assert found == [Head(receipt.entry, receipt.hash)]
-
-
-@both_stores
-def test_a_function_that_fails_leaves_the_charge_spent(ledger, path):
-    def fail(head):
-        raise OSError("no network")
-
-    with (
-        Ledger.open(path, anchor=fail) as handle,
-        pytest.raises(LedgerError, match=r"entry 3 was charged, .*no network\). Nothing was released"),
-    ):
-        spend(handle)
-    assert len(ledger.history()) == 1
-
-
-@both_stores
 def test_an_anchor_survives_pickling(anchored, anchors):
     spend(pickle.loads(pickle.dumps(anchored)))
     assert len(anchors.read_text().splitlines()) == 1
 
 
 @both_stores
-def test_an_anchor_is_a_path_or_a_function(path, ledger):
-    with pytest.raises(ParameterError, match="anchor must be a path or a function"):
+def test_an_anchor_is_a_path(path, ledger):
+    with pytest.raises(ParameterError, match="anchor must be a path"):
         Ledger.open(path, anchor=3)
 
 

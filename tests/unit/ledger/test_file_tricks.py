@@ -516,13 +516,15 @@ def test_without_the_check_of_its_place_a_copy_would_spend_the_total_again(half,
         spend(Ledger.open(name))
 
 
-def test_a_log_that_another_program_sets_up_is_left_again(half):
+def test_a_log_that_another_program_sets_up_is_refused(half):
     with contextlib.closing(sqlite3.connect(half)) as connection:
         assert connection.execute("PRAGMA journal_mode = WAL").fetchone() == ("wal",)
-    with Ledger.open(half) as ledger:
+    with Ledger.open(half) as ledger, pytest.raises(LedgerError, match=r"write-ahead log.*Nothing was charged"):
         spend(ledger)
     with contextlib.closing(sqlite3.connect(half)) as connection:
-        assert connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
+        assert connection.execute("PRAGMA journal_mode = DELETE").fetchone() == ("delete",)
+    with Ledger.open(half) as ledger:
+        spend(ledger)
 
 
 def test_a_file_system_without_links_is_no_obstacle(half, monkeypatch):

@@ -88,7 +88,7 @@ def filled(ledger):
 
 def read_everything(path):
     with Ledger.open(path) as ledger:
-        found = [ledger.datasets(), ledger.history(), ledger.history("rivals"), ledger.incomplete()]
+        found = [ledger.datasets(), ledger.history(), ledger.history("rivals")]
         for dataset in ("clinic", "rivals"):
             counts = ledger.summary(dataset).counts
             found += [ledger.remaining(dataset), counts.charges, counts.unfinished]

@@ -95,7 +95,7 @@ def test_a_ledger_of_the_version_before_is_upgraded_by_its_owner(version_2, post
     with Ledger.open(owner) as ledger:
         assert ledger.verify() == HEAD  # also that the triggers and functions are those of today
         ledger.charge("clinic", Gaussian(0.01), neighbours="replace", description={})
-        pending = next(found for found in ledger.incomplete("clinic") if found.entry < HEAD.entry)
+        pending = next(found for found in ledger.history("clinic") if not found.released)
         with ledger._store.reading() as journal:
             row = journal.row("entry", pending.entry)
         ledger.complete(

@@ -23,16 +23,8 @@ GOLDEN = json.loads((Path(__file__).parent / "golden.json").read_text("utf-8"))
 BROWSER = next(
     (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
 )
-TABLES = {"exp1", "exp2", "exp3", "gains", "subspace", "directions", "runtime", "claims", "sweeps"}
-FIGURES = {
-    "gains-weights",
-    "exp1-comparison",
-    "exp2-comparison",
-    "exp3-comparison",
-    "directions",
-    "noise",
-    "design-space",
-}
+TABLES = {"exp1", "exp2", "exp3", "gains", "subspace", "runtime", "claims", "sweeps"}
+FIGURES = {"directions", "noise", "design-space"}
 
 
 @pytest.fixture(scope="module")

@@ -410,6 +410,13 @@ def test_each_value_is_read_on_its_own(kind, rule, date):
     assert read(pa.array([ODD[i] for i in right], kind))[0] == [expected[0][i] for i in right]
 
 
+@pytest.mark.parametrize("beside", ["1", "x"])
+def test_a_number_may_mean_that_a_value_is_missing(beside):
+    values, wrong = read_values(FileRules(missing_words=["999"]), "a", pa.array(["999", beside]), as_text=False)
+    assert values.to_pylist() == [None, 1.0 if beside == "1" else None]
+    assert wrong is None or wrong.tolist() == [False, True]
+
+
 @pytest.mark.parametrize("formats", [("%d.%m.%Y",), ("%m.%d.%Y", "%d.%m.%Y"), ("%d.%m.%y", "%Y-%m-%d"), ("%Y-%d-%m",)])
 def test_dates_are_read_as_by_strptime_in_the_order_of_their_formats(formats):
     parts = ["01", "1", "12", "13", "29", "31", "02", "2020", "1900", "0102", "0000", "00", " 3", "x"]

@@ -42,7 +42,7 @@ def cases():
         "adjacency": (mdp.make_design(mdp.Adjacency(6), PRIVACY), GRAPH),
         "laplacian": (mdp.make_design(mdp.Laplacian(6), PRIVACY), GRAPH),
         "counts": (
-            mdp.make_design(mdp.ContingencyTable.transitions([0, 1], records=3), PRIVACY),
+            mdp.make_design(mdp.ContingencyTable([0, 1], [0, 1], records=3), PRIVACY),
             [[0, 1], [1, 1], [0, 0]],
         ),
         "own": (

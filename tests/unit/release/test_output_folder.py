@@ -68,11 +68,9 @@ def test_a_rename_that_fails_puts_the_old_folder_back(tmp_path, monkeypatch):
         rename(source, target)
 
     monkeypatch.setattr(output_folder, "_exchange", lambda *paths: False)
+    monkeypatch.setattr(output_folder, "find_foreign_file", lambda _: None)
     monkeypatch.setattr(os, "rename", refuse)
-    with (
-        pytest.raises(OSError, match="error"),
-        OutputFolder(tmp_path / "out", force=True, find_foreign=lambda _: None) as folder,
-    ):
+    with pytest.raises(OSError, match="error"), OutputFolder(tmp_path / "out", force=True) as folder:
         folder.finish()
     assert (tmp_path / "out" / "old").exists()
     assert hidden(tmp_path) == []
@@ -140,9 +138,10 @@ from matrixdp.release.output_folder import OutputFolder
 base, atomic = Path(sys.argv[1]), sys.argv[2] == "atomic"
 if not atomic:
     output_folder._exchange = lambda *paths: False
+output_folder.find_foreign_file = lambda place: None
 
 def write(place):
-    with OutputFolder(place, force=True, find_foreign=lambda place: None) as folder:
+    with OutputFolder(place, force=True) as folder:
         for name in "ab":
             (folder.path / name).write_text("new")
         folder.finish()

@@ -11,7 +11,6 @@ import pytest
 import matrixdp as mdp
 from matrixdp.domain.file_rules import DateRule, FileRules
 from matrixdp.ledger import Reserve
-from matrixdp.release.charging import describe_design
 from release_worker import BOUNDS, DATA, release_folder, run_worker
 
 PRIVACY = mdp.Privacy(1, 1e-6)
@@ -103,36 +102,6 @@ class TestDesigns:
         with ledger._store.reading() as journal:
             one, two = (journal.row("request", "clinic", request).content()["options"] for request in ("one", "two"))
         assert one == two
-
-
-class TestLedgersOfEarlierVersions:
-    """They kept no options; what the stored release tells is compared."""
-
-    @pytest.fixture
-    def stored(self, ledger):
-        design = mdp.make_design(mdp.Moments(BOUNDS, 50), PRIVACY)
-        receipt = ledger.charge(
-            "clinic", design.event, neighbours="replace", description=describe_design(design), request="r"
-        )
-        ledger.complete(receipt, design.release(DATA, missing="midpoint").to_json())
-        return {"ledger": ledger, "dataset": "clinic", "request": "r"}
-
-    def test_the_same_request_is_returned(self, stored):
-        assert release(missing="midpoint", **stored).to_json() == stored["ledger"].stored("clinic", "r")
-
-    @pytest.mark.parametrize(
-        ("changed", "words"),
-        [
-            ({"missing": "error"}, "missing was 'midpoint' and is 'error' now"),
-            ({"missing": "midpoint", "design": {"structured": False}}, "structured was true and is false now"),
-            ({"missing": "midpoint", "privacy": mdp.Privacy(2, 1e-6)}, "epsilon was 1.0 and is 2.0 now"),
-            ({"missing": "midpoint", "query": mdp.Moments(BOUNDS, 49)}, "design has other values now"),
-        ],
-    )
-    def test_another_request_is_refused(self, stored, changed, words):
-        with pytest.raises(mdp.LedgerError, match=words):
-            release(**changed, **stored)
-        assert len(stored["ledger"].history()) == 1
 
 
 COVARIANCES = {

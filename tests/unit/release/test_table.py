@@ -261,26 +261,6 @@ class TestJson:
             mdp.from_json(json.dumps({**altered, "digest": digest_content(altered)}))
         assert read.to_json() == given.to_json()
 
-    @pytest.mark.parametrize(("question", "targets"), [("covariance", 0), ("regression", 1)])
-    def test_a_fit_of_an_earlier_version_did_not_store_its_targets(self, question, targets):
-        given = simulate(question=question, **({"target": "bmi"} if targets else {}))
-        content = json.loads(given.to_json())
-        assert content.pop("targets") == targets
-        read = mdp.from_json(json.dumps({**content, "digest": digest_content(content)}))
-        assert read.to_json() == given.to_json()
-
-    def test_a_plain_covariance_of_an_earlier_version_is_read_and_checked(self):
-        release = simulate(method="plain")
-        content = {"format": "matrixdp plain covariance 1", "aim": "covariance", "method": "plain"}
-        content |= {"reason": "It was requested.", "release": json.loads(replace(release, aim="", reason="").to_json())}
-        assert mdp.from_json(json.dumps(content)).to_json() == release.to_json()
-        for name, value in (("method", "adaptive"), ("release", {}), ("aim", 3)):
-            with pytest.raises(ParameterError):
-                mdp.from_json(json.dumps({**content, name: value}))
-        moments = mdp.make_design(mdp.Moments(BOUNDS, 3000), PRIVACY).release(DATA)
-        with pytest.raises(ParameterError, match="moments of a table"):
-            mdp.from_json(json.dumps({**content, "release": json.loads(moments.to_json())}))
-
     @pytest.mark.parametrize("method", ["adaptive", "plain"])
     def test_a_release_is_saved_and_loaded(self, method, tmp_path):
         release = simulate(method=method)

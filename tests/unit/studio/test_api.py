@@ -154,7 +154,7 @@ def test_mistakes_are_named(site):
     cases = [
         ({**ASKED, "release": {**SPEC, "epsilon": -1}}, "epsilon"),
         ({**ASKED, "release": {**SPEC, "query": "all"}}, "query must be one of"),
-        ({**ASKED, "release": {**SPEC, "directions": "/etc/passwd"}}, "directions must be one of"),
+        ({**ASKED, "release": {**SPEC, "directions": "/etc/passwd"}}, "is not an option"),
         ({**ASKED, "release": {**SPEC, "points": "/etc/passwd"}}, "not an option"),
         ({**ASKED, "release": {**SPEC, "records": 1.5}}, "records must be a whole number"),
         ({**ASKED, "release": {**SPEC, "records": True}}, "records"),

@@ -330,21 +330,6 @@ def test_a_locked_ledger_costs_nothing(site, monkeypatch):
     assert len(find_charges(site, request)) == 1
 
 
-def test_directions_that_are_paid_are_not_paid_again(site, monkeypatch):
-    def fail(*arguments, **options):
-        raise MemoryError
-
-    request = site.ask(query="second-moment", method="auto", directions="learned")
-    with monkeypatch.context() as patch:
-        patch.setattr("matrixdp.release.run.make_request_design", fail)
-        found = release(site, request)
-    assert (found.status, found.payment) == (Status.FAILED, "directions")
-    assert "not enough memory" in found.error
-    assert release(site, request).status is Status.RELEASED
-    with Ledger.open(site.settings.ledger) as ledger:
-        assert len(ledger.history("clinic")) == 2
-
-
 def test_progress_is_shown_where_the_number_of_records_is_public(site, monkeypatch):
     monkeypatch.setattr(worker, "_PROGRESS_STEP", 0.0)
     seen = []
@@ -436,7 +421,7 @@ def test_an_analyst_cannot_tell_a_failure_that_cost_nothing_from_one_that_waits(
     assert book.get(CURATOR, fails.id).status is Status.FAILED
 
 
-@pytest.mark.parametrize("payment", ["lost", "stored", "directions"])
+@pytest.mark.parametrize("payment", ["lost", "stored"])
 def test_a_failure_that_cost_something_is_told(site, payment):
     request = site.ask()
     with site.studio.state.writing() as connection:
@@ -467,7 +452,7 @@ def test_an_unforeseen_error_shows_its_class_alone(site, monkeypatch, caplog):
     def fail(*arguments, **options):
         raise KeyError("secret-4711")
 
-    monkeypatch.setattr("matrixdp.report.release_folder.write_release", fail)
+    monkeypatch.setattr("matrixdp.studio.worker.write_release", fail)
     assert "internal error (KeyError)" in release(site, site.ask()).error
     monkeypatch.setattr(type(site.studio.datasets), "list_all", fail)
     answer = site.browser().get("/datasets")

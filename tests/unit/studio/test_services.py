@@ -28,8 +28,6 @@ def test_a_spec_is_the_command_line():
     rows = ReleaseSpec.from_mapping({"query": "means", "epsilon": 1, "delta": 1e-6, "rows_per_person": 2})
     assert "--rows-per-person 2" in rows.write_command("schema.toml", TABLE, "clinic")
     assert rows.to_mapping()["rows_per_person"] == 2
-    learned = ReleaseSpec.from_mapping({**SPEC, "directions": "learned", "directions_share": 0.3})
-    assert "--directions-share 0.3" in learned.write_command("schema.toml", TABLE, "clinic")
 
 
 @pytest.mark.parametrize("value", ["nan", "inf", "1e400", "x", [1], True, 1.5, "1.5"])
@@ -48,12 +46,9 @@ def test_a_plan_says_what_is_charged(site):
     schema = parse_schema(site.studio.schemas.require(TABLE))
     plain = ReleaseSpec.from_mapping(SPEC)
     whole = plan_release(plain, schema)
-    learned = plan_release(ReleaseSpec.from_mapping({**SPEC, "query": "second-moment", "method": "auto",
-                                                     "directions": "learned"}), schema)  # fmt: skip
     adaptive = plan_release(ReleaseSpec.from_mapping({**SPEC, "method": "adaptive"}), schema)
     assert whole.design is not None
     assert adaptive.design is None
-    assert learned.event == adaptive.event
     assert whole.event.mu == pytest.approx(adaptive.event.mu)
     assert str(whole.unit) == "record"
 
