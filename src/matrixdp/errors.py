@@ -22,7 +22,7 @@ import numbers
 import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from importlib import import_module
 from pathlib import Path
@@ -37,6 +37,14 @@ def show(value: Any) -> str:
     text = (str(value) if isinstance(value, Fraction) else repr(value)) if simple else ""
     name = type(value).__name__
     return text if 0 < len(text) <= 60 else f"a{'n' * (name[0] in 'aeiou')} {name}"
+
+
+def join_names(names: Iterable[str], mark: str = ",") -> str:
+    """Names of columns as an option takes them; those with a comma or a space at an end are in double quotes."""
+    return mark.join(
+        '"{}"'.format(name.replace('"', '""')) if "," in name or name != name.strip() or name[:1] == '"' else name
+        for name in names
+    )
 
 
 def install_hint(extra: str) -> str:

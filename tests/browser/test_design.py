@@ -34,16 +34,15 @@ def test_the_forecast_follows_the_slider_and_the_keyboard(open_page, site):
     expect(page.locator("#curve svg")).to_be_visible()
 
 
-def test_numbers_stay_open_and_follow(open_page, site):
+def test_predicted_errors_follow_the_form(open_page, site):
     page = open_page(ANALYST)
     page.goto("/design?query=correlation&column=0&column=1&method=plain&records=5000")
     wait_until_settled(page)
-    page.get_by_text("The same as numbers").first.click()
-    cell = page.locator("#numbers-chart1 tbody tr").first.locator("td").nth(1)
+    cell = page.locator("#table1 ~ .scroll tbody tr").first.locator("td").nth(1)
     before = cell.inner_text()
     page.locator("#epsilon").fill("3")
     expect(cell).not_to_have_text(before)
-    expect(page.locator("#numbers-chart1 thead")).to_contain_text("bmi")
+    expect(page.locator("#table1 ~ .scroll thead")).to_contain_text("bmi")
 
 
 def test_an_error_gives_an_epsilon(open_page, site):
@@ -81,7 +80,7 @@ def test_an_adaptive_fit_fills_in_its_error_when_it_is_simulated(open_page, site
     page.goto("/design?query=correlation&column=0&column=1&method=adaptive")
     assert read_error(page) > 0
     expect(page.get_by_text("Hard data", exact=True)).to_be_visible()
-    expect(page.get_by_text("band: from easy to hard data")).to_be_visible()
+    expect(page.get_by_text("Dashed: a plain release")).to_be_visible()
 
 
 def test_what_is_chosen_while_a_forecast_is_on_its_way_stays(open_page, site):

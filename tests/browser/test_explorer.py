@@ -51,7 +51,7 @@ def test_questions_are_asked_by_changing_a_form_and_cost_nothing(open_page, site
     expect(page.get_by_role("status")).to_have_text("Regression of bmi")
     page.get_by_label("Only ward").select_option("south")
     expect(page.get_by_role("status")).to_have_text("Regression of bmi, ward south")
-    expect(page.locator("figure.chart svg")).to_have_count(1)
+    expect(page.locator("#explorer figure svg")).to_have_count(1)
     page.go_back()
     expect(page.get_by_role("status")).to_have_text("Regression of bmi")
     page.go_back()  # also before the page is ready

@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 
 from browser.checks import check_layout, check_page
 from browser.conftest import RunningSite
-from matrixdp.report import release_folder
+from matrixdp.studio import worker
 from studio_site import ANALYST, CURATOR, TABLE
 
 HOSTILE = ("<script>window.hacked=1</script>", '"><img src=x onerror="window.hacked=1">', "{{7*7}}", "x" * 200, "عمر")
@@ -21,7 +21,7 @@ class Gate:
     """Holds releases after the charge could be made and before it is, while it is closed."""
 
     def __init__(self):
-        self._open, self._write = threading.Event(), release_folder.write_release
+        self._open, self._write = threading.Event(), worker.write_release
         self._open.set()
 
     def __enter__(self):
@@ -39,7 +39,7 @@ class Gate:
 def site(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         gate = Gate()
-        patch.setattr(release_folder, "write_release", gate.write_release)
+        patch.setattr(worker, "write_release", gate.write_release)
         with RunningSite(tmp_path_factory.mktemp("studio"), epsilon=20.0) as site:
             site.gate = gate
             lines = (site.settings.folder / TABLE).read_text()

@@ -117,4 +117,4 @@ def test_no_predictor_is_not_all_of_them(open_page, site):
     page.emulate_media(media="print")
     page.goto(f"/results/{request.id}/explore?kind=correlation")
     assert page.evaluate("[...document.querySelectorAll('.scroll')].every((one) => one.scrollWidth <= one.clientWidth)")
-    expect(page.locator(".answers .bar").first).to_be_visible()  # error bars are printed, too
+    expect(page.locator(".numbers .bar").first).to_be_visible()  # error bars are printed, too

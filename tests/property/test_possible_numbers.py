@@ -150,7 +150,7 @@ def test_all_pages_of_a_table_are_readable(case):
     for kind, answer in asked:
         facts = to_facts(release, answer)
         require_readable(json.dumps(facts, allow_nan=False), format_numbers(answer.estimate, answer.text))
-        require_readable(write_csv(answer.estimate), *(str(chart) for chart in (kind and draw_answer(release, answer))))
+        require_readable(write_csv(answer.estimate), *(str(chart) for chart in (kind and draw_answer(answer))))
         assert "–" not in " ".join(facts["notes"])
     require_readable(render_release(make_content(release, "everything")), str(release), release._repr_html_())
 
@@ -250,7 +250,7 @@ def test_models_of_a_table_are_possible(case):
     half = float(query.number_bounds.halfwidths[1])
     require_regression(release.regression("y"), half)
     for answer in (answers.answer_regression(release, "y"), answers.answer_components(release)):
-        charts = draw_answer(release, answer)
+        charts = draw_answer(answer)
         require_readable(json.dumps(to_facts(release, answer), allow_nan=False), *map(str, charts))
     ends = np.array([[-1.0, -1.0], [-1.0, -1.0], [0.0, 0.0]]), np.array([[1.0, 1.0], [1.0, 1.0], [2.0, 2.0]])
     require_possible(answer.estimate, *ends)

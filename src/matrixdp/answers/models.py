@@ -221,7 +221,8 @@ def list_variables(view: MomentView, columns: Iterable[str], *, reference: Itera
 def choose_predictors(names: Sequence[str], target: str, on: Sequence[str] | None) -> tuple[str, ...]:
     """The predictors of a model: those named, or all columns but the target."""
     if isinstance(on, str):
-        raise ParameterError("on must be a list of columns, got a text instead.", parameter="on")
+        rule = "must be a list of columns, as in ['age', 'bmi'], got a string instead."
+        raise ParameterError(f"on {rule}", parameter="on")
     chosen = tuple(name for name in names if name != target) if on is None else tuple(on)
     if not chosen:
         raise ParameterError("on must name at least one column besides the target.", parameter="on")

@@ -47,7 +47,7 @@ _NONE = 1e-6  # of the largest eigenvalue: less is that of rounded coordinates w
 _FLOOR = 0.1  # of the least eigenvalue
 _ZERO_WEIGHT = 4.0  # of a pair of levels that cannot occur, over the largest weight
 _GOLDEN = (np.sqrt(5) - 1) / 2  # its multiples are spread evenly over [0, 1) after their whole parts
-_REMOVALS = 20  # rounds
+_REMOVALS, _RARE = 20, 1e-6  # rounds, and the frequency of a level that no row has
 _INNER = 0.02  # of the means that are possible within bins, those at the ends are not used
 _PARTS, _STEPS, _CLOSE, _LONGEST, _STEEPEST = 8, 25, 1e-6, 50.0, 2000.0  # of weights of a histogram
 MOST_BYTES = 2 << 30  # of the coordinates of all rows
@@ -130,6 +130,10 @@ def fill_category(view: MomentView, name: str, size: float, never: Sequence[int]
     """Shares of the levels of a category, without those that can `never` occur, and the levels that noise hides."""
     places, levels = view.levels(name), view.place(name).levels
     noisy, std = view.read(0, places) / size, view.law.entry_std(0, places) / size
+    if len(set(never)) == len(levels):
+        raise ParameterError(
+            f"impossible must leave {name!r} some level that can occur: it excludes all.", parameter="impossible"
+        )
     for level in never:
         if noisy[level] > LEAST_SIZE * std[level]:
             raise ParameterError(
@@ -287,16 +291,17 @@ class Rows:
         """
         units = np.multiply.outer(self.unit, self.unit) / len(self.table)
         target, weight = wanted / units, np.where(self.apart, weight, 0.0)
-        counted = weight * units**2
+        counted, most = weight * units**2, _ZERO_WEIGHT * weight.max()
         for one, other in zeros:
             target[[one, other], [other, one]] = -self.mean[one] * self.mean[other] / units[one, other]
             counted[[one, other], [other, one]] = 0.0
-            weight[[one, other], [other, one]] = _ZERO_WEIGHT * weight.max()
+            weight[[one, other], [other, one]] = most
         weight = weight * units**2
-        count, found = max(int((counted > 0).sum()), 1), []
+        count, found, losses = max(int((counted > 0).sum()), 1), [], []
         for sweep in range(_SWEEPS + 1):
             found.append(float(np.sqrt((counted * np.square(self.products - target)).sum() / count)))
-            stuck = sweep >= _PATIENCE and found[-1] > (1 - _LITTLE) * found[-1 - _PATIENCE]
+            losses.append(float(np.sqrt((weight * np.square(self.products - target)).sum())))  # with that of zeros
+            stuck = sweep >= _PATIENCE and losses[-1] > (1 - _LITTLE) * losses[-1 - _PATIENCE]
             if found[-1] <= _FITTED or stuck or sweep == _SWEEPS:
                 break
             for number in self.rng.permutation(len(self.margins)):
@@ -349,31 +354,51 @@ class Rows:
         self.products[own] += kept
         self.products[:, own] += kept.T
 
-    def remove(self, zeros: Sequence[tuple[int, int]]) -> None:
-        """Change levels where two occur together that cannot."""
+    def remove(self, zeros: Sequence[tuple[int, int]], never: Mapping[str, Sequence[int]]) -> None:
+        """Change levels where two occur together that cannot; `never` has the levels that no row may have, by column.
+
+        Rows for which no other levels are found become like others.
+        """
         holders = {m.rows.start + k: (m, k) for m in self.margins for k in range(len(m.place.levels))}
         pairs = [(holders[one], holders[other]) for one, other in zeros]
-        for _ in range(_REMOVALS):
+        margins = {id(margin): margin for margin, _ in holders.values()}.values()
+        for trial in range(_REMOVALS + 1):
             bad = [np.flatnonzero((m.values == k) & (other.values == j)) for (m, k), (other, j) in pairs]
-            if not any(part.size for part in bad):
+            if trial == _REMOVALS or not any(part.size for part in bad):
                 break
-            for ((margin, level), _), part in zip(pairs, bad, strict=True):
+            for pair, part in zip(pairs, bad, strict=True):
+                margin, level = pair[trial % 2]
                 for row in part[margin.values[part] == level].tolist():
-                    self._replace(row, margin, pairs)
-        for margin in {id(margin): margin for margin, _ in holders.values()}.values():
+                    self._replace(row, margin, pairs, never[margin.column.name])
+        left = np.unique(np.concatenate(bad))
+        if left.size:
+            good = np.setdiff1d(np.arange(len(self.table)), left)
+            if not good.size:
+                raise ParameterError(
+                    "impossible must leave rows that can occur: none was found.", parameter="impossible"
+                )
+            taken = self.rng.choice(good, left.size)
+            for margin in margins:
+                margin.values[left] = margin.values[taken]
+        for margin in margins:
             level = margin.values[:, None] == np.arange(len(margin.place.levels))
             self.table[:, margin.rows] = np.rint((level - self.mean[margin.rows]) / self.unit[margin.rows])
         self.products = self.table.T @ self.table
 
-    def _replace(self, row: int, margin: Margin, pairs: Any) -> None:
-        """Give a row another level of a category: one that is allowed beside its others, at random by frequency."""
-        allowed = np.bincount(margin.values, minlength=len(margin.place.levels)).astype(float)
+    def _replace(self, row: int, margin: Margin, pairs: Any, never: Sequence[int]) -> None:
+        """Give a row another level of a category at random by frequency: one that is allowed beside its others, or any.
+
+        Levels that no row has are rarer than all others.
+        """
+        usual = np.bincount(margin.values, minlength=len(margin.place.levels)) + _RARE
+        usual[list(never)] = 0.0
+        allowed = usual.copy()
         for first, second in pairs:
             for (own, level), (other, beside) in ((first, second), (second, first)):
                 if own is margin and other.values[row] == beside:
                     allowed[level] = 0.0
-        if allowed.any():
-            margin.values[row] = self.rng.choice(allowed.size, p=allowed / allowed.sum())
+        chosen = allowed if allowed.any() else usual
+        margin.values[row] = self.rng.choice(chosen.size, p=chosen / chosen.sum())
 
 
 def read_covariance(view: MomentView, rows: Rows, size: float) -> tuple[Floats, Floats]:
@@ -576,6 +601,13 @@ class _Maker:
             if (group[other] in some if other in group else some >= {*self.query.columns.category(other).level_names})
         ]
 
+    def is_impossible(self, group: Mapping[str, str]) -> bool:
+        """Whether two levels of a group cannot occur together, or no level of some category can occur in it."""
+        categories = self.query.used.categories
+        return any({*pair} <= {*group.items()} for pair in self.pairs) or any(
+            len(self._find_never(one, group)) == len(one.level_names) for one in categories
+        )
+
     def aim(self, view: MomentView, rows: Rows, size: float, pooled: Floats | None) -> tuple[Floats, Floats, Floats]:
         """Released covariances, their noise, and those that the rows shall have; of shape (d, d)."""
         found, std = read_covariance(view, rows, size)
@@ -606,7 +638,8 @@ class _Maker:
         zeros = [(places[one], places[other]) for one, other in self.pairs if one in places and other in places]
         misfit = rows.fit(wanted, 1 / std**2, zeros)[-1]
         if zeros:
-            rows.remove(zeros)
+            columns = [m.column for m in rows.margins if not isinstance(m.column, Number)]
+            rows.remove(zeros, {column.name: self._find_never(column, group) for column in columns})
         return _Made(group, rows, compare_covariances(self.query, rows, found, std, group), misfit, hidden)
 
     def make_groups(self, count: int) -> Iterator[_Made]:
@@ -622,7 +655,18 @@ class _Maker:
         groups = [dict(zip(query.by, levels, strict=True)) for levels in query.group_levels]
         views = [view_moments(self.matrix, self.design, group) for group in groups]
         shares = np.array([float(one.read(0, 0)) for one in views])
-        never = [k for k, group in enumerate(groups) if any({*pair} <= {*group.items()} for pair in self.pairs)]
+        never = [k for k, group in enumerate(groups) if self.is_impossible(group)]
+        for k in never:
+            if views[k].stands_out(0, 0):
+                name = ", ".join(f"{name}={level}" for name, level in groups[k].items())
+                raise ParameterError(
+                    f"impossible must leave the group {name} some rows that can occur: the release shows it.",
+                    parameter="impossible",
+                )
+        if len(never) == len(groups):
+            raise ParameterError(
+                "impossible must leave some group that can occur: it excludes all.", parameter="impossible"
+            )
         quotas = round_quotas(find_shares(shares / size, never), count, self.rng)
         rows, _ = self.fill(view, max(count, 2), size, {})
         pooled = self.aim(view, rows, size, None)[2] / rows.spreads

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from matrixdp.answers.noise_law import NoiseLaw, NoNoise, Places, SidesLaw, TableLaw
 from matrixdp.design.design import Design
-from matrixdp.errors import ParameterError, show
+from matrixdp.errors import ParameterError, join_names, show
 from matrixdp.noise.table_noise import Place, TableNoise
 from matrixdp.queries import Moments, TableMoments
 from matrixdp.types import Floats
@@ -86,7 +86,7 @@ class MomentView:
                 f"group={{{name!r}: level}} (--group {name}=LEVEL)."
             )
         if name not in self.places:
-            known = ", ".join([*self.places, *by][:20])
+            known = join_names([*self.places, *by][:20], ", ")
             raise ParameterError(f"a column must be one of {known}, got {show(name)} instead.")
         return self.places[name]
 

@@ -287,8 +287,8 @@ def _release_design(
 def _compare_release(release: Any, non_private: Any, answer: str | None, level: float) -> Comparison:
     if getattr(release, "simulation", None) is not True:
         raise ParameterError(
-            "release must be a simulation: beside true numbers, a release of private data protects nothing. Make it "
-            "from data that need no protection, with simulation=True."
+            "release must be a simulation, made with simulation=True from data that need no protection: the comparison "
+            "with the true numbers reveals them."
         )
     answer = answer or ("matrix" if hasattr(release, "matrix") else "covariance")
     if answer not in _ANSWERS or not hasattr(release, answer):

@@ -103,8 +103,8 @@ def _load(place: Path, last: int | None, periods: tuple[str, ...] | None) -> tup
         if last is not None or periods is not None:
             raise click.UsageError("--last and --periods are for a stream.")
         return found, read_dates(place if place.is_dir() else place.parent)
-    if last is not None and periods is not None:
-        raise click.UsageError("--last and --periods cannot be used together.")
+    if (last is not None and periods is not None) or (periods is not None and len(periods) > 2):
+        raise click.UsageError("Give either --last N, or --periods with one name or two.")
     if last is not None:
         part = found.last(last)
     else:

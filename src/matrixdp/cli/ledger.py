@@ -273,12 +273,7 @@ def verify(path: Location, anchor: str | None, resume: bool, as_json: bool) -> N
     """Check every entry, every total and the hash chain of a LEDGER."""
     from matrixdp.ledger.anchors import parse_anchor
 
-    try:
-        start = None if anchor is None else parse_anchor(anchor)
-    except ParameterError as error:
-        raise ParameterError(str(error).replace("an anchor", "--anchor")) from None
-    if resume and start is None:
-        raise ParameterError("--anchor must be given with --resume: the entry after which to begin.")
+    start = None if anchor is None else parse_anchor(anchor)
     with open_ledger(path) as ledger:
         head = ledger.verify(start, resume=resume)
         found = ledger.datasets()
@@ -438,8 +433,6 @@ def allow(
     The size is given by --epsilon or --share. Releases that name the allowance can spend no more than it, and other
     releases cannot use it.
     """
-    if (epsilon is None) == (share is None):
-        raise click.UsageError("Give either --epsilon or --share.")
     with open_ledger(path, **author) as ledger:
         ledger.allow(dataset, allowance, epsilon=epsilon, share=share, payers=payers)
 

@@ -82,12 +82,6 @@ def ledger_options(use: str, pays: str) -> Callable[[F], F]:
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
-delimiter_option = click.option(
-    "--delimiter",
-    callback=lambda _context, _parameter, mark: "\t" if mark in ("tab", "\\t") else mark,
-    help="Column separator of CSV files: one character, or 'tab'. [default: the one in the line of column names]",
-)
-
 sql_option = click.option("--sql", metavar="QUERY", help="Query whose rows are the table; DATA is then a database.")
 
 
@@ -117,24 +111,8 @@ def _refuse_empty(context: click.Context, parameter: click.Parameter, value: Any
 epsilon_option, delta_option = request_option("epsilon"), request_option("delta")
 method_options = combine_options(*map(request_option, ("method", "target", "on")))
 schema_option = click.option("--schema", type=PATH, required=True, help="TOML file with what is public about the data.")
-design_options = combine_options(
-    schema_option,
-    *map(request_option, ("question", "epsilon", "delta", "records", "neighbours", "person", "rows", "importance")),
-    *map(
-        request_option,
-        (
-            "directions",
-            "correlation_share",
-            "shapes",
-            "bins",
-            "calibration",
-            "columns",
-            "by",
-            "cells",
-        ),
-    ),
-    *map(request_option, ("points", "kernel", "bandwidth")),
-)
+_LATER = ("method", "target", "on", "missing", "id")  # are listed after those of a design, or not taken by all
+design_options = combine_options(schema_option, *[request_option(name) for name in OPTION if name not in _LATER])
 
 
 # Help pages and output

@@ -54,7 +54,6 @@ file_options = flags.combine_options(
         metavar="NUMBER|ADDRESS",
         help="Number of threads, or the scheduler of a Dask cluster (tcp://host:8786). [default: one thread per core]",
     ),
-    flags.delimiter_option,
     flags.sql_option,
 )
 force_option = click.option("--force", is_flag=True, help="Replace an existing folder.")
@@ -111,7 +110,6 @@ def release(
     schema: Path,
     out: Path,
     force: bool,
-    delimiter: str | None,
     sql: str | None,
     workers: str | None,
     as_json: bool,
@@ -135,7 +133,7 @@ def release(
     from matrixdp.release.run import count_units
 
     found = read_schema(schema)
-    source = open_files(data, delimiter=delimiter, rules=found.rules, sql=sql)
+    source = open_files(data, rules=found.rules, sql=sql)
     source.check_output(out)
     refuse_inside(out, (schema, options["anchor_to"], options["ledger"]))
     request, payment = parse_request(found, options)
@@ -187,15 +185,15 @@ def plan_questions(
 ) -> ExitCode | None:
     """Find the cheapest releases that reach wanted errors, within what a ledger has left.
 
-    QUESTIONS is a TOML file with a table [[want]] for each question; --want adds others. An error is one standard
-    deviation of the privacy noise, in the unit of the numbers. It is predicted as by design, for typical data, and no
-    data are read. With --run the releases are made; nothing is charged unless all of them fit.
+    QUESTIONS is a TOML file with a list of wants, as in want = ["means of stay ± 0.5"]; --want adds others. An error is
+    one standard deviation of the privacy noise, in the unit of the numbers. It is predicted as by design, for typical
+    data, and no data are read. With --run the releases are made; nothing is charged unless all of them fit.
     """
     from matrixdp.cli.release_text import collect_release, collect_wants, print_wants
     from matrixdp.domain.schema_file import read_schema
     from matrixdp.report.wants import Want, price_wants, read_wants
 
-    run = {name: options.pop(name) for name in ("data", "out", "force", "workers", "delimiter", "sql")}
+    run = {name: options.pop(name) for name in ("data", "out", "force", "workers", "sql")}
     asked, payment = flags.split_request(options)
     prefix = asked.pop("request")
     if payment["ledger"] is None:
@@ -246,7 +244,6 @@ def _run_plans(
     *,
     data: tuple[str, ...],
     out: Path,
-    delimiter: str | None,
     sql: str | None,
     **writing: Any,
 ) -> Iterator[tuple[Path, ReleaseFolder]]:
@@ -261,7 +258,7 @@ def _run_plans(
 
     if not data:
         return
-    source = open_files(data, delimiter=delimiter, rules=plans[0].request.schema.rules, sql=sql)
+    source = open_files(data, rules=plans[0].request.schema.rules, sql=sql)
     source.check_output(out)
     refuse_inside(out, (schema, payment["anchor_to"], payment["ledger"]))
     # A guess of a public number was for forecasts alone: it is counted now.

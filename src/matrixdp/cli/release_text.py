@@ -8,7 +8,6 @@ import click
 import numpy as np
 
 from matrixdp.adaptive.settings import MethodChoice
-from matrixdp.answers.estimate import Estimate
 from matrixdp.answers.table_forecast import compare_questions
 from matrixdp.cli.options import echo_json, echo_section, wrap_text
 from matrixdp.design import Design
@@ -283,7 +282,7 @@ def collect_wants(priced: PricedWants) -> dict[str, Any]:
 def print_release(folder: ReleaseFolder, out: Path, *, as_json: bool) -> None:
     """Print a released matrix, its guarantee and the path of its report."""
     content, choice = folder.content, folder.outcome.plan.choice
-    release, (height, width) = content.release, content.matrix.shape
+    release, (height, width) = content.release, content.shape
     assert not isinstance(release, MechanismRelease)
     if as_json:
         echo_json(collect_release(folder, out))
@@ -293,19 +292,14 @@ def print_release(folder: ReleaseFolder, out: Path, *, as_json: bool) -> None:
         click.echo(f"Wrote {height:,} noisy records of {width} columns to {out}, in {count:,} Parquet files")
     else:
         click.echo(click.style(f"Private {content.title} ± error bars", bold=True))
-    if not content.summary:
-        click.echo(format_numbers(content.entries))
-    shown = [
-        answer for answer in content.answers if not answer.group and answer.name not in ("covariance", "histogram")
-    ]
+    long = ("covariance", "histogram")  # to be read in the report
+    shown = [one for one in content.answers if one is content.main or not (one.group or one.name in long)]
     for answer in shown[:_MOST_TABLES]:
         table = format_numbers(answer.estimate, show_dates(answer, content.dates))
-        click.echo(f"\n{make_visible(answer.title)}\n{table}")
+        click.echo(table if answer is content.main else f"\n{make_visible(answer.title)}\n{table}")
     if len(shown) < len(content.answers):
         click.echo("\nThe other tables are in the report and in the CSV files.")
-    estimates = [answer.estimate for answer in shown[:_MOST_TABLES]]
-    estimates += [content.main] if isinstance(content.main, Estimate) and not content.summary else []
-    if notes := dict.fromkeys(f"{note}." for one in estimates for note in one.list_notes()):
+    if notes := dict.fromkeys(f"{note}." for one in shown[:_MOST_TABLES] for note in one.estimate.list_notes()):
         click.echo("\n" + "\n".join(notes))
     if helping := list_advice(content):
         echo_section("What would help", "\n".join(wrap_text(make_visible(line)) for line in helping))
@@ -330,7 +324,8 @@ def collect_release(folder: ReleaseFolder, out: Path) -> dict[str, Any]:
     """The facts and answers of a release, as JSON content."""
     content, choice, release = folder.content, folder.outcome.plan.choice, folder.outcome.release
     by, answers = getattr(content.mechanism.query, "by", ()), []
-    for answer in () if content.in_files else content.answers:
+    others = () if content.in_files else [answer for answer in content.answers if answer is not content.main]
+    for answer in others:
         group = dict(zip(by, answer.group, strict=True)) if answer.group else None
         named = {"file": f"{answer.name}.csv", "title": answer.title, "group": group}
         answers.append({**named, **answer.estimate.to_dict()})
@@ -348,7 +343,7 @@ def collect_release(folder: ReleaseFolder, out: Path) -> dict[str, Any]:
         **({} if choice is None else choice._asdict()),
         **({"answers": answers} if answers else {}),
         "result": content.title,
-        "shape": list(content.matrix.shape),
+        "shape": list(content.shape),
     }
 
 

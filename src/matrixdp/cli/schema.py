@@ -9,7 +9,7 @@ import click
 
 from matrixdp.cli import options as flags
 from matrixdp.cli.exits import ExitCode
-from matrixdp.cli.options import PATH, Command, Group, delimiter_option, json_option, output_after_work
+from matrixdp.cli.options import PATH, Command, Group, json_option, output_after_work
 
 if TYPE_CHECKING:
     from matrixdp.domain import Column, Schema
@@ -25,7 +25,11 @@ def schema() -> None:
 @click.argument("data")
 @click.option("-o", "--output", type=PATH, help="File to write. [default: standard output]")
 @click.option("--force", is_flag=True, help="Replace an existing file.")
-@delimiter_option
+@click.option(
+    "--delimiter",
+    callback=lambda _context, _parameter, mark: "\t" if mark in ("tab", "\\t") else mark,
+    help="Column separator of CSV files: one character, or 'tab'. [default: the one in the line of column names]",
+)
 @click.option("--sheet", help="Sheet of an Excel workbook, which the schema then names. [default: the first]")
 @click.option("--header-row", type=click.IntRange(min=1), help="Row with the names. [default: the first below titles]")
 @click.option("--encoding", help="Encoding of a text file, such as cp1252. [default: the one that the names show]")
@@ -58,10 +62,9 @@ def new(data: str, output: Path | None, force: bool, sql: str | None, **given: A
 @click.command("check", cls=Command, example="matrixdp check clinic.csv --schema schema.toml")
 @click.argument("data", nargs=-1, required=True)
 @click.option("--schema", "path", type=PATH, required=True, help="TOML file with what is public about the data.")
-@delimiter_option
 @flags.sql_option
 @json_option
-def check(data: tuple[str, ...], path: Path, delimiter: str | None, sql: str | None, as_json: bool) -> int:
+def check(data: tuple[str, ...], path: Path, sql: str | None, as_json: bool) -> int:
     """List all that does not fit the schema in the table DATA, for the eyes of its owner.
 
     It reads all values, and shows rows, counts and examples of them, and what to write in the schema. Nothing is
@@ -73,9 +76,9 @@ def check(data: tuple[str, ...], path: Path, delimiter: str | None, sql: str | N
 
     found = read_schema(path)
     found.check()
-    rows = open_files(data, delimiter=delimiter, rules=found.rules, sql=sql).estimate()
+    rows = open_files(data, rules=found.rules, sql=sql).estimate()
     with flags.show_progress(rows, "checking", quiet=as_json or not rows) as progress:
-        result = check_table(data, found, delimiter=delimiter, sql=sql, progress=progress)
+        result = check_table(data, found, sql=sql, progress=progress)
     if as_json:
         problems = [{**vars(problem), "write": dict(problem.write)} for problem in result.problems]
         flags.echo_json({"rows": result.rows, "facts": result.facts, "problems": problems, "entries": result.entries()})
@@ -115,9 +118,8 @@ def _print_check(result: TableCheck, path: Path) -> None:
 @schema.command("check", example="matrixdp schema check schema.toml --data clinic.csv")
 @click.argument("path", metavar="SCHEMA", type=PATH)
 @click.option("--data", help="A table that must have the schema's columns; only its header is read.")
-@delimiter_option
 @json_option
-def check_schema(path: Path, data: str | None, delimiter: str | None, as_json: bool) -> None:
+def check_schema(path: Path, data: str | None, as_json: bool) -> None:
     """Check that SCHEMA is complete, and show it."""
     from matrixdp.domain.schema_file import read_schema
     from matrixdp.records.files import open_files
@@ -125,7 +127,7 @@ def check_schema(path: Path, data: str | None, delimiter: str | None, as_json: b
     found = read_schema(path)
     found.check()
     if data is not None:
-        open_files(data, delimiter=delimiter, rules=found.rules).require(found.required_names())
+        open_files(data, rules=found.rules).require(found.required_names())
     if as_json:
         flags.echo_json(_collect_facts(found))
     else:

@@ -181,7 +181,6 @@ def publish(
     data: tuple[str, ...],
     step: str | None,
     workers: str | None,
-    delimiter: str | None,
     sql: str | None,
     as_json: bool,
     **options: Any,
@@ -196,7 +195,7 @@ def publish(
 
     stored = name.with_name(f"{name.name}.schema.toml")
     rules = read_schema(stored).rules if stored.is_file() else None
-    reading = {"workers": parse_workers(workers), "delimiter": delimiter, "rules": rules, "sql": sql}
+    reading = {"workers": parse_workers(workers), "rules": rules, "sql": sql}
     done = []
     finishing = DeferredInterrupts("the step is stored; finishing first.")
     with _open(name, MatrixStream.open, **options) as opened, finishing as interrupts:

@@ -12,7 +12,7 @@ from matrixdp.design.allocations import Allocation, Kernel, noise_sides, parse_a
 from matrixdp.design.design import Design
 from matrixdp.design.grid import Grid, fit_grid
 from matrixdp.design.theorem2 import CALIBRATIONS, precision_budget
-from matrixdp.display import format_number, load_pandas, render_card, render_note, render_table, short_repr
+from matrixdp.display import load_pandas, short_repr
 from matrixdp.errors import ParameterError, show
 from matrixdp.gdp import gdp_epsilon, share_mu
 from matrixdp.noise.covariance import Covariance, check_orthonormal
@@ -365,14 +365,6 @@ class ErrorCurve:
         ax.set_ylabel("noise, share of the largest value possible")
         ax.grid(visible=True, alpha=0.3)
         return ax
-
-    def _repr_html_(self) -> str:
-        columns = zip(self.epsilons, self.rmse, self.median_std, self.relative_error, strict=True)
-        rows = [[format_number(x, 4) for x in row] for row in columns]
-        head = ("epsilon", "root mean square", "median std", "share of the largest value possible")
-        delta = self.design.privacy.delta
-        note = render_note(f"standard deviations of the noise, at delta {delta:.3g}; no data were used")
-        return render_card("Predicted error against epsilon", render_table(head, rows), note)
 
 
 def error_curve(design: Design, epsilons: ArrayLike | None = None) -> ErrorCurve:

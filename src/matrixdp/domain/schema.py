@@ -18,7 +18,7 @@ from matrixdp.domain.columns import NO, YES, Category, Column, Columns, Number, 
 from matrixdp.domain.fields import quote_key
 from matrixdp.domain.file_rules import DEFAULT_RULES, ColumnRule, FileRules
 from matrixdp.domain.person import Person
-from matrixdp.errors import ParameterError, show
+from matrixdp.errors import ParameterError, join_names, show
 from matrixdp.types import Floats
 
 MAX_SIDE = 10_000  # rows and columns of a square matrix, which is held in memory several times
@@ -226,7 +226,7 @@ class Schema:
             raise ParameterError(f"{option} must name each column once, as in {option} age,bmi.", parameter=parameter)
         for name in names:
             if name not in columns.names:
-                known = ", ".join(columns.names[:20])
+                known = join_names(columns.names[:20], ", ")
                 raise ParameterError(
                     f"{option}: {self.path} has no column {show(name)}; it has {known}.", parameter=parameter
                 )

@@ -76,6 +76,6 @@ def parse_anchor(text: str) -> Head:
     entry, mark, digest = text.partition(":")
     if not mark or not entry.isdecimal() or len(entry) > 18 or not digest or not digest.isalnum():
         raise ParameterError(
-            f"an anchor must be ENTRY:HASH, as `matrixdp ledger verify` prints it, got {show(text)} instead."
+            f"«anchor» must be ENTRY:HASH, as `matrixdp ledger verify` prints it, got {show(text)} instead."
         )
     return Head(int(entry), digest)

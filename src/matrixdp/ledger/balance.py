@@ -89,7 +89,7 @@ def allowance_size(
     `total` and `privacy` are the data set's; the rest is as for `Ledger.allow`.
     """
     if (epsilon is None) == (share is None):
-        raise ParameterError("an allowance must have either epsilon or share.")
+        raise ParameterError("«epsilon» or «share» must be given for an allowance, and not both.")
     if epsilon is not None:
         own = Privacy(epsilon, privacy.delta)
         return total_amount(own, reserve or Reserve()), own.epsilon

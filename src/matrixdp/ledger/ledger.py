@@ -449,22 +449,8 @@ class Ledger:
     def add_step(self, dataset: str, request: str, *, number: int, step: str, digest: str) -> None:
         """Record a step of a stream that `request` paid for, which costs nothing; durable when this returns.
 
-        Recording the same step again changes nothing.
-
-        Parameters
-        ----------
-        dataset, request : str
-        number : int
-            How many steps there were before.
-        step : str
-            Name of the step.
-        digest : str
-            SHA-256 hash of what the step publishes.
-
-        Raises
-        ------
-        LedgerError
-            If the step was recorded with another hash, or is not the next one.
+        `number` steps were recorded before, and `digest` is the SHA-256 hash of what this one publishes. Recording it
+        again changes nothing; a `LedgerError` is raised if it has another hash, or is not the next one.
         """
         with self._writing(anchored=False) as journal:
             found = _find_steps(journal, dataset, request)
@@ -598,7 +584,7 @@ class Ledger:
             they were verified; only `verify` without `resume` reads those.
         """
         if resume and anchor is None:
-            raise ParameterError("anchor must be given with resume: the entry after which to begin.")
+            raise ParameterError("«anchor» must be given with «resume»: the entry after which to begin.")
         audit = Audit(anchor, resume=resume)
         while True:
             with self._store.reading() as journal:

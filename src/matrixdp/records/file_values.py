@@ -20,6 +20,7 @@ from matrixdp.records.tables import is_text_type, pa
 Read: TypeAlias = tuple[Any, NDArray[np.bool_] | None]  # an Arrow array of values, and which are wrong; None if none is
 _LARGEST = 1 << 61  # microseconds, some 70,000 years
 _SPACES = " \t"  # around numbers, as Arrow's reader of CSV drops them
+_PLAIN = "0123456789.-:T "  # of which most texts consist
 _NUMBER = r"^[-+]?(?i:nan(\([0-9a-z_]*\))?|inf|infinity|[0-9]+\.?[0-9]*(e[-+]?[0-9]+)?|\.[0-9]+(e[-+]?[0-9]+)?)$"
 _MOMENT = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}(:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?)?)?$"
 
@@ -103,18 +104,25 @@ def _cast(texts: Any, kind: Any, pattern: str, words: Sequence[str] = ()) -> Rea
     What Arrow can cast to it matches `pattern`, but not all that matches can be cast. Most texts are cast at once.
     """
     texts = _without_words(texts, words) if words else texts
+    plain = pa.compute.equal(pa.compute.ascii_trim(texts, _PLAIN), "").fill_null(fill_value=True)
     try:
-        return texts.cast(kind), None
+        values = pa.compute.if_else(plain, texts, pa.scalar(None, texts.type)).cast(kind)
     except pa.ArrowInvalid:
-        pass
-    encoded = texts.dictionary_encode()  # most texts are there more than once
+        values, plain = pa.nulls(len(texts), kind), pa.repeat(pa.scalar(value=False), len(texts))
+    odd = pa.compute.invert(plain)
+    encoded = texts.filter(odd).dictionary_encode()  # most of them are there more than once
+    if not len(encoded):
+        return values, None
     unique = pa.compute.utf8_trim(encoded.dictionary, _SPACES)
     likely = pa.compute.match_substring_regex(unique, pattern)
     found = pa.concat_arrays(_cast_halves(pa.compute.if_else(likely, unique, pa.scalar(None, texts.type)), kind))
-    return _spread(encoded, found, found.is_null())
+    rest, wrong = _spread(encoded, found, found.is_null())
+    every = np.asarray(odd)
+    every[every] = wrong
+    return (pa.compute.replace_with_mask(values, odd, rest) if rest.null_count < len(rest) else values), every
 
 
-def _spread(encoded: Any, values: Any, wrong: Any) -> Read:
+def _spread(encoded: Any, values: Any, wrong: Any) -> tuple[Any, NDArray[np.bool_]]:
     """Values of the texts of a dictionary, and which of them are wrong, for each row."""
     return values.take(encoded.indices), _as_booleans(wrong.take(encoded.indices))
 

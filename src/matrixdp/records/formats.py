@@ -8,6 +8,7 @@ that is given, or a tab for ``.tsv``, or else the one that the line of column na
 import csv
 import datetime as dt
 import io
+import json
 import os
 import re
 import zipfile
@@ -401,12 +402,12 @@ class CsvFile(TableFile):
             for mark, word in SEPARATORS.items():
                 if mark in names[0]:
                     return (
-                        f"Its columns seem to be separated by {word}: use --delimiter {word}, or delimiter under "
+                        f"Its columns seem to be separated by {word}: write delimiter = {json.dumps(mark)} under "
                         "[files] in the schema."
                     )
             return (
-                "It has a single column. If another character separates the columns, use --delimiter, or delimiter "
-                f"under [files] in the schema. {self._hint_head()}"
+                "It has a single column. If another character separates the columns, write it as delimiter under "
+                f"[files] in the schema. {self._hint_head()}"
             )
         return super()._hint_columns(names, columns)
 

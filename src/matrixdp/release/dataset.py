@@ -45,16 +45,11 @@ class DatasetRelease(Guaranteed):
     design : Design
     files : tuple of str
         Names of the Parquet files.
-    version : str
-        Version of matrixdp that made the release.
-    simulation : bool
-        Whether the noise can be reproduced from a seed. Such a release protects nothing.
-    missing : 'error' or 'midpoint'
-        Whether missing values, if there were any, were replaced by the middle of their bounds.
-    request : str or None
-        The request id under which the release was charged.
-    charge : str or None
-        The hash of the charge in the ledger, if there is a request id. It tells the folder of this release from others.
+    version, simulation, missing
+        As for `Release`.
+    request, charge : str or None
+        The request id under which the release was charged, and the hash of that charge in the ledger, which tells the
+        folder of this release from others.
     """
 
     FORMAT = "matrixdp data set 1"

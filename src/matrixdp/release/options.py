@@ -5,16 +5,18 @@ Options of the command line, fields of the studio's form and of its API, and the
 """
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
-from matrixdp.errors import ParameterError, show
+from matrixdp.errors import ParameterError, join_names, show
 
 if TYPE_CHECKING:
     from matrixdp.ledger import Charge
 
 _NAMED = 4  # columns in the title of a question
+_NAME = re.compile(r'\s*(?:"((?:[^"]|"")+)"\s*|([^,]*)),')  # in a list of names, quoted or not
 
 
 @dataclass(frozen=True)
@@ -137,7 +139,7 @@ class Option:
     def write(self, value: Any) -> str:
         """The text that `parse` reads as `value`."""
         if self.kind == "names":
-            return ",".join(value)
+            return join_names(value)
         if self.kind == "weights":
             return ",".join(f"{name}={_write_number(weight)}" for name, weight in value)
         return _write_number(value) if isinstance(value, float) else str(value)
@@ -386,8 +388,12 @@ def name_flag(name: str) -> str:
 
 
 def split_names(text: str) -> tuple[str, ...]:
-    """Names that are separated by commas."""
-    return tuple(name.strip() for name in text.split(","))
+    """Names that are separated by commas; one in double quotes may contain commas, and begin or end with spaces.
+
+    >>> split_names('age, "weight, kg"," height"')
+    ('age', 'weight, kg', ' height')
+    """
+    return tuple(quoted.replace('""', '"') or plain.strip() for quoted, plain in _NAME.findall(f"{text},"))
 
 
 def _write_number(value: float) -> str:

@@ -339,9 +339,9 @@ def _find_need_of_plain(request: Request) -> str:
         return "Groups (by) are released together, by a plain release of the moments of each."
     columns = request.choose_columns()
     if columns.categories and request.question not in MATRICES:
-        return "The table has categories, which a plain release of its moments can use."
+        return "The table has categories, which only a plain release of its moments can use."
     if any(column.missing for column in columns):
-        return "The table has missing values, which a plain release of its moments can use."
+        return "The table may have missing values, which only a plain release of its moments can use."
     if request.missing != "error":
         return "Missing values are replaced by the middle of their bounds, which only a plain release does."
     if not request.clip:

@@ -1,6 +1,7 @@
 """`Request`: everything public that decides a release."""
 
 import math
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -8,7 +9,7 @@ from typing import Any, Self
 
 from matrixdp.checks import check_flag, check_integer, check_number
 from matrixdp.domain import Bounds, Columns, Person, Schema, YesNo, as_schema
-from matrixdp.errors import ParameterError, show
+from matrixdp.errors import ParameterError, join_names, show
 from matrixdp.privacy import Neighbours, Privacy
 from matrixdp.release.options import (
     ANSWERED,
@@ -74,7 +75,7 @@ class Request:
         for name in ("columns", "by", "cells", "on"):
             value = getattr(self, name)
             if isinstance(value, str):
-                raise ParameterError(f"«{name}» must be a list of columns, got a text instead.")
+                raise ParameterError(f"«{name}» must be a list of columns, as in ['age', 'bmi'], got a string instead.")
             self._set(name, None if value is None else tuple(value))
         if isinstance(self.importance, Mapping):
             self._set("importance", tuple(self.importance.items()))
@@ -199,7 +200,7 @@ class Request:
         category = next((column for column in columns.categories if column.name not in (self.by or ())), None)
         if category is not None:
             kind = "yes/no" if isinstance(category, YesNo) else "a category"
-            numbers = ",".join(column.name for column in columns.numbers[:_SHOWN])
+            numbers = shlex.quote(join_names(column.name for column in columns.numbers[:_SHOWN]))
             choice = (
                 f"choose columns of numbers («columns» {numbers})" if columns.numbers else "describe columns of numbers"
             )

@@ -1,8 +1,9 @@
 """`run`: from a plan and private records to a release that was charged once; `release_table`, which plans and runs."""
 
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields, replace
+from difflib import get_close_matches
 from functools import partial
 from typing import Any
 
@@ -76,9 +77,7 @@ def run(
     account : Account, optional
         What pays, under the id of the request. Without one, nothing keeps the total that is spent.
     out : path, optional
-        The folder of a noisy data set, which `plan.in_files` needs.
-    force : bool
-        Replace an existing folder.
+        The folder of a noisy data set, which `plan.in_files` needs; with `force`, an existing one is replaced.
     workers : int, str or distributed.Client, optional
         Who reads `Files`; as for `open_records`.
     progress : callable, optional
@@ -87,8 +86,6 @@ def run(
         Called with a made-up release before anything is read, so that what cannot be shown fails before the charge.
     ready : callable, optional
         Called when data and parameters have been checked, before the charge.
-    stream, simulation
-        For simulations only, as for `release`.
 
     Privacy
     -------
@@ -295,6 +292,7 @@ def release_table(
     parsed, named = _parse_schema(schema)
     if isinstance(person := options.get("person"), Person):
         options |= {"person": person.column, "rows": person.rows}
+    _check_names(options)
     asked = Request(schema=parsed, question=question, epsilon=budget.epsilon, delta=budget.delta, id=request, **options)
     account = open_account(ledger, dataset, request, allowance, stream=stream, simulation=simulation)
     if is_out_of_core(data):
@@ -312,6 +310,16 @@ def release_table(
     released = run(made, data, account, stream=stream, simulation=simulation).release
     assert not isinstance(released, DatasetRelease)
     return released
+
+
+def _check_names(options: Iterable[str]) -> None:
+    """Raise a `TypeError`, as of any function, for an option that no request has."""
+    known = [field.name for field in fields(Request)]
+    for name in options:
+        if name not in known:
+            near = get_close_matches(name, known, 1)
+            hint = f"Did you mean {near[0]!r}?" if near else "The docstring lists them."
+            raise TypeError(f"release_table() got an unexpected keyword argument {name!r}. {hint}")
 
 
 def _parse_privacy(privacy: Any, epsilon: float | None, delta: float | None) -> Privacy:

@@ -68,15 +68,8 @@ class StreamPlan:
         The noise of one step, for its query with add-remove neighbours: the number of records of a step is private.
     neighbours : Neighbours
         Those of the guarantee.
-    every : str
-        The length of a step.
-    when, delay : str or None
-        The column of dates that says in which step a record is, and how long a step waits for late records.
-    last : int or None
-        The number of steps, if the stream has an end.
-    steps, apart : int
-        In how many steps a person counts at most, and how many steps these are apart at least.
-    aim : str
+    every, when, delay, last, steps, apart, aim, missing
+        As given to `make_stream`.
     beta : float
         The exponent of the coefficients over time.
 

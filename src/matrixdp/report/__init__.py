@@ -2,7 +2,7 @@
 
 from matrixdp.report.content import KINDS, ReportContent, make_content
 from matrixdp.report.guarantee import LedgerSummary
-from matrixdp.report.pictures import draw_design, draw_matrix, draw_std
+from matrixdp.report.pictures import draw_design, draw_matrix
 from matrixdp.report.release_folder import write_folder
 from matrixdp.report.release_page import render_release
 
@@ -12,7 +12,6 @@ __all__ = [
     "ReportContent",
     "draw_design",
     "draw_matrix",
-    "draw_std",
     "make_content",
     "render_release",
     "write_folder",

@@ -53,16 +53,16 @@ def _advise(question: _Question) -> str:
     hidden = _pick(answer.estimate.hidden, answer)
     count = int(hidden.sum())
     subject = f"{count:,} of {hidden.size:,} numbers" if hidden.size > 1 else "the number"
-    found = [f"Noise hides {subject}: there is an interval, and no error bar."]
+    found = [f"Noise hides {subject}: only an interval is shown, without an error bar."]
     ways = list(_list_ways(release, answer, hidden))
     if ways:
-        some = "It" if count == 1 else f"{'One' if count == 2 else 'Half'} of them"
-        found.append(f"{some} would have one with {' or '.join(ways)}, by forecast.")
+        some = "it" if count == 1 else f"{'one' if count == 2 else 'half'} of them"
+        found.append(f"By forecast, {some} would have an error bar with {', or '.join(ways)}.")
     bars = answer.estimate.std[answer.estimate.reliable[:, 0], 0]
     if answer.name == "means_by_level" and isinstance(release, Release) and bars.size:
         needed = LEAST_SIZE * float(bars.max()) * release.records
         people = release.design.query.count_word
-        found.append(f"A level needs about {format_number(needed, 2)} {people}; coarser levels have more.")
+        found.append(f"A level needs about {format_number(needed, 2)} {people}: merge levels that have fewer.")
     return " ".join(found)
 
 
@@ -133,6 +133,9 @@ def _describe(release: Release, query: TableMoments) -> TableDescription:
             missing[category.name], levels = float(levels[-1] / levels.sum()), levels[:-1]
         shares[category.name] = dict(zip(category.level_names, (levels / levels.sum()).tolist(), strict=False))
     means, stds = facts[:2] if facts else ({}, {})
+    stds = {
+        one.name: min(stds[one.name], (one.upper - one.lower) / 2) for one in query.used.numbers
+    }  # but for rounding
     return TableDescription(means, stds, None, shares, missing)
 
 

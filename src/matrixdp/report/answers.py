@@ -3,7 +3,6 @@
 One question gives one `Answer`; a report on the moments of a table asks many of them, for all records and by group.
 """
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -58,8 +57,8 @@ class Answer:
 
     `label` says what the rows are, and the notes how to read the numbers; `facts` are further entries of the answer as
     JSON, and `text` has strings in place of the numbers of a table; `again` asks another release or a forecast the same
-    question. In a report, `name` is that of the file it is
-    written to, and `group` has the levels of the group it is of.
+    question. In a report, `name` is that of the file it is written to, and `group` has the levels of the group it is
+    of. Colours show the numbers of a matrix relative to `scale`, the largest absolute value that each can have.
     """
 
     title: str
@@ -71,6 +70,7 @@ class Answer:
     group: tuple[str, ...] = ()
     text: Texts | None = None
     again: Callable[[Any], "Answer"] | None = None
+    scale: Floats | None = None
 
     def list_means(self) -> list[list[str]] | None:
         """The column of the data that each entry is the mean of, empty for others; None if there are no means."""
@@ -81,7 +81,9 @@ class Answer:
             return [[self.label if one in ("from", "to") else "" for one in columns] for _ in rows]
         if self.name in _BY_COLUMN:
             return [["", *columns[1:]] for _ in rows]
-        return [[row if one == "mean" else "" for one in columns] for row in rows] if self.name == "means" else None
+        if self.name in ("means", "averages"):
+            return [[row if one in ("mean", "average") else "" for one in columns] for row in rows]
+        return None
 
     @property
     def fades(self) -> NDArray[np.bool_]:
@@ -172,7 +174,7 @@ def answer_sampling(release: Answerable, kind: str) -> Answer:
         "have as a sample from a population. Both add in squares.",
     )
     found = release.error_parts(kind)
-    return Answer(f"Errors of the {kind}", "number", found, notes, name="sampling", text=_align_rows(found))
+    return Answer(f"Errors of the {kind}", "number", found, notes, name="sampling")
 
 
 def answer_components(release: Asked, count: int | None = None, group: Group = None) -> Answer:
@@ -260,24 +262,6 @@ def _require_table(release: Asked, *, or_fit: bool = False) -> Any:
         "this follows from a release of the moments of a table (--query everything, means or table), and this release "
         "is another one."
     )
-
-
-def _align_rows(estimate: Estimate) -> Texts:
-    """Strings for a table in which each row has one unit; an empty one where there is nothing to go by, or a range.
-
-    A row has as many decimals as show three digits of the root of the squares of its standard deviations, which are the
-    second and the third number.
-    """
-
-    def write(value: float, spread: float) -> str:
-        if not 0 < spread < 1e9 or not abs(value) < 1e9:
-            return ""
-        places = 2 - math.floor(math.log10(spread))
-        return f"{round(value, places) + 0.0:.{max(places, 0)}f}" if places <= 8 else ""
-
-    sizes = np.hypot(*np.nan_to_num(estimate.value[:, 1:3].T)).tolist()
-    rows = np.where(estimate.ranged, np.inf, estimate.value).tolist()
-    return [[write(value, size) for value in row] for row, size in zip(rows, sizes, strict=True)]
 
 
 # All questions of a report

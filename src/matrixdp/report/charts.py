@@ -7,18 +7,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matrixdp.answers.estimate import Estimate, relate_to_diagonal
+from matrixdp.answers.estimate import Estimate
 from matrixdp.display import join_cells, make_visible, shorten
 from matrixdp.domain.file_rules import DateRule
 from matrixdp.intervals import Pair
-from matrixdp.queries import TableMoments
-from matrixdp.release.adaptive_release import AdaptiveRelease
-from matrixdp.report.answers import Answer, Answerable
+from matrixdp.report.answers import Answer
 from matrixdp.report.dates import list_parts, show_date, show_dates
-from matrixdp.report.pictures import draw_heatmap
+from matrixdp.report.page import Block, note
 from matrixdp.report.svg import Dot, Drawing, Scale, draw_dots, make_image
 
-MOST_CELLS = 40  # rows or columns of a heat map
 _MOST_BARS, _MOST_PANELS = 66, 13
 _LABEL = 24  # characters of a name
 _BESIDE = "the table has the same numbers."
@@ -41,16 +38,22 @@ class Chart(NamedTuple):
         return make_image([self.drawing], make_visible(self.summary), inline=True)
 
 
-def draw_answer(
-    release: Answerable, answer: Answer, dates: Sequence[DateRule] = (), *, skip: int = 0
-) -> tuple[Chart, ...]:
+def draw_charts(answer: Answer, dates: Sequence[DateRule] = (), *, skip: int = 0) -> list[Block]:
+    """The pictures of an answer, and how to read them, for a page; none where its table shows as much.
+
+    They are drawn as by `draw_answer`.
+    """
+    charts = draw_answer(answer, dates, skip=skip)
+    figures = [Block("figure", chart.svg, chart.summary if chart.wide else "") for chart in charts]
+    return [*figures, note([charts[0].caption])] if charts else []
+
+
+def draw_answer(answer: Answer, dates: Sequence[DateRule] = (), *, skip: int = 0) -> tuple[Chart, ...]:
     """The pictures of an answer; none where they would be too large to read. Means of `dates` are shown as dates.
 
     The first columns of a table by level may be skipped.
     """
     estimate, kind = answer.estimate, answer.name
-    if kind in ("means", "quantiles"):
-        return _draw_means(release, estimate, ("mean",) if kind == "means" else estimate.columns)
     if kind in ("means_by_level", "groups", "levels"):
         rules = {rule.name: rule for rule in dates}
         names = estimate.columns[skip:_MOST_PANELS]
@@ -61,24 +64,9 @@ def draw_answer(
         return tuple(chart for charts in drawn for chart in charts)
     if kind == "histogram":
         return _draw_histogram(answer, next((rule for rule in dates if rule.name == answer.label), None))
-    if kind == "regression":
-        return _draw_coefficients(answer.title, estimate) if "coefficient" in estimate.columns else ()
-    height, width = estimate.value.shape
-    if max(height, width) > MOST_CELLS:
-        return ()
-    caption, shown = "From -1 to 1. Pale: may be noise alone. No colour: hidden by noise.", None
-    if kind == "table":
-        caption = "The stronger the colour, the larger the count. Pale: may be noise alone."
-        height, width = height - 1, width - 1  # without totals
-    elif kind == "components":
-        caption = "Loadings from -1 to 1. No colour: mixed with another component by the noise."
-        height -= 1
-    elif kind == "covariance":
-        caption = "Colours: covariances relative to the variances of their columns. No colour: hidden by noise."
-        shown = relate_to_diagonal(estimate.value, estimate.std)[0]
-    part = estimate.cut(height, width)
-    drawing = draw_heatmap(part, title="", meaning="", shown=shown, counts=kind == "table")
-    return (Chart(drawing, f"{answer.title} as a heat map; {_BESIDE}", caption, wide=True),)
+    if kind == "regression" and "coefficient" in estimate.columns:
+        return _draw_coefficients(answer.title, estimate)
+    return ()
 
 
 def _draw_dots(
@@ -87,21 +75,19 @@ def _draw_dots(
     name: str,
     found: Estimate,
     unit: Any = 1.0,
-    lower: Any = 0.0,
-    scale: Scale | None = None,
     guide: float | None = None,
     ends: Pair | None = None,
     skip: int = 0,
     rule: DateRule | None = None,
 ) -> tuple[Chart, ...]:
-    """The numbers of a column on an axis in units of `unit` above `lower`, with their intervals; no chart of too many.
+    """The numbers of a column on an axis in units of `unit`, with their intervals; no chart of too many.
 
-    By default the axis has room for all intervals, of which `ends` may be others. Plausible ranges have another colour.
-    The first rows may be skipped. With a `rule`, the numbers are dates or times.
+    The intervals may be others, between `ends`. Plausible ranges have another colour. The first rows may be skipped.
+    With a `rule`, the numbers are dates or times.
     """
     ends = ends or (found.interval()[0][:, 0], found.interval()[1][:, 0])
     with np.errstate(all="ignore"):
-        places = np.stack([(one - lower) / unit for one in (found.value[:, 0], *ends)], axis=1)
+        places = np.stack([one / unit for one in (found.value[:, 0], *ends)], axis=1)
     words = join_cells(found) if rule is None else [[show_date(rule, *line[0])] for line in list_parts(found)]
     kinds = np.where(found.plausible[:, 0], "p-other", "p-mark")
     dots = [
@@ -111,25 +97,13 @@ def _draw_dots(
     ]
     if not 0 < len(dots) <= _MOST_BARS:
         return ()
-    if scale is None:
-        reach = [end for dot in dots for end in (dot.low, dot.high)] + ([] if guide is None else [guide])
-        room = 0.05 * (max(reach) - min(reach)) or 1.0
-        scale = Scale(min(reach) - room, max(reach) + room, label=None if rule is None else rule.show)
-        if not scale.high - scale.low > 1e-300:  # numbers too close to be told apart
-            return ()
+    reach = [end for dot in dots for end in (dot.low, dot.high)] + ([] if guide is None else [guide])
+    room = 0.05 * (max(reach) - min(reach)) or 1.0
+    scale = Scale(min(reach) - room, max(reach) + room, label=None if rule is None else rule.show)
+    if not scale.high - scale.low > 1e-300:  # numbers too close to be told apart
+        return ()
     drawing = draw_dots(dots, scale, name, guide=guide, longest=_LABEL)
     return (Chart(drawing, f"{title} with error bars; {_BESIDE}", caption),)
-
-
-def _draw_means(release: Answerable, found: Estimate, names: Sequence[str]) -> tuple[Chart, ...]:
-    """Means or quantiles as places between their public bounds: columns with different units share an axis."""
-    query: Any = release.moment if isinstance(release, AdaptiveRelease) else release.design.query
-    bounds: Any = query.used.bounds if isinstance(query, TableMoments) else query.bounds
-    rows = [bounds.names.index(row) for row in found.rows] if len(found.rows) < bounds.size else slice(None)
-    lower, unit, scale = bounds.lower[rows], (bounds.upper - bounds.lower)[rows], Scale(0.0, 1.0)
-    caption, axis = "Bars: 95% intervals, cut at the bounds.", "from the lower (0) to the upper bound (1)"
-    drawn = (_draw_dots("Means", caption, f"{one}, {axis}", found.column(one), unit, lower, scale) for one in names)
-    return tuple(chart for charts in drawn for chart in charts)
 
 
 def _draw_histogram(answer: Answer, rule: DateRule | None) -> tuple[Chart, ...]:

@@ -1,27 +1,25 @@
-"""The content of a report: the released matrix itself, or a covariance, correlation or answers that follow from it."""
+"""The content of a report: the released matrix, or answers that follow from it, and their origin."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from hashlib import sha256
-from typing import Any
 
 import numpy as np
 
 from matrixdp.answers.estimate import Estimate, settle
-from matrixdp.display import Numbers
 from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.columns import Number
 from matrixdp.domain.file_rules import DateRule
 from matrixdp.errors import ParameterError, show
-from matrixdp.queries import ContingencyTable, Identity, Moments, TableMoments
+from matrixdp.queries import ContingencyTable, Identity, MatrixQuery, Moments, TableMoments
 from matrixdp.release.adaptive_release import AdaptiveRelease
 from matrixdp.release.dataset import DatasetRelease
+from matrixdp.release.registered import MechanismRelease
 from matrixdp.release.result import Release
 from matrixdp.report.answers import MODELS, REPLACED, SUMMARIES, Answer, make_answers
 from matrixdp.report.guarantee import AnyRelease, LedgerSummary, MechanismFacts, read_mechanism
-from matrixdp.types import Floats
 
 KINDS = ("matrix", "covariance", "correlation", *SUMMARIES)
 _FITTED = ("means", "covariance", "correlation", *MODELS)  # kinds of an adaptive release
@@ -30,38 +28,29 @@ _TITLES = {"everything": "summary of a table", "components": "principal componen
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ReportContent:
-    """A matrix to show, with its error bars, its names and its origin. Made by `make_content`.
+    """Answers to show, and their origin. Made by `make_content`.
 
-    The title says what is shown, such as "covariance". `matrix` and `std` have shape (rows, columns); the standard
-    deviations of the noise are None if they are unknown. Pictures show entries relative to `scale`, the largest
-    absolute value that each can have. `mean` has means of the features where they follow from the release, and
-    `answers` what else does; for most kinds these are shown in place of the matrix. `notes` say how the noise was
-    generated, and `units` what the numbers of a column count; the means of `dates` are shown as dates or times.
-    `question` is what was asked, in words, `table` the data set, `released` the time of the charge, and `contact` who
-    answers questions; they and the `variables` of the rows and columns of counts are empty if they are unknown.
+    The title says what is shown, such as "covariance". The first of the `answers` is the `main` one, if a matrix is
+    shown. `notes` say how the noise was generated, and `units` what the numbers of a column count; the means of
+    `dates` are shown as dates or times. `question` is what was asked, in words, `table` the data set, `released` the
+    time of the charge, and `contact` who answers questions; they and the `variables` of the rows and columns of counts
+    are empty if they are unknown.
     """
 
     title: str
-    matrix: Floats
-    std: Floats | None
-    rows: tuple[str, ...]
-    columns: tuple[str, ...]
-    scale: Floats
     release: AnyRelease
     mechanism: MechanismFacts
+    answers: tuple[Answer, ...]
     kind: str = "matrix"
-    mean: Estimate | None = None
     ledger: LedgerSummary | None = None
     notes: tuple[str, ...] = ()
     units: tuple[str, ...] = ()
     dates: tuple[DateRule, ...] = ()
-    answers: tuple[Answer, ...] = ()
     table: str = ""
     question: str = ""
     released: datetime | None = None
     contact: str = ""
     variables: tuple[str, str] = ("", "")
-    main: Numbers | None = None
 
     @property
     def heading(self) -> str:
@@ -84,9 +73,23 @@ class ReportContent:
         return sha256(self.text.encode()).hexdigest()
 
     @property
-    def summary(self) -> bool:
-        """Whether answers are shown in place of the matrix."""
-        return self.kind in SUMMARIES or self.in_files
+    def main(self) -> Answer | None:
+        """The matrix; None where other answers are shown in its place."""
+        return None if self.kind in SUMMARIES or self.in_files else self.answers[0]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns of the matrix, or of the release that other answers follow from."""
+        if self.main is not None:
+            return len(self.main.estimate.rows), len(self.main.estimate.columns)
+        if isinstance(self.release, AdaptiveRelease):
+            return len(self.release.names), len(self.release.names)
+        return self.mechanism.query.shape
+
+    @property
+    def has_bars(self) -> bool:
+        """Whether the mechanism says how large its noise is."""
+        return getattr(self.release, "std", ...) is not None
 
     @property
     def in_files(self) -> bool:
@@ -101,47 +104,9 @@ class ReportContent:
         return (REPLACED,) if getattr(self.release, "missing", "error") == "midpoint" and replaceable else ()
 
     @property
-    def counts(self) -> bool:
-        """Whether the matrix is a table of counts."""
-        return isinstance(self.mechanism.query, ContingencyTable) and self.matrix.shape == self.mechanism.query.shape
-
-    @property
     def numbers(self) -> tuple[Number, ...]:
         """The columns of numbers with their bounds, where means follow from the release."""
-        query = self.mechanism.query
-        if isinstance(query, TableMoments):
-            return query.used.numbers
-        return list_numbers(query.bounds) if isinstance(query, Moments) else ()
-
-    @property
-    def entries(self) -> Numbers:
-        """The matrix with its error bars and names."""
-        if self.main is not None:
-            return self.main
-        query = self.mechanism.query
-        if self.std is None or self.matrix.shape != query.shape or isinstance(query, Identity):
-            return Numbers(self.matrix, self.std, self.rows, self.columns)
-        return settle(self.matrix, np.asarray(self.std), self.rows, self.columns, query.possible)
-
-    @property
-    def relative(self) -> bool:
-        """Whether colours show entries relative to the largest value that each can have."""
-        return not (self.counts or self.kind == "correlation")
-
-    @property
-    def square(self) -> bool:
-        """Whether rows and columns are the same things."""
-        return self.rows == self.columns
-
-    @property
-    def row_names(self) -> tuple[str, ...] | None:
-        """Names of the rows, or None if they are only numbered."""
-        return self.rows if self.square or not self.rows[0].isdigit() else None
-
-    @property
-    def feature_names(self) -> tuple[str, ...]:
-        """Names of the features that `mean` is of."""
-        return self.columns[1:] if self.kind == "matrix" else self.columns
+        return list_columns(self.mechanism.query)
 
 
 def write_day(time: datetime | None) -> str:
@@ -169,62 +134,63 @@ def make_content(
     Post-processing: uses no privacy budget.
     """
     mechanism = read_mechanism(release)
-    query = mechanism.query
+    query, title = mechanism.query, _TITLES.get(kind, kind)
     _check_kind(release, mechanism, kind)
-    origin: dict[str, Any] = {"release": release, "mechanism": mechanism, "ledger": ledger, "notes": notes}
+    answers: tuple[Answer, ...]
     if isinstance(release, DatasetRelease):
-        return _describe_dataset(**origin)
-    if isinstance(release, AdaptiveRelease):
-        shown = _show_square(release.covariance(), "covariance", release.moment.bounds)
+        title, answers = "noisy data set", (_describe_noise(release, query),)
+    elif kind == "matrix":
+        assert not isinstance(release, AdaptiveRelease)  # as was checked
+        own = release.matrix.shape == query.shape
+        title = query.title if own else f"output of {mechanism.name}"
+        answers = tuple(_list_matrices(release, query, title))
     else:
-        own, (rows, columns) = release.matrix.shape == query.shape, release.entry_names
-        scale = query.scale if own else np.full((1, 1), np.abs(release.matrix).max() or 1.0)
-        shown = {"matrix": release.matrix, "std": release.std, "rows": rows, "columns": columns, "scale": scale}
-    means = isinstance(release, AdaptiveRelease) or (isinstance(release, Release) and isinstance(query, Moments))
+        assert isinstance(release, Release | AdaptiveRelease)  # as was checked
+        found = make_answers(release, kind, target, on)
+        answers = tuple(sorted(found, key=lambda one: one.name != kind or one.group != ()))  # the main one first
+        if kind == "table" and isinstance(query, TableMoments):
+            title = f"table of {' and '.join(column.name for column in query.used.categories)}"
     content = ReportContent(
-        title=_TITLES.get(kind, kind),
-        **shown,
-        kind=kind,
-        mean=release.means().column("mean") if means else None,  # type: ignore[union-attr]
-        **origin,
+        title=title, release=release, mechanism=mechanism, answers=answers, kind=kind, ledger=ledger, notes=notes
     )
-    if kind == "matrix":
-        return replace(content, title=query.title if own else f"output of {mechanism.name}")
-    assert isinstance(release, Release | AdaptiveRelease)
-    answers = make_answers(release, kind, target, on)
-    if kind == "table":
-        assert isinstance(query, TableMoments)
-        title = f"table of {' and '.join(column.name for column in query.used.categories)}"
-        return replace(content, title=title, answers=answers)
-    if kind in SUMMARIES:
-        return replace(content, answers=answers)
-    main = next(answer for answer in answers if answer.name == kind).estimate
-    assert isinstance(query, Moments | TableMoments)  # otherwise there is no covariance
-    bounds = release.moment.bounds if isinstance(release, AdaptiveRelease) else query.number_bounds
-    others = tuple(answer for answer in answers if answer.estimate is not main)
-    return replace(content, **_show_square(main, kind, bounds), answers=others)
+    if content.main is None or not isinstance(query, Moments) or not isinstance(release, Release | AdaptiveRelease):
+        return content
+    names = tuple(one.name for one in content.numbers)
+    means = Answer("Means", "column", replace(release.means().column("mean"), rows=names), name="means")
+    return replace(content, answers=(*answers, means))
 
 
-def _describe_dataset(release: DatasetRelease, mechanism: MechanismFacts, **origin: Any) -> ReportContent:
+def _list_matrices(release: Release | MechanismRelease, query: MatrixQuery, title: str) -> Iterator[Answer]:
+    """The released matrix and, of a noisy data set, the averages of its columns, of shape (columns, 1).
+
+    The noise of different rows is independent, so the error bar of an average falls with the root of their number.
+    There are no averages where rows are not independent.
+    """
+    matrix, std, (rows, columns) = release.matrix, release.std, release.entry_names
+    own, name = matrix.shape == query.shape, "matrix"
+    if own and isinstance(query, ContingencyTable | Identity):
+        name = "counts" if isinstance(query, ContingencyTable) else "rows"
+    if own and std is not None and name != "rows":
+        estimate = settle(matrix, np.asarray(std), rows, columns, query.possible)
+        estimate = replace(estimate, std=np.asarray(std))  # whose rows may be stored once
+    else:
+        estimate = Estimate(matrix, std, rows, columns)  # type: ignore[arg-type]  # None where they are unknown
+    scale = query.scale if own else np.full((1, 1), np.abs(matrix).max() or 1.0)
+    yield Answer(title[:1].upper() + title[1:], "", estimate, name=name, scale=np.broadcast_to(scale, matrix.shape))
+    independent = isinstance(release, Release) and not release.design.flat and release.design.rowcov.directions is None
+    if name == "rows" and independent:
+        value, bars = matrix.mean(axis=0), np.sqrt(np.square(np.asarray(std)).sum(axis=0)) / len(matrix)
+        averages = Estimate(value[:, None], bars[:, None], columns, ("average",))
+        yield Answer(f"Averages over all {len(matrix):,} rows", "column", averages, name="averages")
+
+
+def _describe_noise(release: DatasetRelease, query: MatrixQuery) -> Answer:
     """Standard deviations of the noise of a row and of the average of all rows, beside the largest value."""
-    query = mechanism.query
     height, width = query.shape
-    largest = np.broadcast_to(query.scale, query.shape)[0]
-    value = np.column_stack([release.std, release.std / np.sqrt(height), largest])
-    names, heads = query.names or tuple(f"x{i}" for i in range(width)), ("row", "average of rows", "largest value")
-    noise = Estimate(value, np.zeros_like(value), names, heads)
-    return ReportContent(
-        title="noisy data set",
-        matrix=np.broadcast_to(np.nan, query.shape),
-        std=None,
-        rows=(),
-        columns=names,
-        scale=query.scale,
-        release=release,
-        mechanism=mechanism,
-        answers=(Answer("Standard deviation of the noise", "column", noise, name="noise"),),
-        **origin,
-    )
+    value = np.column_stack([release.std, release.std / np.sqrt(height), np.broadcast_to(query.scale, query.shape)[0]])
+    names = query.names or tuple(f"x{i}" for i in range(width))
+    noise = Estimate(value, np.zeros_like(value), names, ("row", "average of rows", "largest value"))
+    return Answer("Standard deviation of the noise", "column", noise, name="noise")
 
 
 def _check_kind(release: AnyRelease, mechanism: MechanismFacts, kind: str) -> None:
@@ -241,12 +207,11 @@ def _check_kind(release: AnyRelease, mechanism: MechanismFacts, kind: str) -> No
         raise ParameterError(f"kind {show(kind)} is for the moments of a table, got {mechanism.query.title}.")
 
 
-def _show_square(estimate: Estimate, kind: str, bounds: Bounds | None) -> dict[str, Any]:
-    """A covariance or correlation in place of the released moments."""
-    half = np.ones(1) if kind == "correlation" or bounds is None else bounds.halfwidths
-    names = {"rows": estimate.rows, "columns": estimate.columns}
-    shown = {"matrix": estimate.value, "std": estimate.std, "main": estimate}
-    return {**shown, **names, "scale": np.multiply.outer(half, half)}
+def list_columns(query: MatrixQuery) -> tuple[Number, ...]:
+    """The columns of numbers with their bounds, where means follow from the answer to a query."""
+    if isinstance(query, TableMoments):
+        return query.used.numbers
+    return list_numbers(query.bounds) if isinstance(query, Moments | Identity) else ()
 
 
 def list_numbers(bounds: Bounds) -> tuple[Number, ...]:

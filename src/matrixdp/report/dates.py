@@ -81,12 +81,9 @@ def list_parts(found: Estimate) -> list[list[list[float]]]:
 
 def add_dates(content: ReportContent, dates: Sequence[DateRule]) -> ReportContent:
     """The content with a sentence for each column of dates or times, and its mean as a date where it was released."""
-    estimates = [one.estimate.column("mean") for one in content.answers if one.name == "means" and not one.group]
-    if content.mean is not None:
-        estimates.append(replace(content.mean, rows=content.feature_names))
     means: dict[str, list[float]] = {}
-    for one in estimates:
-        means |= {name: parts[0] for name, parts in zip(one.rows, list_parts(one), strict=True)}
+    for one in (one.estimate for one in content.answers if one.name == "means" and not one.group):
+        means |= {name: parts[0] for name, parts in zip(one.rows, list_parts(one.column("mean")), strict=True)}
     dates = [rule for rule in dates if rule.name in content.mechanism.query.read_names]
     units = []
     for rule in dates:

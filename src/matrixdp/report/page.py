@@ -1,4 +1,4 @@
-"""Pages: what stands on one, as data, and the one template that writes it.
+"""Pages: what stands on one, as data, and the templates that write it.
 
 Releases, noisy data sets, audits and the reproduction of the paper are all pages of titled sections, and a section is a
 list of blocks. A page needs no script and no other file; its policy forbids both. All text is escaped by the template;
@@ -141,6 +141,11 @@ def show_matrix(
 def render_page(page: Page) -> str:
     """The page as an HTML document."""
     return str(load_template("page.html").render(page=page, style=write_page_style() + page.style)).lstrip()
+
+
+def render_blocks(blocks: Iterable[Block]) -> str:
+    """Blocks as HTML, for another page, which has ``answers.css`` and ``picture.css``."""
+    return "".join(map(load_template("blocks.html").module.show, blocks))
 
 
 @lru_cache

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from matrixdp.answers.estimate import relate_to_diagonal
 from matrixdp.design import Design
 from matrixdp.design.explain import describe_numbers, feature_names, outline_ellipse, pair_covariance
 from matrixdp.display import (
@@ -24,8 +25,7 @@ from matrixdp.display import (
     has_equal_rows,
     shorten,
 )
-from matrixdp.errors import ParameterError
-from matrixdp.report.content import ReportContent
+from matrixdp.report.answers import Answer
 from matrixdp.report.svg import DOUBTFUL, FADED, WEAKEST, Curve, Drawing, Scale, draw_curves, element, make_image, text
 from matrixdp.types import Floats
 
@@ -36,6 +36,7 @@ _LABEL_LENGTH = 22  # characters
 _RAMP = 120.0
 _LETTER = 6.0  # mean width of a letter of the legend
 RELATIVE = "share of the largest value that an entry can have"
+WITHIN = "share of the largest value that its two variances allow"
 
 
 def count_different(value: Floats, noisy: NDArray[np.bool_]) -> int:
@@ -53,6 +54,16 @@ class LegendItem:
     hues: tuple[str, ...]
     words: str
     strength: float = 1.0
+
+    @property
+    def step(self) -> int:
+        """The class of ``answers.css`` for its strength."""
+        return find_step(self.strength)
+
+
+def find_step(strength: float) -> int:
+    """The nearest percentage of full colour for which ``answers.css`` has a class."""
+    return 4 * round(25 * strength)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,9 +87,9 @@ class Shading:
         """Attributes of the cells of an HTML table; none where noise hides an entry, or outside of the matrix."""
         found = [[""] * width for _ in range(height)]
         for (i, j), hue in np.ndenumerate(self.hue):
-            share = "" if hue == "fixed" else f' style="--s:{100 * self.strength[i, j]:.0f}%"'
+            share = "" if hue == "fixed" else f" s{find_step(float(self.strength[i, j]))}"
             mark = " weak" if self.weak[i, j] else " doubtful" if self.doubtful[i, j] else ""
-            found[i][j] = "" if hue == "hidden" else f'class="{hue}{mark}"{share}'
+            found[i][j] = "" if hue == "hidden" else f'class="{hue}{mark}{share}"'
         return found
 
     def list_legend(self, meaning: str) -> list[LegendItem]:
@@ -256,63 +267,55 @@ def _draw_ramp(hues: Sequence[str], y: float) -> list[str]:
 # Complete pictures
 
 
-def name_colours(content: ReportContent) -> str:
-    """What the colours of the matrix show."""
-    if content.counts:
-        return f"number of {content.mechanism.query.count_word}"
-    return "correlation" if content.kind == "correlation" else RELATIVE
+class Look(NamedTuple):
+    """How colours show a matrix: their meaning, shares of full colour in place of values, and rows without colours."""
+
+    meaning: str
+    shown: Floats | None = None
+    counts: bool = False
+    plain_rows: int = 0
 
 
-def draw_numbers(
-    numbers: Numbers,
-    title: str,
-    meaning: str,
-    description: str = "",
-    *,
-    scale: Floats | None = None,
-    counts: bool = False,
-    inline: bool = False,
-    beside: Sequence[Drawing] = (),
-) -> str:
-    """Heat map of a matrix, whose colours may show each entry relative to `scale`, as an image.
+def choose_look(answer: Answer, counted: str = "records") -> Look | None:
+    """How colours show the numbers of an answer; None for other tables than matrices. `counted` is what is counted."""
+    value = answer.estimate.value
+    match answer.name:
+        case "correlation":
+            return Look("correlation")
+        case "components":
+            return Look("loading", plain_rows=1)
+        case "covariance":
+            return Look(WITHIN, relate_to_diagonal(value, answer.estimate.std)[0])
+        case "table" | "counts":
+            return Look(f"number of {counted}", counts=True)
+        case "matrix":
+            return Look(RELATIVE, None if answer.scale is None else value / answer.scale)
+    return None
 
-    Rows without error bars that are all the same are shown as one. A screen reader says the description besides the
-    title; an `inline` image is for an HTML page, which has the title. Other drawings may stand `beside` it.
+
+def draw_matrix(answer: Answer, description: str = "", counted: str = "records", *, inline: bool = False) -> str:
+    """Heat map of the matrix that an answer is, as an image.
+
+    A screen reader says the description besides the title; an `inline` image is for an HTML page, which has the title.
     """
-    part = cut_shown(numbers)
-    if numbers.std is None and len(part.rows) > 1 and has_equal_rows(numbers.value):
-        part = Numbers(part.value[:1], None, ("all rows",), part.columns)
-    height, width = part.value.shape
-    shown = None if scale is None else part.value / scale[:height, :width]
-    drawing = draw_heatmap(part, title="" if inline else title, meaning=meaning, shown=shown, counts=counts)
-    return make_image([*beside, drawing], title, description, inline=inline)
-
-
-def draw_matrix(content: ReportContent, description: str = "", *, inline: bool = False) -> str:
-    """Heat map of the matrix; colours show each entry relative to the largest value that it can have."""
-    title = content.title[:1].upper() + content.title[1:] + describe_part(content.entries)
-    scale = content.scale if content.relative else None
-    options: dict[str, Any] = {"scale": scale, "counts": content.counts, "inline": inline}
-    return draw_numbers(content.entries, title, name_colours(content), description, **options)
-
-
-def draw_std(content: ReportContent, *, inline: bool = False) -> str:
-    """Heat map of the error bars; colours show them relative to the largest value that each entry can have."""
-    if content.std is None:
-        raise ParameterError("the error bars of this release are unknown; there is nothing to draw.")
-    bars = Numbers(content.std, None, content.rows, content.columns)
-    title = f"Error bars of the {content.title}{'' if has_equal_rows(content.std) else describe_part(bars)}"
-    return draw_numbers(bars, title, f"as a {RELATIVE}", scale=content.scale, counts=True, inline=inline)
+    look = choose_look(answer, counted) or Look("value")
+    title = answer.title + describe_part(answer.estimate)
+    options: dict[str, Any] = {"meaning": look.meaning, "shown": look.shown, "counts": look.counts}
+    drawing = draw_heatmap(answer.estimate, title="" if inline else title, **options)
+    return make_image([drawing], title, description, inline=inline)
 
 
 def draw_design(design: Design, pair: tuple[int, int] | None = None) -> str:
     """Heat map of the standard deviations that a design predicts, beside the noise ellipse of a `pair` of features."""
+    std, (rows, columns), title = design.std, design.query.entry_names, "Predicted standard deviations"
+    low, high = (format_number(float(end)) for end in (std.min(), std.max()))
+    if len(std) > 1 and has_equal_rows(std):
+        std, rows = std[:1], ("all rows",)
+    bars, shown = Numbers(std, None, rows, columns), std / np.asarray(design.query.magnitude)[: len(std)]
+    title += describe_part(bars)
+    drawing = draw_heatmap(bars, title=title, meaning=f"as a {RELATIVE}", shown=shown, counts=True)
     beside = [] if pair is None else [_draw_ellipse(design, *pair)]
-    bars = Numbers(design.std, None, *design.query.entry_names)
-    low, high = (format_number(float(end)) for end in (design.std.min(), design.std.max()))
-    words, scale = f"Standard deviations from {low} to {high}.", np.asarray(design.query.magnitude)
-    options: dict[str, Any] = {"scale": scale, "counts": True, "beside": beside}
-    return draw_numbers(bars, "Predicted standard deviations", f"as a {RELATIVE}", words, **options)
+    return make_image([*beside, drawing], title, f"Standard deviations from {low} to {high}.")
 
 
 def _draw_ellipse(design: Design, first: int, second: int) -> Drawing:

@@ -4,12 +4,11 @@ import csv
 import json
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from matrixdp.records.files import Files
 from matrixdp.release.adaptive_release import AdaptiveRelease
 from matrixdp.release.charging import Account
 from matrixdp.release.dataset import MANIFEST, DatasetRelease
+from matrixdp.release.options import MATRICES
 from matrixdp.release.output_folder import OutputFolder
 from matrixdp.release.plan import Plan, refuse_extremes
 from matrixdp.release.result import Release
@@ -29,7 +29,7 @@ from matrixdp.report.answers import Answer
 from matrixdp.report.content import ReportContent, make_content
 from matrixdp.report.dates import DATES, add_dates, list_dates, write_dates
 from matrixdp.report.guarantee import LedgerSummary
-from matrixdp.report.pictures import draw_matrix, draw_numbers, draw_std
+from matrixdp.report.pictures import draw_matrix
 from matrixdp.report.provenance import PROVENANCE, write_provenance
 from matrixdp.report.release_page import DATASET_PAGE, render_release
 from matrixdp.types import Floats
@@ -244,34 +244,30 @@ def write_folder(content: ReportContent, folder: str | os.PathLike[str]) -> list
     place = Path(folder)
     (place / "release.json").write_bytes(content.text.encode())
     (place / PROVENANCE).write_text(write_provenance(content), encoding="utf-8")
-    if content.answers:
-        _write_answers(place, content)
+    _write_answers(place, content)
     if remarks := content.caveats + content.units:
         (place / "notes.txt").write_text("\n".join(remarks) + "\n", encoding="utf-8")
     if content.dates:
         (place / DATES).write_text(write_dates(content.dates), encoding="utf-8")
-    if not content.summary:
-        _write_matrix(place, content)
+    if content.main is not None:
+        _write_matrix(place, content, content.main)
     names = sorted(path.name for path in place.iterdir())
     (place / "report.html").write_text(render_release(content, files=names), encoding="utf-8")
     return ["report.html", *names]
 
 
-def _write_matrix(place: Path, content: ReportContent) -> None:
-    np.save(place / "matrix.npy", content.matrix)
-    _write_csv(place / "matrix.csv", content.columns, content.row_names, content.matrix)
-    _write_parquet(place / "matrix.parquet", content)
-    (place / "matrix.svg").write_text(draw_matrix(content), encoding="utf-8")
-    if content.std is not None:
-        same = has_equal_rows(content.std)
-        rows, std = (None, content.std[:1]) if same else (content.row_names, content.std)
-        _write_csv(place / "std.csv", content.columns, rows, std)
-        (place / "std.svg").write_text(draw_std(content), encoding="utf-8")
-    if content.mean is not None:
-        table = np.concatenate([content.mean.value, content.mean.std], axis=1)
-        means = Answer("Means", "column", replace(content.mean, rows=content.feature_names), name="means")
-        dates = list_dates(means, content.dates)
-        _write_csv(place / "mean.csv", ("mean", "std"), content.feature_names, table, dates)
+def _write_matrix(place: Path, content: ReportContent, main: Answer) -> None:
+    found = main.estimate
+    values = found.value if main.name in MATRICES else found.unbiased
+    names = found.rows if found.rows == found.columns or not found.rows[0].isdigit() else None  # otherwise numbered
+    np.save(place / "matrix.npy", values)
+    _write_csv(place / "matrix.csv", found.columns, names, values)
+    _write_parquet(place / "matrix.parquet", found.columns, names, values, write_provenance(content))
+    picture = draw_matrix(main, counted=content.mechanism.query.count_word)
+    (place / "matrix.svg").write_text(picture, encoding="utf-8")
+    if content.has_bars:
+        rows, std = (None, found.std[:1]) if has_equal_rows(found.std) else (names, found.std)
+        _write_csv(place / "std.csv", found.columns, rows, std)
 
 
 def _write_answers(place: Path, content: ReportContent) -> None:
@@ -280,49 +276,42 @@ def _write_answers(place: Path, content: ReportContent) -> None:
     by = getattr(query, "by", ())
     lines: dict[str, list[list[Any]]] = {}
     for answer in content.answers:
+        if answer is content.main:
+            continue
         title, own = quote_formula(answer.title), [quote_formula(level) for level in answer.group] or [""] * len(by)
         dates = list_dates(answer, content.dates)
         head = [*map(quote_formula, by), "table", *ENTRY, *dates]
         for (i, entry), *texts in zip(list_entries(answer.estimate), *dates.values(), strict=True):
             group = map(quote_formula, query.group_levels[i]) if answer.name == "groups" else own
             lines.setdefault(answer.name, [head]).append([*group, title, *entry, *texts])
+        if answer.name == "correlation" and not answer.group and len(answer.estimate.rows) > 1:
+            (place / "correlation.svg").write_text(draw_matrix(answer), encoding="utf-8")
     for name, table in lines.items():
         with (place / f"{name}.csv").open("w", newline="", encoding="utf-8") as file:
             csv.writer(file).writerows(table)
-    correlation = next((answer.estimate for answer in content.answers if answer.name == "correlation"), None)
-    if correlation is not None and len(correlation.rows) > 1:
-        picture = draw_numbers(correlation, "Correlation", "correlation")
-        (place / "correlation.svg").write_text(picture, encoding="utf-8")
 
 
-def _write_csv(
-    path: Path,
-    columns: Sequence[str],
-    rows: Sequence[str] | None,
-    values: Floats,
-    more: Mapping[str, Sequence[str]] = MappingProxyType({}),
-) -> None:
-    """Numbers of shape (rows, columns) with their names, and `more` columns of texts."""
+def _write_csv(path: Path, columns: Sequence[str], rows: Sequence[str] | None, values: Floats) -> None:
+    """Numbers of shape (rows, columns) with their names."""
     with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        header = [*map(quote_formula, columns), *more]
+        writer, header = csv.writer(file), [*map(quote_formula, columns)]
         writer.writerow(["", *header] if rows is not None else header)
         names = [[]] * len(values) if rows is None else [[quote_formula(name)] for name in rows]
-        for name, line, *texts in zip(names, values, *more.values(), strict=True):
-            writer.writerow([*name, *blank_hidden(line.tolist()), *texts])
+        writer.writerows([*name, *blank_hidden(line.tolist())] for name, line in zip(names, values, strict=True))
 
 
-def _write_parquet(path: Path, content: ReportContent) -> None:
+def _write_parquet(
+    path: Path, columns: Sequence[str], rows: Sequence[str] | None, values: Floats, provenance: str
+) -> None:
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq
     except ImportError:
         return
-    columns = [pa.array(np.ascontiguousarray(column)) for column in content.matrix.T]
-    names = list(content.columns)
-    if content.row_names is not None:
-        columns.insert(0, pa.array(content.row_names))
+    arrays, names = [pa.array(np.ascontiguousarray(column)) for column in values.T], list(columns)
+    if rows is not None:
+        arrays.insert(0, pa.array(rows))
         names.insert(0, "row" if "row" not in names else "row names")
-    table = pa.Table.from_arrays(columns, names=names).replace_schema_metadata({"matrixdp": write_provenance(content)})
+    table = pa.Table.from_arrays(arrays, names=names).replace_schema_metadata({"matrixdp": provenance})
     with path.open("wb") as file:  # a path would have to be in UTF-8
         pq.write_table(table, file)

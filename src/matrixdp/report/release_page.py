@@ -2,27 +2,27 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from matrixdp.answers.estimate import Estimate
 from matrixdp.answers.moments import ALL
-from matrixdp.display import Numbers, format_number, join_words
+from matrixdp.display import format_number, join_words
 from matrixdp.domain.columns import Number
 from matrixdp.domain.file_rules import DateRule
 from matrixdp.privacy import describe_large_delta
 from matrixdp.queries import ContingencyTable, GramMatrix, Identity, MatrixQuery, Moments, TableMoments
 from matrixdp.queries.base import BoundedQuery
+from matrixdp.release.options import MATRICES
 from matrixdp.release.registered import MechanismRelease
 from matrixdp.release.result import Release
 from matrixdp.report.advice import advise
-from matrixdp.report.answers import Answer, add_totals, answer_matrix, as_answerable
-from matrixdp.report.charts import draw_answer
-from matrixdp.report.content import ReportContent, list_numbers
+from matrixdp.report.answers import Answer, add_totals, as_answerable
+from matrixdp.report.charts import draw_charts
+from matrixdp.report.content import ReportContent, list_columns, list_numbers
 from matrixdp.report.dates import show_dates
-from matrixdp.report.findings import EXPLANATION, average_columns, compare_pairs, list_findings
+from matrixdp.report.findings import EXPLANATION, describe_matrix, list_findings
 from matrixdp.report.guarantee import describe_odds, describe_stream, name_loss, name_privacy
 from matrixdp.report.page import (
     Block,
@@ -36,19 +36,19 @@ from matrixdp.report.page import (
     show_matrix,
     show_numbers,
 )
-from matrixdp.report.pictures import describe_part, draw_matrix, draw_numbers, draw_std, name_colours
+from matrixdp.report.pictures import choose_look, describe_part, draw_matrix
 from matrixdp.report.provenance import cite, list_provenance
 from matrixdp.report.svg import STRIP, draw_strip
 
 DATASET_PAGE = "_report.html"  # readers of data sets skip names that begin with an underscore
-_TABLE_ROWS, _TABLE_COLUMNS = 24, 12  # of a matrix; a wider one is shown as a picture
-_ROWS, _COLUMNS = 60, 20  # of a table of answers
+_ROWS, _COLUMNS, _RECORDS = 60, 20, 24  # of a table, and rows of a noisy data set
+_WIDE, _WIDEST = ("matrix", "counts", *MATRICES), 12  # matrices that are shown as pictures, from so many columns on
+_NOTED = ("regression", "quantiles", "histogram")  # whose notes say more than how to read any number
 _NAMED = 16  # columns that the top of the page names
 _BOUNDED = 12  # columns whose bounds are named
 _KINDS = (ContingencyTable, Moments, TableMoments, Identity, GramMatrix)  # that the template tells apart
 _MOST_TABLES, _MOST_GROUPS, _MOST_FILES = 20, 24, 20  # of a section, of a page, and links
 _ORIGIN = {"Purpose": "purpose", "Asked by": "asked_by", "Approved by": "approved_by", "Contact": "contact"}
-_CHARTED = ("regression", "groups", "means_by_level", "levels", "histogram")
 _SECTIONS = {
     "histogram": "Histograms of the numbers",
     "levels": "Levels of the categories",
@@ -67,11 +67,11 @@ def render_release(content: ReportContent, *, files: Sequence[str] = ()) -> str:
     """
     mechanism, ledger, release, findings = content.mechanism, content.ledger, content.release, list_findings(content)
     query, loss, kind = mechanism.query, name_loss(mechanism.epsilon), name_kind(mechanism.query)
-    shown = [answer.estimate for answer in content.answers] + ([] if content.summary else [content.entries])
+    shown = [answer.estimate for answer in content.answers]
     ranges = [one.plausible for one in shown], [one.ranged & ~one.plausible for one in shown]
     marks = [bool(any(part.any() for part in parts)) for parts in ranges]
     explained = [*write_words("error_bars", content, kind, isinstance(release, Release), *marks), *content.units]
-    if findings and content.std is not None:
+    if findings and content.has_bars:
         explained.append(EXPLANATION)
     records = getattr(query, "records", None)
     delta = describe_large_delta(release.privacy, records) if mechanism.delta and records is not None else ""
@@ -145,101 +145,29 @@ def _list_columns(content: ReportContent) -> str:
     return f"{shown}; grouped by {join_words(by)}" if by else shown
 
 
-# The matrix
-
-
-def _show_results(content: ReportContent) -> list[Section]:
-    """The numbers, each section with how values were treated."""
-    answers = _show_answers(content)
-    if content.summary:
-        return answers
-    wide = content.matrix.shape[1] > _TABLE_COLUMNS
-    title = content.title[:1].upper() + content.title[1:] + (describe_part(content.entries) if wide else "")
-    sections = [Section(title, _show_main(content, wide=wide))]
-    if content.mean is not None and content.numbers and not content.answers:
-        mean = replace(content.mean, rows=tuple(one.name for one in content.numbers))
-        means = Answer("Means", "column", mean, name="means")
-        sections.append(Section("Means", [_show_means(content, means), note([STRIP])]))
-    return [*sections, *answers]
-
-
-def _show_main(content: ReportContent, *, wide: bool) -> list[Block]:
-    """The matrix: as a table if it is narrow, otherwise as a picture."""
-    averages = average_columns(content)
-    blocks: list[Block] = []
-    if averages is not None:
-        blocks.append(say(f"Averages over all {len(content.matrix):,} rows:"))
-        blocks.append(show_numbers(averages, "Averages", fades=False))
-    if content.std is None:
-        blocks.append(say("The error bars are unknown."))
-    if wide:
-        picture = draw_matrix(content, " ".join(list_findings(content)), inline=True)
-        blocks.append(Block("figure", picture, f"Heat map of the {content.title}"))
-        std = np.zeros(0) if content.std is None else np.asarray(content.std)
-        noisy = std[np.isfinite(std) & (std > 0)]
-        low, high = (format_number(float(end)) for end in (noisy.min(initial=np.inf), noisy.max(initial=0.0)))
-        if noisy.size:
-            same = f"All error bars are {low}."
-            blocks.append(say(same if low == high else f"The error bars are from {low} to {high}."))
-        if noisy.size and low != high:
-            image = Block("figure", draw_std(content, inline=True), "Heat map of the error bars")
-            blocks.append(fold("The error bars as a picture", image))
-    elif averages is not None:
-        blocks.append(fold("Single rows, each with noise of its own", *_show_table(content)))
-    else:
-        blocks += _show_table(content)
-    return [*blocks, note(_describe_treatment(content))]
-
-
-def _show_table(content: ReportContent) -> list[Block]:
-    totals = add_totals(content.release) if isinstance(content.release, Release) and content.counts else None
-    height = len(content.rows)
-    table: Numbers = content.entries.cut(_TABLE_ROWS, _TABLE_COLUMNS)
-    options: dict[str, Any] = {"corner": content.variables}
-    if totals is not None and height <= _TABLE_ROWS:
-        table, options["totals"] = totals, True
-    label = f"The {content.title}"
-    if isinstance(content.mechanism.query, Identity):  # a row is one record, and mostly noise
-        blocks = [show_numbers(table, label, **options)]
-    else:
-        shown = table.value / content.scale[:_TABLE_ROWS, :_TABLE_COLUMNS] if content.relative else None
-        blocks = show_matrix(table, label, name_colours(content), shown=shown, counts=content.counts, **options)
-    if height > _TABLE_ROWS:
-        blocks.append(say(f"These are the first {_TABLE_ROWS} of {height:,} rows; the files have all."))
-    return blocks
-
-
-def _show_means(content: ReportContent, answer: Answer) -> Block:
-    """A table in which means have a strip that shows where they lie between their bounds, and do not fade."""
-    part, known = answer.estimate, {one.name: one for one in content.numbers}
-    numbers = [[known.get(name) for name in line] for line in answer.list_means() or ()]
-    below = [
-        ["" if one is None else draw_strip(one, *places) for one, *places in zip(*line, strict=True)]
-        for line in zip(numbers, part.value.tolist(), *(end.tolist() for end in part.interval()), strict=True)
-    ]
-    text = show_dates(answer, content.dates)
-    return show_numbers(part, answer.title, corner=(answer.label, ""), below=below, text=text, fades=answer.fades)
-
-
 # Answers
 
 
-def _show_answers(content: ReportContent) -> list[Section]:
-    """Sections with the answers from a release: for all records, then for each group."""
+def _show_results(content: ReportContent) -> list[Section]:
+    """Sections with the answers: for all records, with how values were treated, then for each group."""
     by_file: dict[str, list[Answer]] = {}
     groups: dict[tuple[str, ...], list[Answer]] = {}
     for answer in content.answers:
         place = groups.setdefault(answer.group, []) if answer.group else by_file.setdefault(answer.name, [])
         place.append(answer)
+    if "averages" in by_file:  # a single row is mostly noise
+        by_file = {"averages": by_file.pop("averages"), **by_file}
     with_means = next((name for name, one in by_file.items() if one[0].list_means() is not None), None)
-    treatment = note(_describe_treatment(content) if content.summary else ())
     sections: list[Section] = []
     for name, tables in by_file.items():
         blocks = _show_tables(content, tables, name)
         if name == with_means and content.numbers:
             blocks.append(note([STRIP]))
+        if not sections:
+            blocks = [*([] if content.has_bars else [say("The error bars are unknown.")]), *blocks]
+            blocks.append(note(_describe_treatment(content)))
         title = tables[0].title if len(tables) == 1 else _SECTIONS[name]
-        sections.append(Section(title, blocks if sections else [*blocks, treatment]))
+        sections.append(Section(title, blocks, fold=name == "rows" and "averages" in by_file))
     by: tuple[str, ...] = getattr(content.mechanism.query, "by", ())
     for group, tables in list(groups.items())[:_MOST_GROUPS]:
         title = ", ".join(f"{name}: {level}" for name, level in zip(by, group, strict=True))
@@ -251,67 +179,92 @@ def _show_answers(content: ReportContent) -> list[Section]:
 
 
 def _show_tables(content: ReportContent, tables: Sequence[Answer], name: str) -> list[Block]:
-    """Tables of one kind, with titles if there are several."""
+    """Tables of one kind with their charts, and with titles if there are several."""
     blocks: list[Block] = []
     for answer in tables[:_MOST_TABLES]:
         blocks += [Block("heading", answer.title)] if len(tables) > 1 or answer.group else []
-        blocks += _show_answer(content, answer)
+        drawn = answer.name == "means_by_level" and any(one.name == "levels" for one in content.answers)
+        charts = [] if answer.group else draw_charts(answer, content.dates, skip=int(drawn))  # shares are drawn once
+        if answer.name == "counts" and isinstance(content.release, Release) and len(answer.estimate.rows) < _ROWS:
+            answer = replace(answer, estimate=add_totals(content.release) or answer.estimate)
+        shown = show_answer(content.mechanism.query, answer, content.dates, content.variables)
+        notes = [note(answer.notes)] if answer.name in _NOTED else []
+        if answer.name == "histogram":
+            blocks += [*charts, *notes, fold("As a table", *shown)]
+        else:
+            blocks += [
+                *shown,
+                *notes,
+                *([fold("As a picture", *charts)] if len(tables) > 1 < len(charts) - 1 else charts),
+            ]
     more = len(tables) - _MOST_TABLES
     return [*blocks, Block("rest", f"{more:,} more are in", f"{name}.csv")] if more > 0 and name else blocks
 
 
-def _show_answer(content: ReportContent, answer: Answer) -> list[Block]:
-    estimate, label, name = answer.estimate, answer.title, answer.name
-    if name == "correlation" and len(estimate.rows) > _TABLE_COLUMNS:
-        words = " ".join(compare_pairs(estimate, "correlation"))
-        return [Block("figure", draw_numbers(estimate, "Correlation", "correlation", words, inline=True), label)]
-    part = estimate if content.in_files else estimate.cut(_ROWS, _COLUMNS)
-    cut = part.value.shape != estimate.value.shape
-    if name == "correlation":
-        shown = show_matrix(part, label, "correlation")
-    elif name == "components":
-        shown = show_matrix(part, label, "loading", plain_rows=0 if cut else 1)
-    elif name == "table":
-        rows, _, columns = answer.label.partition(" \\ ")
-        totals = not cut and estimate.rows[-1] == ALL == estimate.columns[-1]
-        meaning = f"number of {content.mechanism.query.count_word}"
-        shown = show_matrix(part, label, meaning, counts=True, corner=(rows, columns), totals=totals)
-    elif name == "histogram":
-        text = show_dates(answer, content.dates)
-        table = show_numbers(estimate, label, corner=(answer.label, ""), text=text)
-        return [*_show_chart(content, answer), note(answer.notes), fold("As a table", table)]
-    elif answer.list_means() is not None:
-        shown = [_show_means(content, replace(answer, estimate=part))]
-        shown += [note(answer.notes)] if name == "quantiles" else []
+def show_answer(
+    query: MatrixQuery,
+    answer: Answer,
+    dates: Sequence[DateRule] = (),
+    variables: tuple[str, str] = ("", ""),
+    *,
+    whole: bool = False,
+) -> list[Block]:
+    """The numbers of an answer to a query: in colours if they are a matrix, and as a picture if that is wide.
+
+    Means have a strip that shows where they lie between their bounds, and those of `dates` are dates. `variables` are
+    those of the rows and columns of counts. A long table is cut and a wide matrix drawn, unless `whole` is asked for.
+    """
+    estimate, name, look = answer.estimate, answer.name, choose_look(answer, query.count_word)
+    if name in _WIDE and len(estimate.columns) > _WIDEST and not whole:
+        return _show_picture(answer, query)
+    rows, _, columns = answer.label.partition(" \\ ")
+    options: dict[str, Any] = {"corner": variables if name == "counts" else (rows, columns)}
+    part = estimate if whole or name == "noise" else estimate.cut(_RECORDS if name == "rows" else _ROWS, _COLUMNS)
+    height, width = part.value.shape
+    cut = [
+        f"{n} of {len(names):,} {word}"
+        for n, names, word in ((height, estimate.rows, "rows"), (width, estimate.columns, "columns"))
+        if n < len(names)
+    ]
+    if look is None:
+        options |= {"fades": answer.fades[:height, :width], "below": _draw_strips(query, answer, part)}
+        blocks = [show_numbers(part, answer.title, text=show_dates(answer, dates), **options)]
     else:
-        shown = [
-            show_numbers(part, label, corner=(answer.label, "")),
-            note(answer.notes if name == "regression" else ()),
-        ]
-    shown += _show_chart(content, answer)
-    return [*shown, Block("rest", "The rest is in", f"{name}.csv")] if cut else shown
+        options["totals"] = not cut and estimate.rows[-1] == ALL == estimate.columns[-1]
+        shown = None if look.shown is None else look.shown[:height, :width]
+        options |= {"shown": shown, "counts": look.counts, "plain_rows": 0 if cut else look.plain_rows}
+        blocks = show_matrix(part, answer.title, look.meaning, **options)
+    return [*blocks, say(f"These are the first {join_words(cut)}; the files have all.")] if cut else blocks
 
 
-def _show_chart(content: ReportContent, answer: Answer) -> list[Block]:
-    """The numbers of an answer for all records as dots with intervals, where its table does not show them."""
-    release = as_answerable(content.release)
-    if release is None or answer.group or answer.name not in _CHARTED:
-        return []
-    drawn = answer.name == "means_by_level" and any(one.name == "levels" for one in content.answers)
-    charts = draw_answer(release, answer, content.dates, skip=int(drawn))  # the shares are drawn with the levels
-    figures = [Block("figure", chart.svg, chart.summary if chart.wide else "") for chart in charts]
-    several = sum(one.name == answer.name and not one.group for one in content.answers) > 1 < len(figures)
-    figures += [note([charts[0].caption])] if charts else []
-    return [fold("As a picture", *figures)] if several else figures
+def _show_picture(answer: Answer, query: MatrixQuery) -> list[Block]:
+    """A wide matrix: a heat map, and the range of its error bars."""
+    words = " ".join(describe_matrix(query, answer))
+    picture, std = draw_matrix(answer, words, query.count_word, inline=True), answer.estimate.bars
+    blocks = [Block("figure", picture, f"Heat map: {answer.title}{describe_part(answer.estimate)}")]
+    noisy = std[np.isfinite(std) & (std > 0)]
+    if not noisy.size:
+        return blocks
+    low, high = (format_number(float(end)) for end in (noisy.min(), noisy.max()))
+    return [*blocks, say(f"All error bars are {low}." if low == high else f"The error bars are from {low} to {high}.")]
+
+
+def _draw_strips(query: MatrixQuery, answer: Answer, part: Estimate) -> list[list[str]] | None:
+    """Where means lie between the bounds of their columns; None if there are no means."""
+    names, known = answer.list_means(), {one.name: one for one in list_columns(query)}
+    if names is None or answer.name == "histogram":
+        return None
+    places = zip(names, part.value.tolist(), *(end.tolist() for end in part.interval()), strict=False)
+    return [
+        [draw_strip(known[name], *ends) if name in known else "" for name, *ends in zip(*line, strict=False)]
+        for line in places
+    ]
 
 
 def list_advice(content: ReportContent) -> list[str]:
     """What would show numbers that noise hides: one item for each kind of answer."""
     release = as_answerable(content.release)
     answers = {answer.name: answer for answer in reversed(content.answers) if not answer.group}
-    if isinstance(content.main, Estimate) and content.kind not in answers:
-        again, title = partial(answer_matrix, kind=content.kind), content.title.capitalize()
-        answers[content.kind] = Answer(title, "column", content.main, name=content.kind, again=again)
     found = {one.title: "" if release is None else advise(release, one) for one in reversed(answers.values())}
     return [f"{title}: {words}" for title, words in found.items() if words]
 

@@ -362,6 +362,8 @@ def draw_curves(
 
 # Styles
 
+_STYLES = ("picture.css", "answers.css", "page.css")  # of a page
+
 
 def _read(name: str) -> str:
     return files("matrixdp.report").joinpath("styles", name).read_text(encoding="utf-8")
@@ -375,7 +377,7 @@ def write_page_style() -> str:
     """The stylesheet of a page."""
     dark = f"@media screen and (prefers-color-scheme:dark){{:root{{{_list_variables(DARK)}}}}}"
     root = f":root{{color-scheme:light dark;--font:{FONT};{_list_variables(LIGHT)}}}"
-    return f"{root}\n{dark}\n{_read('picture.css')}{_read('page.css')}"
+    return "\n".join([root, dark, *map(_read, _STYLES)])
 
 
 def write_picture_style() -> str:

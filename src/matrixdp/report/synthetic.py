@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from matrixdp.answers.synthetic import Comparison, SyntheticTable
 from matrixdp.answers.view import table_query
-from matrixdp.display import format_number
+from matrixdp.display import Numbers
 from matrixdp.domain.file_rules import DateRule
 from matrixdp.errors import ParameterError, import_extra
 from matrixdp.queries import TableMoments
 from matrixdp.release.result import Release
-from matrixdp.report.page import Block, Page, Section, WordTable, note, render_page
+from matrixdp.report.page import Block, Page, Section, note, render_page, show_numbers
 from matrixdp.report.svg import Curve, Drawing, Scale, draw_curves, make_image
 from matrixdp.types import Floats
 from matrixdp.version import __version__
@@ -103,7 +103,7 @@ def render_synthetic(release: Release, table: SyntheticTable, *, seed: int, tabl
         warnings=[WARNING, *list_remarks(release, table)],
         sections=[
             Section("Released and synthetic", [*figures, note(_explain(one, table_query(release.design).bins))]),
-            Section("Furthest from the release", [Block("words", _list_worst(one))]),
+            Section("Furthest from the release", [_list_worst(one)]),
             Section("What was assumed", [Block("list", list_assumptions(table))]),
         ],
         footer=f"Made by matrixdp {__version__}.",
@@ -163,27 +163,14 @@ def _draw_errors(errors: Floats) -> Drawing:
     return draw_curves([curve], Scale(-4, 4), Scale(0, 1.1 * float(share.max())), names, title="Differences")
 
 
-def _list_worst(one: Comparison) -> WordTable:
-    """The pairs that are furthest from the release."""
+def _list_worst(one: Comparison) -> Block:
+    """The pairs that are furthest from the release, as correlations."""
     worst = np.argsort(-np.abs(one.errors), kind="stable")[:_WORST]
-    columns = {
-        "pair": "Pair",
-        "released": "Released",
-        "noise": "Noise",
-        "found": "Synthetic",
-        "apart": "Difference/noise",
-    }
-    rows = [
-        {
-            "pair": one.names[k],
-            "released": format_number(float(one.released[k])),
-            "noise": f"± {format_number(float(one.std[k]))}",
-            "found": format_number(float(one.found[k])),
-            "apart": f"{one.errors[k]:+.1f}",
-        }
-        for k in worst.tolist()
-    ]
-    return WordTable("worst", "Pairs, as correlations", columns, rows)
+    value = np.stack([one.released, one.found, one.errors], axis=1)[worst]
+    std = np.stack([one.std, 0 * one.std, 0 * one.std], axis=1)[worst]
+    heads = ("released", "synthetic", "difference/noise")
+    pairs = Numbers(value, std, [one.names[k] for k in worst.tolist()], heads)
+    return show_numbers(pairs, "Pairs, as correlations", fades=False)
 
 
 def list_assumptions(table: SyntheticTable) -> list[str]:

@@ -3,9 +3,8 @@
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from itertools import combinations
 from pathlib import Path
 from typing import Any, Self
 
@@ -42,7 +41,7 @@ _LISTS = ("columns", "by", "cells", "on")
 _EXAMPLES = "means of stay, age by ward ± 0.5; table of ward and smoker ± 20; regression of stay on age, ward ± 0.1"
 _SIGN = re.compile(r"\s*(?:±|\+/?-)\s*")
 _LEAST = 1e-4  # of the largest epsilon, below which none is looked for
-_MOST_WANTS = 20  # every two of them are compared
+_MOST_WANTS = 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,20 +68,15 @@ class Want:
     on: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        if not isinstance(self.question, str) or self.question not in _FIELDS:
+        if self.question not in _FIELDS:
             raise ParameterError(f"{show(self.question)} is not a question that can be planned: {', '.join(_FIELDS)}.")
         object.__setattr__(self, "error", check_number(self.error, "error", above=0))
-        for name in _LISTS:
-            value = getattr(self, name)
-            if not isinstance(value, list | tuple) or not all(isinstance(one, str) and one for one in value):
-                raise ParameterError(f'{name} must be a list of columns, as in {name} = ["stay"].')
-            object.__setattr__(self, name, tuple(value))
-        if not isinstance(self.target, str | None):
-            raise ParameterError(f"target must be the name of a column, got {show(self.target)} instead.")
         has = _FIELDS[self.question]
         for name in ("target", *_LISTS):
             if bool(getattr(self, name)) > (name in has):
                 raise ParameterError(f"{self.question} has no {name}; it has {' and '.join(has)}.")
+            if name in _LISTS and "" in getattr(self, name):
+                raise ParameterError(f"{name} must be a list of columns, as in stay, age.")
         if missing := [name for name in has if name != "by" and not getattr(self, name)]:
             raise ParameterError(f"{self.question} needs {' and '.join(missing)}.")
         if self.cells and len(set(self.cells)) != 2:
@@ -132,7 +126,7 @@ def _split_want(text: str) -> dict[str, Any]:
         columns = re.split(r"\s*,\s*|\s+and\s+", " ".join(names))
         if name == "target" and len(columns) > 1:
             raise ParameterError(f"{show(columns[1])} is not understood: a regression is of one column.")
-        found[name] = columns[0] if name == "target" else columns
+        found[name] = columns[0] if name == "target" else tuple(columns)
     try:
         return found | {"error": float(errors[0])}
     except ValueError:
@@ -141,27 +135,15 @@ def _split_want(text: str) -> dict[str, Any]:
 
 
 def read_wants(path: Path) -> list[Want]:
-    """The wants in a TOML file: a table [[want]] for each, with question, error and columns."""
+    """The wants in a TOML file: ``want``, a list of texts that `Want.parse` reads."""
     try:
         content = parse_toml(path.read_text(encoding="utf-8"), path)
     except (OSError, UnicodeError) as error:
         raise ParameterError(f"{path} cannot be read: {getattr(error, 'strerror', '') or error}.") from None
-    entries = content.get("want")
-    if set(content) != {"want"} or not isinstance(entries, list) or not all(isinstance(one, dict) for one in entries):
-        raise ParameterError(f"{path} must have a table [[want]] for each question, and nothing else.")
-    return [_read_want(entry, f"{path}, want {number}") for number, entry in enumerate(entries, start=1)]
-
-
-def _read_want(entry: Mapping[str, Any], place: str) -> Want:
-    known = [field.name for field in fields(Want)]
-    try:
-        if unknown := next((name for name in entry if name not in known), None):
-            raise ParameterError(f"{show(unknown)} is not understood; a want has {', '.join(known)}.")
-        if absent := {"question", "error"} - set(entry):
-            raise ParameterError(f"{' and '.join(sorted(absent))} must be given.")
-        return Want(**entry)
-    except ParameterError as error:
-        raise error.within(place) from None
+    texts = content.get("want")
+    if set(content) != {"want"} or not isinstance(texts, list) or not all(isinstance(one, str) for one in texts):
+        raise ParameterError(f'{path} must have a list of texts and nothing else: want = ["means of stay ± 0.5", ...]')
+    return list(map(Want.parse, texts))
 
 
 # The errors of a release
@@ -279,8 +261,8 @@ class WantsPlan:
 def plan_wants(wants: Sequence[Want], schema: Schema, total: Privacy, left: float, **options: Any) -> WantsPlan:
     """The cheapest releases, of those that are compared, whose predicted errors are at most those wanted.
 
-    Compared are a release for each want, one release for all, and what is found by joining two releases as long as
-    that saves. What is found does not depend on what was spent before.
+    Compared are a release for each want, and one release for all. What is found does not depend on what was spent
+    before.
 
     Parameters
     ----------
@@ -308,15 +290,13 @@ def plan_wants(wants: Sequence[Want], schema: Schema, total: Privacy, left: floa
         raise ParameterError(f"{rule} Examples: {_EXAMPLES}.")
     search = _Search(schema, total, options)
     alone = {want: search.find((want,)) for want in wants}
-    found = [one for one in alone.values() if one is not None]
+    best = [one for one in alone.values() if one is not None]
     if missed := [want for want, one in alone.items() if one is None]:
         raise BudgetExceededError("\n".join(search.explain(want, left) for want in missed))
-    separate, best = sum(one.mu_squared for one in found), search.join(found)
-    whole = found[0] if len(found) == 1 else search.find(wants)
+    whole, separate = best[0] if len(best) == 1 else search.find(wants), sum(one.mu_squared for one in best)
     together = math.inf if whole is None else whole.mu_squared
-    if whole is not None and together < sum(one.mu_squared for one in best):
-        best = [whole]
-    return WantsPlan(tuple(sorted(best, key=lambda one: wants.index(one.wants[0]))), separate, together)
+    best = [whole] if whole is not None and together < separate else best
+    return WantsPlan(tuple(best), separate, together)
 
 
 @dataclass(frozen=True, eq=False)
@@ -327,13 +307,13 @@ class _Search:
     total: Privacy
     options: dict[str, Any]
 
-    def find(self, wants: tuple[Want, ...], most: float | None = None) -> PlannedRelease | None:
-        """The cheapest of the releases that meet all of `wants` with an epsilon of at most `most`, if there is one."""
+    def find(self, wants: tuple[Want, ...]) -> PlannedRelease | None:
+        """The cheapest of the releases that meet all of `wants`, if there is one."""
         found: list[PlannedRelease | None] = []
         problem: ParameterError | None = None
         for asked in list_requests(wants):
             try:
-                found.append(_find_least(partial(self.make, wants, asked), most or self.total.epsilon))
+                found.append(_find_least(partial(self.make, wants, asked), self.total.epsilon))
             except ParameterError as error:  # it cannot be asked in this way
                 problem = problem or error
         if len(wants) == 1 and not found and problem is not None:
@@ -344,23 +324,6 @@ class _Search:
         """A release with this epsilon."""
         request = Request(schema=self.schema, epsilon=epsilon, delta=self.total.delta, **asked, **self.options)
         return PlannedRelease(plan(request), wants)
-
-    def join(self, releases: list[PlannedRelease]) -> list[PlannedRelease]:
-        """Fewer releases: the two whose joint release saves most are joined, as long as any saves."""
-        known: dict[frozenset[Want], PlannedRelease | None] = {}
-        while True:
-            best, saved = None, 0.0
-            for pair in combinations(releases, 2):
-                wants, cost = pair[0].wants + pair[1].wants, pair[0].mu_squared + pair[1].mu_squared
-                if (key := frozenset(wants)) not in known:
-                    most = gdp_epsilon(mu=math.sqrt(cost), delta=self.total.delta)
-                    known[key] = self.find(wants, min(most, self.total.epsilon)) if most > 0 else None
-                joint = known[key]
-                if joint is not None and cost - joint.mu_squared > saved:
-                    best, saved = (joint, pair), cost - joint.mu_squared
-            if best is None:
-                return releases
-            releases = [best[0], *(one for one in releases if one not in best[1])]
 
     def explain(self, want: Want, left: float) -> str:
         """The least error that could be reached, in a sentence."""

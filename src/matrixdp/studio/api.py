@@ -11,6 +11,7 @@ from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, R
 
 from matrixdp.ledger.values import event_to_json
 from matrixdp.studio.datasets import TableColumn
+from matrixdp.studio.forecasts import open_forecaster, preview_ledger
 from matrixdp.studio.health import render_all
 from matrixdp.studio.rendering import CurrentVisit
 from matrixdp.studio.requests import ReleaseSpec, Status, describe_options
@@ -352,8 +353,6 @@ def show_template(table: str, visit: CurrentVisit) -> SchemaText:
 @router.post("/forecast")
 def forecast(body: NewForecast, visit: CurrentVisit) -> ForecastState:
     """Predicted errors and the cost of a release; of an adaptive fit, the errors of a plain release in its place."""
-    from matrixdp.studio.forecasts import open_forecaster, preview_ledger  # slow to import
-
     spec = ReleaseSpec.from_mapping(body.release)
     visit.studio.datasets.require_table(body.dataset, body.table)
     found = open_forecaster(visit.studio.schemas.require(body.table), body.table).predict(spec, slowly=True)

@@ -1,26 +1,35 @@
-"""The web application: routes, errors and the server. Routes that are slow to import are added once it has started."""
+"""The web application: routes, errors and the server."""
 
 import asyncio
 import logging
 import socket
 from asyncio import CancelledError
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
-from importlib import import_module
 from pathlib import Path
 
 import h11
 import uvicorn
-from fastapi import APIRouter, Depends, FastAPI, Request
+from fastapi import Depends, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, RedirectResponse, Response
-from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from matrixdp.errors import LedgerError, MatrixDPError
+from matrixdp.studio import (
+    api,
+    dataset_page,
+    design_page,
+    health,
+    people_page,
+    request_page,
+    result_page,
+    schema_page,
+    security,
+)
 from matrixdp.studio.monitor import name_route, watch_requests
 from matrixdp.studio.refusals import SignInError, UnknownBrowserError, find_status, word_error
 from matrixdp.studio.rendering import CachedStatic, Studio, Visit
@@ -30,45 +39,20 @@ from matrixdp.studio.state import Settings
 from matrixdp.version import __version__
 
 _LOG = logging.getLogger("matrixdp.studio")
-EARLY = ("security", "health", "dataset_page")
-LATE = ("people_page", "schema_page", "design_page", "request_page", "result_page", "api")
-_EARLY_PATHS = ("/", "/enter", "/leave", "/datasets", "/healthz", "/readyz")
+PAGES = (security, health, dataset_page, people_page, schema_page, design_page, request_page, result_page, api)
 HEAD_SECONDS, BODY_SECONDS = 15.0, 60.0  # in which the head of a request arrives, and then its body
 ANSWER_SECONDS = 60.0  # in which a part of an answer is taken
 MOST_FROM_ADDRESS, MOST_WAITING = 100, 300  # connections that wait for a request
-_PAUSE = 0.5  # seconds in which the first page is answered undisturbed
 
 
-def create_app(settings: Settings, *, quick: bool = False) -> FastAPI:
-    """The application for these settings; its services are ``app.state.studio``.
-
-    With `quick`, routes that are slow to import are added when it has started; a request for one waits for it.
-    """
-    studio, waiting, lock = Studio(settings), [LATE] if quick else [], asyncio.Lock()
-
-    async def add_late(pause: float = 0.0) -> None:
-        await asyncio.sleep(pause)
-        async with lock:
-            while waiting:
-                for router in await asyncio.to_thread(import_routers, waiting[0]):
-                    app.include_router(router)
-                waiting.pop()
-
-    def wait_for_late(inner: ASGIApp) -> ASGIApp:
-        async def answer(scope: Scope, receive: Receive, send: Send) -> None:
-            path = scope.get("path", "")
-            if waiting and scope["type"] == "http" and path not in _EARLY_PATHS and not path.startswith("/static/"):
-                await add_late()
-            await inner(scope, receive, send)
-
-        return answer
+def create_app(settings: Settings) -> FastAPI:
+    """The application for these settings; its services are ``app.state.studio``."""
+    studio = Studio(settings)
 
     @asynccontextmanager
     async def run(_app: FastAPI) -> AsyncIterator[None]:
         studio.runner.start()
-        loading = asyncio.create_task(add_late(_PAUSE))
         yield
-        loading.cancel()
         studio.runner.stop()
 
     app = FastAPI(
@@ -82,21 +66,15 @@ def create_app(settings: Settings, *, quick: bool = False) -> FastAPI:
         middleware=[
             Middleware(watch_requests, monitor=studio.monitor),
             Middleware(Guard, settings=settings, answer_error=_answer_error),
-            Middleware(wait_for_late),
         ],
     )
     app.state.studio = studio
-    for router in import_routers(EARLY if quick else EARLY + LATE):
-        app.include_router(router)
+    for module in PAGES:
+        app.include_router(module.router)
     app.mount("/static", CachedStatic(), name="static")
     for kind in (MatrixDPError, HTTPException, RequestValidationError):
         app.add_exception_handler(kind, _answer_error)
     return app
-
-
-def import_routers(modules: Sequence[str]) -> list[APIRouter]:
-    """The routers of some modules of this package."""
-    return [import_module(f"matrixdp.studio.{name}").router for name in modules]
 
 
 async def _answer_error(request: Request, error: Exception) -> Response:
@@ -249,7 +227,7 @@ def run_server(
     """
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
     logging.getLogger("uvicorn.error").addFilter(_is_no_interruption)
-    app = create_app(settings, quick=True)
+    app = create_app(settings)
     config = uvicorn.Config(
         app,
         http=LimitedProtocol,

@@ -1,4 +1,4 @@
-"""Pictures of forecasts, as the SVG that reports have. Each stands beside a table with the same numbers."""
+"""Predicted errors as tables, and pictures of forecasts, by the functions that reports use."""
 
 import math
 from collections.abc import Sequence
@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from markupsafe import Markup
 
 from matrixdp.design import Design
 from matrixdp.design.explain import describe_numbers, outline_ellipse, pair_covariance
-from matrixdp.display import Numbers, format_number, join_cells, make_visible, shorten
-from matrixdp.report.charts import MOST_CELLS, Chart
-from matrixdp.report.pictures import draw_heatmap
-from matrixdp.report.svg import Curve, Dot, Scale, draw_curves, draw_dots, round_up
+from matrixdp.display import Numbers, format_number, make_visible, shorten
+from matrixdp.report.charts import Chart
+from matrixdp.report.page import render_blocks, show_matrix, show_numbers
+from matrixdp.report.svg import Curve, Scale, draw_curves, round_up
 from matrixdp.types import Floats
 
 TYPICAL, LARGEST = "typical", "largest"  # entries besides single ones: the median, and the largest error
@@ -88,66 +89,31 @@ class ErrorTable:
         return write_error(float(noisy.max()), "± ") if same else None
 
     @cached_property
-    def values(self) -> list[list[str]]:
-        """The errors as texts."""
-        return join_cells(self._numbers)
-
-    @cached_property
-    def _numbers(self) -> Numbers:
+    def html(self) -> Markup:
+        """The errors as a table, in colours where they can be compared, as reports have it."""
         errors = np.array([[float(f"{error:.3g}") for error in row] for row in self.std])
         errors = np.where(np.isfinite(errors), errors, np.nan)
-        return Numbers(errors, None, self.rows, self.columns, unknown="hidden by noise")
-
-    @cached_property
-    def chart(self) -> Chart | None:
-        """A heat map, or bars if there is one column; None if they are too many to see, or noise hides all."""
-        std, noisy = self.std, self.std[self.std != 0]
-        if max(std.shape) > MOST_CELLS or not np.isfinite(noisy).any() or self.equal is not None:
-            return None
-        if not self.comparable and self.rows != self.columns:  # numbers of different units share no axis
-            return None
-        summary = f"Predicted errors of: {self.title}"
-        if len(self.columns) == 1:
-            errors = zip(self.rows, std[:, 0].tolist(), self.values, strict=True)
-            dots = [Dot(name, error, 0.0, error, text[0]) for name, error, text in errors if math.isfinite(error)]
-            return Chart(draw_dots(dots, Scale(0.0, 1.05 * max(dot.value for dot in dots) or 1.0), "error"), summary)
-        shown = None if self.comparable else _shade_logarithms(std)  # otherwise entries have different units
-        caption = f"The stronger the colour, the larger the error{'' if shown is None else ', on a logarithmic scale'}."
-        drawing = draw_heatmap(self._numbers, title="", meaning="", shown=shown, counts=True)
-        return Chart(drawing, summary, caption, wide=True)
-
-
-def _shade_logarithms(std: Floats) -> Floats:
-    """Shares of the full colour on a logarithmic scale, from a tenth for the smallest error to one for the largest."""
-    noisy = np.isfinite(std) & (std > 0)
-    logs = np.log(np.where(noisy, std, 1.0))
-    low, high = logs[noisy].min(), logs[noisy].max()
-    return np.where(noisy, 0.1 + 0.9 * (logs - low) / max(high - low, 1e-9), 0.0)
+        numbers = Numbers(errors, None, self.rows, self.columns, unknown="hidden by noise")
+        if self.comparable and len(self.columns) > 1:
+            blocks = show_matrix(numbers, self.title, "predicted error", counts=True)
+        else:  # entries have different units
+            blocks = [show_numbers(numbers, self.title)]
+        return Markup(render_blocks(blocks))  # noqa: S704 (its template escapes all names)
 
 
 def draw_curve(
-    plain: Sequence[tuple[float, float]],
-    simulated: Sequence[tuple[float, ...]],
-    epsilon: float,
-    here: float | None,
-    wanted: float | None = None,
+    plain: Sequence[tuple[float, float]], epsilon: float, here: float | None, wanted: float | None, *, adaptive: bool
 ) -> Chart:
-    """Error against epsilon, both on logarithmic scales: a line for a plain release, a band for an adaptive fit.
+    """Error against epsilon, both on logarithmic scales, for a plain release; dashed if it is in place of a fit.
 
     A rule marks `epsilon`, and a point the error `here`, if it is known; another rule marks the error that is wanted.
     """
     line = np.array([pair for pair in plain if 0 < pair[1] < math.inf]).reshape(-1, 2).T
-    band = np.array([one for one in simulated if one[1] > 0 and one[3] < math.inf]).reshape(-1, 4).T
     here = here if here is not None and 0 < here < math.inf else None
-    seen = [*line[1], *band[1:].ravel(), *([here] if here else [])]
+    seen = [*line[1], *([here] if here else [])]
     x = Scale(_EPSILON_TICKS[0], _EPSILON_TICKS[-1], log=True)
     y = Scale(min(seen) / 1.2, max(seen) * 1.2, log=True) if seen else Scale(0.1, 1.0, log=True)
-    curves: list[Curve] = []
-    if band.size:
-        outline = np.concatenate([np.stack([band[0], np.minimum(band[1], band[2])]), band[[0, 3]][:, ::-1]], axis=1)
-        curves += [Curve(outline, fill=0.22, band=True), Curve(band[[0, 2]])]
-    if line.size:
-        curves.append(Curve(line, dashed=bool(band.size)))
+    curves = [Curve(line, dashed=adaptive)] if line.size else []
     if x.low <= epsilon <= x.high:
         curves.append(Curve(np.array([[epsilon, epsilon], [y.low, y.high]]), kind="p-other", dashed=True))
         if here:
@@ -157,7 +123,13 @@ def draw_curve(
     if wanted is not None and y.low < wanted < y.high:
         curves.append(Curve(np.array([[x.low, x.high], [wanted, wanted]]), kind="p-other", dashed=True))
     drawing = draw_curves(curves, x, y, ("epsilon", "error"), size=_SIZE, ticks=(_EPSILON_TICKS, y.ticks()))
-    return Chart(drawing, "Predicted error against epsilon, both on logarithmic scales; errors fall as epsilon grows")
+    caption = "The vertical line is your epsilon."
+    if adaptive:
+        caption = "Dashed: a plain release of the same numbers. " + "Point: the adaptive fit, typical data." * bool(
+            here
+        )
+    summary = "Predicted error against epsilon, both on logarithmic scales; errors fall as epsilon grows"
+    return Chart(drawing, summary, caption)
 
 
 def draw_ellipse(design: Design, names: Sequence[str], pair: tuple[int, int]) -> Chart | None:

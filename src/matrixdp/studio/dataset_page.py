@@ -10,8 +10,8 @@ from starlette.responses import RedirectResponse, Response
 from matrixdp.domain.fields import read_number
 from matrixdp.domain.schema_file import parse_schema
 from matrixdp.errors import MatrixDPError, ParameterError
-from matrixdp.ledger import Charge, Gaussian
 from matrixdp.release.options import title_charge
+from matrixdp.report.dossier import charge_epsilon
 from matrixdp.studio.datasets import Dataset, measure_budget
 from matrixdp.studio.refusals import ConflictError, place_error
 from matrixdp.studio.rendering import CurrentVisit, Visit
@@ -136,7 +136,9 @@ def _show_one(visit: Visit, found: Dataset, form: Mapping[str, str], error: Matr
     charges = visit.studio.datasets.history(found.name)[::-1]
     present = [table for table in found.tables if visit.studio.tables.find(table)]
     others = [one for one in visit.studio.datasets.list_all() if one.name != found.name]
-    history = [(charge, title_charge(charge), _name_cost(charge)) for charge in charges[:_SHOWN_CHARGES]]
+    delta = found.summary.registration.privacy.delta
+    costs = [charge_epsilon(charge, delta) for charge in charges[:_SHOWN_CHARGES]]
+    history = [(one, title_charge(one), f"epsilon {cost:.3g}") for one, cost in zip(charges, costs, strict=False)]
     return visit.render(
         "dataset.html",
         mistake=error,
@@ -152,15 +154,6 @@ def _show_one(visit: Visit, found: Dataset, form: Mapping[str, str], error: Matr
         errors=place_error(error, _ALLOWANCE, name="allowance"),
         people=sorted({name for one in list_people(visit.studio.state) for name in (one.name, *one.groups)}),
     )
-
-
-def _name_cost(charge: Charge) -> str:
-    """What a charge cost: its epsilon and delta; where they are not known, its event."""
-    epsilon, delta = (charge.description.get(name) for name in ("epsilon", "delta"))
-    parts = [f"epsilon {epsilon:.3g}"] if isinstance(epsilon, int | float) else []
-    parts += [f"delta {delta:.2g}"] if isinstance(delta, int | float) else []
-    known = f"mu {charge.event.mu:.3g}" if isinstance(charge.event, Gaussian) else str(charge.event)
-    return ", ".join(parts) or known
 
 
 def _go_to(dataset: str) -> Response:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from matrixdp.domain.file_rules import FileRules
 from matrixdp.domain.schema_file import make_template, parse_schema
@@ -22,12 +22,10 @@ from matrixdp.privacy import Privacy, Unit
 from matrixdp.records.files import FORMATS, Files, find_ending, open_files
 from matrixdp.records.heads import propose_rules
 from matrixdp.release.output_folder import write_file
+from matrixdp.release.stream import PublishedStream
 from matrixdp.studio.refusals import ConflictError, NotFoundError
 from matrixdp.studio.roles import Viewer
 from matrixdp.studio.state import State, insert, now
-
-if TYPE_CHECKING:
-    from matrixdp.release.stream import PublishedStream
 
 _LARGEST = 1 << 19  # characters of a schema
 _LONGEST_NAME = 255  # bytes of a file's name
@@ -191,10 +189,8 @@ class DatasetBook:
         with self.open_ledger() as ledger:
             return ledger.history(name)
 
-    def find_stream(self, folder: Path, dataset: str, name: str) -> tuple[Path, "PublishedStream"]:
+    def find_stream(self, folder: Path, dataset: str, name: str) -> tuple[Path, PublishedStream]:
         """The public file of a stream in a folder, and its content, which must be as the ledger of a data set says."""
-        from matrixdp.release.stream import PublishedStream
-
         path = folder / f"{name}.json"
         self.get(dataset)
         with self.open_ledger() as ledger:

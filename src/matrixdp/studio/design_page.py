@@ -13,7 +13,6 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Response
 from starlette.datastructures import ImmutableMultiDict
 
-from matrixdp.answers.table_forecast import compare_questions
 from matrixdp.domain import Columns, Schema
 from matrixdp.domain.fields import read_number
 from matrixdp.errors import LedgerError, MatrixDPError, ParameterError, show
@@ -21,7 +20,7 @@ from matrixdp.ledger import Registration
 from matrixdp.privacy import Neighbours, describe_large_delta
 from matrixdp.queries import TableMoments
 from matrixdp.release.options import FITTED, GRAPHS, GROUPED, QUESTIONS
-from matrixdp.release.plan import refuse_extremes
+from matrixdp.release.plan import Plan, refuse_extremes
 from matrixdp.report.forecast import DATA_KINDS, list_predictions
 from matrixdp.report.guarantee import describe_odds, name_loss
 from matrixdp.studio import forecasts
@@ -231,31 +230,34 @@ def show_design(visit: CurrentVisit) -> Response:
 def show_forecast(visit: Visit, filled: Filled) -> Response:
     """What can be said at once."""
     texts, forecaster = filled.form.texts, filled.source.forecaster
-    context = describe_release(visit.studio, visit.viewer, filled.source, filled.spec, texts["entry"])
-    forecast = context["forecast"]
-    context |= _describe_curve(forecaster, forecast, context["entry"], texts["wanted"])
+    spec, forecast = filled.spec, forecaster.predict(filled.spec)
+    entry, adaptive = forecast.tables[0].choose(texts["entry"]), forecast.plan.adaptive
+    simulated = forecaster.recall(spec) if adaptive else None
+    here = None if simulated is None else simulated["typical"].read(entry)
+    here = here if adaptive else forecaster.read(forecast, entry)
     pair = _read_pair((texts["first"], texts["second"]), len(forecast.features))
-    ellipse = draw_ellipse(forecast.design, forecast.features, pair)
-    context |= {"pair": pair, "ellipse": ellipse, "errors": {}, "fields": FIELDS}
+    context = {
+        "forecast": forecast,
+        "table": forecast.tables[0],
+        "entry": entry,
+        "error": None if here is None else write_error(here, "± "),
+        "curve": draw_curve(
+            forecaster.follow(spec, entry), spec.epsilon, here, _read_wanted(texts["wanted"]), adaptive=adaptive
+        ),
+        "pair": pair,
+        "ellipse": draw_ellipse(forecast.design, forecast.features, pair),
+        "errors": {},
+        "fields": FIELDS,
+        **describe_cost(visit.studio, visit.viewer, filled.source, spec, forecast.plan),
+    }
     return visit.render("design_forecast.html", **context)
 
 
 @_answers("/design/details")
 def show_details(visit: Visit, filled: Filled) -> Response:
-    """What takes longer: the simulated range of an adaptive fit, coefficients, and single questions."""
-    context = describe_details(filled.source.forecaster, filled.spec, filled.form.texts["entry"])
+    """What takes longer: the simulated range of an adaptive fit, correlations and loadings."""
+    context = _describe_details(filled.source.forecaster, filled.spec, filled.form.texts["entry"])
     return visit.render("design_details.html", **context)
-
-
-@_answers("/design/curve")
-def show_curve(visit: Visit, filled: Filled) -> Response:
-    """Error against epsilon, with the simulated range of an adaptive fit."""
-    forecaster, texts = filled.source.forecaster, filled.form.texts
-    found = forecaster.predict(filled.spec)
-    entry = found.tables[0].choose(texts["entry"])
-    if found.plan.adaptive:
-        forecaster.follow_fit(filled.spec, entry)
-    return visit.render("design_curve.html", **_describe_curve(forecaster, found, entry, texts["wanted"]))
 
 
 @_answers("/design/needed")
@@ -325,53 +327,32 @@ def read_filled(studio: Studio, sent: FormData) -> Filled:
     return Filled(source, form, form.make_spec(source.forecaster, registration))
 
 
-def describe_release(
-    studio: Studio, asker: Viewer, source: ReleasedTable, spec: ReleaseSpec, entry: str = ""
+def describe_cost(
+    studio: Studio, asker: Viewer, source: ReleasedTable, spec: ReleaseSpec, plan: Plan
 ) -> dict[str, Any]:
-    """The context of the templates that show what a release costs and publishes: what is known at once."""
-    forecaster, dataset = source.forecaster, source.dataset
-    forecast = forecaster.predict(spec)
-    plan, table = forecast.plan, forecast.tables[0]
-    entry = table.choose(entry)
-    simulated = forecaster.recall(spec) if plan.adaptive else None
+    """The context of the templates that show what a release costs, and how to ask for it by other means."""
+    dataset = source.dataset
     with studio.datasets.open_ledger(asker) as ledger:
         left = forecasts.preview_ledger(ledger, dataset.name, plan, spec.allowance)
     payer = next((one for one in dataset.summary.allowances if one.name == spec.allowance), None)
     return {
         "spec": spec,
-        "forecast": forecast,
         "plan": plan,
         "adaptive": plan.adaptive,
         "method_reason": "" if plan.choice is None else plan.choice.reason,
-        "table": table,
-        "entry": entry,
-        "error": write_error(forecaster.read(forecast, entry), "± "),
-        "range": None if simulated is None else _show_range(simulated, entry),
         "loss": name_loss(spec.epsilon),
         "odds": describe_odds(spec.epsilon, spec.delta, plan.unit.words),
         "delta_warning": "" if plan.records is None else describe_large_delta(spec.privacy, plan.records),
         "left": left,
         "shares": measure_budget(payer or dataset.summary, plan.event),
         "python": spec.write_python(studio.settings.addresses[0], dataset.name, source.table),
-        "command": spec.write_command(forecaster.schema.path.name, source.table, dataset.name),
+        "command": spec.write_command(source.forecaster.schema.path.name, source.table, dataset.name),
     }
 
 
-def _describe_curve(forecaster: Forecaster, forecast: Forecast, entry: str, wanted: str) -> dict[str, Any]:
-    """The chart of error against epsilon, and whether the simulated part of it is missing."""
-    spec, adaptive = forecast.spec, forecast.plan.adaptive
-    band = forecaster.follow_fit(spec, entry, simulate=False) if adaptive else ()
-    here: float | None = forecaster.read(forecast, entry)
-    if adaptive:
-        simulated = forecaster.recall(spec)
-        here = None if simulated is None else simulated["typical"].read(entry)
-    curve = draw_curve(forecaster.follow(spec, entry), band, spec.epsilon, here, _read_wanted(wanted))
-    return {"curve": curve, "curve_missing": adaptive and not band, "adaptive": adaptive}
-
-
-def describe_details(forecaster: Forecaster, spec: ReleaseSpec, entry: str = "") -> dict[str, Any]:
-    """What takes longer: the simulated range of an adaptive fit, coefficients, and single questions."""
-    found: dict[str, Any] = dict.fromkeys(("range", "typical", "model", "questions", "hidden", "title", "chart"))
+def _describe_details(forecaster: Forecaster, spec: ReleaseSpec, entry: str = "") -> dict[str, Any]:
+    """What takes longer: the simulated range of an adaptive fit, correlations and loadings."""
+    found: dict[str, Any] = dict.fromkeys(("range", "typical", "model", "hidden", "title", "chart"))
     forecast = forecaster.predict(spec)
     query = forecast.design.query
     if forecast.plan.adaptive:
@@ -385,8 +366,6 @@ def describe_details(forecaster: Forecaster, spec: ReleaseSpec, entry: str = "")
             (first,) = list_predictions(forecast.plan)
             std, rows, columns = first.estimate.std, first.estimate.rows, first.estimate.columns
             found["model"] = ErrorTable(first.title, std, rows, columns, False)
-        elif spec.question == "everything":
-            found["questions"] = compare_questions(forecast.design)
     return found
 
 

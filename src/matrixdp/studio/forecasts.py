@@ -35,7 +35,7 @@ MOST_CORRELATED = 40  # numbers of a table with categories whose correlations ar
 STEPS = 30  # of a slider for epsilon in a factor of ten
 LEAST_STEP, MOST_STEP = -60, 30
 EPSILONS = tuple(float(f"{10 ** (step / STEPS):.3g}") for step in range(LEAST_STEP, MOST_STEP + 1))  # 0.01 to 10
-_CURVE, _FIT_CURVE = EPSILONS[::6], EPSILONS[15::15]
+_CURVE = EPSILONS[::6]
 _STRIDE = 15  # steps of the slider between the first epsilons of a search
 _MOST_FEATURES = 40  # with more, a simulation takes too long for a page
 _REMEMBERED = 100
@@ -156,19 +156,6 @@ class Forecaster:
     def follow(self, spec: ReleaseSpec, entry: str) -> tuple[tuple[float, float], ...]:
         """Pairs of epsilon and the error of an entry of the first table, for a plain release at other epsilons."""
         return self._curve(replace(self._find_plain(spec), epsilon=1.0, allowance=None), entry)  # not of the slider
-
-    def follow_fit(self, spec: ReleaseSpec, entry: str, *, simulate: bool = True) -> list[tuple[float, ...]]:
-        """Epsilon and the friendly, typical and hostile error of an entry, at other epsilons where a fit is best.
-
-        Nothing, if `simulate` is False and not all of it was simulated before.
-        """
-        others = [replace(spec, epsilon=epsilon) for epsilon in _FIT_CURVE]
-        adaptive = [other for other in others if self.plan(other).adaptive]
-        found = [self.simulate(other) if simulate else self.recall(other) for other in adaptive]
-        if not all(found):
-            return []
-        known = let_fall([np.array([one[kind].read(entry) for kind in DATA_KINDS]) for one in found if one is not None])
-        return [(at.epsilon, *map(float, errors)) for at, errors in zip(adaptive, known, strict=True)]
 
     def find_epsilon(self, spec: ReleaseSpec, entry: str, wanted: float) -> tuple[float, float] | None:
         """The least epsilon of the slider from which on an entry has at most the wanted error, and its error there.

@@ -10,7 +10,6 @@ from starlette.responses import RedirectResponse, Response
 
 from matrixdp.errors import MatrixDPError, ParameterError
 from matrixdp.studio import design_page
-from matrixdp.studio.forecasts import open_forecaster
 from matrixdp.studio.refusals import NotFoundError, place_error, word_error
 from matrixdp.studio.rendering import CurrentVisit, Visit
 from matrixdp.studio.requests import Status, StoredRequest
@@ -83,14 +82,6 @@ def show_progress(visit: CurrentVisit, request_id: str, seen: str = "") -> Respo
     return visit.render("request_state.html", found=found, states=STATES)
 
 
-@router.get("/requests/{request_id}/forecast")
-def show_simulation(visit: CurrentVisit, request_id: str) -> Response:
-    """The simulated range of an adaptive fit, which takes longer."""
-    found = visit.studio.requests.get(visit.viewer, request_id)
-    forecaster = open_forecaster(found.schema, f"{found.table}.toml")
-    return visit.render("design_details.html", **design_page.describe_details(forecaster, found.spec))
-
-
 @router.post("/requests/{request_id}/approve")
 def approve(visit: CurrentVisit, request_id: str) -> Response:
     """Approve a request; it is released in the background. A second time changes nothing."""
@@ -124,10 +115,9 @@ def _forecast(visit: Visit, found: StoredRequest) -> dict[str, Any]:
     """What the release costs and publishes; the reason if it cannot be told any more."""
     try:
         source = design_page.ReleasedTable(visit.studio.datasets.get(found.dataset), found.table, found.schema)
-        asker = find_person(visit.studio.state, found.asker)
-        context = design_page.describe_release(visit.studio, asker, source, found.spec)
+        asker, plan = find_person(visit.studio.state, found.asker), source.forecaster.plan(found.spec)
+        context = design_page.describe_cost(visit.studio, asker, source, found.spec, plan)
         again = design_page.write_address(found.spec, source.forecaster.schema, found.dataset, found.table)
     except (ParameterError, NotFoundError) as error:
         return {"known": False, "unknown": word_error(error), "again": "/design", "spec": found.spec}
-    explained = "" if context["adaptive"] else context["forecast"].design.explain()
-    return context | {"known": True, "again": again, "explained_design": explained}
+    return context | {"known": True, "again": again}

@@ -14,6 +14,7 @@ from typing import Any, Self
 from matrixdp.domain import Schema
 from matrixdp.errors import ParameterError, show
 from matrixdp.release.options import OPTION, Option, json_name, name_flag, parse_options
+from matrixdp.release.reading import from_json
 from matrixdp.release.request import Request
 from matrixdp.studio.datasets import DatasetBook, SchemaStore
 from matrixdp.studio.refusals import ConflictError, NotFoundError
@@ -366,6 +367,4 @@ class Results:
 @lru_cache(maxsize=4)
 def _read_release(path: Path, _changed: int) -> Any:
     """A release, which is checked when it is read for the first time."""
-    from matrixdp.release.reading import from_json  # slow to import
-
     return from_json(path.read_text(encoding="utf-8"))

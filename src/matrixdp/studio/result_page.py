@@ -15,21 +15,25 @@ from markupsafe import Markup
 from starlette.datastructures import QueryParams
 from starlette.responses import FileResponse, Response
 
-from matrixdp.display import make_visible, write_csv, write_table
+from matrixdp.display import write_csv
 from matrixdp.domain.fields import quote_line, unquote_line
 from matrixdp.domain.file_rules import DateRule
 from matrixdp.domain.schema_file import parse_schema
 from matrixdp.errors import ParameterError, show
-from matrixdp.queries import TableMoments
+from matrixdp.queries import MatrixQuery, TableMoments
 from matrixdp.release.adaptive_release import AdaptiveRelease
 from matrixdp.report import answers
 from matrixdp.report.advice import list_notes, to_facts
 from matrixdp.report.answers import Answer, Answerable
-from matrixdp.report.charts import draw_answer
-from matrixdp.report.dates import list_dates, show_dates
+from matrixdp.report.charts import draw_charts
+from matrixdp.report.content import list_columns
+from matrixdp.report.dates import list_dates
 from matrixdp.report.guarantee import describe_odds, name_loss, read_mechanism
+from matrixdp.report.page import render_blocks
 from matrixdp.report.provenance import PROVENANCE, cite, read_provenance
+from matrixdp.report.release_page import show_answer
 from matrixdp.report.stream_page import render_stream
+from matrixdp.report.svg import STRIP
 from matrixdp.report.synthetic import WARNING, load_table_release, make_files
 from matrixdp.studio.rendering import CurrentVisit, Visit
 from matrixdp.studio.requests import StoredRequest
@@ -105,18 +109,14 @@ def list_choices(release: Answerable | None) -> Choices:
     """What can be asked of a release."""
     if release is None:
         return Choices(reason="No further answers follow from this release by itself: its report shows the matrix.")
+    query = read_mechanism(release).query
+    numbers, groups = tuple(one.name for one in list_columns(query)), {}
     categories: tuple[str, ...] = ()
     splits: tuple[str, ...] = ()
-    groups, models = {}, True
-    query: Any = getattr(getattr(release, "design", None), "query", None)  # a fit has none
-    if isinstance(release, AdaptiveRelease):
-        numbers = release.names
-    elif isinstance(query, TableMoments):
-        numbers, categories = (tuple(one.name for one in part) for part in (query.used.numbers, query.used.categories))
-        splits = (*query.by, *categories)
-        groups = {name: query.columns.category(name).level_names for name in query.by}
-    else:
-        numbers, models = query.bounds.names or tuple(map(str, range(query.bounds.size))), False
+    models = isinstance(release, AdaptiveRelease) or isinstance(query, TableMoments)
+    if isinstance(query, TableMoments):
+        categories = tuple(one.name for one in query.used.categories)
+        splits, groups = (*query.by, *categories), {one: query.columns.category(one).level_names for one in query.by}
     few = len(numbers) <= _MOST_NUMBERS
     possible = {
         "means": bool(numbers),
@@ -174,14 +174,10 @@ def answer_question(release: Answerable, question: Inquiry) -> Answer:
         return KINDS[question.kind].answer(release, *question.arguments, group=dict(question.group) or None)
 
 
-def show_table(answer: Answer, dates: Sequence[DateRule] = ()) -> Markup:
-    """The numbers of an answer as the HTML of a table, means of `dates` as dates."""
-
-    def label(name: str) -> str:
-        return str(Markup('<span title="{0}">{0}</span>').format(make_visible(name)))
-
-    options: dict[str, Any] = {"corner": (answer.label, ""), "text": show_dates(answer, dates), "fades": answer.fades}
-    return Markup(write_table(answer.estimate, kind="matrix answers", label=label, **options))  # noqa: S704 (it has escaped all names)
+def render_answer(query: MatrixQuery, answer: Answer, dates: Sequence[DateRule] = ()) -> str:
+    """An answer as HTML: its table and pictures, as a report shows them."""
+    with np.errstate(all="ignore"):
+        return render_blocks([*show_answer(query, answer, dates, whole=True), *draw_charts(answer, dates)])
 
 
 def write_call(question: Inquiry) -> str:
@@ -376,17 +372,15 @@ def _describe_answer(sent: QueryParams, release: Answerable, opened: Opened) -> 
             question = read_question([("kind", kind), *kept] if kind in choices.kinds else [], choices)
         emptied = "chosen" in sent and "on" not in sent
         return {"problem": str(error), "kind": question.kind, "question": question, "emptied": emptied}
-    estimate = answer.estimate
+    estimate, query = answer.estimate, read_mechanism(release).query
     names = {*estimate.rows, *estimate.columns, answer.facts.get("target")}
     dates = [rule for rule in opened.dates if rule.name in names]
     return {
         "kind": question.kind,
         "question": question,
         "answer": answer,
-        "table": show_table(answer, dates),
-        "weak": bool((estimate.weak & answer.fades).any()),
-        "charts": draw_answer(release, answer, dates),
-        "notes": list_notes(release, answer),
+        "shown": Markup(render_answer(query, answer, dates)),  # noqa: S704 (its template escapes all names)
+        "notes": [*list_notes(release, answer), *([STRIP] if answer.list_means() else [])],
         "dates": [f"{rule.name}: a {rule.kind}, in {rule.meaning}." for rule in dates],
         "python": to_python(question),
     }

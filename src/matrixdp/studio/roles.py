@@ -70,14 +70,12 @@ ROUTES: dict[str, Access] = {
     "GET /design": Access.VIEWER,
     "POST /design/forecast": Access.VIEWER,
     "POST /design/details": Access.VIEWER,
-    "POST /design/curve": Access.VIEWER,
     "POST /design/needed": Access.VIEWER,
     # request_page.py
     "GET /requests": Access.VIEWER,
     "POST /requests": Access.ANALYST,
     "GET /requests/{request_id}": Access.VIEWER,
     "GET /requests/{request_id}/progress": Access.VIEWER,
-    "GET /requests/{request_id}/forecast": Access.VIEWER,
     "POST /requests/{request_id}/approve": Access.CURATOR,
     "POST /requests/{request_id}/refuse": Access.CURATOR,
     # schema_page.py

@@ -22,6 +22,12 @@ from matrixdp.domain.schema_file import parse_schema
 from matrixdp.errors import ChargedError, LedgerError, MatrixDPError, RequestPendingError
 from matrixdp.ledger import Ledger
 from matrixdp.ledger.ledger import LedgerOptions
+from matrixdp.records.files import open_files
+from matrixdp.release.charging import Account
+from matrixdp.release.plan import plan
+from matrixdp.release.run import count_units
+from matrixdp.report.provenance import note_approval
+from matrixdp.report.release_folder import write_release
 from matrixdp.studio.datasets import TableFolder
 from matrixdp.studio.refusals import UnavailableError
 from matrixdp.studio.requests import Status, StoredRequest, load_request
@@ -73,13 +79,6 @@ def release_request(settings: Settings, request_id: str) -> None:
 
 def _release_to_folder(settings: Settings, state: State, request: StoredRequest) -> None:
     """Release to the request's folder, as ``matrixdp release`` does; a folder that is there is complete."""
-    from matrixdp.records.files import open_files  # with all that a release needs, which is slow to import
-    from matrixdp.release.charging import Account
-    from matrixdp.release.plan import plan
-    from matrixdp.release.run import count_units
-    from matrixdp.report.provenance import note_approval
-    from matrixdp.report.release_folder import write_release
-
     out = settings.releases / request.id
     if (out / "release.json").is_file():
         return

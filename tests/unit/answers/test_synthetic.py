@@ -292,6 +292,83 @@ def test_a_level_that_the_release_shows_must_be_possible():
         make_release(columns=columns).synthetic(100)
 
 
+def make_seasons(count, rng):
+    """Months and their seasons, a number that depends on them, and the pairs that cannot occur."""
+    seasons = {"winter": (12, 1, 2), "spring": (3, 4, 5), "summer": (6, 7, 8), "autumn": (9, 10, 11)}
+    month = rng.integers(1, 13, count)
+    data = {
+        "month": month,
+        "season": np.array([*seasons])[month % 12 // 3],
+        "warm": np.clip(15 - 12 * np.cos((month - 1) / 6 * np.pi) + rng.normal(0, 3, count), -10, 40),
+    }
+    others = [
+        {"season": name, "month": [one for one in range(1, 13) if one not in own]} for name, own in seasons.items()
+    ]
+    columns = [mdp.Category("month", range(1, 13)), mdp.Category("season", seasons), mdp.Number("warm", -10, 40)]
+    return data, mdp.Columns(columns, impossible=others), seasons
+
+
+@without_draws
+@pytest.mark.parametrize("rows", [1, 2, 30, 4000])
+def test_many_pairs_that_cannot_occur_leave_the_others_as_they_were(rows):
+    """They have one weight each, however many there are: the number keeps its means by season."""
+    data, columns, seasons = make_seasons(4000, np.random.default_rng(0))
+    release = make_release(4000, 1.0, columns, data)
+    frame = release.synthetic(rows, seed=1)
+    assert all(month in seasons[season] for month, season in zip(frame["month"], frame["season"], strict=True))
+    if rows == 4000:
+        real, made = (one.groupby("season")["warm"].mean() for one in (pd.DataFrame(data), frame))
+        assert np.abs(real - made).mean() < 1.5  # of a range of 50; 2.5 with weights that grow from pair to pair
+
+
+@without_draws
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("by", [(), ("a",)])
+def test_no_pair_is_left_where_few_levels_are_possible(seed, by):
+    """Noise hides the levels that are possible, and a row has no other one at first."""
+    rng = np.random.default_rng(seed)
+    levels = [str(k) for k in range(6)]
+    names = ["a", "b", "c"]
+    pairs = [{"a": levels[1:], "b": levels[1:]}, {"b": levels[:1], "c": levels[:4]}, {"a": levels[:1], "c": levels[5:]}]
+    columns = mdp.Columns([mdp.Category(name, levels) for name in names], impossible=pairs)
+    data = pd.DataFrame({name: rng.choice(levels, 20) for name in names})
+    release = make_release(20, 0.05, columns, data, seed, by=by)
+    for rows in (1, 3, 200):
+        frame = release.synthetic(rows, seed=seed)
+        for pair in pairs:
+            assert not np.logical_and.reduce([frame[name].isin(some) for name, some in pair.items()]).any()
+
+
+@without_draws
+@pytest.mark.parametrize("by", [(), ("a",)])
+def test_something_must_be_possible(by):
+    pairs = [{"a": "x", "b": "p"}, {"a": "x", "b": "q"}, {"a": ["y"], "b": ["p", "q"]}]
+    columns = [mdp.Category("a", ["x", "y"]), mdp.Category("b", ["p", "q"])]
+    data = pd.DataFrame({"a": ["x", "y"] * 5, "b": ["p", "q"] * 5})
+    release = make_release(10, 0.01, mdp.Columns(columns, impossible=pairs), data, by=by)
+    with pytest.raises(ParameterError, match="impossible must leave"):
+        release.synthetic(100)
+
+
+@without_draws
+def test_a_group_that_the_release_shows_must_be_possible():
+    columns = mdp.Columns(COLUMNS.columns, impossible=[{"ward": "east", "smoker": ["yes", "no"]}])
+    with pytest.raises(ParameterError, match="group ward=east"):
+        make_release(columns=columns, by=("ward",)).synthetic(100)
+
+
+@pytest.mark.parametrize("half", [1e-58, 1e-18, 1e18, 1e58])
+def test_numbers_may_have_any_scale(half):
+    """Also those that may be missing, as times in nanoseconds."""
+    columns = mdp.Columns([mdp.Number("x", -half, half, missing=True), mdp.YesNo("yes")])
+    rng = np.random.default_rng(0)
+    yes = rng.random(1000) < 0.5
+    x = half * np.where(rng.random(1000) < 0.1, np.nan, 0.5 * yes - 0.2 * rng.random(1000))
+    frame = make_release(1000, 3.0, columns, pd.DataFrame({"x": x, "yes": yes})).synthetic(seed=0)
+    means = frame.groupby("yes")["x"].mean() / half
+    assert means[True] - means[False] == pytest.approx(0.5, abs=0.1)
+
+
 def test_groups_have_their_shares_and_their_own_moments():
     data = make_data(4000)
     frame = make_release(4000, 4.0, by=("ward",), data=data).synthetic(3000)

@@ -4,6 +4,7 @@ import ast
 import contextlib
 import datetime as dt
 import re
+import shlex
 import sqlite3
 from pathlib import Path
 
@@ -16,9 +17,11 @@ import pytest
 import matrixdp as mdp
 from matrixdp.domain.file_rules import FileRules
 from matrixdp.domain.schema_file import parse_schema
+from matrixdp.errors import join_names
 from matrixdp.records import open_records
 from matrixdp.records.checking import check_table
 from matrixdp.records.files import open_files
+from matrixdp.release.options import split_names
 
 TITLE, NAMES = "Klinik Musterstadt, Auszug 2025", ["Patient", "Geburt", "Station", "Raucher", "Größe", "Tage"]
 UNITS = ["", "", "", "", "cm", "d"]
@@ -289,3 +292,49 @@ def test_what_check_shows_is_no_part_of_releases_and_pages(package):
     for path in (Path(mdp.__file__).parent / package).rglob("*.py"):
         names = [getattr(node, "module", "") or "" for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
         assert not any("checking" in str(one) for one in names), path
+
+
+class TestNamesWithSpacesAndCommas:
+    """A head such as "age, bmi" has a space before its second name, and "weight, kg" contains a comma."""
+
+    SCHEMA = """
+[columns]
+age = { type = "number", lower = 0, upper = 100 }
+" bmi" = { type = "number", lower = 10, upper = 60 }
+"weight, kg" = { type = "number", lower = 20, upper = 200 }
+ward = { type = "category", levels = ["a", "b"] }
+"""
+    QUESTION = ("--query", "correlation", "--epsilon", "1", "--delta", "1e-6", "--records", "300")
+
+    @pytest.fixture(autouse=True)
+    def schema(self, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        Path("schema.toml").write_text(self.SCHEMA, encoding="utf-8")
+
+    def design(self, matrixdp, *words):
+        return matrixdp("design", "--schema", "schema.toml", *self.QUESTION, *words)
+
+    def test_they_are_chosen_in_double_quotes(self, matrixdp):
+        done = self.design(matrixdp, "--columns", 'age," bmi","weight, kg"', "--json")
+        assert done.code == 0, done.err
+        assert " bmi" in done.out
+        assert "weight, kg" in done.out
+
+    def test_a_message_lists_names_as_they_are_to_be_written(self, matrixdp):
+        done = self.design(matrixdp, "--columns", "age, bmi")
+        assert 'has no column \'bmi\'; it has age, " bmi", "weight, kg", ward.' in done.err.replace("\n", " ")
+
+    def test_the_remedy_for_a_category_can_be_pasted(self, matrixdp):
+        message = self.design(matrixdp).err
+        words = shlex.split(message[message.index("(--columns") + 1 : message.index("), or release")])
+        assert self.design(matrixdp, *words).code == 0
+
+    @pytest.mark.parametrize(
+        "names", [("age", " bmi"), ("weight, kg",), ('"a"', 'b"c', '",'), ("a ", "ä\u00a0", "'x'")]
+    )
+    def test_what_is_written_is_read_again(self, names):
+        assert split_names(join_names(names)) == names
+        assert split_names(f" {join_names(names, ' , ')} ") == names
+
+    def test_a_quotation_mark_that_ends_nowhere_is_a_character(self):
+        assert split_names('5" pipe,"open, b') == ('5" pipe', '"open', "b")

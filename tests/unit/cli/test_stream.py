@@ -57,7 +57,8 @@ def test_a_stream_from_its_design_to_its_end(ask, tmp_path):
     assert "--last must be an integer from 1 to 4" in ask("answer", "means", "ward", "--last", "9")[1]
     assert f"{DAYS[0]} to {DAYS[1]}" in ask("answer", "means", "ward", "--periods", f"{DAYS[0]},{DAYS[1]}")[1]
     assert f"Means, {DAYS[1]}\n" in ask("answer", "means", "ward.json", "--periods", DAYS[1])[1]
-    assert "cannot be used together" in ask("answer", "means", "ward", "--periods", DAYS[1], "--last", "1")[1]
+    for more in (["--periods", DAYS[1], "--last", "1"], ["--periods", ",".join(DAYS)]):
+        assert "either --last N, or --periods" in ask("answer", "means", "ward", *more)[1]
     assert "Nothing to publish" in ask("stream", "publish", "ward", "ward.csv", *PAID)[1]
     code, shown = ask("stream", "status", "ward", "--alert-after", "1 hour", *PAID)
     assert (code, "the same hashes" in shown) == (0, True)

@@ -1,6 +1,7 @@
 """``matrixdp synthetic``: files that read back by the schema, the report, the warning, and what is refused."""
 
 import datetime
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 import matrixdp as mdp
 from matrixdp.answers import synthetic
 from matrixdp.domain.file_rules import DateRule
-from matrixdp.report.synthetic import WARNING, make_files
+from matrixdp.report.synthetic import WARNING, list_remarks, make_files
 from unit.cli.conftest import TABLE, read_charges
 
 USAGE = 2
@@ -73,6 +74,29 @@ def test_what_is_refused_writes_nothing(released, matrixdp):
     assert Path("there.csv").read_text() == "mine"
     assert not Path("made.csv").exists()
     assert not Path("reported.csv").exists()
+
+
+def test_pairs_that_noise_hides_wholly_are_not_drawn_and_bins_are_explained():
+    """A bin without values has a standard deviation of nearly zero, so that noise is large beside it."""
+    columns = mdp.Columns([mdp.Number("x", 0, 1000), mdp.Category("c", ["a", "b", "rare"])])
+    data = {"x": np.linspace(0, 300, 500), "c": ["a", "b"] * 250}
+    query = mdp.TableMoments(columns, 500, bins=8)
+    release = mdp.make_design(query, mdp.Privacy(1, 1e-6)).release(data, stream=mdp.Stream(seed=1), simulation=True)
+    files, table = make_files(release, Path("made.csv"), rows=400)
+    report, left = [*files.values()][1].decode(), int((table.comparison.std > 1).sum())
+    assert left > 0
+    assert f"Not drawn: {left:,} pairs" in report
+    assert "bin 1 of a number" in report
+
+
+def test_few_rows_are_no_contradiction():
+    columns = mdp.Columns([mdp.Number("x", 0, 100), mdp.Category("c", ["a", "b"])])
+    design = mdp.make_design(mdp.TableMoments(columns, 500, shapes=0.1), mdp.Privacy(10, 1e-6))
+    release = design.release({"x": np.arange(500) % 100, "c": ["a", "b"] * 250}, stream=mdp.Stream(0), simulation=True)
+    table = replace(make_files(release, Path("made.csv"), rows=10)[1], misfit=0.7)
+    remarks = list_remarks(release, table)
+    why = "so that they cannot fit the release (misfit 0.70)"
+    assert remarks[1:] == [f"10 rows are few: shares are rounded to whole rows, {why}."]
 
 
 def test_dates_and_one_column_alone():

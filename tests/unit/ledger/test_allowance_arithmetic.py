@@ -139,7 +139,7 @@ def test_the_total_limits_allowances_as_well():
 
 @pytest.mark.parametrize("size", [{}, {"epsilon": 1.0, "share": 0.5}])
 def test_a_size_is_an_epsilon_or_a_share(size):
-    with pytest.raises(ParameterError, match="either epsilon or share"):
+    with pytest.raises(ParameterError, match="epsilon or share must be given"):
         make_allowance(make_balance(), **size)
 
 

@@ -65,6 +65,33 @@ def test_bins_of_people_have_the_weights_of_their_rows():
     np.testing.assert_array_equal(moments(query, with_ids(DATA, ids)), moments(same, with_ids(data, ids)))
 
 
+def test_each_number_has_its_own_missing_values():
+    numbers = [mdp.Number(name, 0, 4, missing=True) for name in "xy"]
+    query = mdp.TableMoments(mdp.Columns(numbers), 2, bins=2)
+    levels = moments(query, {"x": [1.0, np.nan], "y": [np.nan, 3.0]})[0]
+    for name, gone in (("x in bins", [0.5, 0, 0.5]), ("y in bins", [0, 0.5, 0.5])):
+        assert [levels[query.names.index(f"{name}={level}")] for level in ("1", "2", "missing")] == gone
+
+
+def test_what_rounding_takes_from_people_is_in_one_bin():
+    """In sums, whose last bits an answer does not show: levels of a number in bins have the weight of all people."""
+    query = mdp.TableMoments(mdp.Columns([mdp.Number("x", 0, 4)]), 1, bins=2, person="id")
+    total = query._add_up(
+        with_ids(pd.DataFrame({"x": [1.0, 3.0, 3.0]}), ["p"] * 3), query._task(clip=True, missing="error")
+    )
+    low, middle, high = (limb.astype(object) for limb in total.sums[0].limbs())
+    exact = low + (middle << 22) + (high << 44)
+    assert exact[0, 2] + exact[0, 3] == exact[0, 0]
+    assert exact[2, 3] == 0
+
+
+@pytest.mark.parametrize("records", [2, 1000, 10**6, 2**40])
+def test_weights_of_people_in_bins_are_exact_in_floats(records):
+    """At most twice as many people are in a bin."""
+    query = mdp.TableMoments(mdp.Columns([mdp.Number("x", 0, 4)]), records, shapes=0.1, person="id")
+    assert 2 * records * query._task(clip=True, missing="error").bin_unit <= 2**53
+
+
 def test_a_missing_value_that_is_replaced_is_in_the_bin_of_the_middle():
     query = mdp.TableMoments(mdp.Columns([mdp.Number("n", 0, 2, step=1)]), 3, bins=3)
     found = moments(query, {"n": [np.nan, 0, 2]}, missing="midpoint")[0, -3:]

@@ -429,3 +429,14 @@ class TestTarget:
     def test_errors_name_what_fits(self, options, words):
         with pytest.raises(ParameterError, match=words):
             simulate(**options)
+
+    @pytest.mark.parametrize(
+        ("name", "words"),
+        [
+            ("colums", "release_table.. got .* 'colums'. Did you mean 'columns'?"),
+            ("x", "'x'. The docstring lists them"),
+        ],
+    )
+    def test_an_option_that_does_not_exist_is_named(self, name, words):
+        with pytest.raises(TypeError, match=words):
+            simulate(**{name: "age"})

@@ -10,7 +10,7 @@ from matrixdp.answers.estimate import Estimate, settle
 from matrixdp.display import Numbers, choose_decimals, find_firm, format_estimate
 from matrixdp.report import make_content, render_release
 from matrixdp.report.answers import add_totals
-from matrixdp.report.findings import average_columns, compare_pairs, describe_counts, list_findings, say_means
+from matrixdp.report.findings import compare_pairs, describe_counts, list_findings, say_means
 from matrixdp.report.page import Page, Section, render_page, show_matrix, show_numbers
 from matrixdp.report.pictures import count_different, shade_entries
 
@@ -93,7 +93,7 @@ def test_what_is_uncertain_fades_and_what_has_no_noise_is_grey():
     assert shading.strength[0, 1] == 1.0 > shading.strength[0, 2] > shading.strength[1, 2] > 0
     assert count_different(value, std > 0) == 3
     page = render(show_matrix(Estimate(value, std, NAMES, NAMES), "m", "correlation"))
-    for words in ('class="fixed">1<', 'class="positive weak"', 'class="positive doubtful"', "too few", "noise alone"):
+    for words in ('class="fixed">1<', 'class="positive weak s', 'class="positive doubtful s', "too few", "noise alone"):
         assert words in page
     for words in ("orange: positive; full colour at 0.8", "grey: no noise", "hidden by noise"):
         assert words in page
@@ -148,7 +148,7 @@ def test_a_noisy_data_set_is_read_by_its_averages():
     data = np.tile([4.0, 0.5], (400, 1))
     design = mdp.make_design(mdp.Identity(bounds, 400), mdp.Privacy(1, 1e-6))
     content = make_content(design.release(data, stream=mdp.Stream(0), simulation=True))
-    averages = average_columns(content)
+    averages = next(answer.estimate for answer in content.answers if answer.name == "averages")
     assert (np.abs(averages.value[:, 0] - [4.0, 0.5]) < 5 * averages.std[:, 0]).all()
     assert averages.std[:, 0] == pytest.approx(np.asarray(design.std[0]) / 20)
     assert "A single row says little" in list_findings(content)[0]

@@ -83,12 +83,10 @@ def test_marks_are_visible_and_hues_differ_for_the_colour_blind(palette):
 
 def test_the_palettes_have_the_same_names_and_nothing_else_has_colours():
     assert LIGHT.keys() == DARK.keys()
-    for name in ("page.css", "picture.css"):
+    for name, own in (("page.css", {"font"}), ("answers.css", {"s"}), ("picture.css", set())):
         text = files("matrixdp.report").joinpath("styles", name).read_text(encoding="utf-8")
         assert set(re.findall(r"#[0-9a-fA-F]{3,8}\b", text)) <= {"#fff"}  # paper
-        assert set(re.findall(r"var\(--(\w+)\)", text)) - LIGHT.keys() == (
-            {"font", "s"} if name == "page.css" else set()
-        )
+        assert set(re.findall(r"var\(--(\w+)\)", text)) - LIGHT.keys() == own
 
 
 def test_styles_ask_for_nothing_and_pictures_need_no_variables():

@@ -185,15 +185,10 @@ def test_the_words_of_a_want_are_read_back():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[[want]]\nquestion = 'means'\ncolumns = ['stay']", "want 1: error must be given"),
-        ("[[want]]\nquestion = 'means'\ncolumns = 'stay'\nerror = 1", "want 1: columns must be a list"),
-        ("[[want]]\nquestion = 'means'\ncolumn = ['stay']\nerror = 1", "want 1: 'column' is not understood"),
-        ("[[want]]\nquestion = 'means'\ncolumns = ['stay']\nerror = 'x'", "want 1: error must be finite"),
-        ("[[want]]\nquestion = ['means']\ncolumns = ['stay']\nerror = 1", "want 1: a list is not a question"),
-        ("[[want]]\nquestion = 'regression'\ntarget = 3\non = ['age']\nerror = 1", "want 1: target must be"),
-        ("[want]\nquestion = 'means'", r"\[\[want\]\] for each"),
-        ("want = [1]", r"\[\[want\]\] for each"),
-        ("[[wants]]\nquestion = 'means'", r"\[\[want\]\] for each"),
+        ("want = ['means of stay']", "the want 'means of stay': it must be"),
+        ("[[want]]\nquestion = 'means'", "list of texts"),
+        ("want = [1]", "list of texts"),
+        ("wants = ['means of stay ± 1']", "list of texts"),
         ("[[want]", "is not a TOML file"),
     ],
 )

@@ -452,7 +452,7 @@ def test_an_unforeseen_error_shows_its_class_alone(site, monkeypatch, caplog):
     def fail(*arguments, **options):
         raise KeyError("secret-4711")
 
-    monkeypatch.setattr("matrixdp.report.release_folder.write_release", fail)
+    monkeypatch.setattr("matrixdp.studio.worker.write_release", fail)
     assert "internal error (KeyError)" in release(site, site.ask()).error
     monkeypatch.setattr(type(site.studio.datasets), "list_all", fail)
     answer = site.browser().get("/datasets")

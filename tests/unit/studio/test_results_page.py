@@ -69,7 +69,7 @@ def test_a_result_says_that_exploring_costs_nothing_and_charges_nothing(analyst,
     for kind in ("means", "means_by", "correlation", "covariance", "regression", "components"):
         answer = analyst.get(f"{everything}/explore", params={"kind": kind})
         assert answer.status_code == 200, answer.text
-        assert '<figure class="chart"' in answer.text
+        assert '<table class="numbers' in answer.text
     assert spent(site) == before
 
 

@@ -85,8 +85,8 @@ def test_the_command_line_forecasts_the_same_fit(spec, folder):
     order = [simulated.rows.index(name) for name in sorted(simulated.rows, key=lambda name: name == spec.target)]
     expected = simulated.std[np.ix_(order, order)]
     off = ~np.eye(3, dtype=bool)
-    shown = np.array(run_command(GUESSED, spec)["std"]["typical"])[off]  # at least what is predicted at larger epsilons
-    assert (shown >= expected[off]).all()
+    shown = np.array(run_command(GUESSED, spec)["answers"][0]["std"]["typical"])[off]
+    assert (shown >= expected[off]).all()  # at least what is predicted at larger epsilons
     assert (shown <= 1.2 * expected[off]).all()
 
 
