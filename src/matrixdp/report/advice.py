@@ -133,9 +133,9 @@ def _describe(release: Release, query: TableMoments) -> TableDescription:
             missing[category.name], levels = float(levels[-1] / levels.sum()), levels[:-1]
         shares[category.name] = dict(zip(category.level_names, (levels / levels.sum()).tolist(), strict=False))
     means, stds = facts[:2] if facts else ({}, {})
-    stds = {
-        one.name: min(stds[one.name], (one.upper - one.lower) / 2) for one in query.used.numbers
-    }  # but for rounding
+    for one in query.used.numbers:  # rounding may lead beyond what is possible
+        means[one.name] = min(max(means[one.name], one.lower), one.upper)
+        stds[one.name] = min(stds[one.name], (one.upper - one.lower) / 2)
     return TableDescription(means, stds, None, shares, missing)
 
 

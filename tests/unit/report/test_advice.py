@@ -66,3 +66,19 @@ def test_advice_is_of_the_release_itself():
     hidden = [one for one in reports if one.main.estimate.hidden[0, 1]]
     advice = [list_advice(one)[0] for one in hidden]
     assert len({one.main.estimate.value.tobytes() for one in hidden}) < len(set(advice))
+
+
+def test_advice_on_means_beyond_their_bounds_by_rounding():
+    """A report is written after the charge, so it must not fail."""
+    schema = parse_schema("""
+records = 40
+[columns]
+x = { type = "number", lower = -0.001, upper = 999999.999 }
+y = { type = "number", lower = -0.001, upper = 999999.999 }
+""")
+    asked = Request(schema=schema, question="correlation", method="plain", epsilon=0.2, delta=1e-6)
+    for end in (-0.001, 999999.999):
+        table = pa.table({"x": np.full(40, end), "y": np.full(40, end)})
+        for seed in range(8):
+            released = run(plan(asked), table, stream=Stream(seed=seed), simulation=True).release
+            assert list_advice(make_content(released, asked.kind)) is not None
