@@ -47,7 +47,7 @@ CREATE TABLE {schema}.unfinished (
 ALTER TABLE {schema}.entries ENABLE ROW LEVEL SECURITY;
 CREATE POLICY all_may_read ON {schema}.entries FOR SELECT USING (true);
 
-INSERT INTO {schema}.ledger VALUES (1, 'matrixdp ledger', 4);
+INSERT INTO {schema}.ledger VALUES (1, 'matrixdp ledger', 5);
 INSERT INTO {schema}.head VALUES (1, 0, '0000000000000000000000000000000000000000000000000000000000000000');
 
 CREATE UNIQUE INDEX one_registration ON {schema}.entries USING btree (dataset) WHERE (kind = 'register'::text);
