@@ -201,11 +201,14 @@ def read_source(source: Source) -> pd.DataFrame:
         frame = pd.read_stata(path)
     elif kind == ".arff":
         frame = pd.DataFrame(arff.loadarff(path)[0])
+    elif kind == ".xlsx":
+        frame = pd.read_excel(path)
     elif kind == ".dat":
         frame = pd.read_csv(path, header=None, skipinitialspace=True, low_memory=False)
         frame.columns = [str(1 + number) for number in range(frame.shape[1])]
     else:
         frame = pd.read_csv(path, sep="\t" if kind == ".tsv" else ",", low_memory=False)
+    frame.columns = [str(name).strip() for name in frame.columns]
     numbers = {name: pd.to_numeric(frame[name], errors="coerce").astype(float) for name in source.numbers}
     return pd.DataFrame(numbers | {name: _as_texts(frame[name]) for name in source.categories})
 
