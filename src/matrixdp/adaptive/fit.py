@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 
 from matrixdp.adaptive.coordinates import Coordinates
-from matrixdp.adaptive.measure import Measurements, NoisyMoment, box_noise
+from matrixdp.adaptive.measure import Measurements, box_noise
 from matrixdp.adaptive.postprocess import (
     FinalBall,
     FinalPlan,
@@ -23,13 +23,14 @@ from matrixdp.adaptive.postprocess import (
     finish_learned,
     finish_single,
     finish_targets,
+    shrink_by_noise,
 )
 from matrixdp.adaptive.settings import Settings
 from matrixdp.adaptive.shrinkage import denoise, find_directions, shrink_spectrum
 from matrixdp.types import Floats
 
-_BOX_SHARES = (0.0, 0.2, 0.4, 0.6, 0.8)
-_FEWEST = 0.05  # smallest share that is worth a release
+_BOX_SHARES = (0.0, 0.2, 0.4, 0.6, 0.8, 0.9)
+_LEAST = 1e-9  # of a number of records that is divided by
 _GAIN = 0.05  # smallest gain, in the sum of two logarithms of squared errors, for which a share is spent
 _BOX_RATIOS = 1 / 32, 0.9  # limits of `box_ratio`
 _TARGET_RATIOS = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0)
@@ -115,8 +116,9 @@ def fit_learned(measure: Measurements, purpose: Purpose) -> Fitted:
     reach = measure.public * measure.mu * math.sqrt(measure.remaining)
     if purpose.targets:
         plan = for_targets(plan, ball, purpose.targets, reach)
-    ratio = box_ratio(found[0].moment, settings, public_number=measure.public_number)
-    share = box_share(found[0].moment, plan, ball, settings, reach, ratio) * measure.remaining
+    rough = in_box(found, settings)
+    ratio = box_ratio(rough, public_number=measure.public_number)
+    share = box_share(rough, plan, ball, settings, reach, ratio) * measure.remaining
     box = measure.box("box moment", ratio, share) if share else None
     final = inside.ball("final moment", ball.radius, plan.ratio, measure.remaining)
     return finish_learned(found, final, box, plan, ball, settings)
@@ -182,9 +184,14 @@ def find_radius(
 
     Fewer than two standard deviations of a count would be lost in its noise. Spends `radius_share`.
     """
-    share, steps = settings.radius_share, settings.bisections
-    above = max(settings.clip_factor * balanced, 2 * count_std(steps, share, measure.mu))
-    return bisect_radius(name, measure, bracket, min(above, measure.public / 2), steps, share)
+    above = count_clipped(measure, balanced, settings)
+    return bisect_radius(name, measure, bracket, above, settings.bisections, settings.radius_share)
+
+
+def count_clipped(measure: Measurements, balanced: float, settings: Settings) -> float:
+    """Number of records to clip where a balanced number would have the error of the noise."""
+    lost = 2 * count_std(settings.bisections, settings.radius_share, measure.mu)
+    return min(max(settings.clip_factor * balanced, lost), measure.public / 2)
 
 
 def _about(typical: float, settings: Settings) -> tuple[float, float]:
@@ -289,12 +296,13 @@ def find_final_ball(measure: Measurements, plan: FinalPlan, settings: Settings) 
     balance = plan.noise * plan.mean_square / plan.clipping
     bracket = _about(math.sqrt(plan.mean_square), settings)
     radius = find_radius("second radius", measure, balance / final, bracket, settings)
+    times = count_clipped(measure, balance / final, settings) / max(balance / final, _LEAST)
     if not tail:
-        return FinalBall(radius, 0.0)
+        return FinalBall(radius, 0.0, times)
     precision = math.sqrt(tail / (measure.remaining - tail))  # relative to that of the final moment
     limit = settings.tail_noise * precision * balance * radius**2
     noisy, std = measure.excess("tail", radius, limit, tail)
-    return FinalBall(radius, noisy * max(0.0, 1 - (std / noisy) ** 2) if noisy > 0 else 0.0)
+    return FinalBall(radius, shrink_by_noise(noisy, std), times)
 
 
 def for_targets(plan: FinalPlan, ball: FinalBall, targets: int, reach: float) -> FinalPlan:
@@ -316,18 +324,27 @@ def for_targets(plan: FinalPlan, ball: FinalBall, targets: int, reach: float) ->
     return plan._replace(ratio=min((ratio for ratio in _TARGET_RATIOS if ratio >= plan.ratio), key=error))
 
 
-def box_share(
-    rough: NoisyMoment, plan: FinalPlan, ball: FinalBall, settings: Settings, reach: float, ratio: float
-) -> float:
+def in_box(found: list[Placed], settings: Settings) -> Floats:
+    """Moment of (1, x) from moments so far, of shape (d + 1, d + 1), with means that are possible in [-1, 1]^d."""
+    last = found[-1].coordinates
+    turn = np.eye(len(last.numbers) + 1)
+    turn[1:, 1:], turn[1:, 0] = last.inverse, last.centre
+    second = turn @ combine(found, settings)[0] @ turn.T
+    second[0, 1:] = second[1:, 0] = np.clip(second[0, 1:], -1.0, 1.0)
+    return second
+
+
+def box_share(rough: Floats, plan: FinalPlan, ball: FinalBall, settings: Settings, reach: float, ratio: float) -> float:
     """Share, of what remains of the budget, for a moment of the whole box; a function of noisy answers.
 
     It minimises the expected error of the average of both moments: the sum of logarithms for the second moment about
-    the midpoint and the covariance. Where noise is small, it is at least so much that clipping cannot remain unseen.
+    the midpoint and the covariance. Clipping adds to the error in learned coordinates, however small the noise is.
+    `rough` is the moment of (1, x) so far.
     """
-    if not settings.box:
+    if not settings.clipping:
         return 0.0
-    d, mean = rough.mean.size, np.clip(rough.mean, -1.0, 1.0)
-    box = box_noise(rough.second, ratio, reach)
+    d, mean = len(rough) - 1, rough[0, 1:]
+    box = box_noise(rough, ratio, reach)
     assert box.diagonal is not None
     second = d * (d - 1) * box.std**2 + float(box.diagonal.sum())
     centred = second + 2 * (d + 1) * float(mean @ mean) * (box.std / box.constant) ** 2
@@ -335,29 +352,25 @@ def box_share(
     learned = size * ((1 + plan.ratio) * plan.mean_square) ** 2 * (1 + 1 / plan.freedom)
     about_midpoint = size * plan.noise**2
 
+    clipped = (settings.clipping * ball.times) ** 2
+
     def log_error(share: float) -> float:
-        rest = 1 - share
+        rest = 1 / (1 / (1 - share) + clipped)
         return -math.log(share / second + rest / about_midpoint) - math.log(share / centred + rest / learned)
 
     best = min(_BOX_SHARES, key=log_error)
-    if log_error(0.0) - log_error(best) < _GAIN:
-        best = 0.0
-    least = min(settings.box / d**2, _BOX_SHARES[-1])
-    check = settings.check_share if d < settings.check_below * reach else 0.0
-    return max(best, check, least if least > _FEWEST else 0.0)
+    return best if log_error(0.0) - log_error(best) >= _GAIN else 0.0
 
 
-def box_ratio(rough: NoisyMoment, settings: Settings, *, public_number: bool) -> float:
-    """Square of the constant before each record of a box moment, in units of d.
+def box_ratio(rough: Floats, *, public_number: bool) -> float:
+    """Square of the constant before each record of a box moment, in units of d, for the moment of (1, x) so far.
 
     The noise of a private number of records, relative to it, moves the second moment S by S, and the covariance C about
     the mean m by ``C - m m'``; the ratio has the least sum of both squared errors.
     """
-    if public_number:
-        return settings.ratio
-    d, mean = rough.mean.size, np.clip(rough.mean, -1.0, 1.0)
-    own, second = np.multiply.outer(mean, mean), rough.second[1:, 1:]
-    moved = float(np.square(second).sum() + np.square(second - 2 * own).sum())
+    d, mean, second = len(rough) - 1, rough[0, 1:], rough[1:, 1:]
+    moved = float(np.square(second).sum() + np.square(second - 2 * np.multiply.outer(mean, mean)).sum())
+    moved *= not public_number
 
     def error(ratio: float) -> float:
         weight = ratio * d

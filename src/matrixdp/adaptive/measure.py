@@ -89,6 +89,15 @@ class NoisyMoment:
             variances = variances - (squares * (2 * self.std**2 - self.diagonal)) @ squares.T
         return turn @ self.second @ turn.T, variances
 
+    def trace_variance(self, matrix: Floats) -> float:
+        """Variance of the noise in the trace of ``sum A u (A u)'/N`` for A of shape (k, d), but for that of the centre.
+
+        It is ``2 s^2 |A'A|^2``, less what the trace of ``sum u u'/N`` is more exact than the sum of its parts.
+        """
+        shape = matrix.T @ matrix
+        scale = float(np.trace(shape)) / len(shape)
+        return 2 * self.std**2 * (float(np.square(shape).sum()) - len(shape) * scale**2) + (self.trace_std * scale) ** 2
+
     def add_noise(self, rng: np.random.Generator, public: int, *, public_number: bool) -> NoisyMoment:
         """The moment with simulated noise of its own law; for moments of simulated records."""
         d = len(self.second) - 1

@@ -126,7 +126,7 @@ def private_moment(
         Public; never taken from the data.
     privacy : Privacy
         The whole budget.
-    aim : 'covariance', 'second moment', 'correlation', 'components' or 'regression'
+    aim : 'covariance', 'means', 'second moment', 'correlation', 'components' or 'regression'
         Use of the result; selects the settings.
     targets : int
         Number of last features that a regression predicts, and whose mean is measured alone where noise hides all else;
@@ -158,7 +158,7 @@ def private_moment(
     >>> moment.mu <= moment.privacy.mu
     True
     >>> [step.name for step in moment.steps]
-    ['radius', 'rough moment', 'second radius', 'tail', 'box moment', 'final moment']
+    ['location', 'radius', 'rough moment', 'second radius', 'tail', 'box moment', 'final moment']
     """
     options: dict[str, Any] = {"neighbours": neighbours, "person": person, "stream": stream, "simulation": simulation}
     asked: dict[str, Any] = {"aim": aim, "targets": targets, "directions": directions, "records": records}

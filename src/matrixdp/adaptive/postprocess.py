@@ -17,7 +17,7 @@ from matrixdp.types import Floats
 _SURE = 1.5  # least excess of squared differences, in standard deviations, that is taken for clipping
 _TINY = float(np.finfo(float).tiny) ** 0.5
 _MOST_CLIPPED = 4.0  # largest factor by which clipping in earlier coordinates may have taken more
-_EVIDENCE = 2.5  # standard deviations of a trace below which the covariance is zero
+_EVIDENCE = 3.0  # standard deviations of a trace below which the covariance is zero
 
 
 class FinalPlan(NamedTuple):
@@ -45,10 +45,14 @@ class Placed(NamedTuple):
 
 
 class FinalBall(NamedTuple):
-    """Clipping norm of the final moment in its coordinates, and the noisy mean that clipping takes from ``|u|^2``."""
+    """Clipping norm of the final moment in its coordinates, and the noisy mean that clipping takes from ``|u|^2``.
+
+    `times` is the number of records to clip, over the number that balances noise and clipping.
+    """
 
     radius: float
     excess: float
+    times: float = 0.0
 
 
 @builtin_kind
@@ -105,21 +109,33 @@ def finish_learned(
 def combine(found: list[Placed], settings: Settings) -> tuple[Floats, Floats]:
     """Average of moments in the coordinates of the last, entry by entry with their precisions, and its variances.
 
-    Of shape (d + 1, d + 1). Moments of located records have the trace of the last one: clipping takes more from records
-    in coordinates that do not fit them yet.
+    Of shape (d + 1, d + 1). Clipping takes more from records in coordinates that do not fit them yet, so moments of
+    located records get what their trace lacks of that of the last one, and the average loses what it has more, both
+    shrunk by noise.
     """
-    last = found[-1].coordinates
-    trace, parts = _trace(found[-1].moment.second), []
+    final, last = found[-1]
+    parts = []
     for moment, own in found:
-        second, variances = moment.transform(last.matrix @ own.inverse, own.matrix @ (last.centre - own.centre))
+        matrix = last.matrix @ own.inverse
+        second, variances = moment.transform(matrix, own.matrix @ (last.centre - own.centre))
         if settings.locate_share:
-            factor = min(max(trace / _trace(second), 1.0), _MOST_CLIPPED)
+            missing, noise = _trace(final.second) - _trace(second), final.trace_std**2 + moment.trace_variance(matrix)
+            factor = 1 + shrink_by_noise(missing, math.sqrt(noise)) / max(_trace(second), _TINY)
+            factor = min(factor, _MOST_CLIPPED)
             second[1:, 1:] *= factor
             variances[1:, 1:] *= factor**2
         parts.append((second, variances))
     second, variances = _average(parts)
     second[0, 0] = 1.0
+    if settings.locate_share:
+        more = shrink_by_noise(_trace(second) - _trace(final.second), final.trace_std)
+        second[1:, 1:] *= max(1 - more / max(_trace(second), _TINY), 1 / _MOST_CLIPPED)
     return second, variances
+
+
+def shrink_by_noise(value: float, std: float) -> float:
+    """A number that should not be negative, shrunk by the standard deviation of its noise."""
+    return value * (1 - (std / value) ** 2) if value > std else 0.0
 
 
 def _average(parts: list[tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
@@ -130,9 +146,8 @@ def _average(parts: list[tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
 
 
 def _trace(second: Floats) -> float:
-    """Trace of ``sum u u'/N`` of a moment of (1, u), as far as it is positive."""
-    trace: float = np.trace(second) - second[0, 0]
-    return float(max(trace, _TINY))
+    """Trace of ``sum u u'/N`` of a moment of (1, u)."""
+    return float(np.trace(second) - second[0, 0])
 
 
 def about_mean(second: Floats, variances: Floats) -> tuple[Floats, Floats]:
@@ -162,7 +177,7 @@ def _fitted(
     if settings.shrink:
         spectrum = partial(shrink_spectrum, level=settings.level) if learned else keep_spikes
         mean, covariance = denoise(second, moment.constant, moment.std, spectrum)
-        evident = evident_share(second, variances, moment.trace_std)
+        evident = evident_share(*moment.transform(), moment.trace_std)  # its coordinates were chosen by earlier noise
         kept = 1.0 if learned else _evident(float(np.trace(second)) - 1.0, moment.trace_std)
         mean, covariance = math.sqrt(kept) * mean, kept * covariance
         covariance = restore_excess(covariance, ball.excess / moment.count)

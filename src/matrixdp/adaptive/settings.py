@@ -33,19 +33,19 @@ class Settings:
     pull: float = 0.4  # deviations by which the centre moves to the midpoint, on whose side most long records lie
     tail_share: float = 0.02  # for the mean excess of clipped records, which is added back: only variances need it
     tail_noise: float = 0.15  # of the excess, relative to that of the final moment: sets the largest of one record
-    box: float = 2.0  # least share of what remains for a moment of the box, times d^2: few gain little by clipping
-    check_share: float = 0.1  # least share of what remains for that moment where noise is small: clipping may be more
-    check_below: float = 0.002  # features/(records mu) below which noise is small
+    clipping: float = 0.3  # its expected error, over the largest it can have; 0 for no moment of the box beside
     shrink: bool = True  # eigenvalues are shrunk: it reduces the error of variances, but not of components
     level: float = 0.5  # how far eigenvalues that may be noise move to their mean: part of their differences is real
 
 
 _DIRECTIONS = Settings(
-    locate_share=0.02, rough_moments=2, clip_factor=4.0, pull=0.0, about_mean=True, box=0.0, floor=1.0
+    locate_share=0.02, rough_moments=2, clip_factor=4.0, pull=0.0, about_mean=True, clipping=0.0, floor=1.0
 )
+_LOCATED = Settings(locate_share=0.02, rough_moments=2, about_mean=True, floor=1.0, ratio=1 / 5)
 SETTINGS = {
     "second moment": Settings(locate_share=0.02, filled=0.8),
-    "covariance": Settings(),
+    "covariance": _LOCATED,
+    "means": replace(_LOCATED, ratio=1.0, clipping=0.0),
     "correlation": replace(_DIRECTIONS, scaled=True),
     "components": replace(_DIRECTIONS, tail_share=0.0, shrink=False),
     "regression": replace(_DIRECTIONS, tail_share=0.0),
@@ -53,7 +53,7 @@ SETTINGS = {
 
 
 def settings_for(aim: str) -> Settings:
-    """Settings for 'second moment', 'covariance', 'correlation', 'components' or 'regression'."""
+    """Settings for 'means', 'second moment', 'covariance', 'correlation', 'components' or 'regression'."""
     if aim not in SETTINGS:
         raise ParameterError(f"aim must be one of {', '.join(SETTINGS)}, got {aim!r} instead.")
     return SETTINGS[aim]

@@ -5,7 +5,7 @@ import pytest
 
 from matrixdp.adaptive import fit as plan
 from matrixdp.adaptive.coordinates import Coordinates
-from matrixdp.adaptive.settings import SETTINGS
+from matrixdp.adaptive.settings import Settings
 
 
 def test_the_centre_moves_towards_the_midpoint_by_standard_deviations():
@@ -21,7 +21,7 @@ def test_the_constant_before_records_without_variance_is_no_longer_than_the_radi
     """Differences of nearly equal numbers made the ratio exceed one, which a moment refuses."""
     for tiny in (1e-8, 1e-14, 1e-30):
         coordinates = Coordinates.of(np.eye(3), np.full(3, 0.9))
-        found = plan._expect_errors(coordinates, np.full(3, tiny), SETTINGS["covariance"])
+        found = plan._expect_errors(coordinates, np.full(3, tiny), Settings())
         assert found.ratio <= 1
-    middle = plan._expect_errors(Coordinates.of(np.eye(3), np.zeros(3)), np.ones(3), SETTINGS["covariance"])
-    assert middle.ratio == SETTINGS["covariance"].ratio
+    middle = plan._expect_errors(Coordinates.of(np.eye(3), np.zeros(3)), np.ones(3), Settings())
+    assert middle.ratio == Settings().ratio

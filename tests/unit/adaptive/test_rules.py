@@ -15,6 +15,7 @@ from matrixdp.adaptive.settings import SETTINGS, Settings
 from matrixdp.privacy import Neighbours
 
 COVARIANCE = SETTINGS["covariance"]
+BOXED = Settings()  # starts from the box, as second moments do
 
 
 class Logged(SimulatedMeasurements):
@@ -128,7 +129,7 @@ def test_scarce_records_are_measured_once_in_a_ball_with_all_that_is_left():
 
 @pytest.mark.parametrize("aim", SETTINGS)
 def test_a_learned_fit_spends_the_shares_of_its_settings_and_the_rest_on_the_final_moment(aim):
-    found, settings = measurements(4, 20_000), SETTINGS[aim]
+    found, settings = measurements(2, 20_000, spread=0.4), SETTINGS[aim]  # so few features have a moment of the box
     fit.fit_moment(found, Purpose(settings))
     shares = {}
     for step in found.log:
@@ -138,7 +139,7 @@ def test_a_learned_fit_spends_the_shares_of_its_settings_and_the_rest_on_the_fin
     assert shares["second radius"] == pytest.approx(settings.radius_share)
     assert shares["rough moment"] == pytest.approx(settings.rough_moments * settings.rough_share)
     assert shares.get("tail", 0.0) == pytest.approx(settings.tail_share)
-    assert ("box moment" in shares) is bool(settings.box)
+    assert ("box moment" in shares) is bool(settings.clipping)
     assert sum(shares.values()) == pytest.approx(1.0)
     assert sum(step[0] == "second radius" for step in found.log) == settings.bisections
 
@@ -147,22 +148,21 @@ NEUTRAL = {
     "clip_factor": 8.0, "radius_share": 0.1, "bisections": 3, "lost_counts": 1e-6, "public_radius": 0.9, "scarce": 1e-9,
     "rough_share": 0.4, "ratio": 0.5, "about_mean": True, "one_sided": 3.0, "scaled": True, "floor": 5.0, "pull": 2.0,
     "locate_share": 0.1, "prior": 2.0, "filled": 0.01, "rough_moments": 2,
-    "tail_share": 0.0, "tail_noise": 0.01, "box": 0.0, "check_share": 0.9, "check_below": 10.0, "shrink": False,
-    "level": 0.0,
+    "tail_share": 0.0, "tail_noise": 0.01, "clipping": 0.0, "shrink": False, "level": 0.0,
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", [field.name for field in dataclasses.fields(Settings)])
 def test_each_setting_has_an_effect(name):
-    needed = {"public_radius": ("lost_counts", 1e-6), "check_share": ("check_below", 10.0)}
-    needed["check_below"] = "check_share", 0.9
+    needed = {"public_radius": ("lost_counts", 1e-6)}
     needed["prior"] = needed["rough_moments"] = needed["filled"] = "locate_share", 0.02
     own = dict([needed[name]]) if name in needed else {}
-    records, mu = (60, 0.5) if name == "level" else (2000, 0.3)
+    size, records, mu = {"level": (4, 60, 0.5), "clipping": (2, 2000, 1.0)}.get(name, (4, 2000, 0.3))
+    spread = 0.4 if name == "clipping" else 0.2
 
     def fitted(**changes):
-        settings = dataclasses.replace(COVARIANCE, **own, **changes)
-        return fit.fit_moment(measurements(4, records, mu, seed=3), Purpose(settings)).second
+        settings = dataclasses.replace(BOXED, **own, **changes)
+        return fit.fit_moment(measurements(size, records, mu, seed=3, spread=spread), Purpose(settings)).second
 
     assert not np.allclose(fitted(), fitted(**{name: NEUTRAL[name]}))
 
@@ -185,7 +185,7 @@ def test_the_first_coordinates_are_those_of_located_records():
     assert found[0].coordinates.centre == pytest.approx(np.full(2, 0.3), abs=0.02)
     assert np.diagonal(found[0].coordinates.matrix) == pytest.approx(np.full(2, 5.0), rel=0.15)  # one over the spread
     assert len(found) == 2
-    (only,) = fit.measure_rough(measurements(2), Purpose(COVARIANCE))
+    (only,) = fit.measure_rough(measurements(2), Purpose(BOXED))
     assert only.coordinates.matrix == pytest.approx(np.eye(2))
 
 
@@ -193,8 +193,21 @@ def test_moments_in_earlier_coordinates_have_the_trace_of_the_last():
     clipped, last = (placed(rough_moment((0.0, 0.0), (v, v), std=1e-6)) for v in (0.01, 0.02))
     second, _ = postprocess.combine([clipped, last], SETTINGS["correlation"])
     assert np.diagonal(second) == pytest.approx([1.0, 0.02, 0.02])
-    second, _ = postprocess.combine([clipped, last], COVARIANCE)
+    second, _ = postprocess.combine([clipped, last], BOXED)
     assert np.diagonal(second) == pytest.approx([1.0, 0.015, 0.015])
+
+
+@pytest.mark.parametrize(("std", "kept"), [(0.002, 0.99), (0.01, 0.75), (0.02, 0.0), (0.03, 0.0)])
+def test_what_clipping_took_from_a_trace_is_restored_as_far_as_it_is_more_than_noise(std, kept):
+    clipped, last = (placed(rough_moment((0.0, 0.0), (v, v), std=1e-9)) for v in (0.01, 0.02))
+    last = last._replace(moment=dataclasses.replace(last.moment, trace_std=std))
+    second, _ = postprocess.combine([clipped, last], COVARIANCE)
+    factor = 1 + kept  # of the moment and of its noise
+    assert np.diagonal(second)[1:] == pytest.approx((0.02 * factor**2 + 0.01 * factor) / (factor**2 + 1), rel=1e-3)
+    last = last._replace(moment=dataclasses.replace(last.moment, trace_std=1e-9))
+    clipped = clipped._replace(moment=dataclasses.replace(clipped.moment, trace_std=std))
+    second, _ = postprocess.combine([last, clipped], COVARIANCE)  # an average of 0.015, whose trace is 0.01 too large
+    assert np.diagonal(second)[1:] == pytest.approx(0.015 - 0.005 * max(0.0, 1 - (std / 0.01) ** 2), rel=1e-3)
 
 
 # Radii
@@ -289,7 +302,7 @@ def test_the_centre_is_pulled_towards_the_midpoint_for_covariances_alone():
 def test_the_ratio_of_the_final_moment_has_the_least_expected_error():
     variances, centre = np.array([0.01, 0.02]), np.array([0.3, 0.0])
     coordinates = Coordinates.of(np.eye(2), centre)
-    plan = fit._expect_errors(coordinates, variances, COVARIANCE)
+    plan = fit._expect_errors(coordinates, variances, BOXED)
     own = float(np.sqrt(variances).sum()) ** 2 + float(variances.sum())
     grid = np.linspace(1 / 8, 1, 20_001)
     errors = (1 + grid) * np.sqrt(own + 2 * float(centre @ centre) / grid)
@@ -309,7 +322,7 @@ def test_the_ratio_about_the_mean_is_the_setting():
 def test_clipping_on_one_side_moves_the_mean_and_so_a_second_moment_about_a_far_midpoint():
     variances, coordinates = np.full(2, 0.02), Coordinates.of(np.eye(2), np.array([0.6, 0.0]))
     sizes = [
-        fit._expect_errors(coordinates, variances, dataclasses.replace(COVARIANCE, one_sided=part)).clipping
+        fit._expect_errors(coordinates, variances, dataclasses.replace(BOXED, one_sided=part)).clipping
         for part in (0.0, 1.0)
     ]
     assert sizes[0] == pytest.approx(float(np.linalg.norm(variances)))
@@ -361,20 +374,18 @@ def test_a_constant_for_targets_is_larger_where_coefficients_are_lost_in_noise()
 # The moment of the whole box
 
 
-def share_of_box(size, reach, settings=COVARIANCE, radius=1e-4):
-    rough = rough_moment(np.zeros(size), np.full(size, 0.01))
+def share_of_box(size, reach, settings=COVARIANCE, radius=1e-4, times=0.0):
+    rough = rough_moment(np.zeros(size), np.full(size, 0.01)).second
     plan = FinalPlan(Coordinates.of(np.eye(size), np.zeros(size)), 1 / 8, float(size), float(size), 2.0 * size, 1.0)
-    return fit.box_share(rough, plan, FinalBall(radius, 0.0), settings, reach, 1 / 8)
+    return fit.box_share(rough, plan, FinalBall(radius, 0.0, times), settings, reach, 1 / 8)
 
 
-@pytest.mark.parametrize(("size", "share"), [(2, 0.5), (4, 2 / 16), (6, 2 / 36), (7, 0.0), (30, 0.0)])
-def test_few_features_have_a_least_share_for_the_box_and_many_none(size, share):
-    assert share_of_box(size, reach=size / 0.01) == pytest.approx(share)
-
-
-def test_the_box_is_checked_where_noise_is_small():
-    assert share_of_box(30, reach=30 / 0.0021) == 0.0
-    assert share_of_box(30, reach=30 / 0.0019) == COVARIANCE.check_share
+def test_the_box_has_a_share_where_clipping_is_an_error_that_noise_does_not_explain():
+    assert share_of_box(2, 1e6, radius=0.5) == 0.0
+    shares = [share_of_box(2, 1e6, radius=0.5, times=times) for times in (3.0, 10.0, 100.0)]
+    assert 0.0 <= shares[0] <= shares[1] <= shares[2] == 0.9
+    assert shares[0] < 0.9
+    assert share_of_box(30, 1e6, radius=0.5, times=1.5) == 0.0
 
 
 def test_the_box_has_no_share_for_aims_that_need_directions_alone():
@@ -382,26 +393,32 @@ def test_the_box_has_no_share_for_aims_that_need_directions_alone():
 
 
 def test_a_larger_share_for_the_box_is_spent_where_it_lowers_the_error():
-    assert share_of_box(30, reach=30 / 0.01, radius=30.0) == 0.8  # noise of a ball that is far too large
+    assert share_of_box(30, reach=30 / 0.01, radius=30.0) == 0.9  # noise of a ball that is far too large
     assert share_of_box(30, reach=30 / 0.01, radius=0.01) == 0.0
 
 
-def test_the_ratio_of_the_box_balances_the_noise_of_a_private_number():
-    rough = rough_moment((0.5, -0.5), (0.04, 0.01))
-    assert fit.box_ratio(rough, COVARIANCE, public_number=True) == COVARIANCE.ratio
-    second, own = rough.second[1:, 1:], np.outer(rough.mean, rough.mean)
-    moved = float((second**2).sum() + ((second - 2 * own) ** 2).sum())
+@pytest.mark.parametrize("public", [True, False])
+def test_the_ratio_of_the_box_has_the_least_expected_error(public):
+    second = rough_moment((0.5, -0.5), (0.04, 0.01)).second
+    inner, own = second[1:, 1:], np.outer(second[0, 1:], second[0, 1:])
+    moved = 0.0 if public else float((inner**2).sum() + ((inner - 2 * own) ** 2).sum())  # by a noisy number of records
     grid = np.geomspace(1 / 32, 0.9, 20)
     errors = (1 + grid) ** 2 * (12 + 6 * 0.5 / (2 * grid) + 2 * moved / (2 * grid) ** 2)
-    assert fit.box_ratio(rough, COVARIANCE, public_number=False) == pytest.approx(grid[errors.argmin()])
+    assert fit.box_ratio(second, public_number=public) == pytest.approx(grid[errors.argmin()])
+
+
+def test_the_moment_of_the_box_is_planned_with_moments_of_located_records_in_units_of_the_box():
+    exact = rough_moment((0.2, -0.4), (0.04, 0.01)).second
+    coordinates = Coordinates.of(np.diag([5.0, 10.0]), np.array([0.3, -0.3]))
+    own, _ = NoisyMoment(exact, 0.5, 1e-9, 1e-9).transform(coordinates.matrix, coordinates.centre)
+    found = [Placed(NoisyMoment(own, 0.5, 1e-9, 1e-9), coordinates)]
+    assert fit.in_box(found, COVARIANCE) == pytest.approx(exact, abs=1e-6)
 
 
 # What is made of the moments
 
 
-@pytest.mark.parametrize(
-    ("trace", "share"), [(0.024, 0.0), (0.0, 0.0), (-1.0, 0.0), (0.05, 1 - 0.5**4), (0.25, 0.9999)]
-)
+@pytest.mark.parametrize(("trace", "share"), [(0.029, 0.0), (0.0, 0.0), (-1.0, 0.0), (0.06, 1 - 0.5**4), (0.3, 0.9999)])
 def test_a_covariance_counts_as_far_as_its_trace_exceeds_its_noise(trace, share):
     second = np.diag([1.0, trace / 2, trace / 2])
     assert postprocess.evident_share(second, np.zeros((3, 3)), 0.01) == pytest.approx(share)
@@ -414,7 +431,7 @@ def test_the_noise_of_the_mean_is_in_the_noise_of_a_trace_about_it():
     trace = 0.06 - 0.02 + 2e-4
     std = math.sqrt(0.01**2 + 4 * 2 * 1e-4 * 0.01 + 2 * 2 * 1e-8)
     found = postprocess.evident_share(second, variances, 0.01)
-    assert found == pytest.approx(1 - (2.5 * std / trace) ** 4)
+    assert found == pytest.approx(1 - (3 * std / trace) ** 4)
 
 
 def test_a_covariance_about_a_noisy_mean_has_no_bias():
@@ -480,7 +497,7 @@ def test_one_must_be_surer_of_bias_the_more_exact_the_first_result_is():
 
 def test_scarce_records_have_a_mean_and_covariance_that_shrink_with_their_trace():
     rough = rough_moment((0.3, 0.3), (0.05, 0.05), std=1e-9)
-    for trace_std, kept in ((1e-9, 1.0), (0.28 / 5, 1 - 0.5**4), (0.28, 0.0)):
+    for trace_std, kept in ((1e-9, 1.0), (0.28 / 6, 1 - 0.5**4), (0.28, 0.0)):
         moment = dataclasses.replace(rough, trace_std=trace_std)
         found = postprocess.finish_single(moment, 1.0, COVARIANCE)
         assert found.mean == pytest.approx(math.sqrt(kept) * np.full(2, 0.3), abs=1e-6)
