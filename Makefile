@@ -40,8 +40,12 @@ check: .venv/dev          ## lint, types and the claims, for every save
 test: .venv/dev           ## lint, types and all tests, for every commit
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy & types=$$!; $(BIN)/python -m pytest -n auto --quiet --dist worksteal --ignore tests/browser; tests=$$?; wait $$types && exit $$tests
-	$(BIN)/python -m pytest -n auto --quiet --dist loadfile tests/browser
+	@mkdir -p build
+	$(BIN)/mypy & types=$$!; \
+	$(BIN)/python -m pytest --quiet tests/browser > build/browser.log 2>&1 & pages=$$!; \
+	$(BIN)/python -m pytest -n auto --quiet --dist worksteal --ignore tests/browser; tests=$$?; \
+	wait $$pages; pages=$$?; cat build/browser.log; \
+	wait $$types && [ $$tests -eq 0 ] && [ $$pages -eq 0 ]
 
 coverage: .venv/dev       ## the lines that the tests leave out; fails below the floor in pyproject.toml
 	$(BIN)/python -m pytest -n auto --quiet --cov --ignore tests/statistical
