@@ -22,7 +22,6 @@ NIGHTLY := tests/property tests/statistical tests/contract/test_benchmarks.py $(
 .PHONY: demo install check test coverage docs nightly oldest spark gpu bench accuracy audit proofs mutants studio-faults dist clean
 
 demo: .venv/demo          ## design and release private correlations; shows a table, writes a picture and a report
-	rm -rf matrixdp-demo
 	$(BIN)/python -m matrixdp demo
 
 install: .venv/full       ## link the command into PREFIX/bin, by default ~/.local/bin; the clone must stay where it is

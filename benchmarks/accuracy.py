@@ -15,7 +15,6 @@ import multiprocessing
 import warnings
 from collections.abc import Callable
 from functools import partial
-from importlib import import_module
 
 import numpy as np
 
@@ -32,6 +31,7 @@ from benchmarks.accuracy_methods import (
 )
 from benchmarks.sizes import few
 from matrixdp import Privacy
+from matrixdp.release.registered import load_plugins
 from matrixdp.types import Floats
 
 DELTA = 1e-6
@@ -161,8 +161,7 @@ def main() -> None:
     parser.add_argument("--first", type=int, help="the first seed; default 0, or 500000 with --ablation")
     parser.add_argument("--plugin", action="append", default=[], help="a module that registers mechanisms")
     asked = parser.parse_args()
-    for module in asked.plugin:
-        import_module(module)
+    load_plugins(asked.plugin)
     warnings.simplefilter("ignore")  # peers warn about their own bounds
     if asked.ablation:
         print("\n" + ablation.run(500_000 if asked.first is None else asked.first, asked.trials or 20))

@@ -18,6 +18,7 @@
 Messages name the parameter, the limit, the value and the remedy. They never show private data.
 """
 
+import json
 import numbers
 import os
 import re
@@ -28,6 +29,7 @@ from importlib import import_module
 from pathlib import Path
 from types import TracebackType
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 
 def show(value: Any) -> str:
@@ -48,12 +50,34 @@ def join_names(names: Iterable[str], mark: str = ",") -> str:
 
 
 def install_hint(extra: str) -> str:
-    """The sentence that says how to install an extra, with the Python that runs; a clone stays editable."""
+    """The sentence that says how to install an extra, with the Python that runs, and keep the installation as it is.
+
+    An editable installation stays editable; one from a folder is installed from there again.
+    """
     python = sys.executable or "python"
     quoted = f'"{python}"' if " " in python else python
-    clone = Path(__file__).resolve().parents[2]
-    what = f"-e '{clone}[{extra}]'" if (clone / "pyproject.toml").is_file() else f"'matrixdp[{extra}]'"
-    return f"Install it: {quoted} -m pip install {what}"
+    origin = _find_origin()
+    if origin is None:
+        return f"Install it: {quoted} -m pip install 'matrixdp[{extra}]'"
+    folder, editable = origin
+    return f"Install it: {quoted} -m pip install {'-e ' * editable}'{folder}[{extra}]'"
+
+
+def _find_origin() -> tuple[str, bool] | None:
+    """The folder from which this package was installed, and whether it is editable; None if it was not from one."""
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    source = Path(__file__).resolve().parents[2]
+    if (source / "pyproject.toml").is_file():  # it runs from a clone
+        return str(source), True
+    try:
+        facts = json.loads(distribution("matrixdp").read_text("direct_url.json") or "{}")
+    except (PackageNotFoundError, ValueError):
+        return None
+    place = urlsplit(facts.get("url", ""))
+    if place.scheme == "file" and "dir_info" in facts:
+        return unquote(place.path), bool(facts["dir_info"].get("editable"))
+    return None
 
 
 def import_extra(module: str, purpose: str, extra: str) -> Any:

@@ -90,7 +90,8 @@ def _print_title(words: str) -> None:
 )
 @click.option("--seed", type=int, default=0, help="Seed of the simulated noise.")
 @click.option("--out", type=PATH, default=Path("matrixdp-paper"), help="Folder for the results.")
-def reproduce(parts: tuple[str, ...], trials: int, seed: int, out: Path) -> None:
+@click.option("--plugin", metavar="MODULE", multiple=True, help="Module that registers mechanisms. May be repeated.")
+def reproduce(parts: tuple[str, ...], trials: int, seed: int, out: Path, plugin: tuple[str, ...]) -> None:
     """Repeat the paper's experiments: all, or the PARTS named."""
     try:
         command = import_module("matrixdp.paper.report")
@@ -99,7 +100,7 @@ def reproduce(parts: tuple[str, ...], trials: int, seed: int, out: Path) -> None
             raise
         raise click.ClickException("this installation has no matrixdp.paper; install a complete release.") from None
     try:
-        page = command.reproduce(list(parts), trials=trials, seed=seed, out=out)
+        page = command.reproduce(list(parts), trials=trials, seed=seed, out=out, plugins=list(plugin))
     except KeyboardInterrupt:
         click.echo("\nFinished trials are stored: the same command resumes the run.", err=True)
         raise

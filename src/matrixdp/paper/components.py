@@ -22,7 +22,7 @@ from matrixdp.datasets import CATALOGUE, load_table, scale_to_unit
 from matrixdp.design import optimal
 from matrixdp.domain.bounds import Bounds
 from matrixdp.noise import draw_normal
-from matrixdp.paper.experiment import Experiment, Row, design_noise
+from matrixdp.paper.experiment import Experiment, Row, design_noise, registered_rows
 from matrixdp.queries import Identity, Moments, SecondMoment
 from matrixdp.types import Floats
 
@@ -79,6 +79,10 @@ FIRST = Experiment(
     draws=(100, 500, MOVEMENT.records),
 )
 _DIRECTION = replace(FIRST, score=lambda released, _trial: [measure_variance(released[:, 0])])
+# Mechanisms of others need not return unit vectors.
+_ANY_LENGTH = replace(
+    FIRST, score=lambda released, _trial: [measure_variance(released[:, 0] / np.linalg.norm(released[:, 0]))]
+)
 
 
 def first_rows() -> list[Row]:
@@ -104,6 +108,7 @@ def first_rows() -> list[Row]:
         FIRST.row(
             "radius", "Optimal allocation, records cut to a ball", design_noise, radii, vary=_cut_to_ball, **best
         ),
+        *registered_rows(second_moment=FIRST, components=_ANY_LENGTH),
     ]
 
 
@@ -124,11 +129,11 @@ def load_ctg() -> Spectrum:
     return find_spectrum(scale_to_unit(load_table("ctg", simulate=True).take(*FEATURES)))
 
 
-def measure_residual(directions: Floats) -> float:
+def measure_residual(directions: Floats, against: Spectrum | None = None) -> float:
     """RSS of components, one a column, of shape (21, 21)."""
-    known = load_ctg()
-    captured = np.einsum("ij,ik,kj->j", directions, known.moment, directions, optimize=True)
-    return float(np.square(known.values - captured).sum())
+    against = load_ctg() if against is None else against
+    captured = np.einsum("ij,ik,kj->j", directions, against.moment, directions, optimize=True)
+    return float(np.square(against.values - captured).sum())
 
 
 def _score_all(moment: Floats, _trial: int = 0) -> list[float]:
@@ -170,6 +175,7 @@ def all_rows() -> list[Row]:
             vary=_measure_moments,
             allocation=optimal(),
         ),
+        *registered_rows(records=ALL, second_moment=ALL_BY_MOMENT),
     ]
 
 

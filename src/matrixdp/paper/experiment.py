@@ -11,11 +11,13 @@ import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
+from hashlib import sha256
+from inspect import getfile
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from matrixdp.baselines import Mechanism, find_mechanism, release_mechanism
+from matrixdp.baselines import Mechanism, find_mechanism, registered_mechanisms, release_mechanism
 from matrixdp.design import Design, binary, equimodal, isotropic, make_design, optimal
 from matrixdp.errors import MatrixDPError
 from matrixdp.gdp import compose_mu, gdp_epsilon
@@ -77,7 +79,7 @@ Method = Callable[..., Simulation]  # from a query, a privacy and settings by ke
 
 
 def state_guarantee(method: Method | Mechanism, privacy: Privacy) -> Guarantee:
-    """What a table states for a mechanism at a budget."""
+    """What a table states for a mechanism at a budget; `release_mechanism` checks that it holds of a registered one."""
     pure = isinstance(method, Mechanism) and isinstance(method.cost(privacy), Pure)
     return Guarantee(privacy.epsilon, 0.0 if pure else privacy.delta)
 
@@ -175,11 +177,12 @@ class Row:
 
     key: str  # unique in its part
     label: str
-    group: str  # 'reference', 'paper', 'calibration', 'beyond', 'adaptive' or 'weights'
+    group: str  # 'reference', 'paper', 'calibration', 'beyond', 'registered', 'adaptive' or 'weights'
     column: Guarantee | None  # None where nothing is private
     build: Callable[[Setting], Runner]
     settings: tuple[Setting, ...] = ({},)  # free parameters of the mechanism, swept; JSON values only
     variants: tuple[str, ...] = ("",)  # names of a trial's errors: free parameters of the evaluation, swept as well
+    source: str = ""  # a hash of the code of a user's mechanism: stored trials are reused only if it is the same
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,7 +248,7 @@ class Experiment:
 
         column = state_guarantee(chosen, privacy)
         settings = tuple(dict(zip(sweep, values, strict=True)) for values in product(*sweep.values()))
-        return Row(key, label + self.suffix, group, column, build, settings, self.variants)
+        return Row(key, label + self.suffix, group, column, build, settings, self.variants, _hash_source(chosen))
 
     def mvg_rows(self, kinds: Mapping[str, Method] | None = None) -> list[Row]:
         """MVG in each calibration, over the share `tau` of the important features."""
@@ -283,3 +286,24 @@ COMMON: dict[str, tuple[str, str, str | Method, dict[str, Any]]] = {
     "jl/exact": ("JL transform (exact threshold)", "beyond", "Johnson-Lindenstrauss", {"calibration": "exact"}),
 }
 RIVALS = {"gaussian": "Gaussian", "jl": "JL transform", "laplace": "Laplace", "exponential": "Exponential"}
+
+
+def registered_rows(**experiments: Experiment) -> list[Row]:
+    """A row for every mechanism that a user has registered, for each task (with "_" for "-") of an experiment."""
+    tasks = {name.replace("_", "-"): experiment for name, experiment in experiments.items()}
+    return [
+        experiment.row(f"registered/{task}/{one.name}", f"{one.name} ({task})", one, group="registered")
+        for task, experiment in tasks.items()
+        for one in registered_mechanisms(task)
+        if not one.builtin
+    ]
+
+
+def _hash_source(method: Method | Mechanism) -> str:
+    """A hash of the module that defines a user's mechanism, so that stored trials of an edited one are not reused."""
+    if not isinstance(method, Mechanism) or method.builtin:
+        return ""
+    try:
+        return sha256(Path(getfile(method.function)).read_bytes()).hexdigest()
+    except OSError:  # defined at a prompt
+        return ""

@@ -27,7 +27,7 @@ from matrixdp.datasets import load_table, scale_to_unit
 from matrixdp.design import make_design
 from matrixdp.domain.bounds import Bounds
 from matrixdp.noise import Stream
-from matrixdp.paper.experiment import Experiment, Row, design_noise, mvg, mvg_pca
+from matrixdp.paper.experiment import Experiment, Row, design_noise, mvg, mvg_pca, registered_rows
 from matrixdp.queries import Identity, Moments, SecondMoment
 from matrixdp.types import Floats
 
@@ -131,6 +131,7 @@ def rows() -> list[Row]:
             {"pairs": (4, 8, 16), "gamma": (0.3, 1.0)},
             vary=_random_features,
         ),
+        *registered_rows(records=EXPERIMENT),
     ]
 
 

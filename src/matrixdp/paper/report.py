@@ -25,6 +25,7 @@ from matrixdp.paper.trials import (
     select_best,
 )
 from matrixdp.release.output_folder import write_file
+from matrixdp.release.registered import load_plugins
 from matrixdp.report.page import Block, Page, Section, fold, render_page, say
 from matrixdp.version import __version__
 
@@ -99,17 +100,20 @@ def reproduce(
     *,
     processes: int = 2,
     progress: TextIO | None = None,
+    plugins: Sequence[str] = (),
 ) -> Path:
     """Repeat the paper's experiments, write ``report.html``, figures and tables, and return the path of the report.
 
     `parts` are keys of `PARTS`, all by default; what these need is run as well. An error bar needs two `trials`. The
     same `seed` gives the same figures. Trials that are stored in the folder `out` are not run again, so an interrupted
-    run resumes. `progress` is written to standard error by default.
+    run resumes. `progress` is written to standard error by default. `plugins` are modules that register mechanisms
+    to compare.
 
     Privacy
     -------
     Simulations on public data with seeded noise: they protect nothing.
     """
+    load_plugins(plugins)
     unknown = [part for part in parts if part not in PARTS]
     if unknown:
         raise ParameterError(f"parts must be among {', '.join(PARTS)}, got {', '.join(unknown)} instead.")
@@ -125,7 +129,7 @@ def reproduce(
     if is_simulated(*measured):  # before the run, not only in the report
         where = sys.stderr if progress is None else progress
         where.write(f"{SIMULATED}. Set MATRIXDP_DATA to a folder with liver.csv, movement.csv and ctg.csv.\n")
-    results = run_cells(cells, out / "cache", processes=processes, out=progress)
+    results = run_cells(cells, out / "cache", processes=processes, out=progress, plugins=plugins)
     by_part = {part: [result for result in results if result.cell.part == part] for part in measured}
     return write_report(Run(chosen, by_part, out, trials=trials, seed=seed))
 

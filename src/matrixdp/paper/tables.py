@@ -81,6 +81,7 @@ GROUPS = {
     "paper": "As in the paper",
     "calibration": "MVG in the other calibrations",
     "beyond": "Beyond the paper, exactly calibrated",
+    "registered": "Registered mechanisms",
 }
 _HEADINGS = {
     "part": "Part",

@@ -28,6 +28,7 @@ from matrixdp.noise import Stream
 from matrixdp.paper import components, gains, regression
 from matrixdp.paper.experiment import Figure, Row, check_guarantee, read_published
 from matrixdp.release.output_folder import write_file
+from matrixdp.release.registered import load_plugins
 from matrixdp.types import Floats
 from matrixdp.version import __version__
 
@@ -109,6 +110,7 @@ class Cell:
         """Name of its file, a hash of everything that the result depends on."""
         row = self.defined
         what = [self.part, self.row, dict(row.settings[self.setting]), row.variants, self.trials, self.seed]
+        what += [row.source] if row.source else []
         content = json.dumps([_FORMAT, __version__, origins(self.part), *what])
         digest = hashlib.sha256(content.encode()).hexdigest()[:20]
         return f"{self.part}-{digest}.json"
@@ -219,16 +221,19 @@ class Progress:
 
 
 def run_cells(
-    cells: Sequence[Cell], folder: Path, *, processes: int = 2, out: TextIO | None = None
+    cells: Sequence[Cell], folder: Path, *, processes: int = 2, out: TextIO | None = None, plugins: Sequence[str] = ()
 ) -> list[CellResult]:
-    """Results of all cells, in their order; those already in `folder` are not run again."""
+    """Results of all cells, in their order; those already in `folder` are not run again.
+
+    Worker processes import the modules in `plugins` first, as the caller must have done.
+    """
     progress = Progress(len(cells), out)
     found = {cell: stored for cell in cells if (stored := load_result(cell, folder)) is not None}
     for cell in found:
         progress.step(f"{cell.part}: {cell.defined.label}", stored=True)
     missing = [cell for cell in cells if cell not in found]
     alone = processes == 1 or len(missing) < 2
-    for result in _run_here(missing) if alone else _run_parallel(missing, processes):
+    for result in _run_here(missing) if alone else _run_parallel(missing, processes, plugins):
         store_result(result, folder)
         found[result.cell] = result
         progress.step(f"{result.cell.part}: {result.row.label}")
@@ -245,9 +250,9 @@ def _run_here(missing: Sequence[Cell]) -> Iterable[CellResult]:
         yield result
 
 
-def _run_parallel(missing: Sequence[Cell], processes: int) -> Iterable[CellResult]:
+def _run_parallel(missing: Sequence[Cell], processes: int, plugins: Sequence[str]) -> Iterable[CellResult]:
     """Results as they come. Processes are spawned, not forked, so that no thread's lock is copied."""
-    with ProcessPoolExecutor(processes, get_context("spawn"), _start_worker) as pool:
+    with ProcessPoolExecutor(processes, get_context("spawn"), _start_worker, (list(plugins),)) as pool:
         futures = [pool.submit(run_cell, cell) for cell in missing]
         try:
             yield from (future.result() for future in as_completed(futures))
@@ -255,12 +260,13 @@ def _run_parallel(missing: Sequence[Cell], processes: int) -> Iterable[CellResul
             pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _start_worker() -> None:
+def _start_worker(plugins: list[str]) -> None:
     """One thread each, which is faster than two; interruptions are handled by the parent."""
     from threadpoolctl import threadpool_limits
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threadpool_limits(1)
+    load_plugins(plugins)
 
 
 def select_best(results: Sequence[CellResult]) -> dict[str, CellResult]:

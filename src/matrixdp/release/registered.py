@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import inspect
 import os
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any, TypeVar
 
 import numpy as np
 
 from matrixdp.display import matrix_text
-from matrixdp.errors import MechanismError, ParameterError, show
+from matrixdp.errors import MatrixDPError, MechanismError, ParameterError, show
 from matrixdp.gdp import pure_mu
 from matrixdp.ledger import Approximate, Gaussian, Ledger, Pure, Receipt
 from matrixdp.noise import Stream
@@ -269,6 +271,30 @@ def find_mechanism(name: str) -> Mechanism:
 def registered_mechanisms(task: str | None = None) -> list[Mechanism]:
     """All mechanisms, or those for a task of `TASKS`, in the order of their registration."""
     return [mechanism for mechanism in _MECHANISMS.values() if task is None or task in mechanism.tasks]
+
+
+def load_plugins(modules: Iterable[str]) -> None:
+    """Import modules that register mechanisms, from the current folder or from ``sys.path``."""
+    modules = list(modules)
+    if modules and os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    for module in modules:
+        try:
+            import_module(module)
+        except ModuleNotFoundError as error:
+            if error.name is None or not f"{module}.".startswith(f"{error.name}."):
+                raise
+            raise ParameterError(
+                f"plugin must be an importable module, got {show(module)} instead: run from its folder, "
+                "or put the folder on PYTHONPATH."
+            ) from None
+        except MatrixDPError:
+            raise
+        except Exception as error:
+            line = f", line {error.lineno}" if isinstance(error, SyntaxError) else ""
+            raise ParameterError(
+                f"plugin {show(module)} cannot be imported: {type(error).__name__}{line}: {error}."
+            ) from error
 
 
 def check_arguments(query: Any, privacy: Any) -> None:

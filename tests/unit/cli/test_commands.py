@@ -181,12 +181,12 @@ def test_reproduce_is_forwarded(monkeypatch, matrixdp, tmp_path):
     module.reproduce = lambda parts, **options: seen.append((parts, options)) or options["out"] / "report.html"
     monkeypatch.setitem(sys.modules, "matrixdp.paper", ModuleType("matrixdp.paper"))
     monkeypatch.setitem(sys.modules, "matrixdp.paper.report", module)
-    asked = ("table1", "--trials", "3", "--seed", "7", "--out", tmp_path)
+    asked = ("table1", "--trials", "3", "--seed", "7", "--out", tmp_path, "--plugin", "mine")
     monkeypatch.chdir(tmp_path)
     found = matrixdp("reproduce", *asked)
     assert found.code == 0
     assert found.out == f"Report: {tmp_path.resolve() / 'report.html'}\n"
-    assert seen == [(["table1"], {"trials": 3, "seed": 7, "out": tmp_path})]
+    assert seen == [(["table1"], {"trials": 3, "seed": 7, "out": tmp_path, "plugins": ["mine"]})]
 
 
 @pytest.mark.parametrize("trials", ["1", "0", "-3"])
