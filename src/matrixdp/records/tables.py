@@ -23,8 +23,7 @@ _LARGEST = 1e308
 _UNKNOWN, MISSING_CODE, _WRONG = -1, -2, -3  # not among the levels, missing, and neither text nor number
 _INTEGER = re.compile(r"[+-]?[0-9]{1,30}(\.0*)?")
 _PLAIN = re.compile(r"0|-?[1-9][0-9]{0,14}")  # as an integer is written, and a float holds it
-# Binary digits of floats of Arrow.
-_DIGITS = {"halffloat": 11, "float": 24, "double": 53}
+_DIGITS = {"halffloat": 11, "float": 24, "double": 53}  # binary digits of floats of Arrow
 
 
 class _Pyarrow:
@@ -79,6 +78,18 @@ def take_column(data: Any, name: str) -> Any:
     return data.column(name) if is_columnar(data) else as_arrow(data[name])
 
 
+def _take_columns(data: Any, names: Sequence[str]) -> dict[str, Any]:
+    columns = {name: take_column(data, name) for name in names}
+    if isinstance(data, Mapping):
+        if any(isinstance(column, str) or not hasattr(column, "__len__") for column in columns.values()):
+            raise DataError("the columns of a mapping must be lists or arrays.")
+        if any(getattr(column, "ndim", 1) != 1 for column in columns.values()):
+            raise DataError("the columns of a mapping must have one dimension.")
+        if len(set(map(len, columns.values()))) > 1:
+            raise DataError("all columns of the table must have the same number of values.")
+    return columns
+
+
 def as_arrow(column: Any) -> Any:
     """A column of polars as one of Arrow, or as a list where Arrow has no such type; others as they are."""
     if library_of(column) != "polars":
@@ -128,17 +139,13 @@ def choose_columns(columns: list[Any], size: int, names: Sequence[str] | None) -
 
 
 def to_array(data: Any, size: int, names: Sequence[str] | None = None) -> NDArray[np.generic]:
-    """Return a table as an array of shape (records, size); with `names`, its columns are selected by name.
-
-    Examples
-    --------
-    >>> to_array([[1, 2], [3, 4]], 2).shape
-    (2, 2)
-    """
+    """Return a table as an array of shape (records, size); with `names`, its columns are selected by name."""
     columns = column_names(data)
     if columns is None:
         array = read_numbers(data)
-    elif hasattr(data, "dtypes") and all(_is_plain(kind) for kind in data.dtypes):  # without a copy, where possible
+    elif hasattr(data, "dtypes") and all(  # without a mark for missing values beside the numbers, and without a copy
+        str(kind) in ("float64", "Float64") and library_of(kind) in ("numpy", "polars") for kind in data.dtypes
+    ):
         chosen = choose_columns(columns, size, names)
         array = np.asarray((data if chosen == columns else data[chosen]).to_numpy())
     else:
@@ -151,11 +158,6 @@ def to_array(data: Any, size: int, names: Sequence[str] | None = None) -> NDArra
     return array
 
 
-def _is_plain(kind: Any) -> bool:
-    """Whether a type of pandas or polars is one of floats, without a mark for missing values beside the numbers."""
-    return str(kind) in ("float64", "Float64") and library_of(kind) in ("numpy", "polars")
-
-
 def to_columns(data: Any, size: int, names: Sequence[str] | None = None) -> Sequence[NDArray[np.generic]]:
     """Return the columns of a table as arrays of shape (records,), those of Arrow without a copy where possible."""
     chosen = choose_columns(column_names(data) or [], size, names)
@@ -164,7 +166,7 @@ def to_columns(data: Any, size: int, names: Sequence[str] | None = None) -> Sequ
     elif names is None and hasattr(data, "iloc"):  # where two columns may have one name
         columns = [data.iloc[:, i] for i in range(size)]
     else:
-        columns = [take_column(data, name) for name in chosen]
+        columns = _take_columns(data, chosen).values()
     return [column_numbers(name, column) for name, column in zip(chosen, columns, strict=True)]
 
 
@@ -189,16 +191,14 @@ def read_numbers(data: Any) -> NDArray[np.generic]:
     return array
 
 
-def _round_long_doubles(array: NDArray[np.generic]) -> NDArray[np.float64]:
+def _round_long_doubles(values: Any) -> NDArray[np.float64]:
     """Long doubles as floats, the finite ones as finite ones."""
-    values: Any = array
     return np.asarray(np.where(np.isfinite(values), np.clip(values, -_LARGEST, _LARGEST), values), np.float64)
 
 
 def _number_as_float(value: Any) -> float:
-    """A real number as a float; beyond the range of floats, as a large one, which any bounds clip."""
     if isinstance(value, np.longdouble):
-        return float(_round_long_doubles(np.asarray(value)))
+        return float(_round_long_doubles(value))
     try:
         return float(value)
     except OverflowError:  # an integer beyond the range of floats; any bounds clip it
@@ -207,22 +207,16 @@ def _number_as_float(value: Any) -> float:
 
 def plain_numbers(column: Any) -> NDArray[Any] | None:
     """A column of integers or floats as an array, exactly; None for other types, and for most with missing values."""
-    found: Any = None
-    match library_of(column):
-        case "pyarrow":
-            kind = value_type(column.type)
-            if pa.types.is_integer(kind) or pa.types.is_floating(kind):
-                found = column.cast(kind).to_numpy(zero_copy_only=False)
-        case "pandas":
-            kind = column.dtype
-            if kind.kind in "iuf" and isinstance(kind, np.dtype):
-                found = column.to_numpy()
-            elif kind.kind in "iuf" and not column.isna().any():
-                found = column.to_numpy(f"{kind.kind}{kind.itemsize}")
-        case _:
-            if isinstance(column, np.ndarray) and column.dtype.kind in "iuf" and not np.ma.isMaskedArray(column):
-                found = column
-    return None if found is None else np.asarray(found)
+    if library_of(column) == "pyarrow":
+        kind = value_type(column.type)
+        plain = pa.types.is_integer(kind) or pa.types.is_floating(kind)
+        return np.asarray(column.cast(kind).to_numpy(zero_copy_only=False)) if plain else None
+    kind = getattr(column, "dtype", None)
+    if getattr(kind, "kind", "") not in tuple("iuf") or np.ma.isMaskedArray(column):
+        return None
+    if library_of(column) == "pandas" and not isinstance(kind, np.dtype):  # with a mark for missing values
+        return None if column.isna().any() else np.asarray(column.to_numpy(f"{kind.kind}{kind.itemsize}"))
+    return np.asarray(column) if library_of(column) == "pandas" or isinstance(column, np.ndarray) else None
 
 
 def column_numbers(name: str, column: Any) -> NDArray[np.generic]:
@@ -252,7 +246,6 @@ def column_numbers(name: str, column: Any) -> NDArray[np.generic]:
 
 
 def _not_numbers(name: str, kind: object = None) -> DataError:
-    """The error for a column that must hold numbers, and holds another `kind` of values, as its type says."""
     found = "" if kind is None else f", got {kind} instead"
     return DataError(
         f"column {name!r} must hold numbers{found}. Turn dates, and numbers that are stored as text, into numbers; "
@@ -312,7 +305,7 @@ def _factorise_arrow(column: Any) -> tuple[list[Any], NDArray[np.integer[Any]]]:
     indices = [chunk.indices for chunk in chunks]
     # An index type may be too small for another number.
     found = [(one.cast(pa.int64()).fill_null(-1) if one.null_count else one).to_numpy() for one in indices]
-    return chunks[0].dictionary.to_pylist(), found[0] if len(found) == 1 else np.concatenate(found)
+    return chunks[0].dictionary.to_pylist(), np.concatenate(found)
 
 
 def _factorise_list(values: list[Any]) -> tuple[list[Any], NDArray[np.intp]]:
@@ -326,8 +319,7 @@ def _factorise_list(values: list[Any]) -> tuple[list[Any], NDArray[np.intp]]:
 class TableBlock:
     """A block of records whose columns are read as `columns` describe them: by name or, without names, in their order.
 
-    `data` are what `to_array` takes, or rows that are sequences of values or mappings of names to values. The `values`
-    of each column, by its name, are as they are stored; `size` is the number of rows.
+    `data` are what `to_array` takes, or rows that are sequences or mappings. `values` are the columns as stored.
     """
 
     def __init__(self, data: Any, columns: Columns) -> None:
@@ -336,9 +328,7 @@ class TableBlock:
         names, known = columns.names, column_names(data)
         if known is not None:
             choose_columns(known, len(names), names)
-            self.values = {name: take_column(data, name) for name in names}
-            if isinstance(data, Mapping):
-                _check_columns(self.values.values())
+            self.values = _take_columns(data, names)
         elif isinstance(data, np.ndarray):
             if data.ndim != 2:
                 raise DataError(f"records must be a table of two dimensions, got {data.ndim} instead.")
@@ -351,7 +341,7 @@ class TableBlock:
         self.size = len(self.values[names[0]])
 
     def numbers(self, name: str) -> NDArray[np.generic]:
-        """Values of a column of numbers, of shape (rows,); those that are missing are NaN or infinite."""
+        """Values of a column, of shape (rows,); those that are missing are NaN or infinite."""
         return column_numbers(name, self.values[name])
 
     def codes(self, column: Category | YesNo) -> NDArray[np.signedinteger[Any]]:
@@ -394,16 +384,6 @@ def find_codes(column: Category | YesNo, values: Any) -> NDArray[np.signedintege
     small: Any = np.int8 if len(column.level_names) < 1 << 7 else np.intp  # bytes are read several times faster
     found: NDArray[np.signedinteger[Any]] = np.array([*map(_coder(column), unique), MISSING_CODE], small).take(places)
     return found
-
-
-def _check_columns(columns: Iterable[Any]) -> None:
-    """Raise a `DataError` unless the columns of a mapping are lists or arrays of the same length."""
-    if any(isinstance(column, str) or not hasattr(column, "__len__") for column in columns):
-        raise DataError("the columns of a mapping must be lists or arrays.")
-    if any(getattr(column, "ndim", 1) != 1 for column in columns):
-        raise DataError("the columns of a mapping must have one dimension.")
-    if len({len(column) for column in columns}) != 1:
-        raise DataError("all columns of the table must have the same number of values.")
 
 
 def _check_widths(widths: set[int], width: int) -> None:
