@@ -64,7 +64,8 @@ CTG_COLUMNS = (
     *("Nmax", "Nzeros", "Mode", "Mean", "Median", "Variance", "Tendency", "NSP"),
 )
 _RSS = re.compile(r"(?:^|/)MovementAAL_RSS_(\d+)\.csv$")
-_LARGEST_MEMBER = 1 << 22
+_LARGEST, _LARGEST_MEMBER = 1 << 25, 1 << 22
+_SECONDS = 20.0
 
 
 def parse_movement(raw: bytes) -> list[list[float]]:
@@ -102,8 +103,7 @@ def read_sheet(raw: bytes, sheet: str) -> list[list[Any]]:
     return [table.row_values(i) for i in range(table.nrows)]
 
 
-def _parse_rows(raw: bytes) -> list[list[float]]:
-    """Numbers of a file of comma-separated values; lines that begin with # are comments."""
+def _parse_rows(raw: bytes) -> list[list[float]]:  # comma-separated; lines that begin with # are comments
     lines = raw.decode("utf-8", "strict").split("\n")
     return [[float(cell) for cell in line.split(",")] for line in lines if line.strip() and not line.startswith("#")]
 
@@ -115,25 +115,20 @@ ARCHIVE = "https://archive.ics.uci.edu/ml/machine-learning-databases"
 class Source:
     """One data set: where its raw file is, and its canonical table, `name`.csv.
 
-    The table is in UTF-8 with LF line ends, a header row and values as published; those of the columns `floats` are
-    written as the shortest decimal that gives the float back, others as integers. `path` is the raw file's in the
-    archive, and `parse` makes rows of numbers of its bytes.
+    The table is in UTF-8 with LF line ends, a header row and values as published, integers or shortest decimals.
     """
 
     name: str
     columns: tuple[str, ...]
-    floats: frozenset[str]
+    floats: frozenset[str]  # the columns with decimals
     sha256: str
-    path: str
-    parse: Callable[[bytes], Sequence[Sequence[float]]]
+    path: str  # of the raw file in the archive
+    parse: Callable[[bytes], Sequence[Sequence[float]]]  # its rows
 
     def canonical(self, rows: Sequence[Sequence[float]]) -> bytes:
         """The canonical table of these rows."""
-
-        def write(name: str, value: float) -> str:
-            return repr(float(value)) if name in self.floats else str(int(value))
-
-        lines = [map(write, self.columns, row) for row in rows]
+        kinds = [float if name in self.floats else int for name in self.columns]
+        lines = [[repr(kind(value)) for kind, value in zip(kinds, row, strict=False)] for row in rows]
         return "".join(",".join(line) + "\n" for line in (self.columns, *lines)).encode()
 
 
@@ -171,10 +166,6 @@ _SOURCES = (
     ),
 )
 CATALOGUE = {source.name: source for source in _SOURCES}
-
-
-_LARGEST = 1 << 25
-_SECONDS = 20.0
 
 
 class DatasetError(MatrixDPError, OSError):
@@ -247,29 +238,27 @@ def load_table(name: str, *, fetch: bool = True, simulate: bool = False) -> Tabl
     (345, 1)
     """
     source = _find_source(name)
-    for folder, origin in ((os.environ.get("MATRIXDP_DATA"), "file"), (cache_folder(), "cache")):
+    for folder, place in ((os.environ.get("MATRIXDP_DATA"), "file"), (cache_folder(), "cache")):
         path = Path(folder) / f"{name}.csv" if folder else None
         if path is not None and path.is_file():
-            return _parse_table(source, _check(source, path.read_bytes(), str(path)), origin)
-    try:
-        base = os.environ.get("MATRIXDP_DATA_URL", ARCHIVE)
-        if not fetch or not base:
-            raise DatasetError("downloads are switched off.")
-        content = download(source, base)
-    except (DatasetError, MissingExtraError) as error:
-        if simulate:
-            return simulate_table(name)
-        raise DatasetError(
-            f"{name}.csv is neither in MATRIXDP_DATA nor in the cache, and it was not downloaded: {error} "
-            "Set MATRIXDP_DATA to a folder that has it, or use simulate=True."
-        ) from None
-    _store(source, content)
-    return _parse_table(source, content, "download")
-
-
-def _parse_table(source: Source, content: bytes, origin: str) -> Table:
+            content, origin = _check(source, path.read_bytes(), str(path)), place
+            break
+    else:
+        origin, base = "download", os.environ.get("MATRIXDP_DATA_URL", ARCHIVE)
+        try:
+            if not fetch or not base:
+                raise DatasetError("downloads are switched off.")
+            content = download(source, base)
+        except (DatasetError, MissingExtraError) as error:
+            if simulate:
+                return simulate_table(name)
+            raise DatasetError(
+                f"{name}.csv is neither in MATRIXDP_DATA nor in the cache, and it was not downloaded: {error} "
+                "Set MATRIXDP_DATA to a folder that has it, or use simulate=True."
+            ) from None
+        _store(source, content)
     values = np.array([line.split(",") for line in content.decode().splitlines()[1:]], np.float64)
-    return Table(source.name, source.columns, values, origin)
+    return Table(name, source.columns, values, origin)
 
 
 def _find_source(name: str) -> Source:

@@ -286,8 +286,7 @@ def round_into_ball(bounds: Bounds, out: Floats, levels: int) -> Floats:
     return out
 
 
-def _length_slack(bounds: Bounds) -> float:
-    """Bound on the relative error of the length of a record."""
+def _length_slack(bounds: Bounds) -> float:  # bound on the relative error of the length of a record
     return (bounds.size + 16) * _EPS
 
 

@@ -178,8 +178,7 @@ Column: TypeAlias = Number | Category | YesNo
 class Bins(Category):
     """A category that is computed from a number: which of some equal parts of its bounds it is in.
 
-    Where the number has steps, parts have about as many values. Its levels are "1", "2", ...; where the number may be
-    missing, there is one more.
+    Where the number has steps, parts have about as many values. Where it may be missing, there is one more level.
     """
 
     number: Number = field(kw_only=True)

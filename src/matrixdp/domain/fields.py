@@ -5,6 +5,7 @@ field is declared once, in `SECTIONS` or `COLUMN_FIELDS`. Files, the studio's ed
 lists, so that a new field is one entry there, and the code that uses its value.
 """
 
+import contextlib
 import datetime as dt
 import json
 import math
@@ -35,35 +36,28 @@ class Kind:
 
     `check` gives the checked value of an entry and the name of its field, or raises a `ParameterError`; `show` gives
     the text of an entry; `parse` gives the entry in a text, which is the text itself where that cannot be read, or
-    raises a `ParameterError` whose message continues the name of the field. `example` is how a file has it, where that
-    is not obvious. `options` are texts that may be chosen, and what a form calls them; the first is the default, which
-    is not written, and whoever uses the value refuses others.
+    raises a `ParameterError` whose message continues the name of the field. Whoever uses a value refuses those that
+    are not among the `options`, which are texts and what a form calls them; the first is the default, not written.
     """
 
     widget: str = "text"
     check: Callable[[Any, str], Any] = lambda value, name: _require(isinstance(value, str), value, name, "a text")
     show: Callable[[Any], str] = str
     parse: Callable[[str], Any] = str
-    example: str = ""
+    example: str = ""  # as a file has it, where that is not obvious
     options: Sequence[tuple[str, str]] = ()
 
 
 @dataclass(frozen=True)
 class Field:
-    """One field of a schema, with the name of its entry in a file.
-
-    `kind` is a mapping of types of columns to kinds if it depends on the type of a column; columns of other types do
-    not have the field. `label` and `hint` are what a form calls it and says besides. `required` names what is missing
-    where there is no entry; it is empty for a field that may be left out. `group` is the heading under which a form
-    folds it away with others.
-    """
+    """One field of a schema, with the name of its entry in a file."""
 
     name: str
-    kind: Kind | Mapping[str, Kind]
+    kind: Kind | Mapping[str, Kind]  # by the type of a column, where it depends on it; others do not have the field
     label: str = ""
     hint: str = ""
-    required: str = ""
-    group: str = ""
+    required: str = ""  # what is missing where there is no entry; empty for a field that may be left out
+    group: str = ""  # the heading under which a form folds it away with others
 
     @property
     def types(self) -> tuple[str, ...]:
@@ -134,10 +128,8 @@ def _check_when(what: str, example: str, value: Any, name: str) -> dt.date | dt.
 def _read_when(what: str, text: str) -> dt.date | dt.time | str:
     parsers: tuple[Any, ...] = (dt.date.fromisoformat, dt.datetime.fromisoformat)
     for parse in parsers if what == "date" else (dt.time.fromisoformat,):
-        try:
+        with contextlib.suppress(ValueError):
             return parse(text.strip())  # type: ignore[no-any-return]
-        except ValueError:
-            continue
     return text
 
 
@@ -150,12 +142,10 @@ def read_number(text: str) -> int | float | str:
     if re.fullmatch(r"[-+]?(0,[0-9]+|[0-9]+,([0-9]{1,2}|[0-9]{4,}))", text):
         text = text.replace(",", ".")
     for parse in (int, float):
-        try:
+        with contextlib.suppress(ValueError):
             value = parse(text)
-        except ValueError:
-            continue
-        if math.isfinite(value) if isinstance(value, float) else abs(value) < 1 << 63:
-            return value
+            if math.isfinite(value) if isinstance(value, float) else abs(value) < 1 << 63:
+                return value
     return text
 
 
@@ -171,13 +161,8 @@ def join_lines(values: Iterable[str | int]) -> str:
     A text that a line cannot show as it is (empty, with spaces at its ends, beginning with a quotation mark, or with
     characters that are not printable) is written in quotation marks, as in JSON. So is one that looks like an integer.
     """
-
-    def line(value: str | int) -> str:
-        if isinstance(value, int):
-            return str(value)
-        return json.dumps(value) if _INTEGER.fullmatch(value) else quote_line(value)
-
-    return "\n".join(map(line, values))
+    lines = ((value, isinstance(value, str) and _INTEGER.fullmatch(value)) for value in values)
+    return "\n".join(json.dumps(value) if digits else quote_line(str(value)) for value, digits in lines)
 
 
 def split_lines(text: str) -> list[str]:
@@ -201,29 +186,17 @@ def unquote_line(line: str) -> str:
     line = line.strip()
     if not line.startswith('"'):
         return line
-    try:
-        value = json.loads(line)
-    except ValueError:
-        value = None
+    with contextlib.suppress(ValueError):
+        if isinstance(value := json.loads(line), str):
+            return value
     rule = 'must have a quotation mark at both ends of a line or at none, as in "north"'
-    if not isinstance(value, str):
-        raise ParameterError(f"{rule}, got {show(line)} instead.")
-    return value
+    raise ParameterError(f"{rule}, got {show(line)} instead.")
 
 
 def _read_levels(text: str) -> list[str] | list[int]:
     """Integers if all lines are, and otherwise texts."""
     lines = text.split()
     return [*map(int, lines)] if all(map(_INTEGER.fullmatch, lines)) else split_lines(text)
-
-
-def _read_formats(text: str) -> str | list[str]:
-    lines = split_lines(text)
-    return lines[0] if len(lines) == 1 else lines
-
-
-def _are_aliases(value: Any) -> bool:
-    return isinstance(value, dict) and all(_are_texts(texts) and all(texts) for texts in value.values())
 
 
 def quote_key(name: str) -> str:
@@ -298,10 +271,13 @@ FORMATS = Kind(
         'a format, as in "%d.%m.%Y", or a list of several',
     ),
     lambda value: join_lines([value] if isinstance(value, str) else value),
-    _read_formats,
+    lambda text: lines if len(lines := split_lines(text)) != 1 else lines[0],
 )
 ALIASES = _table_kind(
-    _must(_are_aliases, 'levels and other texts for them, as in {north = ["North", "nrth"]}'),
+    _must(
+        lambda value: isinstance(value, dict) and all(_are_texts(texts) and all(texts) for texts in value.values()),
+        'levels and other texts for them, as in {north = ["North", "nrth"]}',
+    ),
     'must be a level and a list of texts in each line, as in north = ["North", "nrth"]',
 )
 SHARES = _table_kind(

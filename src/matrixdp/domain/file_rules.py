@@ -5,7 +5,7 @@ Rules are public: they come from the schema, never from the values. `records.fil
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -56,8 +56,7 @@ class DateRule:
 
     def to_options(self) -> dict[str, Any]:
         """How the column is read, as JSON content."""
-        origin = None if self.origin is None else self.origin.isoformat()
-        return {"unit": self.unit, "origin": origin, "format": _as_json(self.format)}
+        return {name: _as_json(getattr(self, name)) for name in ("unit", "origin", "format")}
 
     @property
     def formats(self) -> tuple[str, ...]:
@@ -79,13 +78,7 @@ class DateRule:
         return (_count_microseconds(self.name, when) - self.start) / MICROSECONDS[self.unit]
 
     def show(self, number: float) -> str:
-        """The date or time for a number, to the day or to the second; empty where the calendar has none.
-
-        Examples
-        --------
-        >>> DateRule("birth", "years", dt.date(1900, 1, 1)).show(58.25), DateRule("start", "hours").show(7.5)
-        ('1958-04-02', '07:30:00')
-        """
+        """The date or time for a number, to the day or to the second; empty where the calendar has none."""
         when = self.moment(number)
         if when is None or (self.origin is None and when.date() != EPOCH.date()):
             return ""
@@ -117,19 +110,15 @@ class DateRule:
 
 @dataclass(frozen=True)
 class ColumnRule:
-    """How the texts of one column are written: as `FileRules` say, and None for what holds in the file.
-
-    `aliases` are levels with other texts that mean the same; with `fold`, capital letters and spaces at the ends do not
-    count in them.
-    """
+    """How the texts of one column are written: as `FileRules` say, and None for what holds in the file."""
 
     name: str
     decimal: str | None = None
     thousands: str | None = None
     missing_words: Sequence[str] | None = None
     strip: bool | None = None
-    aliases: Mapping[str, Sequence[str]] = field(default_factory=dict, hash=False)
-    fold: bool = False
+    aliases: Mapping[str, Sequence[str]] = field(default_factory=dict, hash=False)  # levels with other texts for them
+    fold: bool = False  # whether capital letters and spaces at the ends of aliases do not count
 
     def __post_init__(self) -> None:
         if self.missing_words is not None:
@@ -137,7 +126,7 @@ class ColumnRule:
 
     def to_options(self) -> dict[str, Any]:
         """The rules that are given, as JSON content."""
-        given = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "name"}
+        given = {name: value for name, value in vars(self).items() if name != "name"}
         return {name: _as_json(value) for name, value in given.items() if value not in (None, {}, False)}
 
     @property
@@ -217,18 +206,12 @@ class FileRules:
             )
 
     def to_options(self) -> dict[str, Any]:
-        """The rules that are not the default, as JSON content.
-
-        Examples
-        --------
-        >>> FileRules(decimal=",", dates=[DateRule("birth", "days", dt.date(1900, 1, 1))]).to_options()
-        {'decimal': ',', 'dates': {'birth': {'unit': 'days', 'origin': '1900-01-01', 'format': None}}}
-        """
-        listed = ("dates", "columns")
-        given = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in listed}
-        found = {name: _as_json(value) for name, value in given.items() if value != getattr(FileRules, name)}
-        named = {name: {one.name: one.to_options() for one in getattr(self, name)} for name in listed}
-        return {**found, **{name: rules for name, rules in named.items() if rules}}
+        """The rules that are not the default, as JSON content."""
+        given = {name: value for name, value in vars(self).items() if value != getattr(FileRules, name)}
+        return {
+            name: {one.name: one.to_options() for one in value} if name in ("dates", "columns") else _as_json(value)
+            for name, value in given.items()
+        }
 
     def skips(self, first: str) -> bool:
         """Whether a row with this first cell, or a line that begins with it, is no record."""
@@ -258,8 +241,7 @@ def _check_marks(decimal: str | None, thousands: str | None, where: str = "") ->
         )
 
 
-def _is_encoding(name: str) -> bool:
-    """Whether there is such an encoding, of text and not of bytes as other bytes."""
+def _is_encoding(name: str) -> bool:  # of text, and not of bytes as other bytes
     try:
         return bool(bytes(4).decode(name))
     except (LookupError, ValueError):
@@ -267,7 +249,7 @@ def _is_encoding(name: str) -> bool:
 
 
 def _as_json(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value
+    return value.isoformat() if isinstance(value, dt.date) else list(value) if isinstance(value, tuple) else value
 
 
 DEFAULT_RULES = FileRules()
@@ -278,9 +260,7 @@ def _count_microseconds(name: str, when: dt.date | dt.time) -> int:
     if getattr(when, "tzinfo", None) is not None:
         raise ParameterError(f"dates and times of column {name!r} in the schema must have no zone; they are in UTC.")
     if isinstance(when, dt.time):
-        since = dt.datetime.combine(EPOCH.date(), when) - EPOCH
-    elif isinstance(when, dt.datetime):
-        since = when - EPOCH
-    else:
-        since = dt.datetime.combine(when, dt.time()) - EPOCH
-    return since // dt.timedelta(microseconds=1)
+        when = dt.datetime.combine(EPOCH, when)
+    elif not isinstance(when, dt.datetime):
+        when = dt.datetime.combine(when, dt.time())
+    return (when - EPOCH) // dt.timedelta(microseconds=1)

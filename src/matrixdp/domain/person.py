@@ -69,7 +69,7 @@ class Person:
     @property
     def most(self) -> int:
         """Largest weight of all rows of one person together, in rows."""
-        return 1 if self.rows is None else self.rows
+        return self.rows or 1
 
     def weights(self, counts: NDArray[np.integer[Any]], unit: int) -> NDArray[np.int64]:
         """Weight of each row of people with `counts` rows, in whole numbers of which `unit` are one row.

@@ -44,12 +44,9 @@ class Graph:
             nodes = range(min(nodes, MAX_SIDE + 1))
         nodes = tuple(map(str, nodes)) if isinstance(nodes, list | tuple | range) else ()
         object.__setattr__(self, "nodes", nodes)
-        rule = ""
-        if len(nodes) > MAX_SIDE:
-            rule = f"at most {MAX_SIDE:,}; their matrix is held in memory"
-        elif len(nodes) < 2 or len(set(nodes)) != len(nodes):
-            rule = "a list of at least two different names, or a number of nodes"
-        if rule:
+        if len(nodes) < 2 or len(nodes) > MAX_SIDE or len(set(nodes)) != len(nodes):
+            few = "a list of at least two different names, or a number of nodes"
+            rule = f"at most {MAX_SIDE:,}; their matrix is held in memory" if len(nodes) > MAX_SIDE else few
             raise ParameterError(f"nodes must be {rule}.", parameter="nodes")
         if self.unit not in ("edge", "node") or (self.unit == "node") != (self.max_degree is not None):
             raise ParameterError(
@@ -110,10 +107,7 @@ class TableDescription:
 
 
 def spread_shares(category: Category | YesNo, shares: Mapping[str, float], missing: float) -> Floats:
-    """Share of each level, of shape (levels,): the given ones, and equal shares of the rest.
-
-    They are shares of the values that are there; those that are missing are a share `missing` of all.
-    """
+    """Share of each level, of shape (levels,): the given ones of values that are there, and equal ones of the rest."""
     for rule in _check_shares(category, shares):
         raise ParameterError(f"shares of {category.name!r} {rule}", parameter="shares")
     names = category.level_names[: -1 if category.missing else None]
@@ -129,7 +123,7 @@ def _check_shares(category: Category | YesNo, shares: Mapping[str, float]) -> It
             instead = " Write expected_missing for it." if level in category.level_names else ""
             yield f"must be of levels among {', '.join(names[:20])}, got {show(level)}.{instead}"
             return
-        for _, _, rule in _check_range("shares", category.name, share, 0.0, 1.0):
+        for *_, rule in _check_range("shares", category.name, share, 0.0, 1.0):
             yield f"of level {level!r} {rule}"
             return
     rest, others = 1 - sum(shares.values()), len(names) - len(shares)
@@ -224,12 +218,9 @@ class Schema:
             return columns
         if len(set(names)) != len(names) or not all(names):
             raise ParameterError(f"{option} must name each column once, as in {option} age,bmi.", parameter=parameter)
-        for name in names:
-            if name not in columns.names:
-                known = join_names(columns.names[:20], ", ")
-                raise ParameterError(
-                    f"{option}: {self.path} has no column {show(name)}; it has {known}.", parameter=parameter
-                )
+        for name in (name for name in names if name not in columns.names):
+            rule = f"has no column {show(name)}; it has {join_names(columns.names[:20], ', ')}."
+            raise ParameterError(f"{option}: {self.path} {rule}", parameter=parameter)
         return columns.pick([name for name in columns.names if name in names])
 
     def bounds(self, columns: Columns) -> Bounds:

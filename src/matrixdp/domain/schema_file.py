@@ -104,14 +104,18 @@ class _Reader:
         columns = [one for name, entry in entries.items() for one in self._column(name, entry)]
         top = self._values(content, SECTIONS[""], ())
         complete = len(columns) == len(entries)  # otherwise one that the radius or a pair needs may be left out
-        own = [_make_rule(one, values) for one, values, _ in columns]
-        dates = [rule for _, _, rule in columns if rule is not None]
-        rules = partial(FileRules, dates=dates, columns=[rule for rule in own if rule.to_options()])
+        dates = [date for _, _, date, _ in columns if date is not None]
+        rules = partial(FileRules, dates=dates, columns=[rule for _, rule, _, _ in columns if rule.to_options()])
+        guesses: dict[str, Any] = {
+            name: {one.name: found[f"expected_{key}"] for one, *_, found in columns if f"expected_{key}" in found}
+            for name, key in GUESSES.items()
+        }
+        guesses |= {key: top.get(f"expected_{key}") for key in ("correlation", "records")}
         found: dict[str, Any] = {
-            "columns": self._columns([one for one, _, _ in columns], top if complete else {}),
+            "columns": self._columns([one for one, *_ in columns], top if complete else {}),
             "radius": top.get("radius"),
             "person": self._section("person", content.get("person"), SECTIONS["person"], Person),
-            "guesses": _collect_guesses({one.name: values for one, values, _ in columns}, top),
+            "guesses": TableDescription(**guesses),
             "rules": self._section("files", content.get("files", {}), SECTIONS["files"], rules) or DEFAULT_RULES,
         }
         graph = self._section("graph", content.get("graph"), GRAPH, Graph)
@@ -122,19 +126,16 @@ class _Reader:
         return Schema() if self.mistakes else Schema(**found, graph=graph)
 
     def _columns(self, columns: list[Column], top: Mapping[str, Any]) -> Columns | None:
-        if not columns:
-            return None
         try:
-            return Columns(columns, impossible=top.get("impossible", ()))
+            return Columns(columns, impossible=top.get("impossible", ())) if columns else None
         except ParameterError as error:
             self.note(("impossible",), str(error))
         return Columns(columns)
 
     def _table(self, value: Any, name: str) -> dict[str, Any]:
-        if isinstance(value, dict):
-            return value
-        self.note((name,), f"{name} must be a table, [{name}].")
-        return {}
+        if not isinstance(value, dict):
+            self.note((name,), f"{name} must be a table, [{name}].")
+        return value if isinstance(value, dict) else {}
 
     def _section(self, name: str, entry: Any, fields: Iterable[Field], make: Callable[..., Any]) -> Any:
         """What `make` returns for the checked values of a section; None without one, or if it cannot be made."""
@@ -169,13 +170,12 @@ class _Reader:
         return found
 
     def _require_known(self, entry: Mapping[str, Any], names: set[str], place: Place, owner: str = "") -> None:
-        unknown = sorted(set(entry) - names)
-        if unknown:
-            message = f"unknown entry {unknown[0]!r}; it must be one of {', '.join(sorted(names))}."
-            self.note((*place, unknown[0]), f"{owner}: {message}" if owner else message)
+        for unknown in sorted(set(entry) - names)[:1]:
+            message = f"unknown entry {unknown!r}; it must be one of {', '.join(sorted(names))}."
+            self.note((*place, unknown), f"{owner}: {message}" if owner else message)
 
-    def _column(self, name: str, entry: Any) -> Iterator[tuple[Column, dict[str, Any], DateRule | None]]:
-        """A column with its checked values and, if it holds dates, their rule; nothing if there is a mistake."""
+    def _column(self, name: str, entry: Any) -> Iterator[tuple[Column, ColumnRule, DateRule | None, dict[str, Any]]]:
+        """What `_make_column` makes of a column, and its checked values; nothing if there is a mistake."""
         place, owner = ("columns", name), f"column {name!r}"
         before = len(self.mistakes)
         kind, entry = self._find_type(name, entry)
@@ -187,9 +187,7 @@ class _Reader:
         values = self._values(entry, fields, place, owner, kind)
         if len(self.mistakes) == before:
             try:
-                made = _make_column(name, kind, values)
-                _check_aliases(made[0], _make_rule(made[0], values))
-                yield made
+                yield *_make_column(name, kind, values), values
             except ParameterError as error:
                 self.note((*place, error.parameter or "type"), str(error))
 
@@ -220,34 +218,33 @@ def _demand(missing: Field, owner: str, kind: str) -> str:
     """The message for a required field of a column or a section without a value."""
     if not owner:
         return f'{missing.name} must be given: the {missing.required}, as in {missing.name} = "NAME".'
-    example = missing.kind_for(kind).example
+    example, it = missing.kind_for(kind).example, "them" if missing.name == "levels" else "it"
     ending = f", as in {missing.name} = {example}." if example else "."
-    it = "them" if missing.name == "levels" else "it"
     return f"{owner} has no {missing.required} yet. Fill {it} in from public knowledge, not from the data{ending}"
 
 
-def _make_column(name: str, kind: str, values: dict[str, Any]) -> tuple[Column, dict[str, Any], DateRule | None]:
-    """The column of checked values; dates and times as numbers in their unit since their origin."""
-    flags = {flag: values[flag] for flag in ("other", "missing") if flag in values}
+def _make_column(name: str, kind: str, values: Mapping[str, Any]) -> tuple[Column, ColumnRule, DateRule | None]:
+    """The column of checked values, how its texts are written, and how dates and times are read as numbers."""
+    column: Column
+    flags, date = {flag: values[flag] for flag in ("other", "missing") if flag in values}, None
     if kind == "category":
-        return Category(name, values["levels"], **flags), values, None
-    if kind == "yes/no":
-        return YesNo(name, **flags), values, None
-    lower, upper, rule = values["lower"], values["upper"], None
-    if kind != "number":
-        origin = values.get("origin", lower) if kind == "date" else None
-        rule = DateRule(name, values.get("unit", _UNITS[kind]), origin, values.get("format"))
-        lower, upper = rule.number(lower), rule.number(upper)
-    return Number(name, lower, upper, step=values.get("step"), **flags), values, rule
-
-
-def _make_rule(column: Column, values: Mapping[str, Any]) -> ColumnRule:
-    """How the texts of a column are written, from its checked values."""
+        column = Category(name, values["levels"], **flags)
+    elif kind == "yes/no":
+        column = YesNo(name, **flags)
+    else:
+        lower, upper = values["lower"], values["upper"]
+        if kind != "number":
+            origin = values.get("origin", lower) if kind == "date" else None
+            date = DateRule(name, values.get("unit", _UNITS[kind]), origin, values.get("format"))
+            lower, upper = date.number(lower), date.number(upper)
+        column = Number(name, lower, upper, step=values.get("step"), **flags)
     keys = ("decimal", "thousands", "missing_words", "strip", "aliases")
     given = {key: values[key] for key in keys if key in values}
     if words := {word: values[word] for word in ("yes", "no") if word in values}:
         given |= {"aliases": words, "fold": True}
-    return ColumnRule(column.name, **given)
+    rule = ColumnRule(name, **given)
+    _check_aliases(column, rule)
+    return column, rule, date
 
 
 def _check_aliases(column: Column, rule: ColumnRule) -> None:
@@ -266,14 +263,6 @@ def _check_aliases(column: Column, rule: ColumnRule) -> None:
             if meaning != level:
                 rest = f"has {show(text)}, which means {show(meaning)} already. Remove it."
                 raise ParameterError(f"{parameter} of column {column.name!r} {rest}", parameter=parameter)
-
-
-def _collect_guesses(columns: Mapping[str, Mapping[str, Any]], top: Mapping[str, Any]) -> TableDescription:
-    found = {
-        name: {column: values[f"expected_{key}"] for column, values in columns.items() if f"expected_{key}" in values}
-        for name, key in GUESSES.items()
-    }
-    return TableDescription(correlation=top.get("expected_correlation"), records=top.get("expected_records"), **found)
 
 
 def _names(fields: Iterable[Field]) -> set[str]:
@@ -297,8 +286,7 @@ _TEMPLATE = Path(__file__).with_name("new_schema.toml")
 def make_template(fields: Mapping[str, Any], source: str, rules: Mapping[str, Any] | None = None) -> str:
     """Text of a schema for the columns of the file `source`, with empty bounds and levels.
 
-    `fields` are the Arrow fields of the columns by name, None where the type is unknown, as in CSV. `rules` are entries
-    under ``[files]``. Each line that is commented out stands where it may be used.
+    `fields` are the Arrow fields of the columns, None where the type is unknown; `rules` are entries of ``[files]``.
 
     Privacy
     -------
@@ -316,9 +304,9 @@ def _describe_column(name: str, field: Any) -> str:
     if not name:
         return "# A column without a name is left out. To use it, give it a name in the file."
     key = quote_key(name)
-    if looks_like("id", name):
+    if _looks_like("id", name):
         return f"# {key} is left out: its name looks like ids. Does it say whose a row is? Then see person, above."
-    shown = next((one for one in _SIGNS if looks_like(one, name)), "")
+    shown = next((one for one in _SIGNS if _looks_like(one, name)), "")
     proposed = shown if field is None else propose_type(field.type)
     if proposed == "":
         return f'{key} = {{ type = "" }}'
@@ -345,10 +333,9 @@ def propose_type(kind: Any) -> str | None:
     """The type in the schema for a column of this Arrow type, or None if it cannot be used."""
     encoded = str(kind).startswith("dictionary<")
     name = re.split(r"[^a-z_]", str(kind.value_type if encoded else kind))[0]
-    proposed = _PROPOSED.get(name)
     if encoded:
-        return "category" if proposed == "category" or name in ("int", "uint") else None
-    return proposed
+        return "category" if name in ("int", "uint") or _PROPOSED.get(name) == "category" else None
+    return _PROPOSED.get(name)
 
 
 # Words in the names of columns that show what they hold, or whose a row is.
@@ -360,15 +347,14 @@ _SIGNS = {
 }
 
 
-def looks_like(kind: str, name: str) -> bool:
-    """Whether the name of a column looks like one of ids, dates or times."""
-    return re.search(_SIGNS[kind], name) is not None or re.search(_SIGNS[kind], name.lower()) is not None
+def _looks_like(kind: str, name: str) -> bool:
+    return any(re.search(_SIGNS[kind], one) for one in (name, name.lower()))
 
 
 def find_ids(names: Iterable[str]) -> list[str]:
     """The columns whose names look like ids, those of people first."""
-    found = [name for name in names if looks_like("id", name)]
-    return sorted(found, key=lambda name: not looks_like("person", name))
+    found = [name for name in names if _looks_like("id", name)]
+    return sorted(found, key=lambda name: not _looks_like("person", name))
 
 
 def describe_type(kind: Any) -> str:

@@ -343,7 +343,7 @@ class MomentEstimator(PrivateEstimator):
             )
         if outside:
             inputs.check_targets_apart(features.columns.names, names)
-        if not features.complete or self.person is not None:
+        if self.person is not None or any(number.missing for number in features.columns.numbers):
             return self._fit_table(X, features, columns, table, **design)
         parts = (features,) if last is None else (features, last)
         bounds = features.bounds if last is None else inputs.joint_bounds(features.bounds, last.bounds)

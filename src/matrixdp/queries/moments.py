@@ -119,7 +119,7 @@ class MomentQuery(MatrixQuery):
             for partial in same.of(people, whole=people.shards > 1).map(task):
                 total.merge(partial)
             if person.rows is None:
-                total.add_public(weight_left(*people.sizes(), person))
+                total.add_public(weight_left(*np.unique(people.rows, return_counts=True), person))
         return total
 
 

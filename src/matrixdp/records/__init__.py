@@ -2,9 +2,7 @@
 
 `open_records` finds the source that recognises the data, and the engine that `workers` stands for. `StoredRecords.map`
 gives the parts of the source to the engine, which runs a task on each (`run_part`); the caller merges the results.
-
-The modules of sources and engines are imported here so that they register themselves with `opening`; each imports its
-own library only when it is used.
+`clusters` and `files` register themselves; each imports the library of its sources only when it is used.
 """
 
 from matrixdp.domain.file_rules import DateRule, FileRules

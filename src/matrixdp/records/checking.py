@@ -145,30 +145,28 @@ class _Tally:
                 self.values[text] = [count, *place]
 
 
-def _tally(number: int, column: Any, chosen: NDArray[np.bool_]) -> _Tally:
-    """The rows of a block that are chosen."""
-    places = np.flatnonzero(chosen)
-    values, codes = factorise(column.take(pa.array(places)))
-    found = _Tally(len(places), [(number, int(place)) for place in places[:_SHOWN]])
-    unique, starts, counts = np.unique(codes, return_index=True, return_counts=True)
-    for i in np.argsort(-counts, kind="stable")[:_MOST_VALUES]:
-        text = "" if unique[i] < 0 else str(values[unique[i]])
-        found.values[text] = [int(counts[i]), number, int(places[starts[i]])]
-    return found
-
-
 @dataclass
 class _Found:
-    """What was found in a block: tallies by column and kind, ids by column, and the number of rows."""
+    """What was found in the block of this number: tallies by column and kind, ids by column, the number of rows."""
 
+    number: int = 0
     rows: int = 0
     fine: Counter[str] = field(default_factory=Counter)
     tallies: dict[tuple[str, str], _Tally] = field(default_factory=dict)
     ids: dict[str, IdCounts] = field(default_factory=dict)
 
-    def note(self, number: int, name: str, kind: str, column: Any, chosen: NDArray[np.bool_]) -> None:
-        if chosen.any():
-            self.tallies[name, kind] = _tally(number, column, chosen)
+    def note(self, name: str, kind: str, column: Any, chosen: NDArray[np.bool_]) -> None:
+        """Keep the rows that are chosen."""
+        places = np.flatnonzero(chosen)
+        if not len(places):
+            return
+        values, codes = factorise(column.take(pa.array(places)))
+        found = _Tally(len(places), [(self.number, int(place)) for place in places[:_SHOWN]])
+        unique, starts, counts = np.unique(codes, return_index=True, return_counts=True)
+        for i in np.argsort(-counts, kind="stable")[:_MOST_VALUES]:
+            text = "" if unique[i] < 0 else str(values[unique[i]])
+            found.values[text] = [int(counts[i]), self.number, int(places[starts[i]])]
+        self.tallies[name, kind] = found
 
     def add(self, other: _Found) -> None:
         self.rows += other.rows
@@ -178,28 +176,10 @@ class _Found:
         for name, counts in other.ids.items():
             self.ids.setdefault(name, IdCounts(1 << 24)).merge(counts)
 
-
-@dataclass(frozen=True)
-class _BlockCheck:
-    """Checks the columns of one block."""
-
-    rules: FileRules
-    columns: tuple[Column, ...]
-    ids: tuple[IdHash, ...]
-
-    def __call__(self, number: int, blocks: Iterable[Any]) -> _Found:
-        found = _Found()
-        for block in blocks:
-            found.rows += block.num_rows
-            for column in self.columns:
-                self._check(found, number, column, block.column(column.name))
-            for key in self.ids:
-                self._count(found, number, key, block.column(key.column))
-        return found
-
-    def _check(self, found: _Found, number: int, column: Column, written: Any) -> None:
+    def check(self, rules: FileRules, column: Column, written: Any) -> None:
+        """Note the values of a column that are wrong, missing or out of bounds."""
         name = column.name
-        values, wrong = read_values(self.rules, name, written, as_text=not isinstance(column, Number))
+        values, wrong = read_values(rules, name, written, as_text=not isinstance(column, Number))
         if not isinstance(column, Number):
             codes = find_codes(column, values)
             missing, unread = codes == MISSING_CODE, (codes < 0) & (codes != MISSING_CODE)
@@ -207,30 +187,38 @@ class _BlockCheck:
             missing = np.asarray(values.is_null()) if values.null_count else np.zeros(len(values), bool)
             unread = np.zeros(len(values), bool) if wrong is None else wrong
             missing &= ~unread
-            self._check_bounds(found, number, column, values, written)
-        found.fine[name] += len(missing) - int(np.count_nonzero(missing | unread))
-        found.note(number, name, "wrong", written, unread)
-        found.note(number, name, "missing", written, missing)
+            if pa.types.is_integer(values.type) or pa.types.is_floating(values.type):
+                numbers = values.to_numpy(zero_copy_only=False)
+                self.note(name, "below", written, numbers < column.lower)
+                self.note(name, "above", written, numbers > column.upper)
+        self.fine[name] += len(missing) - int(np.count_nonzero(missing | unread))
+        self.note(name, "wrong", written, unread)
+        self.note(name, "missing", written, missing)
 
-    def _check_bounds(self, found: _Found, number: int, column: Number, values: Any, written: Any) -> None:
-        if not (pa.types.is_integer(values.type) or pa.types.is_floating(values.type)):
-            return
-        ends = pa.compute.min_max(values).as_py()
-        if ends["min"] is not None and not column.lower <= ends["min"] <= ends["max"] <= column.upper:
-            numbers = values.to_numpy(zero_copy_only=False)
-            found.note(number, column.name, "below", written, numbers < column.lower)
-            found.note(number, column.name, "above", written, numbers > column.upper)
-
-    def _count(self, found: _Found, number: int, key: IdHash, written: Any) -> None:
-        values, _ = read_values(self.rules, key.column, written, as_text=True)
+    def count(self, rules: FileRules, key: IdHash, written: Any) -> None:
+        """Count the ids of a column."""
+        values, _ = read_values(rules, key.column, written, as_text=True)
         absent = values.is_null()
         if pa.types.is_string(values.type):
             empty = pa.compute.equal(pa.compute.utf8_trim_whitespace(values), "")
             absent = pa.compute.or_(absent, empty.fill_null(fill_value=True))
         missing = np.asarray(absent)
-        found.note(number, key.column, "no id", written, missing)
-        counts = found.ids.setdefault(key.column, IdCounts())
+        self.note(key.column, "no id", written, missing)
+        counts = self.ids.setdefault(key.column, IdCounts())
         counts.add(*key(values.filter(pa.array(~missing)) if missing.any() else values))
+
+
+def _check_block(
+    rules: FileRules, columns: Sequence[Column], ids: Sequence[IdHash], number: int, blocks: Iterable[Any]
+) -> _Found:
+    found = _Found(number)
+    for block in blocks:
+        found.rows += block.num_rows
+        for column in columns:
+            found.check(rules, column, block.column(column.name))
+        for key in ids:
+            found.count(rules, key, block.column(key.column))
+    return found
 
 
 @dataclass
@@ -252,7 +240,7 @@ class _Checker:
         described = tuple(column for column in self.schema.columns or () if column.name in names)
         self._check_names(names)
         ids = tuple(IdHash(name) for name in self._id_columns(names))
-        task = _BlockCheck(self.rules, described, ids)
+        task = partial(_check_block, self.rules, described, ids)
         found = _Found()
         columns = list(dict.fromkeys([*(column.name for column in described), *(key.column for key in ids)]))
         blocks = self._blocks(columns or list(names[:1]), [one.name for one in described if isinstance(one, Number)])
@@ -355,10 +343,9 @@ class _Checker:
         return "skip"
 
     def _rows(self, tally: _Tally) -> tuple[int, ...]:
-        """The first rows of a tally, counted from the top of their file."""
         return tuple(self._row(*place) for place in tally.first)
 
-    def _row(self, block: int, place: int) -> int:
+    def _row(self, block: int, place: int) -> int:  # counted from the top of its file
         row = self.starts[block] + place
         for line in sorted(self.broken) if len(self.source.files) == 1 else ():
             row += line <= row
@@ -379,7 +366,6 @@ class _Checker:
         self._note("", what, len(self.broken), first=first, advice=advice)
 
     def _describe(self, column: Column, found: _Found) -> Iterator[Problem]:
-        """The problems of one column."""
         name, rule, date = column.name, self.rules.of(column.name), self.rules.date(column.name)
         wrong, missing = (found.tallies.get((name, kind), _Tally()) for kind in ("wrong", "missing"))
         words = list(rule.missing_words or filter(None, missing.values))  # which are read as missing values already
@@ -465,18 +451,14 @@ def _example(text: str, tally: _Tally, near: str = "") -> str:
 
 @dataclass
 class _Texts:
-    """Texts that cannot be read, the most frequent first, and those that were explained: groups with their remedy.
+    """Texts that cannot be read, and those that were explained."""
 
-    `words` mean missing values already. Others of the column may be `read`.
-    """
-
-    left: list[str]
-    words: list[str]
-    read: bool
-    groups: list[tuple[str, list[str], dict[str, Any], str]] = field(default_factory=list)
+    left: list[str]  # the most frequent first
+    words: list[str]  # which mean missing values already
+    read: bool  # whether others of the column can be read
+    groups: list[tuple[str, list[str], dict[str, Any], str]] = field(default_factory=list)  # with their remedy
 
     def take(self, what: str, chosen: Sequence[str], write: Mapping[str, Any], advice: str = "") -> None:
-        """Explain the chosen texts."""
         if chosen:
             self.groups.append((what, list(chosen), dict(write), advice))
             self.left = [text for text in self.left if text not in set(chosen)]

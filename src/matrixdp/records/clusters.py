@@ -40,10 +40,8 @@ class Cluster:
 
         def submit(client: Any) -> list[Any]:
             # As a future of its own, the task is sent once, and recomputed if the worker that holds it is lost.
-            shared = client.submit(identity, task, pure=False)
-            return [
-                client.submit(run_on_worker, shared, number, part, pure=False) for number, part in enumerate(listed)
-            ]
+            shared, send = client.submit(identity, task, pure=False), partial(client.submit, run_on_worker, pure=False)
+            return [send(shared, number, part) for number, part in enumerate(listed)]
 
         return self._results(submit)
 
@@ -123,9 +121,8 @@ class _Collection(Records):
     def map(self, task: Task[T], *, whole: bool = False) -> Iterator[T]:
         return unwrap_results(self._run(task), self.progress)
 
-    @abstractmethod
     def _choose(self, names: list[str]) -> Any:
-        """The collection with only these columns."""
+        return self.data[names]
 
     @abstractmethod
     def _run(self, task: Task[T]) -> Iterator[PartResult[T]]:
@@ -141,9 +138,6 @@ class DaskRecords(_Collection):
     def __post_init__(self) -> None:
         if not hasattr(self.data, "columns") and getattr(self.data, "ndim", None) != 2:
             raise ParameterError("data must be a dask data frame or a dask array of two dimensions.")
-
-    def _choose(self, names: list[str]) -> Any:
-        return self.data[names]
 
     def _run(self, task: Task[T]) -> Iterator[PartResult[T]]:
         import dask

@@ -6,11 +6,12 @@ connection, in one transaction, serves all passes over the records, so that they
 
 import contextlib
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from operator import attrgetter
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, ClassVar
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
@@ -36,14 +37,14 @@ class StreamTable(TableFile):
     @cached_property
     def _schema(self) -> Any:
         """The schema of the stream, kept because every stream runs the query behind it."""
-        with _open_stream(self.origin) as reader:
+        with pa.RecordBatchReader.from_stream(self.origin) as reader:
             return reader.schema
 
     def fields(self) -> list[Any]:
         return list(self._schema)
 
     def batches(self, columns: Sequence[str], row_groups: range | None, *, texts: Sequence[str] = ()) -> Iterator[Any]:
-        with _open_stream(self.origin) as reader:
+        with pa.RecordBatchReader.from_stream(self.origin) as reader:
             for batch in reader:
                 yield self._decode_text(batch.select(list(columns)), keep=texts)
 
@@ -53,16 +54,12 @@ def is_stream(data: Any) -> bool:
     return hasattr(data, "__arrow_c_stream__") and library_of(data) not in _IN_MEMORY
 
 
-def _open_stream(origin: Any) -> Any:
-    return pa.RecordBatchReader.from_stream(origin)
-
-
 class Session:
-    """A connection to a database, opened at its first use, that sees one state of it and cannot write.
+    """A connection to a database, opened at its first use, that sees one state of it and cannot write."""
 
-    `target` is what the driver connects to. Subclasses connect, and read a column as the tables of files are read.
-    """
-
+    driver: ClassVar[tuple[str, str, str]]  # its module, the name of the database, and the extra that has it
+    options: ClassVar[Mapping[str, Any]] = MappingProxyType({})  # with which it connects
+    begin: ClassVar[str] = ""  # the statement that begins a transaction
     typed: ClassVar[bool] = True  # whether it knows the types of columns
 
     def __init__(self, target: str) -> None:
@@ -74,7 +71,13 @@ class Session:
 
     @cached_property
     def _connection(self) -> Any:
-        raise NotImplementedError
+        module, database, extra = self.driver
+        driver = import_extra(module, f"reading tables of {database} requires {module.partition('.')[0]}", extra)
+        connection = driver.connect(self._target, **self.options)
+        if self.begin:
+            with connection.cursor() as cursor:
+                cursor.execute(self.begin)
+        return connection
 
     @contextlib.contextmanager
     def read(self, query: str) -> Iterator[Any]:
@@ -96,28 +99,23 @@ class Session:
 class PostgresSession(Session):
     """A connection to PostgreSQL."""
 
-    @cached_property
-    def _connection(self) -> Any:
-        driver = _import_driver("adbc_driver_postgresql.dbapi", "PostgreSQL", "postgres")
-        return _begin(driver.connect(self._target), "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+    driver = ("adbc_driver_postgresql.dbapi", "PostgreSQL", "postgres")
+    begin = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
     def write_column(self, kind: Any, *, as_text: bool) -> str:
         """Numbers of any length as floats, and other types that Arrow does not have, such as uuid, as text."""
-        if getattr(kind, "type_name", "") == "numeric":
-            return "CAST({0} AS text)" if as_text else "CAST({0} AS double precision)"
+        if getattr(kind, "type_name", "") == "numeric" and not as_text:
+            return "CAST({0} AS double precision)"
         return "CAST({0} AS text)" if isinstance(kind, pa.BaseExtensionType) else "{0}"
 
 
 class DuckSession(Session):
-    """A connection to a DuckDB file."""
+    """A connection to a DuckDB file, to which nobody can write while it is open: no transaction is needed."""
 
-    @cached_property
-    def _connection(self) -> Any:
-        # Nobody can write to the file while it is open for reading, so no transaction is needed.
-        return _import_driver("duckdb", "DuckDB", "duckdb").connect(self._target, read_only=True)
+    driver, options = ("duckdb", "DuckDB", "duckdb"), MappingProxyType({"read_only": True})
 
     def read(self, query: str) -> Any:
-        return _open_stream(self._connection.sql(query))
+        return pa.RecordBatchReader.from_stream(self._connection.sql(query))
 
 
 class SqliteSession(Session):
@@ -128,13 +126,12 @@ class SqliteSession(Session):
     and minus infinity for a text.
     """
 
+    driver = ("adbc_driver_sqlite.dbapi", "SQLite", "sqlite")
+    begin = "SELECT count(*) FROM sqlite_master"  # from this reading on, one state
     typed = False
 
-    @cached_property
-    def _connection(self) -> Any:
-        driver = _import_driver("adbc_driver_sqlite.dbapi", "SQLite", "sqlite")
-        connection = driver.connect(f"{Path(self._target).absolute().as_uri()}?mode=ro")
-        return _begin(connection, "SELECT count(*) FROM sqlite_master")  # from its first reading on, one state
+    def __init__(self, target: str) -> None:
+        super().__init__(f"{Path(target).absolute().as_uri()}?mode=ro")
 
     def write_column(self, kind: Any, *, as_text: bool) -> str:
         if as_text:
@@ -151,27 +148,13 @@ class SqliteSession(Session):
         return pa.compute.if_else(pa.compute.is_inf(column), pa.scalar(None, column.type), column)
 
 
-def _begin(connection: Any, statement: str) -> Any:
-    """The connection, in the transaction that a statement begins."""
-    with connection.cursor() as cursor:
-        cursor.execute(statement)
-    return connection
-
-
-def _import_driver(module: str, database: str, extra: str) -> Any:
-    return import_extra(module, f"reading tables of {database} requires {module.partition('.')[0]}", extra)
-
-
 @dataclass(frozen=True)
 class DatabaseTable(TableFile):
-    """A table of a database, or the rows of a query.
-
-    `path` is that of a file, empty for a server; `sql` the query, if one was given; `rows` what is read, as SQL.
-    """
+    """A table of a database, or the rows of a query; `path` is that of a file, empty for a server."""
 
     session: Session = field(repr=False, compare=False, kw_only=True)
-    sql: str | None = field(kw_only=True)
-    rows: str = field(kw_only=True)
+    sql: str | None = field(kw_only=True)  # the query, if one was given
+    rows: str = field(kw_only=True)  # what is read, as SQL
     ordered: ClassVar[bool] = False
     in_process: ClassVar[bool] = True
     typed = property(attrgetter("session.typed"))
@@ -214,7 +197,6 @@ class DatabaseTable(TableFile):
     def as_written(
         self, columns: Sequence[str], texts: Sequence[str], broken: BadLine, *, count: bool = False
     ) -> Iterator[Any]:
-        """Yield batches for `checking`: of texts where columns may hold values of several types."""
         return self.batches(columns, None, texts=texts if self.typed else columns)
 
     def _read(self, query: str) -> Iterator[Any]:
@@ -233,12 +215,8 @@ class DatabaseTable(TableFile):
         )
 
 
-_SESSIONS: dict[str, type[Session]] = {
-    "postgresql": PostgresSession,
-    "postgres": PostgresSession,
-    "duckdb": DuckSession,
-    "sqlite": SqliteSession,
-}
+_SESSIONS: dict[str, type[Session]] = {"duckdb": DuckSession, "sqlite": SqliteSession}
+_SESSIONS |= dict.fromkeys(("postgresql", "postgres"), PostgresSession)
 
 
 def open_database(url: str, *, sql: str | None = None, rules: FileRules = DEFAULT_RULES) -> DatabaseTable:
@@ -270,5 +248,4 @@ def open_database(url: str, *, sql: str | None = None, rules: FileRules = DEFAUL
 
 
 def _quote(name: str) -> str:
-    """A name as SQL writes it."""
     return '"' + name.replace('"', '""') + '"'

@@ -19,22 +19,14 @@ _BLOCK = 1 << 20  # numbers of expanded records that are in memory at a time
 
 @dataclass(frozen=True, eq=False)
 class ExpandedColumns:
-    """The features of a model on a table: each number as it is, each category as indicators of its levels.
-
-    With `reference`, the first level of each category is left out, as the one that others are compared with.
-    """
+    """The features of a model on a table: each number as it is, each category as indicators of its levels."""
 
     columns: Columns
-    reference: bool
+    reference: bool  # whether the first level of each category is left out, with which others are compared
 
     def __post_init__(self) -> None:
         if not self.names:
             raise ParameterError("bounds must have at least one number, or a category of two levels.")
-
-    @property
-    def complete(self) -> bool:
-        """Whether numbers are never missing, so that expanded records have a number for each feature."""
-        return not any(number.missing for number in self.columns.numbers)
 
     def features(self, column: Column) -> dict[str, tuple[float, float]]:
         """Names of the features of a column, its own or "column=level", with their bounds."""
@@ -63,10 +55,7 @@ class ExpandedColumns:
 
 
 class ExpandedRecords:
-    """Records of a table in memory, or of a mapping of columns, read once and expanded block by block.
-
-    `parts` are the features, and perhaps targets.
-    """
+    """Records of a table in memory, read once and expanded block by block; `parts` are features, perhaps targets."""
 
     def __init__(self, data: Any, parts: Sequence[ExpandedColumns]) -> None:
         block = TableBlock(data, Columns([column for part in parts for column in part.columns]))
@@ -100,8 +89,8 @@ class ExpandedRecords:
 
 def expand_block(parts: Sequence[ExpandedColumns], block: Any) -> Floats:
     """One block of a table that is read in parts as an array of shape (records of the block, features)."""
-    width = sum(len(part.names) for part in parts)
-    return np.concatenate([np.empty((0, width)), *ExpandedRecords(block, parts).blocks()])
+    empty = np.empty((0, sum(len(part.names) for part in parts)))
+    return np.concatenate([empty, *ExpandedRecords(block, parts).blocks()])
 
 
 def _read_numbers(block: TableBlock, column: Number) -> NDArray[np.generic]:
@@ -122,10 +111,7 @@ def read_table(X: Any, columns: Columns) -> dict[str, Any]:
 
 
 def _read_one_hot(X: Any, columns: Columns) -> dict[str, Any]:
-    """Columns of a sparse matrix that has one column for each number and one for each level, as described.
-
-    A row without any level of a category is one in which it is missing. The matrix is not made dense.
-    """
+    """Columns of a sparse matrix, which stays sparse: one for each number, and one for each level, as described."""
     widths = [1 if isinstance(column, Number) else len(column.level_names) for column in columns]
     if X.ndim != 2 or X.shape[1] != sum(widths):
         raise DataError(
@@ -151,7 +137,7 @@ def _read_one_hot(X: Any, columns: Columns) -> dict[str, Any]:
 
 
 def _read_levels(part: Any, column: Category | YesNo) -> list[str | None]:
-    """Levels of a category from its indicators, None where it is missing."""
+    """Levels of a category from its indicators, None where it is missing: where there is none, too."""
     there = part.data != 0
     rows, levels = part.row[there], part.col[there]
     if not (part.data[there] == 1).all():

@@ -21,6 +21,7 @@ Read: TypeAlias = tuple[Any, NDArray[np.bool_] | None]  # an Arrow array of valu
 _LARGEST = 1 << 61  # microseconds, some 70,000 years
 _SPACES = " \t"  # around numbers, as Arrow's reader of CSV drops them
 _PLAIN = "0123456789.-:T "  # of which most texts consist
+_LIST = "To list all such values: matrixdp check DATA --schema SCHEMA"
 _NUMBER = r"^[-+]?(?i:nan(\([0-9a-z_]*\))?|inf|infinity|[0-9]+\.?[0-9]*(e[-+]?[0-9]+)?|\.[0-9]+(e[-+]?[0-9]+)?)$"
 _MOMENT = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}(:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?)?)?$"
 
@@ -33,8 +34,13 @@ def apply_rules(rules: FileRules, batch: Any, texts: Collection[str] = ()) -> An
     for i, name in enumerate(batch.schema.names):
         values, wrong = read_values(rules, name, batch.column(i), as_text=name in texts)
         if wrong is not None and wrong.any():
-            date = rules.date(name)
-            raise not_a_number(name) if date is None else _not_a_date(date)
+            if (date := rules.date(name)) is None:
+                raise not_a_number(name)
+            raise DataError(
+                f"column {name!r} must hold {date.kind}s, written as {date.example}, and a value is something else. "
+                'Give its format in the schema, as in format = "%d.%m.%Y" or a list of several, or correct the value. '
+                f"{_LIST}"
+            )
         if values is not batch.column(i):
             batch = batch.set_column(i, name, values)
     return batch
@@ -66,21 +72,16 @@ def _read_texts(rule: ColumnRule, date: DateRule | None, texts: Any, *, as_text:
         return _parse_numbers(rule, texts)
     if rule.missing_words:
         texts = _without_words(texts, rule.missing_words)
-    if rule.aliases:
-        texts = _translate(rule, texts)
+    if rule.aliases:  # which stand for their levels
+        keys = pa.compute.utf8_lower(pa.compute.utf8_trim_whitespace(texts)) if rule.fold else texts
+        found = pa.compute.index_in(keys, pa.array(list(rule.meanings), texts.type))
+        texts = pa.compute.coalesce(pa.array(list(rule.meanings.values()), texts.type).take(found), texts)
     return (texts, None) if date is None else _parse_dates(date, texts)
 
 
 def _without_words(texts: Any, words: Sequence[str]) -> Any:
     missing = pa.compute.is_in(texts, pa.array(words, texts.type))
     return pa.compute.if_else(missing, pa.scalar(None, texts.type), texts) if missing.true_count else texts
-
-
-def _translate(rule: ColumnRule, texts: Any) -> Any:
-    """The levels in place of their aliases."""
-    keys = pa.compute.utf8_lower(pa.compute.utf8_trim_whitespace(texts)) if rule.fold else texts
-    found = pa.compute.index_in(keys, pa.array(list(rule.meanings), texts.type))
-    return pa.compute.coalesce(pa.array(list(rule.meanings.values()), texts.type).take(found), texts)
 
 
 def _parse_numbers(rule: ColumnRule, texts: Any) -> Read:
@@ -159,23 +160,18 @@ def not_a_number(name: str) -> DataError:
     )
 
 
-_LIST = "To list all such values: matrixdp check DATA --schema SCHEMA"
-
-
-def _not_a_date(rule: DateRule) -> DataError:
-    return DataError(
-        f"column {rule.name!r} must hold {rule.kind}s, written as {rule.example}, and a value is something else. "
-        'Give its format in the schema, as in format = "%d.%m.%Y" or a list of several, or correct the value. '
-        f"{_LIST}"
-    )
-
-
 def _count_dates(rule: DateRule, column: Any) -> Read:
     """An Arrow array of dates, timestamps or times as an array of floats; all others are wrong."""
+    kind, target = column.type, pa.time64("us") if rule.origin is None else pa.timestamp("us")
+    fits = pa.types.is_time(kind) if rule.origin is None else pa.types.is_date(kind) or pa.types.is_timestamp(kind)
     try:
-        return _count_units(rule, _microseconds(rule, column)), None
+        if pa.types.is_timestamp(kind) and kind.tz is not None:  # zones are not in the number: UTC
+            column = column.cast(pa.timestamp(kind.unit))
+        if fits or pa.types.is_null(kind):
+            return _count_units(rule, column.cast(target, safe=not str(kind).endswith("[ns]")).cast(pa.int64())), None
     except (pa.ArrowException, ValueError, OverflowError):
-        return pa.nulls(len(column), pa.float64()), np.asarray(column.is_valid())
+        pass
+    return pa.nulls(len(column), pa.float64()), np.asarray(column.is_valid())
 
 
 def _count_units(rule: DateRule, counted: Any) -> Any:
@@ -185,24 +181,15 @@ def _count_units(rule: DateRule, counted: Any) -> Any:
     return pa.array(since / MICROSECONDS[rule.unit], pa.float64(), mask=missing)
 
 
-def _microseconds(rule: DateRule, column: Any) -> Any:
-    """Microseconds since 1970 or midnight, as an Arrow array of integers."""
-    if pa.types.is_null(column.type):
-        return pa.nulls(len(column), pa.int64())
-    dates = pa.types.is_date(column.type) or pa.types.is_timestamp(column.type)
-    if not (pa.types.is_time(column.type) if rule.origin is None else dates):
-        raise ValueError
-    if pa.types.is_timestamp(column.type) and column.type.tz is not None:  # zones are not in the number: UTC
-        column = column.cast(pa.timestamp(column.type.unit))
-    fine = str(column.type).endswith("[ns]")
-    kind = pa.time64("us") if rule.origin is None else pa.timestamp("us")
-    return column.cast(kind, safe=not fine).cast(pa.int64())
-
-
 def _parse_dates(rule: DateRule, texts: Any) -> Read:
     """Texts as numbers; empty ones are missing."""
+    wrong: NDArray[np.bool_] | None
     if rule.formats:
-        moments, wrong = _parse_formats(texts, rule.formats, rule.origin is None)
+        encoded = texts.dictionary_encode()
+        unique = pa.compute.utf8_trim_whitespace(encoded.dictionary)
+        found = [parse_moment(text, rule.formats, rule.origin is None) for text in unique.to_pylist()]
+        unread = pa.compute.and_(pa.array(found, pa.int64()).is_null(), pa.compute.not_equal(unique, ""))
+        moments, wrong = _spread(encoded, pa.array(found, pa.int64()), unread)
     else:
         texts = _without_words(pa.compute.utf8_trim_whitespace(texts), [""])
         if rule.origin is None:
@@ -210,14 +197,6 @@ def _parse_dates(rule: DateRule, texts: Any) -> Read:
             texts = pa.compute.binary_join_element_wise(day, texts, space)
         moments, wrong = _cast(texts, pa.timestamp("us"), _MOMENT)
     return _count_units(rule, moments.cast(pa.int64())), wrong
-
-
-def _parse_formats(texts: Any, formats: tuple[str, ...], of_day: bool) -> Read:
-    """What `parse_moment` finds in each text."""
-    encoded = texts.dictionary_encode()
-    unique = pa.compute.utf8_trim_whitespace(encoded.dictionary)
-    found = pa.array([parse_moment(text, formats, of_day) for text in unique.to_pylist()], pa.int64())
-    return _spread(encoded, found, pa.compute.and_(found.is_null(), pa.compute.not_equal(unique, "")))
 
 
 @lru_cache(maxsize=1 << 17)

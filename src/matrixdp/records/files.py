@@ -94,8 +94,7 @@ def _walk(folder: Path) -> Iterator[Path]:
         yield from (Path(place, name) for name in names)
 
 
-def _is_skipped(path: Path, root: Path) -> bool:
-    """Whether a name in the path is hidden, or a link in it leads to a folder that contains the link."""
+def _is_skipped(path: Path, root: Path) -> bool:  # a hidden name, or a link to a folder that contains the link
     folders = [os.path.realpath(root / folder) for folder in path.parents]
     return len(set(folders)) < len(folders) or any(part.startswith((".", "_")) for part in path.parts)
 
@@ -120,8 +119,7 @@ class FilePart(Part):
             try:
                 keys[key] = float(keys[key])
             except ValueError:
-                rule = f"{key!r} must be a number in the folder's name; leave the column out."
-                raise DataError(f"{self.place}: {rule}") from None
+                raise DataError(f"{key!r} must be a number in the folder's name; leave the column out.") from None
         stored = [name for name in self.columns if name not in keys]
         if not stored:  # any column tells the number of records
             stored = self.file.stored_names()[:1]
@@ -135,13 +133,10 @@ class FilePart(Part):
 
 @dataclass(frozen=True, eq=False)
 class Files(Source):
-    """Tables in files that have the same columns, in the order of their paths.
+    """Tables in files that have the same columns, in the order of their paths."""
 
-    `place` is the paths as the caller gave them, for messages; `roots` are the folders that were searched.
-    """
-
-    place: str
-    roots: tuple[Path, ...]
+    place: str  # the paths as the caller gave them, for messages
+    roots: tuple[Path, ...]  # the folders that were searched
     files: tuple[TableFile, ...]
 
     @property
@@ -184,7 +179,7 @@ class Files(Source):
         ]
 
     def read_columns(self, columns: Sequence[str], *, as_text: bool = False) -> list[list[Any]]:
-        """Read whole columns as Python values, for tables of categories and edges; as text from CSV if `as_text`."""
+        """Read whole columns as Python values; as text from CSV if `as_text`."""
         values: list[list[Any]] = [[] for _ in columns]
         for file in self.files:
             part = FilePart(file, tuple(columns), texts=tuple(columns) if as_text else ())
@@ -281,7 +276,6 @@ def read_graph(source: Files, nodes: Sequence[str]) -> Floats:
 
 
 def _read_numbers(source: Files, columns: Sequence[str]) -> Floats:
-    """Numeric columns of a table, of shape (records, columns)."""
     records = StoredRecords(source, Threads()).select(columns)
     return read_array(records, len(columns), columns).astype(np.float64)
 
@@ -292,8 +286,7 @@ def _read_edges(source: Files, nodes: Sequence[str]) -> Floats:
     weights = np.ones(len(ends[0]))
     if "weight" in source.column_names():
         weights = _read_numbers(source, ["weight"])[:, 0]
-    matrix = np.zeros((len(nodes), len(nodes)))
-    seen = np.zeros(matrix.shape, bool)
+    matrix, seen = np.zeros((len(nodes), len(nodes))), np.zeros((len(nodes), len(nodes)), bool)
     for start, end, weight in zip(*ends, weights, strict=True):
         i, j = (numbers.get(str(node)) for node in (start, end))
         if i is None or j is None:

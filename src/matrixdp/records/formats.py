@@ -5,6 +5,7 @@ only names; their values are read by the rules of the schema (`file_values`). Th
 that is given, or a tab for ``.tsv``, or else the one that the line of column names shows. The records never decide it.
 """
 
+import contextlib
 import csv
 import datetime as dt
 import io
@@ -43,15 +44,11 @@ _FIELD = re.compile(r'("(?:[^"]+|"")*+"?)?[^,;\t|\r\n]*([,;\t|\r\n]|\Z)')  # and
 
 @dataclass(frozen=True)
 class TableFile(ABC):
-    """A table in a file.
+    """A table in a file."""
 
-    `path` is absolute, so that workers find the file; `place` is the path as the caller gave it, for messages. `keys`
-    are columns from folders named ``key=value``, constant within the file.
-    """
-
-    path: str
-    place: str
-    keys: tuple[tuple[str, str], ...] = ()
+    path: str  # absolute, so that workers find the file
+    place: str  # the path as the caller gave it, for messages
+    keys: tuple[tuple[str, str], ...] = ()  # columns from folders named key=value, constant within the file
     rules: FileRules = DEFAULT_RULES
     in_process: ClassVar[bool] = False  # whether only this process can read it
     typed: ClassVar[bool] = False  # whether the file says the types of its columns
@@ -97,10 +94,7 @@ class TableFile(ABC):
     def as_written(
         self, columns: Sequence[str], texts: Sequence[str], broken: BadLine, *, count: bool = False
     ) -> Iterator[Any]:
-        """Yield batches of the columns before any rule is applied, for `checking`; `broken` is called for bad lines.
-
-        These have numbers only with `count`, which takes longer.
-        """
+        """Yield batches before any rule is applied; `broken` is called for bad lines, numbered only with `count`."""
         return self.batches(columns, None, texts=texts)
 
     def column_names(self) -> tuple[str, ...]:
@@ -154,10 +148,7 @@ class TableFile(ABC):
         return self.path
 
     def _decode_text(self, batch: Any, *, keep: Sequence[str]) -> Any:
-        """Replace dictionaries of text by their values, but for the columns `keep`.
-
-        Raises a `DataError` where the values would fill the memory.
-        """
+        """Replace dictionaries of text, but of columns `keep`; a `DataError` where values would fill the memory."""
         for i, (name, column) in enumerate(zip(batch.schema.names, batch.columns, strict=True)):
             if not pa.types.is_dictionary(column.type) or not _is_text(column.type.value_type):
                 continue
@@ -213,7 +204,6 @@ class ParquetFile(TableFile):
         return found or [None]
 
     def batches(self, columns: Sequence[str], row_groups: range | None, *, texts: Sequence[str] = ()) -> Iterator[Any]:
-        """Yield batches of the row groups page by page, so that a row group need not fit into memory."""
         with self._open() as file:
             groups = list(range(file.metadata.num_row_groups) if row_groups is None else row_groups)
             self._check_sizes((file.metadata.row_group(i) for i in groups), set(columns))
@@ -275,7 +265,10 @@ class CsvFile(TableFile):
         this line, outside of quotes; a comma if there is none, or as many commas as of another.
         """
         text = ""
-        with self._open() as stream, _as_text_stream(stream) as lines:
+        with (
+            self._open() as stream,  # its other bytes become `_BROKEN`: they may be in records, which are read, too
+            io.TextIOWrapper(stream, encoding="utf-8-sig", errors="surrogateescape", newline="") as lines,
+        ):
             for _ in range((self.rules.header_row or 1) - 1):
                 lines.readline(_BLOCK_BYTES)
             while len(text) < _BLOCK_BYTES:
@@ -297,20 +290,18 @@ class CsvFile(TableFile):
         return self.rules.delimiter or ("\t" if ".tsv" in Path(self.path.lower()).suffixes[-2:] else None)
 
     def estimate(self) -> int:
-        """The size of the file over that of its first lines; 0 for a compressed one."""
         with pa.OSFile(self._checked_path()) as stream:
             start = stream.read(1 << 16)
         size, packed = os.stat(self.path).st_size, Path(self.path).suffix.lower() in _CODECS
         return 0 if packed else size * start.count(b"\n") // len(start)
 
     def stored_names(self) -> list[str]:
-        """The names in their line; raises a `DataError`, which does not quote it, if it has a number."""
         _, names = self.read_head()
         wrong = any(_is_number(part) for name in names for part in re.split(r"[,;\t|]", name))
         return self._check_head(names, "a number" if wrong else "")
 
     def batches(self, columns: Sequence[str], row_groups: range | None, *, texts: Sequence[str] = ()) -> Iterator[Any]:
-        """Yield batches of a few megabytes, with texts where Arrow cannot read numbers by the rules of a column."""
+        # Of texts, where Arrow cannot read numbers by the rules of a column.
         shared = ("", False, self.rules.decimal, self.rules.missing_words)
         rules = (self.rules.of(name) for name in columns if name not in texts)
         plain = [one.name for one in rules if (one.thousands, one.strip, one.decimal, one.missing_words) == shared]
@@ -319,15 +310,18 @@ class CsvFile(TableFile):
     def as_written(
         self, columns: Sequence[str], texts: Sequence[str], broken: BadLine, *, count: bool = False
     ) -> Iterator[Any]:
-        """Yield batches of texts; lines with more or fewer values than there are names are left out."""
         return self._read(dict.fromkeys(columns, pa.string()), broken, count=count)
 
     def _read(self, kinds: dict[str, Any], broken: BadLine | None = None, *, count: bool = False) -> Iterator[Any]:
         """Yield batches of columns of these types; Arrow counts lines in one thread alone."""
         separator, names = self.read_head()
-        wanted = list(kinds)
+        wanted, handle = list(kinds), broken
         if self.rules.skip_lines:  # whose cells need not fit the types
             kinds = dict.fromkeys([*kinds, names[0]], pa.string())
+
+            def handle(line: Any) -> str:
+                return "skip" if self.rules.skips(line.text) else "error" if broken is None else broken(line)
+
         convert = pa.csv.ConvertOptions(include_columns=list(kinds), column_types=kinds, strings_can_be_null=False)
         convert.null_values, convert.decimal_point = number_words(self.rules), self.rules.decimal
         # In a file of one column an empty line is a missing value.
@@ -335,7 +329,7 @@ class CsvFile(TableFile):
             delimiter=separator,
             newlines_in_values=True,
             ignore_empty_lines=len(names) != 1,
-            invalid_row_handler=self._handle_line(broken),
+            invalid_row_handler=handle,
         )
         read = pa.csv.ReadOptions(
             block_size=_BLOCK_BYTES if broken is None else _LARGE_BLOCK,
@@ -353,12 +347,6 @@ class CsvFile(TableFile):
             found = self._without_values(str(error), names)
         raise found  # not inside of `except`, where the original error, which quotes the data, would be its context
 
-    def _handle_line(self, broken: BadLine | None) -> BadLine | None:
-        """What to do with a line that has more or fewer values than there are names."""
-        if not self.rules.skip_lines:
-            return broken
-        return lambda line: "skip" if self.rules.skips(line.text) else "error" if broken is None else broken(line)
-
     def _drop_lines(self, batch: Any, first: str) -> Any:
         """A batch without the rows that are no records; each row is judged on its own."""
         cells = pa.compute.utf8_ltrim(batch.column(first), ' \t"')  # as `FileRules.skips`
@@ -373,8 +361,7 @@ class CsvFile(TableFile):
 
     def _open(self) -> Any:
         """The text of the file in UTF-8."""
-        stream = self.open_bytes()
-        encoding = self.rules.encoding
+        stream, encoding = self.open_bytes(), self.rules.encoding
         return stream if encoding is None else pa.transcoding_input_stream(stream, encoding, "utf-8")
 
     def _without_values(self, message: str, names: Sequence[str]) -> DataError:
@@ -397,27 +384,16 @@ class CsvFile(TableFile):
         )
 
     def _hint_columns(self, names: Sequence[str], columns: Sequence[str]) -> str:
-        """The remedy; a wrong delimiter and a first line without names are the likely causes."""
         if len(names) == 1:
             for mark, word in SEPARATORS.items():
                 if mark in names[0]:
-                    return (
-                        f"Its columns seem to be separated by {word}: write delimiter = {json.dumps(mark)} under "
-                        "[files] in the schema."
-                    )
+                    write = f"write delimiter = {json.dumps(mark)} under [files] in the schema."
+                    return f"Its columns seem to be separated by {word}: {write}"
             return (
                 "It has a single column. If another character separates the columns, write it as delimiter under "
                 f"[files] in the schema. {self._hint_head()}"
             )
         return super()._hint_columns(names, columns)
-
-
-def _as_text_stream(stream: Any) -> io.TextIOWrapper:
-    """The text in a stream of UTF-8, without a mark at its beginning; line ends stay as they are.
-
-    Other bytes are read as `_BROKEN` characters: they may be in records, which are read with the line of names.
-    """
-    return io.TextIOWrapper(stream, encoding="utf-8-sig", errors="surrogateescape", newline="")
 
 
 def _separators(text: str) -> str:
@@ -431,11 +407,10 @@ def _separators(text: str) -> str:
 
 
 def _is_number(word: str) -> bool:
-    try:
+    with contextlib.suppress(ValueError):
         float(word)
-    except ValueError:
-        return False
-    return True
+        return True
+    return False
 
 
 class ExcelFile(TableFile):
@@ -446,13 +421,11 @@ class ExcelFile(TableFile):
     """
 
     def stored_names(self) -> list[str]:
-        """The texts in the row of names; raises a `DataError`, which does not quote them, if it has a number."""
         _, _, names = _find_table(self, os.stat(self._checked_path()).st_mtime_ns)
         wrong = any(not isinstance(name, str) or _is_number(name) for name in names)
         return self._check_head(names, "another value" if wrong else "")
 
     def batches(self, columns: Sequence[str], row_groups: range | None, *, texts: Sequence[str] = ()) -> Iterator[Any]:
-        """Yield batches of texts: the rows below the names that have a value in a column with a name."""
         names = self.stored_names()
         top, left, _ = _find_table(self, os.stat(self.path).st_mtime_ns)
         below = self.read_rows()[top + 1 + self.rules.skip_rows :]
@@ -462,18 +435,14 @@ class ExcelFile(TableFile):
             if any(cell != "" for cell in row[left : left + len(names)]) and not self.rules.skips(str(row[left]))
         )
         while block := list(islice(rows, _BATCH_ROWS)):
-            arrays = [
-                self._convert(name, [row[left + names.index(name)] for row in block], as_text=name in texts)
-                for name in columns
-            ]
+            arrays = []
+            for name in columns:
+                rule, date, place = self.rules.of(name), self.rules.date(name), left + names.index(name)
+                written = date.formats[0] if date is not None and date.formats else None
+                number = date is None and name not in texts
+                cells = [_as_text(row[place], written, rule.decimal or ".", number=number) for row in block]
+                arrays.append(pa.array(cells, pa.string()))
             yield pa.record_batch(arrays, names=list(columns))
-
-    def _convert(self, name: str, cells: list[Any], *, as_text: bool) -> Any:
-        """The cells of one column as CSV would have them; yes and no are 1 and 0 in a column of numbers."""
-        rule, date = self.rules.of(name), self.rules.date(name)
-        written = date.formats[0] if date is not None and date.formats else None
-        number = date is None and not as_text
-        return pa.array([_as_text(cell, written, rule.decimal or ".", number=number) for cell in cells], pa.string())
 
     def read_rows(self) -> list[list[Any]]:
         """All cells of the sheet, from its first row and column on; empty ones are empty texts."""
@@ -485,11 +454,10 @@ class ExcelFile(TableFile):
         return self._ask_book(lambda book: list(book.get_sheet_by_name(wanted).to_python(skip_empty_area=False)))
 
     def sheet_names(self) -> list[str]:
-        """The names of the sheets, in their order."""
+        """The names of the sheets."""
         return self._ask_book(lambda book: book.sheet_names)
 
     def _ask_book(self, ask: Callable[[Any], list[Any]]) -> list[Any]:
-        """What is found in the workbook."""
         calamine = import_extra("python_calamine", "reading Excel files requires python-calamine", "excel")
         if zipfile.is_zipfile(self.path):
             with zipfile.ZipFile(self.path) as file:
@@ -521,7 +489,7 @@ def _find_table(file: ExcelFile, changed: int) -> tuple[int, int, list[Any]]:  #
 
 
 def _as_text(cell: Any, written: str | None, decimal: str, *, number: bool) -> str:
-    """A cell as it would be in CSV, dates as they are `written`."""
+    """A cell as it would be in CSV, dates as they are `written`; yes and no are 1 and 0 in a column of numbers."""
     if isinstance(cell, bool):
         return str(int(cell)) if number else str(cell).upper()
     if isinstance(cell, float):

@@ -31,13 +31,14 @@ _UNUSED = [0x81, 0x8D, 0x8F, 0x90, 0x9D]  # in cp1252
 def propose_rules(file: TableFile, wanted: Collection[str] = (), *, whole: bool = False) -> dict[str, Any]:
     """The rules among encoding, delimiter, sheet and header_row by which the file can be read, if not by its own.
 
-    `wanted` are names of columns, one or more of which are in the row of names. With `whole`, the encoding is that of
-    all bytes, and otherwise that of the rows down to the names.
+    `wanted` are names of columns, some of which are in the row of names. With `whole`, all bytes tell the encoding.
     """
     found: dict[str, Any] = {}
     if isinstance(file, CsvFile):
         encoding = guess_encoding(file, None if whole else 0)
-        lines = _first_lines(file, encoding)
+        with file.open_bytes() as stream:
+            text = codecs.getincrementaldecoder(encoding)("replace").decode(stream.read(1 << 20))
+        lines = text.removeprefix("\ufeff").splitlines()[:_FIRST_ROWS]
         marks = file.separator or SEPARATORS if not wanted else [*filter(None, [file.separator]), *SEPARATORS]
         tables = {mark: list(csv.reader(lines, delimiter=mark)) for mark in marks}
     elif isinstance(file, ExcelFile):
@@ -68,10 +69,7 @@ def propose_rules(file: TableFile, wanted: Collection[str] = (), *, whole: bool 
 
 
 def find_total(file: TableFile) -> tuple[str, str, bool] | None:
-    """The last line of a text file or workbook, if it has few values and begins with a word that no other has.
-
-    Given are this word, the line, and whether it has too few values.
-    """
+    """The last line, if it has few values and begins with a word that no other has: word, line, and if it is short."""
     if isinstance(file, CsvFile):
         with file.open_bytes() as stream:
             if not stream.seekable():
@@ -94,9 +92,8 @@ def find_total(file: TableFile) -> tuple[str, str, bool] | None:
     few = 2 * sum(str(cell).strip() != "" for cell in last) <= width
     if word is None or not few or len(others) < 5 or file.rules.skips(first):
         return None
-    if any(str(row[0]).strip().startswith(word[0]) for row in others):
-        return None
-    return (word[0], " ".join(str(cell) for cell in last if cell != ""), short)
+    known = any(str(row[0]).strip().startswith(word[0]) for row in others)
+    return None if known else (word[0], " ".join(str(cell) for cell in last if cell != ""), short)
 
 
 def _find_names(rows: list[list[Any]], wanted: Collection[str]) -> int:
@@ -111,12 +108,6 @@ def _find_names(rows: list[list[Any]], wanted: Collection[str]) -> int:
 
 def _first_filled(rows: list[list[Any]]) -> int:
     return next((i for i, row in enumerate(rows) if any(str(cell).strip() for cell in row)), 0)
-
-
-def _first_lines(file: CsvFile, encoding: str) -> list[str]:
-    with file.open_bytes() as stream:
-        text = codecs.getincrementaldecoder(encoding)("replace").decode(stream.read(1 << 20))
-    return text.removeprefix("\ufeff").splitlines()[:_FIRST_ROWS]
 
 
 def guess_encoding(file: CsvFile, rows: int | None) -> str:

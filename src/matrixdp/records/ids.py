@@ -49,7 +49,8 @@ def hash_bytes(content: NDArray[np.uint8], offsets: NDArray[np.int64], key: byte
         lengths = np.array([len(p) for p in digested], np.int64)
         starts = np.cumsum(lengths) - lengths
     words = -(-int(lengths.max()) // 4) if len(lengths) else 0
-    factors = _factors(key, words + 2)
+    secret = hashlib.shake_256(b"text hash" + key).digest(32 * (words + 2))  # with fewer words, the first are the same
+    factors = np.frombuffer(secret, "<u8").reshape(-1, 4)
     sums = [lengths.astype(np.uint64) * factor + constant for constant, factor in factors[:2].T]
     padded = np.concatenate([content, np.zeros(4, np.uint8)])
     unaligned = np.ndarray((len(content) + 1,), "<u4", padded, strides=(1,))  # the word that begins at each byte
@@ -97,12 +98,6 @@ def odd_factors(key: bytes, count: int) -> Hashes:
     return np.frombuffer(hashlib.shake_256(b"odd" + key).digest(8 * count), np.uint64) | np.uint64(1)
 
 
-def _factors(key: bytes, count: int) -> Hashes:
-    """Secret numbers of shape (count, 4); for another count, the first ones are the same."""
-    content = hashlib.shake_256(b"text hash" + key).digest(32 * count)
-    return np.frombuffer(content, "<u8").reshape(count, 4)
-
-
 _WHOLE = re.compile(r"(-?(?:0|[1-9][0-9]*))(\.0*)?")  # "007" is a text
 _EXACT = 1 << 53  # floats of this size and above may have been rounded
 _INT64 = 1 << 63
@@ -114,12 +109,12 @@ _SPACES = " \t\r\n\v\f\0"  # at the ends of a text; NumPy drops zeros there
 class IdHash:
     """Keyed hashes of ids: 64 bits to find a person, and 64 more to notice where two people share them.
 
-    Integers that fit into 64 bits are permuted, so that no two share a hash. `column` is for messages. The key is 32
-    bytes from the operating system; nobody who chooses ids can know which of them share a hash.
+    Integers that fit into 64 bits are permuted, so that no two share a hash. Nobody who chooses ids can know which of
+    them share one.
     """
 
-    column: str
-    key: bytes = field(default_factory=lambda: secrets.token_bytes(32), repr=False)
+    column: str  # for messages
+    key: bytes = field(default_factory=lambda: secrets.token_bytes(32), repr=False)  # from the operating system
 
     def __call__(self, ids: Any) -> tuple[Hashes, Hashes | None]:
         """Both hashes of each id, of shape (rows,), the second None if all are integers; others raise a `DataError`."""
@@ -135,9 +130,8 @@ class IdHash:
         if places.size and places.min() < 0:
             raise self._missing()
         used = np.flatnonzero(np.bincount(places))  # a dictionary may have others
-        firsts, seconds = self._values(unique[i] for i in used)
         first, second = np.zeros((2, len(unique)), np.uint64)
-        first[used] = firsts
+        first[used], seconds = self._values(unique[i] for i in used)
         if seconds is None:
             return first[places], None
         second[used] = seconds
@@ -197,9 +191,8 @@ class IdHash:
 
     def _arrow_texts(self, ids: Any) -> tuple[Hashes, Hashes | None]:
         """Hashes of texts; those that are integers are read one by one, unless all of them are."""
-        if isinstance(ids, pa.ChunkedArray):
-            ids = ids.cast(pa.large_string()).combine_chunks()
-        texts = pa.compute.utf8_trim(ids.cast(pa.large_string()), _SPACES)
+        ids = ids.cast(pa.large_string())
+        texts = pa.compute.utf8_trim(ids.combine_chunks() if isinstance(ids, pa.ChunkedArray) else ids, _SPACES)
         if texts.null_count or pa.compute.any(pa.compute.equal(texts, "")).as_py():
             raise self._missing()
         if pa.compute.all(pa.compute.match_substring_regex(texts, r"^(?:0|-?[1-9][0-9]{0,17})$")).as_py():

@@ -143,8 +143,8 @@ def open_records(
         )
     for recognises, opener in _SOURCES:
         if recognises(data):
-            reading: dict[str, Any] = {"workers": workers, "delimiter": delimiter, "rules": rules}
-            opened = opener(data, OpenOptions(**reading, progress=progress, sql=sql))
+            options = OpenOptions(workers=workers, delimiter=delimiter, rules=rules, progress=progress, sql=sql)
+            opened = opener(data, options)
             return opened if device is None else _move_to(opened, device)
     raise ParameterError(
         "data must be a path, a pattern, a memory map, an iterator of blocks, a dask collection or a Spark data frame, "
@@ -162,13 +162,7 @@ def _move_to(records: Records, device: str) -> Records:
 
 
 def as_records(data: Any) -> Records:
-    """Return any data as `Records`; data in memory form one part.
-
-    Examples
-    --------
-    >>> list(as_records([[1, 2], [3, 4]]).map(lambda number, blocks: [len(block) for block in blocks]))
-    [[2]]
-    """
+    """Return any data as `Records`; data in memory form one part."""
     if isinstance(data, Records):
         return data
     return open_records(data) if is_out_of_core(data) else Blocks(lambda: (data,))
@@ -204,10 +198,7 @@ class Threads:
         self.on_device = on_device
 
     def run(self, task: Task[T], parts: Iterable[Part], *, whole: bool = False) -> Iterator[PartResult[T]]:
-        """Yield the result of `task` on each part, in any order.
-
-        Fewer parts than threads are split into their blocks, unless `whole`.
-        """
+        """Yield the result of `task` on each part; fewer parts than threads are split into blocks, unless `whole`."""
         if self.on_device and getattr(task, "on_device", False):
             task = partial(map_blocks, task, _to_device)
         if not whole and isinstance(parts, Sequence) and len(parts) < self.workers:
@@ -232,14 +223,11 @@ def _to_device(block: Any) -> Any:
     """Numbers of a block on the device; columns of texts stay in the memory of the host."""
     cupy = load_cupy()
     if is_columnar(block):
-
-        def moves(kind: Any) -> bool:
-            return bool(pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind))
-
-        return {
-            name: cupy.asarray(column_numbers(name, block.column(name))) if moves(kind) else block.column(name)
-            for name, kind in zip(block.schema.names, block.schema.types, strict=True)
-        }
+        moved = dict(zip(block.schema.names, block.columns, strict=True))
+        for name, kind in zip(block.schema.names, block.schema.types, strict=True):
+            if pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind):
+                moved[name] = cupy.asarray(column_numbers(name, moved[name]))
+        return moved
     return cupy.asarray(block) if isinstance(block, np.ndarray) and block.dtype.kind in "biuf" else block
 
 
@@ -290,9 +278,8 @@ def load_npy(path: Path) -> np.memmap[Any, Any]:
     except OSError:
         raise
     except Exception:  # NumPy parses the header as Python, which can fail in many ways
-        raise DataError(
-            f"{path} must be a NPY file of numbers, but it is damaged or contains something else."
-        ) from None
+        wrong = f"{path} must be a NPY file of numbers, but it is damaged or contains something else."
+        raise DataError(wrong) from None
     return mapped
 
 

@@ -65,7 +65,7 @@ def _sanitised(place: str, error: Exception) -> BaseException:
 
 
 def wrong_encoding(place: str, encoding: str = "utf-8") -> DataError:
-    """The error for a file in another encoding than was declared or, by default, UTF-8."""
+    """The error for a file in another encoding."""
     name = "UTF-8" if encoding.startswith("utf-8") else encoding
     return DataError(
         f'{place} is not {name}: set encoding = "cp1252" under [files] in the schema, or the encoding in which it was '
@@ -99,10 +99,7 @@ _limits: Any = None  # of the first of them, undone by the last
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Limit BLAS to one thread in this process, until the last of several overlapping contexts ends.
-
-    Does nothing where threadpoolctl is not installed.
-    """
+    """Limit BLAS to one thread until the last of several overlapping contexts ends, if threadpoolctl is installed."""
     global _users, _limits
     try:
         from threadpoolctl import threadpool_limits

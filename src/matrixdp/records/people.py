@@ -95,8 +95,7 @@ class IdCounts:
             self._seconds = seconds[starts]
 
 
-def _or_zeros(seconds: Hashes | None, size: int) -> Hashes:
-    """Second hashes; those of integers are zero."""
+def _or_zeros(seconds: Hashes | None, size: int) -> Hashes:  # as those of integers
     return np.zeros(size, np.uint64) if seconds is None else seconds
 
 
@@ -110,9 +109,8 @@ def _starts(ordered: Hashes) -> NDArray[np.intp]:
 def split_ids(block: Any, column: str) -> tuple[Any, Any]:
     """The ids of a block, and the block without them where they are given apart."""
     if is_device_block(block):
-        raise ParameterError(
-            "person: data on a GPU must be moved to the memory of the host to count the rows of people."
-        )
+        rule = "must be moved to the memory of the host to count the rows of people."
+        raise ParameterError(f"person: data on a GPU {rule}")
     if isinstance(block, OwnedBlock) and block.ids is not None:
         return block.ids, block.data
     names = column_names(block)
@@ -131,19 +129,18 @@ def count_ids(key: IdHash, shard: int, shards: int, number: int, blocks: Iterabl
     counts = IdCounts()
     for block in blocks:
         first, second = key(split_ids(block, key.column)[0])
-        if shards > 1:
-            mine = first % np.uint64(shards) == shard
-            first, second = first[mine], None if second is None else second[mine]
-        counts.add(first, second)
+        mine = _of_shard(first, shard, shards)
+        counts.add(first[mine], None if second is None else second[mine])
     return counts
+
+
+def _of_shard(hashes: Hashes, shard: int, shards: int) -> NDArray[np.bool_] | slice:
+    return slice(None) if shards == 1 else hashes % np.uint64(shards) == shard
 
 
 @dataclass(frozen=True, eq=False)
 class People:
-    """The people of one shard, by their hashes in increasing order, and how many rows each of them has.
-
-    Can be pickled and sent to another process.
-    """
+    """The people of one shard, by their hashes in increasing order, and how many rows each of them has."""
 
     hash: IdHash
     shard: int
@@ -151,18 +148,10 @@ class People:
     hashes: Hashes = field(repr=False)  # clusters write tasks that fail into their logs
     rows: NDArray[np.int64] = field(repr=False)
 
-    def has(self, hashes: Hashes) -> NDArray[np.bool_] | slice:
-        """Which hashes belong to this shard."""
-        return slice(None) if self.shards == 1 else hashes % np.uint64(self.shards) == self.shard
-
     @cached_property
     def reading(self) -> Hashes:
         """What `measure_ids` gives for all rows of these people."""
         return measure_ids(self.hashes, self.hash.key, self.rows)
-
-    def sizes(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The numbers of rows that people have, each once, and how many people have as many."""
-        return np.unique(self.rows, return_counts=True)
 
     @cached_property
     def _table(self) -> tuple[np.uint64, Hashes]:
@@ -234,18 +223,16 @@ def number_of_people(records: Records, person: Person, *, rows: int) -> int:
 class SameRecords(DerivedRecords):
     """Records of which a reading that differs from the ids that were counted, or from the first reading, is an error.
 
-    `hash` and `expected` are the hash of the ids, and what a reading of them must measure. With `people`, blocks come
-    as `OwnedBlock`. With `whole`, all that rows hold is compared with the first reading, which `first` keeps for all
-    objects that were made of this one. The error is raised once the results of all parts have been taken.
+    It is raised once the results of all parts have been taken. With `people`, blocks come as `OwnedBlock`.
     """
 
     origin: Records
     hash: IdHash | None = None
-    expected: Reading | None = field(default=None, repr=False)
+    expected: Reading | None = field(default=None, repr=False)  # what a reading of the ids must measure
     people: People | None = field(default=None, repr=False)
-    whole: bool = True
+    whole: bool = True  # whether all that rows hold is compared with the first reading
     key: bytes = field(default_factory=lambda: secrets.token_bytes(32), repr=False)
-    first: list[Reading] = field(default_factory=list, repr=False)
+    first: list[Reading] = field(default_factory=list, repr=False)  # shared by all objects that were made of this one
 
     def of(self, people: People, *, whole: bool = True) -> SameRecords:
         """The same records, each row with how many rows its person has."""
@@ -257,7 +244,6 @@ class SameRecords(DerivedRecords):
         return replace(self, origin=self.origin.select(names, texts=texts), first=[])
 
     def map(self, task: Task[T], *, whole: bool = False) -> Iterator[T]:
-        """Yield the results of the task; at the end raise a `DataError` if the records were not the same."""
         total = np.zeros(5, np.uint64)
         key = self.key if self.whole else None
         for result, reading in self.origin.map(_ReadingTask(task, self.hash, self.people, key), whole=whole):
@@ -293,7 +279,8 @@ class _ReadingTask:
             if self.hash is not None:
                 ids, data = split_ids(block, self.hash.column)
                 hashes, _ = self.hash(ids)
-                mine = hashes if self.people is None else hashes[self.people.has(hashes)]
+                people = self.people
+                mine = hashes if people is None else hashes[_of_shard(hashes, people.shard, people.shards)]
                 reading[:3] += measure_ids(mine, self.hash.key)
             if self.key is not None:
                 words = hash_rows(data, self.key) + hashes

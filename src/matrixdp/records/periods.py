@@ -75,8 +75,7 @@ def parse_delay(text: str, option: str = "«delay»") -> timedelta:
 
 
 def _write(start: datetime, every: str) -> str:
-    form = _FORMS[every][0]
-    return start.strftime(form.removesuffix("-%u"))
+    return start.strftime(_FORMS[every][0].removesuffix("-%u"))
 
 
 def _following(start: datetime, every: str) -> datetime:
@@ -88,18 +87,14 @@ def _following(start: datetime, every: str) -> datetime:
 
 @dataclass(frozen=True, eq=False)
 class InPeriod:
-    """Chooses the rows of a block whose date in a column is in a period; rows without a date are in none.
-
-    With a `rule`, the dates were read as numbers by it.
-    """
+    """Chooses the rows of a block whose date in a column is in a period; rows without a date are in none."""
 
     column: str
     start: datetime
     end: datetime
-    rule: DateRule | None = None
+    rule: DateRule | None = None  # by which the dates were read as numbers
 
     def __call__(self, block: Any) -> Mask:
-        """Which rows are in the period."""
         data = block.data if isinstance(block, OwnedBlock) else block
         if self.column not in (column_names(data) or ()):
             raise DataError(f"when: the data must have a column {self.column!r} of dates.")
@@ -125,7 +120,6 @@ class OfPeople:
         return self.key.column
 
     def __call__(self, block: Any) -> Mask:
-        """Which rows are theirs."""
         return np.isin(self.key(split_ids(block, self.column)[0])[0], self.hashes)
 
 
@@ -139,32 +133,26 @@ def _choose(choose: Callable[[Any], Mask], block: Any) -> Any:
 
 
 def _take_rows(block: Any, mask: Mask) -> Any:
-    """Some rows of an array, a table, a mapping of columns or a list of rows."""
+    """Some rows of an array, a table, a mapping of columns or a list of rows; all of None."""
+    if block is None:
+        return None
     if isinstance(block, OwnedBlock):
-        ids = None if block.ids is None else _take_rows(block.ids, mask)
-        return OwnedBlock(_take_rows(block.data, mask), ids, None if block.counts is None else block.counts[mask])
+        return OwnedBlock(*(_take_rows(one, mask) for one in (block.data, block.ids, block.counts)))
     if isinstance(block, Mapping):
         return {name: _take_rows(column, mask) for name, column in block.items()}
-    library = library_of(block)
-    if library == "pyarrow":
-        return block.filter(pa.array(mask))
-    if library == "polars":
-        return block.filter(mask)
+    if library_of(block) in ("pyarrow", "polars"):
+        return block.filter(pa.array(mask) if library_of(block) == "pyarrow" else mask)
     if isinstance(block, list | tuple):
         return [row for row, kept in zip(block, mask, strict=True) if kept]
     return block[mask]
 
 
-def _to_utc(text: str) -> str:
-    """A time with a zone as one in UTC without; NumPy would warn of each, and tell how many there are."""
+def _to_utc(text: str) -> str:  # without a zone; NumPy would warn of each, and tell how many there are
     return datetime.fromisoformat(text).astimezone(UTC).replace(tzinfo=None).isoformat()
 
 
 def _read_dates(name: str, column: Any) -> NDArray[Any]:
-    """A column of dates as datetime64, NaT where there is none; texts must be as in 2031-01-05 or 2031-01-05T13:00.
-
-    Times with a zone are read in UTC.
-    """
+    """A column of dates as datetime64, in UTC, NaT where there is none; texts must be ISO dates or times."""
     try:
         if library_of(column) == "pyarrow":
             column = column if hasattr(column, "chunks") else pa.chunked_array([column])

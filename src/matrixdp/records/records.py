@@ -119,15 +119,11 @@ class Blocks(Records):
 
 @dataclass(frozen=True, eq=False)
 class OwnedBlock:
-    """Records, as an array or table, with whose they are.
-
-    `ids` is a sequence of the same length, where they are not one of the columns; `counts` are how many rows the person
-    of each has, 0 for people of other shards.
-    """
+    """Records, as an array or table, with whose they are."""
 
     data: Any = field(repr=False)
-    ids: Any = field(default=None, repr=False)
-    counts: NDArray[np.int64] | None = field(default=None, repr=False)
+    ids: Any = field(default=None, repr=False)  # where they are not one of the columns
+    counts: NDArray[np.int64] | None = field(default=None, repr=False)  # rows of the person; 0 in other shards
 
     def __len__(self) -> int:
         return count_rows(self.data)
@@ -159,19 +155,14 @@ def with_ids(data: Any, ids: Any) -> Blocks:
 
 @dataclass(frozen=True, eq=False)
 class MappedRecords(DerivedRecords):
-    """Records computed from others, block by block.
-
-    `function` maps a block to another one, and can be pickled. With `named`, columns keep their names, so that they can
-    be selected, with those that the function `reads`.
-    """
+    """Records computed from others, block by block."""
 
     origin: Records
-    function: Callable[[Any], Any]
-    named: bool = False
-    reads: tuple[str, ...] = ()
+    function: Callable[[Any], Any]  # from a block to another one; can be pickled
+    named: bool = False  # whether columns keep their names, so that they can be selected
+    reads: tuple[str, ...] = ()  # columns that the function needs besides
 
     def select(self, names: Sequence[str] | None, *, texts: Sequence[str] = ()) -> Records:
-        """The same records with only the named columns, if they keep their names."""
         wanted = None if names is None else (*names, *(name for name in self.reads if name not in names))
         return replace(self, origin=self.origin.select(wanted, texts=(*texts, *self.reads))) if self.named else self
 
@@ -238,16 +229,12 @@ class Engine(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class StoredRecords(DerivedRecords):
-    """Records of one source, processed by one engine.
-
-    `columns` and `texts` are those of `select`. `progress` is called with the number of records of each part when the
-    part is done.
-    """
+    """Records of one source, processed by one engine."""
 
     origin: Source
     engine: Engine
     columns: Sequence[str] | None = None
-    progress: Callable[[int], object] | None = None
+    progress: Callable[[int], object] | None = None  # called with the number of records of each part that is done
     texts: Sequence[str] = ()
 
     def select(self, names: Sequence[str] | None, *, texts: Sequence[str] = ()) -> StoredRecords:

@@ -208,10 +208,10 @@ def _number_as_float(value: Any) -> float:
 def plain_numbers(column: Any) -> NDArray[Any] | None:
     """A column of integers or floats as an array, exactly; None for other types, and for most with missing values."""
     if library_of(column) == "pyarrow":
-        kind = value_type(column.type)
-        plain = pa.types.is_integer(kind) or pa.types.is_floating(kind)
-        return np.asarray(column.cast(kind).to_numpy(zero_copy_only=False)) if plain else None
-    kind = getattr(column, "dtype", None)
+        values = value_type(column.type)
+        plain = pa.types.is_integer(values) or pa.types.is_floating(values)
+        return np.asarray(column.cast(values).to_numpy(zero_copy_only=False)) if plain else None
+    kind: Any = getattr(column, "dtype", None)
     if getattr(kind, "kind", "") not in tuple("iuf") or np.ma.isMaskedArray(column):
         return None
     if library_of(column) == "pandas" and not isinstance(kind, np.dtype):  # with a mark for missing values
