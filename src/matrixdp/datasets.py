@@ -231,11 +231,6 @@ def load_table(name: str, *, fetch: bool = True, simulate: bool = False) -> Tabl
     It is read from the folder ``MATRIXDP_DATA``, else from the user's cache, else from the UCI archive or the address
     ``MATRIXDP_DATA_URL`` (empty for no downloads; nor are there any without `fetch`). Its SHA-256 must be that of the
     published table. With `simulate`, a simulated table, marked as such, is returned if it cannot be obtained.
-
-    Examples
-    --------
-    >>> load_table("liver", fetch=False, simulate=True).take("drinks").shape
-    (345, 1)
     """
     source = _find_source(name)
     for folder, place in ((os.environ.get("MATRIXDP_DATA"), "file"), (cache_folder(), "cache")):

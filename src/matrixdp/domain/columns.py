@@ -303,10 +303,8 @@ class Columns:
     @cached_property
     def bounds(self) -> Bounds | None:
         """Bounds of the numbers, or None if there are none."""
-        if not self.numbers:
-            return None
-        lower, upper = [one.lower for one in self.numbers], [one.upper for one in self.numbers]
-        return Bounds(lower, upper, names=[one.name for one in self.numbers])
+        ends = {one.name: (one.lower, one.upper) for one in self.numbers}
+        return Bounds.from_dict(ends) if ends else None
 
     def __iter__(self) -> Iterator[Column]:
         return iter(self.columns)

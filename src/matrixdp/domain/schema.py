@@ -225,9 +225,7 @@ class Schema:
 
     def bounds(self, columns: Columns) -> Bounds:
         """Bounds of `columns`, all of which hold numbers, with the radius of the schema."""
-        bounds = columns.bounds
-        assert bounds is not None
-        return Bounds(bounds.lower, bounds.upper, bounds.names, self.radius)
+        return Bounds.from_dict({one.name: (one.lower, one.upper) for one in columns.numbers}, self.radius)
 
     def number_bounds(self) -> Bounds:
         """Bounds of all columns, or a `ParameterError` if one of them is a category."""

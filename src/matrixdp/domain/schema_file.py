@@ -284,13 +284,9 @@ _TEMPLATE = Path(__file__).with_name("new_schema.toml")
 
 
 def make_template(fields: Mapping[str, Any], source: str, rules: Mapping[str, Any] | None = None) -> str:
-    """Text of a schema for the columns of the file `source`, with empty bounds and levels.
+    """Text of a schema for the columns of the file `source`, with empty bounds and levels, from their types alone.
 
     `fields` are the Arrow fields of the columns, None where the type is unknown; `rules` are entries of ``[files]``.
-
-    Privacy
-    -------
-    Only names, types and whether a column may be null are used.
     """
     written = {key: quote_text(value) if isinstance(value, str) else value for key, value in (rules or {}).items()}
     files = "".join(f"{key} = {value}{_ASKED.get(key, '')}\n" for key, value in written.items())

@@ -208,19 +208,6 @@ class _Found:
         counts.add(*key(values.filter(pa.array(~missing)) if missing.any() else values))
 
 
-def _check_block(
-    rules: FileRules, columns: Sequence[Column], ids: Sequence[IdHash], number: int, blocks: Iterable[Any]
-) -> _Found:
-    found = _Found(number)
-    for block in blocks:
-        found.rows += block.num_rows
-        for column in columns:
-            found.check(rules, column, block.column(column.name))
-        for key in ids:
-            found.count(rules, key, block.column(key.column))
-    return found
-
-
 @dataclass
 class _Checker:
     """Reads the files of a source once, and puts what it finds into words."""
@@ -240,11 +227,21 @@ class _Checker:
         described = tuple(column for column in self.schema.columns or () if column.name in names)
         self._check_names(names)
         ids = tuple(IdHash(name) for name in self._id_columns(names))
-        task = partial(_check_block, self.rules, described, ids)
+
+        def check_block(number: int, blocks: Iterable[Any]) -> _Found:
+            found = _Found(number)
+            for block in blocks:
+                found.rows += block.num_rows
+                for column in described:
+                    found.check(self.rules, column, block.column(column.name))
+                for key in ids:
+                    found.count(self.rules, key, block.column(key.column))
+            return found
+
         found = _Found()
         columns = list(dict.fromkeys([*(column.name for column in described), *(key.column for key in ids)]))
         blocks = self._blocks(columns or list(names[:1]), [one.name for one in described if isinstance(one, Number)])
-        for part in unwrap_results(Threads().run(task, blocks), self.progress):
+        for part in unwrap_results(Threads().run(check_block, blocks), self.progress):
             found.add(part)
         self._check_lines()
         for column in described:

@@ -43,14 +43,10 @@ class Cluster:
             shared, send = client.submit(identity, task, pure=False), partial(client.submit, run_on_worker, pure=False)
             return [send(shared, number, part) for number, part in enumerate(listed)]
 
-        return self._results(submit)
+        return self.collect(submit)
 
-    def compute(self, delayed: list[Any]) -> Iterator[Any]:
-        """Compute delayed objects and yield their values, in any order."""
-        return self._results(lambda client: client.compute(delayed))
-
-    def _results(self, submit: Callable[[Any], list[Any]]) -> Iterator[Any]:
-        """Yield the results of the futures that `submit` creates as they complete."""
+    def collect(self, submit: Callable[[Any], list[Any]]) -> Iterator[Any]:
+        """Yield the results of the futures that `submit` makes of a client, as they complete."""
         distributed = import_extra("distributed", "a Dask cluster requires Dask", "dask")
         with ExitStack() as opened:
             client = self._client
@@ -147,7 +143,7 @@ class DaskRecords(_Collection):
         shared, run = dask.delayed(identity, pure=False)(task), dask.delayed(_run_on_block, pure=False)
         delayed = [run(shared, number, block) for number, block in enumerate(blocks)]
         if isinstance(self.engine, Cluster):
-            return self.engine.compute(delayed)
+            return self.engine.collect(lambda client: client.compute(delayed))
         return iter(dask.compute(*delayed, scheduler="threads", num_workers=self.engine.workers))
 
 

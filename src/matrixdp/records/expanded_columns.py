@@ -137,7 +137,7 @@ def _read_one_hot(X: Any, columns: Columns) -> dict[str, Any]:
 
 
 def _read_levels(part: Any, column: Category | YesNo) -> list[str | None]:
-    """Levels of a category from its indicators, None where it is missing: where there is none, too."""
+    """Levels of a category from its indicators, None where it is missing or no indicator is set."""
     there = part.data != 0
     rows, levels = part.row[there], part.col[there]
     if not (part.data[there] == 1).all():

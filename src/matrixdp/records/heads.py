@@ -1,7 +1,5 @@
 """Guesses of how a file is written, for a new schema and for `checking`; a release uses none of them.
 
-Privacy
--------
 Of the first rows only the number of cells that are filled is used, and whether they are wanted names. The encoding is
 guessed from the rows down to the names or, for `checking`, from all bytes; the last lines are looked at for it alone.
 """

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from threading import Event
 from typing import Any, TypeAlias, TypeVar
@@ -206,12 +207,9 @@ class Threads:
         stop, running = Event(), set[Future[PartResult[T]]]()
         with one_blas_thread(), ThreadPoolExecutor(self.workers, thread_name_prefix="matrixdp") as pool:
             try:
-                for number, part in enumerate(parts):
-                    running.add(pool.submit(run_part, task, number, part, stop))
-                    if len(running) > self.workers:  # at most one part is queued, to bound the memory
-                        finished, running = wait(running, return_when=FIRST_COMPLETED)
-                        yield from (future.result() for future in finished)
-                while running:
+                numbered, run = enumerate(parts), partial(run_part, task, stop=stop)
+                most = self.workers + 1  # at most one part is queued, to bound the memory
+                while running := running | {pool.submit(run, *one) for one in islice(numbered, most - len(running))}:
                     finished, running = wait(running, return_when=FIRST_COMPLETED)
                     yield from (future.result() for future in finished)
             finally:

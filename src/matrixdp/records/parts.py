@@ -161,12 +161,7 @@ class PartResult(Generic[T]):
 
 
 def run_part(task: Task[T], number: int, part: Part, stop: Event | None = None) -> PartResult[T]:
-    """Run `task` on one part; `stop` interrupts it before its next block once it is set.
-
-    Privacy
-    -------
-    Errors name the file and show no private value.
-    """
+    """Run `task` on one part, until `stop` is set; errors name the file and show no private value."""
     rows = 0
 
     def counted_blocks() -> Iterator[Any]:

@@ -23,22 +23,12 @@ T = TypeVar("T")
 
 
 class Origin:
-    """What records, and the source that they are stored in, tell about themselves.
+    """What records, and the source that they are stored in, tell about themselves."""
 
-    Attributes
-    ----------
-    once : bool
-        Whether the records can be read only once, as from an iterator.
-    ordered : bool
-        Whether the order of the records is public. It is not where folders named ``key=value`` sort them by a value,
-        nor in a database.
-    read_options : mapping
-        How the records are read, as JSON content: the public options that are not the default, by name. A request id
-        that is used again must come with the same.
-    """
-
-    once: bool = False
-    ordered: bool = True
+    once: bool = False  # whether they can be read only once, as from an iterator
+    ordered: bool = True  # whether their order is public; not where folders named key=value sort them, or in a database
+    # How they are read, as JSON content: the public options that are not the default, by name. A request id that is
+    # used again must come with the same.
     read_options: Mapping[str, Any] = MappingProxyType({})
 
     def check_output(self, out: str | os.PathLike[str]) -> None:
