@@ -72,24 +72,6 @@ class Bounds:
         object.__setattr__(self, "lower", _limits(lower, "lower", self.names))
         object.__setattr__(self, "upper", _limits(upper, "upper", self.names))
         object.__setattr__(self, "radius", None if radius is None else check_magnitude(radius, "radius"))
-        self._check()
-
-    @classmethod
-    def from_dict(cls, features: Mapping[str, tuple[float, float]], radius: float | None = None) -> Bounds:
-        """Return bounds from a dictionary of names and pairs (lower, upper).
-
-        Examples
-        --------
-        >>> Bounds.from_dict({"age": (0, 100), "weight": (30, 200)}).upper.tolist()
-        [100.0, 200.0]
-        """
-        try:
-            lower, upper = zip(*features.values(), strict=True)
-        except (AttributeError, TypeError, ValueError):
-            raise ParameterError("features must map each name to a pair (lower, upper).") from None
-        return cls(lower, upper, tuple(features), radius)
-
-    def _check(self) -> None:
         if self.lower.shape != self.upper.shape:
             raise ParameterError(
                 f"lower and upper must have the same length, got {self.lower.size} and {self.upper.size} instead."
@@ -114,6 +96,21 @@ class Bounds:
                 raise ParameterError(f"names must be {self.size} strings, one per feature, got {found} instead.")
             if len(set(self.names)) != self.size:
                 raise ParameterError("names must be unique.")
+
+    @classmethod
+    def from_dict(cls, features: Mapping[str, tuple[float, float]], radius: float | None = None) -> Bounds:
+        """Return bounds from a dictionary of names and pairs (lower, upper).
+
+        Examples
+        --------
+        >>> Bounds.from_dict({"age": (0, 100), "weight": (30, 200)}).upper.tolist()
+        [100.0, 200.0]
+        """
+        try:
+            lower, upper = zip(*features.values(), strict=True)
+        except (AttributeError, TypeError, ValueError):
+            raise ParameterError("features must map each name to a pair (lower, upper).") from None
+        return cls(lower, upper, tuple(features), radius)
 
     @cached_property
     def size(self) -> int:

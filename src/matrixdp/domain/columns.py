@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, NoReturn, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,8 +60,7 @@ class Number:
         for end in ("lower", "upper"):
             value = getattr(self, end)
             if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
-                rule = f"must be a number, got {show(value)} instead."
-                raise ParameterError(f"{end} of column {self.name!r} {rule}", parameter=end)
+                _refuse(self, end, f"must be a number, got {show(value)} instead.")
             object.__setattr__(self, end, float(value))
         try:
             Bounds([self.lower], [self.upper], names=[self.name])
@@ -71,7 +70,7 @@ class Number:
             object.__setattr__(self, "step", check_magnitude(self.step, "step"))
             if self.steps >= _MOST_STEPS or round(self.steps) < 1 or abs(self.steps - round(self.steps)) > _ROUNDING:
                 rule = f"must divide the distance of its bounds, {self.upper - self.lower:g}, into equal parts"
-                raise ParameterError(f"step of column {self.name!r} {rule}, got {self.step:g}.", parameter="step")
+                _refuse(self, "step", f"{rule}, got {self.step:g}.")
 
     @property
     def steps(self) -> float:
@@ -108,38 +107,27 @@ class Category:
 
     def __post_init__(self) -> None:
         _check_column(self)
-        try:
-            object.__setattr__(self, "levels", self._check_levels(self.levels))
-        except ParameterError as error:
-            raise ParameterError(str(error), parameter="levels") from None
-
-    def _check_levels(self, given: Any) -> tuple[Level, ...]:
-        if isinstance(given, str) or not isinstance(given, Iterable):
-            raise ParameterError(f"levels of column {self.name!r} must be a list of texts or integers.")
-        levels = tuple(value.item() if isinstance(value, np.generic) else value for value in given)
-        kinds = {type(level) for level in levels}
-        if not levels or kinds not in ({str}, {int}):
-            raise ParameterError(
-                f"levels of column {self.name!r} must be at least one text or integer, and all texts or all integers."
-            )
+        if isinstance(self.levels, str) or not isinstance(self.levels, Iterable):
+            _refuse(self, "levels", "must be a list of texts or integers.")
+        levels = tuple(value.item() if isinstance(value, np.generic) else value for value in self.levels)
+        object.__setattr__(self, "levels", levels)
+        if not levels or {type(level) for level in levels} not in ({str}, {int}):
+            _refuse(self, "levels", "must be at least one text or integer, and all texts or all integers.")
         if "" in levels:
-            raise ParameterError(f"levels of column {self.name!r} must not be empty: an empty text is a missing value.")
+            _refuse(self, "levels", "must not be empty: an empty text is a missing value.")
+        rule, named = "", self.level_names
         if len(levels) > MOST_LEVELS:
-            raise ParameterError(f"column {self.name!r} must have at most {MOST_LEVELS:,} levels, got {len(levels):,}.")
-        named = (*map(str, levels), *self._extra)
-        if len(set(named)) != len(named):
+            rule = f"must have at most {MOST_LEVELS:,} levels, got {len(levels):,}."
+        elif len(set(named)) != len(named):
             twice = next(level for level in named if named.count(level) > 1)
-            raise ParameterError(f"column {self.name!r} has the level {show(twice)} twice. Each must be unique.")
-        return levels
-
-    @property
-    def _extra(self) -> tuple[str, ...]:
-        return (OTHER,) * self.other + (MISSING,) * self.missing
+            rule = f"has the level {show(twice)} twice. Each must be unique."
+        if rule:
+            raise ParameterError(f"column {self.name!r} {rule}", parameter="levels")
 
     @property
     def level_names(self) -> tuple[str, ...]:
         """All levels as text, those for other and missing values last."""
-        return (*map(str, self.levels), *self._extra)
+        return (*map(str, self.levels), *(OTHER,) * self.other, *(MISSING,) * self.missing)
 
 
 @builtin_kind
@@ -364,8 +352,11 @@ def _check_column(column: Column) -> None:
     for flag in ("other", "missing"):
         value = getattr(column, flag, False)
         if not isinstance(value, bool):
-            rule = f"must be True or False, got {show(value)} instead."
-            raise ParameterError(f"{flag} of column {column.name!r} {rule}", parameter=flag)
+            _refuse(column, flag, f"must be True or False, got {show(value)} instead.")
+
+
+def _refuse(column: Column, name: str, rule: str) -> NoReturn:
+    raise ParameterError(f"{name} of column {column.name!r} {rule}", parameter=name)
 
 
 def describe_column(column: Column) -> tuple[str, str]:

@@ -241,3 +241,9 @@ def test_mistakes_name_the_column_and_show_no_value(column, data, message):
 def test_columns_of_a_mapping_have_one_length():
     with pytest.raises(mdp.DataError, match="the same number of values"):
         evaluate({**COLUMNS, "n": [1]})
+    numbers = mdp.Moments(mdp.Bounds([0, 0], [1, 1], names=["a", "b"]), 2)
+    for columns in ({"a": [0.5, 0.5], "b": [0.5]}, {"a": np.zeros(2), "b": np.zeros(3)}):
+        with pytest.raises(mdp.DataError, match="the same number of values"):
+            numbers.evaluate(columns, clip=True, missing="error")
+    with pytest.raises(mdp.DataError, match="must be lists or arrays"):
+        numbers.evaluate({"a": 0.5, "b": 0.5}, clip=True, missing="error")
