@@ -30,7 +30,7 @@ from matrixdp.adaptive.shrinkage import denoise, find_directions, shrink_spectru
 from matrixdp.types import Floats
 
 _BOX_SHARES = (0.0, 0.2, 0.4, 0.6, 0.8, 0.9)
-_LEAST = 1e-9  # of a number of records that is divided by
+_LEAST = 1e-9  # of a number of records, and of a variance, that is divided by
 _GAIN = 0.05  # smallest gain, in the sum of two logarithms of squared errors, for which a share is spent
 _BOX_RATIOS = 1 / 32, 0.9  # limits of `box_ratio`
 _TARGET_RATIOS = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0)
@@ -72,15 +72,16 @@ def choose_strategy(measure: Measurements, purpose: Purpose) -> str:
     return "ball" if scarce else "learned"
 
 
-def fit_target_mean(measure: Measurements, purpose: Purpose) -> Fitted:
-    """Spend everything on the means of targets: first in their whole range, then in the part that most are in."""
+def fit_target_mean(measure: Measurements, purpose: Purpose, mean: Floats | float = 0.0, half: float = 1.0) -> Fitted:
+    """Spend everything on the means of targets: first within `half` of `mean`, then in the part that most are in."""
     settings, count, found = purpose.settings, purpose.targets, list[Placed]()
-    others, longest, half, mean = measure.size - count, math.sqrt(count), 1.0, np.zeros(count)
+    others, longest = measure.size - count, math.sqrt(count)
 
     def place(centre: Floats) -> Coordinates:
         scales = np.repeat([_UNSEEN, 1 / half], [others, count])
         return Coordinates.of(np.diag(scales), np.append(np.zeros(others), centre), measure.levels)
 
+    mean = np.zeros(count) + mean
     for share in [settings.rough_share] * settings.rough_moments + [0.0]:
         if found:
             bracket = 2 * longest / 2.0**settings.bisections, 2 * longest
@@ -115,7 +116,12 @@ def fit_learned(measure: Measurements, purpose: Purpose) -> Fitted:
     ball = find_final_ball(inside, plan, settings)
     reach = measure.public * measure.mu * math.sqrt(measure.remaining)
     if purpose.targets:
-        plan = for_targets(plan, ball, purpose.targets, reach)
+        variances = target_variances(found, purpose)
+        plan, error = for_targets(plan, ball, variances, reach)
+        half = min(_REACH * math.sqrt(float(variances.max())), 1.0)
+        alone = _EXPLAINED + (2 * half / reach) ** 2 * float((1 / variances).sum())
+        if alone < error:  # coefficients would explain less than they cost
+            return fit_target_mean(measure, purpose, plan.coordinates.centre[-purpose.targets :], half)
     rough = in_box(found, settings)
     ratio = box_ratio(rough, public_number=measure.public_number)
     share = box_share(rough, plan, ball, settings, reach, ratio) * measure.remaining
@@ -155,9 +161,13 @@ def locate(measure: Measurements, settings: Settings) -> tuple[Floats, Floats]:
     prior = settings.prior**2
     mean = values * prior / (prior + std**2)
     noise = square_std**2 + 4 * prior / (prior + std**2) * (std * mean) ** 2
+    return mean, np.sqrt(expect_variance(squares - mean**2, noise, prior))
+
+
+def expect_variance(noisy: Floats, noise: Floats, prior: float) -> Floats:
+    """Posterior means of variances of which `noisy` ones are known, for a prior; raised by a standard deviation."""
     kept = prior**2 / (prior**2 + noise)
-    variances = np.clip(prior + kept * (squares - mean**2 - prior), 0.0, 1.0) + np.sqrt(kept * noise)
-    return mean, np.sqrt(np.minimum(variances, 1.0))
+    return np.minimum(np.clip(prior + kept * (noisy - prior), 0.0, 1.0) + np.sqrt(kept * noise), 1.0)
 
 
 STRATEGIES: dict[str, Callable[[Measurements, Purpose], Fitted]] = {
@@ -305,15 +315,26 @@ def find_final_ball(measure: Measurements, plan: FinalPlan, settings: Settings) 
     return FinalBall(radius, shrink_by_noise(noisy, std), times)
 
 
-def for_targets(plan: FinalPlan, ball: FinalBall, targets: int, reach: float) -> FinalPlan:
-    """The plan with the constant before each record that has the least error of guesses of the last features.
+def target_variances(found: list[Placed], purpose: Purpose) -> Floats:
+    """Variances of the targets in their box, of shape (k,), as far as moments so far tell."""
+    settings, rows = purpose.settings, found[-1].coordinates.inverse[-purpose.targets :]
+    second, _ = combine(found, settings)
+    covariance = second[1:, 1:] - np.multiply.outer(second[0, 1:], second[0, 1:])
+    noise = 2 * (found[-1].moment.std * (rows**2).sum(axis=1)) ** 2
+    expected = expect_variance(np.einsum("ti,ij,tj->t", rows, covariance, rows), noise, settings.prior**2)
+    return np.maximum(expected, _LEAST)
 
-    In the plan's coordinates, in which features have variances v, noise of covariances of size s adds ``s^2 sum 1/v``
-    to the square of a guess, but not more than `_EXPLAINED` of the target's variance.
+
+def for_targets(plan: FinalPlan, ball: FinalBall, variances: Floats, reach: float) -> tuple[FinalPlan, float]:
+    """The plan with the constant before each record that has the least error of guesses of targets, and that error.
+
+    Errors are squares over the targets' `variances`, less one. In the plan's coordinates, in which features have
+    variances v, noise of covariances of size s adds ``s^2 sum 1/v`` to the square of a guess, but not more than
+    `_EXPLAINED` of the target's variance.
     """
     back = plan.coordinates.inverse
-    spreads, rows = (back**2).sum(axis=0), back[-targets:] ** 2  # of all coordinates, and what targets are made of
-    share = float(np.mean(rows.sum(axis=1) / (rows @ spreads)))  # squared length over variance
+    spreads, lengths = (back**2).sum(axis=0), (back[-variances.size :] ** 2).sum(axis=1)
+    share = float(np.mean(lengths / variances))
     mean = share * (ball.radius / reach) ** 2
     cross = share * (ball.radius**2 / reach) ** 2 * float((1 / spreads).sum())
 
@@ -321,7 +342,8 @@ def for_targets(plan: FinalPlan, ball: FinalBall, targets: int, reach: float) ->
         noise = (1 + ratio) ** 2
         return mean * noise / ratio + _EXPLAINED * cross * noise / (_EXPLAINED + cross * noise)
 
-    return plan._replace(ratio=min((ratio for ratio in _TARGET_RATIOS if ratio >= plan.ratio), key=error))
+    ratio = min((ratio for ratio in _TARGET_RATIOS if ratio >= plan.ratio), key=error)
+    return plan._replace(ratio=ratio), error(ratio)
 
 
 def in_box(found: list[Placed], settings: Settings) -> Floats:

@@ -104,6 +104,28 @@ def test_scarce_records_of_a_regression_give_the_means_of_the_targets_alone():
     assert fitted.mean[4:].any()
 
 
+@pytest.mark.parametrize(("records", "left"), [(30, 12), (3000, 0)])
+def test_a_regression_whose_coefficients_would_cost_more_than_they_explain_goes_on_with_the_means(records, left):
+    purpose, found = Purpose(SETTINGS["regression"], targets=1), []
+    for seed in range(20):
+        noisy = measurements(4, records, 0.3, seed=seed)
+        assert fit.choose_strategy(noisy, purpose) == "learned"
+        fitted = fit.fit_moment(noisy, purpose)
+        names = [step[0] for step in noisy.log]
+        assert ("final moment" in names) == fitted.learned
+        assert names.count("target mean") == (0 if fitted.learned else 3)
+        assert sum(step[-1] for step in noisy.log) == pytest.approx(1.0)
+        found.append(fitted.learned)
+    assert found.count(False) == left
+
+
+def test_variances_of_targets_that_are_noise_are_as_expected():
+    exact = fit.expect_variance(np.array([0.04]), np.array([1e-12]), 0.1)
+    assert exact == pytest.approx([0.04], rel=1e-3)
+    noise = fit.expect_variance(np.array([5.0]), np.array([1e6]), 0.1)
+    assert noise == pytest.approx([0.2], rel=1e-3)  # the prior, and a standard deviation of what may be known
+
+
 def test_one_feature_is_measured_in_its_box_with_everything():
     found = measurements(1)
     fit.fit_moment(found, Purpose(COVARIANCE))
@@ -366,7 +388,8 @@ def test_the_largest_excess_of_a_record_gives_the_tail_its_part_of_the_noise(sea
 
 def test_a_constant_for_targets_is_larger_where_coefficients_are_lost_in_noise():
     plan = PLAN._replace(coordinates=Coordinates.of(np.eye(4), np.zeros(4)))
-    scarce, many = (fit.for_targets(plan, FinalBall(2.0, 0.0), 1, reach).ratio for reach in (0.5, 1e6))
+    variances = np.ones(1)
+    scarce, many = (fit.for_targets(plan, FinalBall(2.0, 0.0), variances, reach)[0].ratio for reach in (0.5, 1e6))
     assert scarce == 1.0  # the mean alone matters
     assert many == plan.ratio == 1 / 8
 
