@@ -35,8 +35,6 @@ class Histogram:
 
     Attributes
     ----------
-    number : Number
-        The column.
     edges : float64 array of shape (bins + 1,)
         Of the bins, in units of the column. Where it has steps, an edge is in the middle of two values.
     shares : float64 array of shape (bins + 2,)

@@ -17,9 +17,17 @@ from matrixdp.answers.draws import Draws, draw_moments
 from matrixdp.answers.estimate import Estimate
 from matrixdp.answers.histograms import QUARTILES, Histogram, find_histograms, find_quantiles
 from matrixdp.answers.models import Discriminant, Regression, components, discriminant, regression
-from matrixdp.answers.moments import correlation, covariance, cross_table, means, second_moment
+from matrixdp.answers.moments import (
+    correlation,
+    covariance,
+    cross_table,
+    means,
+    second_moment,
+    shrink_table,
+    shrunk_correlation,
+    shrunk_means,
+)
 from matrixdp.answers.psd import nearest_psd
-from matrixdp.answers.shrunk import shrink_table, shrunk_correlation, shrunk_means
 from matrixdp.answers.synthetic import SyntheticTable, make_tables
 from matrixdp.answers.view import view_moments
 from matrixdp.checks import check_flag
