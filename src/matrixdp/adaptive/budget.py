@@ -22,15 +22,8 @@ _ROUNDING = 1e-12  # relative reduction of each share, so that shares which sum 
 class Step:
     """Privacy cost of one step of a fit.
 
-    Attributes
-    ----------
-    name : str
-    mu : float
-        Gaussian differential privacy of the step.
-    share : float
-        Share of the fit's ``mu^2``.
-    releases : int
-        Number of noisy numbers or matrices that the step released.
+    `mu` is its Gaussian differential privacy, `share` that of the fit's ``mu^2``, and `releases` the number of noisy
+    numbers or matrices that it released.
     """
 
     name: str

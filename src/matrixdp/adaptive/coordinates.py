@@ -184,19 +184,12 @@ def limbs_to_digits(limbs: NDArray[np.int64]) -> Floats:
 def multiply(numbers: Floats, digits: Floats) -> Floats:
     """Digits of ``numbers @ x`` for x with the given digits; ``sum_j |numbers[i, j]|`` must be at most 2^33."""
     layers: list[Floats] = []
-    rest = np.zeros(())
-    for product in np.matmul(numbers, digits):  # at most 2^52 each, and carries of 2^33
-        rest = _carry(product + rest, layers)
-    while rest.any():
-        rest = _carry(rest, layers)
+    products, rest = [*np.matmul(numbers, digits)], np.zeros(())  # at most 2^52 each, and carries of 2^33
+    while products or rest.any():
+        values = products.pop(0) + rest if products else rest
+        rest = np.rint(values / _BASE)
+        layers.append(values - rest * _BASE)
     return np.stack(layers)
-
-
-def _carry(values: Floats, layers: list[Floats]) -> Floats:
-    """Append the lowest digits to the layers, and return the carry."""
-    high = np.rint(values / _BASE)
-    layers.append(values - high * _BASE)
-    return np.asarray(high)
 
 
 def to_floats(digits: Floats) -> Floats:

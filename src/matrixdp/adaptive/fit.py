@@ -41,14 +41,11 @@ _EXPLAINED = 0.5  # share of a target's variance that features may explain
 
 @dataclass(frozen=True, eq=False)
 class Purpose:
-    """Settings of a fit's aim, public orthonormal columns to use instead of learned ones, and the number of targets.
+    """What a fit is for."""
 
-    Targets are the last features, which a regression predicts.
-    """
-
-    settings: Settings
-    basis: Floats | None = None
-    targets: int = 0
+    settings: Settings  # of its aim
+    basis: Floats | None = None  # public orthonormal columns to use instead of learned ones
+    targets: int = 0  # number of last features, which a regression predicts
 
 
 def fit_moment(measure: Measurements, purpose: Purpose) -> Fitted:
@@ -146,10 +143,9 @@ def measure_rough(measure: Measurements, purpose: Purpose) -> list[Placed]:
 
 
 def locate(measure: Measurements, settings: Settings) -> tuple[Floats, Floats]:
-    """Mean and spread of each feature, of shape (d,), as far as noisy means of values and squares tell.
+    """Posterior mean and spread of each feature, of shape (d,), as far as noisy means of values and squares tell.
 
-    Both are posterior means for a prior about the midpoint; one standard deviation is added to variances, since too
-    small ones would stretch the coordinates.
+    One standard deviation is added to variances, since too small ones would stretch the coordinates.
     """
     values, squares, std, square_std = measure.scales("location", settings.locate_share)
     prior = settings.prior**2
@@ -180,16 +176,16 @@ def find_first_radius(measure: Measurements, settings: Settings) -> float:
 def find_radius(
     name: str, measure: Measurements, balanced: float, bracket: tuple[float, float], settings: Settings
 ) -> float:
-    """Radius in a bracket that about `clip_factor` times the balanced number of records exceed, at most half of them.
-
-    Fewer than two standard deviations of a count would be lost in its noise. Spends `radius_share`.
-    """
+    """Radius in a bracket that about `count_clipped` records exceed; spends `radius_share`."""
     above = count_clipped(measure, balanced, settings)
     return bisect_radius(name, measure, bracket, above, settings.bisections, settings.radius_share)
 
 
 def count_clipped(measure: Measurements, balanced: float, settings: Settings) -> float:
-    """Number of records to clip where a balanced number would have the error of the noise."""
+    """Number of records to clip where a balanced number would have the error of the noise, at most half of them.
+
+    Fewer than two standard deviations of a count would be lost in its noise.
+    """
     lost = 2 * count_std(settings.bisections, settings.radius_share, measure.mu)
     return min(max(settings.clip_factor * balanced, lost), measure.public / 2)
 
@@ -257,13 +253,11 @@ def new_coordinates(
 
 
 def pull_to_midpoint(mean: Floats, basis: Floats, variances: Floats, pull: float) -> Floats:
-    """The mean, `pull` standard deviations nearer to the midpoint, on whose side most long records lie.
-
-    The standard deviation is that along the line to the midpoint, to which noise of the mean adds; hence the limit.
-    """
+    """The mean, `pull` standard deviations nearer to the midpoint, on whose side most long records lie."""
     far = float(np.linalg.norm(mean))
     if not far:
         return mean
+    # Along the line to the midpoint, to which noise of the mean adds; hence the limit.
     variance = min(float(variances @ (mean @ basis / far) ** 2), float(variances.mean()))
     return mean * max(0.0, 1 - pull * math.sqrt(variance) / far)
 

@@ -9,7 +9,7 @@ import copy
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -38,18 +38,15 @@ from matrixdp.types import Floats
 class NoisyMoment:
     """Noisy ``(1/N) sum (1, u)(1, u)'`` of records u, of shape (d + 1, d + 1), and the size of its noise.
 
-    For ``(c, u)`` in place of ``(1, u)``, c being `constant`, the noise is isotropic but for the diagonal, with
-    standard deviation `std` off it, and `trace_std` in the trace of ``sum u u'/N``. `count` is the number of records as
-    a fraction of the public number; noisy where the number is private. `diagonal`, of shape (d,), is the variance of
-    the noise on the diagonal of ``sum u u'/N`` for moments of the whole box; by default twice that off the diagonal.
+    For ``(c, u)`` in place of ``(1, u)``, c being `constant`, the noise is isotropic but for the diagonal.
     """
 
     second: Floats
     constant: float
-    std: float
-    trace_std: float = math.nan
-    count: float = 1.0
-    diagonal: Floats | None = None
+    std: float  # of the noise off the diagonal
+    trace_std: float = math.nan  # in the trace of ``sum u u'/N``
+    count: float = 1.0  # of records, as a fraction of the public number; noisy where the number is private
+    diagonal: Floats | None = None  # (d,), variances on the diagonal of ``sum u u'/N`` in the box; else twice std^2
 
     @property
     def mean(self) -> Floats:
@@ -59,16 +56,10 @@ class NoisyMoment:
     def over(self, count: float) -> NoisyMoment:
         """The same sums over another number of records, a fraction of the public number."""
         factor = self.count / count
-        second = self.second * factor
+        second, diagonal = self.second * factor, None if self.diagonal is None else self.diagonal * factor**2
         second[0, 0] = 1.0
-        return replace(
-            self,
-            second=second,
-            std=self.std * factor,
-            trace_std=self.trace_std * factor,
-            count=count,
-            diagonal=None if self.diagonal is None else self.diagonal * factor**2,
-        )
+        stds = {"std": self.std * factor, "trace_std": self.trace_std * factor}
+        return replace(self, second=second, count=count, diagonal=diagonal, **stds)
 
     def transform(self, matrix: Floats | None = None, centre: Floats | float = 0.0) -> tuple[Floats, Floats]:
         """Moment of ``(1, A (u - m))``, by default of (1, u), and the variance of the noise in each entry.
@@ -76,9 +67,7 @@ class NoisyMoment:
         Noise ``K G K'``, G symmetric with variance s^2 off the diagonal and 2 s^2 on it, has the variances ``s^2 (L_ii
         L_jj + L_ij^2)``, ``L = K K'``; what is more exact on the diagonal is subtracted.
         """
-        turn = np.eye(len(self.second))
-        if matrix is not None:
-            turn[1:, 1:], turn[1:, 0] = matrix, -matrix @ np.broadcast_to(centre, self.mean.size)
+        turn = np.eye(len(self.second)) if matrix is None else turn_moment(matrix, centre)
         own = turn.copy()
         own[:, 0] /= self.constant
         spread = own @ own.T
@@ -118,6 +107,13 @@ class NoisyMoment:
         return noisy.over(positive_count(1 + std * float(rng.standard_normal()), std, public))
 
 
+def turn_moment(matrix: Floats, centre: Floats | float) -> Floats:
+    """The matrix that maps ``(1, u)`` to ``(1, A (u - m))``, of shape (d + 1, d + 1)."""
+    turn = np.eye(len(matrix) + 1)
+    turn[1:, 1:], turn[1:, 0] = matrix, -matrix @ np.broadcast_to(centre, len(matrix))
+    return turn
+
+
 def positive_count(noisy: float, std: float, public: int) -> float:
     """Noisy fraction of the public number of records, but at least its noise and at least one record."""
     return max(noisy, std, 1 / public)
@@ -146,8 +142,7 @@ def ball_noise(
 ) -> NoisyMoment:
     """An exact moment, of shape (d + 1, d + 1), with the law of the noise that `ball_query` has.
 
-    `reach` is the public number of records times mu, and `traced` says whether the trace is measured as well, as where
-    the number of records is public.
+    `reach` is the public number of records times mu; the trace is `traced`, measured too, where that number is public.
     """
     d = len(second) - 1
     std = (1 + ratio) * radius**2 / reach * (math.sqrt(2) if neighbours is Neighbours.REPLACE else 1.0)
@@ -158,8 +153,8 @@ def ball_noise(
 def box_noise(second: Floats, ratio: float, reach: float, neighbours: Neighbours = Neighbours.REPLACE) -> NoisyMoment:
     """An exact moment with the law of the noise that `box_query` has; parameters as for `ball_noise`.
 
-    For replaced records the precision of the squares, relative to that of ``K G K'``, is ``1 + 1.5 d + 2 c^2``, and
-    ``1 + d + 2 c^2`` that of their sum.
+    For replaced records the squares have the precision ``1 + 1.5 d + 2 c^2``, relative to that of ``K G K'``, and their
+    sum has ``1 + d + 2 c^2``.
     """
     d = len(second) - 1
     std, square = d * (1 + ratio) / reach, ratio * d
@@ -197,8 +192,8 @@ def share_count(*moments: NoisyMoment) -> tuple[NoisyMoment, ...]:
 class PrivateMeasurements:
     """Noisy answers about private records in [-1, 1]^d, or in other public coordinates; all that a fit sees of them.
 
-    `public` is the public number of records, which `public_number` says is their number, not only about it; `mu` is
-    that of the whole fit for one row that counts, and `levels` half the number of grid steps of the records.
+    `public` is the number of records, or about it unless it is a `public_number`; `mu` is that of the whole fit for one
+    row that counts, and `levels` half the number of grid steps of the records.
 
     Privacy
     -------
@@ -262,18 +257,15 @@ def check_designs(budget: FitBudget, size: int, public: int) -> None:
 
 @dataclass(frozen=True, eq=False)
 class SimulatedRecords:
-    """Public records in [-1, 1]^d, of shape (n, d), with their moment of (1, x) and their lengths."""
+    """Public records in [-1, 1]^d, of shape (n, d), with their moment."""
 
     array: Floats
-    second: Floats
-    lengths: Floats
 
-    @classmethod
-    def of(cls, array: Floats) -> SimulatedRecords:
-        """Records with what every fit of them needs."""
-        mean = array.mean(axis=0)
-        second = np.block([[np.ones((1, 1)), mean[None]], [mean[:, None], array.T @ array / len(array)]])
-        return cls(array, second, np.sqrt(np.einsum("ij,ij->i", array, array)))
+    @cached_property
+    def second(self) -> Floats:
+        """Moment of (1, x), of shape (d + 1, d + 1)."""
+        mean = self.array.mean(axis=0)
+        return np.block([[np.ones((1, 1)), mean[None]], [mean[:, None], self.array.T @ self.array / len(self.array)]])
 
     @property
     def moments(self) -> tuple[Floats, Floats]:
@@ -300,7 +292,8 @@ class SimulatedMeasurements:
         self.public_number = neighbours is Neighbours.REPLACE and (person is None or person.rows is None)
         self.records, self.neighbours, self.rng, self.levels = records, neighbours, rng, LEVELS
         self.size, self.public, self.mu = records.array.shape[1], public, mu
-        self.lengths, self.coordinates = records.lengths, Coordinates.of(np.eye(self.size), np.zeros(self.size))
+        self.lengths = np.sqrt(np.einsum("ij,ij->i", records.array, records.array))
+        self.coordinates = Coordinates.of(np.eye(self.size), np.zeros(self.size))
         self._spent: list[float] = []
 
     @property
@@ -328,11 +321,10 @@ class SimulatedMeasurements:
 
     def counter(self, name: str, cuts: Sequence[float], share: float) -> Callable[[float], float]:
         """Noisy counts."""
-        times = self.public / len(self.lengths)
 
         def count(cut: float) -> float:
-            std = self.public / self._spend(share)
-            return times * float(np.count_nonzero(self.lengths > cut)) + std * float(self.rng.standard_normal())
+            longer, std = float(np.count_nonzero(self.lengths > cut)), self.public / self._spend(share)
+            return self.public / len(self.lengths) * longer + std * float(self.rng.standard_normal())
 
         return count
 
@@ -345,8 +337,7 @@ class SimulatedMeasurements:
     def ball(self, name: str, radius: float, ratio: float, share: float) -> NoisyMoment:
         """Noisy moment in a ball: of all records, less what clipping takes from the long ones."""
         outside, matrix, centre = self.lengths > radius, self.coordinates.matrix, self.coordinates.centre
-        turn = np.eye(self.size + 1)
-        turn[1:, 1:], turn[1:, 0] = matrix, -matrix @ centre
+        turn = turn_moment(matrix, centre)
         long, lost = (self.records.array[outside] - centre) @ matrix.T, 1 - radius / self.lengths[outside]
         exact = turn @ self.records.second @ turn.T
         exact[1:, 1:] -= (long * (lost * (2 - lost))[:, None]).T @ long / len(self.lengths)

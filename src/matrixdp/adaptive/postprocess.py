@@ -21,20 +21,14 @@ _EVIDENCE = 3.0  # standard deviations of a trace below which the covariance is 
 
 
 class FinalPlan(NamedTuple):
-    """Public coordinates ``u = A (x - m)`` of the final moment, and what error to expect there.
-
-    `ratio` is the square of the constant before each record, in units of r^2 for the clipping norm r. `mean_square` is
-    the expected mean of ``|u|^2``, which varies like a sum of `freedom` squares of Gaussian numbers. Errors are sizes
-    in the Frobenius norm. Noise has the size ``noise r^2/(N mu)``; clipping n records by t in ``|u|^2`` has the size
-    ``clipping n t/N/mean_square``.
-    """
+    """Public coordinates ``u = A (x - m)`` of the final moment, and errors to expect there, in the Frobenius norm."""
 
     coordinates: Coordinates
-    ratio: float
-    mean_square: float
+    ratio: float  # square of the constant before each record, in units of r^2 for the clipping norm r
+    mean_square: float  # expected mean of ``|u|^2``, which varies like a sum of `freedom` squares of Gaussian numbers
     freedom: float
-    noise: float
-    clipping: float
+    noise: float  # of the size ``noise r^2/(N mu)``
+    clipping: float  # of n records by t in ``|u|^2``, of the size ``clipping n t/N/mean_square``
 
 
 class Placed(NamedTuple):
@@ -45,41 +39,29 @@ class Placed(NamedTuple):
 
 
 class FinalBall(NamedTuple):
-    """Clipping norm of the final moment in its coordinates, and the noisy mean that clipping takes from ``|u|^2``.
-
-    `times` is the number of records to clip, over the number that balances noise and clipping.
-    """
+    """Clipping norm of the final moment in its coordinates, and the noisy mean that clipping takes from ``|u|^2``."""
 
     radius: float
     excess: float
-    times: float = 0.0
+    times: float = 0.0  # records to clip, over the number that balances noise and clipping
 
 
 @builtin_kind
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """Mean and covariance of records in [-1, 1]^d, and the noise in them.
-
-    Vectors have the shape (d,), matrices (d, d). The covariance is positive semidefinite, and zero where nothing tells
-    it from zero: it was multiplied by `evident`, from 0 to 1, since noise may be all there is. `second` is the second
-    moment about the midpoint of the box. `mean_std` and `std` are standard deviations of the noise in mean and
-    covariance before shrinkage, to first order, and `unshrunk` the covariance before it, which may have negative
-    eigenvalues. `noise_shape` is the matrix B B' for which the final noise is ``B G B'``, G symmetric with independent
-    entries, of standard deviation `noise_std` off the diagonal. `radius` is the clipping norm of the final moment in
-    its coordinates; `learned` says whether there were enough records to learn them.
-    """
+    """Mean and covariance of records in [-1, 1]^d, and the noise in them; vectors (d,), matrices (d, d)."""
 
     mean: Floats
-    covariance: Floats
-    evident: float
-    second: Floats
-    mean_std: Floats
+    covariance: Floats  # positive semidefinite, and zero where nothing tells it from zero
+    evident: float  # by which it was multiplied, from 0 to 1, since noise may be all there is
+    second: Floats  # second moment about the midpoint of the box
+    mean_std: Floats  # of the noise before shrinkage, to first order, as `std`, that of the covariance
     std: Floats
-    unshrunk: Floats
-    noise_shape: Floats
-    noise_std: float
-    radius: float
-    learned: bool
+    unshrunk: Floats  # covariance before shrinkage, which may have negative eigenvalues
+    noise_shape: Floats  # B B' for which the final noise is ``B G B'``, G symmetric with independent entries
+    noise_std: float  # of G off the diagonal
+    radius: float  # clipping norm of the final moment in its coordinates
+    learned: bool  # whether there were enough records to learn them
 
 
 def finish_single(moment: NoisyMoment, radius: float, settings: Settings) -> Fitted:
@@ -168,8 +150,8 @@ def _fitted(
 ) -> Fitted:
     """Shrink a noisy second moment where the aim needs variances, and map everything back from u to [-1, 1]^d.
 
-    The covariance is made a possible one. What clipping took of it is restored; where nothing was learned, everything
-    is multiplied by a factor from 0 to 1, since the trace itself may be noise.
+    The covariance is made possible, and gets what clipping took of it; where nothing was learned, everything is
+    multiplied by a factor from 0 to 1, since the trace itself may be noise.
     """
     second[0, 0] = 1.0
     mean, covariance = about_mean(second, variances)

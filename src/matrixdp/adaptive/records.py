@@ -65,35 +65,28 @@ def sum_steps(steps: NDArray[np.floating], limit: int) -> Integers:
 
 @dataclass(eq=False)
 class GridBlock:
-    """Some records on the grid, of shape (n, d), and their lengths, of shape (n,).
+    """Some records on the grid."""
 
-    `counts` says how many rows the person of each has; `sums` are those of a block that is kept (`sum_steps`).
-    """
-
-    steps: NDArray[np.float32]
-    lengths: Floats
-    counts: Integers | None = None
-    sums: Integers | None = None
+    steps: NDArray[np.float32]  # of shape (n, d)
+    lengths: Floats  # of shape (n,)
+    counts: Integers | None = None  # how many rows the person of each has
+    sums: Integers | None = None  # of a block that is kept (`sum_steps`)
 
 
 @dataclass(frozen=True, eq=False)
 class RecordGrid:
     """Rounding of records to a grid, their public coordinates, and the weights of their rows.
 
-    `bounds` is the box that is mapped to [-1, 1]^d, to which values outside are clipped, and `levels` half the number
-    of grid steps. Where a `person` counts, `unit` is what a record that counts once weighs in counts and excesses.
-    Without `coordinates` they are [-1, 1]^d.
-
     Privacy
     -------
     Each record is mapped independently of the others, and its weight depends on the rows of one person.
     """
 
-    bounds: Bounds
-    levels: int
-    coordinates: Coordinates | None = None
+    bounds: Bounds  # the box that is mapped to [-1, 1]^d, to which values outside are clipped
+    levels: int  # half the number of grid steps
+    coordinates: Coordinates | None = None  # None for those of [-1, 1]^d
     person: Person | None = None
-    unit: int = 1
+    unit: int = 1  # what a record that counts once weighs in counts and excesses, where a person counts
 
     def block(self, array: NDArray[np.generic], counts: Integers | None = None) -> GridBlock:
         """Records of shape (n, d) on the grid."""

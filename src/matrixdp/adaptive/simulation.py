@@ -18,7 +18,7 @@ from matrixdp.adaptive.fit import Purpose, fit_moment
 from matrixdp.adaptive.measure import SimulatedMeasurements, SimulatedRecords
 from matrixdp.adaptive.postprocess import Fitted
 from matrixdp.adaptive.settings import settings_for
-from matrixdp.adaptive.shrinkage import find_directions, nearest_of_same_trace
+from matrixdp.adaptive.shrinkage import find_directions, nearest_of_same_trace, psd_root
 from matrixdp.answers.moments import correlation_from_covariance
 from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.person import Person, most_rows
@@ -73,7 +73,7 @@ def simulate_fits(
 ) -> Simulation:
     """Mean and covariance of simulated records of a family with about those given, and several fits of them."""
     rng, number = np.random.default_rng(seed), simulated_number(options.records, mean.size)
-    records = SimulatedRecords.of(simulate_records(family, mean, covariance, number, rng))
+    records = SimulatedRecords(simulate_records(family, mean, covariance, number, rng))
     return records.moments, [fit_simulated(records, options, rng) for _ in range(times)]
 
 
@@ -100,10 +100,9 @@ class RepeatedFit:
 def repeat_fit(fitted: Fitted, options: FitOptions) -> RepeatedFit:
     """Fits of records that may have led to a fit: of each family, in several rounds.
 
-    The first round has the mean and covariance of the fit. Each later one corrects those of the round before by how
-    far its own fit was from the given one, so that clipping and shrinkage lead to about that. A simulation whose fit is
-    far from the given one counts less: its weight is ``1/(t + D)`` for a squared difference D of means and variances in
-    units of their noise and of the features' spread.
+    The first round has the mean and covariance of the fit. Each later one corrects those of the round before by how far
+    its own fit was from the given one, so that clipping and shrinkage lead to about that. The weight of a simulation is
+    ``1/(t + D)`` for a squared difference D of means and variances in units of their noise and of the features' spread.
     """
     seed, wanted = public_seed(fitted), np.maximum(np.diagonal(likeliest(fitted)), 0.0)
     squares = fitted.mean_std**2 + wanted + _TINY, np.diagonal(fitted.std) ** 2 + wanted**2 + _TINY
@@ -123,10 +122,7 @@ def repeat_fit(fitted: Fitted, options: FitOptions) -> RepeatedFit:
 
 
 def _correct_mean(mean: Floats, wanted: Floats, found: Floats) -> Floats:
-    """A mean nearer to one of which a fit finds the wanted one.
-
-    One factor for all features, since a fit of few records may have clipped all of them.
-    """
+    """A mean nearer to one of which a fit finds the wanted one, by one factor: a fit may have clipped all features."""
     along = float(wanted @ found)
     factor = min(max(float(wanted @ wanted) / along, 1 / _MOST), _MOST) if along > 0 else _MOST
     return np.asarray(np.clip(factor * mean, -1.0, 1.0))
@@ -166,8 +162,8 @@ def public_seed(fitted: Fitted) -> int:
 def read_off(mean: Floats, covariance: Floats, units: Floats, second: Floats | None = None) -> Statistics:
     """Everything that is read off means and covariances of records in [-1, 1]^d, of shape (..., d) and (..., d, d).
 
-    Eigenvalues are for features in these units, of shape (d,); other statistics are in units of the halfwidths of the
-    bounds. `second` is the second moment about the midpoint, where it does not follow from mean and covariance.
+    Eigenvalues are for features in `units`, of shape (d,); all else is in units of the halfwidths. `second` is the
+    second moment about the midpoint, where it does not follow from mean and covariance.
     """
     return {
         "mean": mean,
@@ -213,14 +209,14 @@ def _mean_product(left: Floats, right: Floats) -> Floats:
 
 def gaussian_records(mean: Floats, covariance: Floats, count: int, rng: np.random.Generator) -> Floats:
     """Gaussian records."""
-    return mean + rng.standard_normal((count, mean.size)) @ _root(covariance)
+    return mean + rng.standard_normal((count, mean.size)) @ psd_root(covariance).T
 
 
 def long_records(mean: Floats, covariance: Floats, count: int, rng: np.random.Generator) -> Floats:
     """Gaussian records of which a few are much longer than the others, in all features."""
     lengths = np.where(rng.random((count, 1)) < _LONG_SHARE, _LONG_TIMES, 1.0)
     lengths /= math.sqrt(1 - _LONG_SHARE + _LONG_SHARE * _LONG_TIMES**2)
-    return mean + rng.standard_normal((count, mean.size)) * lengths @ _root(covariance)
+    return mean + rng.standard_normal((count, mean.size)) * lengths @ psd_root(covariance).T
 
 
 def lognormal_records(
@@ -259,7 +255,7 @@ def grouped_records(mean: Floats, covariance: Floats, count: int, rng: np.random
     groups = rng.choice(len(_GROUPS), count, p=_GROUPS)
     white[:, -leading:] *= math.sqrt(_WITHIN)
     white[:, -leading:] += math.sqrt(1 - _WITHIN) * scores[groups]
-    return mean + white @ _root(covariance)
+    return mean + white @ psd_root(covariance).T
 
 
 Family = Callable[[Floats, Floats, int, np.random.Generator], Floats]
@@ -299,12 +295,6 @@ def fit_into_box(records: Floats, mean: Floats, std: Floats, rng: np.random.Gene
     return np.asarray(result)
 
 
-def _root(covariance: Floats) -> Floats:
-    """A matrix R with ``R'R`` equal to the covariance; the last row belongs to the leading direction."""
-    values, vectors = find_directions(covariance)
-    return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))).T)
-
-
 def _split(covariance: Floats) -> tuple[Floats, Floats]:
     """Standard deviations, and correlations with ones on the diagonal."""
     std = np.sqrt(np.maximum(np.diagonal(covariance), 0.0))
@@ -323,4 +313,4 @@ def _correlated(correlation: Floats, count: int, rng: np.random.Generator) -> Fl
     """Standard Gaussian numbers with about these correlations, of shape (count, d)."""
     possible = nearest_of_same_trace(correlation)
     size = np.sqrt(np.maximum(np.diagonal(possible), np.finfo(float).tiny))
-    return np.asarray(rng.standard_normal((count, len(size))) @ _root(possible) / size)
+    return np.asarray(rng.standard_normal((count, len(size))) @ psd_root(possible).T / size)
