@@ -98,7 +98,10 @@ class PrivateLinearDiscriminant(ClassifierMixin, MomentEstimator):  # type: igno
             classes = parse_classes(self.classes, None, simulation=False)
             levels = classes.tolist()
         else:
-            X, labels = self._validate_features(X) if features is None else X, read_labels(y)
+            X = self._validate_features(X) if features is None else X
+            if y is None:
+                raise DataError("the estimator requires y to be passed, but the target y is None.")
+            labels = column_or_1d(np.asarray(y.to_numpy() if hasattr(y, "to_numpy") else y), warn=True)
             check_same_length(X, labels)
             classes = parse_classes(self.classes, labels, simulation=check_flag(self.simulation, "simulation"))
             name = unused_name("class", () if features is None else features.columns.names)
@@ -143,10 +146,10 @@ class PrivateLinearDiscriminant(ClassifierMixin, MomentEstimator):  # type: igno
     def predict_proba(self, X: Any) -> Floats:
         """Probabilities of the classes, of shape (n, classes)."""
         scores = self.decision_function(X)
-        if scores.ndim == 1:
-            second = expit(scores)
-            return np.column_stack([1 - second, second])
-        return np.asarray(softmax(scores, axis=1))
+        if scores.ndim > 1:
+            return np.asarray(softmax(scores, axis=1))
+        second = expit(scores)
+        return np.column_stack([1 - second, second])
 
     def predict_log_proba(self, X: Any) -> Floats:
         """Logarithms of the probabilities of the classes, of shape (n, classes)."""
@@ -216,7 +219,9 @@ def parse_classes(classes: Any, y: Any, *, simulation: bool) -> NDArray[Any]:
         found = np.unique(y)
     else:
         labels = list(classes) if isinstance(classes, Iterable) and not isinstance(classes, str | bytes) else []
-        found = np.asarray(labels) if _are_alike(labels) else np.empty(0)
+        texts = [isinstance(label, str) for label in labels]
+        numbers = (isinstance(label, Real | np.bool_) and label == label for label in labels)
+        found = np.asarray(labels) if all(texts) or (not any(texts) and all(numbers)) else np.empty(0)
         if found.ndim != 1 or not len(found):
             raise ParameterError(
                 f"classes must be a list of labels, all texts or all numbers, got {show(classes)} instead."
@@ -227,21 +232,6 @@ def parse_classes(classes: Any, y: Any, *, simulation: bool) -> NDArray[Any]:
     if len(found) < 2:
         raise ParameterError(f"classes must be at least two, got {len(found)} class instead.")
     return np.asarray(found)
-
-
-def _are_alike(labels: list[Any]) -> bool:
-    texts = [isinstance(label, str) for label in labels]
-    return all(texts) or (
-        not any(texts) and all(isinstance(label, Real | np.bool_) and label == label for label in labels)
-    )
-
-
-def read_labels(y: Any) -> NDArray[Any]:
-    """Labels of records in memory, of shape (n,)."""
-    if y is None:
-        raise DataError("the estimator requires y to be passed, but the target y is None.")
-    found = np.asarray(y.to_numpy() if hasattr(y, "to_numpy") else y)
-    return np.asarray(column_or_1d(found, warn=True))
 
 
 def encode_labels(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:
