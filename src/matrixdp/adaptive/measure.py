@@ -13,19 +13,9 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
+from matrixdp.adaptive import queries
 from matrixdp.adaptive.budget import FitBudget
 from matrixdp.adaptive.coordinates import LEVELS, Coordinates
-from matrixdp.adaptive.queries import (
-    BoxMoments,
-    TracedMoments,
-    ball_query,
-    box_query,
-    count_query,
-    excess_query,
-    read_scales,
-    scales_query,
-    scales_row,
-)
 from matrixdp.adaptive.records import PrivateRecords
 from matrixdp.design import isotropic, make_design
 from matrixdp.domain.person import Person, most_rows
@@ -122,14 +112,14 @@ def positive_count(noisy: float, std: float, public: int) -> float:
 def read_moment(released: NoisyAnswer, public: int) -> NoisyMoment:
     """Moment from a release of `ball_query` or `box_query`, over the noisy number of records where that is private."""
     query, design = released.design.query, released.design
-    if isinstance(query, TracedMoments):
+    if isinstance(query, queries.TracedMoments):
         d, std = query.moments.bounds.size, float(released.std[0, 0])
         trace_std = std * math.sqrt(d / (1 + d * query.weight))
         return NoisyMoment(query.matrix(released.matrix[0]), query.constant, std / math.sqrt(2), trace_std)
     variance = float(design.colcov.variances[1])
     off, constant = variance / math.sqrt(2), math.sqrt(variance / design.colcov.variances[0])
     diagonal, trace_std = None, variance * math.sqrt(len(released.matrix) - 1)
-    if isinstance(query, BoxMoments):
+    if isinstance(query, queries.BoxMoments):
         diagonal = np.asarray(np.diagonal(released.std)[1:] ** 2)
         trace_std = math.sqrt(_trace_variance(diagonal, off, constant, query.neighbours))
     noisy = NoisyMoment(released.matrix, constant, off, trace_std, diagonal=diagonal)
@@ -176,7 +166,8 @@ def _trace_variance(diagonal: Floats, std: float, constant: float, neighbours: N
 @lru_cache(maxsize=256)
 def _added_squares(size: int, ratio: float) -> float:
     """Variance of a square, relative to that of ``K G K'``, where records are added or removed."""
-    design = make_design(box_query(size, 1000, Neighbours.ADD_REMOVE, ratio), Privacy(1.0, 1e-6), allocation="uniform")
+    query = queries.box_query(size, 1000, Neighbours.ADD_REMOVE, ratio)
+    design = make_design(query, Privacy(1.0, 1e-6), allocation="uniform")
     return float(design.std[1, 1] ** 2 / design.colcov.variances[1] ** 2)
 
 
@@ -218,41 +209,41 @@ class PrivateMeasurements:
 
     def scales(self, name: str, share: float) -> tuple[Floats, Floats, float, float]:
         """Noisy means of values and of squares in [-1, 1], of shape (d,), and the standard deviation of either."""
-        query = scales_query(self.size, *self._kind)
+        query = queries.scales_query(self.size, *self._kind)
         released = self.budget.release(name, query, self.records, share=share)
-        return read_scales(released.matrix[0], released.std[0], self.public, public_number=self.public_number)
+        return queries.read_scales(released.matrix[0], released.std[0], self.public, public_number=self.public_number)
 
     def counter(self, name: str, cuts: Sequence[float], share: float) -> Callable[[float], float]:
         """Function from one of the cut-offs to the noisy number of longer records; each call spends `share`."""
-        query, above = count_query(*self._kind), self.records.counter(cuts)
+        query, above = queries.count_query(*self._kind), self.records.counter(cuts)
         return lambda cut: float(self.budget.release(name, query, above(cut), share=share).matrix[0, 0])
 
     def excess(self, name: str, radius: float, limit: float, share: float) -> tuple[float, float]:
         """Noisy mean of ``min(max(l^2 - radius^2, 0), limit)`` over lengths l, and its standard deviation."""
-        query = excess_query(limit, *self._kind)
+        query = queries.excess_query(limit, *self._kind)
         released = self.budget.release(name, query, self.records.excess(radius, limit), share=share)
         return float(released.matrix[0, 0]), float(released.std[0, 0])
 
     def ball(self, name: str, radius: float, ratio: float, share: float) -> NoisyMoment:
         """Noisy moment of records clipped to a ball; `ratio` as for `ball_query`."""
         public, neighbours, person = self._kind
-        query = ball_query(self.size, radius, public, neighbours, ratio, person)
+        query = queries.ball_query(self.size, radius, public, neighbours, ratio, person)
         return read_moment(self.budget.release(name, query, self.records, share=share), public)
 
     def box(self, name: str, ratio: float, share: float) -> NoisyMoment:
         """Noisy moment of records in their box, none of them clipped; `ratio` as for `box_query`."""
         public, neighbours, person = self._kind
-        query = box_query(self.size, public, neighbours, ratio, person)
+        query = queries.box_query(self.size, public, neighbours, ratio, person)
         return read_moment(self.budget.release(name, query, self.records, share=share, structured=True), public)
 
 
 def check_designs(budget: FitBudget, size: int, public: int) -> None:
     """Raise the errors that designs of a fit can have, before it is charged: likeliest with the whole budget."""
     kind = budget.neighbours, budget.person
-    ball = ball_query(size, 1.0, public, kind[0], person=kind[1])
-    for query in (count_query(public, *kind), scales_query(size, public, *kind), ball):
+    ball = queries.ball_query(size, 1.0, public, kind[0], person=kind[1])
+    for query in (queries.count_query(public, *kind), queries.scales_query(size, public, *kind), ball):
         make_design(query, budget.privacy, allocation=isotropic())
-    make_design(box_query(size, public, kind[0], 1 / 8, kind[1]), budget.privacy, allocation="uniform")
+    make_design(queries.box_query(size, public, kind[0], 1 / 8, kind[1]), budget.privacy, allocation="uniform")
 
 
 @dataclass(frozen=True, eq=False)
@@ -314,10 +305,10 @@ class SimulatedMeasurements:
 
     def scales(self, name: str, share: float) -> tuple[Floats, Floats, float, float]:
         """Noisy means of values and squares, and the standard deviation of either."""
-        row = scales_row(self.records.second)
-        std = np.full(row.size, scales_query(self.size, 1, self.neighbours).sensitivity.frobenius / self._spend(share))
+        row, query = queries.scales_row(self.records.second), queries.scales_query(self.size, 1, self.neighbours)
+        std = np.full(row.size, query.sensitivity.frobenius / self._spend(share))
         noisy = row + std * self.rng.standard_normal(row.size)
-        return read_scales(noisy, std, self.public, public_number=self.public_number)
+        return queries.read_scales(noisy, std, self.public, public_number=self.public_number)
 
     def counter(self, name: str, cuts: Sequence[float], share: float) -> Callable[[float], float]:
         """Noisy counts."""

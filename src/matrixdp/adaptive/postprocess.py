@@ -1,7 +1,7 @@
 """Post-processing of the noisy moments of a fit into a mean and a covariance, at no privacy cost."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
@@ -169,19 +169,11 @@ def _fitted(
     np.fill_diagonal(noise, 2 * np.diagonal(noise) - squares**2 @ np.diagonal(variances)[1:])  # pairs count twice
     location = np.clip(coordinates.centre + back @ mean, -1.0, 1.0)
     possible = nearest_possible(back @ covariance @ back.T)
-    return Fitted(
-        mean=location,
-        covariance=evident * possible,
-        evident=evident,
-        second=possible + np.multiply.outer(location, location),
-        mean_std=np.sqrt(squares @ variances[0, 1:]),
-        std=np.sqrt(noise),
-        unshrunk=back @ (second[1:, 1:] - np.multiply.outer(second[0, 1:], second[0, 1:])) @ back.T,
-        noise_shape=back @ back.T,
-        noise_std=moment.std,
-        radius=ball.radius,
-        learned=learned,
-    )
+    about_midpoint = possible + np.multiply.outer(location, location)
+    stds = np.sqrt(squares @ variances[0, 1:]), np.sqrt(noise)
+    unshrunk = back @ (second[1:, 1:] - np.multiply.outer(second[0, 1:], second[0, 1:])) @ back.T
+    law = back @ back.T, moment.std, ball.radius
+    return Fitted(location, evident * possible, evident, about_midpoint, *stds, unshrunk, *law, learned=learned)
 
 
 def nearest_possible(covariance: Floats) -> Floats:
@@ -209,19 +201,9 @@ def finish_box(moment: NoisyMoment) -> Fitted:
     second, variances = moment.transform()
     mean, covariance, std = _with_std(second, variances)
     evident = evident_share(second, variances, moment.trace_std)
-    return Fitted(
-        mean=np.clip(mean, -1.0, 1.0),
-        covariance=evident * nearest_possible(covariance),
-        evident=evident,
-        second=nearest_of_same_trace(second[1:, 1:]),
-        mean_std=np.sqrt(variances[0, 1:]),
-        std=std,
-        unshrunk=covariance,
-        noise_shape=np.eye(mean.size),
-        noise_std=moment.std,
-        radius=math.sqrt(mean.size),
-        learned=True,
-    )
+    shown = np.clip(mean, -1.0, 1.0), evident * nearest_possible(covariance), evident
+    stds, law = (np.sqrt(variances[0, 1:]), std), (np.eye(mean.size), moment.std, math.sqrt(mean.size))
+    return Fitted(*shown, nearest_of_same_trace(second[1:, 1:]), *stds, covariance, *law, learned=True)
 
 
 def _mix_box(fitted: Fitted, final: NoisyMoment, plan: FinalPlan, box: NoisyMoment) -> Fitted:
@@ -239,16 +221,9 @@ def _mix_box(fitted: Fitted, final: NoisyMoment, plan: FinalPlan, box: NoisyMome
     biased = any(pair.is_biased for pair in pairs[:2])  # whose entries have independent noise
     second, location, about, unshrunk = (pair.average(biased=biased) for pair in pairs)
     evident = max(fitted.evident, evident_share(whole, noise, box.trace_std))
-    return replace(
-        fitted,
-        mean=np.clip(location[0], -1.0, 1.0),
-        covariance=evident * nearest_possible(about[0]),
-        evident=evident,
-        second=nearest_of_same_trace(second[0]),
-        mean_std=np.sqrt(location[1]),
-        std=np.sqrt(about[1]),
-        unshrunk=unshrunk[0],
-    )
+    shown = np.clip(location[0], -1.0, 1.0), evident * nearest_possible(about[0]), evident
+    stds, law = (np.sqrt(location[1]), np.sqrt(about[1])), (fitted.noise_shape, fitted.noise_std, fitted.radius)
+    return Fitted(*shown, nearest_of_same_trace(second[0]), *stds, unshrunk[0], *law, learned=fitted.learned)
 
 
 class _Pair(NamedTuple):

@@ -60,15 +60,11 @@ def scales_query(
     replaced, added = 4 * size, 1 + size * (1 + _SQUARES**2 / 4)
     rows = person is not None and person.rows is not None
     square = max(replaced, added) if rows else replaced if neighbours is Neighbours.REPLACE else added
-    return Query(
-        (1, 2 * size + 1),
-        FrobeniusBall(most_rows(person) * math.sqrt(square) / records * _ROUNDING),
-        bound=4.0,
-        function=function or (lambda data: scales_row(whole_moment(data, records))[None]),
-        neighbours=neighbours,
-        person=person,
-        relative_error=16 * _EPS,  # exact sums that are rounded once, and six operations
-    )
+    most = FrobeniusBall(most_rows(person) * math.sqrt(square) / records * _ROUNDING)
+    function = function or (lambda data: scales_row(whole_moment(data, records))[None])
+    kind: Any = {"neighbours": neighbours, "person": person}
+    # Exact sums that are rounded once, and six operations.
+    return Query((1, 2 * size + 1), most, bound=4.0, function=function, relative_error=16 * _EPS, **kind)
 
 
 def scales_row(moment: Floats) -> Floats:
@@ -93,15 +89,10 @@ def excess_query(limit: float, records: int, neighbours: Neighbours, person: Per
     A record contributes an integer number of steps from 0 to `limit`, so the exact sum changes by at most `limit`, for
     either kind of neighbours; and by k times that where k rows of a person count.
     """
-    return Query(
-        (1, 1),
-        FrobeniusBall(most_rows(person) * limit / records * _ROUNDING),
-        bound=2.5 * limit,
-        function=ExcessMean(limit, records),
-        neighbours=neighbours,
-        person=person,
-        relative_error=4 * _EPS,  # an exact sum, and three operations
-    )
+    most, mean = FrobeniusBall(most_rows(person) * limit / records * _ROUNDING), ExcessMean(limit, records)
+    kind: Any = {"neighbours": neighbours, "person": person}
+    # An exact sum, and three operations.
+    return Query((1, 1), most, bound=2.5 * limit, function=mean, relative_error=4 * _EPS, **kind)
 
 
 @dataclass(frozen=True)

@@ -92,18 +92,10 @@ class JointMoment:
         if not self.learned:
             return [(np.zeros(m), np.full((m, m), np.nan)) for _ in targets]
         seen = nearest_of_same_trace(self.covariance)
-        return [
-            posterior_coefficients(
-                seen[:m, :m] + self.penalty(m, alpha),
-                self.covariance[:m, k],
-                shape[:m, :m],
-                target=(shape[:m, k], float(shape[k, k])),
-                variance=float(seen[k, k]),
-                std=self.noise_std,
-                records=self.sample_size,
-            )
-            for k in targets
-        ]
+        gram, law = seen[:m, :m] + self.penalty(m, alpha), {"std": self.noise_std, "records": self.sample_size}
+        solve = partial(posterior_coefficients, gram, shape=shape[:m, :m], **law)
+        own = [(shape[:m, k], float(shape[k, k])) for k in targets]
+        return [solve(self.covariance[:m, k], target=own[k - m], variance=float(seen[k, k])) for k in targets]
 
     def choose(self, features: int, alphas: Sequence[float | Floats]) -> int:
         """Place of the penalty with which predictions from such a release err least; post-processing.

@@ -174,10 +174,9 @@ def measure(view: MomentView) -> Measured:
 class Chains:
     """Chains of possible moments, in one stack of c chains.
 
-    `rows` has the mean and the loadings of each coordinate, (c, d, 1 + K), and `squares` the second moments of the
-    numbers, (c, numbers). `log_own`, of the same shape, is the logarithm of a number's expected own variance, and
-    `log_ratio`, (c, columns), that of the variance of loadings over it. `events`, (c, events, 1 + K), begins with the
-    constant.
+    `rows` has the mean and the loadings of each coordinate, (c, d, 1 + K), `squares` the second moments of numbers, (c,
+    numbers), `log_own` the logarithm of a number's expected own variance, and `log_ratio`, (c, columns), that of the
+    variance of loadings over it. `events`, (c, events, 1 + K), begins with the constant.
     """
 
     def __init__(self, measured: Measured, rng: np.random.Generator) -> None:

@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,10 +41,10 @@ class Regression:
     Attributes
     ----------
     terms : Estimate of shape (m + 1, 2)
-        Coefficient and "sampling std", the standard error for the population from which the records are a sample, of
-        "intercept", the numbers, and "column=level" for all levels of a category but the first, its reference. The
-        error bar of a coefficient is that of the privacy noise. Where features are nearly collinear, noise hides which
-        of them matters (`hide_undetermined`), and a coefficient has a plausible range.
+        Coefficient, with the error bar of the privacy noise, and "sampling std", the standard error for the population
+        of which the records are a sample; of "intercept", the numbers, and "column=level" for all levels of a category
+        but the first, its reference. Where features are nearly collinear, noise hides which of them matters
+        (`hide_undetermined`), and a coefficient has a plausible range.
     fit : Estimate of shape (2, 1)
         "share explained", R^2, and "residual std", the standard deviation of what is not explained.
     """
@@ -52,10 +53,7 @@ class Regression:
     terms: Estimate
     fit: Estimate
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The terms."""
-        return self.terms.rows
+    names = property(attrgetter("terms.rows"), doc="The terms.")
 
     @property
     def coefficients(self) -> Floats:
@@ -137,10 +135,7 @@ class Discriminant:
     target: str
     terms: Estimate
 
-    @property
-    def classes(self) -> tuple[str, ...]:
-        """The levels that are told apart."""
-        return self.terms.columns
+    classes = property(attrgetter("terms.columns"), doc="The levels that are told apart.")
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -301,10 +296,7 @@ def simulate(view: MomentView, statistic: Callable[[MomentView], Floats], count:
 def regression(
     matrix: Floats, design: Design, target: str, on: Sequence[str] | None = None, group: Any = None
 ) -> Regression:
-    """Regression of a number on numbers and categories; by default on all other columns.
-
-    Directions that noise hides get no weight. What this may take from a coefficient is part of `noise_std`.
-    """
+    """Regression of a number on others, by default all, and categories; directions that noise hides get no weight."""
     view = view_moments(matrix, design, group)
     fit = RegressionFit(view, target, on)
     return fit.describe(view, fit.find_bars(view, robust_spread(simulate(view, fit.solve))), plausible=True)

@@ -171,13 +171,10 @@ def covary_all(view: MomentView) -> NoisyValues:
 
 
 def correlate_all(view: MomentView) -> NoisyValues:
-    """Correlations of all pairs of numbers, (..., n, n), over the records in which both are there; NaN where hidden.
-
-    The variance of each number is over those in which it is.
-    """
+    """Correlations of all pairs of numbers, (..., n, n), over the records in which both are there; NaN where hidden."""
     x, r = view.variables
     i, j = np.tril_indices(x.size)
-    own, pair = vary(view, x, r), covary(view, x[i], r[i], x[j], r[j])
+    own, pair = vary(view, x, r), covary(view, x[i], r[i], x[j], r[j])  # variances over all that have the number
     variances = np.where(own.value > LEAST_VARIANCE * view.law.std(own.terms), own.value, np.nan)
     scale = np.sqrt(variances[..., i] * variances[..., j])
     value = pair.value / scale
@@ -207,15 +204,7 @@ def hide_uncertain(correlation: Floats, std: Floats) -> tuple[Floats, Floats]:
 def correlation_from_covariance(covariance: Floats, *, undefined: float = np.nan) -> Floats:
     """Correlations from covariances, both of shape (..., m, m); with noise they may lie outside of [-1, 1].
 
-    `undefined` is the correlation of a feature whose variance is not positive with any other feature; if it is NaN,
-    that with itself is NaN as well.
-
-    Examples
-    --------
-    >>> correlation_from_covariance(np.diag([1.0, 0.0])).tolist()
-    [[1.0, nan], [nan, nan]]
-    >>> correlation_from_covariance(np.diag([1.0, 0.0]), undefined=0.0).tolist()
-    [[1.0, 0.0], [0.0, 1.0]]
+    That of a feature whose variance is not positive is `undefined`; if it is NaN, that with itself is NaN as well.
     """
     variances = np.diagonal(covariance, axis1=-2, axis2=-1)
     defined, rows = variances > 0, np.arange(variances.shape[-1])
@@ -310,8 +299,8 @@ def _ratio_range(
 ) -> Range:
     """Intervals of entries over other entries, between `least` and `most`, where noise hides those.
 
-    By Fieller's theorem: all m for which ``top - m bottom`` is within its own noise, on a grid. The value is their
-    mean, weighted by likelihood; NaN if there are none.
+    By Fieller's theorem: all m on a grid for which ``top - m bottom`` is within its own noise, and their mean, weighted
+    by likelihood; NaN if there are none.
     """
     grid, step = np.linspace(least, most, _GRID, retstep=True)
     law, m = view.law, grid.reshape(_GRID, *[1] * (np.ndim(view.read(*top)) - grid.ndim + 1), *grid.shape[1:])
@@ -419,15 +408,11 @@ def cross_table(matrix: Floats, design: Design, first: str, second: str, group: 
 
 
 def shrink_cells(cells: Floats, rows: Floats, columns: Floats, noise: Floats) -> Floats:
-    """Shares of records for two levels, shrunk towards independence, with the given totals; of shape (k, m).
-
-    What is shrunk is the correlation of the indicators of the two levels; rows and columns are then fitted to the
-    totals.
-    """
+    """Shares of records for two levels, shrunk towards independence, with the given totals; of shape (k, m)."""
     size = max(float(rows.sum()), TINY)
     expected = np.multiply.outer(rows, columns) / size
     unit = np.sqrt(np.multiply.outer(rows * (size - rows), columns * (size - columns))) / size + TINY
-    found = shrink(cells - expected, unit, noise, together=True)
+    found = shrink(cells - expected, unit, noise, together=True)  # correlations of the indicators of two levels
     result = np.maximum(expected + found.mean, TINY)
     for _ in range(_ROUNDS):
         result *= (rows / np.maximum(result.sum(axis=1), TINY))[:, None]

@@ -222,11 +222,10 @@ def _first(row: Any) -> Any:
 
 
 def _smooth(values: Floats, covariance: Floats) -> tuple[Floats, Floats]:
-    """Posterior means and covariances of rows, under a random walk of unknown step, averaged over it by its likelihood.
+    """Posterior means (groups, periods) and covariances (groups, periods, periods) of a random walk with noise.
 
     ``E[x | z] = z - S D' (D S D' + tau^2)^-1 D z`` for differences D, and the covariance is ``S`` less the same of S;
-    differences of z have the covariance ``D S D' + tau^2``. `values` is (groups, periods), covariances are (groups,
-    periods, periods).
+    differences of z have the covariance ``D S D' + tau^2``. All is averaged over tau by its likelihood.
     """
     differences = np.diff(np.eye(len(covariance)), axis=0)
     spread = covariance @ differences.T

@@ -218,10 +218,7 @@ def spread_histogram(shape: Histogram, found: Spread, count: int) -> Floats:
 
 @np.errstate(all="ignore")
 def _tilt(powers: Floats, weights: Floats, wanted: Floats) -> Floats | None:
-    """Weights (bins, parts) times ``exp(slope . powers)`` with the wanted means of powers (k, bins, parts), or None.
-
-    Each bin keeps its own sum.
-    """
+    """Weights (bins, parts) times ``exp(slope . powers)``, each bin with its own sum, with wanted means; or None."""
     total, slope = weights.sum(axis=1, keepdims=True), np.zeros(wanted.size)
     for _ in range(_STEPS):
         tilt = np.einsum("k,kbp->bp", slope, powers)
@@ -344,10 +341,7 @@ class Rows:
         self.products[:, own] += kept.T
 
     def remove(self, zeros: Sequence[tuple[int, int]], never: Mapping[str, Sequence[int]]) -> None:
-        """Change levels where two occur together that cannot; `never` has the levels that no row may have, by column.
-
-        Rows for which no other levels are found become like others.
-        """
+        """Change levels where two occur together that cannot; `never` has the levels that no row may have, by name."""
         holders = {m.rows.start + k: (m, k) for m in self.margins for k in range(len(m.place.levels))}
         pairs = [(holders[one], holders[other]) for one, other in zeros]
         margins = {id(margin): margin for margin, _ in holders.values()}.values()
@@ -360,7 +354,7 @@ class Rows:
                 for row in part[margin.values[part] == level].tolist():
                     self._replace(row, margin, pairs, never[margin.column.name])
         left = np.unique(np.concatenate(bad))
-        if left.size:
+        if left.size:  # no other levels were found: these rows become like others
             good = np.setdiff1d(np.arange(len(self.table)), left)
             if not good.size:
                 raise ParameterError(
@@ -513,16 +507,6 @@ def _write_column(margin: Margin) -> tuple[Values, NDArray[np.bool_]]:
     return np.array(margin.place.levels, object)[values], gone
 
 
-class _Made(NamedTuple):
-    """The rows of a group, by the levels of its columns, and how far they are from the release."""
-
-    group: Mapping[str, str]
-    rows: Rows
-    comparison: Comparison
-    misfit: float
-    hidden: list[str]
-
-
 class _Maker:
     """Makes the rows of a table, or its groups, from moments; numbers may have `fitted` correlations, known better."""
 
@@ -599,8 +583,8 @@ class _Maker:
 
     def make(
         self, view: MomentView, count: int, size: float, group: Mapping[str, str], pooled: Floats | None = None
-    ) -> _Made:
-        """Fitted rows, their comparison with the release, the misfit, and what noise hides."""
+    ) -> SyntheticTable:
+        """Fitted rows of a group."""
         rows, hidden = self.fill(view, count, size, group)
         found, std, wanted = self.aim(view, rows, size, pooled)
         places = {
@@ -618,9 +602,16 @@ class _Maker:
         pairs, labels = zip(i.tolist(), j.tolist(), strict=True), self.query.names[1:]
         names = [f"{prefix}{labels[second]} × {labels[first]}" for first, second in pairs]
         correlations = (one[i, j] / rows.spreads[i, j] for one in (found, std, rows.covariance))
-        return _Made(group, rows, Comparison(names, kinds, *correlations), misfit, hidden)
+        written = {margin.column.name: _write_column(margin) for margin in rows.margins}
+        for name, level in group.items():
+            column = self.query.columns.category(name)
+            values = np.full(count, column.level_names.index(level))
+            written[name] = _write_column(Margin(column, Place(0, 0, column.level_names), slice(0), values))
+        ordered = {name: written[name] for name in self.query.columns.names}
+        assumed = tuple(one.name for one in self.query.used.numbers if one.name not in self.shapes)
+        return SyntheticTable(ordered, Comparison(names, kinds, *correlations), misfit, tuple(hidden), assumed)
 
-    def make_groups(self, count: int) -> Iterator[_Made]:
+    def make_groups(self, count: int) -> Iterator[SyntheticTable]:
         """The rows of each group, by their released sizes; those whose size noise hides have the moments of all."""
         query, view = self.query, view_moments(self.matrix, self.design)
         size = max(float(view.read(0, 0)), float(view.law.entry_std(0, 0)), TINY)
@@ -652,27 +643,17 @@ class _Maker:
                 yield self.make(view, quota, size, group)
 
 
-def _join(made: Sequence[_Made], maker: _Maker) -> SyntheticTable:
-    """The rows of all groups in random order."""
-    query, order = maker.query, maker.rng.permutation(sum(len(one.rows.table) for one in made))
-    columns: dict[str, list[Any]] = {name: [] for name in query.columns.names}
-    for one in made:
-        margins = [*one.rows.margins]
-        for name, level in one.group.items():
-            column = query.columns.category(name)
-            values = np.full(len(one.rows.table), column.level_names.index(level))
-            margins.append(Margin(column, Place(0, 0, column.level_names), slice(0), values))
-        for margin in margins:
-            columns[margin.column.name].append(_write_column(margin))
-    joined: Any = {
-        name: tuple(np.concatenate(part)[order] for part in zip(*parts, strict=True)) for name, parts in columns.items()
+def _join(made: Sequence[SyntheticTable], order: NDArray[np.intp]) -> SyntheticTable:
+    """The rows of all groups in another order."""
+    columns: Any = {
+        name: tuple(np.concatenate(part)[order] for part in zip(*(one.columns[name] for one in made), strict=True))
+        for name in made[0].columns
     }
     names, parts = [name for one in made for name in one.comparison.names], ("kinds", "released", "std", "found")
     numbers = [np.concatenate([getattr(one.comparison, part) for one in made]) for part in parts]
-    assumed = tuple(one.name for one in query.used.numbers if one.name not in maker.shapes)
     hidden = tuple(dict.fromkeys(name for one in made for name in one.hidden))
     misfit = math.sqrt(np.mean([one.misfit**2 for one in made]))
-    return SyntheticTable(joined, Comparison(names, *numbers), misfit, hidden, assumed)
+    return SyntheticTable(columns, Comparison(names, *numbers), misfit, hidden, made[0].assumed)
 
 
 def make_tables(
@@ -680,8 +661,7 @@ def make_tables(
 ) -> list[SyntheticTable]:
     """One synthetic table, or several, each from the moments with noise of the same law once more.
 
-    One has the correlations of `fitted`, if given. Several have those of the moments, since the error of a fit has no
-    law that could be drawn from once more.
+    One has the correlations of `fitted`, if given; of several, the error of a fit has no law to draw from.
     """
     query = table_query(design)
     count = check_integer(query.records if rows is None else rows, "rows", at_least=1)
@@ -697,5 +677,5 @@ def make_tables(
             assert isinstance(design.structure, TableNoise)  # as views of it need
             noisy = matrix + design.structure.combine(design.noise, rng.standard_normal(design.structure.count))
         maker = _Maker(noisy, design, rng, shrunk=tables is None, fitted=fitted if tables is None else None)
-        found.append(_join([*maker.make_groups(count)], maker))
+        found.append(_join([*maker.make_groups(count)], rng.permutation(count)))
     return found

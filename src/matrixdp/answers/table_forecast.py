@@ -6,6 +6,7 @@ Noise is drawn many times, and each answer is computed as from a release, with t
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -81,9 +82,7 @@ class TableForecast:
                 f"design must be of TableMoments, got one of {type(self.design.query).__name__} instead."
             )
 
-    @property
-    def _query(self) -> Any:
-        return self.design.query
+    _query = property(attrgetter("design.query"))
 
     @cached_property
     def moments(self) -> Floats:
@@ -215,7 +214,7 @@ class SingleQuestion(NamedTuple):
 
     @property
     def words(self) -> str:
-        """The ratio."""
+        """The ratio in words."""
         if not 0 < self.ratio < np.inf:
             return "noise hides the answer either way"
         return f"{self.ratio:.2g} times less noise" if self.ratio > 1.05 else "as much noise"
@@ -227,15 +226,6 @@ def compare_questions(design: Design) -> tuple[SingleQuestion, ...]:
 
     Each is asked of the first columns that it can be asked of, for numbers that fill their bounds evenly, and levels
     and groups of equal size. Everything follows from designs; no data are read.
-
-    Examples
-    --------
-    >>> from matrixdp import Category, Columns, Number, Privacy, TableMoments, YesNo, make_design
-    >>> ward = Category("ward", ["north", "south", "west"])
-    >>> columns = Columns([Number("age", 0, 120), Number("bmi", 10, 60), ward, YesNo("smoker")])
-    >>> design = make_design(TableMoments(columns, records=10_000), Privacy(1, 1e-6))
-    >>> [question.title for question in compare_questions(design)]
-    ['means of age by ward', 'the table ward x smoker', 'the correlation of age and bmi']
     """
     query: Any = design.query
     even, numbers, categories = describe_moments(query, NOTHING, EVEN), query.used.numbers, query.used.categories

@@ -18,14 +18,8 @@ from matrixdp.adaptive.shrinkage import nearest_of_same_trace
 from matrixdp.checks import check_flag
 from matrixdp.domain.columns import Category, Columns, Level
 from matrixdp.errors import DataError, ParameterError, show
+from matrixdp.estimators import inputs
 from matrixdp.estimators.base import MomentEstimator
-from matrixdp.estimators.inputs import (
-    check_same_length,
-    is_read_in_parts,
-    parse_candidates,
-    parse_target_names,
-    unused_name,
-)
 from matrixdp.estimators.table_fit import joint_of
 from matrixdp.records.expanded_columns import ExpandedColumns
 from matrixdp.types import Floats
@@ -87,14 +81,14 @@ class PrivateLinearDiscriminant(ClassifierMixin, MomentEstimator):  # type: igno
         For records outside of memory, X is their location and y the name of the column of labels; bounds are `Columns`.
         """
         given = 0.0 if self.shrinkage is None else self.shrinkage
-        shrinkages = parse_candidates([given] if isinstance(given, Real) else given, "shrinkage", below=1)
+        shrinkages = inputs.parse_candidates([given] if isinstance(given, Real) else given, "shrinkage", below=1)
         features, ids, codes = self._expanded(reference=True), self._read_ids(X), None
         levels: Sequence[Level]
-        if is_read_in_parts(X):
+        if inputs.is_read_in_parts(X):
             if not isinstance(self.bounds, Columns):
                 raise ParameterError("bounds must be Columns([...]) for records outside of memory.")
             features = features or ExpandedColumns(self.bounds, reference=True)
-            (name,) = parse_target_names(y, one="column of labels")
+            (name,) = inputs.parse_target_names(y, one="column of labels")
             classes = parse_classes(self.classes, None, simulation=False)
             levels = classes.tolist()
         else:
@@ -102,9 +96,9 @@ class PrivateLinearDiscriminant(ClassifierMixin, MomentEstimator):  # type: igno
             if y is None:
                 raise DataError("the estimator requires y to be passed, but the target y is None.")
             labels = column_or_1d(np.asarray(y.to_numpy() if hasattr(y, "to_numpy") else y), warn=True)
-            check_same_length(X, labels)
+            inputs.check_same_length(X, labels)
             classes = parse_classes(self.classes, labels, simulation=check_flag(self.simulation, "simulation"))
-            name = unused_name("class", () if features is None else features.columns.names)
+            name = inputs.unused_name("class", () if features is None else features.columns.names)
             levels, codes = range(len(classes)), encode_labels(labels, classes)[:, None]
         # Of two classes, the indicator of the second one is enough.
         target = ExpandedColumns(Columns([Category(name, levels)]), reference=len(levels) == 2)
