@@ -33,23 +33,14 @@ _ONE_THREAD = 1 << 18  # multiplications below which BLAS uses one thread, and d
 class Coordinates:
     """``u = A (x - m)`` for records x in [-1, 1]^d, given as integer multiples of 1/levels, a power of two.
 
-    Row i of A is ``numbers[i] * 2^exponents[i]``, with integers `numbers` of shape (k, d); `origin` is m in steps of
-    the grid.
-
     Privacy
     -------
     Public. Each record is mapped independently of the others.
-
-    Examples
-    --------
-    >>> coordinates = Coordinates.of(np.array([[3.0, 0.0], [0.0, 0.5]]), np.array([0.5, 0.0]))
-    >>> coordinates(LEVELS * np.array([[1.0, -1.0]])).tolist()
-    [[1.5, -0.5]]
     """
 
-    numbers: Floats
+    numbers: Floats  # integers, of shape (k, d): row i of A is ``numbers[i] * 2^exponents[i]``
     exponents: NDArray[np.int64]
-    origin: NDArray[np.int64]
+    origin: NDArray[np.int64]  # m in steps of the grid
     levels: int = LEVELS
 
     @classmethod
@@ -193,11 +184,8 @@ def multiply(numbers: Floats, digits: Floats) -> Floats:
 
 
 def to_floats(digits: Floats) -> Floats:
-    """Numbers with these digits as floats, rounded by half an ulp for each layer above the second.
-
-    Nothing cancels: the digits above a digit are zero, or together larger than everything below it.
-    """
-    value = digits[-1]
+    """Numbers with these digits as floats, rounded by half an ulp for each layer above the second."""
+    value = digits[-1]  # nothing cancels: the digits above one are zero, or together larger than all below it
     for layer in digits[-2::-1]:
         value = value * _BASE + layer
     return np.asarray(value)

@@ -114,10 +114,7 @@ def error_bars(moment: PrivateMoment, *, sampling: bool = False) -> MomentErrors
 
 
 def simulated_errors(moment: PrivateMoment, error: Callable[[PrivateMoment, Floats, Floats], Floats]) -> Floats:
-    """Root mean square errors of any answer over the simulated fits of a moment.
-
-    `error` compares a fit with the mean and covariance of the simulated records, in the units of the data.
-    """
+    """Root mean square of the `error` of simulated fits, given the mean and covariance of records in data units."""
     middle, half = moment.bounds.midpoint, moment.bounds.halfwidths
     pairs = np.multiply.outer(half, half)
     found = [

@@ -143,15 +143,13 @@ def measure_rough(measure: Measurements, purpose: Purpose) -> list[Placed]:
 
 
 def locate(measure: Measurements, settings: Settings) -> tuple[Floats, Floats]:
-    """Posterior mean and spread of each feature, of shape (d,), as far as noisy means of values and squares tell.
-
-    One standard deviation is added to variances, since too small ones would stretch the coordinates.
-    """
+    """Posterior mean and spread of each feature, of shape (d,), as far as noisy means of values and squares tell."""
     values, squares, std, square_std = measure.scales("location", settings.locate_share)
     prior = settings.prior**2
     mean = values * prior / (prior + std**2)
     noise = square_std**2 + 4 * prior / (prior + std**2) * (std * mean) ** 2
     kept = prior**2 / (prior**2 + noise)
+    # One standard deviation is added, since too small variances would stretch the coordinates.
     variances = np.clip(prior + kept * (squares - mean**2 - prior), 0.0, 1.0) + np.sqrt(kept * noise)
     return mean, np.sqrt(np.minimum(variances, 1.0))
 
@@ -182,11 +180,8 @@ def find_radius(
 
 
 def count_clipped(measure: Measurements, balanced: float, settings: Settings) -> float:
-    """Number of records to clip where a balanced number would have the error of the noise, at most half of them.
-
-    Fewer than two standard deviations of a count would be lost in its noise.
-    """
-    lost = 2 * count_std(settings.bisections, settings.radius_share, measure.mu)
+    """Number of records to clip where a balanced number would have the error of the noise, at most half of them."""
+    lost = 2 * count_std(settings.bisections, settings.radius_share, measure.mu)  # fewer would be lost in the noise
     return min(max(settings.clip_factor * balanced, lost), measure.public / 2)
 
 
@@ -331,13 +326,12 @@ def in_box(found: list[Placed], settings: Settings) -> Floats:
 def box_share(rough: Floats, plan: FinalPlan, ball: FinalBall, settings: Settings, reach: float, ratio: float) -> float:
     """Share, of what remains of the budget, for a moment of the whole box; a function of noisy answers.
 
-    It minimises the expected error of the average of both moments: the sum of logarithms for the second moment about
-    the midpoint and the covariance. Clipping adds to the error in learned coordinates, however small the noise is.
-    `rough` is the moment of (1, x) so far.
+    It minimises the sum of logarithms of the expected errors of the average of both moments, for the second moment
+    about the midpoint and the covariance. Clipping adds to the error in learned coordinates, however small the noise.
     """
     if not settings.clipping:
         return 0.0
-    d, mean = len(rough) - 1, rough[0, 1:]
+    d, mean = len(rough) - 1, rough[0, 1:]  # of the moment of (1, x) so far
     box = box_noise(rough, ratio, reach)
     assert box.diagonal is not None
     second = d * (d - 1) * box.std**2 + float(box.diagonal.sum())

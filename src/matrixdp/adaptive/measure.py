@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from operator import attrgetter
 
 import numpy as np
 
@@ -26,13 +27,10 @@ from matrixdp.types import Floats
 
 @dataclass(frozen=True, eq=False)
 class NoisyMoment:
-    """Noisy ``(1/N) sum (1, u)(1, u)'`` of records u, of shape (d + 1, d + 1), and the size of its noise.
-
-    For ``(c, u)`` in place of ``(1, u)``, c being `constant`, the noise is isotropic but for the diagonal.
-    """
+    """Noisy ``(1/N) sum (1, u)(1, u)'`` of records u, of shape (d + 1, d + 1), and the size of its noise."""
 
     second: Floats
-    constant: float
+    constant: float  # c: for ``(c, u)`` in place of ``(1, u)`` the noise is isotropic but for the diagonal
     std: float  # of the noise off the diagonal
     trace_std: float = math.nan  # in the trace of ``sum u u'/N``
     count: float = 1.0  # of records, as a fraction of the public number; noisy where the number is private
@@ -198,10 +196,7 @@ class PrivateMeasurements:
         self.mu = budget.privacy.mu / most_rows(budget.person)
         self._kind = public, budget.neighbours, budget.person
 
-    @property
-    def remaining(self) -> float:
-        """Share of the budget, as ``mu^2``, that is not spent yet."""
-        return self.budget.remaining
+    remaining = property(attrgetter("budget.remaining"), doc="Share of the budget, as ``mu^2``, that is not spent yet.")
 
     def transform(self, coordinates: Coordinates) -> PrivateMeasurements:
         """The same records in public coordinates, from the same budget."""
@@ -266,10 +261,7 @@ class SimulatedRecords:
 
 
 class SimulatedMeasurements:
-    """`PrivateMeasurements` of simulated records, with noise from a public generator: the same laws, in plain arrays.
-
-    With fewer records than the public number, each counts as several: the noise is that of the public number.
-    """
+    """`PrivateMeasurements` of simulated records, with public noise of the public number, for which few may stand."""
 
     def __init__(
         self,

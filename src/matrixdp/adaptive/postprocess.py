@@ -170,10 +170,10 @@ def _fitted(
     location = np.clip(coordinates.centre + back @ mean, -1.0, 1.0)
     possible = nearest_possible(back @ covariance @ back.T)
     about_midpoint = possible + np.multiply.outer(location, location)
-    stds = np.sqrt(squares @ variances[0, 1:]), np.sqrt(noise)
+    mean_std, std = np.sqrt(squares @ variances[0, 1:]), np.sqrt(noise)
     unshrunk = back @ (second[1:, 1:] - np.multiply.outer(second[0, 1:], second[0, 1:])) @ back.T
     law = back @ back.T, moment.std, ball.radius
-    return Fitted(location, evident * possible, evident, about_midpoint, *stds, unshrunk, *law, learned=learned)
+    return Fitted(location, evident * possible, evident, about_midpoint, mean_std, std, unshrunk, *law, learned=learned)
 
 
 def nearest_possible(covariance: Floats) -> Floats:
@@ -201,9 +201,10 @@ def finish_box(moment: NoisyMoment) -> Fitted:
     second, variances = moment.transform()
     mean, covariance, std = _with_std(second, variances)
     evident = evident_share(second, variances, moment.trace_std)
-    shown = np.clip(mean, -1.0, 1.0), evident * nearest_possible(covariance), evident
-    stds, law = (np.sqrt(variances[0, 1:]), std), (np.eye(mean.size), moment.std, math.sqrt(mean.size))
-    return Fitted(*shown, nearest_of_same_trace(second[1:, 1:]), *stds, covariance, *law, learned=True)
+    location, possible = np.clip(mean, -1.0, 1.0), evident * nearest_possible(covariance)
+    about_midpoint, law = nearest_of_same_trace(second[1:, 1:]), (np.eye(mean.size), moment.std, math.sqrt(mean.size))
+    mean_std = np.sqrt(variances[0, 1:])
+    return Fitted(location, possible, evident, about_midpoint, mean_std, std, covariance, *law, learned=True)
 
 
 def _mix_box(fitted: Fitted, final: NoisyMoment, plan: FinalPlan, box: NoisyMoment) -> Fitted:
@@ -221,9 +222,10 @@ def _mix_box(fitted: Fitted, final: NoisyMoment, plan: FinalPlan, box: NoisyMome
     biased = any(pair.is_biased for pair in pairs[:2])  # whose entries have independent noise
     second, location, about, unshrunk = (pair.average(biased=biased) for pair in pairs)
     evident = max(fitted.evident, evident_share(whole, noise, box.trace_std))
-    shown = np.clip(location[0], -1.0, 1.0), evident * nearest_possible(about[0]), evident
-    stds, law = (np.sqrt(location[1]), np.sqrt(about[1])), (fitted.noise_shape, fitted.noise_std, fitted.radius)
-    return Fitted(*shown, nearest_of_same_trace(second[0]), *stds, unshrunk[0], *law, learned=fitted.learned)
+    mean, possible = np.clip(location[0], -1.0, 1.0), evident * nearest_possible(about[0])
+    law = fitted.noise_shape, fitted.noise_std, fitted.radius, fitted.learned
+    mean_std, std, about_midpoint = np.sqrt(location[1]), np.sqrt(about[1]), nearest_of_same_trace(second[0])
+    return Fitted(mean, possible, evident, about_midpoint, mean_std, std, unshrunk[0], *law)
 
 
 class _Pair(NamedTuple):

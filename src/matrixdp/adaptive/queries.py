@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -164,15 +165,8 @@ class TracedMoments(MatrixQuery):
     ratio: float
     side = "columns"
 
-    @property
-    def neighbours(self) -> Neighbours:  # type: ignore[override]
-        """Neighbours of the moments: replaced records."""
-        return self.moments.neighbours
-
-    @property
-    def person(self) -> Person | None:  # type: ignore[override]
-        """The person of the moments."""
-        return self.moments.person
+    neighbours = property(attrgetter("moments.neighbours"))  # replaced records
+    person = property(attrgetter("moments.person"))
 
     @property
     def radius(self) -> float:

@@ -99,10 +99,7 @@ class RecordGrid:
         return GridBlock(steps, self.lengths(steps), counts)
 
     def device_block(self, array: Any) -> GridBlock:
-        """Records on a GPU, rounded and summed there, and kept in the memory of the host: the same integers and sums.
-
-        Lengths of records, whose bits depend on the order of summation, are computed on the host, like those of others.
-        """
+        """Records on a GPU, rounded and summed there, and kept in the host's memory: the same integers and sums."""
         n, d = int(array.shape[0]), self.bounds.size
         steps, cupy, width = np.empty((n, d), np.float32), load_cupy(), padded(1 + d)
         grid = DeviceGrid(self.bounds, self.bounds, self.levels, clip=True, missing="error")
@@ -116,7 +113,7 @@ class RecordGrid:
             sums = total.get()[: 1 + d, : 1 + d]
         sums[0] //= self.levels  # the constant is `levels`
         sums[0, 0], sums[1:, 0] = n, sums[0, 1:]
-        return GridBlock(steps, self.lengths(steps), sums=sums)
+        return GridBlock(steps, self.lengths(steps), sums=sums)  # lengths on the host: they depend on the order
 
     def lengths(self, steps: NDArray[np.float32]) -> Floats:
         """Length of each record in the coordinates, of shape (n,)."""
@@ -211,8 +208,7 @@ class PrivateRecords:
     def moment(self, ball: Bounds, public: int) -> Floats:
         """``(1/public) sum (1, u)(1, u)'`` over records clipped to a ball about the origin, (d + 1, d + 1).
 
-        A record outside of the ball, or too close to the sphere to tell, is clipped and rounded to the grid of the
-        ball.
+        One outside of the ball, or too close to the sphere to tell, is clipped and rounded to the ball's grid.
         """
         inside, clipped = self._sum(partial(_sum_moments, ball=ball, public=public))
         moment = self.grid.moment(inside)
@@ -308,13 +304,12 @@ def validate_records(
     if person is None and not is_out_of_core(data):
         array = to_array(data, bounds.size, bounds.names)
         return len(array), lambda public: grid_records(bounds, array, grid_levels(public))
-    people = None
     if person is None:
         parts = SameRecords(require_rereadable(as_records(data)).select(bounds.names))
     else:
         parts, people = read_people(data, bounds, person)
     count = sum(parts.map(partial(_check_part, bounds)))
-    if person is not None and people is not None:
+    if person is not None:
         count = int(np.minimum(people.rows, person.most).sum())
 
     def on_grid(public: int) -> PrivateRecords:

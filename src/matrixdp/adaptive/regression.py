@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
+from typing import Any
 
 import numpy as np
 
@@ -93,9 +94,11 @@ class JointMoment:
             return [(np.zeros(m), np.full((m, m), np.nan)) for _ in targets]
         seen = nearest_of_same_trace(self.covariance)
         gram, law = seen[:m, :m] + self.penalty(m, alpha), {"std": self.noise_std, "records": self.sample_size}
-        solve = partial(posterior_coefficients, gram, shape=shape[:m, :m], **law)
-        own = [(shape[:m, k], float(shape[k, k])) for k in targets]
-        return [solve(self.covariance[:m, k], target=own[k - m], variance=float(seen[k, k])) for k in targets]
+        found = []
+        for k in targets:
+            own: Any = {"target": (shape[:m, k], float(shape[k, k])), "variance": float(seen[k, k]), **law}
+            found.append(posterior_coefficients(gram, self.covariance[:m, k], shape[:m, :m], **own))
+        return found
 
     def choose(self, features: int, alphas: Sequence[float | Floats]) -> int:
         """Place of the penalty with which predictions from such a release err least; post-processing.

@@ -150,11 +150,9 @@ def likeliest(fitted: Fitted) -> Floats:
 
 
 def public_seed(fitted: Fitted) -> int:
-    """A seed for simulations: the same private answers have the same error bars.
-
-    Answers are rounded first, since their last digits depend on the processor.
-    """
+    """A seed for simulations: the same private answers have the same error bars."""
     answers = np.concatenate([fitted.mean, fitted.covariance.ravel()])
+    # Their last digits depend on the processor.
     digits = np.rint(answers / np.abs(answers).max(initial=_TINY) * 1e7).astype(np.int64)
     return int.from_bytes(hashlib.sha256(digits.tobytes()).digest()[:8], "big")
 
@@ -278,8 +276,7 @@ def simulate_records(family: str, mean: Floats, covariance: Floats, count: int, 
 def fit_into_box(records: Floats, mean: Floats, std: Floats, rng: np.random.Generator) -> Floats:
     """Records within [-1, 1]^d with this mean and standard deviation of each feature, at most ``sqrt(1 - mean^2)``.
 
-    What clipping takes from a variance is restored by moving some values to the bounds, those above a threshold to the
-    upper one and the others to the lower one.
+    What clipping takes from a variance is restored by moving values to the bounds, large ones to the upper one.
     """
     own, std = records.std(axis=0), np.minimum(std, np.sqrt(np.maximum(1 - mean**2, 0.0)))
     shape = (records - records.mean(axis=0)) / np.where(own > 0, own, 1.0)
