@@ -109,9 +109,9 @@ def counts_of_records(records, neighbours, person=None):
     return query
 
 
-def with_a_public_number(size, radius, public, neighbours, ratio=0.25, person=None):
+def with_a_public_number(size, radius, public, neighbours, person=None, *, ratio=0.25):
     """Moments with the trace, as if the number of rows were public and one row changed."""
-    query = BALL_QUERY(size, radius, public, neighbours, ratio, person)
+    query = BALL_QUERY(size, radius, public, neighbours, person, ratio=ratio)
     return TracedMoments(query, ratio) if neighbours is Neighbours.REPLACE else query
 
 

@@ -164,7 +164,7 @@ def _trace_variance(diagonal: Floats, std: float, constant: float, neighbours: N
 @lru_cache(maxsize=256)
 def _added_squares(size: int, ratio: float) -> float:
     """Variance of a square, relative to that of ``K G K'``, where records are added or removed."""
-    query = queries.box_query(size, 1000, Neighbours.ADD_REMOVE, ratio)
+    query = queries.box_query(size, 1000, Neighbours.ADD_REMOVE, ratio=ratio)
     design = make_design(query, Privacy(1.0, 1e-6), allocation="uniform")
     return float(design.std[1, 1] ** 2 / design.colcov.variances[1] ** 2)
 
@@ -221,24 +221,22 @@ class PrivateMeasurements:
 
     def ball(self, name: str, radius: float, ratio: float, share: float) -> NoisyMoment:
         """Noisy moment of records clipped to a ball; `ratio` as for `ball_query`."""
-        public, neighbours, person = self._kind
-        query = queries.ball_query(self.size, radius, public, neighbours, ratio, person)
-        return read_moment(self.budget.release(name, query, self.records, share=share), public)
+        query = queries.ball_query(self.size, radius, *self._kind, ratio=ratio)
+        return read_moment(self.budget.release(name, query, self.records, share=share), self.public)
 
     def box(self, name: str, ratio: float, share: float) -> NoisyMoment:
         """Noisy moment of records in their box, none of them clipped; `ratio` as for `box_query`."""
-        public, neighbours, person = self._kind
-        query = queries.box_query(self.size, public, neighbours, ratio, person)
-        return read_moment(self.budget.release(name, query, self.records, share=share, structured=True), public)
+        query = queries.box_query(self.size, *self._kind, ratio=ratio)
+        return read_moment(self.budget.release(name, query, self.records, share=share, structured=True), self.public)
 
 
 def check_designs(budget: FitBudget, size: int, public: int) -> None:
     """Raise the errors that designs of a fit can have, before it is charged: likeliest with the whole budget."""
-    kind = budget.neighbours, budget.person
-    ball = queries.ball_query(size, 1.0, public, kind[0], person=kind[1])
-    for query in (queries.count_query(public, *kind), queries.scales_query(size, public, *kind), ball):
+    kind = public, budget.neighbours, budget.person
+    ball = queries.ball_query(size, 1.0, *kind)
+    for query in (queries.count_query(*kind), queries.scales_query(size, *kind), ball):
         make_design(query, budget.privacy, allocation=isotropic())
-    make_design(queries.box_query(size, public, kind[0], 1 / 8, kind[1]), budget.privacy, allocation="uniform")
+    make_design(queries.box_query(size, *kind), budget.privacy, allocation="uniform")
 
 
 @dataclass(frozen=True, eq=False)

@@ -127,7 +127,7 @@ class BallMoments(Moments):
 
 
 def ball_query(
-    size: int, radius: float, public: int, neighbours: Neighbours, ratio: float = 0.25, person: Person | None = None
+    size: int, radius: float, public: int, neighbours: Neighbours, person: Person | None = None, *, ratio: float = 0.25
 ) -> BallMoments | TracedMoments:
     """Query for moments in a ball about the origin, with the trace as well where their number is public.
 
@@ -249,7 +249,9 @@ def whole_moment(data: PrivateRecords, public: int) -> Floats:
     return data.moment(Bounds(np.full(d, -radius), np.full(d, radius), radius=radius), public)
 
 
-def box_query(size: int, public: int, neighbours: Neighbours, ratio: float, person: Person | None = None) -> BoxMoments:
+def box_query(
+    size: int, public: int, neighbours: Neighbours, person: Person | None = None, *, ratio: float = 1 / 8
+) -> BoxMoments:
     """Query for moments in [-1, 1]^d; `ratio` is the square of the constant before each record, in units of d."""
     bounds = Bounds(np.full(size, -1.0), np.full(size, 1.0))
     return BoxMoments(bounds, public, neighbours=neighbours, person=person, mean_share=ratio / (1 + ratio))

@@ -222,7 +222,7 @@ def lognormal_records(
 ) -> Floats:
     """Log-normal features, with their tail on the side where the bounds are further away, or closer with -1."""
     std, correlation = _split(covariance)
-    side, most = towards * _far_side(mean), math.exp(_LOG_STD**2)
+    side, most = towards * np.where(mean > 0, -1.0, 1.0), math.exp(_LOG_STD**2)
     wanted = np.multiply.outer(side, side) * correlation
     latent = np.log(np.maximum(1 + wanted * (most - 1), 1 / most)) / _LOG_STD**2
     normal = _correlated(latent, count, rng)
@@ -233,14 +233,14 @@ def lognormal_records(
 def rare_records(mean: Floats, covariance: Floats, count: int, rng: np.random.Generator) -> Floats:
     """Features with two values, the rarer one at the further bound."""
     std, correlation = _split(covariance)
-    side = _far_side(mean)
+    side = np.where(mean > 0, -1.0, 1.0)
     reach = 1 - side * mean  # to the bound on that side
     share = std**2 / (std**2 + reach**2)
     normal = _correlated(np.multiply.outer(side, side) * correlation, count, rng)
     ranks = count - 1 - np.argsort(np.argsort(normal, axis=0), axis=0)
     rare = ranks < np.maximum(np.round(count * share), 1)
     common = np.divide(std**2, reach, out=np.zeros_like(std), where=reach > 0)
-    return mean + side * np.where(rare, reach, -common)
+    return np.asarray(mean + side * np.where(rare, reach, -common))
 
 
 def grouped_records(mean: Floats, covariance: Floats, count: int, rng: np.random.Generator) -> Floats:
@@ -299,11 +299,6 @@ def _split(covariance: Floats) -> tuple[Floats, Floats]:
     correlation = np.clip(covariance / np.multiply.outer(safe, safe), -1.0, 1.0)
     np.fill_diagonal(correlation, 1.0)
     return std, correlation
-
-
-def _far_side(mean: Floats) -> Floats:
-    """Sign of the direction in which the bounds are further away, of shape (d,)."""
-    return np.where(mean > 0, -1.0, 1.0)
 
 
 def _correlated(correlation: Floats, count: int, rng: np.random.Generator) -> Floats:
