@@ -88,10 +88,7 @@ class FitBudget:
     def release(
         self, name: str, query: MatrixQuery, data: Any, *, share: float, structured: bool = False
     ) -> NoisyAnswer:
-        """Release `query` on `data`, for `share` of the total, with isotropic noise.
-
-        If it is `structured`, noise is that of `make_design`: exact on the diagonal of a moment.
-        """
+        """Release `query` for a `share` of the total, with isotropic noise; if `structured`, that of `make_design`."""
         if query.neighbours is not self.neighbours:
             raise ParameterError("a fit's queries must all be for the same neighbours.")
         if query.person != self.person:
@@ -100,7 +97,7 @@ class FitBudget:
             raise ParameterError(f"share must be greater than 0 and at most {self.remaining:g}, got {share!r} instead.")
         design, part = self._latest, share * (1 - _ROUNDING)
         if design is None or design.query is not query or design.share != part:  # counts repeat the same query
-            allocation = "uniform" if structured else isotropic()
+            allocation = "uniform" if structured else isotropic()  # uniform noise is exact on the diagonal of a moment
             design = self._latest = make_design(query, self.privacy, allocation=allocation, share=part)
         self._releases.append((name, share, design.distance))
         return measure(design, data, stream=self.stream, simulation=self.simulation)

@@ -223,10 +223,7 @@ def bisect_radius(
 def new_coordinates(
     found: list[Placed], settings: Settings, basis: Floats | None, levels: int
 ) -> tuple[Coordinates, Floats]:
-    """Step 3: coordinates along the directions of moments so far, and variances there, raised by some of their noise.
-
-    Each is divided by the fourth root of its variance: of all powers, it has the least noise for a clipping error.
-    """
+    """Step 3: coordinates along the directions of moments so far; variances there, raised by some of their noise."""
     last, own = found[-1]
     second, _ = combine(found, settings)
     mean, covariance = denoise(second, last.constant, last.std, partial(shrink_spectrum, level=settings.level))
@@ -242,7 +239,7 @@ def new_coordinates(
         basis = find_directions(covariance)[1]
     values, errors = (np.einsum("ji,jk,ki->i", basis, matrix, basis) for matrix in (covariance, noise))
     variances = np.maximum(values, 0.0) + settings.floor * errors
-    matrix = (basis / variances**0.25).T / scales
+    matrix = (basis / variances**0.25).T / scales  # of all powers, this has the least noise for a clipping error
     centre = pull_to_midpoint(np.clip(mean, -1.0, 1.0), basis, variances, settings.pull)
     return Coordinates.of(matrix, centre, levels), variances
 

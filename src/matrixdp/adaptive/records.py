@@ -330,10 +330,7 @@ def grid_records(bounds: Bounds, array: NDArray[np.generic], levels: int) -> Pri
 
 
 def read_people(data: Any, bounds: Bounds, person: Person, *, whole: bool = True) -> tuple[SameRecords, People]:
-    """Records with the columns of the bounds and of the ids, and how many rows each person has.
-
-    With `whole`, all that rows hold is the same at each reading, not only the ids.
-    """
+    """Records of the bounds and ids, the same at each reading (if `whole`, not only ids), and each person's rows."""
     if bounds.names is not None and person.column in bounds.names:
         raise ParameterError(f"person must name a column of ids, and {person.column!r} is among the features.")
     records = require_rereadable(as_records(data))

@@ -39,10 +39,7 @@ SHAPES = {"friendly": FRIENDLY, "typical": TYPICAL, "hostile": HOSTILE}
 
 
 def describe_moments(query: Any, description: TableDescription, shape: TableShape, *, rare: bool = False) -> Floats:
-    """Moments of a described table, of the shape of the answer of `query`, a TableMoments.
-
-    Levels without a guess are of equal size; if `rare`, all but the first have the size that `shape` judges.
-    """
+    """Moments of a described table, of the shape of the answer of `query`, a TableMoments; levels may be `rare`."""
     description.check(query.columns)
     correlation = shape.correlation if description.correlation is None else description.correlation
     numbers, categories = query.used.numbers, query.columns.categories
@@ -106,7 +103,7 @@ def _guess_number(column: Number, description: TableDescription, shape: TableSha
 
 def _guess_shares(column: Category | YesNo, description: TableDescription, shape: TableShape, *, rare: bool) -> Floats:
     shares = description.shares.get(column.name)
-    if shares is None:
+    if shares is None:  # levels are equal or, but for the first, have the size that is judged
         names = column.level_names[: -1 if column.missing else None]
         shares = dict.fromkeys(names[1:], (shape.level if rare else 1.0) / len(names))
     return spread_shares(column, shares, description.missing.get(column.name, shape.missing))

@@ -374,10 +374,7 @@ def second_moment(matrix: Floats, design: Design, centre: ArrayLike) -> Estimate
 
 
 def cross_table(matrix: Floats, design: Design, first: str, second: str, group: Any = None) -> Estimate:
-    """Shares of records for each pair of levels, with totals, of shape (levels + 1, levels + 1); they add up.
-
-    Each is a category of the table, or a column by which the release is grouped.
-    """
+    """Shares of records for two categories of the table or its groups, with totals, (levels + 1, levels + 1)."""
     if first == second:
         raise ParameterError("a table needs two different categories.")
     query = table_query(design)

@@ -32,15 +32,11 @@ _FAR = 5.0  # standard deviations at which a draw is cut off, where a fit has po
 
 
 class NoiseLaw(ABC):
-    """Law of the noise in moments of shape (p, p), which is Gaussian with mean zero.
+    """Law of the noise in moments of shape (p, p), which is Gaussian with mean zero."""
 
-    `size` is p, and `released` has the variance of each entry as it was released, before it is adjusted. The precision
-    of a product of coordinates i and j of two columns is ``2 scales_i scales_j``.
-    """
-
-    size: int
-    released: Floats
-    scales: Floats
+    size: int  # p
+    released: Floats  # variance of each entry as it was released, before it is adjusted
+    scales: Floats  # the precision of a product of coordinates i and j of two columns is ``2 scales_i scales_j``
 
     @abstractmethod
     def covariance(self, i: Places, j: Places, k: Places, m: Places) -> Floats:
