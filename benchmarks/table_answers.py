@@ -43,8 +43,7 @@ import statsmodels.api as sm
 import matrixdp as mdp
 from benchmarks import trusted_data
 from benchmarks.sizes import few, size
-from matrixdp.answers.moments import shrink
-from matrixdp.answers.shrunk import shrink_cells, shrink_correlations
+from matrixdp.answers.moments import shrink, shrink_cells, shrink_correlations
 from matrixdp.answers.view import view_moments
 from matrixdp.types import Floats
 

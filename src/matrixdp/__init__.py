@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from matrixdp.version import __version__ as __version__
 
 if TYPE_CHECKING:  # for type checkers: what `_HOMES` lists
-    from matrixdp.answers.combined import combine as combine
+    from matrixdp.answers.estimate import combine as combine
     from matrixdp.baselines import release_mechanism as release_mechanism
     from matrixdp.baselines.comparison import compare as compare
     from matrixdp.design import Design as Design
@@ -64,7 +64,7 @@ if TYPE_CHECKING:  # for type checkers: what `_HOMES` lists
     from matrixdp.studio.client import Studio as Studio
 
 _HOMES = {
-    "answers.combined": "combine",
+    "answers.estimate": "combine",
     "baselines": "release_mechanism",
     "baselines.comparison": "compare",
     "design": "Design make_design",

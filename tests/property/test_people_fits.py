@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import matrixdp as mdp
-from matrixdp.adaptive import measure, private_moment
+from matrixdp.adaptive import private_moment, queries
 from matrixdp.adaptive.queries import TracedMoments
 from matrixdp.audit import replay
 from matrixdp.privacy import Neighbours
@@ -109,19 +109,19 @@ def counts_of_records(records, neighbours, person=None):
     return query
 
 
-def with_a_public_number(size, radius, public, neighbours, ratio=0.25, person=None):
+def with_a_public_number(size, radius, public, neighbours, person=None, *, ratio=0.25):
     """Moments with the trace, as if the number of rows were public and one row changed."""
-    query = BALL_QUERY(size, radius, public, neighbours, ratio, person)
+    query = BALL_QUERY(size, radius, public, neighbours, person, ratio=ratio)
     return TracedMoments(query, ratio) if neighbours is Neighbours.REPLACE else query
 
 
-COUNT_QUERY, BALL_QUERY = measure.count_query, measure.ball_query
+COUNT_QUERY, BALL_QUERY = queries.count_query, queries.ball_query
 BROKEN = {
     "a person counts twice": (mdp.Person, "weights", two_at_most, ONCE),
     "rows are not limited": (mdp.Person, "weights", every_row, ROWS),
     "a person counts in every block": (People, "find", in_each_block, ONCE),
-    "counts have the noise of one row": (measure, "count_query", counts_of_records, ROWS),
-    "moments have the noise of one row": (measure, "ball_query", with_a_public_number, ROWS),
+    "counts have the noise of one row": (queries, "count_query", counts_of_records, ROWS),
+    "moments have the noise of one row": (queries, "ball_query", with_a_public_number, ROWS),
 }
 
 

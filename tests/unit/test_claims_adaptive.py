@@ -67,7 +67,7 @@ def test_an_excess_of_one_record_is_at_most_its_limit():
 def test_a_moment_in_a_ball_moves_by_no_more_than_its_design_says(kind, ratio):
     """Pairs on the sphere at all angles, pairs of which one is in the middle, and records far outside."""
     for size in (1, 2, 3):
-        query = ball_query(size, 0.7, 4, kind, ratio)
+        query = ball_query(size, 0.7, 4, kind, ratio=ratio)
         design = mdp.make_design(query, PRIVACY, allocation="isotropic")
         rng, worst = np.random.default_rng(size), 0.0
         others = rng.uniform(-1, 1, (3, size))

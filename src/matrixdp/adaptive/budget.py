@@ -22,15 +22,8 @@ _ROUNDING = 1e-12  # relative reduction of each share, so that shares which sum 
 class Step:
     """Privacy cost of one step of a fit.
 
-    Attributes
-    ----------
-    name : str
-    mu : float
-        Gaussian differential privacy of the step.
-    share : float
-        Share of the fit's ``mu^2``.
-    releases : int
-        Number of noisy numbers or matrices that the step released.
+    `mu` is its Gaussian differential privacy, `share` that of the fit's ``mu^2``, and `releases` the number of noisy
+    numbers or matrices that it released.
     """
 
     name: str
@@ -95,10 +88,7 @@ class FitBudget:
     def release(
         self, name: str, query: MatrixQuery, data: Any, *, share: float, structured: bool = False
     ) -> NoisyAnswer:
-        """Release `query` on `data`, for `share` of the total, with isotropic noise.
-
-        If it is `structured`, noise is that of `make_design`: exact on the diagonal of a moment.
-        """
+        """Release `query` for a `share` of the total, with isotropic noise; if `structured`, that of `make_design`."""
         if query.neighbours is not self.neighbours:
             raise ParameterError("a fit's queries must all be for the same neighbours.")
         if query.person != self.person:
@@ -107,7 +97,7 @@ class FitBudget:
             raise ParameterError(f"share must be greater than 0 and at most {self.remaining:g}, got {share!r} instead.")
         design, part = self._latest, share * (1 - _ROUNDING)
         if design is None or design.query is not query or design.share != part:  # counts repeat the same query
-            allocation = "uniform" if structured else isotropic()
+            allocation = "uniform" if structured else isotropic()  # uniform noise is exact on the diagonal of a moment
             design = self._latest = make_design(query, self.privacy, allocation=allocation, share=part)
         self._releases.append((name, share, design.distance))
         return measure(design, data, stream=self.stream, simulation=self.simulation)

@@ -33,23 +33,14 @@ _ONE_THREAD = 1 << 18  # multiplications below which BLAS uses one thread, and d
 class Coordinates:
     """``u = A (x - m)`` for records x in [-1, 1]^d, given as integer multiples of 1/levels, a power of two.
 
-    Row i of A is ``numbers[i] * 2^exponents[i]``, with integers `numbers` of shape (k, d); `origin` is m in steps of
-    the grid.
-
     Privacy
     -------
     Public. Each record is mapped independently of the others.
-
-    Examples
-    --------
-    >>> coordinates = Coordinates.of(np.array([[3.0, 0.0], [0.0, 0.5]]), np.array([0.5, 0.0]))
-    >>> coordinates(LEVELS * np.array([[1.0, -1.0]])).tolist()
-    [[1.5, -0.5]]
     """
 
-    numbers: Floats
+    numbers: Floats  # integers, of shape (k, d): row i of A is ``numbers[i] * 2^exponents[i]``
     exponents: NDArray[np.int64]
-    origin: NDArray[np.int64]
+    origin: NDArray[np.int64]  # m in steps of the grid
     levels: int = LEVELS
 
     @classmethod
@@ -184,27 +175,17 @@ def limbs_to_digits(limbs: NDArray[np.int64]) -> Floats:
 def multiply(numbers: Floats, digits: Floats) -> Floats:
     """Digits of ``numbers @ x`` for x with the given digits; ``sum_j |numbers[i, j]|`` must be at most 2^33."""
     layers: list[Floats] = []
-    rest = np.zeros(())
-    for product in np.matmul(numbers, digits):  # at most 2^52 each, and carries of 2^33
-        rest = _carry(product + rest, layers)
-    while rest.any():
-        rest = _carry(rest, layers)
+    products, rest = [*np.matmul(numbers, digits)], np.zeros(())  # at most 2^52 each, and carries of 2^33
+    while products or rest.any():
+        values = products.pop(0) + rest if products else rest
+        rest = np.rint(values / _BASE)
+        layers.append(values - rest * _BASE)
     return np.stack(layers)
 
 
-def _carry(values: Floats, layers: list[Floats]) -> Floats:
-    """Append the lowest digits to the layers, and return the carry."""
-    high = np.rint(values / _BASE)
-    layers.append(values - high * _BASE)
-    return np.asarray(high)
-
-
 def to_floats(digits: Floats) -> Floats:
-    """Numbers with these digits as floats, rounded by half an ulp for each layer above the second.
-
-    Nothing cancels: the digits above a digit are zero, or together larger than everything below it.
-    """
-    value = digits[-1]
+    """Numbers with these digits as floats, rounded by half an ulp for each layer above the second."""
+    value = digits[-1]  # nothing cancels: the digits above one are zero, or together larger than all below it
     for layer in digits[-2::-1]:
         value = value * _BASE + layer
     return np.asarray(value)

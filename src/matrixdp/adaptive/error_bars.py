@@ -3,10 +3,10 @@
 The noise is known, but not what clipping and shrinkage do to records that nobody may look at. So the fit is repeated on
 simulated records of six families, with the mean and covariance that was released or, in later rounds, with those that
 a fit would make of it (`simulation.repeat_fit`). An error bar is the root mean square of the errors of these fits, or
-the noise where that is larger; that of a covariance is at least the correlation times those of both variances. All
-answers are computed on the same fits. A forecast simulates records that match a public description; the errors of a fit
-depend on the shape of the data, which a description does not tell, so it is a range. What a few records at the ends of
-their bounds contribute, which no private answer tells from none, is in its hostile end alone.
+the noise where that is larger; that of a covariance is at least the correlation times those of both variances. A
+forecast simulates records that match a public description, which does not tell the shape of the data: so it is a range.
+What a few records at the ends of their bounds contribute, which no private answer tells from none, is in its hostile
+end alone.
 """
 
 from __future__ import annotations
@@ -114,10 +114,7 @@ def error_bars(moment: PrivateMoment, *, sampling: bool = False) -> MomentErrors
 
 
 def simulated_errors(moment: PrivateMoment, error: Callable[[PrivateMoment, Floats, Floats], Floats]) -> Floats:
-    """Root mean square errors of any answer over the simulated fits of a moment.
-
-    `error` compares a fit with the mean and covariance of the simulated records, in the units of the data.
-    """
+    """Root mean square of the `error` of simulated fits, given the mean and covariance of records in data units."""
     middle, half = moment.bounds.midpoint, moment.bounds.halfwidths
     pairs = np.multiply.outer(half, half)
     found = [
@@ -152,24 +149,19 @@ def noise_bars(moment: PrivateMoment) -> Statistics:
     """Standard deviation of the noise in each statistic, before shrinkage and to first order; may be infinite."""
     fitted, half = moment.fitted, moment.bounds.halfwidths
     cross = np.multiply.outer(np.abs(fitted.mean), fitted.mean_std)
+    covariance, variances = fitted.covariance, np.diagonal(fitted.covariance)
+    known = variances > 0
+    size = np.sqrt(np.where(known, variances, 1.0))
+    units, own = np.multiply.outer(size, size), np.diagonal(fitted.std) / size**2
+    noise = np.hypot(fitted.std / units, covariance / units / 2 * np.hypot(own[:, None], own[None, :]))
     vectors = np.linalg.eigh(fitted.covariance * np.multiply.outer(half, half))[1][:, ::-1] * half[:, None]
     return {
         "mean": fitted.mean_std,
         "second_moment": np.hypot(fitted.std, cross + cross.T),
         "covariance": fitted.std,
-        "correlation": _correlation_noise(fitted.covariance, fitted.std),
+        "correlation": np.where(np.logical_and.outer(known, known), noise, np.inf),
         "eigenvalue": np.sqrt(2) * fitted.noise_std * np.einsum("ik,ij,jk->k", vectors, fitted.noise_shape, vectors),
     }
-
-
-def _correlation_noise(covariance: Floats, std: Floats) -> Floats:
-    variances = np.diagonal(covariance)
-    known = variances > 0
-    size = np.sqrt(np.where(known, variances, 1.0))
-    units = np.multiply.outer(size, size)
-    own = np.diagonal(std) / size**2
-    noise = np.hypot(std / units, covariance / units / 2 * np.hypot(own[:, None], own[None, :]))
-    return np.where(np.logical_and.outer(known, known), noise, np.inf)
 
 
 @dataclass(frozen=True, eq=False)
@@ -276,15 +268,12 @@ def forecast(
         simulation.simulate_fits(family, mean, covariance, options, _FORECAST_SEED + index, _FORECASTS)
         for index, family in enumerate(FAMILIES)
     ]
-    found, half = simulation.find_errors(simulated, bounds.halfwidths), bounds.halfwidths
+    found = simulation.find_errors(simulated, bounds.halfwidths)
     overlooked = _overlooked_errors(mean, covariance, options)
-    return Forecast(  # the first family is Gaussian
-        friendly=MomentErrors.in_units({name: errors[0] for name, errors in found.items()}, half),
-        typical=MomentErrors.in_units({name: errors.mean(axis=0) for name, errors in found.items()}, half),
-        hostile=MomentErrors.in_units(
-            {name: np.hypot(errors.max(axis=0), overlooked[name]) for name, errors in found.items()}, half
-        ),
-    )
+    friendly = {name: errors[0] for name, errors in found.items()}  # the first family is Gaussian
+    typical = {name: errors.mean(axis=0) for name, errors in found.items()}
+    hostile = {name: np.hypot(errors.max(axis=0), overlooked[name]) for name, errors in found.items()}
+    return Forecast(*(MomentErrors.in_units(one, bounds.halfwidths) for one in (friendly, typical, hostile)))
 
 
 def _overlooked_errors(mean: Floats, covariance: Floats, options: simulation.FitOptions) -> Statistics:

@@ -41,14 +41,11 @@ _EXPLAINED = 0.5  # share of a target's variance that features may explain
 
 @dataclass(frozen=True, eq=False)
 class Purpose:
-    """Settings of a fit's aim, public orthonormal columns to use instead of learned ones, and the number of targets.
+    """What a fit is for."""
 
-    Targets are the last features, which a regression predicts.
-    """
-
-    settings: Settings
-    basis: Floats | None = None
-    targets: int = 0
+    settings: Settings  # of its aim
+    basis: Floats | None = None  # public orthonormal columns to use instead of learned ones
+    targets: int = 0  # number of last features, which a regression predicts
 
 
 def fit_moment(measure: Measurements, purpose: Purpose) -> Fitted:
@@ -152,11 +149,7 @@ def measure_rough(measure: Measurements, purpose: Purpose) -> list[Placed]:
 
 
 def locate(measure: Measurements, settings: Settings) -> tuple[Floats, Floats]:
-    """Mean and spread of each feature, of shape (d,), as far as noisy means of values and squares tell.
-
-    Both are posterior means for a prior about the midpoint; one standard deviation is added to variances, since too
-    small ones would stretch the coordinates.
-    """
+    """Posterior mean and spread of each feature, of shape (d,), as far as noisy means of values and squares tell."""
     values, squares, std, square_std = measure.scales("location", settings.locate_share)
     prior = settings.prior**2
     mean = values * prior / (prior + std**2)
@@ -167,6 +160,7 @@ def locate(measure: Measurements, settings: Settings) -> tuple[Floats, Floats]:
 def expect_variance(noisy: Floats, noise: Floats, prior: float) -> Floats:
     """Posterior means of variances of which `noisy` ones are known, for a prior; raised by a standard deviation."""
     kept = prior**2 / (prior**2 + noise)
+    # One is added, since too small variances would stretch the coordinates.
     return np.minimum(np.clip(prior + kept * (noisy - prior), 0.0, 1.0) + np.sqrt(kept * noise), 1.0)
 
 
@@ -190,17 +184,14 @@ def find_first_radius(measure: Measurements, settings: Settings) -> float:
 def find_radius(
     name: str, measure: Measurements, balanced: float, bracket: tuple[float, float], settings: Settings
 ) -> float:
-    """Radius in a bracket that about `clip_factor` times the balanced number of records exceed, at most half of them.
-
-    Fewer than two standard deviations of a count would be lost in its noise. Spends `radius_share`.
-    """
+    """Radius in a bracket that about `count_clipped` records exceed; spends `radius_share`."""
     above = count_clipped(measure, balanced, settings)
     return bisect_radius(name, measure, bracket, above, settings.bisections, settings.radius_share)
 
 
 def count_clipped(measure: Measurements, balanced: float, settings: Settings) -> float:
-    """Number of records to clip where a balanced number would have the error of the noise."""
-    lost = 2 * count_std(settings.bisections, settings.radius_share, measure.mu)
+    """Number of records to clip where a balanced number would have the error of the noise, at most half of them."""
+    lost = 2 * count_std(settings.bisections, settings.radius_share, measure.mu)  # fewer would be lost in the noise
     return min(max(settings.clip_factor * balanced, lost), measure.public / 2)
 
 
@@ -242,10 +233,7 @@ def bisect_radius(
 def new_coordinates(
     found: list[Placed], settings: Settings, basis: Floats | None, levels: int
 ) -> tuple[Coordinates, Floats]:
-    """Step 3: coordinates along the directions of moments so far, and variances there, raised by some of their noise.
-
-    Each is divided by the fourth root of its variance: of all powers, it has the least noise for a clipping error.
-    """
+    """Step 3: coordinates along the directions of moments so far; variances there, raised by some of their noise."""
     last, own = found[-1]
     second, _ = combine(found, settings)
     mean, covariance = denoise(second, last.constant, last.std, partial(shrink_spectrum, level=settings.level))
@@ -261,19 +249,17 @@ def new_coordinates(
         basis = find_directions(covariance)[1]
     values, errors = (np.einsum("ji,jk,ki->i", basis, matrix, basis) for matrix in (covariance, noise))
     variances = np.maximum(values, 0.0) + settings.floor * errors
-    matrix = (basis / variances**0.25).T / scales
+    matrix = (basis / variances**0.25).T / scales  # of all powers, this has the least noise for a clipping error
     centre = pull_to_midpoint(np.clip(mean, -1.0, 1.0), basis, variances, settings.pull)
     return Coordinates.of(matrix, centre, levels), variances
 
 
 def pull_to_midpoint(mean: Floats, basis: Floats, variances: Floats, pull: float) -> Floats:
-    """The mean, `pull` standard deviations nearer to the midpoint, on whose side most long records lie.
-
-    The standard deviation is that along the line to the midpoint, to which noise of the mean adds; hence the limit.
-    """
+    """The mean, `pull` standard deviations nearer to the midpoint, on whose side most long records lie."""
     far = float(np.linalg.norm(mean))
     if not far:
         return mean
+    # Along the line to the midpoint, to which noise of the mean adds; hence the limit.
     variance = min(float(variances @ (mean @ basis / far) ** 2), float(variances.mean()))
     return mean * max(0.0, 1 - pull * math.sqrt(variance) / far)
 
@@ -359,13 +345,12 @@ def in_box(found: list[Placed], settings: Settings) -> Floats:
 def box_share(rough: Floats, plan: FinalPlan, ball: FinalBall, settings: Settings, reach: float, ratio: float) -> float:
     """Share, of what remains of the budget, for a moment of the whole box; a function of noisy answers.
 
-    It minimises the expected error of the average of both moments: the sum of logarithms for the second moment about
-    the midpoint and the covariance. Clipping adds to the error in learned coordinates, however small the noise is.
-    `rough` is the moment of (1, x) so far.
+    It minimises the sum of logarithms of the expected errors of the average of both moments, for the second moment
+    about the midpoint and the covariance. Clipping adds to the error in learned coordinates, however small the noise.
     """
     if not settings.clipping:
         return 0.0
-    d, mean = len(rough) - 1, rough[0, 1:]
+    d, mean = len(rough) - 1, rough[0, 1:]  # of the moment of (1, x) so far
     box = box_noise(rough, ratio, reach)
     assert box.diagonal is not None
     second = d * (d - 1) * box.std**2 + float(box.diagonal.sum())

@@ -9,23 +9,14 @@ import copy
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from operator import attrgetter
 
 import numpy as np
 
+from matrixdp.adaptive import queries
 from matrixdp.adaptive.budget import FitBudget
 from matrixdp.adaptive.coordinates import LEVELS, Coordinates
-from matrixdp.adaptive.queries import (
-    BoxMoments,
-    TracedMoments,
-    ball_query,
-    box_query,
-    count_query,
-    excess_query,
-    read_scales,
-    scales_query,
-    scales_row,
-)
 from matrixdp.adaptive.records import PrivateRecords
 from matrixdp.design import isotropic, make_design
 from matrixdp.domain.person import Person, most_rows
@@ -36,20 +27,14 @@ from matrixdp.types import Floats
 
 @dataclass(frozen=True, eq=False)
 class NoisyMoment:
-    """Noisy ``(1/N) sum (1, u)(1, u)'`` of records u, of shape (d + 1, d + 1), and the size of its noise.
-
-    For ``(c, u)`` in place of ``(1, u)``, c being `constant`, the noise is isotropic but for the diagonal, with
-    standard deviation `std` off it, and `trace_std` in the trace of ``sum u u'/N``. `count` is the number of records as
-    a fraction of the public number; noisy where the number is private. `diagonal`, of shape (d,), is the variance of
-    the noise on the diagonal of ``sum u u'/N`` for moments of the whole box; by default twice that off the diagonal.
-    """
+    """Noisy ``(1/N) sum (1, u)(1, u)'`` of records u, of shape (d + 1, d + 1), and the size of its noise."""
 
     second: Floats
-    constant: float
-    std: float
-    trace_std: float = math.nan
-    count: float = 1.0
-    diagonal: Floats | None = None
+    constant: float  # c: for ``(c, u)`` in place of ``(1, u)`` the noise is isotropic but for the diagonal
+    std: float  # of the noise off the diagonal
+    trace_std: float = math.nan  # in the trace of ``sum u u'/N``
+    count: float = 1.0  # of records, as a fraction of the public number; noisy where the number is private
+    diagonal: Floats | None = None  # (d,), variances on the diagonal of ``sum u u'/N`` in the box; else twice std^2
 
     @property
     def mean(self) -> Floats:
@@ -59,16 +44,10 @@ class NoisyMoment:
     def over(self, count: float) -> NoisyMoment:
         """The same sums over another number of records, a fraction of the public number."""
         factor = self.count / count
-        second = self.second * factor
+        second, diagonal = self.second * factor, None if self.diagonal is None else self.diagonal * factor**2
         second[0, 0] = 1.0
-        return replace(
-            self,
-            second=second,
-            std=self.std * factor,
-            trace_std=self.trace_std * factor,
-            count=count,
-            diagonal=None if self.diagonal is None else self.diagonal * factor**2,
-        )
+        stds = {"std": self.std * factor, "trace_std": self.trace_std * factor}
+        return replace(self, second=second, count=count, diagonal=diagonal, **stds)
 
     def transform(self, matrix: Floats | None = None, centre: Floats | float = 0.0) -> tuple[Floats, Floats]:
         """Moment of ``(1, A (u - m))``, by default of (1, u), and the variance of the noise in each entry.
@@ -76,9 +55,7 @@ class NoisyMoment:
         Noise ``K G K'``, G symmetric with variance s^2 off the diagonal and 2 s^2 on it, has the variances ``s^2 (L_ii
         L_jj + L_ij^2)``, ``L = K K'``; what is more exact on the diagonal is subtracted.
         """
-        turn = np.eye(len(self.second))
-        if matrix is not None:
-            turn[1:, 1:], turn[1:, 0] = matrix, -matrix @ np.broadcast_to(centre, self.mean.size)
+        turn = np.eye(len(self.second)) if matrix is None else turn_moment(matrix, centre)
         own = turn.copy()
         own[:, 0] /= self.constant
         spread = own @ own.T
@@ -118,6 +95,13 @@ class NoisyMoment:
         return noisy.over(positive_count(1 + std * float(rng.standard_normal()), std, public))
 
 
+def turn_moment(matrix: Floats, centre: Floats | float) -> Floats:
+    """The matrix that maps ``(1, u)`` to ``(1, A (u - m))``, of shape (d + 1, d + 1)."""
+    turn = np.eye(len(matrix) + 1)
+    turn[1:, 1:], turn[1:, 0] = matrix, -matrix @ np.broadcast_to(centre, len(matrix))
+    return turn
+
+
 def positive_count(noisy: float, std: float, public: int) -> float:
     """Noisy fraction of the public number of records, but at least its noise and at least one record."""
     return max(noisy, std, 1 / public)
@@ -126,14 +110,14 @@ def positive_count(noisy: float, std: float, public: int) -> float:
 def read_moment(released: NoisyAnswer, public: int) -> NoisyMoment:
     """Moment from a release of `ball_query` or `box_query`, over the noisy number of records where that is private."""
     query, design = released.design.query, released.design
-    if isinstance(query, TracedMoments):
+    if isinstance(query, queries.TracedMoments):
         d, std = query.moments.bounds.size, float(released.std[0, 0])
         trace_std = std * math.sqrt(d / (1 + d * query.weight))
         return NoisyMoment(query.matrix(released.matrix[0]), query.constant, std / math.sqrt(2), trace_std)
     variance = float(design.colcov.variances[1])
     off, constant = variance / math.sqrt(2), math.sqrt(variance / design.colcov.variances[0])
     diagonal, trace_std = None, variance * math.sqrt(len(released.matrix) - 1)
-    if isinstance(query, BoxMoments):
+    if isinstance(query, queries.BoxMoments):
         diagonal = np.asarray(np.diagonal(released.std)[1:] ** 2)
         trace_std = math.sqrt(_trace_variance(diagonal, off, constant, query.neighbours))
     noisy = NoisyMoment(released.matrix, constant, off, trace_std, diagonal=diagonal)
@@ -146,8 +130,7 @@ def ball_noise(
 ) -> NoisyMoment:
     """An exact moment, of shape (d + 1, d + 1), with the law of the noise that `ball_query` has.
 
-    `reach` is the public number of records times mu, and `traced` says whether the trace is measured as well, as where
-    the number of records is public.
+    `reach` is the public number of records times mu; the trace is `traced`, measured too, where that number is public.
     """
     d = len(second) - 1
     std = (1 + ratio) * radius**2 / reach * (math.sqrt(2) if neighbours is Neighbours.REPLACE else 1.0)
@@ -158,8 +141,8 @@ def ball_noise(
 def box_noise(second: Floats, ratio: float, reach: float, neighbours: Neighbours = Neighbours.REPLACE) -> NoisyMoment:
     """An exact moment with the law of the noise that `box_query` has; parameters as for `ball_noise`.
 
-    For replaced records the precision of the squares, relative to that of ``K G K'``, is ``1 + 1.5 d + 2 c^2``, and
-    ``1 + d + 2 c^2`` that of their sum.
+    For replaced records the squares have the precision ``1 + 1.5 d + 2 c^2``, relative to that of ``K G K'``, and their
+    sum has ``1 + d + 2 c^2``.
     """
     d = len(second) - 1
     std, square = d * (1 + ratio) / reach, ratio * d
@@ -181,7 +164,8 @@ def _trace_variance(diagonal: Floats, std: float, constant: float, neighbours: N
 @lru_cache(maxsize=256)
 def _added_squares(size: int, ratio: float) -> float:
     """Variance of a square, relative to that of ``K G K'``, where records are added or removed."""
-    design = make_design(box_query(size, 1000, Neighbours.ADD_REMOVE, ratio), Privacy(1.0, 1e-6), allocation="uniform")
+    query = queries.box_query(size, 1000, Neighbours.ADD_REMOVE, ratio=ratio)
+    design = make_design(query, Privacy(1.0, 1e-6), allocation="uniform")
     return float(design.std[1, 1] ** 2 / design.colcov.variances[1] ** 2)
 
 
@@ -197,8 +181,8 @@ def share_count(*moments: NoisyMoment) -> tuple[NoisyMoment, ...]:
 class PrivateMeasurements:
     """Noisy answers about private records in [-1, 1]^d, or in other public coordinates; all that a fit sees of them.
 
-    `public` is the public number of records, which `public_number` says is their number, not only about it; `mu` is
-    that of the whole fit for one row that counts, and `levels` half the number of grid steps of the records.
+    `public` is the number of records, or about it unless it is a `public_number`; `mu` is that of the whole fit for one
+    row that counts, and `levels` half the number of grid steps of the records.
 
     Privacy
     -------
@@ -212,10 +196,7 @@ class PrivateMeasurements:
         self.mu = budget.privacy.mu / most_rows(budget.person)
         self._kind = public, budget.neighbours, budget.person
 
-    @property
-    def remaining(self) -> float:
-        """Share of the budget, as ``mu^2``, that is not spent yet."""
-        return self.budget.remaining
+    remaining = property(attrgetter("budget.remaining"), doc="Share of the budget, as ``mu^2``, that is not spent yet.")
 
     def transform(self, coordinates: Coordinates) -> PrivateMeasurements:
         """The same records in public coordinates, from the same budget."""
@@ -223,57 +204,52 @@ class PrivateMeasurements:
 
     def scales(self, name: str, share: float) -> tuple[Floats, Floats, float, float]:
         """Noisy means of values and of squares in [-1, 1], of shape (d,), and the standard deviation of either."""
-        query = scales_query(self.size, *self._kind)
+        query = queries.scales_query(self.size, *self._kind)
         released = self.budget.release(name, query, self.records, share=share)
-        return read_scales(released.matrix[0], released.std[0], self.public, public_number=self.public_number)
+        return queries.read_scales(released.matrix[0], released.std[0], self.public, public_number=self.public_number)
 
     def counter(self, name: str, cuts: Sequence[float], share: float) -> Callable[[float], float]:
         """Function from one of the cut-offs to the noisy number of longer records; each call spends `share`."""
-        query, above = count_query(*self._kind), self.records.counter(cuts)
+        query, above = queries.count_query(*self._kind), self.records.counter(cuts)
         return lambda cut: float(self.budget.release(name, query, above(cut), share=share).matrix[0, 0])
 
     def excess(self, name: str, radius: float, limit: float, share: float) -> tuple[float, float]:
         """Noisy mean of ``min(max(l^2 - radius^2, 0), limit)`` over lengths l, and its standard deviation."""
-        query = excess_query(limit, *self._kind)
+        query = queries.excess_query(limit, *self._kind)
         released = self.budget.release(name, query, self.records.excess(radius, limit), share=share)
         return float(released.matrix[0, 0]), float(released.std[0, 0])
 
     def ball(self, name: str, radius: float, ratio: float, share: float) -> NoisyMoment:
         """Noisy moment of records clipped to a ball; `ratio` as for `ball_query`."""
-        public, neighbours, person = self._kind
-        query = ball_query(self.size, radius, public, neighbours, ratio, person)
-        return read_moment(self.budget.release(name, query, self.records, share=share), public)
+        query = queries.ball_query(self.size, radius, *self._kind, ratio=ratio)
+        return read_moment(self.budget.release(name, query, self.records, share=share), self.public)
 
     def box(self, name: str, ratio: float, share: float) -> NoisyMoment:
         """Noisy moment of records in their box, none of them clipped; `ratio` as for `box_query`."""
-        public, neighbours, person = self._kind
-        query = box_query(self.size, public, neighbours, ratio, person)
-        return read_moment(self.budget.release(name, query, self.records, share=share, structured=True), public)
+        query = queries.box_query(self.size, *self._kind, ratio=ratio)
+        return read_moment(self.budget.release(name, query, self.records, share=share, structured=True), self.public)
 
 
 def check_designs(budget: FitBudget, size: int, public: int) -> None:
     """Raise the errors that designs of a fit can have, before it is charged: likeliest with the whole budget."""
-    kind = budget.neighbours, budget.person
-    ball = ball_query(size, 1.0, public, kind[0], person=kind[1])
-    for query in (count_query(public, *kind), scales_query(size, public, *kind), ball):
+    kind = public, budget.neighbours, budget.person
+    ball = queries.ball_query(size, 1.0, *kind)
+    for query in (queries.count_query(*kind), queries.scales_query(size, *kind), ball):
         make_design(query, budget.privacy, allocation=isotropic())
-    make_design(box_query(size, public, kind[0], 1 / 8, kind[1]), budget.privacy, allocation="uniform")
+    make_design(queries.box_query(size, *kind), budget.privacy, allocation="uniform")
 
 
 @dataclass(frozen=True, eq=False)
 class SimulatedRecords:
-    """Public records in [-1, 1]^d, of shape (n, d), with their moment of (1, x) and their lengths."""
+    """Public records in [-1, 1]^d, of shape (n, d), with their moment."""
 
     array: Floats
-    second: Floats
-    lengths: Floats
 
-    @classmethod
-    def of(cls, array: Floats) -> SimulatedRecords:
-        """Records with what every fit of them needs."""
-        mean = array.mean(axis=0)
-        second = np.block([[np.ones((1, 1)), mean[None]], [mean[:, None], array.T @ array / len(array)]])
-        return cls(array, second, np.sqrt(np.einsum("ij,ij->i", array, array)))
+    @cached_property
+    def second(self) -> Floats:
+        """Moment of (1, x), of shape (d + 1, d + 1)."""
+        mean = self.array.mean(axis=0)
+        return np.block([[np.ones((1, 1)), mean[None]], [mean[:, None], self.array.T @ self.array / len(self.array)]])
 
     @property
     def moments(self) -> tuple[Floats, Floats]:
@@ -283,10 +259,7 @@ class SimulatedRecords:
 
 
 class SimulatedMeasurements:
-    """`PrivateMeasurements` of simulated records, with noise from a public generator: the same laws, in plain arrays.
-
-    With fewer records than the public number, each counts as several: the noise is that of the public number.
-    """
+    """`PrivateMeasurements` of simulated records, with public noise of the public number, for which few may stand."""
 
     def __init__(
         self,
@@ -300,7 +273,8 @@ class SimulatedMeasurements:
         self.public_number = neighbours is Neighbours.REPLACE and (person is None or person.rows is None)
         self.records, self.neighbours, self.rng, self.levels = records, neighbours, rng, LEVELS
         self.size, self.public, self.mu = records.array.shape[1], public, mu
-        self.lengths, self.coordinates = records.lengths, Coordinates.of(np.eye(self.size), np.zeros(self.size))
+        self.lengths = np.sqrt(np.einsum("ij,ij->i", records.array, records.array))
+        self.coordinates = Coordinates.of(np.eye(self.size), np.zeros(self.size))
         self._spent: list[float] = []
 
     @property
@@ -321,18 +295,17 @@ class SimulatedMeasurements:
 
     def scales(self, name: str, share: float) -> tuple[Floats, Floats, float, float]:
         """Noisy means of values and squares, and the standard deviation of either."""
-        row = scales_row(self.records.second)
-        std = np.full(row.size, scales_query(self.size, 1, self.neighbours).sensitivity.frobenius / self._spend(share))
+        row, query = queries.scales_row(self.records.second), queries.scales_query(self.size, 1, self.neighbours)
+        std = np.full(row.size, query.sensitivity.frobenius / self._spend(share))
         noisy = row + std * self.rng.standard_normal(row.size)
-        return read_scales(noisy, std, self.public, public_number=self.public_number)
+        return queries.read_scales(noisy, std, self.public, public_number=self.public_number)
 
     def counter(self, name: str, cuts: Sequence[float], share: float) -> Callable[[float], float]:
         """Noisy counts."""
-        times = self.public / len(self.lengths)
 
         def count(cut: float) -> float:
-            std = self.public / self._spend(share)
-            return times * float(np.count_nonzero(self.lengths > cut)) + std * float(self.rng.standard_normal())
+            longer, std = float(np.count_nonzero(self.lengths > cut)), self.public / self._spend(share)
+            return self.public / len(self.lengths) * longer + std * float(self.rng.standard_normal())
 
         return count
 
@@ -345,8 +318,7 @@ class SimulatedMeasurements:
     def ball(self, name: str, radius: float, ratio: float, share: float) -> NoisyMoment:
         """Noisy moment in a ball: of all records, less what clipping takes from the long ones."""
         outside, matrix, centre = self.lengths > radius, self.coordinates.matrix, self.coordinates.centre
-        turn = np.eye(self.size + 1)
-        turn[1:, 1:], turn[1:, 0] = matrix, -matrix @ centre
+        turn = turn_moment(matrix, centre)
         long, lost = (self.records.array[outside] - centre) @ matrix.T, 1 - radius / self.lengths[outside]
         exact = turn @ self.records.second @ turn.T
         exact[1:, 1:] -= (long * (lost * (2 - lost))[:, None]).T @ long / len(self.lengths)

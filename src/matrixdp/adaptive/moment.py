@@ -37,10 +37,10 @@ class PrivateMoment(FitOptions):
     ----------
     fitted : Fitted
         Results for records scaled to [-1, 1].
-    bounds : Bounds
+    bounds, neighbours, aim, targets, person
+        As for `private_moment`.
     privacy : Privacy
         The guarantee of all steps together.
-    neighbours : Neighbours
     mu : float
         Gaussian differential privacy of all steps; at most `privacy.mu`.
     steps : tuple of Step
@@ -49,13 +49,8 @@ class PrivateMoment(FitOptions):
         Whether the noise is reproducible, hence not private.
     records : int
         The public number of records, of people, or of rows that count.
-    aim : str
-    targets : int
-        Number of last features that a regression predicts.
     basis : float64 array of shape (m, m) or None
         Public directions; None if they are learned.
-    person : Person or None
-        The column of ids and how rows count, where the guarantee protects one person.
     """
 
     fitted: Fitted
@@ -76,12 +71,12 @@ class PrivateMoment(FitOptions):
     @property
     def covariance(self) -> Floats:
         """Covariance about the mean, over N, of shape (m, m); positive semidefinite."""
-        return self._in_units(self.fitted.covariance)
+        return self.fitted.covariance * np.multiply.outer(self.bounds.halfwidths, self.bounds.halfwidths)
 
     @property
     def second_moment(self) -> Floats:
         """Second moment about the box's midpoint, of shape (m, m); most exact with ``aim='second moment'``."""
-        return self._in_units(self.fitted.second)
+        return self.fitted.second * np.multiply.outer(self.bounds.halfwidths, self.bounds.halfwidths)
 
     @cached_property
     def simulated(self) -> RepeatedFit:
@@ -97,9 +92,6 @@ class PrivateMoment(FitOptions):
         mark = ", A SIMULATION THAT PROTECTS NOTHING" if self.simulation else ""
         guarantee = f"({self.privacy.epsilon:g}, {self.privacy.delta:.3g})-DP, {self.neighbours} neighbours{mark}"
         return f"<PrivateMoment of {self.bounds.size:,} columns, N = {self.records:,}, {guarantee}>"
-
-    def _in_units(self, matrix: Floats) -> Floats:
-        return np.asarray(matrix * np.multiply.outer(self.bounds.halfwidths, self.bounds.halfwidths))
 
 
 def private_moment(
@@ -213,10 +205,7 @@ def prepare_fit(
     records: int | None = None,
     **options: Any,
 ) -> PreparedFit:
-    """Check data and parameters of `private_moment`; raises every error that they have.
-
-    `options` are those of `FitBudget`.
-    """
+    """Check data and parameters of `private_moment`; raises every error that they have. `options`: of `FitBudget`."""
     settings_for(aim)
     check_bounds(bounds)
     check_features(bounds.size)

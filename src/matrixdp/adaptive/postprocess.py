@@ -1,7 +1,7 @@
 """Post-processing of the noisy moments of a fit into a mean and a covariance, at no privacy cost."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
@@ -21,20 +21,14 @@ _EVIDENCE = 3.0  # standard deviations of a trace below which the covariance is 
 
 
 class FinalPlan(NamedTuple):
-    """Public coordinates ``u = A (x - m)`` of the final moment, and what error to expect there.
-
-    `ratio` is the square of the constant before each record, in units of r^2 for the clipping norm r. `mean_square` is
-    the expected mean of ``|u|^2``, which varies like a sum of `freedom` squares of Gaussian numbers. Errors are sizes
-    in the Frobenius norm. Noise has the size ``noise r^2/(N mu)``; clipping n records by t in ``|u|^2`` has the size
-    ``clipping n t/N/mean_square``.
-    """
+    """Public coordinates ``u = A (x - m)`` of the final moment, and errors to expect there, in the Frobenius norm."""
 
     coordinates: Coordinates
-    ratio: float
-    mean_square: float
+    ratio: float  # square of the constant before each record, in units of r^2 for the clipping norm r
+    mean_square: float  # expected mean of ``|u|^2``, which varies like a sum of `freedom` squares of Gaussian numbers
     freedom: float
-    noise: float
-    clipping: float
+    noise: float  # of the size ``noise r^2/(N mu)``
+    clipping: float  # of n records by t in ``|u|^2``, of the size ``clipping n t/N/mean_square``
 
 
 class Placed(NamedTuple):
@@ -45,41 +39,29 @@ class Placed(NamedTuple):
 
 
 class FinalBall(NamedTuple):
-    """Clipping norm of the final moment in its coordinates, and the noisy mean that clipping takes from ``|u|^2``.
-
-    `times` is the number of records to clip, over the number that balances noise and clipping.
-    """
+    """Clipping norm of the final moment in its coordinates, and the noisy mean that clipping takes from ``|u|^2``."""
 
     radius: float
     excess: float
-    times: float = 0.0
+    times: float = 0.0  # records to clip, over the number that balances noise and clipping
 
 
 @builtin_kind
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """Mean and covariance of records in [-1, 1]^d, and the noise in them.
-
-    Vectors have the shape (d,), matrices (d, d). The covariance is positive semidefinite, and zero where nothing tells
-    it from zero: it was multiplied by `evident`, from 0 to 1, since noise may be all there is. `second` is the second
-    moment about the midpoint of the box. `mean_std` and `std` are standard deviations of the noise in mean and
-    covariance before shrinkage, to first order, and `unshrunk` the covariance before it, which may have negative
-    eigenvalues. `noise_shape` is the matrix B B' for which the final noise is ``B G B'``, G symmetric with independent
-    entries, of standard deviation `noise_std` off the diagonal. `radius` is the clipping norm of the final moment in
-    its coordinates; `learned` says whether there were enough records to learn them.
-    """
+    """Mean and covariance of records in [-1, 1]^d, and the noise in them; vectors (d,), matrices (d, d)."""
 
     mean: Floats
-    covariance: Floats
-    evident: float
-    second: Floats
-    mean_std: Floats
+    covariance: Floats  # positive semidefinite, and zero where nothing tells it from zero
+    evident: float  # by which it was multiplied, from 0 to 1, since noise may be all there is
+    second: Floats  # second moment about the midpoint of the box
+    mean_std: Floats  # of the noise before shrinkage, to first order, as `std`, that of the covariance
     std: Floats
-    unshrunk: Floats
-    noise_shape: Floats
-    noise_std: float
-    radius: float
-    learned: bool
+    unshrunk: Floats  # covariance before shrinkage, which may have negative eigenvalues
+    noise_shape: Floats  # B B' for which the final noise is ``B G B'``, G symmetric with independent entries
+    noise_std: float  # of G off the diagonal
+    radius: float  # clipping norm of the final moment in its coordinates
+    learned: bool  # whether there were enough records to learn them
 
 
 def finish_single(moment: NoisyMoment, radius: float, settings: Settings) -> Fitted:
@@ -168,8 +150,8 @@ def _fitted(
 ) -> Fitted:
     """Shrink a noisy second moment where the aim needs variances, and map everything back from u to [-1, 1]^d.
 
-    The covariance is made a possible one. What clipping took of it is restored; where nothing was learned, everything
-    is multiplied by a factor from 0 to 1, since the trace itself may be noise.
+    The covariance is made possible, and gets what clipping took of it; where nothing was learned, everything is
+    multiplied by a factor from 0 to 1, since the trace itself may be noise.
     """
     second[0, 0] = 1.0
     mean, covariance = about_mean(second, variances)
@@ -187,19 +169,11 @@ def _fitted(
     np.fill_diagonal(noise, 2 * np.diagonal(noise) - squares**2 @ np.diagonal(variances)[1:])  # pairs count twice
     location = np.clip(coordinates.centre + back @ mean, -1.0, 1.0)
     possible = nearest_possible(back @ covariance @ back.T)
-    return Fitted(
-        mean=location,
-        covariance=evident * possible,
-        evident=evident,
-        second=possible + np.multiply.outer(location, location),
-        mean_std=np.sqrt(squares @ variances[0, 1:]),
-        std=np.sqrt(noise),
-        unshrunk=back @ (second[1:, 1:] - np.multiply.outer(second[0, 1:], second[0, 1:])) @ back.T,
-        noise_shape=back @ back.T,
-        noise_std=moment.std,
-        radius=ball.radius,
-        learned=learned,
-    )
+    about_midpoint = possible + np.multiply.outer(location, location)
+    mean_std, std = np.sqrt(squares @ variances[0, 1:]), np.sqrt(noise)
+    unshrunk = back @ (second[1:, 1:] - np.multiply.outer(second[0, 1:], second[0, 1:])) @ back.T
+    law = back @ back.T, moment.std, ball.radius
+    return Fitted(location, evident * possible, evident, about_midpoint, mean_std, std, unshrunk, *law, learned=learned)
 
 
 def nearest_possible(covariance: Floats) -> Floats:
@@ -227,19 +201,10 @@ def finish_box(moment: NoisyMoment) -> Fitted:
     second, variances = moment.transform()
     mean, covariance, std = _with_std(second, variances)
     evident = evident_share(second, variances, moment.trace_std)
-    return Fitted(
-        mean=np.clip(mean, -1.0, 1.0),
-        covariance=evident * nearest_possible(covariance),
-        evident=evident,
-        second=nearest_of_same_trace(second[1:, 1:]),
-        mean_std=np.sqrt(variances[0, 1:]),
-        std=std,
-        unshrunk=covariance,
-        noise_shape=np.eye(mean.size),
-        noise_std=moment.std,
-        radius=math.sqrt(mean.size),
-        learned=True,
-    )
+    location, possible = np.clip(mean, -1.0, 1.0), evident * nearest_possible(covariance)
+    about_midpoint, law = nearest_of_same_trace(second[1:, 1:]), (np.eye(mean.size), moment.std, math.sqrt(mean.size))
+    mean_std = np.sqrt(variances[0, 1:])
+    return Fitted(location, possible, evident, about_midpoint, mean_std, std, covariance, *law, learned=True)
 
 
 def _mix_box(fitted: Fitted, final: NoisyMoment, plan: FinalPlan, box: NoisyMoment) -> Fitted:
@@ -257,16 +222,10 @@ def _mix_box(fitted: Fitted, final: NoisyMoment, plan: FinalPlan, box: NoisyMome
     biased = any(pair.is_biased for pair in pairs[:2])  # whose entries have independent noise
     second, location, about, unshrunk = (pair.average(biased=biased) for pair in pairs)
     evident = max(fitted.evident, evident_share(whole, noise, box.trace_std))
-    return replace(
-        fitted,
-        mean=np.clip(location[0], -1.0, 1.0),
-        covariance=evident * nearest_possible(about[0]),
-        evident=evident,
-        second=nearest_of_same_trace(second[0]),
-        mean_std=np.sqrt(location[1]),
-        std=np.sqrt(about[1]),
-        unshrunk=unshrunk[0],
-    )
+    mean, possible = np.clip(location[0], -1.0, 1.0), evident * nearest_possible(about[0])
+    law = fitted.noise_shape, fitted.noise_std, fitted.radius, fitted.learned
+    mean_std, std, about_midpoint = np.sqrt(location[1]), np.sqrt(about[1]), nearest_of_same_trace(second[0])
+    return Fitted(mean, possible, evident, about_midpoint, mean_std, std, unshrunk[0], *law)
 
 
 class _Pair(NamedTuple):

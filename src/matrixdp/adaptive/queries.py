@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -34,13 +35,8 @@ def count_query(records: int, neighbours: Neighbours, person: Person | None = No
     One record changes a count by one at most, for either kind of neighbours. So does one person, who counts as the
     share of their rows that are longer; where k rows of a person count, the change is at most k.
     """
-    most = FrobeniusBall(float(most_rows(person)))
-    return Query((1, 1), most, bound=2.0 * records, function=_count, neighbours=neighbours, person=person)
-
-
-def _count(longer: Any) -> Floats:
-    """The number, of shape (1, 1)."""
-    return np.array([[float(longer)]])
+    most, to_matrix = FrobeniusBall(float(most_rows(person))), lambda longer: np.array([[float(longer)]])
+    return Query((1, 1), most, bound=2.0 * records, function=to_matrix, neighbours=neighbours, person=person)
 
 
 def scales_query(
@@ -65,24 +61,16 @@ def scales_query(
     replaced, added = 4 * size, 1 + size * (1 + _SQUARES**2 / 4)
     rows = person is not None and person.rows is not None
     square = max(replaced, added) if rows else replaced if neighbours is Neighbours.REPLACE else added
-    return Query(
-        (1, 2 * size + 1),
-        FrobeniusBall(most_rows(person) * math.sqrt(square) / records * _ROUNDING),
-        bound=4.0,
-        function=function or partial(_private_scales, records),
-        neighbours=neighbours,
-        person=person,
-        relative_error=16 * _EPS,  # exact sums that are rounded once, and six operations
-    )
+    most = FrobeniusBall(most_rows(person) * math.sqrt(square) / records * _ROUNDING)
+    function = function or (lambda data: scales_row(whole_moment(data, records))[None])
+    kind: Any = {"neighbours": neighbours, "person": person}
+    # Exact sums that are rounded once, and six operations.
+    return Query((1, 2 * size + 1), most, bound=4.0, function=function, relative_error=16 * _EPS, **kind)
 
 
 def scales_row(moment: Floats) -> Floats:
     """Number, means of values and weighted means of centred squares, of shape (1 + 2d,), from a moment of (1, x)."""
     return np.concatenate([moment[0], _SQUARES * (np.diagonal(moment)[1:] - moment[0, 0] / 2)])
-
-
-def _private_scales(public: int, data: PrivateRecords) -> Floats:
-    return scales_row(whole_moment(data, public))[None]
 
 
 def read_scales(noisy: Floats, std: Floats, public: int, *, public_number: bool) -> tuple[Floats, Floats, float, float]:
@@ -102,15 +90,10 @@ def excess_query(limit: float, records: int, neighbours: Neighbours, person: Per
     A record contributes an integer number of steps from 0 to `limit`, so the exact sum changes by at most `limit`, for
     either kind of neighbours; and by k times that where k rows of a person count.
     """
-    return Query(
-        (1, 1),
-        FrobeniusBall(most_rows(person) * limit / records * _ROUNDING),
-        bound=2.5 * limit,
-        function=ExcessMean(limit, records),
-        neighbours=neighbours,
-        person=person,
-        relative_error=4 * _EPS,  # an exact sum, and three operations
-    )
+    most, mean = FrobeniusBall(most_rows(person) * limit / records * _ROUNDING), ExcessMean(limit, records)
+    kind: Any = {"neighbours": neighbours, "person": person}
+    # An exact sum, and three operations.
+    return Query((1, 1), most, bound=2.5 * limit, function=mean, relative_error=4 * _EPS, **kind)
 
 
 @dataclass(frozen=True)
@@ -121,7 +104,6 @@ class ExcessMean:
     records: int
 
     def __call__(self, steps: Any) -> Floats:
-        """Mean excess of a sum in steps."""
         return np.array([[float(steps) / EXCESS_STEPS * self.limit / self.records]])
 
 
@@ -139,14 +121,13 @@ class BallMoments(Moments):
         return 8 * _EPS
 
     def evaluate(self, data: Any, *, clip: bool, missing: str) -> Floats:
-        """Moments of the records, clipped to the ball."""
         assert isinstance(data, PrivateRecords)
         self.check_number(len(data))
         return data.moment(self.bounds, self.records)
 
 
 def ball_query(
-    size: int, radius: float, public: int, neighbours: Neighbours, ratio: float = 0.25, person: Person | None = None
+    size: int, radius: float, public: int, neighbours: Neighbours, person: Person | None = None, *, ratio: float = 0.25
 ) -> BallMoments | TracedMoments:
     """Query for moments in a ball about the origin, with the trace as well where their number is public.
 
@@ -169,9 +150,8 @@ class TracedMoments(MatrixQuery):
     """Mean, second moment and ``|x|^2`` of records in a ball about the origin, as one row.
 
     The entries are ``sqrt(2) c0 E x_i``, ``sqrt(2) E x_i x_j`` (i < j), ``E x_i^2`` and ``sqrt(k) E |x|^2``, with
-    ``y = c0^2/r^2`` at most 1 and ``k = 1 + 2 y``.
-
-    The `moments` are in a ball of radius r, for replaced records; `ratio` is y.
+    ``y = c0^2/r^2`` at most 1, `ratio`, and ``k = 1 + 2 y``. The `moments` are in a ball of radius r, for replaced
+    records.
 
     Privacy
     -------
@@ -185,15 +165,8 @@ class TracedMoments(MatrixQuery):
     ratio: float
     side = "columns"
 
-    @property
-    def neighbours(self) -> Neighbours:  # type: ignore[override]
-        """Neighbours of the moments: replaced records."""
-        return self.moments.neighbours
-
-    @property
-    def person(self) -> Person | None:  # type: ignore[override]
-        """The person of the moments."""
-        return self.moments.person
+    neighbours = property(attrgetter("moments.neighbours"))  # replaced records
+    person = property(attrgetter("moments.person"))
 
     @property
     def radius(self) -> float:
@@ -226,10 +199,8 @@ class TracedMoments(MatrixQuery):
     def magnitude(self) -> Floats:
         """Largest absolute value of each entry, rounded up for records that exceed the radius by rounding."""
         d, square = self.moments.bounds.size, self.radius**2 * (1 + 1e-9)
-        first = np.full(d, math.sqrt(2 * self.ratio) * square)
-        products = np.full(d * (d - 1) // 2, math.sqrt(2) * square)
-        squares = np.full(d, square)
-        return np.concatenate([first, products, squares, [math.sqrt(self.weight) * square]])[None]
+        sizes = math.sqrt(2 * self.ratio) * square, math.sqrt(2) * square, square, math.sqrt(self.weight) * square
+        return np.repeat(sizes, [d, d * (d - 1) // 2, d, 1])[None]
 
     @property
     def relative_error(self) -> float:
@@ -239,16 +210,9 @@ class TracedMoments(MatrixQuery):
     def evaluate(self, data: Any, *, clip: bool, missing: str) -> Floats:
         """The row of moments and trace, of shape (1, d (d + 3)/2 + 1), from exact integer sums."""
         matrix = self.moments.evaluate(data, clip=clip, missing=missing)
-        d = len(matrix) - 1
-        diagonal = np.diagonal(matrix)[1:]
-        rows, columns = np.triu_indices(d, 1)
-        parts = [
-            math.sqrt(2) * self.constant * matrix[0, 1:],
-            math.sqrt(2) * matrix[1:, 1:][rows, columns],
-            diagonal,
-            np.array([math.sqrt(self.weight) * float(diagonal.sum())]),
-        ]
-        return np.concatenate(parts)[None]
+        diagonal, root = np.diagonal(matrix)[1:], math.sqrt(2)
+        first, products = root * self.constant * matrix[0, 1:], root * matrix[1:, 1:][np.triu_indices(diagonal.size, 1)]
+        return np.concatenate([first, products, diagonal, [math.sqrt(self.weight) * float(diagonal.sum())]])[None]
 
     def matrix(self, row: Floats) -> Floats:
         """Noisy moment of ``(1, x)``, of shape (d + 1, d + 1); both measurements of the trace are averaged."""
@@ -272,7 +236,6 @@ class BoxMoments(BallMoments):
     """
 
     def evaluate(self, data: Any, *, clip: bool, missing: str) -> Floats:
-        """Moments of all records, none of them clipped."""
         assert isinstance(data, PrivateRecords)
         self.check_number(len(data))
         return whole_moment(data, self.records)
@@ -286,7 +249,9 @@ def whole_moment(data: PrivateRecords, public: int) -> Floats:
     return data.moment(Bounds(np.full(d, -radius), np.full(d, radius), radius=radius), public)
 
 
-def box_query(size: int, public: int, neighbours: Neighbours, ratio: float, person: Person | None = None) -> BoxMoments:
+def box_query(
+    size: int, public: int, neighbours: Neighbours, person: Person | None = None, *, ratio: float = 1 / 8
+) -> BoxMoments:
     """Query for moments in [-1, 1]^d; `ratio` is the square of the constant before each record, in units of d."""
     bounds = Bounds(np.full(size, -1.0), np.full(size, 1.0))
     return BoxMoments(bounds, public, neighbours=neighbours, person=person, mean_share=ratio / (1 + ratio))

@@ -65,35 +65,28 @@ def sum_steps(steps: NDArray[np.floating], limit: int) -> Integers:
 
 @dataclass(eq=False)
 class GridBlock:
-    """Some records on the grid, of shape (n, d), and their lengths, of shape (n,).
+    """Some records on the grid."""
 
-    `counts` says how many rows the person of each has; `sums` are those of a block that is kept (`sum_steps`).
-    """
-
-    steps: NDArray[np.float32]
-    lengths: Floats
-    counts: Integers | None = None
-    sums: Integers | None = None
+    steps: NDArray[np.float32]  # of shape (n, d)
+    lengths: Floats  # of shape (n,)
+    counts: Integers | None = None  # how many rows the person of each has
+    sums: Integers | None = None  # of a block that is kept (`sum_steps`)
 
 
 @dataclass(frozen=True, eq=False)
 class RecordGrid:
     """Rounding of records to a grid, their public coordinates, and the weights of their rows.
 
-    `bounds` is the box that is mapped to [-1, 1]^d, to which values outside are clipped, and `levels` half the number
-    of grid steps. Where a `person` counts, `unit` is what a record that counts once weighs in counts and excesses.
-    Without `coordinates` they are [-1, 1]^d.
-
     Privacy
     -------
     Each record is mapped independently of the others, and its weight depends on the rows of one person.
     """
 
-    bounds: Bounds
-    levels: int
-    coordinates: Coordinates | None = None
+    bounds: Bounds  # the box that is mapped to [-1, 1]^d, to which values outside are clipped
+    levels: int  # half the number of grid steps
+    coordinates: Coordinates | None = None  # None for those of [-1, 1]^d
     person: Person | None = None
-    unit: int = 1
+    unit: int = 1  # what a record that counts once weighs in counts and excesses, where a person counts
 
     def block(self, array: NDArray[np.generic], counts: Integers | None = None) -> GridBlock:
         """Records of shape (n, d) on the grid."""
@@ -106,10 +99,7 @@ class RecordGrid:
         return GridBlock(steps, self.lengths(steps), counts)
 
     def device_block(self, array: Any) -> GridBlock:
-        """Records on a GPU, rounded and summed there, and kept in the memory of the host: the same integers and sums.
-
-        Lengths of records, whose bits depend on the order of summation, are computed on the host, like those of others.
-        """
+        """Records on a GPU, rounded and summed there, and kept in the host's memory: the same integers and sums."""
         n, d = int(array.shape[0]), self.bounds.size
         steps, cupy, width = np.empty((n, d), np.float32), load_cupy(), padded(1 + d)
         grid = DeviceGrid(self.bounds, self.bounds, self.levels, clip=True, missing="error")
@@ -123,7 +113,7 @@ class RecordGrid:
             sums = total.get()[: 1 + d, : 1 + d]
         sums[0] //= self.levels  # the constant is `levels`
         sums[0, 0], sums[1:, 0] = n, sums[0, 1:]
-        return GridBlock(steps, self.lengths(steps), sums=sums)
+        return GridBlock(steps, self.lengths(steps), sums=sums)  # lengths on the host: they depend on the order
 
     def lengths(self, steps: NDArray[np.float32]) -> Floats:
         """Length of each record in the coordinates, of shape (n,)."""
@@ -218,8 +208,7 @@ class PrivateRecords:
     def moment(self, ball: Bounds, public: int) -> Floats:
         """``(1/public) sum (1, u)(1, u)'`` over records clipped to a ball about the origin, (d + 1, d + 1).
 
-        A record outside of the ball, or too close to the sphere to tell, is clipped and rounded to the grid of the
-        ball.
+        One outside of the ball, or too close to the sphere to tell, is clipped and rounded to the ball's grid.
         """
         inside, clipped = self._sum(partial(_sum_moments, ball=ball, public=public))
         moment = self.grid.moment(inside)
@@ -315,13 +304,12 @@ def validate_records(
     if person is None and not is_out_of_core(data):
         array = to_array(data, bounds.size, bounds.names)
         return len(array), lambda public: grid_records(bounds, array, grid_levels(public))
-    people = None
     if person is None:
         parts = SameRecords(require_rereadable(as_records(data)).select(bounds.names))
     else:
         parts, people = read_people(data, bounds, person)
     count = sum(parts.map(partial(_check_part, bounds)))
-    if person is not None and people is not None:
+    if person is not None:
         count = int(np.minimum(people.rows, person.most).sum())
 
     def on_grid(public: int) -> PrivateRecords:
@@ -342,10 +330,7 @@ def grid_records(bounds: Bounds, array: NDArray[np.generic], levels: int) -> Pri
 
 
 def read_people(data: Any, bounds: Bounds, person: Person, *, whole: bool = True) -> tuple[SameRecords, People]:
-    """Records with the columns of the bounds and of the ids, and how many rows each person has.
-
-    With `whole`, all that rows hold is the same at each reading, not only the ids.
-    """
+    """Records of the bounds and ids, the same at each reading (if `whole`, not only ids), and each person's rows."""
     if bounds.names is not None and person.column in bounds.names:
         raise ParameterError(f"person must name a column of ids, and {person.column!r} is among the features.")
     records = require_rereadable(as_records(data))

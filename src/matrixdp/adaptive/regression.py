@@ -5,12 +5,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
+from typing import Any
 
 import numpy as np
 
 from matrixdp.adaptive.moment import PrivateMoment
 from matrixdp.adaptive.postprocess import Fitted
-from matrixdp.adaptive.shrinkage import find_directions, nearest_of_same_trace
+from matrixdp.adaptive.shrinkage import nearest_of_same_trace, psd_root
 from matrixdp.answers.noise_law import robust_spread
 from matrixdp.checks import check_integer
 from matrixdp.types import Floats
@@ -62,25 +63,19 @@ def posterior_coefficients(
 
 @dataclass(frozen=True, eq=False)
 class JointMoment:
-    """Noisy mean and covariance of features, followed by targets, all scaled to about [-1, 1]; public.
-
-    The covariance is that before shrinkage, and may have negative eigenvalues; noise is as for `Fitted`. A feature in
-    its own units is ``middle + half * scaled``. `records` is their public number, `sample_size` as for
-    `posterior_coefficients`. `draws` gives means and covariances with noise drawn again. Where records were too few
-    for a covariance, it was not `learned`: coefficients are zero, and their errors not known.
-    """
+    """Noisy mean and covariance of features, followed by targets, all scaled to about [-1, 1]; public."""
 
     mean: Floats
-    covariance: Floats
+    covariance: Floats  # before shrinkage: it may have negative eigenvalues
     mean_std: Floats
-    noise_shape: Floats
+    noise_shape: Floats  # as for `Fitted`
     noise_std: float
-    middle: Floats
+    middle: Floats  # a feature in its own units is ``middle + half * scaled``
     half: Floats
-    records: int
-    sample_size: float
-    learned: bool = True
-    draws: Callable[[], Iterable[tuple[Floats, Floats]]] = tuple
+    records: int  # their public number
+    sample_size: float  # `records` of `posterior_coefficients`
+    learned: bool = True  # if not, records were too few: coefficients are zero, and their errors not known
+    draws: Callable[[], Iterable[tuple[Floats, Floats]]] = tuple  # means and covariances with noise drawn again
 
     @property
     def location(self) -> Floats:
@@ -98,18 +93,12 @@ class JointMoment:
         if not self.learned:
             return [(np.zeros(m), np.full((m, m), np.nan)) for _ in targets]
         seen = nearest_of_same_trace(self.covariance)
-        return [
-            posterior_coefficients(
-                seen[:m, :m] + self.penalty(m, alpha),
-                self.covariance[:m, k],
-                shape[:m, :m],
-                target=(shape[:m, k], float(shape[k, k])),
-                variance=float(seen[k, k]),
-                std=self.noise_std,
-                records=self.sample_size,
-            )
-            for k in targets
-        ]
+        gram, law = seen[:m, :m] + self.penalty(m, alpha), {"std": self.noise_std, "records": self.sample_size}
+        found = []
+        for k in targets:
+            own: Any = {"target": (shape[:m, k], float(shape[k, k])), "variance": float(seen[k, k]), **law}
+            found.append(posterior_coefficients(gram, self.covariance[:m, k], shape[:m, :m], **own))
+        return found
 
     def choose(self, features: int, alphas: Sequence[float | Floats]) -> int:
         """Place of the penalty with which predictions from such a release err least; post-processing.
@@ -167,12 +156,6 @@ class JointMoment:
             own = np.append(np.diagonal(lost), centre @ lost @ centre)
             spread[k] = np.sqrt(spread[k] ** 2 + np.maximum(own, 0.0))
         return spread[:, :m], spread[:, m]
-
-
-def psd_root(matrix: Floats) -> Floats:
-    """R with ``R R'`` the positive semidefinite part of a symmetric matrix."""
-    values, vectors = find_directions(matrix)
-    return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
 
 
 def joint_moment(moment: PrivateMoment) -> JointMoment:

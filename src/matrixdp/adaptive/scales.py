@@ -139,10 +139,7 @@ def _sum_rows(data: Any, bounds: Bounds, person: Person | None) -> NDArray[Any]:
 
 
 def _sum_part(bounds: Bounds, _: int, blocks: Iterable[Any]) -> dict[int, NDArray[np.int64]]:
-    """Number of rows, and exact sums of their values and squares on the grid, of shape (1 + 2m,).
-
-    By the number of rows that a person has; all have one where there are no people.
-    """
+    """Number of rows, and exact sums of values and squares on the grid, (1 + 2m,), by a person's number of rows."""
     found: dict[int, NDArray[np.int64]] = {}
     for block in blocks:
         data, counts = split_rows(block)

@@ -61,6 +61,12 @@ def find_directions(matrix: Floats) -> tuple[Floats, Floats]:
     return values, vectors * np.where(side < 0, -1.0, 1.0)
 
 
+def psd_root(matrix: Floats) -> Floats:
+    """R with ``R R'`` the positive semidefinite part of a symmetric matrix; the last column leads."""
+    values, vectors = find_directions(matrix)
+    return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
+
+
 def nearest_of_same_trace(matrix: Floats) -> Floats:
     """Nearest positive semidefinite matrix of the same trace, which is known better than the entries; (d, d)."""
     values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)

@@ -18,7 +18,7 @@ from matrixdp.adaptive.fit import Purpose, fit_moment
 from matrixdp.adaptive.measure import SimulatedMeasurements, SimulatedRecords
 from matrixdp.adaptive.postprocess import Fitted
 from matrixdp.adaptive.settings import settings_for
-from matrixdp.adaptive.shrinkage import find_directions, nearest_of_same_trace
+from matrixdp.adaptive.shrinkage import find_directions, nearest_of_same_trace, psd_root
 from matrixdp.answers.moments import correlation_from_covariance
 from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.person import Person, most_rows
@@ -73,7 +73,7 @@ def simulate_fits(
 ) -> Simulation:
     """Mean and covariance of simulated records of a family with about those given, and several fits of them."""
     rng, number = np.random.default_rng(seed), simulated_number(options.records, mean.size)
-    records = SimulatedRecords.of(simulate_records(family, mean, covariance, number, rng))
+    records = SimulatedRecords(simulate_records(family, mean, covariance, number, rng))
     return records.moments, [fit_simulated(records, options, rng) for _ in range(times)]
 
 
@@ -100,10 +100,9 @@ class RepeatedFit:
 def repeat_fit(fitted: Fitted, options: FitOptions) -> RepeatedFit:
     """Fits of records that may have led to a fit: of each family, in several rounds.
 
-    The first round has the mean and covariance of the fit. Each later one corrects those of the round before by how
-    far its own fit was from the given one, so that clipping and shrinkage lead to about that. A simulation whose fit is
-    far from the given one counts less: its weight is ``1/(t + D)`` for a squared difference D of means and variances in
-    units of their noise and of the features' spread.
+    The first round has the mean and covariance of the fit. Each later one corrects those of the round before by how far
+    its own fit was from the given one, so that clipping and shrinkage lead to about that. The weight of a simulation is
+    ``1/(t + D)`` for a squared difference D of means and variances in units of their noise and of the features' spread.
     """
     seed, wanted = public_seed(fitted), np.maximum(np.diagonal(likeliest(fitted)), 0.0)
     squares = fitted.mean_std**2 + wanted + _TINY, np.diagonal(fitted.std) ** 2 + wanted**2 + _TINY
@@ -123,10 +122,7 @@ def repeat_fit(fitted: Fitted, options: FitOptions) -> RepeatedFit:
 
 
 def _correct_mean(mean: Floats, wanted: Floats, found: Floats) -> Floats:
-    """A mean nearer to one of which a fit finds the wanted one.
-
-    One factor for all features, since a fit of few records may have clipped all of them.
-    """
+    """A mean nearer to one of which a fit finds the wanted one, by one factor: a fit may have clipped all features."""
     along = float(wanted @ found)
     factor = min(max(float(wanted @ wanted) / along, 1 / _MOST), _MOST) if along > 0 else _MOST
     return np.asarray(np.clip(factor * mean, -1.0, 1.0))
@@ -154,11 +150,9 @@ def likeliest(fitted: Fitted) -> Floats:
 
 
 def public_seed(fitted: Fitted) -> int:
-    """A seed for simulations: the same private answers have the same error bars.
-
-    Answers are rounded first, since their last digits depend on the processor.
-    """
+    """A seed for simulations: the same private answers have the same error bars."""
     answers = np.concatenate([fitted.mean, fitted.covariance.ravel()])
+    # Their last digits depend on the processor.
     digits = np.rint(answers / np.abs(answers).max(initial=_TINY) * 1e7).astype(np.int64)
     return int.from_bytes(hashlib.sha256(digits.tobytes()).digest()[:8], "big")
 
@@ -166,8 +160,8 @@ def public_seed(fitted: Fitted) -> int:
 def read_off(mean: Floats, covariance: Floats, units: Floats, second: Floats | None = None) -> Statistics:
     """Everything that is read off means and covariances of records in [-1, 1]^d, of shape (..., d) and (..., d, d).
 
-    Eigenvalues are for features in these units, of shape (d,); other statistics are in units of the halfwidths of the
-    bounds. `second` is the second moment about the midpoint, where it does not follow from mean and covariance.
+    Eigenvalues are for features in `units`, of shape (d,); all else is in units of the halfwidths. `second` is the
+    second moment about the midpoint, where it does not follow from mean and covariance.
     """
     return {
         "mean": mean,
@@ -213,14 +207,14 @@ def _mean_product(left: Floats, right: Floats) -> Floats:
 
 def gaussian_records(mean: Floats, covariance: Floats, count: int, rng: np.random.Generator) -> Floats:
     """Gaussian records."""
-    return mean + rng.standard_normal((count, mean.size)) @ _root(covariance)
+    return mean + rng.standard_normal((count, mean.size)) @ psd_root(covariance).T
 
 
 def long_records(mean: Floats, covariance: Floats, count: int, rng: np.random.Generator) -> Floats:
     """Gaussian records of which a few are much longer than the others, in all features."""
     lengths = np.where(rng.random((count, 1)) < _LONG_SHARE, _LONG_TIMES, 1.0)
     lengths /= math.sqrt(1 - _LONG_SHARE + _LONG_SHARE * _LONG_TIMES**2)
-    return mean + rng.standard_normal((count, mean.size)) * lengths @ _root(covariance)
+    return mean + rng.standard_normal((count, mean.size)) * lengths @ psd_root(covariance).T
 
 
 def lognormal_records(
@@ -228,7 +222,7 @@ def lognormal_records(
 ) -> Floats:
     """Log-normal features, with their tail on the side where the bounds are further away, or closer with -1."""
     std, correlation = _split(covariance)
-    side, most = towards * _far_side(mean), math.exp(_LOG_STD**2)
+    side, most = towards * np.where(mean > 0, -1.0, 1.0), math.exp(_LOG_STD**2)
     wanted = np.multiply.outer(side, side) * correlation
     latent = np.log(np.maximum(1 + wanted * (most - 1), 1 / most)) / _LOG_STD**2
     normal = _correlated(latent, count, rng)
@@ -239,14 +233,14 @@ def lognormal_records(
 def rare_records(mean: Floats, covariance: Floats, count: int, rng: np.random.Generator) -> Floats:
     """Features with two values, the rarer one at the further bound."""
     std, correlation = _split(covariance)
-    side = _far_side(mean)
+    side = np.where(mean > 0, -1.0, 1.0)
     reach = 1 - side * mean  # to the bound on that side
     share = std**2 / (std**2 + reach**2)
     normal = _correlated(np.multiply.outer(side, side) * correlation, count, rng)
     ranks = count - 1 - np.argsort(np.argsort(normal, axis=0), axis=0)
     rare = ranks < np.maximum(np.round(count * share), 1)
     common = np.divide(std**2, reach, out=np.zeros_like(std), where=reach > 0)
-    return mean + side * np.where(rare, reach, -common)
+    return np.asarray(mean + side * np.where(rare, reach, -common))
 
 
 def grouped_records(mean: Floats, covariance: Floats, count: int, rng: np.random.Generator) -> Floats:
@@ -259,7 +253,7 @@ def grouped_records(mean: Floats, covariance: Floats, count: int, rng: np.random
     groups = rng.choice(len(_GROUPS), count, p=_GROUPS)
     white[:, -leading:] *= math.sqrt(_WITHIN)
     white[:, -leading:] += math.sqrt(1 - _WITHIN) * scores[groups]
-    return mean + white @ _root(covariance)
+    return mean + white @ psd_root(covariance).T
 
 
 Family = Callable[[Floats, Floats, int, np.random.Generator], Floats]
@@ -282,8 +276,7 @@ def simulate_records(family: str, mean: Floats, covariance: Floats, count: int, 
 def fit_into_box(records: Floats, mean: Floats, std: Floats, rng: np.random.Generator) -> Floats:
     """Records within [-1, 1]^d with this mean and standard deviation of each feature, at most ``sqrt(1 - mean^2)``.
 
-    What clipping takes from a variance is restored by moving some values to the bounds, those above a threshold to the
-    upper one and the others to the lower one.
+    What clipping takes from a variance is restored by moving values to the bounds, large ones to the upper one.
     """
     own, std = records.std(axis=0), np.minimum(std, np.sqrt(np.maximum(1 - mean**2, 0.0)))
     shape = (records - records.mean(axis=0)) / np.where(own > 0, own, 1.0)
@@ -299,12 +292,6 @@ def fit_into_box(records: Floats, mean: Floats, std: Floats, rng: np.random.Gene
     return np.asarray(result)
 
 
-def _root(covariance: Floats) -> Floats:
-    """A matrix R with ``R'R`` equal to the covariance; the last row belongs to the leading direction."""
-    values, vectors = find_directions(covariance)
-    return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))).T)
-
-
 def _split(covariance: Floats) -> tuple[Floats, Floats]:
     """Standard deviations, and correlations with ones on the diagonal."""
     std = np.sqrt(np.maximum(np.diagonal(covariance), 0.0))
@@ -314,13 +301,8 @@ def _split(covariance: Floats) -> tuple[Floats, Floats]:
     return std, correlation
 
 
-def _far_side(mean: Floats) -> Floats:
-    """Sign of the direction in which the bounds are further away, of shape (d,)."""
-    return np.where(mean > 0, -1.0, 1.0)
-
-
 def _correlated(correlation: Floats, count: int, rng: np.random.Generator) -> Floats:
     """Standard Gaussian numbers with about these correlations, of shape (count, d)."""
     possible = nearest_of_same_trace(correlation)
     size = np.sqrt(np.maximum(np.diagonal(possible), np.finfo(float).tiny))
-    return np.asarray(rng.standard_normal((count, len(size))) @ _root(possible) / size)
+    return np.asarray(rng.standard_normal((count, len(size))) @ psd_root(possible).T / size)

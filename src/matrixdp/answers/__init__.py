@@ -1,8 +1,7 @@
 """Answers: statistics computed from a released matrix by post-processing, with error bars."""
 
-from matrixdp.answers.combined import Combined, combine
 from matrixdp.answers.draws import Draws
-from matrixdp.answers.estimate import Estimate
+from matrixdp.answers.estimate import Combined, Estimate, combine
 from matrixdp.answers.histograms import Histogram
 from matrixdp.answers.moments import correlation, covariance, means, second_moment
 from matrixdp.answers.psd import nearest_psd

@@ -22,18 +22,13 @@ _ASSOCIATION = 0.7  # of categories, relative to the correlations of numbers: in
 
 
 class TableShape(NamedTuple):
-    """What is assumed where a `TableDescription` has no guess.
+    """What is assumed where a `TableDescription` has no guess."""
 
-    `spread` and `position` of the mean above the lower bound are shares of the width of the bounds; `correlation` is
-    the root mean square of those of the numbers, `level` the size of the level or group that is judged, relative to
-    equal ones, and `missing` the share of missing values in a column that allows them.
-    """
-
-    spread: float
+    spread: float  # as a share of the width of the bounds, as is the position of the mean above the lower bound
     position: float
-    correlation: float
-    level: float
-    missing: float
+    correlation: float  # root mean square of those of the numbers
+    level: float  # size of the level or group that is judged, relative to equal ones
+    missing: float  # share of missing values in a column that allows them
 
 
 # About the quantiles 10%, 50% and 90% of tables whose bounds are the rounded range of their values.
@@ -44,15 +39,15 @@ SHAPES = {"friendly": FRIENDLY, "typical": TYPICAL, "hostile": HOSTILE}
 
 
 def describe_moments(query: Any, description: TableDescription, shape: TableShape, *, rare: bool = False) -> Floats:
-    """Moments of a described table, of the shape of the answer of `query`, a TableMoments.
-
-    Levels without a guess are of equal size; if `rare`, all but the first have the size that `shape` judges.
-    """
+    """Moments of a described table, of the shape of the answer of `query`, a TableMoments; levels may be `rare`."""
     description.check(query.columns)
     correlation = shape.correlation if description.correlation is None else description.correlation
     numbers, categories = query.used.numbers, query.columns.categories
     loadings, common = factor_loadings(correlation, len(numbers), others=len(categories))
-    reach = _spread_points(loadings.shape[1]) @ loadings.T * np.sqrt(common)  # the factors' part of each column
+    factors = loadings.shape[1]
+    spread = np.random.default_rng(_SEED).standard_normal((max(_POINTS, 4 * factors), factors))
+    left, _, right = np.linalg.svd(spread - spread.mean(axis=0), full_matrices=False)  # to mean 0 and covariance I
+    reach = left @ right * np.sqrt(len(spread)) @ loadings.T * np.sqrt(common)  # the factors' part of each column
     reach[:, len(numbers) :] *= _ASSOCIATION
     rest = np.sqrt(1 - common * _ASSOCIATION**2)
     levels = {
@@ -81,10 +76,9 @@ def describe_moments(query: Any, description: TableDescription, shape: TableShap
 
 
 def factor_loadings(wanted: float, size: int, *, others: int = 0) -> tuple[Floats, float]:
-    """Loadings of unit length on a few common factors, and the share of the variance that the factors have.
+    """Loadings of unit length on about ``1/wanted`` factors, and the share of the variance that the factors have.
 
-    Correlations of the first `size` variables then have the root mean square `wanted`. There are about ``1/wanted``
-    factors: one alone would be too easy, and with as many as possible there would be no leading directions.
+    Correlations of the first `size` variables then have the root mean square `wanted`. One factor would be too easy.
     """
     if not wanted or size + others == 1:
         return np.ones((size + others, 1)), 0.0
@@ -95,13 +89,6 @@ def factor_loadings(wanted: float, size: int, *, others: int = 0) -> tuple[Float
     products = (loadings @ loadings.T)[:size, :size][np.tril_indices(size, -1)]
     found = float(np.sqrt(np.mean(products**2))) if products.size else factors**-0.5
     return loadings, min(1.0, wanted / found)
-
-
-def _spread_points(factors: int) -> Floats:
-    """Values of the factors, of shape (points, factors), with mean zero and the identity as their covariance."""
-    points = np.random.default_rng(_SEED).standard_normal((max(_POINTS, 4 * factors), factors))
-    left, _, right = np.linalg.svd(points - points.mean(axis=0), full_matrices=False)
-    return np.asarray(left @ right * np.sqrt(len(points)))
 
 
 def _guess_number(column: Number, description: TableDescription, shape: TableShape) -> tuple[float, float, float]:
@@ -116,7 +103,7 @@ def _guess_number(column: Number, description: TableDescription, shape: TableSha
 
 def _guess_shares(column: Category | YesNo, description: TableDescription, shape: TableShape, *, rare: bool) -> Floats:
     shares = description.shares.get(column.name)
-    if shares is None:
+    if shares is None:  # levels are equal or, but for the first, have the size that is judged
         names = column.level_names[: -1 if column.missing else None]
         shares = dict.fromkeys(names[1:], (shape.level if rare else 1.0) / len(names))
     return spread_shares(column, shares, description.missing.get(column.name, shape.missing))

@@ -58,23 +58,17 @@ _BURN, _KEEP, _EVERY = 30, 5, 3  # sweeps before the first draw, draws of each c
 
 
 class Column(NamedTuple):
-    """The coordinates of a column: `rows` among those of w, and `places` among those of z.
+    """The coordinates of a column among those of w and of z, which are ``from_w w + constant``."""
 
-    The coordinates z, less `constant`, which is ``1/k`` for each of k levels and 0 for numbers, are ``from_w w``.
-    `number` says which of the numbers it is; -1 for a category. Its `events`, among all, are the levels of a category;
-    that a number is there, and that it is missing, if it may be. Their rows are ``to_events w`` and `certain` for the
-    constant. `support` is the event to which the bounds of a number apply: that it is there, or the constant.
-    """
-
-    rows: slice
-    places: NDArray[np.intp]
+    rows: slice  # among those of w
+    places: NDArray[np.intp]  # among those of z
     from_w: Floats
-    constant: float
-    number: int
-    events: slice
-    to_events: Floats
+    constant: float  # 1/k for each of k levels, 0 for numbers
+    number: int  # which of the numbers it is; -1 for a category
+    events: slice  # the levels of a category; that a number is there, and that it is missing, if it may be
+    to_events: Floats  # the rows of events are ``to_events w``, and `certain` for the constant
     certain: Floats
-    support: int
+    support: int  # the event to which the bounds of a number apply: that it is there, or the constant
 
     @property
     def optional(self) -> bool:
@@ -113,42 +107,30 @@ class Draws:
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """What a release says of the products of coordinates w, as independent measurements; c chains or one for all.
-
-    `products`, of shape (c, 1 + d, 1 + d), has the means in the first row and column. The precision of a product of
-    coordinates i and j of two columns is ``2 scales_i scales_j``, that of a mean is in `means`, both of shape (c, d),
-    and that of a number's second moment in `squares`, of shape (c, numbers).
-    """
+    """What a release says of the products of coordinates w, as independent measurements; c chains or one for all."""
 
     columns: list[Column]
-    products: Floats
-    scales: Floats
-    means: Floats
-    squares: Floats
+    products: Floats  # (c, 1 + d, 1 + d), with the means in the first row and column
+    scales: Floats  # (c, d): the precision of a product of coordinates of two columns is ``2 scales_i scales_j``
+    means: Floats  # (c, d), precisions
+    squares: Floats  # (c, numbers), precisions of second moments
 
     @cached_property
     def values(self) -> NDArray[np.intp]:
         """Coordinates of the values of numbers, of shape (numbers,)."""
         return np.array([one.rows.stop - 1 for one in self.columns if one.number >= 0], np.intp)
 
-    def repeat(self, count: int) -> Measured:
-        """The same for so many chains of each."""
-        return replace(self, products=np.repeat(self.products, count, axis=0))
-
     def divide(self, size: Floats) -> Measured:
-        """The moments of the records alone, where they are a share of all, for a share of shape (c,)."""
-        size = size[:, None]
-        return Measured(
-            self.columns,
-            self.products / size[..., None],
-            self.scales * size,
-            self.means * size**2,
-            self.squares * size**2,
-        )
+        """The moments of the records alone, where they are a share of all, for shares of shape (c,), one a chain."""
+        size, products = size[:, None], np.repeat(self.products, len(size) // len(self.products), axis=0)
+        own = self.scales * size, self.means * size**2, self.squares * size**2
+        return Measured(self.columns, products / size[..., None], *own)
 
 
 def measure(view: MomentView) -> Measured:
     """The moments of a view in coordinates w."""
+    from scipy.linalg import helmert  # here, since it takes long to import, as does `scipy.stats`
+
     law, halfwidths = view.law, iter(view.halfwidths.tolist())
     columns: list[Column] = []
     scales: list[Floats] = []
@@ -160,7 +142,13 @@ def measure(view: MomentView) -> Measured:
         to_events, certain, which, support = np.zeros((0, 1)), np.zeros(0), -1, 0
         if place.levels:
             places = view.levels(name)
-            basis, constant = _contrast(view.read(0, places).reshape(-1, places.size).mean(axis=0)), 1 / places.size
+            # Orthonormal contrasts, which are uncorrelated for the mean shares.
+            shares, basis = view.read(0, places).reshape(-1, places.size).mean(axis=0), np.zeros((1, 0))
+            if places.size > 1:
+                basis, shares = helmert(places.size).T, np.maximum(shares, _LEAST)
+                spread = np.diag(shares) - np.multiply.outer(shares, shares) / shares.sum()
+                basis = basis @ np.linalg.eigh(basis.T @ spread @ basis)[1]
+            constant = 1 / places.size
             to_events, certain = basis, np.full(places.size, constant)
             scales.append(np.full(places.size - 1, law.scales[places[0]]))
         else:
@@ -183,23 +171,12 @@ def measure(view: MomentView) -> Measured:
     return Measured(columns, products, np.concatenate(scales)[None], np.concatenate(means)[None], precisions)
 
 
-def _contrast(shares: Floats) -> Floats:
-    """Orthonormal contrasts of k levels, of shape (k, k - 1), which are uncorrelated for these shares."""
-    from scipy.linalg import helmert  # here, since it takes long to import, as does `scipy.stats`
-
-    basis = helmert(shares.size).T if shares.size > 1 else np.zeros((1, 0))
-    shares = np.maximum(shares, _LEAST)
-    spread = basis.T @ (np.diag(shares) - np.multiply.outer(shares, shares) / shares.sum()) @ basis
-    return np.asarray(basis @ np.linalg.eigh(spread)[1])
-
-
 class Chains:
     """Chains of possible moments, in one stack of c chains.
 
-    `rows` has the mean and the loadings of each coordinate, of shape (c, d, 1 + K), and `squares` the second moments
-    of the numbers, of shape (c, numbers). `log_own`, of the same shape, is the logarithm of the own variance that is
-    expected of a number, and `log_ratio`, of shape (c, columns), that of the variance of a column's loadings over it.
-    `events`, of shape (c, events, 1 + K), begins with the constant.
+    `rows` has the mean and the loadings of each coordinate, (c, d, 1 + K), `squares` the second moments of numbers, (c,
+    numbers), `log_own` the logarithm of a number's expected own variance, and `log_ratio`, (c, columns), that of the
+    variance of loadings over it. `events`, (c, events, 1 + K), begins with the constant.
     """
 
     def __init__(self, measured: Measured, rng: np.random.Generator) -> None:
@@ -253,7 +230,11 @@ class Chains:
         self.rows = np.concatenate([means[..., None], loadings], axis=2)
         for _ in range(100):
             self.rows[:, :, 1:] = loadings * scale[:, None, None]
-            self._refresh()
+            self.events = np.zeros((self.count, self.columns[-1].events.stop, self.rows.shape[2]))
+            self.events[:, 0, 0] = 1.0
+            for one in self.columns:
+                self.events[:, one.events] = self._find_events(self.rows[:, one.rows], one)
+            self.total = (self.rows * self.measured.scales[..., None]).swapaxes(1, 2) @ self.rows  # sum of squares
             good = np.ones(self.count, bool)
             for one in self.columns:
                 good &= np.isfinite(self.log_density(self.every, self.rows[:, one.rows], one))
@@ -296,14 +277,6 @@ class Chains:
             loadings[:, one.rows] *= np.sqrt(0.9 / np.maximum(most, 0.9))[:, None, None]
         return np.asarray(roots @ loadings)[:, :, :count]
 
-    def _refresh(self) -> None:
-        """What is derived from the rows: those of events, and the sum of squares."""
-        self.events = np.zeros((self.count, self.columns[-1].events.stop, self.rows.shape[2]))
-        self.events[:, 0, 0] = 1.0
-        for one in self.columns:
-            self.events[:, one.events] = self._find_events(self.rows[:, one.rows], one)
-        self.total = (self.rows * self.measured.scales[..., None]).swapaxes(1, 2) @ self.rows
-
     def _find_events(self, rows: Floats, one: Column) -> Floats:
         """Rows of the events of a column, of shape (c, events, 1 + K)."""
         found = one.to_events @ rows
@@ -315,9 +288,8 @@ class Chains:
     def log_density(self, chosen: NDArray[np.intp], rows: Floats, one: Column) -> Floats:
         """Logarithm of the factor of the density of a column's rows beside its Gaussian; -inf where it is impossible.
 
-        Possible rows have no negative cell of two events, and no sum of a number over an event that exceeds what its
-        bounds allow; and a category, or a number, has some variance of its own. `rows` are those of the `chosen`
-        chains, of shape (k, rows, 1 + K).
+        Possible rows have no negative cell of two events, no sum of a number over an event beyond what its bounds
+        allow, and some variance of their own. `rows` are those of the `chosen` chains, of shape (k, rows, 1 + K).
         """
         own, events = self._find_events(rows, one), self.events[chosen]
         others = np.delete(events, one.events, axis=1).swapaxes(1, 2)
@@ -528,10 +500,7 @@ class _Moments:
 
 
 def draw_moments(view: MomentView) -> MomentView | None:
-    """Possible moments, as moments without noise of shape (draws, ..., p, p); None if there are too many of them.
-
-    The same view has the same draws, on the same machine: the seed is a hash of its moments and their noise.
-    """
+    """Possible moments without noise, of shape (draws, ..., p, p), seeded by a hash; None if there are too many."""
     content = b"".join(np.ascontiguousarray(part).tobytes() for part in (view.matrix, view.law.scales))
     matrix = _draw(_Moments(hashlib.sha256(content).digest(), view))
     return None if matrix is None else replace(view, matrix=matrix, law=NoNoise(view.law.size))
@@ -553,7 +522,7 @@ def _draw(moments: _Moments) -> Floats | None:
 
         shares = truncnorm.rvs((_LEAST - shares) / std, np.inf, shares, std, random_state=rng)
     try:
-        chains, found = Chains(measured.repeat(count).divide(shares), rng), []
+        chains, found = Chains(measured.divide(shares), rng), []
         for sweep in range(1, _BURN + _KEEP * _EVERY + 1):
             chains.sweep()
             if sweep > _BURN and not (sweep - _BURN) % _EVERY:

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import stdtrit
 
 from matrixdp.answers.psd import nearest_psd
+from matrixdp.checks import check_integer
 from matrixdp.display import (
     Numbers,
     align_columns,
@@ -21,7 +23,7 @@ from matrixdp.display import (
     table_repr,
 )
 from matrixdp.errors import ParameterError, show
-from matrixdp.intervals import Pair, Range
+from matrixdp.intervals import LEVEL, Pair, Range
 from matrixdp.plots import plot_matrix, plot_panels
 from matrixdp.types import Floats
 
@@ -174,9 +176,8 @@ def settle(
 ) -> Estimate:
     """Measured numbers as an estimate, by the rule of `matrixdp.intervals`: possible, and with a range where hidden.
 
-    Numbers that noise hides are NaN. `ranges` gives what they may be, or None: then it is all that is possible, unless
-    that has no end. Without it, hidden numbers stay hidden. `possible` has the least and the largest possible numbers;
-    `plausible` says that `ranges` are from draws.
+    Numbers that noise hides are NaN. `ranges` gives what they may be, or None for all that is `possible` (the least and
+    the largest numbers); without it, they stay hidden. `plausible` says that `ranges` are from draws.
     """
     least, most = (np.broadcast_to(one, value.shape) for one in possible)
     hidden = ~np.isfinite(value)
@@ -217,14 +218,58 @@ def _find(names: tuple[str, ...], name: Any, what: str) -> int:
 
 
 def relate_to_diagonal(value: Floats, std: Floats) -> tuple[Floats, str]:
-    """What the colours of a square matrix show, and how the legend names it.
-
-    Unless its diagonal has ones, each number is divided by the roots of the two diagonal numbers, or of their error
-    bars.
-    """
+    """A square matrix over the roots of its diagonal or their bars, unless that has ones; how a legend names it."""
     diagonal = np.diagonal(value)
     if np.allclose(diagonal[np.isfinite(diagonal)], 1.0):
         return value, "value"
     size = np.sqrt(np.fmax(np.abs(diagonal), np.diagonal(std)))
     size = np.where(size > 0, size, 1.0)
     return np.clip(value / np.multiply.outer(size, size), -1.0, 1.0), "value relative to the diagonal"
+
+
+# Intervals from several synthetic tables of one release
+
+
+@dataclass(frozen=True, eq=False)
+class Combined:
+    """Numbers with their standard errors, of sampling and noise together, and the ends of their 95% intervals."""
+
+    value: Floats
+    std: Floats
+    low: Floats
+    high: Floats
+
+
+def combine(estimates: ArrayLike, variances: ArrayLike, *, rows: int, records: int) -> Combined:
+    """One estimate and its interval from the same analysis of each of several synthetic tables.
+
+    With q the mean of the m estimates, u that of their variances times ``rows/records``, and b the variance of the
+    estimates, the variance of q is ``T = u + (1 + 1/m) b`` and the interval ``q +- t sqrt(T)``, for Student's t with
+    ``(m - 1) (1 + u/((1 + 1/m) b))^2`` degrees of freedom. This is Rubin's rule for missing values: u stands for
+    sampling the records, and b for the noise of the release. Tables have no sampling error of their own.
+
+    Parameters
+    ----------
+    estimates, variances : arrays of shape (m, ...)
+        Estimates from m tables of `Release.synthetic`, at least 2, and the squares of their usual standard errors.
+    rows : int
+        Number of rows of each table.
+    records : int
+        The public number of records, or of people, of the release.
+    """
+    values, own = np.asarray(estimates, float), np.asarray(variances, float)
+    if values.ndim < 1 or len(values) < 2 or values.shape != own.shape:
+        raise ParameterError(
+            "estimates and variances must have the same shape, with one entry for each of at least 2 tables; "
+            f"got the shapes {values.shape} and {own.shape}."
+        )
+    if not (np.isfinite(values).all() and np.isfinite(own).all() and (own >= 0).all()):
+        raise ParameterError("estimates must be finite, and variances finite and not negative.")
+    scale = check_integer(rows, "rows", at_least=1) / check_integer(records, "records", at_least=1)
+    m, mean, sampling = len(values), values.mean(axis=0), own.mean(axis=0) * scale
+    between = (1 + 1 / m) * values.var(axis=0, ddof=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        freedom = np.where(between > 0, (m - 1) * (1 + sampling / between) ** 2, np.inf)
+    std = np.sqrt(sampling + between)
+    half = stdtrit(np.minimum(freedom, 1e9), (1 + LEVEL) / 2) * std
+    return Combined(mean, std, mean - half, mean + half)

@@ -35,8 +35,6 @@ class Histogram:
 
     Attributes
     ----------
-    number : Number
-        The column.
     edges : float64 array of shape (bins + 1,)
         Of the bins, in units of the column. Where it has steps, an edge is in the middle of two values.
     shares : float64 array of shape (bins + 2,)
@@ -100,11 +98,9 @@ class _Counts(NamedTuple):
 
 
 def _expect(number: Number, edges: Floats, noisy: Floats, std: float, mean: float, variance: float) -> Floats:
-    """Shares of a beta law on the bounds, -1 and 1, with a released mean and variance; uniform where these are NaN.
-
-    Of a number without steps, values at a bound that stand out from the noise are apart from that law.
-    """
+    """Shares of a beta law on the bounds, -1 and 1, with a released mean and variance; uniform where these are NaN."""
     a = b = 1.0
+    # Of a number without steps, values at a bound that stand out from the noise are apart from that law.
     low, high = noisy[[0, -1]] * ((noisy[[0, -1]] > _CUT * std) & (number.step is None))
     rest = max(1 - low - high, TINY)
     square = (variance + mean**2 - low - high) / rest

@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,12 +40,11 @@ class Regression:
 
     Attributes
     ----------
-    target : str
     terms : Estimate of shape (m + 1, 2)
-        Coefficient and "sampling std", the standard error for the population from which the records are a sample, of
-        "intercept", the numbers, and "column=level" for all levels of a category but the first, its reference. The
-        error bar of a coefficient is that of the privacy noise. Where features are nearly collinear, noise hides which
-        of them matters (`hide_undetermined`), and a coefficient has a plausible range.
+        Coefficient, with the error bar of the privacy noise, and "sampling std", the standard error for the population
+        of which the records are a sample; of "intercept", the numbers, and "column=level" for all levels of a category
+        but the first, its reference. Where features are nearly collinear, noise hides which of them matters
+        (`hide_undetermined`), and a coefficient has a plausible range.
     fit : Estimate of shape (2, 1)
         "share explained", R^2, and "residual std", the standard deviation of what is not explained.
     """
@@ -53,10 +53,7 @@ class Regression:
     terms: Estimate
     fit: Estimate
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The terms."""
-        return self.terms.rows
+    names = property(attrgetter("terms.rows"), doc="The terms.")
 
     @property
     def coefficients(self) -> Floats:
@@ -101,13 +98,9 @@ class Regression:
     def to_frame(self, *, level: float = 0.95) -> Any:
         """A pandas data frame with value, noise_std, sampling_std, low, high and plausible of each coefficient."""
         low, high = self.interval(level)
-        columns: dict[str, Any] = {
-            "value": self.coefficients,
-            "noise_std": self.noise_std,
-            "sampling_std": self.sampling_std,
-        }
-        columns |= {"low": low, "high": high, "plausible": self.terms.plausible[:, 0]}
-        return load_pandas().DataFrame(columns, index=list(self.names))
+        columns = {"value": self.coefficients, "noise_std": self.noise_std, "sampling_std": self.sampling_std}
+        plausible = self.terms.plausible[:, 0]
+        return load_pandas().DataFrame(columns | {"low": low, "high": high, "plausible": plausible}, list(self.names))
 
     def plot(self, *, ax: Any = None, level: float = 0.95) -> Any:
         """The coefficients without the intercept, with error bars for noise and sampling; returns matplotlib axes."""
@@ -118,11 +111,9 @@ class Regression:
         return ax
 
     def _repr_html_(self) -> str:
-        notes = [
-            render_note(note) for note in ("The bounds cover privacy noise and sampling.", *self.terms.list_notes())
-        ]
-        tables = (self.named.render(), self.fit.render())
-        return render_card(f"Regression of {self.target}", *tables, *notes)
+        notes = "The bounds cover privacy noise and sampling.", *self.terms.list_notes()
+        tables = self.named.render(), self.fit.render()
+        return render_card(f"Regression of {self.target}", *tables, *map(render_note, notes))
 
     def __repr__(self) -> str:
         return table_repr(self, len(self.names), 4)
@@ -134,24 +125,17 @@ class Regression:
 
 @dataclass(frozen=True, eq=False)
 class Discriminant:
-    """Linear discriminant analysis of a category.
+    """Linear discriminant analysis of a category, `target`.
 
-    Attributes
-    ----------
-    target : str
-    terms : Estimate of shape (features + 1, classes)
-        Scores of each class: "intercept", and the coefficients of the features, as for `Regression`. Error bars are
-        those of the difference from the mean over all classes; scores that differ by the same number in all classes
-        classify alike.
+    `terms`, of shape (features + 1, classes), has the scores of each class: "intercept", and the coefficients of the
+    features, as for `Regression`. Error bars are those of the difference from the mean over all classes; scores that
+    differ by the same number in all classes classify alike.
     """
 
     target: str
     terms: Estimate
 
-    @property
-    def classes(self) -> tuple[str, ...]:
-        """The levels that are told apart."""
-        return self.terms.columns
+    classes = property(attrgetter("terms.columns"), doc="The levels that are told apart.")
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -188,14 +172,11 @@ def hide_undetermined(slope_std: Floats, feature_std: Floats, target_std: Any) -
 
 
 class Variables(NamedTuple):
-    """Coordinates of z that a model uses: numbers and levels of categories, named "column=level".
+    """Coordinates of z that a model uses: numbers and levels of categories, named "column=level"."""
 
-    `columns` has the column of each; `values` and `observed`, of shape (n,), are as for `Place`.
-    """
-
-    columns: tuple[str, ...]
+    columns: tuple[str, ...]  # of each
     names: tuple[str, ...]
-    values: NDArray[np.intp]
+    values: NDArray[np.intp]  # of shape (n,), as for `Place`, as is `observed`
     observed: NDArray[np.intp]
 
     def middles(self, view: MomentView) -> Floats:
@@ -221,8 +202,9 @@ def list_variables(view: MomentView, columns: Iterable[str], *, reference: Itera
 def choose_predictors(names: Sequence[str], target: str, on: Sequence[str] | None) -> tuple[str, ...]:
     """The predictors of a model: those named, or all columns but the target."""
     if isinstance(on, str):
-        rule = "must be a list of columns, as in ['age', 'bmi'], got a string instead."
-        raise ParameterError(f"on {rule}", parameter="on")
+        raise ParameterError(
+            "on must be a list of columns, as in ['age', 'bmi'], got a string instead.", parameter="on"
+        )
     chosen = tuple(name for name in names if name != target) if on is None else tuple(on)
     if not chosen:
         raise ParameterError("on must name at least one column besides the target.", parameter="on")
@@ -299,8 +281,7 @@ def _split_directions(covariance: Floats, noise: Floats) -> tuple[Floats, Floats
 
 def _find_scale(covariance: Floats, noise: Floats) -> Floats:
     """Standard deviation of each variable, from its variance or the noise in it, if either is positive; (..., n)."""
-    rows = np.arange(covariance.shape[-1])
-    square = np.maximum(covariance[..., rows, rows], noise[..., rows, rows])
+    square = np.diagonal(np.maximum(covariance, noise), axis1=-2, axis2=-1)
     return np.sqrt(np.where(square > 0, square, 1.0))
 
 
@@ -315,11 +296,7 @@ def simulate(view: MomentView, statistic: Callable[[MomentView], Floats], count:
 def regression(
     matrix: Floats, design: Design, target: str, on: Sequence[str] | None = None, group: Any = None
 ) -> Regression:
-    """Regression of a number on numbers and categories; by default on all other columns.
-
-    Directions that noise hides get no weight. What this may take from a coefficient is part of `noise_std`: there, a
-    slope may be anything that the variance of the target allows.
-    """
+    """Regression of a number on others, by default all, and categories; directions that noise hides get no weight."""
     view = view_moments(matrix, design, group)
     fit = RegressionFit(view, target, on)
     return fit.describe(view, fit.find_bars(view, robust_spread(simulate(view, fit.solve))), plausible=True)
@@ -366,10 +343,8 @@ class RegressionFit:
         def find_terms(drawn: MomentView) -> Floats:
             return np.stack([self.solve(drawn), self._find_fit(drawn)[0]], axis=-1)
 
-        def find_shares(drawn: MomentView) -> Floats:
-            return np.stack(self._find_fit(drawn)[1:], axis=-1)
-
-        ranges = partial(draw_range, view, find_terms), partial(draw_range, view, find_shares)
+        find_shares = partial(draw_range, view, lambda drawn: np.stack(self._find_fit(drawn)[1:], axis=-1))
+        ranges = partial(draw_range, view, find_terms), find_shares
         return named(np.full_like(sampling, np.nan), np.full(2, np.nan), ranges=ranges)
 
     def _find_fit(self, view: MomentView) -> tuple[Floats, Floats, Floats]:
@@ -388,9 +363,6 @@ class RegressionFit:
         return np.sqrt(sampling), share, np.sqrt(residual)
 
 
-Ranges = tuple[Callable[[], Range | None], Callable[[], Range | None]]
-
-
 def name_regression(
     target: str,
     names: tuple[str, ...],
@@ -400,12 +372,11 @@ def name_regression(
     shares: Floats,
     *,
     most: float,
-    ranges: Ranges | tuple[None, None] = (None, None),
+    ranges: tuple[Callable[[], Range | None], Callable[[], Range | None]] | tuple[None, None] = (None, None),
 ) -> Regression:
-    """A regression, with its `shares`: R^2 and the standard deviation of the rest.
+    """A regression, with its `shares`: R^2 and the standard deviation of the rest, which is at most `most`.
 
-    What is NaN, or noise hides, has plausible `ranges`: of the terms, (m + 1, 2), and of the shares, (2,). `most` is
-    the largest possible standard deviation of the target.
+    What is NaN, or noise hides, has plausible `ranges`: of the terms, (m + 1, 2), and of the shares, (2,).
     """
     value = np.column_stack([np.where(np.isfinite(noise_std), coefficients, np.nan), sampling])
     std = np.column_stack([noise_std, np.full_like(noise_std, np.nan)])
@@ -483,8 +454,7 @@ def components(
 ) -> Estimate:
     """Principal components of the numbers, standardised, of shape (numbers + 1, count); variances in the last row.
 
-    Where the variances of two are closer than `SEPARATION` standard deviations of the noise that mixes them, there are
-    plausible ranges, or NaN.
+    Where variances are closer than `SEPARATION` deviations of the noise that mixes two, ranges are plausible, or NaN.
     """
     view = view_moments(matrix, design, group)
     names = view.numbers
@@ -544,7 +514,7 @@ def check_components(names: Sequence[str], count: int | None) -> int:
 def find_components(correlation: Floats, reference: Floats | None = None) -> tuple[Floats, Floats]:
     """Variances, the largest first, and directions as columns, of shapes (..., n) and (..., n, n).
 
-    The sign of a direction is that of the column of `reference` next to it; by default its largest entry is positive.
+    The largest entry of a direction is positive, or its product with the same column of `reference`.
     """
     values, vectors = (array[..., ::-1] for array in np.linalg.eigh(correlation))
     if reference is None:

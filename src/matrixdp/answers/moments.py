@@ -6,6 +6,7 @@ which the law of the noise gives its error bar, to first order; sampling error i
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ from scipy.special import ndtri
 
 from matrixdp.answers.estimate import HIDDEN, TOO_FEW, Estimate, settle
 from matrixdp.answers.noise_law import NoiseLaw, Places
+from matrixdp.answers.psd import nearest_psd
 from matrixdp.answers.view import LEAST_SIZE, MomentView, table_query, view_moments
 from matrixdp.design.design import Design
 from matrixdp.domain.bounds import check_centre
@@ -30,6 +32,8 @@ _VARIANCES = np.geomspace(1e-4, 1.0, 17)  # a priori, of what `shrink` shrinks
 TINY = 1e-12
 _GRID = 401  # of means between their bounds
 _FIRM_VARIANCE = 6.0  # from which on the error of its root is that to first order
+_ROUNDS = 50  # of proportional fitting
+_NONE = 0.9  # probability a priori that all correlations are zero: fewer are then worse than zeros
 
 
 class NoisyValues(NamedTuple):
@@ -40,15 +44,11 @@ class NoisyValues(NamedTuple):
 
 
 class Statistic(NamedTuple):
-    """Values of statistics, of shape (..., *statistics), NaN where too few records are known.
-
-    With their derivatives by entries of the moments: rows, columns and derivatives, as for `NoiseLaw.std`. `open` is
-    the variance of what is left open where a number was shrunk.
-    """
+    """Values of statistics, of shape (..., *statistics), NaN where too few records are known."""
 
     value: Floats
-    terms: list[tuple[Places, Places, Floats]]
-    open: Floats = np.zeros(())
+    terms: list[tuple[Places, Places, Floats]]  # derivatives by entries of the moments, as for `NoiseLaw.std`
+    open: Floats = np.zeros(())  # variance of what is left open where a number was shrunk
 
     def std(self, law: NoiseLaw) -> Floats:
         """Standard deviation of the error, NaN where there is no value."""
@@ -72,10 +72,7 @@ def divide(view: MomentView, top: tuple[Places, Places], bottom: tuple[Places, P
 
 
 def covary(view: MomentView, x: Places, r: Places, y: Places, s: Places) -> Statistic:
-    """``E[xy] - E[x] E[y]`` over the records in which x and y are there, less the bias of noise in a product of means.
-
-    Coordinates r and s are those of the indicators of whether x and y are there; all are int arrays of one shape.
-    """
+    """``E[xy] - E[x] E[y]`` over the records in which x and y are there (r and s), less the bias of noise in means."""
     size = view.read(r, s)
     first, second, product = view.read(x, s) / size, view.read(r, y) / size, view.read(x, y) / size
     value = product - first * second + view.law.covariance(x, s, r, y) / size**2
@@ -118,9 +115,9 @@ def find_level_means(view: MomentView, row: NDArray[np.intp]) -> Statistic:
 def count_observed(view: MomentView, row: NDArray[np.intp]) -> Statistic:
     """Share of the records that are in a level and have a number, of shape (..., levels, n).
 
-    The share that was released is shrunk (`shrink`) towards the product of two shares with less noise, of the level and
-    of the values that are there: as far as noise explains the difference. What is left open is what the released share
-    does not tell of the difference, and the square of how far it was moved (`docs/postprocessing.md`).
+    The share that was released is shrunk (`shrink`) towards the product of the shares of the level and of the values
+    that are there, which have less noise: as far as noise explains the difference. What is left open is what the
+    released share does not tell of it, and the square of how far it was moved (`docs/postprocessing.md`).
     """
     row, r = np.broadcast_arrays(row, view.variables[1])
     zero = np.zeros_like(row)
@@ -174,13 +171,10 @@ def covary_all(view: MomentView) -> NoisyValues:
 
 
 def correlate_all(view: MomentView) -> NoisyValues:
-    """Correlations of all pairs of numbers, of shape (..., n, n); NaN where noise hides them (`hide_uncertain`).
-
-    The covariance is over the records in which both are there, the variance of each number over those in which it is.
-    """
+    """Correlations of all pairs of numbers, (..., n, n), over the records in which both are there; NaN where hidden."""
     x, r = view.variables
     i, j = np.tril_indices(x.size)
-    own, pair = vary(view, x, r), covary(view, x[i], r[i], x[j], r[j])
+    own, pair = vary(view, x, r), covary(view, x[i], r[i], x[j], r[j])  # variances over all that have the number
     variances = np.where(own.value > LEAST_VARIANCE * view.law.std(own.terms), own.value, np.nan)
     scale = np.sqrt(variances[..., i] * variances[..., j])
     value = pair.value / scale
@@ -190,14 +184,6 @@ def correlate_all(view: MomentView) -> NoisyValues:
         terms += [(a[one], b[one], half * slope[..., one]) for a, b, slope in own.terms]
     value, std = np.where(i == j, scale / scale, value), np.where(i == j, 0.0 * scale, view.law.std(terms))
     return NoisyValues(*(_mirror(one, x.size) for one in hide_uncertain(value, std)))
-
-
-def explain_correlations(view: MomentView, found: NoisyValues) -> NDArray[np.object_]:
-    """Why a correlation is not given: too few records have the values, or noise hides a variance or the result."""
-    r = view.variables[1]
-    known, firm = view.stands_out(r, r), np.isfinite(np.diagonal(found.value))
-    hidden = view.stands_out(r[:, None], r) | (known & known[:, None] & ~(firm & firm[:, None]))
-    return np.where(hidden, HIDDEN, TOO_FEW).astype(object)
 
 
 def _mirror(below: Floats, size: int) -> Floats:
@@ -210,11 +196,7 @@ def _mirror(below: Floats, size: int) -> Floats:
 
 
 def hide_uncertain(correlation: Floats, std: Floats) -> tuple[Floats, Floats]:
-    """Correlations and their error bars; both are NaN where noise hides a correlation.
-
-    That is where the error bar is at least `LARGEST_BAR`, and where the correlation is impossible, more than two error
-    bars outside of the range.
-    """
+    """Correlations and error bars; NaN where the bar is `LARGEST_BAR`, or a correlation two bars out of its range."""
     hidden = ~(std < LARGEST_BAR) | ~(np.abs(correlation) <= 1 + 2 * std + 1e-9)
     return np.where(hidden, np.nan, correlation), np.where(hidden, np.nan, std)
 
@@ -222,15 +204,7 @@ def hide_uncertain(correlation: Floats, std: Floats) -> tuple[Floats, Floats]:
 def correlation_from_covariance(covariance: Floats, *, undefined: float = np.nan) -> Floats:
     """Correlations from covariances, both of shape (..., m, m); with noise they may lie outside of [-1, 1].
 
-    `undefined` is the correlation of a feature whose variance is not positive with any other feature; if it is NaN,
-    that with itself is NaN as well.
-
-    Examples
-    --------
-    >>> correlation_from_covariance(np.diag([1.0, 0.0])).tolist()
-    [[1.0, nan], [nan, nan]]
-    >>> correlation_from_covariance(np.diag([1.0, 0.0]), undefined=0.0).tolist()
-    [[1.0, 0.0], [0.0, 1.0]]
+    That of a feature whose variance is not positive is `undefined`; if it is NaN, that with itself is NaN as well.
     """
     variances = np.diagonal(covariance, axis1=-2, axis2=-1)
     defined, rows = variances > 0, np.arange(variances.shape[-1])
@@ -269,10 +243,10 @@ def means(matrix: Floats, design: Design, by: str | None = None, group: Any = No
         x, r = view.variables
         above = np.broadcast_arrays(row, x, r)
         found = _mean_range(view, (above[0], above[1]), (above[0], above[2]))
-        own = [np.full((len(levels), 1), np.nan)] * 3
+        own = [np.full(len(levels), np.nan)] * 3
         if row.ndim > 1:  # shares of levels that have a total
-            own = [one[:, None] for one in _ratio_range(view, (0, row[:, 0]), (0, 0), 0.0, 1.0)]
-        return Range(*(np.hstack(pair) for pair in zip(own, found, strict=True)))
+            own = [*_ratio_range(view, (0, row[:, 0]), (0, 0), 0.0, 1.0)]
+        return Range(*(np.column_stack(pair) for pair in zip(own, found, strict=True)))
 
     return name_level_means(view, levels, shares.with_bars(view.law), found, find)
 
@@ -282,8 +256,7 @@ def view_levels(
 ) -> tuple[MomentView, NDArray[np.intp], tuple[str, ...]]:
     """The moments in which the levels of a column are, the coordinate of each level, and their names.
 
-    Coordinates are of shape (levels, 1) for a category, and (1,), the constant, for a column of groups, whose levels
-    are the first axis of the moments.
+    Coordinates are of shape (levels, 1); (1,), the constant, for a column of groups, which are the moments' first axis.
     """
     query = table_query(design)
     if by in query.by:
@@ -326,8 +299,8 @@ def _ratio_range(
 ) -> Range:
     """Intervals of entries over other entries, between `least` and `most`, where noise hides those.
 
-    By Fieller's theorem: all m for which ``top - m bottom`` is within its own noise, on a grid. The value is their
-    mean, weighted by likelihood; NaN if there are none, since then nothing is known.
+    By Fieller's theorem: all m on a grid for which ``top - m bottom`` is within its own noise, and their mean, weighted
+    by likelihood; NaN if there are none.
     """
     grid, step = np.linspace(least, most, _GRID, retstep=True)
     law, m = view.law, grid.reshape(_GRID, *[1] * (np.ndim(view.read(*top)) - grid.ndim + 1), *grid.shape[1:])
@@ -346,15 +319,9 @@ def name_level_means(
     value = np.column_stack([shares.value, found.value + view.middles])
     std = np.column_stack([np.broadcast_to(shares.std, shares.value.shape), found.std])
     lower, upper = view.middles - view.halfwidths, view.middles + view.halfwidths
-    most = 1.0 if view.matrix.ndim == 2 else most_share(view.query)  # of all records, or of their nominal number
-    possible = np.append(0.0, lower), np.append(most, upper)
+    most = 1.0 if view.matrix.ndim == 2 or view.query.public_number else math.inf  # none is known of a nominal number
     names = tuple(levels), (f"share of {view.query.count_word}", *view.numbers)
-    return settle(value, std, *names, possible, ranges)
-
-
-def most_share(query: Any) -> float:
-    """The largest possible share of the records: one, or none is known if their number is private."""
-    return 1.0 if query.public_number else math.inf
+    return settle(value, std, *names, (np.append(0.0, lower), np.append(most, upper)), ranges)
 
 
 @np.errstate(all="ignore")
@@ -364,12 +331,7 @@ def covariance(matrix: Floats, design: Design, group: Any = None) -> Estimate:
     Second moments less products of means, without the bias that noise in the means would add.
     """
     view = view_moments(matrix, design, group)
-    return name_covariance(view, covary_all(view), lambda: None)
-
-
-def name_covariance(view: MomentView, found: NoisyValues, ranges: Callable[[], None] | None = None) -> Estimate:
-    """Covariances with names."""
-    return settle(*found, view.numbers, view.numbers, limit_products(view.halfwidths), ranges)
+    return settle(*covary_all(view), view.numbers, view.numbers, limit_products(view.halfwidths), lambda: None)
 
 
 @np.errstate(all="ignore")
@@ -380,10 +342,12 @@ def correlation(matrix: Floats, design: Design, group: Any = None) -> Estimate:
 
 
 def name_correlation(view: MomentView, found: NoisyValues, ranges: Callable[[], None] | None = None) -> Estimate:
-    """Correlations with names; `reasons` says why one is not given."""
-    own = np.eye(len(found.value), dtype=bool)
+    """Correlations with names; one is not given where too few records have values, or noise hides a variance or it."""
+    own, r = np.eye(len(found.value), dtype=bool), view.variables[1]
     least, most = np.where(own, 1.0, -1.0), np.ones(own.shape)
-    reasons = explain_correlations(view, found)
+    known, firm = view.stands_out(r, r), np.isfinite(np.diagonal(found.value))
+    hidden = view.stands_out(r[:, None], r) | (known & known[:, None] & ~(firm & firm[:, None]))
+    reasons = np.where(hidden, HIDDEN, TOO_FEW).astype(object)
     if ranges is not None:
         found = NoisyValues(np.where(own, 1.0, found.value), np.where(own, 0.0, found.std))
     return settle(*found, view.numbers, view.numbers, (least, most), ranges, reasons=reasons)
@@ -410,10 +374,7 @@ def second_moment(matrix: Floats, design: Design, centre: ArrayLike) -> Estimate
 
 
 def cross_table(matrix: Floats, design: Design, first: str, second: str, group: Any = None) -> Estimate:
-    """Shares of records for each pair of levels, with totals, of shape (levels + 1, levels + 1); they add up.
-
-    Each is a category of the table, or a column by which the release is grouped.
-    """
+    """Shares of records for two categories of the table or its groups, with totals, (levels + 1, levels + 1)."""
     if first == second:
         raise ParameterError("a table needs two different categories.")
     query = table_query(design)
@@ -435,5 +396,84 @@ def cross_table(matrix: Floats, design: Design, first: str, second: str, group: 
         np.block([[one, right[:, None]], [below, np.full((1, 1), every)]]) for one, right, below, every in parts
     )
     names = [(*query.columns.category(one).level_names, ALL) for one in (first, second)]
-    most = most_share(query)
+    most = 1.0 if query.public_number else math.inf
     return settle(value, std, names[0], names[1], (np.zeros(()), np.array(most)))
+
+
+# Shrunk answers (docs/postprocessing.md): biased, and always given. Error bars are those before shrinkage, and at most
+# those of numbers of which nothing is known but their range.
+
+
+def shrink_cells(cells: Floats, rows: Floats, columns: Floats, noise: Floats) -> Floats:
+    """Shares of records for two levels, shrunk towards independence, with the given totals; of shape (k, m)."""
+    size = max(float(rows.sum()), TINY)
+    expected = np.multiply.outer(rows, columns) / size
+    unit = np.sqrt(np.multiply.outer(rows * (size - rows), columns * (size - columns))) / size + TINY
+    found = shrink(cells - expected, unit, noise, together=True)  # correlations of the indicators of two levels
+    result = np.maximum(expected + found.mean, TINY)
+    for _ in range(_ROUNDS):
+        result *= (rows / np.maximum(result.sum(axis=1), TINY))[:, None]
+        result *= columns / np.maximum(result.sum(axis=0), TINY)
+    return result
+
+
+def shrink_correlations(covariance: Floats, std: Floats) -> tuple[Floats, Floats]:
+    """Correlations from a noisy covariance, shrunk towards zero, as a possible matrix; and their error bars.
+
+    They are shrunk by the noise that they would have if they were zero. Noise in variances is not among it: it makes a
+    correlation too large or too small by a factor, which is no reason to move it towards zero.
+    """
+    known = np.isfinite(covariance) & np.isfinite(std)
+    own = np.diagonal(known)
+    noise = np.where(own, np.diagonal(std), 1.0)
+    variances = np.maximum(np.where(own, np.diagonal(covariance), 1.0), np.maximum(noise, TINY))
+    scale = np.sqrt(np.multiply.outer(variances, variances))
+    known = known & own & own[:, None]
+    value, at_zero = (np.where(known, *pair) / scale for pair in ((covariance, 0.0), (std, scale)))
+    value, at_zero = ((one + one.T) / 2 for one in (value, np.maximum(at_zero, TINY)))
+    relative = np.add.outer((noise / variances) ** 2, (noise / variances) ** 2) / 4
+    bars = np.sqrt(at_zero**2 + value**2 * relative)
+    pairs = np.tril_indices(len(value), -1)
+    shrunk = np.zeros_like(value)
+    shrunk[pairs] = shrink(value[pairs], np.ones(()), at_zero[pairs], together=True, none=_NONE).mean
+    shrunk += shrunk.T + np.eye(len(value))
+    for one in (bars, at_zero):
+        np.fill_diagonal(one, 0.0)
+    return np.clip(nearest_psd(shrunk, at_zero), -1.0, 1.0), np.minimum(bars, LARGEST_BAR)
+
+
+@np.errstate(all="ignore")
+def shrunk_means(matrix: Floats, design: Design, by: str, group: Any = None) -> Estimate:
+    """Share of the records and shrunk mean of each number for each level; like `means`, without gaps."""
+    view, row, levels = view_levels(matrix, design, by, group)
+    whole = view_moments(matrix, design, group)
+    (x, r), half, law = view.variables, view.halfwidths, view.law
+    whole_size = 1.0 if row.ndim == 1 else max(float(view.read(0, 0)), TINY)
+    share = np.clip(view.read(0, row[..., 0]) / whole_size, 0.0, 1.0)
+    overall = np.nan_to_num(divide(whole, (np.zeros_like(x), x), (np.zeros_like(r), r)).value) / half
+    size = count_observed(view, row)
+    terms = [(row, x, 1 / half), *((i, j, -overall * slope) for i, j, slope in size.terms)]
+    excess = Statistic(view.read(row, x) / half - overall * size.value, terms, overall**2 * size.open)
+    count, noise = (np.maximum(one, TINY) for one in (np.maximum(size.value, size.std(law)), excess.std(law)))
+    found = half * np.clip(overall + shrink(excess.value, count, noise).mean / count, -1.0, 1.0)
+    std = half * np.minimum(noise / count, LARGEST_BAR)
+    shares = NoisyValues(share, law.entry_std(0, row[..., 0]) / whole_size)
+    return name_level_means(view, levels, shares, NoisyValues(found, std))
+
+
+def shrink_table(table: Estimate) -> Estimate:
+    """A table of `cross_table` with its cells shrunk towards independence, and with its error bars."""
+    measured = table.unbiased
+    total = max(float(measured[-1, -1]), 0.0)
+    positive = [np.maximum(shares, 0.0) for shares in (measured[:-1, -1], measured[-1, :-1])]
+    rows, columns = (one * (total / max(float(one.sum()), TINY)) for one in positive)  # of the same sum
+    cells = shrink_cells(measured[:-1, :-1], rows, columns, table.std[:-1, :-1])
+    value = np.block([[cells, rows[:, None]], [columns, np.full((1, 1), total)]])
+    return replace(table, value=value, measured=value)
+
+
+@np.errstate(all="ignore")
+def shrunk_correlation(matrix: Floats, design: Design, group: Any = None) -> Estimate:
+    """Correlations of the numbers, shrunk; like `correlation`, without gaps."""
+    view = view_moments(matrix, design, group)
+    return name_correlation(view, NoisyValues(*shrink_correlations(*covary_all(view))))

@@ -32,15 +32,11 @@ _FAR = 5.0  # standard deviations at which a draw is cut off, where a fit has po
 
 
 class NoiseLaw(ABC):
-    """Law of the noise in moments of shape (p, p), which is Gaussian with mean zero.
+    """Law of the noise in moments of shape (p, p), which is Gaussian with mean zero."""
 
-    `size` is p, and `released` has the variance of each entry as it was released, before it is adjusted. The precision
-    of a product of coordinates i and j of two columns is ``2 scales_i scales_j``.
-    """
-
-    size: int
-    released: Floats
-    scales: Floats
+    size: int  # p
+    released: Floats  # variance of each entry as it was released, before it is adjusted
+    scales: Floats  # the precision of a product of coordinates i and j of two columns is ``2 scales_i scales_j``
 
     @abstractmethod
     def covariance(self, i: Places, j: Places, k: Places, m: Places) -> Floats:
@@ -61,9 +57,9 @@ class NoiseLaw(ABC):
         """Standard deviation of the noise in entries."""
         return np.sqrt(np.maximum(self.covariance(i, j, i, j), 0.0))
 
-    @abstractmethod
     def draw(self, count: int, rng: np.random.Generator) -> Floats:
         """Noise of this law, of shape (count, p, p)."""
+        raise NotImplementedError
 
     def stacks(self, matrix: Floats, count: int = DRAWS) -> Iterator[Floats]:
         """A matrix of shape (p, p) with noise drawn again, `count` times in stacks of shape (k, p, p); public."""
@@ -79,11 +75,9 @@ class NoNoise(NoiseLaw):
         self.size, self.released, self.scales = size, np.zeros((size, size)), np.full(size, np.inf)
 
     def covariance(self, i: Places, j: Places, k: Places, m: Places) -> Floats:
-        """Zero."""
         return np.zeros(np.broadcast_shapes(*map(np.shape, (i, j, k, m))))
 
     def draw(self, count: int, rng: np.random.Generator) -> Floats:
-        """Zeros."""
         return np.zeros((count, self.size, self.size))
 
 
@@ -112,7 +106,6 @@ class SidesLaw(NoiseLaw):
         self._public = None if design.query.public is None else np.asarray(design.query.public)
 
     def covariance(self, i: Places, j: Places, k: Places, m: Places) -> Floats:
-        """As the base class says."""
         c = self._side
         found = (c[i, k] * c[j, m] + c[i, m] * c[j, k]) / 2
         if self._told is not None:
@@ -123,7 +116,6 @@ class SidesLaw(NoiseLaw):
         return np.where((np.equal(i, j)) & (np.equal(k, m)), self._squares[i, k], found)
 
     def draw(self, count: int, rng: np.random.Generator) -> Floats:
-        """As the base class says."""
         size, structure, factor = self.size, self._structure, self._noise.colcov.factor
         if isinstance(structure, Squares):
             more = size * (size + 1) // 2 + structure.weights.size
@@ -190,7 +182,9 @@ class TableLaw(NoiseLaw):
         """The adjusted moments, of shape (..., p, p), for shares `size` of the records, of shape (...)."""
         u = self._known
         sums = (self._sum_precisions * (self._member.T @ matrix)).sum(axis=-2)
-        squares = self._adjust_squares(matrix, sums)
+        squares = matrix[..., self.own, self.own]  # sums over levels measure those of indicators again
+        pull = np.where(self._observed_squares, sums[..., self.own], 0.0) - self._again * squares
+        squares = squares + pull @ self.square_covariance
         first = (self._first_precisions * matrix[..., 0, :] + sums) / self._first_row_precisions
         first[..., self._observed] = squares[..., self._observed_squares]
         first[..., 0] = 0.0
@@ -204,7 +198,9 @@ class TableLaw(NoiseLaw):
 
     def sizes(self, matrix: Floats) -> Floats:
         """Share of the records in each group, of shape (...), from matrices of shape (..., p, p)."""
-        return np.asarray(np.einsum("...ij,ij->...", matrix, self._size_weights))
+        parts = np.concatenate([np.eye(self.size, 1), self._member], axis=1)
+        weights = parts @ (self._size_precisions * self.size_variance) @ parts.T
+        return np.asarray(np.einsum("...ij,ij->...", matrix, weights))
 
     @cached_property
     def size_variance(self) -> float:
@@ -219,17 +215,6 @@ class TableLaw(NoiseLaw):
         precisions[0, 0] = scale[0] ** 2
         precisions[0, 1:] += self._level_scales**2 / self._widths  # copies on the diagonal
         return np.asarray(precisions)
-
-    @cached_property
-    def _size_weights(self) -> Floats:
-        parts = np.concatenate([np.eye(self.size, 1), self._member], axis=1)
-        return np.asarray(parts @ (self._size_precisions * self.size_variance) @ parts.T)
-
-    def _adjust_squares(self, matrix: Floats, sums: Floats) -> Floats:
-        """Squares of indicators and values, of shape (..., q); weighted `sums` over levels measure indicators again."""
-        squares = matrix[..., self.own, self.own]
-        pull = np.where(self._observed_squares, sums[..., self.own], 0.0) - self._again * squares
-        return np.asarray(squares + pull @ self.square_covariance)
 
     @cached_property
     def square_covariance(self) -> Floats:
@@ -256,7 +241,7 @@ class TableLaw(NoiseLaw):
     def _numbers(self) -> tuple[NDArray[np.intp], NDArray[np.intp], Floats]:
         """Coordinates of each distinct number, and the variance of the noise in its part of ``E c c'``.
 
-        A square is a mean of a coordinate of its own, from p on. The last number stands for zeros, which have no noise.
+        A square has a coordinate of its own, from p on. The last number stands for zeros, which have no noise.
         """
         rows, columns = (np.append(one, self.size + self.own.size) for one in self.layout.representatives)
         variances = np.append(1 / self.noise.precisions, 0.0)
@@ -267,10 +252,10 @@ class TableLaw(NoiseLaw):
         return rows, columns, variances
 
     @cached_property
-    def _coordinates(self) -> tuple[Floats, Floats, NDArray[np.intp], NDArray[np.intp], Floats]:
+    def _coordinates(self) -> tuple[Floats, Floats, NDArray[np.intp], NDArray[np.intp], Floats, Floats]:
         """Of each coordinate, with those of squares and of zeros: u, the variance of its mean, category and square.
 
-        The last array has ``1/k`` for categories of k levels, and 0 for what is in none.
+        Then ``1/k`` for categories of k levels, 0 for what is in none; and the covariance of squares and zeros.
         """
         more = self.own.size + 1
         known = np.append(self._known, np.zeros(more))
@@ -280,25 +265,21 @@ class TableLaw(NoiseLaw):
         square = np.full(self.size + more, self.own.size)
         square[self._observed] = np.flatnonzero(self._observed_squares)
         square[self.size : -1] = np.arange(self.own.size)
-        return known, variances, category, square, np.append(1 / self._widths, 0.0)
-
-    @cached_property
-    def _padded_squares(self) -> Floats:
-        return np.pad(self.square_covariance, (0, 1))
+        squares = np.pad(self.square_covariance, (0, 1))
+        return known, variances, category, square, np.append(1 / self._widths, 0.0), squares
 
     def _centred(self, a: NDArray[np.intp], b: NDArray[np.intp]) -> Floats:
         """The projection that subtracts the mean over the levels of a category, at (a, b)."""
-        _, _, category, _, parts = self._coordinates
+        _, _, category, _, parts, _ = self._coordinates
         own, other = category[a], category[b]
         return np.where(own == other, np.equal(a, b) - parts[own], 0.0)
 
     def _mean_covariance(self, a: NDArray[np.intp], b: NDArray[np.intp]) -> Floats:
         """Covariance of the noise in the means of two coordinates of c, or in squares."""
-        _, variances, _, square, _ = self._coordinates
-        return np.asarray(variances[a] * self._centred(a, b) + self._padded_squares[square[a], square[b]])
+        _, variances, _, square, _, squares = self._coordinates
+        return np.asarray(variances[a] * self._centred(a, b) + squares[square[a], square[b]])
 
     def covariance(self, i: Places, j: Places, k: Places, m: Places) -> Floats:
-        """As the base class says."""
         rows, columns, variances = self._numbers
         known = self._coordinates[0]
         one, other = self.layout.number_of[i, j], self.layout.number_of[k, m]
@@ -316,7 +297,6 @@ class TableLaw(NoiseLaw):
     # Draws
 
     def draw(self, count: int, rng: np.random.Generator) -> Floats:
-        """As the base class says."""
         noise = replace(self.noise, groups=count)
         drawn = noise.combine(self._sides, rng.standard_normal(noise.count)).reshape(count, self.size, self.size)
         sizes = self.sizes(drawn) * np.sqrt(self.size_kept)

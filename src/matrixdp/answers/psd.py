@@ -39,7 +39,10 @@ def nearest_psd(matrix: Floats, std: Floats | None = None) -> Floats:
     >>> nearest_psd(noisy, std=np.array([[0.0, 1.0], [1.0, 0.0]])).round(3).tolist()
     [[1.0, 1.0], [1.0, 1.0]]
     """
-    _check(matrix, std)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not np.array_equal(matrix, matrix.T):
+        raise ParameterError("only a symmetric matrix has a nearest positive semidefinite one.")
+    if std is not None and (std.shape != matrix.shape or not (np.isfinite(std) & (std >= 0)).all()):
+        raise ParameterError("std must be finite, not negative, and of the shape of the matrix.")
     return _Projection(matrix, std).nearest
 
 
@@ -91,18 +94,14 @@ class _Projection:
         y = self._y
         return float(self._positive @ self._positive - 2 * np.diagonal(self.matrix) @ y + self._give * y @ y) / 2
 
-    def _respond(self, change: Floats) -> Floats:
-        """Change of the projection for a change of the matrix."""
-        vectors = self._vectors
-        return np.asarray(vectors @ (self._slopes * (vectors.T @ change @ vectors)) @ vectors.T)
-
     def _invert(self, right: Floats, tolerance: float) -> Floats:
         """Solve for the y that changes ``diag P(M + diag(y)) + give y`` by `right`."""
-        squares = self._vectors**2
+        vectors, squares = self._vectors, self._vectors**2
         own = np.einsum("ki,ij,kj->k", squares, self._slopes, squares, optimize=True)
 
         def respond(y: Floats) -> Floats:
-            return np.asarray(np.diagonal(self._respond(np.diag(y))) + self._give * y)
+            change = vectors @ (self._slopes * (vectors.T @ np.diag(y) @ vectors)) @ vectors.T  # of the projection
+            return np.asarray(np.diagonal(change) + self._give * y)
 
         from scipy.sparse import diags_array  # here, since few answers need it and it takes long to import
         from scipy.sparse.linalg import LinearOperator, cg
@@ -114,10 +113,8 @@ class _Projection:
 
 def _weigh(size: int, std: Floats | None) -> tuple[Floats, Floats]:
     """Units of rows and columns in which entries off the diagonal have noise of about one, and the weights h."""
-    if std is None:
-        return np.ones(size), np.ones(size)
     below = np.tril_indices(size, -1)
-    if size == 1 or not (std[below] > 0).all():
+    if std is None or size == 1 or not (std[below] > 0).all():
         return np.ones(size), np.ones(size)
     logs = np.zeros((size, size))
     logs[below] = np.log(std[below])
@@ -129,15 +126,6 @@ def _weigh(size: int, std: Floats | None) -> tuple[Floats, Floats]:
         units = np.exp((logs.sum(axis=1) - logs.sum() / (2 * (size - 1))) / (size - 2))
     precision = units**4 / np.maximum(np.diagonal(std) ** 2, units**4 / _FIRMEST)
     return units, np.clip((2 * precision) ** 2, 1.0, _FIRMEST)
-
-
-def _check(matrix: Floats, std: Floats | None) -> None:
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not np.array_equal(matrix, matrix.T):
-        raise ParameterError("only a symmetric matrix has a nearest positive semidefinite one.")
-    if std is None:
-        return
-    if std.shape != matrix.shape or not (np.isfinite(std) & (std >= 0)).all():
-        raise ParameterError("std must be finite, not negative, and of the shape of the matrix.")
 
 
 def project_simplex(values: Floats) -> Floats:

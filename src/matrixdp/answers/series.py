@@ -33,10 +33,6 @@ class Series:
 
     Attributes
     ----------
-    what : str
-        What it is a series of.
-    periods, groups : tuple of str
-    smoothed : bool
     value, std : float64 arrays of shape (periods, groups)
         NaN where noise hides the number of records.
     limits : pair of float
@@ -45,7 +41,7 @@ class Series:
         Covariance of the errors in two periods, given by their places, to first order, of shape (groups,).
     """
 
-    what: str
+    what: str  # what it is a series of
     periods: tuple[str, ...]
     groups: tuple[str, ...]
     smoothed: bool
@@ -75,10 +71,9 @@ class Series:
                 known = f"{self.periods[0]} to {self.periods[-1]}"
                 raise ParameterError(f"a period must be one of the series ({known}), got {show(name)} instead.")
         i, j = self.periods.index(first), self.periods.index(second)
-        value = self.value[i] - self.value[j]
+        value, width = self.value[i] - self.value[j], np.array(self.limits[1] - self.limits[0])
         variance = self.std[i] ** 2 + self.std[j] ** 2 - 2 * self.covary(i, j)
         std = np.where(np.isfinite(value), np.sqrt(np.maximum(variance, 0.0)), np.nan)
-        width = np.array(self.limits[1] - self.limits[0])
         return settle(value[:, None], std[:, None], self.groups, ("difference",), possible=(-width, width))
 
     def plot(self, *, ax: Any = None, title: str = "") -> Any:
@@ -113,13 +108,9 @@ class _LawOverTime(NoiseLaw):
         self._squares, self._leading = squares, leading
 
     def covariance(self, i: Places, j: Places, k: Places, m: Places) -> Floats:
-        """As the base class says, with the axes of the stack in front."""
+        """The covariances with the axes of the stack in front."""
         found = self.one.covariance(i, j, k, m)
         return np.asarray(found * self._squares.reshape(-1, *[1] * (self._leading - 1 + np.ndim(found))))
-
-    def draw(self, count: int, rng: np.random.Generator) -> Floats:
-        """Not needed for series."""
-        raise NotImplementedError
 
 
 def make_series(
@@ -132,10 +123,10 @@ def make_series(
     by: str | None,
     smooth: bool,
 ) -> Series:
-    """The series of a column's mean, or of the number of records.
+    """The series of a column's mean, or of the number of records, from the noisy moments of each period.
 
-    `matrices` are the noisy moments of each period, and `inverse`, of shape (periods, steps), the weights of what was
-    published in them: the noise of period t is that of `design` times the norm of row t.
+    `inverse`, (periods, steps), has the weights of what was published: period t has the noise of `design` times the
+    norm of row t.
     """
     query: Any = design.query
     if not isinstance(query, Moments | TableMoments):
@@ -231,11 +222,10 @@ def _first(row: Any) -> Any:
 
 
 def _smooth(values: Floats, covariance: Floats) -> tuple[Floats, Floats]:
-    """Posterior means and covariances of rows, under a random walk of unknown step, averaged over it by its likelihood.
+    """Posterior means (groups, periods) and covariances (groups, periods, periods) of a random walk with noise.
 
     ``E[x | z] = z - S D' (D S D' + tau^2)^-1 D z`` for differences D, and the covariance is ``S`` less the same of S;
-    differences of z have the covariance ``D S D' + tau^2``, from which the likelihood of tau follows. `values` has
-    shape (groups, periods), and the covariances (groups, periods, periods).
+    differences of z have the covariance ``D S D' + tau^2``. All is averaged over tau by its likelihood.
     """
     differences = np.diff(np.eye(len(covariance)), axis=0)
     spread = covariance @ differences.T

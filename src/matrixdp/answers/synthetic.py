@@ -32,7 +32,6 @@ from matrixdp.display import load_pandas
 from matrixdp.domain.columns import Bins, Category, Column, Number, YesNo
 from matrixdp.errors import ParameterError
 from matrixdp.noise.table_noise import VALUE, Place, TableNoise
-from matrixdp.queries import TableMoments
 from matrixdp.types import Floats
 
 Values = NDArray[Any]
@@ -55,17 +54,16 @@ _NARROW = 1e5  # precision from which on a beta distribution is as good as Gauss
 
 
 class Margin(NamedTuple):
-    """The values of one column of n rows: numbers of levels, or numbers in halfwidths, NaN where they are missing.
+    """One column of n rows. A coordinate is ``(z - mean z_base)/unit``: its mean over the rows is zero.
 
-    `rows` are its coordinates: an indicator of each level; or the number, after an indicator of whether it is there if
-    it may be missing, and before indicators of its `bins`. A coordinate is ``(z - mean z_base)/unit``: its mean over
-    the rows is zero.
+    Coordinates are an indicator of each level; or the number, after an indicator of whether it is there if it may be
+    missing, and before indicators of its `bins`.
     """
 
     column: Column
     place: Place
-    rows: slice
-    values: Values
+    rows: slice  # its coordinates
+    values: Values  # numbers of levels, or numbers in halfwidths, NaN where they are missing
     bins: Bins | None = None
 
     @property
@@ -117,15 +115,6 @@ def find_shares(noisy: Floats, never: Sequence[int] = ()) -> Floats:
     return found
 
 
-def spread_beta(mean: float, variance: float, count: int) -> Floats:
-    """Quantiles of the beta distribution on [-1, 1] of this mean and variance, of shape (count,)."""
-    share = (np.arange(count) + 0.5) / count
-    precision = (1 - mean**2) / variance - 1
-    if precision > _NARROW:
-        return np.asarray(mean + np.sqrt(variance) * ndtri(share))
-    return np.asarray(2 * betaincinv(precision * (1 + mean) / 2, precision * (1 - mean) / 2, share) - 1)
-
-
 def fill_category(view: MomentView, name: str, size: float, never: Sequence[int]) -> tuple[Floats, list[str]]:
     """Shares of the levels of a category, without those that can `never` occur, and the levels that noise hides."""
     places, levels = view.levels(name), view.place(name).levels
@@ -145,18 +134,14 @@ def fill_category(view: MomentView, name: str, size: float, never: Sequence[int]
 
 
 class Spread(NamedTuple):
-    """Share observed, mean and variance of a number in halfwidths; which of them noise `hides`.
-
-    `measured` is the variance before it was moved to what is possible, and `noise` has the standard deviations of the
-    noise in the mean and in it.
-    """
+    """Share observed, mean and variance of a number in halfwidths."""
 
     share: float
     mean: float
     variance: float
-    hidden: list[str]
-    measured: float
-    noise: tuple[float, float]
+    hidden: list[str]  # which of them noise hides
+    measured: float  # the variance before it was moved to what is possible
+    noise: tuple[float, float]  # standard deviations of the noise in the mean and in it
 
 
 def find_spread(view: MomentView, name: str, half: float, size: float) -> Spread:
@@ -183,7 +168,12 @@ def fill_number(found: Spread, column: Number, shape: Histogram | None, rows: in
     else:
         if step is not None:  # rounding adds to the variance
             variance = max(variance - step**2 / 6, variance / 4)
-        values = spread_beta(mean, max(variance, 1e-12), count)
+        # Quantiles of the beta distribution on [-1, 1] of this mean and variance.
+        own, share = max(variance, 1e-12), (np.arange(count) + 0.5) / count
+        if (precision := (1 - mean**2) / own - 1) > _NARROW:
+            values = mean + np.sqrt(own) * ndtri(share)
+        else:
+            values = 2 * betaincinv(precision * (1 + mean) / 2, precision * (1 - mean) / 2, share) - 1
         for _ in range(2 * (count > 1)):  # where rows are few
             ratio = min(float(np.sqrt(variance / max(float(values.var()), TINY))), 2.0)
             values = np.clip(mean + (values - values.mean()) * ratio, -1, 1)
@@ -228,10 +218,7 @@ def spread_histogram(shape: Histogram, found: Spread, count: int) -> Floats:
 
 @np.errstate(all="ignore")
 def _tilt(powers: Floats, weights: Floats, wanted: Floats) -> Floats | None:
-    """Weights times ``exp(slope . powers)`` with the wanted means of powers, each bin with its own sum; or None.
-
-    `powers` are of shape (k, bins, parts), `weights` of shape (bins, parts).
-    """
+    """Weights (bins, parts) times ``exp(slope . powers)``, each bin with its own sum, with wanted means; or None."""
     total, slope = weights.sum(axis=1, keepdims=True), np.zeros(wanted.size)
     for _ in range(_STEPS):
         tilt = np.einsum("k,kbp->bp", slope, powers)
@@ -335,8 +322,7 @@ class Rows:
         if not good.size:
             return
         gain = gain[good]
-        chosen = good[self.rng.random(good.size) * np.quantile(gain, _CERTAIN) < gain]
-        chosen = self.rng.permutation(chosen)
+        chosen = self.rng.permutation(good[self.rng.random(good.size) * np.quantile(gain, _CERTAIN) < gain])
         first, second, moved = first[chosen], second[chosen], moved[chosen]
         other = table[first] - table[second]
         other[:, own] = 0.0
@@ -355,10 +341,7 @@ class Rows:
         self.products[:, own] += kept.T
 
     def remove(self, zeros: Sequence[tuple[int, int]], never: Mapping[str, Sequence[int]]) -> None:
-        """Change levels where two occur together that cannot; `never` has the levels that no row may have, by column.
-
-        Rows for which no other levels are found become like others.
-        """
+        """Change levels where two occur together that cannot; `never` has the levels that no row may have, by name."""
         holders = {m.rows.start + k: (m, k) for m in self.margins for k in range(len(m.place.levels))}
         pairs = [(holders[one], holders[other]) for one, other in zeros]
         margins = {id(margin): margin for margin, _ in holders.values()}.values()
@@ -371,7 +354,7 @@ class Rows:
                 for row in part[margin.values[part] == level].tolist():
                     self._replace(row, margin, pairs, never[margin.column.name])
         left = np.unique(np.concatenate(bad))
-        if left.size:
+        if left.size:  # no other levels were found: these rows become like others
             good = np.setdiff1d(np.arange(len(self.table)), left)
             if not good.size:
                 raise ParameterError(
@@ -386,10 +369,7 @@ class Rows:
         self.products = self.table.T @ self.table
 
     def _replace(self, row: int, margin: Margin, pairs: Any, never: Sequence[int]) -> None:
-        """Give a row another level of a category at random by frequency: one that is allowed beside its others, or any.
-
-        Levels that no row has are rarer than all others.
-        """
+        """Give a row another level at random by frequency: one that is allowed beside its others, or any."""
         usual = np.bincount(margin.values, minlength=len(margin.place.levels)) + _RARE
         usual[list(never)] = 0.0
         allowed = usual.copy()
@@ -416,10 +396,7 @@ def read_covariance(view: MomentView, rows: Rows, size: float) -> tuple[Floats, 
 
 
 def shrink_blocks(rows: Rows, found: Floats, std: Floats, towards: Floats | float = 0.0) -> tuple[Floats, Floats]:
-    """Covariances shrunk block by block of two columns, and the share of the noise that is left in each; (d, d).
-
-    They are shrunk towards independence, or towards other covariances.
-    """
+    """Covariances shrunk towards others, or zero, block by block of two columns; the share of noise left; (d, d)."""
     weight = rows.spreads
     apart, result, left = found - towards, np.zeros_like(found), np.zeros_like(found)
     for number, one in enumerate(rows.margins):
@@ -473,16 +450,12 @@ def raise_eigenvalues(rows: Rows, wanted: Floats, std: Floats, rng: np.random.Ge
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Covariances between columns in a release and in a synthetic table, as correlations; arrays of shape (pairs,).
-
-    `kinds` are "table" for two categories, "means" for a number and a category, "correlation" for two numbers; `std` is
-    the standard deviation of the noise.
-    """
+    """Covariances between columns in a release and in a synthetic table, as correlations; arrays of shape (pairs,)."""
 
     names: list[str]
-    kinds: NDArray[np.str_]
+    kinds: NDArray[np.str_]  # "table" for two categories, "means" for a number and a category, or "correlation"
     released: Floats
-    std: Floats
+    std: Floats  # of the noise
     found: Floats
 
     @property
@@ -493,18 +466,13 @@ class Comparison:
 
 @dataclass(frozen=True, eq=False)
 class SyntheticTable:
-    """A synthetic table, and how far it is from its release.
+    """A synthetic table, and how far it is from its release."""
 
-    `columns` are by name, each its values and which of them are missing, of shape (rows,). `misfit` is the root mean
-    square of the differences between the wanted and the actual covariances, in standard deviations of the noise;
-    `hidden` says which shares and spreads noise hides, and `assumed` which numbers have an assumed shape.
-    """
-
-    columns: Mapping[str, tuple[Values, NDArray[np.bool_]]]
+    columns: Mapping[str, tuple[Values, NDArray[np.bool_]]]  # by name, values and which are missing, of shape (rows,)
     comparison: Comparison
-    misfit: float
-    hidden: tuple[str, ...]
-    assumed: tuple[str, ...]
+    misfit: float  # root mean square of actual less wanted covariances, in standard deviations of the noise
+    hidden: tuple[str, ...]  # shares and spreads that noise hides
+    assumed: tuple[str, ...]  # numbers that have an assumed shape
 
     def to_frame(self) -> Any:
         """A pandas data frame."""
@@ -539,21 +507,8 @@ def _write_column(margin: Margin) -> tuple[Values, NDArray[np.bool_]]:
     return np.array(margin.place.levels, object)[values], gone
 
 
-class _Made(NamedTuple):
-    """The rows of a group, by the levels of its columns, and how far they are from the release."""
-
-    group: Mapping[str, str]
-    rows: Rows
-    comparison: Comparison
-    misfit: float
-    hidden: list[str]
-
-
 class _Maker:
-    """Makes the rows of a table, or those of its groups, from moments.
-
-    `fitted` are correlations of all numbers that are better known than by the moments.
-    """
+    """Makes the rows of a table, or its groups, from moments; numbers may have `fitted` correlations, known better."""
 
     def __init__(
         self, matrix: Floats, design: Design, rng: np.random.Generator, *, shrunk: bool, fitted: Estimate | None
@@ -628,8 +583,8 @@ class _Maker:
 
     def make(
         self, view: MomentView, count: int, size: float, group: Mapping[str, str], pooled: Floats | None = None
-    ) -> _Made:
-        """Fitted rows, their comparison with the release, the misfit, and what noise hides."""
+    ) -> SyntheticTable:
+        """Fitted rows of a group."""
         rows, hidden = self.fill(view, count, size, group)
         found, std, wanted = self.aim(view, rows, size, pooled)
         places = {
@@ -640,13 +595,24 @@ class _Maker:
         if zeros:
             columns = [m.column for m in rows.margins if not isinstance(m.column, Number)]
             rows.remove(zeros, {column.name: self._find_never(column, group) for column in columns})
-        return _Made(group, rows, compare_covariances(self.query, rows, found, std, group), misfit, hidden)
+        i, j = np.nonzero(np.tril(rows.apart))
+        number = np.isin(np.arange(1, self.query.layout.size), self.query.layout.of_kind(VALUE))
+        kinds = np.array(["table", "means", "correlation"])[number[i].astype(int) + number[j]]
+        prefix = ", ".join(f"{name}={level}" for name, level in group.items()) + ": " * bool(group)
+        pairs, labels = zip(i.tolist(), j.tolist(), strict=True), self.query.names[1:]
+        names = [f"{prefix}{labels[second]} × {labels[first]}" for first, second in pairs]
+        correlations = (one[i, j] / rows.spreads[i, j] for one in (found, std, rows.covariance))
+        written = {margin.column.name: _write_column(margin) for margin in rows.margins}
+        for name, level in group.items():
+            column = self.query.columns.category(name)
+            values = np.full(count, column.level_names.index(level))
+            written[name] = _write_column(Margin(column, Place(0, 0, column.level_names), slice(0), values))
+        ordered = {name: written[name] for name in self.query.columns.names}
+        assumed = tuple(one.name for one in self.query.used.numbers if one.name not in self.shapes)
+        return SyntheticTable(ordered, Comparison(names, kinds, *correlations), misfit, tuple(hidden), assumed)
 
-    def make_groups(self, count: int) -> Iterator[_Made]:
-        """The rows of each group, by their released sizes; one whose size noise hides has the moments of all together.
-
-        Without groups, all rows.
-        """
+    def make_groups(self, count: int) -> Iterator[SyntheticTable]:
+        """The rows of each group, by their released sizes; those whose size noise hides have the moments of all."""
         query, view = self.query, view_moments(self.matrix, self.design)
         size = max(float(view.read(0, 0)), float(view.law.entry_std(0, 0)), TINY)
         if not query.by:
@@ -677,40 +643,17 @@ class _Maker:
                 yield self.make(view, quota, size, group)
 
 
-def compare_covariances(
-    query: TableMoments, rows: Rows, released: Floats, std: Floats, group: Mapping[str, str]
-) -> Comparison:
-    """The covariances between columns of a release and of rows, as correlations."""
-    i, j = np.nonzero(np.tril(rows.apart))
-    unit, number = rows.spreads[i, j], np.isin(np.arange(1, query.layout.size), query.layout.of_kind(VALUE))
-    kinds = np.array(["table", "means", "correlation"])[number[i].astype(int) + number[j]]
-    prefix = ", ".join(f"{name}={level}" for name, level in group.items()) + ": " * bool(group)
-    pairs = zip(i.tolist(), j.tolist(), strict=True)
-    words = [f"{prefix}{query.names[1 + second]} × {query.names[1 + first]}" for first, second in pairs]
-    return Comparison(words, kinds, *(one[i, j] / unit for one in (released, std, rows.covariance)))
-
-
-def _join(made: Sequence[_Made], maker: _Maker) -> SyntheticTable:
-    """The rows of all groups in random order."""
-    query, order = maker.query, maker.rng.permutation(sum(len(one.rows.table) for one in made))
-    columns: dict[str, list[Any]] = {name: [] for name in query.columns.names}
-    for one in made:
-        margins = [*one.rows.margins]
-        for name, level in one.group.items():
-            column = query.columns.category(name)
-            values = np.full(len(one.rows.table), column.level_names.index(level))
-            margins.append(Margin(column, Place(0, 0, column.level_names), slice(0), values))
-        for margin in margins:
-            columns[margin.column.name].append(_write_column(margin))
-    joined: Any = {
-        name: tuple(np.concatenate(part)[order] for part in zip(*parts, strict=True)) for name, parts in columns.items()
+def _join(made: Sequence[SyntheticTable], order: NDArray[np.intp]) -> SyntheticTable:
+    """The rows of all groups in another order."""
+    columns: Any = {
+        name: tuple(np.concatenate(part)[order] for part in zip(*(one.columns[name] for one in made), strict=True))
+        for name in made[0].columns
     }
     names, parts = [name for one in made for name in one.comparison.names], ("kinds", "released", "std", "found")
     numbers = [np.concatenate([getattr(one.comparison, part) for one in made]) for part in parts]
-    assumed = tuple(one.name for one in query.used.numbers if one.name not in maker.shapes)
     hidden = tuple(dict.fromkeys(name for one in made for name in one.hidden))
     misfit = math.sqrt(np.mean([one.misfit**2 for one in made]))
-    return SyntheticTable(joined, Comparison(names, *numbers), misfit, hidden, assumed)
+    return SyntheticTable(columns, Comparison(names, *numbers), misfit, hidden, made[0].assumed)
 
 
 def make_tables(
@@ -718,8 +661,7 @@ def make_tables(
 ) -> list[SyntheticTable]:
     """One synthetic table, or several, each from the moments with noise of the same law once more.
 
-    One table has the correlations of all numbers of `fitted`, if they are given. Several have those of the moments,
-    since the error of a fit has no law that could be drawn from once more.
+    One has the correlations of `fitted`, if given; of several, the error of a fit has no law to draw from.
     """
     query = table_query(design)
     count = check_integer(query.records if rows is None else rows, "rows", at_least=1)
@@ -735,5 +677,5 @@ def make_tables(
             assert isinstance(design.structure, TableNoise)  # as views of it need
             noisy = matrix + design.structure.combine(design.noise, rng.standard_normal(design.structure.count))
         maker = _Maker(noisy, design, rng, shrunk=tables is None, fitted=fitted if tables is None else None)
-        found.append(_join([*maker.make_groups(count)], maker))
+        found.append(_join([*maker.make_groups(count)], rng.permutation(count)))
     return found

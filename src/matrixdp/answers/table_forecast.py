@@ -6,13 +6,14 @@ Noise is drawn many times, and each answer is computed as from a release, with t
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from matrixdp.answers import moments as answers
 from matrixdp.answers.described_table import SHAPES, TableShape, describe_moments
-from matrixdp.answers.estimate import Estimate
+from matrixdp.answers.estimate import Estimate, settle
 from matrixdp.answers.models import Regression, RegressionFit, components, simulate
 from matrixdp.answers.noise_law import draw_noise, robust_spread
 from matrixdp.answers.view import MomentView, view_moments
@@ -21,13 +22,15 @@ from matrixdp.design.design import Design
 from matrixdp.domain.columns import Columns
 from matrixdp.domain.schema import TableDescription
 from matrixdp.errors import ParameterError, show
+from matrixdp.intervals import limit_products
 from matrixdp.queries import ContingencyTable, TableMoments
 from matrixdp.types import Floats
 
 _DRAWS = 200  # of the noise: the error of a predicted error is about 5%
 _LEAST_DRAWS = 30
 _MOST_NUMBERS = 2_000_000  # that are drawn
-_EVEN = TableShape(spread=12**-0.5, position=0.5, correlation=0.0, level=1.0, missing=0.0)  # numbers fill their bounds
+EVEN = TableShape(spread=12**-0.5, position=0.5, correlation=0.0, level=1.0, missing=0.0)  # numbers fill their bounds
+NOTHING = TableDescription()
 _MOST_HIDDEN = 0.5  # share of the releases in which noise hides an answer, above which it is predicted to be hidden
 
 
@@ -79,9 +82,7 @@ class TableForecast:
                 f"design must be of TableMoments, got one of {type(self.design.query).__name__} instead."
             )
 
-    @property
-    def _query(self) -> Any:
-        return self.design.query
+    _query = property(attrgetter("design.query"))
 
     @cached_property
     def moments(self) -> Floats:
@@ -99,17 +100,17 @@ class TableForecast:
             view = replace(view, matrix=view.matrix * self._find_size(*(group or {}), by))
             shares = answers.read_entry(view, 0, 0).with_bars(view.law)
         else:
-            view = self._scale_levels(by, group)
-            row, levels, shares = view.levels(by)[:, None], view.places[by].levels, _find_shares(view, by)
+            view, shares = self._find_shares(by, group)
+            row, levels = view.levels(by)[:, None], view.places[by].levels
         released = answers.find_level_means(_simulate(view), row)
         found = judge_errors(released.value, answers.find_level_means(view.without_noise(), row).value)
         return answers.name_level_means(view, levels, shares, found)
 
     def shares(self, by: str) -> Estimate:
         """The first column of ``means(by)`` for a category of the table: the share of the records in each level."""
-        view = self._scale_levels(by, None)
-        found, names = _find_shares(view, by), (f"share of {self.design.query.count_word}",)
-        return Estimate(found.value[:, None], found.std[:, None], view.places[by].levels, names)
+        view, found = self._find_shares(by, None)
+        names = view.places[by].levels, (f"share of {self.design.query.count_word}",)
+        return Estimate(found.value[:, None], found.std[:, None], *names)
 
     def table(self, first: str, second: str, group: Any = None) -> Estimate:
         """As `Release.table`; the noise in a share of the records does not depend on the data."""
@@ -118,7 +119,8 @@ class TableForecast:
     @np.errstate(all="ignore")
     def covariance(self, group: Any = None) -> Estimate:
         """As `Release.covariance`."""
-        return answers.name_covariance(self._view(group), self._judge_numbers(answers.covary_all, group))
+        names, possible = self._whole.numbers, limit_products(self._whole.halfwidths)
+        return settle(*self._judge_numbers(answers.covary_all, group), names, names, possible)
 
     @np.errstate(all="ignore")
     def correlation(self, group: Any = None) -> Estimate:
@@ -134,7 +136,7 @@ class TableForecast:
     def regression(self, target: str, on: Sequence[str] | None = None, group: Any = None) -> Regression:
         """As `Release.regression`."""
         rare = describe_moments(self.design.query, self.description, SHAPES[self.data], rare=True)
-        view = self._resize(view_moments(rare, self.design, group), group)
+        view = self._view(group, rare)
         fit, count = RegressionFit(view, target, on), _count_draws(view)
         found = simulate(view, fit.solve, count)
         spread = robust_spread(found)
@@ -147,28 +149,26 @@ class TableForecast:
         """As `Release.components`."""
         return components(self.moments, self.design, count, group, plausible=False)
 
-    def _view(self, group: Any) -> MomentView:
+    def _view(self, group: Any, moments: Floats | None = None) -> MomentView:
         """The described moments of a group, which has the size that is judged, or of all groups together."""
-        if group is None:
+        if group is None and moments is None:
             return self._whole
-        return self._resize(view_moments(self.moments, self.design, group), group)
+        view = view_moments(self.moments if moments is None else moments, self.design, group)
+        named = () if group is None else group if isinstance(group, dict) else self._query.by
+        return replace(view, matrix=view.matrix * self._find_size(*named))
 
     @cached_property
     def _whole(self) -> MomentView:
         return view_moments(self.moments, self.design)
 
-    def _resize(self, view: MomentView, group: Any) -> MomentView:
-        """The view of a group with the size that is judged."""
-        named = () if group is None else group if isinstance(group, dict) else self._query.by
-        return replace(view, matrix=view.matrix * self._find_size(*named))
-
-    def _scale_levels(self, by: str, group: Any) -> MomentView:
-        """The view in which each level of a category has the size that is judged, but for that of missing values."""
+    def _find_shares(self, by: str, group: Any) -> tuple[MomentView, answers.NoisyValues]:
+        """Moments in which each level has the size that is judged, but for missing values, and the shares of levels."""
         view, size = self._view(group), self._find_size(by)
         rows, matrix = view.levels(by)[: -1 if self._query.columns.category(by).missing else None], view.matrix.copy()
         matrix[rows] *= size
         matrix[:, rows] *= size
-        return replace(view, matrix=matrix)
+        view = replace(view, matrix=matrix)
+        return view, answers.divide(view, (0, view.levels(by)), (0, 0)).with_bars(view.law)
 
     def _find_size(self, *columns: str) -> float:
         """Size of the levels that are judged, relative to those of the described table."""
@@ -190,11 +190,6 @@ def _simulate(view: MomentView) -> MomentView:
     """Simulated releases of the same moments, in one stack."""
     noise = draw_noise(view.law, _count_draws(view))
     return replace(view, matrix=view.matrix + (noise if view.matrix.ndim == 2 else noise[:, None]))
-
-
-def _find_shares(view: MomentView, by: str) -> answers.NoisyValues:
-    """Share of the records in each level of a category, and its error to first order."""
-    return answers.divide(view, (0, view.levels(by)), (0, 0)).with_bars(view.law)
 
 
 def judge_errors(released: Floats, truth: Floats) -> answers.NoisyValues:
@@ -231,24 +226,15 @@ def compare_questions(design: Design) -> tuple[SingleQuestion, ...]:
 
     Each is asked of the first columns that it can be asked of, for numbers that fill their bounds evenly, and levels
     and groups of equal size. Everything follows from designs; no data are read.
-
-    Examples
-    --------
-    >>> from matrixdp import Category, Columns, Number, Privacy, TableMoments, YesNo, make_design
-    >>> ward = Category("ward", ["north", "south", "west"])
-    >>> columns = Columns([Number("age", 0, 120), Number("bmi", 10, 60), ward, YesNo("smoker")])
-    >>> design = make_design(TableMoments(columns, records=10_000), Privacy(1, 1e-6))
-    >>> [question.title for question in compare_questions(design)]
-    ['means of age by ward', 'the table ward x smoker', 'the correlation of age and bmi']
     """
     query: Any = design.query
-    even, numbers, categories = make_even_moments(query), query.used.numbers, query.used.categories
+    even, numbers, categories = describe_moments(query, NOTHING, EVEN), query.used.numbers, query.used.categories
     groups = [query.columns.category(name) for name in query.by] or list(categories)
     who = {"neighbours": query.neighbours, "person": query.person}  # the same in all releases that are compared
 
     def release_alone(columns: Sequence[Any], **options: Any) -> tuple[Floats, Design]:
         alone = TableMoments(Columns(tuple(columns)), query.records, **who, **options)
-        return make_even_moments(alone), make_design(alone, design.privacy)
+        return describe_moments(alone, NOTHING, EVEN), make_design(alone, design.privacy)
 
     found = []
     if numbers and groups:
@@ -267,8 +253,3 @@ def compare_questions(design: Design) -> tuple[SingleQuestion, ...]:
         ratio = answers.correlation(even, design).std[0, 1] / answers.correlation(*release_alone(numbers[:2])).std[0, 1]
         found.append(SingleQuestion(f"the correlation of {numbers[0].name} and {numbers[1].name}", float(ratio)))
     return tuple(found)
-
-
-def make_even_moments(query: TableMoments) -> Floats:
-    """The moments of a table of which nothing is missing, with even numbers, levels and groups, all independent."""
-    return describe_moments(query, TableDescription(), _EVEN)

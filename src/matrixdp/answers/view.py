@@ -26,15 +26,12 @@ LEAST_SIZE = 4.0  # a share of records below so many standard deviations of its 
 
 @dataclass(frozen=True, eq=False)
 class MomentView:
-    """Moments of the vectors ``z = (1, columns)`` of records, of shape (..., p, p), with the law of their noise.
-
-    `places` says where each column is in z.
-    """
+    """Moments of the vectors ``z = (1, columns)`` of records, of shape (..., p, p), with the law of their noise."""
 
     matrix: Floats
     query: Any
     law: NoiseLaw
-    places: Mapping[str, Place]
+    places: Mapping[str, Place]  # where each column is in z
 
     def read(self, i: Places, j: Places) -> Floats:
         """Entries of the moments, of shape (..., *entries)."""
@@ -99,20 +96,15 @@ def view_moments(matrix: Floats, design: Design, group: Any = None, by: Sequence
     of them as ``{column: level}``. There is one matrix for each level of the columns in `by`: the first axes.
     """
     query = design.query
-    if isinstance(query, TableMoments):
-        return _view_table(matrix, design, query, _parse_group(query, group, by), by)
-    if not isinstance(query, Moments):
+    if isinstance(query, Moments):
+        if group is not None:
+            raise ParameterError("group must be left out: groups are those of TableMoments with by.", parameter="group")
+        return MomentView(matrix, query, SidesLaw(design), query.places)
+    if not isinstance(query, TableMoments):
         raise ParameterError(
             f"means and covariances follow from Moments or TableMoments, got {type(query).__name__} instead."
         )
-    if group is not None:
-        raise ParameterError("group must be left out: groups are those of TableMoments with by.", parameter="group")
-    return MomentView(matrix, query, SidesLaw(design), query.places)
-
-
-def _view_table(
-    matrix: Floats, design: Design, query: TableMoments, chosen: dict[str, int], by: Sequence[str]
-) -> MomentView:
+    chosen = _parse_group(query, group, by)
     p, widths = query.layout.size, [len(query.columns.category(name).level_names) for name in query.by]
     stacked = matrix[: query.groups * p].reshape(*widths, p, p)  # without bins
     picked = stacked[tuple(chosen.get(name, slice(None)) for name in query.by)]
@@ -158,23 +150,23 @@ def _parse_group(query: TableMoments, group: Any, by: Sequence[str]) -> dict[str
             )
     if group is None:
         return {}
-    if isinstance(group, dict):
-        wanted = {name: str(level) for name, level in group.items()}
-    else:
+    if not isinstance(group, dict):
         levels = (group,) if isinstance(group, str | int) else tuple(group)
         if len(levels) != len(query.by):
             raise ParameterError(
                 f"group must be {len(query.by)} levels, of {', '.join(query.by) or 'no column'}.", parameter="group"
             )
-        wanted = dict(zip(query.by, map(str, levels), strict=True))
-    for name, level in wanted.items():
+        group = dict(zip(query.by, levels, strict=True))
+    found = {}
+    for name, level in group.items():
         if name not in query.by:
             raise ParameterError(
                 f"group must be of columns among {', '.join(query.by) or 'none'}, got {show(name)}.", parameter="group"
             )
         known = query.columns.category(name).level_names
-        if level not in known:
+        if str(level) not in known:
             raise ParameterError(
-                f"group of {name!r} must be one of {', '.join(known[:20])}, got {show(level)}.", parameter="group"
+                f"group of {name!r} must be one of {', '.join(known[:20])}, got {show(str(level))}.", parameter="group"
             )
-    return {name: query.columns.category(name).level_names.index(level) for name, level in wanted.items()}
+        found[name] = known.index(str(level))
+    return found

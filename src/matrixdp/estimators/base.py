@@ -42,6 +42,8 @@ except ImportError:
 
 from matrixdp.estimators.search import RepeatedFitWarning, announce_search, list_calls  # which needs scikit-learn
 
+_OUTSIDE = "X must be in memory to be transformed or predicted from; give it batch by batch."
+
 
 @dataclass(kw_only=True, eq=False, repr=False)  # scikit-learn reads the parameters from the generated __init__
 class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
@@ -126,9 +128,8 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
                 "Put the password into ~/.pgpass or PGPASSWORD."
             )
         again = not getattr(self, "simulation_", True)
-        if not self.simulation and (
-            again or (getattr(self, "_cloned", False) and not getattr(self, "_announced", False))
-        ):
+        alone = getattr(self, "_cloned", False) and not getattr(self, "_announced", False)
+        if not self.simulation and (again or alone):
             what = "is being fitted again" if again else "has a clone that is being fitted, as in a grid search"
             warnings.warn(
                 f"{type(self).__name__} {what}. Every fit spends its whole budget again, and scores on private records "
@@ -162,22 +163,17 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         return Stream(seed=seed)
 
     def _repr_html_inner(self) -> str:
-        return str(super()._repr_html_inner()) + self._render_guarantee()
+        """scikit-learn's own display, and what a fit spent below."""
+        own, privacy = str(super()._repr_html_inner()), getattr(self, "privacy_", None)
+        if privacy is None:
+            return own
+        guarantee = describe_guarantee(privacy.epsilon, privacy.delta, self.neighbours_, self.unit_)
+        facts = [("guarantee", guarantee), ("spent", f"mu {self.mu_:.4g} of Gaussian differential privacy")]
+        return own + render_card("", render_facts(facts), warnings=[SIMULATION] if self.simulation_ else [])
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
         bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
-        if "text/html" in bundle:
-            bundle["text/html"] = str(super()._repr_html_inner()) + self._render_guarantee()
-        return bundle
-
-    def _render_guarantee(self) -> str:
-        """What a fit spent, below scikit-learn's own display; empty before."""
-        privacy: Privacy | None = getattr(self, "privacy_", None)
-        if privacy is None:
-            return ""
-        guarantee = describe_guarantee(privacy.epsilon, privacy.delta, self.neighbours_, self.unit_)
-        facts = [("guarantee", guarantee), ("spent", f"mu {self.mu_:.4g} of Gaussian differential privacy")]
-        return render_card("", render_facts(facts), warnings=[SIMULATION] if self.simulation_ else [])
+        return bundle | ({"text/html": self._repr_html_inner()} if "text/html" in bundle else {})
 
     def _set_guarantee(self, spent: PrivateMoment | FitBudget | Release, steps: tuple[Step, ...]) -> None:
         self.privacy_, self.neighbours_, self.mu_ = spent.privacy, spent.neighbours, spent.mu
@@ -189,12 +185,21 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         A fit does not look for NaN and infinities here: they are found when the records are rounded to their grid.
         """
         box = self._box()
+        if is_on_device(X) and reset:  # where a fit sums them
+            array = to_device_array(X)
+            if array.ndim != 2 or array.dtype.kind not in "biuf":
+                raise inputs.NotNumbersError("X must be an array of real numbers of shape (records, features).")
+            self._set_features(array.shape[1], None)
+            return array
         if is_on_device(X):
-            if reset:
-                return self._validate_on_device(X)
             X = load_cupy().asnumpy(to_device_array(X))
         if inputs.is_read_in_parts(X):
-            return self._validate_parts(X, reset=reset)
+            if not reset:
+                raise ParameterError(_OUTSIDE)
+            if not isinstance(box, Bounds):
+                raise ParameterError("bounds must be Bounds(lower, upper, names=...) for records outside of memory.")
+            self._set_features(box.size, box.names)
+            return require_rereadable(as_records(X))
         if hasattr(X, "toarray"):
             raise inputs.NotNumbersError(inputs.SPARSE)
         if self.person is not None and self.person in getattr(X, "columns", ()):
@@ -217,14 +222,6 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
             pass
         raise inputs.NotNumbersError(inputs.NOT_NUMBERS)
 
-    def _validate_on_device(self, X: Any) -> Any:
-        """Features on a GPU, where a fit sums them."""
-        array = to_device_array(X)
-        if array.ndim != 2 or array.dtype.kind not in "biuf":
-            raise inputs.NotNumbersError("X must be an array of real numbers of shape (records, features).")
-        self._set_features(array.shape[1], None)
-        return array
-
     def _read_ids(self, X: Any) -> Any:
         """The ids of the rows of X in memory; None without a person, and where X is read in parts."""
         if self.person is None or inputs.is_read_in_parts(X):
@@ -234,16 +231,6 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
                 f"X must be a data frame with the column {show(self.person)} of ids, or files with it."
             )
         return X[self.person]
-
-    def _validate_parts(self, X: Any, *, reset: bool) -> Records:
-        """Records that are read in parts; their features are those of the bounds."""
-        if not reset:
-            raise ParameterError("X must be in memory to be transformed or predicted from; give it batch by batch.")
-        box = self._box()
-        if not isinstance(box, Bounds):
-            raise ParameterError("bounds must be Bounds(lower, upper, names=...) for records outside of memory.")
-        self._set_features(box.size, box.names)
-        return require_rereadable(as_records(X))
 
     def _set_features(self, count: int, names: Sequence[str] | None) -> None:
         self.n_features_in_ = count
@@ -338,9 +325,8 @@ class MomentEstimator(PrivateEstimator):
             bounds = box if last is None else inputs.joint_bounds(box, last.bounds, names if outside else None)
             if last is not None and last.columns.categories:
                 values = expand_block((last,), table)
-            return self._fit_moment(
-                X if outside else np.column_stack([X, values]), bounds, aim, ids=ids, targets=targets
-            )
+            X = X if outside else np.column_stack([X, values])
+            return self._fit_moment(X, bounds, aim, ids=ids, targets=targets)
         if outside:
             inputs.check_targets_apart(features.columns.names, names)
         if self.person is not None or any(number.missing for number in features.columns.numbers):
@@ -416,7 +402,7 @@ class MomentEstimator(PrivateEstimator):
         if features is None:
             return function(self._validate_features(X, reset=False))
         if inputs.is_read_in_parts(X):
-            raise ParameterError("X must be in memory to be transformed or predicted from; give it batch by batch.")
+            raise ParameterError(_OUTSIDE)
         return features.apply(X, function, fill=self._fill)
 
 

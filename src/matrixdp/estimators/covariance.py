@@ -124,9 +124,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MomentEstima
         """Error bar of each explained variance, of shape (n_components_,)."""
         return np.asarray(self._moment.errors.eigenvalue_std[: self.n_components_])
 
-    @property
-    def _n_features_out(self) -> int:
-        return self.n_components_
+    _n_features_out = property(attrgetter("n_components_"))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

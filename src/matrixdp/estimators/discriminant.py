@@ -18,14 +18,8 @@ from matrixdp.adaptive.shrinkage import nearest_of_same_trace
 from matrixdp.checks import check_flag
 from matrixdp.domain.columns import Category, Columns, Level
 from matrixdp.errors import DataError, ParameterError, show
+from matrixdp.estimators import inputs
 from matrixdp.estimators.base import MomentEstimator
-from matrixdp.estimators.inputs import (
-    check_same_length,
-    is_read_in_parts,
-    parse_candidates,
-    parse_target_names,
-    unused_name,
-)
 from matrixdp.estimators.table_fit import joint_of
 from matrixdp.records.expanded_columns import ExpandedColumns
 from matrixdp.types import Floats
@@ -87,21 +81,24 @@ class PrivateLinearDiscriminant(ClassifierMixin, MomentEstimator):  # type: igno
         For records outside of memory, X is their location and y the name of the column of labels; bounds are `Columns`.
         """
         given = 0.0 if self.shrinkage is None else self.shrinkage
-        shrinkages = parse_candidates([given] if isinstance(given, Real) else given, "shrinkage", below=1)
+        shrinkages = inputs.parse_candidates([given] if isinstance(given, Real) else given, "shrinkage", below=1)
         features, ids, codes = self._expanded(reference=True), self._read_ids(X), None
         levels: Sequence[Level]
-        if is_read_in_parts(X):
+        if inputs.is_read_in_parts(X):
             if not isinstance(self.bounds, Columns):
                 raise ParameterError("bounds must be Columns([...]) for records outside of memory.")
             features = features or ExpandedColumns(self.bounds, reference=True)
-            (name,) = parse_target_names(y, one="column of labels")
+            (name,) = inputs.parse_target_names(y, one="column of labels")
             classes = parse_classes(self.classes, None, simulation=False)
             levels = classes.tolist()
         else:
-            X, labels = self._validate_features(X) if features is None else X, read_labels(y)
-            check_same_length(X, labels)
+            X = self._validate_features(X) if features is None else X
+            if y is None:
+                raise DataError("the estimator requires y to be passed, but the target y is None.")
+            labels = column_or_1d(np.asarray(y.to_numpy() if hasattr(y, "to_numpy") else y), warn=True)
+            inputs.check_same_length(X, labels)
             classes = parse_classes(self.classes, labels, simulation=check_flag(self.simulation, "simulation"))
-            name = unused_name("class", () if features is None else features.columns.names)
+            name = inputs.unused_name("class", () if features is None else features.columns.names)
             levels, codes = range(len(classes)), encode_labels(labels, classes)[:, None]
         # Of two classes, the indicator of the second one is enough.
         target = ExpandedColumns(Columns([Category(name, levels)]), reference=len(levels) == 2)
@@ -143,10 +140,10 @@ class PrivateLinearDiscriminant(ClassifierMixin, MomentEstimator):  # type: igno
     def predict_proba(self, X: Any) -> Floats:
         """Probabilities of the classes, of shape (n, classes)."""
         scores = self.decision_function(X)
-        if scores.ndim == 1:
-            second = expit(scores)
-            return np.column_stack([1 - second, second])
-        return np.asarray(softmax(scores, axis=1))
+        if scores.ndim > 1:
+            return np.asarray(softmax(scores, axis=1))
+        second = expit(scores)
+        return np.column_stack([1 - second, second])
 
     def predict_log_proba(self, X: Any) -> Floats:
         """Logarithms of the probabilities of the classes, of shape (n, classes)."""
@@ -216,7 +213,9 @@ def parse_classes(classes: Any, y: Any, *, simulation: bool) -> NDArray[Any]:
         found = np.unique(y)
     else:
         labels = list(classes) if isinstance(classes, Iterable) and not isinstance(classes, str | bytes) else []
-        found = np.asarray(labels) if _are_alike(labels) else np.empty(0)
+        texts = [isinstance(label, str) for label in labels]
+        numbers = (isinstance(label, Real | np.bool_) and label == label for label in labels)
+        found = np.asarray(labels) if all(texts) or (not any(texts) and all(numbers)) else np.empty(0)
         if found.ndim != 1 or not len(found):
             raise ParameterError(
                 f"classes must be a list of labels, all texts or all numbers, got {show(classes)} instead."
@@ -227,21 +226,6 @@ def parse_classes(classes: Any, y: Any, *, simulation: bool) -> NDArray[Any]:
     if len(found) < 2:
         raise ParameterError(f"classes must be at least two, got {len(found)} class instead.")
     return np.asarray(found)
-
-
-def _are_alike(labels: list[Any]) -> bool:
-    texts = [isinstance(label, str) for label in labels]
-    return all(texts) or (
-        not any(texts) and all(isinstance(label, Real | np.bool_) and label == label for label in labels)
-    )
-
-
-def read_labels(y: Any) -> NDArray[Any]:
-    """Labels of records in memory, of shape (n,)."""
-    if y is None:
-        raise DataError("the estimator requires y to be passed, but the target y is None.")
-    found = np.asarray(y.to_numpy() if hasattr(y, "to_numpy") else y)
-    return np.asarray(column_or_1d(found, warn=True))
 
 
 def encode_labels(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:

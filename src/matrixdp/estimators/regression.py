@@ -1,7 +1,7 @@
 """Private regression, linear or with a kernel, from one joint moment of features and targets."""
 
 from dataclasses import KW_ONLY, dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Self
 
 import numpy as np
@@ -101,7 +101,7 @@ class PrivateRidge(MultiOutputMixin, RegressorMixin, MomentEstimator):  # type: 
         coefficients, intercepts = self._joint.coefficients(m, alpha=self.alpha_)
         self.coef_ = coefficients[0] if single else coefficients
         self.intercept_ = float(intercepts[0]) if single else intercepts
-        self._error_bars: tuple[Floats, Floats] | None = None
+        self.__dict__.pop("_error_bars", None)  # of an earlier fit
         return self
 
     @property
@@ -110,13 +110,14 @@ class PrivateRidge(MultiOutputMixin, RegressorMixin, MomentEstimator):  # type: 
 
         NaN where noise hides the coefficient, as it does if features are nearly collinear.
         """
-        return self._compute_error_bars()[0]
+        check_is_fitted(self)
+        return self._error_bars[0]
 
     @property
     def intercept_std_(self) -> Any:
         """Standard deviation of the error of the intercept, or of each."""
-        std = self._compute_error_bars()[1]
-        return std if np.ndim(self.intercept_) else float(std)
+        check_is_fitted(self)
+        return self._error_bars[1] if np.ndim(self.intercept_) else float(self._error_bars[1])
 
     def coef_interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
         """Bounds that contain each coefficient without privacy with probability `level`, each of the shape of `coef_`.
@@ -125,20 +126,18 @@ class PrivateRidge(MultiOutputMixin, RegressorMixin, MomentEstimator):  # type: 
         """
         return interval(self.coef_, self.coef_std_, level)
 
-    def _compute_error_bars(self) -> tuple[Floats, Floats]:
-        """Both standard deviations; computed when they are first asked for."""
-        check_is_fitted(self)
-        if self._error_bars is None:
-            joint, single, slopes = self._joint, np.ndim(self.intercept_) == 0, np.atleast_2d(self.coef_)
-            stds = joint.coefficient_std(slopes.shape[1], alpha=self.alpha_)
-            hidden = np.array([hidden_std(joint, one, k, alpha=self.alpha_) for k, one in enumerate(slopes)])
-            own = np.sqrt(np.maximum(np.diagonal(joint.covariance), joint.noise_std * np.diagonal(joint.noise_shape)))
-            own, m = own * joint.half, slopes.shape[1]
-            bars = np.maximum(stds[0], hidden[:, 1:])
-            shown = [hide_undetermined(bar, own[:m], float(own[m + k])) for k, bar in enumerate(bars)]
-            stds = np.array(shown), np.maximum(stds[1], hidden[:, 0])
-            self._error_bars = (stds[0][0], stds[1][0]) if single else stds
-        return self._error_bars
+    @cached_property
+    def _error_bars(self) -> tuple[Floats, Floats]:
+        """Standard deviations of the errors of coefficients and intercepts."""
+        joint, slopes = self._joint, np.atleast_2d(self.coef_)
+        m = slopes.shape[1]
+        stds = joint.coefficient_std(m, alpha=self.alpha_)
+        hidden = np.array([hidden_std(joint, one, k, alpha=self.alpha_) for k, one in enumerate(slopes)])
+        own = np.sqrt(np.maximum(np.diagonal(joint.covariance), joint.noise_std * np.diagonal(joint.noise_shape)))
+        own, bars = own * joint.half, np.maximum(stds[0], hidden[:, 1:])
+        shown = np.array([hide_undetermined(bar, own[:m], float(own[m + k])) for k, bar in enumerate(bars)])
+        rest = np.maximum(stds[1], hidden[:, 0])
+        return (shown, rest) if np.ndim(self.intercept_) else (shown[0], rest[0])
 
     def predict(self, X: Any) -> Floats:
         """Targets of shape (n,) or (n, targets) for features X of shape (n, m)."""

@@ -91,10 +91,8 @@ def _private_parts(estimator: Any) -> list[Any]:
 
 
 def announce_search(estimator: Any) -> bool:
-    """True if a search that is about to be fitted clones the estimator; its cost is checked and announced before.
-
-    scikit-learn tells an estimator nothing of the search that fits it, so it is found among the callers.
-    """
+    """True if a search that is about to be fitted clones the estimator; its cost is checked and announced before."""
+    # scikit-learn tells an estimator nothing of the search that fits it.
     calls, kinds = list_calls(str(Path(sklearn.__file__).parent)), (GridSearchCV, RandomizedSearchCV)
     fits = [one for one in calls[:-1] if one.f_code.co_name == "fit" and isinstance(one.f_locals.get("self"), kinds)]
     if not fits or estimator.simulation or any(one.f_code.co_name == "_fit_and_score" for one in calls):

@@ -27,8 +27,7 @@ class TableFit:
     """The moments of a table, released once, for features and perhaps columns of targets that follow them.
 
     Means are over the records that have a value, covariances over those that have both. A target is a number, or a
-    category with all of its levels. `middle` and `half` the width of the bounds of each variable, of shape (d,), are 0
-    and 1 for a level.
+    category with all levels. The `middle` and `half` the width of the bounds, of shape (d,), are 0 and 1 for a level.
     """
 
     def __init__(self, release: Release, features: ExpandedColumns, targets: tuple[str, ...] = ()) -> None:

@@ -13,13 +13,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from matrixdp.adaptive.moment import PreparedFit
+from matrixdp.answers import moments as answers
 from matrixdp.answers.draws import Draws, draw_moments
 from matrixdp.answers.estimate import Estimate
 from matrixdp.answers.histograms import QUARTILES, Histogram, find_histograms, find_quantiles
 from matrixdp.answers.models import Discriminant, Regression, components, discriminant, regression
-from matrixdp.answers.moments import correlation, covariance, cross_table, means, second_moment
 from matrixdp.answers.psd import nearest_psd
-from matrixdp.answers.shrunk import shrink_table, shrunk_correlation, shrunk_means
 from matrixdp.answers.synthetic import SyntheticTable, make_tables
 from matrixdp.answers.view import view_moments
 from matrixdp.checks import check_flag
@@ -180,14 +179,14 @@ class Release(Guaranteed, MatrixRelease, Answering):
 
     def second_moment(self, centre: ArrayLike) -> Estimate:
         """Second moment about a public point, from moments, with error bars."""
-        return second_moment(self.matrix, self.design, centre)
+        return answers.second_moment(self.matrix, self.design, centre)
 
     def covariance(self, group: Any = None) -> Estimate:
         """Covariance of the numbers about their means, with error bars.
 
         For a table, over the records in which both numbers are there, and of one `group` or of all together.
         """
-        return covariance(self.matrix, self.design, group)
+        return answers.covariance(self.matrix, self.design, group)
 
     def correlation(self, group: Any = None, *, shrunk: bool = False) -> Estimate:
         """Correlation, with error bars; as `covariance`.
@@ -196,7 +195,7 @@ class Release(Guaranteed, MatrixRelease, Answering):
         """
         if self.fit is not None and group is None:
             return self.fit.correlation(shrunk=shrunk)
-        answer = shrunk_correlation if shrunk else correlation
+        answer = answers.shrunk_correlation if shrunk else answers.correlation
         return answer(self.matrix, self.design, group)
 
     def means(self, by: str | None = None, group: Any = None, *, shrunk: bool = False) -> Estimate:
@@ -215,10 +214,10 @@ class Release(Guaranteed, MatrixRelease, Answering):
             expected error where noise dominates, and for every level. Error bars include the bias.
         """
         if not shrunk:
-            return means(self.matrix, self.design, by, group)
+            return answers.means(self.matrix, self.design, by, group)
         if by is None:
             raise ParameterError("shrunk means need by: the means of all records are not shrunk.")
-        return shrunk_means(self.matrix, self.design, by, group)
+        return answers.shrunk_means(self.matrix, self.design, by, group)
 
     def histograms(self) -> dict[str, Histogram]:
         """The histogram of each number over all records, by name; for a table released with `shapes`."""
@@ -251,8 +250,8 @@ class Release(Guaranteed, MatrixRelease, Answering):
         With `shrunk`, cells are not negative, and moved towards the product of their totals by as much as noise
         suggests.
         """
-        answer = cross_table(self.matrix, self.design, first, second, group)
-        return shrink_table(answer) if shrunk else answer
+        answer = answers.cross_table(self.matrix, self.design, first, second, group)
+        return answers.shrink_table(answer) if shrunk else answer
 
     def regression(self, target: str, on: Sequence[str] | None = None, group: Any = None) -> Regression:
         """Regression of one number on other columns, by default on all, with standard errors."""

@@ -157,7 +157,7 @@ def test_simulated_records_are_measured_like_private_ones_and_count_like_many(tu
     records, box = np.random.default_rng(3).uniform(-1, 1, (500, 2)), mdp.Bounds([-1, -1], [1, 1])
     many = grid_records(box, np.tile(records, (4, 1)), grid_levels(2000))
     rng = np.random.default_rng(0)
-    found = SimulatedMeasurements(SimulatedRecords.of(records), 2000, 1e9, Neighbours.REPLACE, rng)
+    found = SimulatedMeasurements(SimulatedRecords(records), 2000, 1e9, Neighbours.REPLACE, rng)
     if turned:
         coordinates = Coordinates.of(np.array([[1.5, 0.2], [-0.3, 0.8]]), np.array([0.1, -0.2]))
         many, found = many.transform(coordinates), found.transform(coordinates)
@@ -179,7 +179,7 @@ def test_fits_of_repeated_records_have_the_noise_of_many():
 
     def noise(public):
         options = FitOptions(bounds=BOUNDS, privacy=mdp.Privacy(1, 1e-6), neighbours=Neighbours.REPLACE, records=public)
-        simulated, rng = SimulatedRecords.of(records), np.random.default_rng(1)
+        simulated, rng = SimulatedRecords(records), np.random.default_rng(1)
         fits = [fit_simulated(simulated, options, rng) for _ in range(5)]
         return np.mean([fit.noise_std / fit.radius**2 for fit in fits])
 

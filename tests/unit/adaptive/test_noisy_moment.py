@@ -58,7 +58,7 @@ def test_a_denoised_covariance_is_positive_semidefinite(seed, std, constant):
 def test_the_law_of_simulated_noise_is_that_of_the_designs(kind, person, d, ratio):
     rows = 1 if person is None or person.rows is None else person.rows
     reach, exact = 300 * PRIVACY.mu / rows * math.sqrt(0.3), np.eye(d + 1)
-    query = ball_query(d, 0.7, 300, kind, ratio, person)
+    query = ball_query(d, 0.7, 300, kind, person, ratio=ratio)
     design = mdp.make_design(query, PRIVACY, allocation=isotropic(), share=0.3)
     traced = design.std.shape[0] == 1
     law = ball_noise(exact, 0.7, ratio, reach, kind, traced=traced)
@@ -68,7 +68,7 @@ def test_the_law_of_simulated_noise_is_that_of_the_designs(kind, person, d, rati
         assert design.std[0, 1] == pytest.approx(law.std / law.constant)
         assert design.std[1, 1] == pytest.approx(math.sqrt(2) * law.std)
         assert design.std[0, 0] == pytest.approx(math.sqrt(2) * law.std / law.constant**2)
-    design = mdp.make_design(box_query(d, 300, kind, ratio, person), PRIVACY, allocation="uniform", share=0.3)
+    design = mdp.make_design(box_query(d, 300, kind, person, ratio=ratio), PRIVACY, allocation="uniform", share=0.3)
     law = box_noise(exact, ratio, reach, kind)
     assert np.diagonal(design.std)[1:] == pytest.approx(np.sqrt(law.diagonal))
     assert design.std[0, 1] * law.constant == pytest.approx(law.std)

@@ -37,7 +37,8 @@ def measure(lengths, budget):
 @given(st.lists(st.floats(0, 10), min_size=1, max_size=30), st.floats(0, 10), st.floats(0.01, 9))
 def test_a_count_changes_by_one_at_most(lengths, other, cut):
     def count(numbers):
-        return queries._count(lengths_alone(numbers).counter([cut])(cut))[0, 0]
+        function = queries.count_query(10, mdp.Neighbours.REPLACE).function
+        return function(lengths_alone(numbers).counter([cut])(cut))[0, 0]
 
     assert abs(count(lengths) - count([other, *lengths[1:]])) <= 1
     assert abs(count(lengths) - count(lengths[1:])) <= 1

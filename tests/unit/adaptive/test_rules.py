@@ -54,7 +54,7 @@ class Logged(SimulatedMeasurements):
 def measurements(size=3, records=2000, mu=1.0, neighbours=Neighbours.REPLACE, seed=0, spread=0.2):
     rng = np.random.default_rng(seed)
     data = np.clip(0.3 + spread * rng.standard_normal((records, size)), -1, 1)
-    return Logged(SimulatedRecords.of(data), records, mu, neighbours, rng)
+    return Logged(SimulatedRecords(data), records, mu, neighbours, rng)
 
 
 def rough_moment(mean=(0.5, 0.0), variances=(0.04, 0.01), std=1e-6):

@@ -6,8 +6,7 @@ import pytest
 
 import matrixdp as mdp
 from matrixdp.answers import moments
-from matrixdp.answers.moments import shrink
-from matrixdp.answers.shrunk import shrink_cells, shrink_correlations, shrunk_means
+from matrixdp.answers.moments import shrink, shrink_cells, shrink_correlations, shrunk_means
 from matrixdp.release.result import Release
 
 RECORDS = 3000

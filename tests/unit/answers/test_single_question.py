@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import matrixdp as mdp
-from matrixdp.answers.table_forecast import compare_questions, make_even_moments
+from matrixdp.answers.described_table import describe_moments
+from matrixdp.answers.table_forecast import EVEN, NOTHING, compare_questions
 
 PRIVACY = mdp.Privacy(1.0, 1e-6)
 NUMBERS = [mdp.Number("age", 0, 120), mdp.Number("bmi", 10, 50, missing=True)]
@@ -39,7 +40,7 @@ def test_only_questions_that_can_be_asked_are_compared():
 def test_a_ratio_is_that_of_the_error_bars_of_two_releases():
     columns = mdp.Columns([*NUMBERS, *CATEGORIES])
     design = mdp.make_design(mdp.TableMoments(columns, 10_000), PRIVACY)
-    joint = mdp.Release(make_even_moments(design.query), design).table("ward", "smoker")
+    joint = mdp.Release(describe_moments(design.query, NOTHING, EVEN), design).table("ward", "smoker")
     alone = mdp.make_design(mdp.ContingencyTable(["a", "b", "c"], ["no", "yes"], 10_000), PRIVACY)
     expected = joint.std[0, 0] * 10_000 / alone.std[0, 0]
     (found,) = [one for one in compare_questions(design) if one.title == "the table ward x smoker"]
