@@ -139,7 +139,7 @@ def _vary(made: Plan, predicted: Predictions) -> list[tuple[Plan, Predictions]]:
 
 def _collect_design(made: Plan, predicted: Predictions, left: Left) -> dict[str, Any]:
     """The facts of a planned release, with the predicted errors of its answers by the kind of data."""
-    request, design, mu = made.request, made.design, _cost(made)
+    request, design, mu = made.request, made.design, made.event.mu
     facts: dict[str, Any] = {
         "query": request.question,
         **({} if made.choice is None else made.choice._asdict()),
@@ -209,15 +209,8 @@ def _median(errors: Floats) -> float:
     return float(np.median(noisy)) if noisy.size else 0.0
 
 
-def _cost(made: Plan) -> float:
-    """The mu of a release."""
-    if made.design is None or made.beside is not None:
-        return made.request.privacy.mu
-    return made.design.distance
-
-
 def _describe_cost(made: Plan, left: Left) -> str:
-    mu = _cost(made)
+    mu = made.event.mu
     lines = [f"a release costs mu {mu:.6g}, that is mu^2 {mu**2:.6g}"]
     if left is not None:
         lines.append(f"epsilon {left[0].epsilon:.4g} is left, and {left[1].epsilon:.4g} would be left after a release")

@@ -95,10 +95,6 @@ class Account:
                 raise
             return found
 
-    def complete(self, receipt: Receipt, release: Any) -> None:
-        """Mark the charge as released; the release's text is kept only if it can be asked for again."""
-        self.ledger.complete(receipt, "" if self.request is None else release.to_json())
-
 
 class Paid(NamedTuple):
     """A release, and the receipt of the charge that paid for it now: None if it was stored before, or costs nothing."""
@@ -142,7 +138,7 @@ def make_once(
     if isinstance(receipt, str):
         return Paid(read(receipt, account), None)
     released = make(prepared, receipt)
-    account.complete(receipt, released)
+    account.ledger.complete(receipt, "" if account.request is None else released.to_json())  # if it can be asked for
     return Paid(released, receipt)
 
 

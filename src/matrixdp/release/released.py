@@ -46,14 +46,10 @@ class Released:
     @property
     def _caveats(self) -> list[tuple[str, str]]:
         """Everything that weakens the release: in a few words, and in a sentence."""
-        found = {
-            ("for comparison only", COMPARISON_ONLY): getattr(self, "comparison_only", False),
-            ("A SIMULATION THAT PROTECTS NOTHING", SIMULATION): self.simulation,
-            ("MISSING VALUES REPLACED BY THE MIDDLE OF THEIR BOUNDS", REPLACED): (
-                getattr(self, "missing", "error") == "midpoint"
-            ),
-        }
-        return [words for words, holds in found.items() if holds]
+        replaced = getattr(self, "missing", "error") == "midpoint"
+        compared = [("for comparison only", COMPARISON_ONLY)] * getattr(self, "comparison_only", False)
+        simulated = [("A SIMULATION THAT PROTECTS NOTHING", SIMULATION)] * self.simulation
+        return compared + simulated + [("MISSING VALUES REPLACED BY THE MIDDLE OF THEIR BOUNDS", REPLACED)] * replaced
 
     def _guarantee(self, *more: str) -> str:
         """The guarantee in a line, with `more` of it in words, and what weakens it."""
