@@ -71,6 +71,15 @@ author_options = combine_options(
     name_option("--purpose", help="What it is for; recorded in the ledger."),
 )
 
+charge_options = combine_options(
+    author_options,
+    click.option(
+        "--anchor-to",
+        type=PATH,
+        help="File to which the number and hash of the charge are appended, so that a roll-back of the ledger shows.",
+    ),
+)
+
 
 def ledger_options(use: str, pays: str) -> Callable[[F], F]:
     """The options that name a ledger, one of its data sets, and the allowance that `pays`; `use` explains --ledger."""
@@ -83,6 +92,15 @@ def ledger_options(use: str, pays: str) -> Callable[[F], F]:
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
 sql_option = click.option("--sql", metavar="QUERY", help="Query whose rows are the table; DATA is then a database.")
+
+file_options = combine_options(
+    click.option(
+        "--workers",
+        metavar="NUMBER|ADDRESS",
+        help="Number of threads, or the scheduler of a Dask cluster (tcp://host:8786). [default: one thread per core]",
+    ),
+    sql_option,
+)
 
 
 def request_option(name: str) -> Callable[[F], F]:

@@ -21,16 +21,9 @@ from matrixdp.adaptive.moment import PrivateMoment
 from matrixdp.adaptive.postprocess import Fitted
 from matrixdp.adaptive.regression import hidden_std, joint_moment, solve_regression
 from matrixdp.adaptive.settings import SETTINGS, settings_for
+from matrixdp.answers import models
 from matrixdp.answers.estimate import Estimate, settle
-from matrixdp.answers.models import (
-    Regression,
-    check_components,
-    choose_predictors,
-    find_components,
-    hide_undetermined,
-    name_components,
-    name_regression,
-)
+from matrixdp.answers.models import Regression, check_components, choose_predictors, find_components, hide_undetermined
 from matrixdp.answers.moments import LARGEST_BAR, correlation_from_covariance, hide_uncertain
 from matrixdp.checks import check_integer
 from matrixdp.domain import Bounds, Person, least_sample
@@ -160,7 +153,7 @@ class AdaptiveRelease(SavedRelease, Answering):
             found, error_bars = np.full_like(found, np.nan), np.full_like(found, np.nan)
         else:
             error_bars = simulated_errors(self.moment, error)
-        return name_components(self.names, found, error_bars, lambda: None)
+        return models.name_components(self.names, found, error_bars, lambda: None)
 
     def regression(self, target: str, on: Sequence[str] | None = None, group: Any = None) -> Regression:
         """Regression of one number on others, by default on all, with standard errors.
@@ -202,7 +195,7 @@ class AdaptiveRelease(SavedRelease, Answering):
         own = [float(end[names.index(target), 1]) for end in self.means().interval()]
         rest = np.sqrt(1 - fit[1:, 0])[::-1] * own  # the target's standard deviation, less what is explained
         fit[1:, 1] = min(fit[1, 1], rest[0]), max(fit[2, 1], rest[1])
-        return name_regression(
+        return models.name_regression(
             target,
             ("intercept", *chosen),
             found[:count],

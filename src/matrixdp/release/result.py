@@ -362,23 +362,18 @@ class Release(Guaranteed, MatrixRelease, Answering):
         if not isinstance(part, StreamPart | None):
             raise ParameterError("part must be that of a stream; the text was altered.")
         made = read_design(content, shape=matrix.shape)
-        fit = _read_fit(content.get("fit"), made["design"], made["simulation"])
+        if content.get("fit") is None:
+            return cls(matrix, **made, **chosen, part=part)
+        fit, design = AdaptiveRelease.from_json(json.dumps(content["fit"])), made["design"]
+        query = design.query
+        if not isinstance(query, TableMoments) or fit.names != tuple(one.name for one in query.used.numbers):
+            raise ParameterError("the fit of the numbers does not match the table; the text was altered.")
+        same = (fit.neighbours, fit.unit, fit.records, fit.simulation, fit.privacy.delta)
+        if same != (query.neighbours, find_unit(query.person), query.records, made["simulation"], design.privacy.delta):
+            raise ParameterError("the fit of the numbers and the design must protect the same; the text was altered.")
+        if compose_mu([design.distance, fit.mu]) > design.privacy.mu:
+            raise ParameterError("mu of design and fit must be within the guarantee; the text was altered.")
         return cls(matrix, **made, **chosen, fit=fit, part=part)
-
-
-def _read_fit(content: Any, design: Design, simulation: bool) -> AdaptiveRelease | None:
-    """The fit beside a design, within the same guarantee and of the same records."""
-    if content is None:
-        return None
-    fit, query = AdaptiveRelease.from_json(json.dumps(content)), design.query
-    if not isinstance(query, TableMoments) or fit.names != tuple(one.name for one in query.used.numbers):
-        raise ParameterError("the fit of the numbers does not match the table; the text was altered.")
-    same = (fit.neighbours, fit.unit, fit.records, fit.simulation, fit.privacy.delta)
-    if same != (query.neighbours, find_unit(query.person), query.records, simulation, design.privacy.delta):
-        raise ParameterError("the fit of the numbers and the design must protect the same; the text was altered.")
-    if compose_mu([design.distance, fit.mu]) > design.privacy.mu:
-        raise ParameterError("mu of design and fit must be within the guarantee; the text was altered.")
-    return fit
 
 
 def read_design(content: Any, shape: tuple[int, ...] | None = None) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections import Counter
@@ -28,7 +27,7 @@ from matrixdp.records import as_records, is_out_of_core, open_records
 from matrixdp.records.ids import IdHash
 from matrixdp.records.people import count_rows_by_id
 from matrixdp.records.periods import InPeriod, OfPeople, Period, choose_rows, parse_delay
-from matrixdp.release.charging import Account, Price, open_account
+from matrixdp.release.charging import Account, Price, digest, open_account
 from matrixdp.release.output_folder import write_file
 from matrixdp.release.released import reading
 from matrixdp.release.result import Release, StreamPart
@@ -55,7 +54,7 @@ class PublishedStep:
     @property
     def digest(self) -> str:
         """SHA-256 hash, as the ledger has it."""
-        return hashlib.sha256(json.dumps([self.name, self.start, list(self.noisy)]).encode()).hexdigest()
+        return digest([self.name, self.start, list(self.noisy)])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -537,8 +536,7 @@ def _open_state(path: Path, plan: StreamPlan, account: Account | None) -> Stream
 
 def _identify(path: Path, plan: StreamPlan, account: Account | None) -> str:
     """A hash of the plan and of where it was charged, by which a state knows its stream."""
-    content = [to_json_content(plan), "" if account is None else account.dataset, name_request(path.name)]
-    return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+    return digest([plan, "" if account is None else account.dataset, name_request(path.name)])
 
 
 def _ready_at(plan: StreamPlan, period: Period) -> datetime:

@@ -26,16 +26,8 @@ from matrixdp.queries.base import MatrixQuery
 from matrixdp.records.periods import PER_YEAR, parse_delay
 from matrixdp.release.options import MOST_STEPS, OPTION, STREAM_OPTIONS
 from matrixdp.release.request import check_option
-from matrixdp.sensitivity.stream_change import (
-    WEIGHT_BITS,
-    Integers,
-    invert_coefficients,
-    power_series,
-    step_weights,
-    stream_coefficients,
-    stream_norm,
-    weighted_norm,
-)
+from matrixdp.sensitivity import stream_change
+from matrixdp.sensitivity.stream_change import WEIGHT_BITS, Integers, stream_coefficients, stream_norm
 from matrixdp.serialise import builtin_kind
 from matrixdp.types import Floats
 
@@ -125,20 +117,20 @@ class StreamPlan:
     @cached_property
     def weights(self) -> Integers | None:
         """Weights of the steps in units of 2^-16, of shape (last,); None if all have the same."""
-        return step_weights(self.coefficients) if self.last is not None and self.steps == 1 else None
+        return stream_change.step_weights(self.coefficients) if self.last is not None and self.steps == 1 else None
 
     @cached_property
     def kappa(self) -> float:
         """How much further one record or person moves the whole stream than one release with the noise of a step."""
         if self.weights is not None:
-            return weighted_norm(self.coefficients, self.weights)
+            return stream_change.weighted_norm(self.coefficients, self.weights)
         return stream_norm(self.coefficients, steps=self.steps, apart=self.apart)
 
     def inverse_coefficients(self, steps: int) -> Floats:
         """The first coefficients of the inverse of `coefficients`, of shape (steps,)."""
         known: Floats = self.__dict__.get("_inverse", np.zeros(0))
         if len(known) < steps:
-            self.__dict__["_inverse"] = known = invert_coefficients(self.coefficients[:steps])
+            self.__dict__["_inverse"] = known = stream_change.invert_coefficients(self.coefficients[:steps])
         return known[:steps]
 
     @cached_property
@@ -216,6 +208,11 @@ class StreamPlan:
         """The same in units of the noise of one release with the whole budget."""
         return self.noise(window, after) * self.kappa * self.factor
 
+    def largest_noise(self, window: int) -> float:
+        """The largest `relative_noise` of a window after any step up to the last, or up to those of a year."""
+        ends = np.unique(np.linspace(window, self.horizon, 24 if self.horizon <= 1000 else 4).astype(int))
+        return max(self.relative_noise(window, int(end)) for end in ends)
+
     def scaled_design(self, window: int, noise: float) -> Design:
         """The design of an answer over `window` periods, whose noise is `noise` times that of a step."""
         query: Any = self.query
@@ -223,7 +220,7 @@ class StreamPlan:
         return scale_design(self.design, replace(query, records=query.records * window), scale)
 
     def compare(self) -> list[WindowNoise]:
-        """Noise of windows beside other ways, the largest after any step up to the last, or up to those of a year."""
+        """Noise of windows beside other ways."""
         horizon = self.horizon
         alone, people = self.factor, math.sqrt(self.steps) * self.factor
         levels = int(math.log2(horizon)) + 1
@@ -231,8 +228,7 @@ class StreamPlan:
         for window in [*(w for w in _COMPARED if w < horizon), horizon]:
             anew = self.steps * alone * math.sqrt(horizon) * (1.0 if window == horizon else math.sqrt(2))
             tree = None if self.steps > 1 else alone * math.sqrt(levels * _tree_nodes(horizon - window, horizon))
-            ends = np.unique(np.linspace(window, horizon, 24 if horizon <= 1000 else 4).astype(int))
-            own = max(self.relative_noise(window, int(end)) for end in ends)
+            own = self.largest_noise(window)
             found.append(WindowNoise(self.name_window(window), own, people * math.sqrt(window), anew, tree))
         return found
 
@@ -393,7 +389,7 @@ def find_beta(aim: str, horizon: int, last: int | None, *, steps: int = 1, apart
             continue
         coefficients = stream_coefficients(beta, MOST_STEPS if last is None else last)
         kappa = stream_norm(coefficients, steps=steps, apart=apart)
-        inverse = power_series(-beta, horizon)  # but for the rounding of the coefficients
+        inverse = stream_change.power_series(-beta, horizon)  # but for the rounding of the coefficients
         periods[i] = kappa * np.linalg.norm(inverse)
         totals[i] = kappa * math.sqrt(float(np.cumsum(np.cumsum(inverse) ** 2).mean()))
     if aim == "total":
