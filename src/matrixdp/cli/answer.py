@@ -53,10 +53,7 @@ _shrunk = click.option(
 )
 _by = click.option("--by", metavar="NAME", help="A category, or a column by which the release is grouped.")
 _on = click.option(
-    "--on",
-    metavar="NAME,...",
-    callback=_split,
-    help="The columns that explain it. [default: all others]",
+    "--on", metavar="NAME,...", callback=_split, help="The columns that explain it. [default: all others]"
 )
 _target = partial(click.option, "--target", metavar="NAME", required=True)
 _count = click.option("-k", "--count", type=int, help="How many. [default: as many as numbers]")

@@ -456,14 +456,7 @@ def draw_step(plan: StreamPlan, state: StreamState, number: int, name: str) -> P
 
 
 def create_stream(
-    plan: StreamPlan,
-    name: str | os.PathLike[str],
-    ledger: Any,
-    dataset: str | None,
-    *,
-    allowance: str | None = None,
-    stream: Stream | None = None,
-    simulation: bool = False,
+    plan: StreamPlan, name: Any, ledger: Any, dataset: str | None, allowance: str | None, stream: Any, simulation: bool
 ) -> MatrixStream:
     """`StreamPlan.open`: find the stream, or charge it and create its files, in this order."""
     plan.check()

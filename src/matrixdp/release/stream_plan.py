@@ -296,7 +296,7 @@ class StreamPlan:
         """
         from matrixdp.release.stream import create_stream
 
-        return create_stream(self, name, ledger, dataset, allowance=allowance, stream=stream, simulation=simulation)
+        return create_stream(self, name, ledger, dataset, allowance, stream, simulation)
 
 
 def make_stream(
