@@ -195,7 +195,7 @@ def _list_parts(answer: Answer, made: Plan) -> list[tuple[str, Floats, bool]]:
 
 
 def _show_median(errors: Floats, relative: bool) -> str:
-    """The median of the errors that are not zero, as on the diagonal of a correlation; 0 if all are."""
+    """The median in words, without errors that are zero, as on the diagonal of a correlation; 0 if all are."""
     noisy = np.where(np.isnan(errors), np.inf, errors)[errors != 0]
     median = float(np.median(noisy)) if noisy.size else 0.0
     if not np.isfinite(median):

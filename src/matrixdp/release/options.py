@@ -1,7 +1,7 @@
-"""The questions that a release can answer, and the one table of its options. Imports nothing that is slow to import.
+"""The questions that a release can answer, and its options. Imports nothing that is slow to import.
 
 Options of the command line, fields of the studio's form and of its API, and the checks of a `Request` are made from
-`OPTIONS`.
+the fields of `Asked`.
 """
 
 import math

@@ -431,7 +431,7 @@ def release_design(
         return make_once(
             account,
             find_price,
-            read=lambda text, _: Release.from_json(text),
+            read=Release.from_json,
             prepare=lambda: (prepare(design, data, clip=clip, missing=missing), None if beside is None else beside()),
             make=make,
             ready=ready,

@@ -186,7 +186,7 @@ def _run_fit(plan: Plan, data: Any, account: Account | None, ready: Any, **noise
     return make_once(
         account,
         find_price,
-        read=lambda text, _: AdaptiveRelease.from_json(text),  # the ledger has compared its description
+        read=AdaptiveRelease.from_json,  # the ledger has compared its description
         prepare=lambda: _prepare_fit(plan, data, **noise),
         make=lambda fit, _: fit(),
         ready=ready,
