@@ -7,6 +7,7 @@ import textwrap
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from functools import reduce
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -40,13 +41,7 @@ LEDGER = LedgerType(path_type=Path)
 
 def combine_options(*options: Callable[[F], F]) -> Callable[[F], F]:
     """One decorator that adds several options to a command, listed in this order."""
-
-    def decorate(function: F) -> F:
-        for option in reversed(options):
-            function = option(function)
-        return function
-
-    return decorate
+    return lambda function: reduce(lambda made, option: option(made), reversed(options), function)
 
 
 def split_request(values: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
