@@ -1,7 +1,7 @@
 """The command line: from a table to a private matrix, without writing code.
 
-Each command is in the module of its name, or in `extras`. So that ``matrixdp --help`` is quick, functions import what
-is slow to import, such as NumPy; `release_text` prints what two of the commands found.
+Each command is in the module of its name, or of a related one, or in `extras`. So that ``matrixdp --help`` is quick,
+functions import what is slow to import, such as NumPy; `release_text` prints what two of the commands found.
 """
 
 import io

@@ -1,4 +1,4 @@
-"""``matrixdp answer``: what else follows from what was released, at no further cost."""
+"""``matrixdp answer`` and ``synthetic``: what else follows from what was released, at no further cost."""
 
 from dataclasses import replace
 from functools import partial
@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from matrixdp.cli.options import PATH, Group, combine_options, echo_json, json_option
+from matrixdp.cli.options import PATH, Command, Group, combine_options, echo_json, json_option
 from matrixdp.errors import ParameterError
 from matrixdp.release.options import split_names
 
@@ -53,10 +53,7 @@ _shrunk = click.option(
 )
 _by = click.option("--by", metavar="NAME", help="A category, or a column by which the release is grouped.")
 _on = click.option(
-    "--on",
-    metavar="NAME,...",
-    callback=_split,
-    help="The columns that explain it. [default: all others]",
+    "--on", metavar="NAME,...", callback=_split, help="The columns that explain it. [default: all others]"
 )
 _target = partial(click.option, "--target", metavar="NAME", required=True)
 _count = click.option("-k", "--count", type=int, help="How many. [default: as many as numbers]")
@@ -83,13 +80,14 @@ def find_public_file(stream: Path) -> Path:
     return stream if stream.suffix == ".json" else stream.with_name(f"{stream.name}.json")
 
 
-def find_stream_dates(stream: Path) -> Any:
-    """The columns of dates in the schema that ``stream open`` stored beside a stream; none without it."""
+def find_stream_rules(stream: Path) -> Any:
+    """How files are read, by the schema that ``stream open`` stored beside a stream; as usual without it."""
+    from matrixdp.domain.file_rules import DEFAULT_RULES
     from matrixdp.domain.schema_file import read_schema
 
     public = find_public_file(stream)
     stored = public.with_name(f"{public.stem}.schema.toml")
-    return read_schema(stored).rules.dates if stored.is_file() else ()
+    return read_schema(stored).rules if stored.is_file() else DEFAULT_RULES
 
 
 def _load(place: Path, last: int | None, periods: tuple[str, ...] | None) -> tuple[Any, Any]:
@@ -109,24 +107,15 @@ def _load(place: Path, last: int | None, periods: tuple[str, ...] | None) -> tup
         part = found.last(last)
     else:
         part = found.total() if periods is None else found.between(periods[0], periods[-1])
-    return part, find_stream_dates(place)
+    return part, find_stream_rules(place).dates
 
 
-def _answer(
-    function: str,
-    fixed: dict[str, Any],
-    place: Path,
-    csv_file: Path | None,
-    as_json: bool,
-    last: int | None,
-    periods: tuple[str, ...] | None,
-    group: str | None = None,
-    **options: Any,
-) -> None:
+def _answer(function: str, fixed: dict[str, Any], place: Path, group: str | None = None, **options: Any) -> None:
     """Ask a release or a stream, and print the answer."""
     from matrixdp.report import answers
 
-    loaded, dates = _load(place, last, periods)
+    shown = {name: options.pop(name) for name in ("csv_file", "as_json")}
+    loaded, dates = _load(place, options.pop("last"), options.pop("periods"))
     found = answers.as_answerable(loaded)
     if found is None:
         raise ParameterError(
@@ -134,16 +123,19 @@ def _answer(
             "table, moments, covariance, correlation, components or regression."
         )
     if group is not None:
-        options["group"] = _parse_group(group)
+        pairs = [part.partition("=") for part in group.split(",")]
+        if not all(mark and name.strip() for name, mark, _ in pairs):
+            raise ParameterError(f"--group must be NAME=LEVEL,..., got {group!r} instead.")
+        options["group"] = {name.strip(): level.strip() for name, _, level in pairs}
     answer = getattr(answers, function)(found, **fixed, **options)
     part = getattr(found, "part", None)
     if part is not None:
         facts = {"stream": part.stream, "periods": part.periods, **answer.facts}
         answer = replace(answer, title=f"{answer.title}, {part.periods}", facts=facts)
-    _print_answer(found, answer, dates, csv_file, as_json=as_json)
+    _print_answer(found, answer, dates, **shown)
 
 
-def _print_answer(found: Any, answer: Any, dates: Any, csv_file: Path | None, *, as_json: bool) -> None:
+def _print_answer(found: Any, answer: Any, dates: Any, csv_file: Path | None, as_json: bool) -> None:
     """Print an answer with notes on how its dates are counted."""
     import numpy as np
 
@@ -170,13 +162,6 @@ def _print_answer(found: Any, answer: Any, dates: Any, csv_file: Path | None, *,
         click.echo(make_visible(note))
     if csv_file is not None:
         click.echo(f"Written to {csv_file}")
-
-
-def _parse_group(text: str) -> dict[str, str]:
-    pairs = [part.partition("=") for part in text.split(",")]
-    if not all(mark and name.strip() for name, mark, _ in pairs):
-        raise ParameterError(f"--group must be NAME=LEVEL,..., got {text!r} instead.")
-    return {name.strip(): level.strip() for name, _, level in pairs}
 
 
 _add(
@@ -243,15 +228,7 @@ _add("components", "Principal components of the numbers, in units of their stand
 )
 @click.option("--difference", metavar="LATER,EARLIER", help="The difference of two periods, with its own error bar.")
 @combine_options(*_written)
-def series(
-    stream: Path,
-    column: str | None,
-    by: str | None,
-    smooth: bool,
-    difference: str | None,
-    csv_file: Path | None,
-    as_json: bool,
-) -> None:
+def series(stream: Path, column: str | None, by: str | None, smooth: bool, difference: str | None, **out: Any) -> None:
     """Means, or numbers of records, in each period of a stream."""
     from matrixdp.release.stream import PublishedStream
     from matrixdp.report.answers import Answer
@@ -266,6 +243,35 @@ def series(
         label, estimate, title = by or "", found.difference(*periods), f"{found.what}, {' - '.join(periods)}"
     notes = [f"{found.note[:1].upper()}{found.note[1:]}."] if found.smoothed or difference is None else []
     facts = {"stream": public.name, "smoothed": found.smoothed}
-    shown = Answer(title[:1].upper() + title[1:], label, estimate, tuple(notes), facts)
-    dates = () if column is None else find_stream_dates(stream)
-    _print_answer(public.period(), shown, dates, csv_file, as_json=as_json)
+    answer = Answer(title[:1].upper() + title[1:], label, estimate, tuple(notes), facts)
+    dates = () if column is None else find_stream_rules(stream).dates
+    _print_answer(public.period(), answer, dates, **out)
+
+
+@click.command(cls=Command, example="matrixdp synthetic out/ --rows 10000 --seed 0 -o table.csv")
+@click.argument("release", metavar="RELEASE", type=PATH)
+@click.option("--rows", type=int, help="Number of rows. [default: the public number of records or people]")
+@click.option("--seed", type=int, default=0, help="The same seed gives the same table.")
+@click.option("--tables", type=int, metavar="M", help="Write M tables, for intervals with matrixdp.combine.")
+@click.option("-o", "--output", type=PATH, required=True, help="A .csv, .parquet or .feather file.")
+@click.option("--force", is_flag=True, help="Replace files that exist.")
+def synthetic(release: Path, rows: int | None, seed: int, tables: int | None, output: Path, force: bool) -> None:
+    """Make a synthetic table from the release of a table (--query everything), and a report beside it.
+
+    It costs no privacy: only the release is read. With --tables, names of files end with -1, -2, ...
+    """
+    from matrixdp.release.output_folder import refuse_existing, write_file
+    from matrixdp.release.reading import load
+    from matrixdp.report.dates import read_dates
+    from matrixdp.report.synthetic import WARNING, list_remarks, load_table_release, make_files
+
+    found = load_table_release(load(release))
+    dates = read_dates(release if release.is_dir() else release.parent)
+    files, table = make_files(found, output, rows=rows, tables=tables, seed=seed, dates=dates)
+    if not force:
+        refuse_existing(files, "output")
+    for path, content in files.items():
+        write_file(path, content, option="output")
+    for line in (WARNING, *list_remarks(found, table)):
+        click.echo(line, err=True)
+    click.echo(f"Written to {', '.join(map(str, files))}")

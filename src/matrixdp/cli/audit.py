@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import nullcontext
 from importlib import import_module
 from pathlib import Path
@@ -113,22 +113,33 @@ def _audit_schema(path: Path | None, asked: dict[str, Any], chosen: dict[str, An
 
 def _audit_object(name: str, thing: Any, schema: Path | None, asked: dict[str, Any], chosen: dict[str, Any]) -> Finding:
     """Audit a Python object, according to what it is."""
+    from matrixdp.audit import measure
+    from matrixdp.audit.page import describe_measurement, describe_replays
     from matrixdp.design import Design, make_design
     from matrixdp.queries import MatrixQuery
+    from matrixdp.release.plan import read_matrix
 
     if isinstance(thing, Design):
         return _attack(name, thing, chosen, schema, asked["records"])
     if isinstance(thing, MatrixQuery):
         return _attack(name, make_design(thing, _require_privacy(asked)), chosen, schema, asked["records"])
     if hasattr(thing, "fit") and hasattr(thing, "get_params"):
+        from matrixdp.audit.campaign import estimator_case, replay_fits  # needs scikit-learn
+
         if isinstance(thing, type):  # for features from -1 to 1
             privacy, options = _require_privacy(asked), {"bounds": (-1, 1)}
             if "target_bounds" in thing().get_params(deep=False):
                 options["target_bounds"] = (-1, 1)
             thing = thing(epsilon=privacy.epsilon, delta=privacy.delta, **options)
-        return _replay(name, thing, chosen)
+        limits: dict[str, Any] = {"replays": chosen["replays"], "seconds": chosen["seconds"]}
+        tallies = replay_fits(**limits, names=[name], choose=lambda _, rng: estimator_case(thing, rng))
+        return describe_replays(name, tallies[name])
     if callable(thing):
-        return _measure(name, thing, asked, chosen)
+        if chosen["first"] is None or chosen["second"] is None:
+            raise ParameterError("--first and --second must name files with two neighbouring data sets for a function.")
+        data, neighbour = read_matrix(chosen["first"], "first"), read_matrix(chosen["second"], "second")
+        found = measure(thing, data, neighbour, trials=chosen["trials"], claim=_require_privacy(asked))
+        return describe_measurement(name, found)
     raise ParameterError(
         f"MODULE:NAME must be a design, a query, an estimator or a function, got {type(thing).__name__} instead."
     )
@@ -143,31 +154,8 @@ def _attack(
 
     generate = None if chosen["generate"] is None else _import_object(chosen["generate"], "--generate")
     bounds = None if schema is None or generate is not None else read_schema(schema).number_bounds()
-    found = attack(
-        design, generate=generate, bounds=bounds, records=records, starts=chosen["starts"], seconds=chosen["seconds"]
-    )
-    return describe_attack(name, found)
-
-
-def _replay(name: str, estimator: Any, chosen: dict[str, Any]) -> Finding:
-    from matrixdp.audit.campaign import estimator_case, replay_fits  # needs scikit-learn
-    from matrixdp.audit.page import describe_replays
-
-    limits: dict[str, Any] = {"replays": chosen["replays"], "seconds": chosen["seconds"]}
-    tallies = replay_fits(**limits, names=[name], choose=lambda _, rng: estimator_case(estimator, rng))
-    return describe_replays(name, tallies[name])
-
-
-def _measure(name: str, function: Callable[[Any], Any], asked: dict[str, Any], chosen: dict[str, Any]) -> Finding:
-    from matrixdp.audit import measure
-    from matrixdp.audit.page import describe_measurement
-    from matrixdp.release.plan import read_matrix
-
-    if chosen["first"] is None or chosen["second"] is None:
-        raise ParameterError("--first and --second must name files with two neighbouring data sets for a function.")
-    data, neighbour = read_matrix(chosen["first"], "first"), read_matrix(chosen["second"], "second")
-    found = measure(function, data, neighbour, trials=chosen["trials"], claim=_require_privacy(asked))
-    return describe_measurement(name, found)
+    limits = {"starts": chosen["starts"], "seconds": chosen["seconds"]}
+    return describe_attack(name, attack(design, generate=generate, bounds=bounds, records=records, **limits))
 
 
 def _require_privacy(asked: dict[str, Any]) -> Privacy:

@@ -6,9 +6,9 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from enum import IntEnum
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any, Self
 
 import click
@@ -70,13 +70,7 @@ def _write_error(text: str) -> None:
 
 
 def find_exit_code(error: BaseException) -> ExitCode:
-    """The exit code for an error.
-
-    Examples
-    --------
-    >>> find_exit_code(errors.DataError("no records")).name
-    'DATA'
-    """
+    """The exit code for an error."""
     if isinstance(error, errors.ChargedError):
         return find_exit_code(error.error)
     return next((code for kinds, code in _CODES.items() if isinstance(error, kinds)), ExitCode.INTERNAL)
@@ -122,7 +116,7 @@ def describe_error(error: BaseException) -> str:
     return errors.word_options(error.template, name_flag) if isinstance(error, errors.ParameterError) else str(error)
 
 
-class DeferredInterrupts:
+class DeferredInterrupts(ExitStack):
     """A context in which interrupts can be deferred: after the charge, a release should be finished.
 
     Until `defer` is called, Ctrl-C, SIGTERM, SIGHUP and SIGQUIT raise `KeyboardInterrupt`: nothing was charged then.
@@ -130,9 +124,8 @@ class DeferredInterrupts:
     """
 
     def __init__(self, words: str = "already charged; finishing first.") -> None:
-        self.words, self.pending = words, False
-        self._deferring = False
-        self._previous: dict[Any, Any] = {}
+        super().__init__()
+        self.words, self.pending, self._deferring = words, False, False
 
     def defer(self) -> None:
         """From now on, only note that there was an interrupt."""
@@ -148,12 +141,7 @@ class DeferredInterrupts:
 
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
-            heeded = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
-            self._previous = {number: signal.signal(number, self._handle) for number in heeded}
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        for number, handler in self._previous.items():
-            signal.signal(number, handler)
+            for number in _SIGNALS:
+                if signal.getsignal(number) is not signal.SIG_IGN:
+                    self.callback(signal.signal, number, signal.signal(number, self._handle))
+        return super().__enter__()

@@ -6,11 +6,10 @@ import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 import click
 
-from matrixdp.cli.options import PATH, Command
+from matrixdp.cli.options import PATH, Command, echo_section
 from matrixdp.errors import ParameterError, import_extra
 
 _COLUMNS = {  # public: from general knowledge of such measurements, not from these patients
@@ -38,7 +37,13 @@ def demo(out: Path) -> None:
     if out.exists() and not (out.is_dir() and not any(out.iterdir())):
         raise ParameterError(f"--out must be a new or empty folder, but {out} is there. Remove it, or choose another.")
     out.mkdir(parents=True, exist_ok=True)
-    patients = _write_inputs(out)
+    data = import_extra("sklearn.datasets", "the demo uses data from scikit-learn", "demo").load_diabetes(scaled=False)
+    places = [data.feature_names.index(name) for name in ("age", "bmi", "bp")]
+    patients, names = np.column_stack([data.data[:, places], data.target]), list(_COLUMNS)
+    written = {"delimiter": ",", "header": ",".join(names), "comments": "", "encoding": "utf-8"}
+    np.savetxt(out / "clinic.csv", patients, fmt="%.6g", **written)
+    bounds = [f"[columns.{name}]\nlower = {low}\nupper = {high}\n" for name, (low, high) in _COLUMNS.items()]
+    (out / "schema.toml").write_text("\n".join(bounds), encoding="utf-8")
     with contextlib.chdir(out):
         click.echo("442 patients (from scikit-learn) are in clinic.csv, their public bounds in schema.toml.")
         _run_command("Create a ledger with the total budget of these data", "ledger", "new", "clinic.db",
@@ -47,40 +52,19 @@ def demo(out: Path) -> None:
                      "--records", "442", *_LEDGER)  # fmt: skip
         _run_command("Release the correlation", "release", "clinic.csv", *_DESIGN, *_LEDGER, "--out", "out")
         _run_command("Show what is left", "ledger", "show", "clinic.db")
-    _print_title("The true correlation, for comparison (these data are public)")
-    names = list(_COLUMNS)
-    click.echo(format_numbers(Numbers(np.asarray(np.corrcoef(patients.T)), None, names, names)))
-    _print_title("Files to look at")
+    correlation = format_numbers(Numbers(np.asarray(np.corrcoef(patients.T)), None, names, names))
+    echo_section("The true correlation, for comparison (these data are public)", correlation)
     shown = {"report": "report.html", "picture of the matrix": "matrix.svg", "error bars": "std.csv"}
-    for what, name in {**shown, "numbers": "matrix.csv"}.items():
-        click.echo(f"  {what:21} {out / 'out' / name}")
-
-
-def _write_inputs(folder: Path) -> Any:
-    """Write a table and its schema; returns age, body mass index, blood pressure and progression, of shape (442, 4)."""
-    import numpy as np
-
-    data = import_extra("sklearn.datasets", "the demo uses data from scikit-learn", "demo").load_diabetes(scaled=False)
-    columns = [data.feature_names.index(name) for name in ("age", "bmi", "bp")]
-    patients = np.column_stack([data.data[:, columns], data.target])
-    header = ",".join(_COLUMNS)
-    np.savetxt(folder / "clinic.csv", patients, fmt="%.6g", delimiter=",", header=header, comments="", encoding="utf-8")
-    bounds = [f"[columns.{name}]\nlower = {low}\nupper = {high}\n" for name, (low, high) in _COLUMNS.items()]
-    (folder / "schema.toml").write_text("\n".join(bounds), encoding="utf-8")
-    return patients
+    shown["numbers"] = "matrix.csv"
+    echo_section("Files to look at", "\n".join(f"  {what:21} {out / 'out' / name}" for what, name in shown.items()))
 
 
 def _run_command(title: str, *words: str) -> None:
     """Print a command and run it."""
     from matrixdp.cli.main import cli
 
-    _print_title(title)
-    click.echo(click.style("$ matrixdp " + shlex.join(words), fg="cyan"))
+    echo_section(title, click.style("$ matrixdp " + shlex.join(words), fg="cyan"))
     cli.main(list(words), prog_name="matrixdp", standalone_mode=False)
-
-
-def _print_title(words: str) -> None:
-    click.echo(f"\n{click.style(words, bold=True)}")
 
 
 @click.command(cls=Command, example="matrixdp reproduce --trials 20 --out paper/")

@@ -17,7 +17,7 @@ from matrixdp.cli.exits import ExitCode
 from matrixdp.errors import ParameterError
 
 if TYPE_CHECKING:
-    from matrixdp.ledger import Event, Ledger, Remaining, Summary
+    from matrixdp.ledger import Event, Ledger, Remaining
     from matrixdp.ledger.ledger import Chargeable, LedgerOptions
     from matrixdp.ledger.location import Location
 
@@ -25,11 +25,11 @@ _COPY_TIMEOUT = 3600.0  # seconds that either ledger may be locked while a long 
 _NOTED = ("request", "allowance", "actor", "purpose", "version")
 
 
-def open_ledger(path: Location, **options: Unpack[LedgerOptions]) -> Ledger:
-    """The ledger at `path`."""
-    from matrixdp.ledger import Ledger  # slow to import
+def ledgers() -> type[Ledger]:
+    """The class of ledgers, which is slow to import."""
+    from matrixdp.ledger import Ledger
 
-    return Ledger.open(path, **options)
+    return Ledger
 
 
 def require_dataset(dataset: str | None) -> str:
@@ -43,7 +43,7 @@ def find_neighbours(path: Location | None, dataset: str | None, **options: Unpac
     """The neighbours for which a data set is registered; None without a ledger or such a data set."""
     if path is None or dataset is None:
         return None
-    with open_ledger(path, **options) as ledger:
+    with ledgers().open(path, **options) as ledger:
         found = {one.dataset: one.neighbours for one in ledger.datasets()}
     return str(found[dataset]) if dataset in found else None
 
@@ -55,8 +55,13 @@ def preview_ledger(
     if ledger is None:
         return None
     name = require_dataset(dataset)
-    with open_ledger(ledger) as opened:
+    with ledgers().open(ledger) as opened:
         return opened.remaining(name, allowance=allowance), opened.whatif(name, cost, allowance=allowance)
+
+
+def name_left(left: tuple[Remaining, Remaining]) -> dict[str, float]:
+    """What is left now and after a charge, as JSON content."""
+    return {"epsilon_left_before": left[0].epsilon, "epsilon_left_after": left[1].epsilon}
 
 
 @click.group(cls=flags.Group)
@@ -122,15 +127,13 @@ def new(path: Location, **options: Any) -> None:
 
     The total budget cannot be changed later.
     """
-    from matrixdp.ledger import Ledger
-
-    _register(Ledger.create, path, **options)
+    _register(ledgers().create, path, **options)
 
 
 @_command("add", *_registration, example="matrixdp ledger add clinic.db --dataset laboratory --epsilon 1 --delta 1e-6")
 def add(path: Location, **options: Any) -> None:
     """Add another data set, with its total budget, to a LEDGER."""
-    _register(open_ledger, path, **options)
+    _register(ledgers().open, path, **options)
 
 
 def _register(make: Callable[..., Ledger], path: Location, dataset: str, **options: Any) -> None:
@@ -160,11 +163,16 @@ def show(path: Location, as_json: bool) -> None:
 
 def _print_ledger(path: Location, *, as_json: bool) -> None:
     """Print the total of every data set and what is left of it."""
-    with open_ledger(path) as ledger:
+    with ledgers().open(path) as ledger:
         found, head, unnoticed = ledger.summaries(), ledger.head, ledger.blind_spots
     if as_json:
-        facts = {"ledger": str(path), "datasets": [_collect_facts(one) for one in found], "head": vars(head)}
-        flags.echo_json(facts | ({"unnoticed": unnoticed} if unnoticed else {}))
+        datasets = []
+        for one in found:
+            facts = asdict(one)
+            registration = facts.pop("registration") | {"unit": str(one.registration.unit)}
+            datasets.append(registration | facts)
+        shown = {"ledger": str(path), "datasets": datasets, "head": vars(head)}
+        flags.echo_json(shown | ({"unnoticed": unnoticed} if unnoticed else {}))
         return
     rows, allowances = [], []
     for one in found:
@@ -198,12 +206,6 @@ def _write_left(left: Remaining) -> list[str]:
     return [f"{left.epsilon:.4g}", f"{left.mu:.4g}"]
 
 
-def _collect_facts(summary: Summary) -> dict[str, Any]:
-    """The state of a data set as JSON content."""
-    registration = {**asdict(summary.registration), "unit": str(summary.registration.unit)}
-    return registration | {name: value for name, value in asdict(summary).items() if name != "registration"}
-
-
 @ledger.command("history", example="matrixdp ledger history clinic.db --dataset clinic")
 @_path
 @flags.name_option("--dataset", help="Show only the charges to this data set.")
@@ -214,30 +216,26 @@ def history(path: Location, dataset: str | None, as_json: bool) -> None:
     from matrixdp.release.options import title_charge
     from matrixdp.report.dossier import charge_epsilon, list_steps
 
-    with open_ledger(path) as ledger:
-        charges, deltas = ledger.history(dataset), {one.dataset: one.privacy.delta for one in ledger.datasets()}
-        steps = {charge.entry: list_steps(ledger, charge) for charge in charges}
+    facts, rows = [], []
+    with ledgers().open(path) as ledger:
+        deltas = {one.dataset: one.privacy.delta for one in ledger.datasets()}
+        for charge in ledger.history(dataset):
+            question, epsilon = title_charge(charge), charge_epsilon(charge, deltas[charge.dataset])
+            noted = [getattr(charge, name) or "" for name in _NOTED]
+            state = "released" if charge.released else "not released"
+            rows.append([str(charge.entry), charge.time, charge.dataset, question, f"{epsilon:.4g}", state, *noted])
+            steps = list_steps(ledger, charge)
+            for one in steps:
+                named = [one.time, charge.dataset, f"step {one.name}", "0", f"hash {one.digest[:12]}"]
+                rows.append(["", *named, noted[0], *[""] * (len(_NOTED) - 1)])
+            known = {"event": event_to_json(charge.event), "unit": str(charge.unit), "question": question}
+            facts.append({**asdict(charge), **known, "epsilon": epsilon, "steps": [vars(one) for one in steps]})
     if as_json:
-        facts = []
-        for charge in charges:
-            fact = {**asdict(charge), "event": event_to_json(charge.event), "unit": str(charge.unit)}
-            fact |= {"question": title_charge(charge), "epsilon": charge_epsilon(charge, deltas[charge.dataset])}
-            facts.append(fact | {"steps": [vars(one) for one in steps[charge.entry]]})
         flags.echo_json(facts)
-        return
-    if not charges:
+    elif not facts:
         click.echo("Nothing has been charged.")
-        return
-    rows = []
-    for charge in charges:
-        words = [title_charge(charge), f"{charge_epsilon(charge, deltas[charge.dataset]):.4g}"]
-        state = "released" if charge.released else "not released"
-        noted = (getattr(charge, name) or "" for name in _NOTED)
-        rows.append([str(charge.entry), charge.time, charge.dataset, *words, state, *noted])
-        for one in steps[charge.entry]:
-            named = [one.time, charge.dataset, f"step {one.name}", "0", f"hash {one.digest[:12]}", charge.request or ""]
-            rows.append(["", *named, *[""] * (len(_NOTED) - 1)])
-    flags.echo_table(["entry", "time", "data set", "question", "epsilon", "state", *_NOTED], rows)
+    else:
+        flags.echo_table(["entry", "time", "data set", "question", "epsilon", "state", *_NOTED], rows)
 
 
 @click.command(cls=flags.Command, example="matrixdp dossier clinic.db --dataset clinic --out dossier.html")
@@ -257,7 +255,7 @@ def dossier(path: Location, dataset: str, schema: Path | None, out: Path, force:
     from matrixdp.report.dossier import write_dossier
 
     contact = None if schema is None else read_schema(schema).contact
-    with open_ledger(path) as ledger:
+    with ledgers().open(path) as ledger:
         write_file(out, write_dossier(ledger, dataset, contact or ""), option="out", overwrite=force)
     click.echo(f"Wrote {out}.")
 
@@ -274,7 +272,7 @@ def verify(path: Location, anchor: str | None, resume: bool, as_json: bool) -> N
     from matrixdp.ledger.anchors import parse_anchor
 
     start = None if anchor is None else parse_anchor(anchor)
-    with open_ledger(path) as ledger:
+    with ledgers().open(path) as ledger:
         head = ledger.verify(start, resume=resume)
         found = ledger.datasets()
     if as_json:
@@ -294,7 +292,7 @@ def verify(path: Location, anchor: str | None, resume: bool, as_json: bool) -> N
 @flags.json_option
 def backup(path: Location, file: Location, as_json: bool) -> None:
     """Copy a LEDGER, which may be in use, to a new FILE."""
-    with open_ledger(path) as ledger:
+    with ledgers().open(path) as ledger:
         head = ledger.backup(file)
     with flags.output_after_work():
         if as_json:
@@ -309,25 +307,24 @@ def restore(path: Location, file: Location, **author: Any) -> None:
 
     It refuses charges to each data set until settle says what was spent since the backup was made.
     """
-    from matrixdp.ledger import Ledger
-
-    Ledger.restore(file, path, **author).close()
+    ledgers().restore(file, path, **author).close()
 
 
-_spent = flags.combine_options(
+@_command(
+    "settle",
+    _path,
+    _dataset,
     click.option(
         "--spent", type=float, metavar="EPSILON", help="Epsilon that was spent, at the data set's delta; or 0."
     ),
     click.option("--all", "everything", is_flag=True, help="Treat all that is left as spent."),
+    example="matrixdp ledger settle clinic.db --dataset clinic --spent 0.5",
 )
-
-
-@_command("settle", _path, _dataset, _spent, example="matrixdp ledger settle clinic.db --dataset clinic --spent 0.5")
 def settle(path: Location, dataset: str, spent: float | None, everything: bool, **author: Any) -> None:
     """Say what was spent on a data set since the backup from which its LEDGER was restored."""
     if (spent is None) != everything:
         raise ParameterError("--spent EPSILON or --all must be given: what was spent since the backup was made.")
-    with open_ledger(path, **author) as ledger:
+    with ledgers().open(path, **author) as ledger:
         ledger.settle(dataset, "all" if spent is None else spent)
 
 
@@ -337,9 +334,7 @@ def moved(path: Location, **author: Any) -> None:
 
     A ledger is charged at one place only, so that a copy or another name of it cannot spend its total again.
     """
-    from matrixdp.ledger import Ledger
-
-    Ledger.moved(path, **author).close()
+    ledgers().moved(path, **author).close()
 
 
 @_command(
@@ -353,9 +348,7 @@ def copy(path: Location, source: Location, **author: Any) -> str:
 
     FROM and TO are files or URLs of PostgreSQL. Afterwards, only the copy is charged; the original can still be read.
     """
-    from matrixdp.ledger import Ledger
-
-    Ledger.copy(source, path, **author, timeout=_COPY_TIMEOUT)
+    ledgers().copy(source, path, **author, timeout=_COPY_TIMEOUT)
     return f"{source} was copied to {path}, and is charged there only from now on."
 
 
@@ -385,22 +378,15 @@ def whatif(path: Location, dataset: str, allowance: str | None, epsilon: float, 
     from matrixdp.ledger import Gaussian
     from matrixdp.privacy import Privacy
 
-    cost = Gaussian(Privacy(epsilon, delta).mu)
-    with open_ledger(path) as opened:
-        before = opened.remaining(dataset, allowance=allowance)
-        after = opened.whatif(dataset, cost, allowance=allowance)
+    left = preview_ledger(Gaussian(Privacy(epsilon, delta).mu), path, dataset, allowance)
+    assert left is not None  # as there is a ledger
+    now, after = left
     if as_json:
-        left = {"epsilon_left_before": before.epsilon, "epsilon_left_after": after.epsilon, "mu_left_after": after.mu}
-        flags.echo_json({"dataset": dataset, "allowance": allowance, "delta": before.delta, **left})
+        facts = {"dataset": dataset, "allowance": allowance, "delta": now.delta}
+        flags.echo_json({**facts, **name_left(left), "mu_left_after": after.mu})
         return
-    rows = [[name, f"{left.epsilon:.4g}", f"{left.mu:.4g}"] for name, left in (("now", before), ("after", after))]
-    flags.echo_table([allowance or dataset, f"epsilon left at delta {before.delta:g}", "mu left"], rows)
-
-
-_size = flags.combine_options(
-    click.option("--epsilon", type=float, help="Its size: all charges to it together, at the data set's delta."),
-    click.option("--share", metavar="NUMBER", help="Its size as a share of the total, such as 0.25 or 1/3."),
-)
+    rows = [["now", *_write_left(now)], ["after", *_write_left(after)]]
+    flags.echo_table([allowance or dataset, f"epsilon left at delta {now.delta:g}", "mu left"], rows)
 
 
 @_command(
@@ -408,7 +394,8 @@ _size = flags.combine_options(
     _path,
     _dataset,
     _allowance,
-    _size,
+    click.option("--epsilon", type=float, help="Its size: all charges to it together, at the data set's delta."),
+    click.option("--share", metavar="NUMBER", help="Its size as a share of the total, such as 0.25 or 1/3."),
     click.option(
         "--for",
         "payers",
@@ -419,22 +406,15 @@ _size = flags.combine_options(
     ),
     example="matrixdp ledger allow clinic.db --dataset clinic --allowance ann --epsilon 1 --for ann",
 )
-def allow(
-    path: Location,
-    dataset: str,
-    allowance: str,
-    epsilon: float | None,
-    share: str | None,
-    payers: tuple[str, ...],
-    **author: Any,
-) -> None:
+def allow(path: Location, dataset: str, allowance: str, **options: Any) -> None:
     """Set a part of a data set's total apart, for charges that name it.
 
     The size is given by --epsilon or --share. Releases that name the allowance can spend no more than it, and other
     releases cannot use it.
     """
-    with open_ledger(path, **author) as ledger:
-        ledger.allow(dataset, allowance, epsilon=epsilon, share=share, payers=payers)
+    size = {name: options.pop(name) for name in ("epsilon", "share", "payers")}
+    with ledgers().open(path, **options) as ledger:
+        ledger.allow(dataset, allowance, **size)
 
 
 @_command(
@@ -442,7 +422,7 @@ def allow(
 )
 def return_allowance(path: Location, dataset: str, allowance: str, **author: Any) -> None:
     """Return what is left of an allowance to its data set. Nothing can be charged to it afterwards."""
-    with open_ledger(path, **author) as ledger:
+    with ledgers().open(path, **author) as ledger:
         ledger.return_allowance(dataset, allowance)
 
 
@@ -459,7 +439,7 @@ def metrics(path: Location, alert_below: str | None) -> int:
     from matrixdp.ledger.metrics import find_low, parse_threshold, render_metrics
 
     threshold = None if alert_below is None else parse_threshold(alert_below)
-    with open_ledger(path) as ledger:
+    with ledgers().open(path) as ledger:
         summaries, entries = ledger.summaries(), ledger.head.entry
     click.echo(render_metrics(summaries, entries, datetime.now(UTC)), nl=False)
     low = [] if threshold is None else find_low(summaries, threshold)

@@ -4,7 +4,7 @@ import sys
 
 import click
 
-from matrixdp.cli.answer import answer
+from matrixdp.cli.answer import answer, synthetic
 from matrixdp.cli.audit import audit
 from matrixdp.cli.exits import run_safely
 from matrixdp.cli.extras import bench, completion, demo, reproduce
@@ -14,7 +14,6 @@ from matrixdp.cli.release import design, plan_questions, release
 from matrixdp.cli.schema import check, schema
 from matrixdp.cli.stream import stream
 from matrixdp.cli.studio import studio
-from matrixdp.cli.synthetic import synthetic
 from matrixdp.version import __version__
 
 _WORKFLOW = """\

@@ -7,6 +7,7 @@ import textwrap
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from functools import reduce
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -40,13 +41,7 @@ LEDGER = LedgerType(path_type=Path)
 
 def combine_options(*options: Callable[[F], F]) -> Callable[[F], F]:
     """One decorator that adds several options to a command, listed in this order."""
-
-    def decorate(function: F) -> F:
-        for option in reversed(options):
-            function = option(function)
-        return function
-
-    return decorate
+    return lambda function: reduce(lambda made, option: option(made), reversed(options), function)
 
 
 def split_request(values: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -71,6 +66,15 @@ author_options = combine_options(
     name_option("--purpose", help="What it is for; recorded in the ledger."),
 )
 
+charge_options = combine_options(
+    author_options,
+    click.option(
+        "--anchor-to",
+        type=PATH,
+        help="File to which the number and hash of the charge are appended, so that a roll-back of the ledger shows.",
+    ),
+)
+
 
 def ledger_options(use: str, pays: str) -> Callable[[F], F]:
     """The options that name a ledger, one of its data sets, and the allowance that `pays`; `use` explains --ledger."""
@@ -83,6 +87,15 @@ def ledger_options(use: str, pays: str) -> Callable[[F], F]:
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
 sql_option = click.option("--sql", metavar="QUERY", help="Query whose rows are the table; DATA is then a database.")
+
+file_options = combine_options(
+    click.option(
+        "--workers",
+        metavar="NUMBER|ADDRESS",
+        help="Number of threads, or the scheduler of a Dask cluster (tcp://host:8786). [default: one thread per core]",
+    ),
+    sql_option,
+)
 
 
 def request_option(name: str) -> Callable[[F], F]:

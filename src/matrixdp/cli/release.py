@@ -16,7 +16,7 @@ import click
 
 from matrixdp.cli import options as flags
 from matrixdp.cli.exits import DeferredInterrupts, ExitCode
-from matrixdp.cli.ledger import find_neighbours, open_ledger, preview_ledger, require_dataset
+from matrixdp.cli.ledger import find_neighbours, ledgers, preview_ledger, require_dataset
 from matrixdp.errors import ParameterError
 from matrixdp.release.options import MOST_STORED
 
@@ -31,16 +31,8 @@ if TYPE_CHECKING:
     from matrixdp.report.release_folder import ReleaseFolder
 
 
-charge_options = flags.combine_options(
-    flags.author_options,
-    click.option(
-        "--anchor-to",
-        type=flags.PATH,
-        help="File to which the number and hash of the charge are appended, so that a roll-back of the ledger shows.",
-    ),
-)
 _paying = flags.combine_options(
-    charge_options,
+    flags.charge_options,
     click.option(
         "--wait",
         type=click.FloatRange(min=0),
@@ -48,16 +40,8 @@ _paying = flags.combine_options(
         help="Seconds to wait for another process that uses the ledger, or releases the same --request.",
     ),
 )
-file_options = flags.combine_options(
-    click.option(
-        "--workers",
-        metavar="NUMBER|ADDRESS",
-        help="Number of threads, or the scheduler of a Dask cluster (tcp://host:8786). [default: one thread per core]",
-    ),
-    flags.sql_option,
-)
-force_option = click.option("--force", is_flag=True, help="Replace an existing folder.")
-_reading = flags.combine_options(force_option, flags.request_option("missing"), file_options)
+_force = click.option("--force", is_flag=True, help="Replace an existing folder.")
+_reading = flags.combine_options(_force, flags.request_option("missing"), flags.file_options)
 
 
 @click.command(
@@ -105,17 +89,7 @@ def design(schema: Path, plot: Path | None, features: str | None, as_json: bool,
 @click.option("--out", type=flags.PATH, required=True, help="Folder for the release. It appears when it is complete.")
 @_reading
 @flags.json_option
-def release(
-    data: tuple[str, ...],
-    schema: Path,
-    out: Path,
-    force: bool,
-    sql: str | None,
-    workers: str | None,
-    as_json: bool,
-    no_ledger: bool,
-    **options: Any,
-) -> None:
+def release(data: tuple[str, ...], schema: Path, out: Path, as_json: bool, **options: Any) -> None:
     """Release a private matrix of the table DATA.
 
     DATA is one or more CSV, Excel, Parquet or Feather files, a folder of them, a pattern, or a table in a database
@@ -124,7 +98,9 @@ def release(
     bounds.
     A large noisy data set (--query identity) is written as a set of Parquet files.
     """
-    check_payment(no_ledger, options)
+    writing = {name: options.pop(name) for name in ("force", "workers")}
+    sql = options.pop("sql")
+    check_payment(options.pop("no_ledger"), options)
     from matrixdp.cli.release_text import print_release
     from matrixdp.domain.schema_file import read_schema
     from matrixdp.records.files import open_files
@@ -139,7 +115,7 @@ def release(
     request, payment = parse_request(found, options)
     made = plan(request, lambda: count_units(request, source))
     warn_about_delta(made.request.privacy, made.records)
-    folder, _ = _write(made, source, out, payment, force=force, workers=workers, quiet=as_json)
+    folder, _ = _write(made, source, out, payment, quiet=as_json, **writing)
     with flags.output_after_work():
         print_release(folder, out, as_json=as_json)
 
@@ -238,14 +214,7 @@ def parse_request(schema: Schema, options: dict[str, Any]) -> tuple[Request, dic
 
 
 def _run_plans(
-    plans: list[Plan],
-    schema: Path,
-    payment: dict[str, Any],
-    *,
-    data: tuple[str, ...],
-    out: Path,
-    sql: str | None,
-    **writing: Any,
+    plans: list[Plan], schema: Path, payment: dict[str, Any], data: tuple[str, ...], out: Path, sql: Any, **writing: Any
 ) -> Iterator[tuple[Path, ReleaseFolder]]:
     """Make each release in a folder of its own, after it was tried whether all can be read and written.
 
@@ -290,16 +259,10 @@ def _write(
     ):
         if account is not None and made.request.id is None:
             _remark_repeat(made, account)
-        folder = write_release(
-            made if account is None else _name_request(made),
-            source,
-            out,
-            account,
-            force=force,
-            workers=parse_workers(workers),
-            progress=progress,
-            ready=interrupts.defer,
-        )
+            if made.entries <= MOST_STORED:
+                made = replace(made, request=replace(made.request, id=f"release-{uuid.uuid4().hex[:12]}"))
+        reading = {"workers": parse_workers(workers), "progress": progress, "ready": interrupts.defer}
+        folder = write_release(made, source, out, account, force=force, **reading)
     with flags.output_after_work():
         if interrupts.pending:
             remark("interrupted after the charge, so the release was finished first.")
@@ -358,13 +321,6 @@ def remark(text: str) -> None:
     sys.stderr.write(f"matrixdp: {text}\n")
 
 
-def _name_request(made: Plan) -> Plan:
-    """The plan with a new request id, unless it has one or is too large to be stored."""
-    if made.request.id is not None or made.entries > MOST_STORED:
-        return made
-    return replace(made, request=replace(made.request, id=f"release-{uuid.uuid4().hex[:12]}"))
-
-
 @contextmanager
 def open_account(
     ledger: Location | None,
@@ -381,7 +337,7 @@ def open_account(
         yield None
         return
     name = require_dataset(dataset)
-    with open_ledger(ledger, timeout=wait, wait=wait, anchor=anchor_to, **author) as opened:
+    with ledgers().open(ledger, timeout=wait, wait=wait, anchor=anchor_to, **author) as opened:
         yield Account(opened, name, allowance=allowance)
 
 

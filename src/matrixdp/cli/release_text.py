@@ -9,6 +9,7 @@ import numpy as np
 
 from matrixdp.adaptive.settings import MethodChoice
 from matrixdp.answers.table_forecast import compare_questions
+from matrixdp.cli.ledger import name_left
 from matrixdp.cli.options import echo_json, echo_section, wrap_text
 from matrixdp.design import Design
 from matrixdp.design.explain import feature_names
@@ -23,13 +24,7 @@ from matrixdp.release.plan import Plan
 from matrixdp.release.registered import MechanismRelease
 from matrixdp.report.answers import Answer
 from matrixdp.report.dates import show_dates
-from matrixdp.report.forecast import (
-    DATA_KINDS,
-    judged_by,
-    let_answers_fall,
-    predict,
-    vary_epsilon,
-)
+from matrixdp.report.forecast import DATA_KINDS, judged_by, let_answers_fall, predict, vary_epsilon
 from matrixdp.report.guarantee import describe_odds, name_loss
 from matrixdp.report.pictures import draw_design
 from matrixdp.report.release_folder import ReleaseFolder
@@ -90,7 +85,10 @@ def print_design(made: Plan, left: Left, plot: Path | None, *, as_json: bool) ->
         questions = questions if made.beside is None else questions[:-1]  # the last is a correlation, of the moments
         single = [f"  {make_visible(one.title)}: {one.words}" for one in questions]
         echo_section("If only this were released, with the same guarantee", "\n".join(single))
-    echo_section("Cost in the ledger", _describe_cost(made, left))
+    mu = made.event.mu
+    echo_section("Cost in the ledger", f"  a release costs mu {mu:.6g}, that is mu^2 {mu**2:.6g}")
+    if left is not None:
+        click.echo(f"  epsilon {left[0].epsilon:.4g} is left, and {left[1].epsilon:.4g} would be left after a release")
     if design is not None:
         echo_section("How the noise was chosen", "\n".join(lines[_GUARANTEE:]))
     if plot is not None:
@@ -139,7 +137,7 @@ def _vary(made: Plan, predicted: Predictions) -> list[tuple[Plan, Predictions]]:
 
 def _collect_design(made: Plan, predicted: Predictions, left: Left) -> dict[str, Any]:
     """The facts of a planned release, with the predicted errors of its answers by the kind of data."""
-    request, design, mu = made.request, made.design, _cost(made)
+    request, design, mu = made.request, made.design, made.event.mu
     facts: dict[str, Any] = {
         "query": request.question,
         **({} if made.choice is None else made.choice._asdict()),
@@ -153,7 +151,7 @@ def _collect_design(made: Plan, predicted: Predictions, left: Left) -> dict[str,
         "mu_squared": mu**2,
     }
     if left is not None:
-        facts["ledger"] = {"epsilon_left_before": left[0].epsilon, "epsilon_left_after": left[1].epsilon}
+        facts["ledger"] = name_left(left)
     if design is not None:
         facts |= {name: getattr(design, name) for name in ("calibration", "exact", "gain", "excess", "relative_error")}
         facts |= {"shape": list(design.query.shape), "allocation": design.allocation.rule}
@@ -197,31 +195,12 @@ def _list_parts(answer: Answer, made: Plan) -> list[tuple[str, Floats, bool]]:
 
 
 def _show_median(errors: Floats, relative: bool) -> str:
-    median = _median(np.where(np.isnan(errors), np.inf, errors))
+    """The median in words, without errors that are zero, as on the diagonal of a correlation; 0 if all are."""
+    noisy = np.where(np.isnan(errors), np.inf, errors)[errors != 0]
+    median = float(np.median(noisy)) if noisy.size else 0.0
     if not np.isfinite(median):
         return "hidden"
     return f"{median:.2%}" if relative else format_number(median, 3)
-
-
-def _median(errors: Floats) -> float:
-    """The median of the errors, without those that are zero, as on the diagonal of a correlation; 0 if all are."""
-    noisy = errors[errors > 0]
-    return float(np.median(noisy)) if noisy.size else 0.0
-
-
-def _cost(made: Plan) -> float:
-    """The mu of a release."""
-    if made.design is None or made.beside is not None:
-        return made.request.privacy.mu
-    return made.design.distance
-
-
-def _describe_cost(made: Plan, left: Left) -> str:
-    mu = _cost(made)
-    lines = [f"a release costs mu {mu:.6g}, that is mu^2 {mu**2:.6g}"]
-    if left is not None:
-        lines.append(f"epsilon {left[0].epsilon:.4g} is left, and {left[1].epsilon:.4g} would be left after a release")
-    return "\n".join(f"  {line}" for line in lines)
 
 
 # Plans of several questions

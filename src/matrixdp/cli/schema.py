@@ -12,7 +12,6 @@ from matrixdp.cli.exits import ExitCode
 from matrixdp.cli.options import PATH, Command, Group, json_option, output_after_work
 
 if TYPE_CHECKING:
-    from matrixdp.domain import Column, Schema
     from matrixdp.records.checking import TableCheck
 
 
@@ -121,6 +120,7 @@ def _print_check(result: TableCheck, path: Path) -> None:
 @json_option
 def check_schema(path: Path, data: str | None, as_json: bool) -> None:
     """Check that SCHEMA is complete, and show it."""
+    from matrixdp.domain.columns import describe_column
     from matrixdp.domain.schema_file import read_schema
     from matrixdp.records.files import open_files
 
@@ -128,45 +128,30 @@ def check_schema(path: Path, data: str | None, as_json: bool) -> None:
     found.check()
     if data is not None:
         open_files(data, rules=found.rules).require(found.required_names())
+    columns: dict[str, Any] = {}
+    rows = []
+    for column in found.columns or ():
+        (kind, values), rule = describe_column(column), found.rules.date(column.name)
+        facts = {name: value for name, value in vars(column).items() if name != "name"}
+        columns[column.name] = {**({} if rule is None else {"meaning": rule.meaning}), "type": column.type, **facts}
+        if rule is not None:
+            kind, values = rule.kind, f"{values} {rule.meaning}"
+        rows.append([column.name, kind, values, "allowed" if column.missing else "error"])
+    graph, person = found.graph, found.person
     if as_json:
-        flags.echo_json(_collect_facts(found))
-    else:
-        _print_schema(found)
-
-
-def _collect_facts(schema: Schema) -> dict[str, Any]:
-    columns = {}
-    for column in schema.columns or ():
-        rule = schema.rules.date(column.name)
-        facts = {"type": column.type, **vars(column)}
-        columns[facts.pop("name")] = facts if rule is None else {"meaning": rule.meaning, **facts}
-    return {
-        "columns": columns,
-        "radius": schema.radius,
-        "records": schema.records,
-        "nodes": None if schema.graph is None else list(schema.graph.nodes),
-        "person": None if schema.person is None else vars(schema.person),
-    }
-
-
-def _print_schema(schema: Schema) -> None:
-    click.echo(f"{schema.path} is complete.")
-    if schema.columns is not None:
-        rows = [[column.name, *_describe_column(schema, column)] for column in schema.columns]
+        protected = {
+            "nodes": None if graph is None else list(graph.nodes),
+            "person": None if person is None else vars(person),
+        }
+        flags.echo_json({"columns": columns, "radius": found.radius, "records": found.records, **protected})
+        return
+    click.echo(f"{found.path} is complete.")
+    if rows:
         flags.echo_table(["column", "type", "values", "missing"], rows)
-    if schema.graph is not None:
-        click.echo(f"  a graph with {len(schema.graph.nodes)} nodes, weights up to {schema.graph.weight:g}")
-        if schema.graph.max_degree is not None:
-            click.echo(f"  protects one node with all its edges, degrees up to {schema.graph.max_degree:g}")
-    if schema.person is not None:
-        counts = "counts once" if schema.person.rows is None else f"has up to {schema.person.rows} rows that count"
-        click.echo(f"  protects one person with all their rows (column {schema.person.column!r}); each {counts}")
-
-
-def _describe_column(schema: Schema, column: Column) -> tuple[str, str, str]:
-    from matrixdp.domain.columns import describe_column
-
-    (kind, values), rule = describe_column(column), schema.rules.date(column.name)
-    if rule is not None:
-        kind, values = rule.kind, f"{values} {rule.meaning}"
-    return kind, values, "allowed" if column.missing else "error"
+    if graph is not None:
+        click.echo(f"  a graph with {len(graph.nodes)} nodes, weights up to {graph.weight:g}")
+        if graph.max_degree is not None:
+            click.echo(f"  protects one node with all its edges, degrees up to {graph.max_degree:g}")
+    if person is not None:
+        counts = "counts once" if person.rows is None else f"has up to {person.rows} rows that count"
+        click.echo(f"  protects one person with all their rows (column {person.column!r}); each {counts}")

@@ -12,18 +12,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from matrixdp.cli import options as flags
-from matrixdp.cli.answer import find_public_file, find_stream_dates, stream_argument
+from matrixdp.cli.answer import find_public_file, find_stream_rules, stream_argument
 from matrixdp.cli.exits import DeferredInterrupts, ExitCode
-from matrixdp.cli.ledger import preview_ledger
-from matrixdp.cli.release import (
-    charge_options,
-    check_payment,
-    file_options,
-    open_account,
-    parse_request,
-    parse_workers,
-    warn_about_delta,
-)
+from matrixdp.cli.ledger import name_left, preview_ledger
+from matrixdp.cli.release import check_payment, open_account, parse_request, parse_workers, warn_about_delta
 from matrixdp.errors import ParameterError
 from matrixdp.release.options import STREAM_OPTION, split_names
 
@@ -92,19 +84,17 @@ def design(schema: Path, as_json: bool, **options: Any) -> None:
     request, plan, payment = _plan(schema, options)
     left = preview_ledger(plan.event, **payment)
     if as_json:
-        known = {} if left is None else {"epsilon_left_before": left[0].epsilon, "epsilon_left_after": left[1].epsilon}
-        flags.echo_json({**_collect_plan(plan), **({"ledger": known} if known else {})})
+        flags.echo_json(_collect_plan(plan) | ({} if left is None else {"ledger": name_left(left)}))
         return
     click.echo(str(plan))
-    predicted, one = {}, plan.query
+    predicted = {}
     for window in sorted({1, min(4, plan.horizon), plan.horizon}):
         made = plan.scaled_design(window, plan.noise(window))
         last = Plan(request, getattr(made.query, "records", None), made.query, made, None)
         predicted[plan.name_window(window)] = predict(last, ("typical",))["typical"]
-    count = f"{getattr(one, 'records', 0):,} {one.count_word}"
-    flags.echo_section(
-        f"Median error for typical data, if a period has about {count}", tabulate_medians(last, predicted)
-    )
+    count = f"{getattr(plan.query, 'records', 0):,} {plan.query.count_word}"
+    title = f"Median error for typical data, if a period has about {count}"
+    flags.echo_section(title, tabulate_medians(last, predicted))
     if left is not None:
         words = f"epsilon {left[0].epsilon:.4g} is left, and {left[1].epsilon:.4g} would be left once it is open"
         flags.echo_section("Cost in the ledger", f"  {words}")
@@ -118,7 +108,7 @@ def design(schema: Path, as_json: bool, **options: Any) -> None:
 @_name
 @_design_options
 @flags.ledger_options("The ledger that the stream is charged to.", "pays")
-@charge_options
+@flags.charge_options
 @click.option("--no-ledger", is_flag=True, help="Open it without a ledger: no total is kept.")
 @flags.json_option
 def open_stream(name: Path, schema: Path, no_ledger: bool, as_json: bool, **options: Any) -> None:
@@ -174,28 +164,21 @@ def _open(name: Path, find: Any, **options: Any) -> Iterator[MatrixStream]:
     help="The period, as in 2031-w01. [default: all that are over and were not published, after the first one]",
 )
 @_charged_to
-@file_options
+@flags.file_options
 @flags.json_option
-def publish(
-    name: Path,
-    data: tuple[str, ...],
-    step: str | None,
-    workers: str | None,
-    sql: str | None,
-    as_json: bool,
-    **options: Any,
-) -> None:
+def publish(name: Path, data: tuple[str, ...], step: str | None, as_json: bool, **options: Any) -> None:
     """Publish a period of the stream NAME from the table DATA. Costs nothing more.
 
     DATA is as for matrixdp release. The command can be repeated: a period that was published is returned as it is, and
     DATA are not read. If it was stopped anywhere, the same command finishes it with the same numbers.
     """
-    from matrixdp.domain.schema_file import read_schema
     from matrixdp.release.stream import MatrixStream
 
-    stored = name.with_name(f"{name.name}.schema.toml")
-    rules = read_schema(stored).rules if stored.is_file() else None
-    reading = {"workers": parse_workers(workers), "rules": rules, "sql": sql}
+    reading = {
+        "workers": parse_workers(options.pop("workers")),
+        "rules": find_stream_rules(name),
+        "sql": options.pop("sql"),
+    }
     done = []
     finishing = DeferredInterrupts("the step is stored; finishing first.")
     with _open(name, MatrixStream.open, **options) as opened, finishing as interrupts:
@@ -303,7 +286,7 @@ def report(stream: Path, by: str | None, columns: str | None, out: Path, force: 
 
     public = PublishedStream.open(find_public_file(stream))
     chosen = None if columns is None else split_names(columns)
-    page = render_stream(public, by=by, columns=chosen, dates=find_stream_dates(stream))
+    page = render_stream(public, by=by, columns=chosen, dates=find_stream_rules(stream).dates)
     write_file(out, page, option="out", overwrite=force)
     click.echo(f"Report: {out}")
 

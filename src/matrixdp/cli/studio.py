@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from matrixdp.cli.options import LEDGER, PATH, Group, name_option
+from matrixdp.cli.options import LEDGER, PATH, Group, echo_table, name_option
 
 _START = "start"
 
@@ -13,17 +13,9 @@ _START = "start"
 class _StudioGroup(Group):
     """Commands, of which ``start`` may be left out: ``matrixdp studio FOLDER``."""
 
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command that the first argument names, or ``start``."""
-        if args and args[0] not in self.commands:
-            args = [_START, *args]
-        return super().resolve_command(ctx, args)
-
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Leave options before the folder to ``start``."""
-        if args and args[0].startswith("-") and args[0] not in ctx.help_option_names:
+        """Leave a folder, and options before it, to ``start``."""
+        if args and args[0] not in (*self.commands, *ctx.help_option_names):
             args = [_START, *args]
         return super().parse_args(ctx, args)
 
@@ -166,7 +158,6 @@ def new(
 @_state
 def list_(folder: Path, state: Path | None) -> None:
     """List all tokens by their ids, which are no secret."""
-    from matrixdp.display import format_table
     from matrixdp.studio.launch import open_state
     from matrixdp.studio.sign_in import list_tokens, write_roles
 
@@ -174,7 +165,7 @@ def list_(folder: Path, state: Path | None) -> None:
     for one in list_tokens(open_state(folder, state)):
         is_now = "valid" if one.is_valid else "revoked" if one.revoked else "expired"
         rows.append([one.id, one.name, write_roles(one.roles), one.created[:10], (one.expires or "")[:10], is_now])
-    click.echo(format_table(["id", "name", "roles", "created", "expires", "state"], rows))
+    echo_table(["id", "name", "roles", "created", "expires", "state"], rows)
 
 
 @token.command("revoke", example="matrixdp studio token revoke tables/ 1f3a9c02")

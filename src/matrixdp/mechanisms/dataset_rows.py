@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from matrixdp.design import Design
 from matrixdp.errors import DataError, ParameterError
-from matrixdp.mechanisms.mechanism import noisy_parts, rowwise_query
+from matrixdp.mechanisms.mechanism import check_rowwise, noisy_parts
 from matrixdp.noise import BlockKey
 from matrixdp.queries import Identity
 from matrixdp.records import to_array
@@ -108,7 +108,7 @@ class WriteTask:
 
     def _check(self, blocks: Iterable[Any], expected: FoundPart) -> Iterator[NDArray[np.generic]]:
         """The records of each chunk, after it was compared with that of the first pass."""
-        query, place = rowwise_query(self.design), 0
+        query, place = check_rowwise(self.design), 0
         for chunk in read_chunks(query, blocks):
             if expected.digests[place : place + 1] != (digest_chunk(chunk),):
                 raise DataError(ALTERED)

@@ -86,9 +86,8 @@ def measure(design: Design, data: Any, *, stream: Stream | None = None, simulati
     check_stream(stream, simulation=simulation)
     check_design(design)
     with np.errstate(all="ignore"):  # a warning could reveal private data
-        return draw_noisy_answer(
-            design, prepare(design, data, clip=True, missing="error"), stream, simulation=simulation
-        )
+        prepared = prepare(design, data, clip=True, missing="error")
+        return draw_noisy_answer(design, prepared, stream, simulation=simulation)
 
 
 def draw_noisy_answer(
@@ -235,7 +234,8 @@ def convert_rows(design: Design) -> tuple[Rounding, Values]:
     lie in a ball, a row's bits may depend on its place in a block, as BLAS works on several rows at once, but on no
     other row.
     """
-    query, noise, bits, limit = rowwise_query(design), design.noise, design.grid.bits, design.grid.limit
+    query, noise, bits, limit = design.query, design.noise, design.grid.bits, design.grid.limit
+    assert isinstance(query, Identity)
 
     def divide(noisy: NDArray[np.int64], out: Floats) -> None:
         np.add(noisy, 0.5, out=out)
@@ -291,19 +291,14 @@ def noisy_parts(design: Design, key: BlockKey, first: int, parts: Iterable[NDArr
         yield design.query.finish(out)
 
 
-def rowwise_query(design: Design) -> Identity:
-    """The query of a data set, or a `ParameterError` if the design is for something else."""
-    if not isinstance(design.query, Identity):
-        raise ParameterError(
-            f"design must be for the identity query, whose answer is a data set, got {type(design.query).__name__}; "
-            "other answers are small, and released as a whole."
-        )
-    return design.query
-
-
 def check_rowwise(design: Design) -> Identity:
     """The query of a data set, or a `ParameterError` unless each record gets the same noise: rows come in parts."""
-    query = rowwise_query(design)
+    query = design.query
+    if not isinstance(query, Identity):
+        raise ParameterError(
+            f"design must be for the identity query, whose answer is a data set, got {type(query).__name__}; "
+            "other answers are small, and released as a whole."
+        )
     if design.flat or isinstance(design.noise.rowcov.whitening, np.ndarray):
         raise ParameterError("design must have noise that is the same for every record to be released in parts.")
     return query

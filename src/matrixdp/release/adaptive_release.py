@@ -21,16 +21,9 @@ from matrixdp.adaptive.moment import PrivateMoment
 from matrixdp.adaptive.postprocess import Fitted
 from matrixdp.adaptive.regression import hidden_std, joint_moment, solve_regression
 from matrixdp.adaptive.settings import SETTINGS, settings_for
+from matrixdp.answers import models
 from matrixdp.answers.estimate import Estimate, settle
-from matrixdp.answers.models import (
-    Regression,
-    check_components,
-    choose_predictors,
-    find_components,
-    hide_undetermined,
-    name_components,
-    name_regression,
-)
+from matrixdp.answers.models import Regression, check_components, choose_predictors, find_components, hide_undetermined
 from matrixdp.answers.moments import LARGEST_BAR, correlation_from_covariance, hide_uncertain
 from matrixdp.checks import check_integer
 from matrixdp.domain import Bounds, Person, least_sample
@@ -139,10 +132,9 @@ class AdaptiveRelease(SavedRelease, Answering):
         possible = np.where(own, 1.0, -1.0), np.ones(own.shape)
         value, std = np.where(own, 1.0, found), np.where(own, 0.0, bars)
         if shrunk:
-            unknown = ~np.isfinite(value)
-            return settle(
-                np.where(unknown, 0.0, value), np.where(unknown, LARGEST_BAR, std), self.names, self.names, possible
-            )
+            known = np.isfinite(value)
+            value, std = np.where(known, value, 0.0), np.where(known, std, LARGEST_BAR)
+            return settle(value, std, self.names, self.names, possible)
         value, std = hide_uncertain(value, std)
         ranges = _range_of(np.nan_to_num(found), np.where(np.isfinite(found), bars, np.inf), possible)
         return settle(value, std, self.names, self.names, possible, lambda: extend_range(ranges, possible))
@@ -161,7 +153,7 @@ class AdaptiveRelease(SavedRelease, Answering):
             found, error_bars = np.full_like(found, np.nan), np.full_like(found, np.nan)
         else:
             error_bars = simulated_errors(self.moment, error)
-        return name_components(self.names, found, error_bars, lambda: None)
+        return models.name_components(self.names, found, error_bars, lambda: None)
 
     def regression(self, target: str, on: Sequence[str] | None = None, group: Any = None) -> Regression:
         """Regression of one number on others, by default on all, with standard errors.
@@ -187,10 +179,8 @@ class AdaptiveRelease(SavedRelease, Answering):
             return found - _describe_fit(mean[order], own, exact, sample)
 
         part = _select(self.moment, order)
-        found, errors = (
-            _describe_fit(part.mean, part.covariance, _coefficients(part), sample),
-            simulated_errors(self.moment, error),
-        )
+        found = _describe_fit(part.mean, part.covariance, _coefficients(part), sample)
+        errors = simulated_errors(self.moment, error)
         noise = np.diagonal(part.fitted.std) * part.bounds.halfwidths**2
         stds, most = np.sqrt(np.maximum(np.diagonal(part.covariance), noise)), float(part.bounds.halfwidths[-1])
         errors[:count] = np.maximum(errors[:count], hidden_std(joint_moment(part), found[1:count]))
@@ -205,7 +195,7 @@ class AdaptiveRelease(SavedRelease, Answering):
         own = [float(end[names.index(target), 1]) for end in self.means().interval()]
         rest = np.sqrt(1 - fit[1:, 0])[::-1] * own  # the target's standard deviation, less what is explained
         fit[1:, 1] = min(fit[1, 1], rest[0]), max(fit[2, 1], rest[1])
-        return name_regression(
+        return models.name_regression(
             target,
             ("intercept", *chosen),
             found[:count],
@@ -251,6 +241,10 @@ class AdaptiveRelease(SavedRelease, Answering):
         if not all(isinstance(step, Step) for step in parts["steps"]):
             raise KeyError("steps")
         basis, size = content["basis"], parts["bounds"].size
+        unit, rows = Unit.parse(content["unit"]), content.get("rows_per_person")
+        person = Person(unit.column, rows) if unit.kind == "person" and unit.column is not None else None
+        if person is None and (unit.kind != "record" or rows is not None):
+            raise KeyError("unit")
         moment = PrivateMoment(
             **parts,
             neighbours=Neighbours.parse(content["neighbours"]),
@@ -260,7 +254,7 @@ class AdaptiveRelease(SavedRelease, Answering):
             aim=content["settings"],
             targets=check_integer(content["targets"], "targets", at_least=0, at_most=size - 1),
             basis=None if basis is None else check_orthonormal(basis, size),
-            person=_read_person(Unit.parse(content["unit"]), content.get("rows_per_person")),
+            person=person,
         )
         settings_for(moment.aim)
         check_moment(moment)
@@ -269,14 +263,6 @@ class AdaptiveRelease(SavedRelease, Answering):
         if content["method"] != cls.method or not isinstance(reason, str) or not reason.isprintable():
             raise ParameterError(f"method must be {cls.method!r}, with a reason in words; the text was altered.")
         return cls(moment, content["aim"], reason, content["version"])
-
-
-def _read_person(unit: Unit, rows: int | None) -> Person | None:
-    if unit.kind == "person" and unit.column is not None:
-        return Person(unit.column, rows)
-    if unit.kind != "record" or rows is not None:
-        raise KeyError("unit")
-    return None
 
 
 def _refuse_groups(by: str | None, group: Any) -> None:

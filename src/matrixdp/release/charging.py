@@ -95,10 +95,6 @@ class Account:
                 raise
             return found
 
-    def complete(self, receipt: Receipt, release: Any) -> None:
-        """Mark the charge as released; the release's text is kept only if it can be asked for again."""
-        self.ledger.complete(receipt, "" if self.request is None else release.to_json())
-
 
 class Paid(NamedTuple):
     """A release, and the receipt of the charge that paid for it now: None if it was stored before, or costs nothing."""
@@ -111,7 +107,7 @@ def make_once(
     account: Account | None,
     price: Callable[[], Price],
     *,
-    read: Callable[[str, Account], Any],
+    read: Callable[[str], Any],
     prepare: Callable[[], P],
     make: Callable[[P, Receipt | None], Any],
     ready: Callable[[], object] | None = None,
@@ -130,7 +126,7 @@ def make_once(
     if account is not None and cost is not None:
         stored = account.stored(cost)
         if stored is not None:
-            return Paid(read(stored, account), None)
+            return Paid(read(stored), None)
         # Before the data are read, whose errors tell about units that the data set does not promise.
         account.ledger.require(account.dataset, neighbours=cost.neighbours, unit=cost.unit)
     prepared = prepare()
@@ -140,9 +136,9 @@ def make_once(
         return Paid(make(prepared, None), None)
     receipt = account.charge_or_find(cost)
     if isinstance(receipt, str):
-        return Paid(read(receipt, account), None)
+        return Paid(read(receipt), None)
     released = make(prepared, receipt)
-    account.complete(receipt, released)
+    account.ledger.complete(receipt, "" if account.request is None else released.to_json())  # if it can be asked for
     return Paid(released, receipt)
 
 
@@ -159,9 +155,8 @@ def release_fit(
 
     spent = {"epsilon": budget.privacy.epsilon, "delta": budget.privacy.delta, "version": __version__}
     price = Price(Gaussian(budget.privacy.mu), budget.neighbours, budget.unit, {**prepared.description, **spent})
-    never: Any = None  # without a request id nothing is stored that could be read
-    with nullcontext() if account is None else account.ledger:
-        made = make_once(account, lambda: price, read=never, prepare=lambda: prepared, make=lambda fit, _: fit.fit())
+    with nullcontext() if account is None else account.ledger:  # without a request id, so that nothing is read
+        made = make_once(account, lambda: price, read=str, prepare=lambda: prepared, make=lambda fit, _: fit.fit())
     return made.release
 
 

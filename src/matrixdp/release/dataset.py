@@ -232,10 +232,10 @@ def write_dataset(
             folder.finish()
         return released
 
-    def read(stored: str, account: Account) -> DatasetRelease:
+    def read(stored: str) -> DatasetRelease:
         if _read_manifest(out) != stored:
             raise ParameterError(
-                f"the data set of the request {show(account.request)} was released before, and is not in {Path(out)}. "
+                f"the data set of the request {show(request)} was released before, and is not in {Path(out)}. "
                 "Give the folder that it was written to, or use a new request id, which is charged again."
             )
         return DatasetRelease.open(out)

@@ -1,13 +1,13 @@
-"""The questions that a release can answer, and the one table of its options. Imports nothing that is slow to import.
+"""The questions that a release can answer, and its options. Imports nothing that is slow to import.
 
 Options of the command line, fields of the studio's form and of its API, and the checks of a `Request` are made from
-`OPTIONS`.
+the fields of `Asked`.
 """
 
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from matrixdp.errors import ParameterError, join_names, show
@@ -47,25 +47,12 @@ QUESTIONS = {
 }
 
 
-def title_question(
-    question: str,
-    *,
-    columns: Sequence[str] | None = None,
-    target: str | None = None,
-    cells: Sequence[str] | None = None,
-    on: Sequence[str] | None = None,
-    by: Sequence[str] | None = None,
-) -> str:
-    """A question with its columns, in a few words.
-
-    Examples
-    --------
-    >>> title_question("regression", target="stay", on=["age", "ward"])
-    'A regression of stay on age, ward'
-    """
+def title_question(question: str, **named: Any) -> str:
+    """A question with its `columns`, `target`, `cells`, `on` and `by`: 'A regression of stay on age, ward'."""
+    target, cells, columns = map(named.get, ("target", "cells", "columns"))
     words = [QUESTIONS[question].title, *([f"of {target}"] if target else [])]
     words += [f"of {' and '.join(cells)}"] if cells else [f"of {', '.join(columns)}"] if columns else []
-    return " ".join([*words, *(f"{name} {', '.join(names)}" for name, names in (("on", on), ("by", by)) if names)])
+    return " ".join([*words, *(f"{name} {', '.join(named[name])}" for name in ("on", "by") if named.get(name))])
 
 
 SUMMARIES = ("means", "table", "everything")  # always answered by the moments of a table
@@ -129,12 +116,30 @@ class Option:
     def parse(self, value: Any) -> Any:
         """The value of a field of `Request`, from a text or from JSON; a `ParameterError` names the option."""
         if self.kind in ("number", "integer"):
-            return self._parse_number(value)
+            whole = self.kind == "integer"
+            try:
+                if isinstance(value, bool) or not isinstance(value, int | float | str):
+                    raise ValueError
+                number = int(value) if whole and not isinstance(value, float) else float(value)
+                if not math.isfinite(number) or (whole and number != int(number)) or abs(number) > 1e15:
+                    raise ValueError
+            except (ValueError, OverflowError):
+                raise self.error(f"must be a {'whole ' * whole}number, got {show(value)} instead.") from None
+            return int(number) if whole else number
         if not isinstance(value, str) or not value.isprintable() or len(value) > _LONGEST:
             raise self.error(f"must be printable text of up to {_LONGEST:,} characters, got {show(value)}.")
-        if self.kind == "names":
-            return split_names(value)
-        return self._parse_weights(value) if self.kind == "weights" else value
+        if self.kind != "weights":
+            return split_names(value) if self.kind == "names" else value
+        pairs = []
+        for part in value.split(","):
+            name, mark, weight = part.rpartition("=")
+            if not mark or not name.strip():
+                raise self.error(f"must be NAME=NUMBER,..., got {part!r} instead.")
+            try:
+                pairs.append((name.strip(), float(weight)))
+            except ValueError:
+                raise self.error(f"of {name.strip()} must be a number, got {weight!r} instead.") from None
+        return tuple(pairs)
 
     def write(self, value: Any) -> str:
         """The text that `parse` reads as `value`."""
@@ -148,95 +153,68 @@ class Option:
         """An error about this option; `message` follows its name."""
         return ParameterError(f"«{self.name}» {message}")
 
-    def _parse_number(self, value: Any) -> int | float:
-        whole = self.kind == "integer"
-        try:
-            if isinstance(value, bool) or not isinstance(value, int | float | str):
-                raise ValueError
-            number = int(value) if whole and not isinstance(value, float) else float(value)
-            if not math.isfinite(number) or (whole and number != int(number)) or abs(number) > 1e15:
-                raise ValueError
-        except (ValueError, OverflowError):
-            raise self.error(f"must be a {'whole ' * whole}number, got {show(value)} instead.") from None
-        return int(number) if whole else number
 
-    def _parse_weights(self, text: str) -> tuple[tuple[str, float], ...]:
-        pairs = []
-        for part in text.split(","):
-            name, mark, value = part.rpartition("=")
-            if not mark or not name.strip():
-                raise self.error(f"must be NAME=NUMBER,..., got {part!r} instead.")
-            try:
-                pairs.append((name.strip(), float(value)))
-            except ValueError:
-                raise self.error(f"of {name.strip()} must be a number, got {value!r} instead.") from None
-        return tuple(pairs)
+def _ask(kind: str, help: str, **rest: Any) -> Any:  # noqa: A002
+    """A field of `Asked`, which has no default if it is required."""
+    option = Option("", kind, help, **rest)
+    default: dict[str, Any] = {} if option.required else {"default": option.default}
+    return field(**default, metadata={"option": option})
 
 
-OPTIONS = (
-    Option("question", "choice", "What to release.", alias="query", choices=tuple(QUESTIONS), required=True),
-    Option("epsilon", "number", "Privacy loss, greater than 0.", required=True, above=0),
-    Option(
-        "delta",
-        "number",
-        "Probability of a larger loss; choose it well below 1/records.",
-        required=True,
-        above=0,
-        below=1,
-    ),
-    Option(
-        "records",
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Asked:
+    """The options of a request: its fields, each with how it is read, checked and explained."""
+
+    question: str = _ask("choice", "What to release.", alias="query", choices=tuple(QUESTIONS), required=True)
+    epsilon: float = _ask("number", "Privacy loss, greater than 0.", required=True, above=0)
+    delta: float = _ask(
+        "number", "Probability of a larger loss; choose it well below 1/records.", required=True, above=0, below=1
+    )
+    records: int | None = _ask(
         "integer",
         "Public number of records, or for design a guess. [default: from the schema; release also counts them]",
         at_least=1,
-    ),
-    Option(
-        "neighbours",
+    )
+    neighbours: str | None = _ask(
         "choice",
         "Whether one record (or person) is replaced, so that their number is public, or comes and goes, so that it is "
         "private. [default: that of the ledger; without one replace, and add-remove for graphs]",
         choices=NEIGHBOURS,
-    ),
-    Option(
-        "person",
+    )
+    person: str | None = _ask(
         "name",
         "Protect each person with all their rows: the column that says whose a row is. [default: protect rows]",
         metavar="COLUMN",
-    ),
-    Option(
-        "rows",
+    )
+    rows: int | None = _ask(
         "integer",
         "Let each row count, up to K rows per person. [default: each person counts once]",
         alias="rows_per_person",
         at_least=1,
         metavar="K",
-    ),
-    Option(
-        "importance",
+    )
+    importance: Any = _ask(  # noqa: RUF009
         "weights",
         "Weight of a feature's squared error, relative to its range; 1 for features that are not named.",
         metavar="NAME=NUMBER,...",
         at_least=1 / _LARGEST_WEIGHT,
         at_most=_LARGEST_WEIGHT,
-    ),
-    Option(
-        "directions",
+    )
+    directions: Any = _ask(  # noqa: RUF009
         "file",
         "Axes of the noise: the features, or those in a NPY or CSV file, chosen without looking at the data.",
         default="standard",
         metavar="standard|FILE",
-    ),
-    Option(
-        "correlation_share",
+    )
+    correlation_share: float | None = _ask(
         "number",
         "Share of the budget for an adaptive fit of the numbers, which correlations and components of --query "
         "everything are read off; 0 for none. [default: 0.2 where correlations are expected to gain by it]",
         at_least=0,
         at_most=0.9,
         questions=("everything",),
-    ),
-    Option(
-        "shapes",
+    )
+    shapes: float = _ask(
         "number",
         "Share of the budget for a histogram of each number, from which quantiles follow; 0.1 adds 5% to the noise of "
         "all else.",
@@ -244,9 +222,8 @@ OPTIONS = (
         at_least=0,
         at_most=0.9,
         questions=("everything",),
-    ),
-    Option(
-        "bins",
+    )
+    bins: int = _ask(
         "integer",
         "Measure each number also as a category of so many bins, at most 64, so that synthetic tables show curved "
         "relations; all else has more noise. 0 for none.",
@@ -254,64 +231,90 @@ OPTIONS = (
         at_least=0,
         at_most=64,
         questions=("everything",),
-    ),
-    Option(
-        "calibration",
+    )
+    calibration: str = _ask(
         "choice",
         "How the size of the noise is determined; all but 'exact' are the paper's.",
         choices=CALIBRATIONS,
         default="exact",
-    ),
-    Option(
-        "columns",
+    )
+    columns: Sequence[str] | None = _ask(
         "names",
         "Columns of the schema to release. [default: all]",
         metavar="NAME,...",
         questions=tuple(name for name in QUESTIONS if name not in (*GRAPHS, "counts")),
-    ),
-    Option(
-        "by",
+    )
+    by: Sequence[str] | None = _ask(
         "names",
         "Categories: the same for each of their levels, for the same epsilon. For everything, means, table, "
         "covariance and correlation.",
         metavar="NAME,...",
         questions=GROUPED,
-    ),
-    Option("cells", "names", "The two columns that --query table and counts tabulate.", metavar="ROWS,COLUMNS"),
-    Option("points", "file", "Public points for --query gram: a table or a NPY file."),
-    Option("kernel", "choice", "Kernel of --query gram.", choices=("gaussian", "laplacian"), default="gaussian"),
-    Option("bandwidth", "number", "Bandwidth of the kernel, in units of half the width of the bounds.", default=1.0),
-    Option(
-        "method",
+    )
+    cells: Sequence[str] | None = _ask(
+        "names", "The two columns that --query table and counts tabulate.", metavar="ROWS,COLUMNS"
+    )
+    points: Any = _ask("file", "Public points for --query gram: a table or a NPY file.")  # noqa: RUF009
+    kernel: str = _ask("choice", "Kernel of --query gram.", choices=("gaussian", "laplacian"), default="gaussian")
+    bandwidth: float = _ask("number", "Bandwidth of the kernel, in units of half the width of the bounds.", default=1.0)
+    method: str = _ask(
         "choice",
         "For means, covariance, correlation, components and regression: an adaptive fit, a plain release, or the "
         "one that is expected to be more accurate.",
         choices=("auto", "adaptive", "plain"),
         default="auto",
         questions=FITTED,
-    ),
-    Option("target", "name", "The number that --query regression explains.", metavar="NAME", questions=("regression",)),
-    Option(
-        "on",
-        "names",
-        "The columns that explain it. [default: all others]",
-        metavar="NAME,...",
-        questions=("regression",),
-    ),
-    Option(
-        "missing",
+    )
+    target: str | None = _ask(
+        "name", "The number that --query regression explains.", metavar="NAME", questions=("regression",)
+    )
+    on: Sequence[str] | None = _ask(
+        "names", "The columns that explain it. [default: all others]", metavar="NAME,...", questions=("regression",)
+    )
+    missing: str = _ask(
         "choice",
         "Stop at empty, NaN and infinite entries, or replace them by the middle of their bounds.",
         choices=("error", "midpoint"),
         default="error",
-    ),
-    Option(
-        "id",
-        "name",
-        "An id. A second run with the same id and options returns the same release at no cost.",
-        alias="request",
-    ),
-)
+    )
+    id: str | None = _ask(
+        "name", "An id. A second run with the same id and options returns the same release at no cost.", alias="request"
+    )
+
+    def to_options(self) -> dict[str, Any]:
+        """All fields that differ from their defaults, as texts and numbers, by their names in JSON."""
+        given = {option: getattr(self, option.name) for option in OPTIONS}
+        return {
+            json_name(option.name): value if isinstance(value, int | float) else option.write(value)
+            for option, value in given.items()
+            if value is not option.default and value != option.default
+        }
+
+    @property
+    def title(self) -> str:
+        """What is asked for, in a few words."""
+        return title_question(self.question, target=self.target, cells=self.cells, on=self.on, by=self.by)
+
+    @property
+    def standard(self) -> bool:
+        """Whether the axes of the noise are the features."""
+        return isinstance(self.directions, str) and self.directions == "standard"
+
+    @property
+    def kind(self) -> str:
+        """What is shown: the released 'matrix', or what the question names if it follows from the matrix."""
+        return self.question if self.question in ANSWERED else "matrix"
+
+    @property
+    def aims(self) -> dict[str, str | list[str]]:
+        """What is computed from the released matrix, for the ledger; empty for the matrix itself."""
+        if self.kind == "matrix":
+            return {}
+        aims = {"aim": self.question, "target": self.target, "on": None if self.on is None else list(self.on)}
+        return {name: value for name, value in aims.items() if value is not None}
+
+
+OPTIONS: tuple[Option, ...] = tuple(replace(one.metadata["option"], name=one.name) for one in fields(Asked))
 OPTION = {option.name: option for option in OPTIONS}
 STREAM_OPTIONS = (  # further ones of a stream, the arguments of `make_stream`
     Option(

@@ -10,7 +10,6 @@ import uuid
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from matrixdp.errors import ParameterError
@@ -159,9 +158,7 @@ class OutputFolder:
             os.close(self._lock)
             self._lock = None
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         self._release()
         if isinstance(error, OSError) and error.errno in _FULL:  # without a path
             raise ParameterError(f"out: {self.place} cannot be written: {error.strerror}.") from None

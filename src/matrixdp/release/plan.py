@@ -15,11 +15,11 @@ import numpy as np
 from matrixdp.adaptive import Description
 from matrixdp.adaptive.moment import prepare_fit
 from matrixdp.adaptive.settings import MethodChoice, choose_method, settings_for
-from matrixdp.design import Allocation, Design, make_design, optimal
+from matrixdp.design import Design, make_design, optimal
 from matrixdp.domain import Bounds, Columns, most_rows
 from matrixdp.domain.schema import MAX_SIDE
 from matrixdp.errors import MatrixDPError, ParameterError, show
-from matrixdp.ledger import Event, Gaussian
+from matrixdp.ledger import Gaussian
 from matrixdp.noise import Stream
 from matrixdp.privacy import Neighbours, Privacy
 from matrixdp.queries import ContingencyTable, GramMatrix, Identity, MatrixQuery, Moments, SecondMoment, TableMoments
@@ -99,7 +99,7 @@ class Plan(OfQuery):
         return self.records is not None and self.query.public_number and self.query.count_word != "people"
 
     @property
-    def event(self) -> Event:
+    def event(self) -> Gaussian:
         """What the ledger is charged with."""
         if self.design is None or self.beside is not None:
             return Gaussian(self.request.privacy.mu)
@@ -115,8 +115,7 @@ class Plan(OfQuery):
         """Number of entries of the release."""
         if self.design is None:
             return self.bounds.size**2
-        height, width = self.query.shape
-        return height * width
+        return math.prod(self.query.shape)
 
     @cached_property
     def description(self) -> dict[str, Any]:
@@ -323,14 +322,11 @@ def _choose_method(request: Request, records: int | None) -> MethodChoice | None
     if request.method != "auto":
         return MethodChoice(request.method, "It was requested.")
     if request.question == "means":
-        return MethodChoice(
-            "plain", "Means need no learned directions: a plain release has half of its budget for them."
-        )
-    person = request.whose
+        why = "Means need no learned directions: a plain release has half of its budget for them."
+        return MethodChoice("plain", why)
+    person, mu = request.whose, request.privacy.mu / most_rows(request.whose)
     counted = "records" if person is None else "people" if person.rows is None else "rows"
-    return choose_method(
-        features, number, request.privacy.mu / most_rows(person), find_recipe(request.question), counted
-    )
+    return choose_method(features, number, mu, find_recipe(request.question), counted)
 
 
 def _find_need_of_plain(request: Request) -> str:
@@ -353,42 +349,33 @@ def _find_need_of_plain(request: Request) -> str:
 
 def make_query(request: Request, records: int | None) -> MatrixQuery:
     """The query of a plain release; a graph has no public number of records."""
+    question, schema = request.question, request.schema
     with refuse_extremes():
-        if request.question in GRAPHS:
-            return _make_graph_query(request)
+        protected: dict[str, Any] = {"neighbours": request.relation, "person": request.whose}
+        if question in GRAPHS:
+            if schema.graph is None:
+                raise ParameterError(f"{schema.path}: a graph needs [graph] with its public nodes.")
+            graph, kind = schema.graph, Adjacency if question == "adjacency" else Laplacian
+            protected = {"neighbours": request.relation, "unit": graph.unit, "max_degree": graph.max_degree}
+            return kind(len(graph.nodes), graph.weight, node_names=graph.nodes, **protected)
         assert records is not None  # only graphs have none
-        if request.question in (*SUMMARIES, *MODELS) or (request.question in MATRICES and _suits_table(request)):
+        if question in (*SUMMARIES, *MODELS) or (question in MATRICES and _suits_table(request)):
             return _make_table_query(request, records)
-        return _require_small(request, _make_matrix_query(request, records))
-
-
-def _make_graph_query(request: Request) -> MatrixQuery:
-    graph, whose = request.schema.graph, request.whose
-    assert whose is None  # of a graph
-    if graph is None:
-        raise ParameterError(f"{request.schema.path}: a graph needs [graph] with its public nodes.")
-    kind = Adjacency if request.question == "adjacency" else Laplacian
-    options: dict[str, Any] = {"unit": graph.unit, "max_degree": graph.max_degree, "neighbours": request.relation}
-    return kind(len(graph.nodes), graph.weight, node_names=graph.nodes, **options)
-
-
-def _make_matrix_query(request: Request, records: int) -> MatrixQuery:
-    """The query of a table of counts, or of a matrix of numbers that are there in every record."""
-    protected: dict[str, Any] = {"neighbours": request.relation, "person": request.whose}
-    if request.question == "counts":
-        rows, columns = (request.schema.pair_levels(name) for name in request.parse_cells())
-        return ContingencyTable(rows, columns, records, **protected)
-    bounds = request.require_complete(request.choose_numbers())
-    if request.question == "gram":
-        points = read_points(request.points, bounds.names or ())
-        return GramMatrix(bounds, records, points, kernel=request.kernel, bandwidth=request.bandwidth, **protected)
-    kinds: dict[str, Callable[..., MatrixQuery]] = {
-        "moments": Moments,
-        "second-moment": SecondMoment,
-        "identity": Identity,
-        **dict.fromkeys(MATRICES, Moments.for_covariance),
-    }
-    return kinds[request.question](bounds, records, **protected)
+        if question == "counts":
+            rows, columns = (schema.pair_levels(name) for name in request.parse_cells())
+            return _require_small(request, ContingencyTable(rows, columns, records, **protected))
+        bounds = request.require_complete(request.choose_numbers())
+        if question == "gram":
+            points = read_points(request.points, bounds.names or ())
+            protected |= {"kernel": request.kernel, "bandwidth": request.bandwidth}
+            return _require_small(request, GramMatrix(bounds, records, points, **protected))
+        kinds: dict[str, Callable[..., MatrixQuery]] = {
+            "moments": Moments,
+            "second-moment": SecondMoment,
+            "identity": Identity,
+            **dict.fromkeys(MATRICES, Moments.for_covariance),
+        }
+        return _require_small(request, kinds[question](bounds, records, **protected))
 
 
 def _suits_table(request: Request) -> bool:
@@ -432,9 +419,8 @@ def _make_table_query(request: Request, records: int) -> TableMoments:
     try:
         return TableMoments(columns, records, by, mean_share=share, importance=weights, **options)
     except ParameterError as error:
-        raise (
-            error if error.parameter in ("by", "importance", "shapes", "bins") else error.within(schema.path)
-        ) from None
+        named = error.parameter in ("by", "importance", "shapes", "bins")
+        raise (error if named else error.within(schema.path)) from None
 
 
 def _choose_table_columns(request: Request, by: tuple[str, ...]) -> Columns:
@@ -468,26 +454,17 @@ def make_request_design(request: Request, query: MatrixQuery, *, share: float = 
                 )
         with refuse_extremes():
             return make_design(query, request.privacy, share=share)
-    directions = None if request.standard else read_matrix(request.directions, "directions")
+    options: dict[str, Any] = {"directions": None, "calibration": request.calibration}
+    if not request.standard:
+        options["directions"] = read_matrix(request.directions, "directions")
     with refuse_extremes():
-        return make_design(
-            query,
-            request.privacy,
-            allocation=_weigh_features(request, query, directions),
-            directions=directions,
-            calibration=request.calibration,
-        )
-
-
-def _weigh_features(request: Request, query: MatrixQuery, directions: Floats | None) -> Allocation | None:
-    """The allocation for weights of squared errors relative to the range, 1 for features that are not named."""
-    if request.importance is None:
-        return None
-    names = query.names if directions is None and query.names else tuple(map(str, range(query.features)))
-    weights = np.ones(query.features)
-    for name, weight in request.weigh(names):
-        weights[names.index(name)] = weight
-    return optimal(weights / query.extent(directions) ** 2)
+        if request.importance is not None:  # weights of squared errors relative to the range
+            named = options["directions"] is None and query.names
+            names, weights = named or tuple(map(str, range(query.features))), np.ones(query.features)
+            for name, weight in request.weigh(names):
+                weights[names.index(name)] = weight
+            options["allocation"] = optimal(weights / query.extent(options["directions"]) ** 2)
+        return make_design(query, request.privacy, **options)
 
 
 @contextmanager

@@ -406,7 +406,7 @@ def release_mechanism(
         released, _ = make_once(
             account,
             find_price,
-            read=lambda text, _: MechanismRelease.from_json(text),
+            read=MechanismRelease.from_json,
             prepare=lambda: check_answer(query, query.evaluate(data, clip=True, missing="error")),  # errors of the data
             make=make,
         )

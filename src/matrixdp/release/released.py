@@ -46,14 +46,10 @@ class Released:
     @property
     def _caveats(self) -> list[tuple[str, str]]:
         """Everything that weakens the release: in a few words, and in a sentence."""
-        found = {
-            ("for comparison only", COMPARISON_ONLY): getattr(self, "comparison_only", False),
-            ("A SIMULATION THAT PROTECTS NOTHING", SIMULATION): self.simulation,
-            ("MISSING VALUES REPLACED BY THE MIDDLE OF THEIR BOUNDS", REPLACED): (
-                getattr(self, "missing", "error") == "midpoint"
-            ),
-        }
-        return [words for words, holds in found.items() if holds]
+        replaced = getattr(self, "missing", "error") == "midpoint"
+        compared = [("for comparison only", COMPARISON_ONLY)] * getattr(self, "comparison_only", False)
+        simulated = [("A SIMULATION THAT PROTECTS NOTHING", SIMULATION)] * self.simulation
+        return compared + simulated + [("MISSING VALUES REPLACED BY THE MIDDLE OF THEIR BOUNDS", REPLACED)] * replaced
 
     def _guarantee(self, *more: str) -> str:
         """The guarantee in a line, with `more` of it in words, and what weakens it."""
@@ -70,10 +66,8 @@ class Released:
         title, facts, content = self._show()
         spent = [] if self.mu is None else [("spent", f"mu {self.mu:.4g} of Gaussian differential privacy")]
         guarantee = describe_guarantee(*self._spent, self.neighbours, self.unit)
-        warnings = [sentence for _, sentence in self._caveats]
-        return display.render_card(
-            title, display.render_facts([("guarantee", guarantee), *spent, *facts]), *content, warnings=warnings
-        )
+        card = title, display.render_facts([("guarantee", guarantee), *spent, *facts]), *content
+        return display.render_card(*card, warnings=[sentence for _, sentence in self._caveats])
 
     def _show(self) -> tuple[str, list[tuple[str, str]], list[str]]:
         """For a notebook: the title, facts besides the guarantee, and the rest as HTML."""
@@ -186,6 +180,7 @@ class Answering:
     reason: str
     means: Callable[..., Estimate]
     correlation: Callable[..., Estimate]
+    _sampling_std: Callable[[str], Floats]  # the error of the records as a sample: (m,) for means, otherwise (m, m)
 
     def error_parts(self, kind: str = "means") -> Estimate:
         """Each number with the error that privacy causes, the error of the records as a sample, and both together.
@@ -226,10 +221,6 @@ class Answering:
         bars[~value.reliable[:, 0]] = np.nan  # errors of a guess say nothing
         errors = Estimate(bars, np.full_like(bars, np.nan), names, _ERROR_PARTS[1:], unknown=HIDDEN)
         return join((value, errors), names, _ERROR_PARTS, 1)
-
-    def _sampling_std(self, kind: str) -> Floats:
-        """The error of the records as a sample, of shape (m,) for means and (m, m) otherwise."""
-        raise NotImplementedError
 
     def _show_answers(self, *, correlation: bool) -> list[str]:
         """For a notebook: tables of means and perhaps correlations as HTML."""

@@ -3,7 +3,7 @@
 import math
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
 
@@ -11,17 +11,7 @@ from matrixdp.checks import check_flag, check_integer, check_number
 from matrixdp.domain import Bounds, Columns, Person, Schema, YesNo, as_schema
 from matrixdp.errors import ParameterError, join_names, show
 from matrixdp.privacy import Neighbours, Privacy
-from matrixdp.release.options import (
-    ANSWERED,
-    GRAPHS,
-    OPTION,
-    OPTIONS,
-    PER_RECORD,
-    Option,
-    json_name,
-    parse_options,
-    title_question,
-)
+from matrixdp.release.options import GRAPHS, OPTION, OPTIONS, PER_RECORD, Asked, Option, parse_options
 from matrixdp.types import lock_arrays
 
 _SHOWN = 6  # names in a message
@@ -29,10 +19,10 @@ _SHOWN = 6  # names in a message
 
 @lock_arrays
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Request:
+class Request(Asked):
     """What is released, of which table, and with which guarantee.
 
-    The fields are the options that `matrixdp.release.options.OPTIONS` declares and explains, and two more.
+    The fields are the options that `matrixdp.release.options.Asked` declares and explains, and two more.
 
     Parameters
     ----------
@@ -43,31 +33,7 @@ class Request:
     """
 
     schema: Schema
-    question: str
-    epsilon: float
-    delta: float
-    columns: Sequence[str] | None = None
-    by: Sequence[str] | None = None
-    cells: Sequence[str] | None = None
-    target: str | None = None
-    on: Sequence[str] | None = None
-    records: int | None = None
-    neighbours: str | None = None
-    person: str | None = None
-    rows: int | None = None
-    method: str = "auto"
-    importance: Any = None
-    directions: Any = "standard"
-    correlation_share: float | None = None
-    shapes: float = 0.0
-    bins: int = 0
-    calibration: str = "exact"
-    kernel: str = "gaussian"
-    bandwidth: float = 1.0
-    points: Any = None
-    missing: str = "error"
     clip: bool = True
-    id: str | None = None
 
     def __post_init__(self) -> None:
         if self.schema is not None:  # a stored request gets its schema later
@@ -96,43 +62,10 @@ class Request:
         """A request from texts or JSON content, by the names of the command line."""
         return cls(schema=schema, **parse_options(values))
 
-    def to_options(self) -> dict[str, Any]:
-        """All fields that differ from their defaults, as texts and numbers, by their names in JSON."""
-        defaults = {field.name: field.default for field in fields(self)}
-        given = {option.name: getattr(self, option.name) for option in OPTIONS}
-        return {
-            json_name(name): value if isinstance(value, int | float) else OPTION[name].write(value)
-            for name, value in given.items()
-            if value is not defaults[name] and value != defaults[name]
-        }
-
     @cached_property
     def privacy(self) -> Privacy:
         """The whole budget."""
         return Privacy(self.epsilon, self.delta)
-
-    @property
-    def title(self) -> str:
-        """What is asked for, in a few words."""
-        return title_question(self.question, target=self.target, cells=self.cells, on=self.on, by=self.by)
-
-    @property
-    def standard(self) -> bool:
-        """Whether the axes of the noise are the features."""
-        return isinstance(self.directions, str) and self.directions == "standard"
-
-    @property
-    def kind(self) -> str:
-        """What is shown: the released 'matrix', or what the question names if it follows from the matrix."""
-        return self.question if self.question in ANSWERED else "matrix"
-
-    @property
-    def aims(self) -> dict[str, str | list[str]]:
-        """What is computed from the released matrix, for the ledger; empty for the matrix itself."""
-        if self.kind == "matrix":
-            return {}
-        aims = {"aim": self.question, "target": self.target, "on": None if self.on is None else list(self.on)}
-        return {name: value for name, value in aims.items() if value is not None}
 
     @property
     def relation(self) -> Neighbours:

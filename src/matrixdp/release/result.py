@@ -7,12 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from matrixdp.adaptive.moment import PreparedFit
 from matrixdp.answers import moments as answers
 from matrixdp.answers.draws import Draws, draw_moments
 from matrixdp.answers.estimate import Estimate
@@ -30,7 +29,7 @@ from matrixdp.domain import Bounds, Person, check_missing, least_sample
 from matrixdp.domain.person import find_unit
 from matrixdp.errors import ParameterError
 from matrixdp.gdp import compose_mu, gdp_epsilon
-from matrixdp.ledger import Event, Receipt
+from matrixdp.ledger import Receipt
 from matrixdp.mechanisms.mechanism import draw_noisy_answer, prepare
 from matrixdp.noise import Stream
 from matrixdp.privacy import Neighbours, Privacy
@@ -148,15 +147,13 @@ class Release(Guaranteed, MatrixRelease, Answering):
     def __repr__(self) -> str:
         return f"<Release of {self.query.summary}, {self._guarantee()}; print shows it>"
 
-    @property
-    def _has_means(self) -> bool:  # a matrix about the middle of the bounds is hard to read
-        return isinstance(self.query, TableMoments) and bool(self.query.used.numbers)
-
     def __str__(self) -> str:
         spent = f"spent mu {self.mu:.6g}, epsilon {self.epsilon:.4g} at delta {self.privacy.delta:.3g}"
         if self.part is not None:
             spent += f" by all of the stream {self.part.stream!r}, here {self.part.periods}"
-        body = str(self.means()) if self._has_means else matrix_text(self.matrix)
+        # A matrix about the middle of the bounds is hard to read.
+        readable = isinstance(self.query, TableMoments) and self.query.used.numbers
+        body = str(self.means()) if readable else matrix_text(self.matrix)
         return f"{self.query.subject}, {self._guarantee(spent)}\n{body}"
 
     def _show(self) -> tuple[str, list[tuple[str, str]], list[str]]:
@@ -364,35 +361,18 @@ class Release(Guaranteed, MatrixRelease, Answering):
         if not isinstance(part, StreamPart | None):
             raise ParameterError("part must be that of a stream; the text was altered.")
         made = read_design(content, shape=matrix.shape)
-        fit = _read_fit(content.get("fit"), made["design"], made["simulation"])
+        if content.get("fit") is None:
+            return cls(matrix, **made, **chosen, part=part)
+        fit, design = AdaptiveRelease.from_json(json.dumps(content["fit"])), made["design"]
+        query = design.query
+        if not isinstance(query, TableMoments) or fit.names != tuple(one.name for one in query.used.numbers):
+            raise ParameterError("the fit of the numbers does not match the table; the text was altered.")
+        same = (fit.neighbours, fit.unit, fit.records, fit.simulation, fit.privacy.delta)
+        if same != (query.neighbours, find_unit(query.person), query.records, made["simulation"], design.privacy.delta):
+            raise ParameterError("the fit of the numbers and the design must protect the same; the text was altered.")
+        if compose_mu([design.distance, fit.mu]) > design.privacy.mu:
+            raise ParameterError("mu of design and fit must be within the guarantee; the text was altered.")
         return cls(matrix, **made, **chosen, fit=fit, part=part)
-
-
-def _read_fit(content: Any, design: Design, simulation: bool) -> AdaptiveRelease | None:
-    """The fit beside a design, within the same guarantee and of the same records."""
-    if content is None:
-        return None
-    fit, query = AdaptiveRelease.from_json(json.dumps(content)), design.query
-    if not isinstance(query, TableMoments) or fit.names != tuple(one.name for one in query.used.numbers):
-        raise ParameterError("the fit of the numbers does not match the table; the text was altered.")
-    same = (fit.neighbours, fit.unit, fit.records, fit.simulation, fit.privacy.delta)
-    if same != (query.neighbours, find_unit(query.person), query.records, simulation, design.privacy.delta):
-        raise ParameterError("the fit of the numbers and the design must protect the same; the text was altered.")
-    if compose_mu([design.distance, fit.mu]) > design.privacy.mu:
-        raise ParameterError("mu of design and fit must be within the guarantee; the text was altered.")
-    return fit
-
-
-class Beside(NamedTuple):
-    """An adaptive fit of the numbers under the charge of a release: the event of both, and the fit's price and steps.
-
-    `description` is what the ledger keeps of both; `prepare` reads the data, and raises every error that they have.
-    """
-
-    event: Event
-    description: dict[str, Any]
-    reason: str
-    prepare: Callable[[], PreparedFit]
 
 
 def read_design(content: Any, shape: tuple[int, ...] | None = None) -> dict[str, Any]:
@@ -417,16 +397,20 @@ def release_design(
     clip: bool = True,
     missing: str = "error",
     aims: Mapping[str, Any] = MappingProxyType({}),
-    beside: Beside | None = None,
+    price: Mapping[str, Any] = MappingProxyType({}),
+    beside: Callable[[], Callable[[], AdaptiveRelease]] | None = None,
     ready: Callable[[], object] | None = None,
     stream: Stream | None = None,
     simulation: bool = False,
 ) -> Paid:
     """`Design.release` for an account; a repeat of the request must have its `aims`, further public options, again.
 
+    `beside` reads the data for an adaptive fit of the numbers and raises every error that they have, before the
+    function that it returns fits.
+
     Privacy
     -------
-    A fit `beside` the design is paid by the same charge: its event is the composition of all their releases.
+    A fit `beside` the design is paid by the same charge: the event in `price` is the composition of all their releases.
     """
     check_design(design)
     check_flag(clip, "clip")
@@ -434,27 +418,20 @@ def release_design(
     request = None if account is None else account.request
 
     def find_price() -> Price:
-        price = design_price(design, data, clip=clip, missing=missing, request=request)
-        if beside is not None:
-            price = replace(price, event=beside.event, description=beside.description)
-        return replace(price, options={**price.options, **aims})
+        alone = design_price(design, data, clip=clip, missing=missing, request=request)
+        return replace(alone, options={**alone.options, **aims}, **price)
 
-    def prepare_both() -> tuple[Any, PreparedFit | None]:
-        return prepare(design, data, clip=clip, missing=missing), None if beside is None else beside.prepare()
-
-    def make(prepared: tuple[Any, PreparedFit | None], _: Receipt | None) -> Release:
+    def make(prepared: tuple[Any, Callable[[], AdaptiveRelease] | None], _: Receipt | None) -> Release:
         noisy = draw_noisy_answer(design, prepared[0], stream, simulation=simulation)
-        fit = None
-        if beside is not None and prepared[1] is not None:
-            fit = AdaptiveRelease(prepared[1].fit(), "correlation", beside.reason)
+        fit = None if prepared[1] is None else prepared[1]()
         return Release(noisy.matrix, design, simulation=noisy.simulation, missing=missing, fit=fit)
 
     with np.errstate(all="ignore"):  # a warning could reveal private data
         return make_once(
             account,
             find_price,
-            read=lambda text, _: Release.from_json(text),
-            prepare=prepare_both,
+            read=Release.from_json,
+            prepare=lambda: (prepare(design, data, clip=clip, missing=missing), None if beside is None else beside()),
             make=make,
             ready=ready,
         )

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from matrixdp.adaptive.moment import PreparedFit, prepare_fit
-from matrixdp.domain import Bounds, Person, Schema, as_schema
+from matrixdp.adaptive.moment import prepare_fit
+from matrixdp.domain import Bounds, Person, as_schema
 from matrixdp.errors import DataError, ParameterError
 from matrixdp.ledger import Ledger, Receipt
 from matrixdp.mechanisms.mechanism import check_stream
@@ -27,7 +27,7 @@ from matrixdp.release.dataset import DatasetRelease, write_dataset
 from matrixdp.release.options import GRAPHS
 from matrixdp.release.plan import Plan, plan
 from matrixdp.release.request import Request
-from matrixdp.release.result import Beside, Release, release_design
+from matrixdp.release.result import Release, release_design
 from matrixdp.serialise import to_json_content
 
 
@@ -94,12 +94,14 @@ def run(
     """
     check_stream(stream, simulation=simulation)
     account = None if account is None else replace(account, request=plan.request.id)
-    new = account is None or not check_budget(plan, account)
+    new = account is None or not account.was_charged()
+    if account is not None and new:  # refused before anything is read, if the budget does not cover it
+        account.ledger.whatif(account.dataset, plan, allowance=account.allowance)
     if rehearse is not None and new:
         rehearse(plan.sample())
     data = open_data(plan, records, workers=workers, progress=progress)
     noise: dict[str, Any] = {"stream": stream, "simulation": simulation}
-    request, design = plan.request, plan.design
+    request, design, fit = plan.request, plan.design, plan.beside
     if design is None:
         released, receipt = _run_fit(plan, data, account, ready, **noise)
     elif plan.in_files:
@@ -108,22 +110,13 @@ def run(
         released, receipt = write_dataset(design, data, account, out, **options, **noise)
     else:
         options = {"clip": request.clip, "missing": request.missing, "aims": request.aims, "ready": ready}
-        if (fit := plan.beside) is not None and fit.choice is not None:
-            prepare = partial(_prepare_fit, fit, _order_columns(plan.query.read_names, fit, data), **noise)
-            options["beside"] = Beside(plan.event, plan.description, fit.choice.reason, prepare)
+        if fit is not None:
+            options["price"] = {"event": plan.event, "description": plan.description}
+            options["beside"] = partial(_prepare_fit, fit, _order_columns(plan.query.read_names, fit, data), **noise)
         released, receipt = release_design(design, data, account, **options, **noise)
         if plan.choice is not None:
             released = replace(released, aim=request.question, reason=plan.choice.reason)
     return Outcome(released, plan, receipt)
-
-
-def check_budget(plan: Plan, account: Account) -> bool:
-    """Whether the request was charged before; a `LedgerError` if it was not, and the budget does not cover it."""
-    before = account.was_charged()
-    if not before:
-        cost = plan if plan.design is None or plan.beside is not None else plan.design
-        account.ledger.whatif(account.dataset, cost, allowance=account.allowance)
-    return before
 
 
 def open_data(plan: Plan, records: Any, *, workers: Any = None, progress: Callable[[int], object] | None = None) -> Any:
@@ -169,8 +162,7 @@ def count_units(request: Request, records: Any) -> int:
 
 def _run_fit(plan: Plan, data: Any, account: Account | None, ready: Any, **noise: Any) -> Paid:
     """Charge and make the adaptive fit of a plan."""
-    assert plan.choice is not None  # of an adaptive fit
-    reason, request, bounds = plan.choice.reason, plan.request, plan.bounds
+    request, bounds = plan.request, plan.bounds
     data = _order_columns(request.choose_columns().names, plan, data)
 
     def find_price() -> Price:
@@ -194,17 +186,24 @@ def _run_fit(plan: Plan, data: Any, account: Account | None, ready: Any, **noise
     return make_once(
         account,
         find_price,
-        read=lambda text, _: AdaptiveRelease.from_json(text),  # the ledger has compared its description
+        read=AdaptiveRelease.from_json,  # the ledger has compared its description
         prepare=lambda: _prepare_fit(plan, data, **noise),
-        make=lambda prepared, _: AdaptiveRelease(prepared.fit(), request.question, reason),
+        make=lambda fit, _: fit(),
         ready=ready,
     )
 
 
-def _prepare_fit(plan: Plan, data: Any, **noise: Any) -> PreparedFit:
-    """Read the data of an adaptive fit, and check all that can fail."""
+def _prepare_fit(plan: Plan, data: Any, **noise: Any) -> Callable[[], AdaptiveRelease]:
+    """Read the data of an adaptive fit and check all that can fail, before the function that is returned fits."""
+    assert plan.choice is not None  # of an adaptive fit
     asked: dict[str, Any] = {"records": plan.records, "neighbours": plan.neighbours, "person": plan.query.person}
-    return prepare_fit(data, plan.bounds, plan.request.privacy, aim=plan.recipe, targets=plan.targets, **asked, **noise)
+    asked |= {"aim": plan.recipe, "targets": plan.targets}
+    prepared, question, reason = (
+        prepare_fit(data, plan.bounds, plan.request.privacy, **asked, **noise),
+        plan.request.question,
+        plan.choice.reason,
+    )
+    return lambda: AdaptiveRelease(prepared.fit(), question, reason)
 
 
 def _order_columns(names: Sequence[str], plan: Plan, data: Any) -> Any:
@@ -288,12 +287,24 @@ def release_table(
     >>> abs(released.means(by="smoker")["yes", "age"] - 48.5) < 3
     True
     """
-    budget = _parse_privacy(privacy, epsilon, delta)
-    parsed, named = _parse_schema(schema)
+    if privacy is not None:
+        check_privacy(privacy)
+        if epsilon is not None or delta is not None:
+            message = "epsilon and delta must be left out with privacy, which has both."
+            raise ParameterError(message, parameter="epsilon")
+    elif epsilon is None or delta is None:
+        raise ParameterError("privacy must be given, as Privacy(epsilon, delta), or epsilon and delta.")
+    else:
+        privacy = Privacy(epsilon, delta)
+    schema = Bounds(*schema) if isinstance(schema, tuple) and len(schema) == 2 else schema
+    named = not isinstance(schema, Bounds) or schema.names is not None
+    parsed = as_schema(schema if named else replace(schema, names=tuple(map(str, range(schema.size)))))
     if isinstance(person := options.get("person"), Person):
         options |= {"person": person.column, "rows": person.rows}
     _check_names(options)
-    asked = Request(schema=parsed, question=question, epsilon=budget.epsilon, delta=budget.delta, id=request, **options)
+    asked = Request(
+        schema=parsed, question=question, epsilon=privacy.epsilon, delta=privacy.delta, id=request, **options
+    )
     account = open_account(ledger, dataset, request, allowance, stream=stream, simulation=simulation)
     if is_out_of_core(data):
         data = open_records(data, workers=workers, rules=parsed.rules)
@@ -303,7 +314,7 @@ def release_table(
     if made.in_files:
         raise ParameterError("«question» identity of so many records is released as files: use release_dataset.")
     if not simulation and made.records is not None:
-        warn_large_delta(budget, made.records)
+        warn_large_delta(privacy, made.records)
     if not named and made.adaptive and not made.targets:  # a target is found by its number
         query: Any = made.query
         made = replace(made, query=replace(query, bounds=replace(made.bounds, names=None)))
@@ -320,22 +331,3 @@ def _check_names(options: Iterable[str]) -> None:
             near = get_close_matches(name, known, 1)
             hint = f"Did you mean {near[0]!r}?" if near else "The docstring lists them."
             raise TypeError(f"release_table() got an unexpected keyword argument {name!r}. {hint}")
-
-
-def _parse_privacy(privacy: Any, epsilon: float | None, delta: float | None) -> Privacy:
-    if privacy is None:
-        if epsilon is None or delta is None:
-            raise ParameterError("privacy must be given, as Privacy(epsilon, delta), or epsilon and delta.")
-        return Privacy(epsilon, delta)
-    check_privacy(privacy)
-    if epsilon is not None or delta is not None:
-        raise ParameterError("epsilon and delta must be left out with privacy, which has both.", parameter="epsilon")
-    return privacy  # type: ignore[no-any-return]
-
-
-def _parse_schema(schema: Any) -> tuple[Schema, bool]:
-    """The schema, and whether its columns have names of their own; otherwise they are numbered."""
-    schema = Bounds(*schema) if isinstance(schema, tuple) and len(schema) == 2 else schema
-    if isinstance(schema, Bounds) and schema.names is None:
-        return as_schema(replace(schema, names=tuple(map(str, range(schema.size))))), False
-    return as_schema(schema), True

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -24,10 +24,10 @@ from matrixdp.ledger.entries import check_name
 from matrixdp.mechanisms.mechanism import add_keyed_noise, prepare, unwhiten_coordinates
 from matrixdp.noise import Stream
 from matrixdp.records import as_records, is_out_of_core, open_records
-from matrixdp.records.ids import Hashes, IdHash
+from matrixdp.records.ids import IdHash
 from matrixdp.records.people import count_rows_by_id
 from matrixdp.records.periods import InPeriod, OfPeople, Period, choose_rows, parse_delay
-from matrixdp.release.charging import Account, Price, open_account
+from matrixdp.release.charging import Account, Price, digest, open_account
 from matrixdp.release.output_folder import write_file
 from matrixdp.release.released import reading
 from matrixdp.release.result import Release, StreamPart
@@ -54,7 +54,7 @@ class PublishedStep:
     @property
     def digest(self) -> str:
         """SHA-256 hash, as the ledger has it."""
-        return hashlib.sha256(json.dumps([self.name, self.start, list(self.noisy)]).encode()).hexdigest()
+        return digest([self.name, self.start, list(self.noisy)])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -111,10 +111,7 @@ class PublishedStream:
         content = {**facts, "mu": self.plan.mu, "plan": to_json_content(self.plan), "steps": steps}
         return json.dumps(content, allow_nan=False)
 
-    @property
-    def _request(self) -> str:
-        """The request id of its charge."""
-        return name_request(self.name)
+    _request = property(lambda self: name_request(self.name), doc="The request id of its charge.")
 
     @cached_property
     def noisy(self) -> Floats:
@@ -164,8 +161,7 @@ class PublishedStream:
 
     def _blocks(self) -> list[slice]:
         """The steps from each start to the next one."""
-        starts = [one.start for one in self.published]
-        return [slice(start, start + starts.count(start)) for start in sorted(set(starts))]
+        return [slice(start, start + count) for start, count in Counter(one.start for one in self.published).items()]
 
     def period(self, step: str | None = None) -> Release:
         """The release of one period, by default of the last one."""
@@ -363,7 +359,11 @@ class MatrixStream(PublishedStream):
             rules = reading.get("rules") or DEFAULT_RULES
             chosen = InPeriod(plan.when, period.start, period.end, rules.date(plan.when))
             data = choose_rows(as_records(data), chosen)
-        data, people = self._choose_people(data, number)
+        people, person = _NO_PEOPLE, plan.query.person
+        if person is not None:
+            data, key = as_records(data), IdHash(person.column, state.derive(b"people"))
+            people = state.choose_people(count_rows_by_id(data, key).hashes, number, steps=plan.steps, apart=plan.apart)
+            data = choose_rows(data, OfPeople(key, people))
         with np.errstate(all="ignore"):  # a warning could reveal private data
             prepared = prepare(plan.design, data, clip=True, missing=plan.missing)
         sums = round_step(plan, prepared, number)
@@ -396,16 +396,6 @@ class MatrixStream(PublishedStream):
             if present < end:
                 raise ParameterError(f"«step» {step!r} can be published from {end:%Y-%m-%d %H:%M} on, when it is over.")
         return period
-
-    def _choose_people(self, data: Any, number: int) -> tuple[Any, Hashes]:
-        """The records of people who may count in a step, and the hashes of these people."""
-        plan, person = self.plan, self.plan.query.person
-        if person is None:
-            return data, _NO_PEOPLE
-        records, key = as_records(data), IdHash(person.column, self._state.derive(b"people"))
-        hashes = count_rows_by_id(records, key).hashes
-        chosen = self._state.choose_people(hashes, number, steps=plan.steps, apart=plan.apart)
-        return choose_rows(records, OfPeople(key, chosen)), chosen
 
     def _finish(self, *, check: bool = False) -> None:
         """Publish the steps that are stored and were not published, unless ledger or public file have others.
@@ -466,14 +456,7 @@ def draw_step(plan: StreamPlan, state: StreamState, number: int, name: str) -> P
 
 
 def create_stream(
-    plan: StreamPlan,
-    name: str | os.PathLike[str],
-    ledger: Any,
-    dataset: str | None,
-    *,
-    allowance: str | None = None,
-    stream: Stream | None = None,
-    simulation: bool = False,
+    plan: StreamPlan, name: Any, ledger: Any, dataset: str | None, allowance: str | None, stream: Any, simulation: bool
 ) -> MatrixStream:
     """`StreamPlan.open`: find the stream, or charge it and create its files, in this order."""
     plan.check()
@@ -481,7 +464,8 @@ def create_stream(
     check_name(path.name, "name")
     if simulation and stream is None:
         raise ParameterError("stream must be given for a simulation, such as Stream(seed=1).")
-    account = _find_account(path, ledger, dataset, allowance, stream=stream, simulation=simulation)
+    request = None if ledger is None else name_request(path.name)
+    account = open_account(ledger, dataset, request, allowance, stream=stream, simulation=simulation)
     state, file, public = _file(path, "state"), _file(path, "json"), PublishedStream(path.name, plan, (), simulation)
     if account is not None and account.stored(_price(public)) is None:
         if state.exists() or file.exists():
@@ -516,17 +500,13 @@ def _list_hashes(steps: Iterable[PublishedStep | Step]) -> list[tuple[str, str]]
     return [(one.name, one.digest) for one in steps]
 
 
-def _find_account(path: Path, ledger: Any, dataset: str | None, *given: Any, **noise: Any) -> Account | None:
-    account = open_account(ledger, dataset, None, *given, **noise)
-    return None if account is None else replace(account, request=name_request(path.name))
-
-
 def _find_stream(
     name: str | os.PathLike[str], ledger: Any, dataset: str | None
 ) -> tuple[Path, Account | None, PublishedStream]:
     """A stream that was opened before: its place, where it was charged for this plan, and what it published."""
     path = Path(name)
-    account, public = _find_account(path, ledger, dataset), PublishedStream.open(_file(path, "json"))
+    account = open_account(ledger, dataset, None if ledger is None else name_request(path.name))
+    public = PublishedStream.open(_file(path, "json"))
     if account is not None:
         _require_charge(account, public)
     return path, account, public
@@ -549,8 +529,7 @@ def _open_state(path: Path, plan: StreamPlan, account: Account | None) -> Stream
 
 def _identify(path: Path, plan: StreamPlan, account: Account | None) -> str:
     """A hash of the plan and of where it was charged, by which a state knows its stream."""
-    content = [to_json_content(plan), "" if account is None else account.dataset, name_request(path.name)]
-    return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+    return digest([plan, "" if account is None else account.dataset, name_request(path.name)])
 
 
 def _ready_at(plan: StreamPlan, period: Period) -> datetime:

@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -19,22 +20,14 @@ from matrixdp.gdp import gdp_epsilon
 from matrixdp.ledger import Gaussian
 from matrixdp.noise import Stream
 from matrixdp.noise.table_noise import TableNoise
-from matrixdp.privacy import Neighbours, Privacy, Unit, describe_guarantee
+from matrixdp.privacy import Neighbours, Privacy, describe_guarantee
 from matrixdp.queries import ContingencyTable, Moments, SecondMoment, TableMoments
 from matrixdp.queries.base import MatrixQuery
 from matrixdp.records.periods import PER_YEAR, parse_delay
 from matrixdp.release.options import MOST_STEPS, OPTION, STREAM_OPTIONS
 from matrixdp.release.request import check_option
-from matrixdp.sensitivity.stream_change import (
-    WEIGHT_BITS,
-    Integers,
-    invert_coefficients,
-    power_series,
-    step_weights,
-    stream_coefficients,
-    stream_norm,
-    weighted_norm,
-)
+from matrixdp.sensitivity import stream_change
+from matrixdp.sensitivity.stream_change import WEIGHT_BITS, Integers, stream_coefficients, stream_norm
 from matrixdp.serialise import builtin_kind
 from matrixdp.types import Floats
 
@@ -93,20 +86,9 @@ class StreamPlan:
     def __post_init__(self) -> None:
         object.__setattr__(self, "neighbours", Neighbours.parse(self.neighbours))
 
-    @property
-    def query(self) -> MatrixQuery:
-        """What a step answers."""
-        return self.design.query
-
-    @property
-    def privacy(self) -> Privacy:
-        """The guarantee."""
-        return self.design.privacy
-
-    @property
-    def unit(self) -> Unit:
-        """What is protected: a record or a person."""
-        return self.query.protected_unit
+    query = property(attrgetter("design.query"), doc="What a step answers.")
+    privacy = property(attrgetter("design.privacy"), doc="The guarantee.")
+    unit = property(attrgetter("query.protected_unit"), doc="What is protected: a record or a person.")
 
     @property
     def event(self) -> Gaussian:
@@ -135,26 +117,45 @@ class StreamPlan:
     @cached_property
     def weights(self) -> Integers | None:
         """Weights of the steps in units of 2^-16, of shape (last,); None if all have the same."""
-        return step_weights(self.coefficients) if self.last is not None and self.steps == 1 else None
+        return stream_change.step_weights(self.coefficients) if self.last is not None and self.steps == 1 else None
 
     @cached_property
     def kappa(self) -> float:
         """How much further one record or person moves the whole stream than one release with the noise of a step."""
         if self.weights is not None:
-            return weighted_norm(self.coefficients, self.weights)
+            return stream_change.weighted_norm(self.coefficients, self.weights)
         return stream_norm(self.coefficients, steps=self.steps, apart=self.apart)
 
     def inverse_coefficients(self, steps: int) -> Floats:
         """The first coefficients of the inverse of `coefficients`, of shape (steps,)."""
         known: Floats = self.__dict__.get("_inverse", np.zeros(0))
         if len(known) < steps:
-            self.__dict__["_inverse"] = known = invert_coefficients(self.coefficients[:steps])
+            self.__dict__["_inverse"] = known = stream_change.invert_coefficients(self.coefficients[:steps])
         return known[:steps]
 
     @cached_property
     def factor(self) -> float:
-        """How much further a changed record moves a step's answer than one that is added."""
-        return _change_factor(self.design, self.neighbours, self.steps)
+        """How much further a changed record moves a step's answer than one that is added, rounded up.
+
+        A replaced record may move to another step, so that the number of records of a step changes as well.
+        """
+        if self.neighbours is Neighbours.ADD_REMOVE:
+            return 1.0
+        if self.steps > 1:
+            return 2.0
+        design, query, structure = self.design, self.query, self.design.structure
+        if isinstance(query, ContingencyTable):
+            return math.sqrt(2) * (1 + 1e-15)
+        replaced: float
+        alone = design.ideal_distance().value
+        change = replace(query, neighbours=self.neighbours).sensitivity
+        if structure is None:
+            replaced = change.distance(design.rowcov, design.colcov).value
+        else:
+            if isinstance(structure, TableNoise):
+                structure = replace(structure, counted=getattr(change, "counted", True))
+            replaced = change.structured_distance(design.colcov, structure).value
+        return max(replaced / alone, math.sqrt(2)) * (1 + 1e-14)
 
     @cached_property
     def mu(self) -> float:
@@ -171,8 +172,8 @@ class StreamPlan:
         design = self.design
         if design.structure is not None:
             return int(design.structure.largest(design.noise, self.query.magnitude).size)
-        height, width = self.query.shape
-        return height * (height + 1) // 2 if self.query.symmetric else height * width
+        height, width = design.query.shape
+        return height * (height + 1) // 2 if design.query.symmetric else height * width
 
     def check(self) -> None:
         """Raise a `ParameterError` unless the plan is one that `make_stream` makes."""
@@ -247,7 +248,7 @@ class StreamPlan:
         elif self.unit.kind == "person":
             gap = f", at least {self.apart} steps apart" if self.apart > 1 else ""
             lines.append(f"A person counts in at most {self.steps} steps{gap}; their rows in others are left out.")
-        records: int = self.query.records  # type: ignore[attr-defined]
+        records: int = self.query.records
         most = records if isinstance(self.query, ContingencyTable) else 2 * records
         lines.append(f"A step may have at most {most:,} {self.query.count_word}; more are an error.")
         if self.neighbours is Neighbours.REPLACE:
@@ -295,7 +296,7 @@ class StreamPlan:
         """
         from matrixdp.release.stream import create_stream
 
-        return create_stream(self, name, ledger, dataset, allowance=allowance, stream=stream, simulation=simulation)
+        return create_stream(self, name, ledger, dataset, allowance, stream, simulation)
 
 
 def make_stream(
@@ -353,8 +354,14 @@ def make_stream(
     """
     times = {"every": every, "when": when, "delay": delay, "aim": aim, "last": last}
     _check_options(query, {**times, "steps": steps, "apart": apart, "missing": missing})
-    number = _parse_steps(query, steps, apart)
-    neighbours = query.neighbours
+    if query.person is None and (steps is not None or apart != 1):
+        raise ParameterError("«steps» and «apart» must be left out for a query without «person»: people's steps count.")
+    if query.person is not None and steps is None:
+        raise ParameterError(
+            "«steps» must be given for a query with «person»: in how many steps a person counts at most; with 1, in "
+            "their first step only."
+        )
+    number, neighbours = steps or 1, query.neighbours
     private: dict[str, Any] = {"public_total": False} if isinstance(query, ContingencyTable) else {}
     query = replace(query, neighbours=Neighbours.ADD_REMOVE, **private)  # type: ignore[type-var]
     beta = find_beta(aim, last or PER_YEAR[every], last, steps=number, apart=apart)
@@ -382,35 +389,12 @@ def find_beta(aim: str, horizon: int, last: int | None, *, steps: int = 1, apart
             continue
         coefficients = stream_coefficients(beta, MOST_STEPS if last is None else last)
         kappa = stream_norm(coefficients, steps=steps, apart=apart)
-        inverse = power_series(-beta, horizon)  # but for the rounding of the coefficients
+        inverse = stream_change.power_series(-beta, horizon)  # but for the rounding of the coefficients
         periods[i] = kappa * np.linalg.norm(inverse)
         totals[i] = kappa * math.sqrt(float(np.cumsum(np.cumsum(inverse) ** 2).mean()))
     if aim == "total":
         return float(_BETAS[totals.argmin()])
     return float(_BETAS[np.maximum(periods / periods.min(), totals / totals.min()).argmin()])
-
-
-def _change_factor(design: Design, neighbours: Neighbours, steps: int) -> float:
-    """How much further neighbours move the answer of a step than a record that is added, rounded up.
-
-    A replaced record may move to another step, so that the number of records of a step changes as well.
-    """
-    if neighbours is Neighbours.ADD_REMOVE:
-        return 1.0
-    if steps > 1:
-        return 2.0
-    query, structure = design.query, design.structure
-    if isinstance(query, ContingencyTable):
-        return math.sqrt(2) * (1 + 1e-15)
-    alone = design.ideal_distance().value
-    change = replace(query, neighbours=neighbours).sensitivity  # type: ignore[type-var]
-    if structure is None:
-        replaced = change.distance(design.rowcov, design.colcov).value
-    else:
-        if isinstance(structure, TableNoise):
-            structure = replace(structure, counted=getattr(change, "counted", True))
-        replaced = change.structured_distance(design.colcov, structure).value
-    return max(replaced / alone, math.sqrt(2)) * (1 + 1e-14)
 
 
 def _check_options(query: Any, given: Mapping[str, Any]) -> None:
@@ -436,18 +420,6 @@ def _check_options(query: Any, given: Mapping[str, Any]) -> None:
         parse_delay(delay)
         if when is None:
             raise ParameterError("«delay» must be left out without «when»: which records are late is not known.")
-
-
-def _parse_steps(query: Any, steps: int | None, apart: int) -> int:
-    """In how many steps a person counts at most."""
-    if query.person is None and (steps is not None or apart != 1):
-        raise ParameterError("«steps» and «apart» must be left out for a query without «person»: people's steps count.")
-    if query.person is not None and steps is None:
-        raise ParameterError(
-            "«steps» must be given for a query with «person»: in how many steps a person counts at most; with 1, in "
-            "their first step only."
-        )
-    return steps or 1
 
 
 def _tree_nodes(first: int, last: int) -> int:

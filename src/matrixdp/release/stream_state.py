@@ -140,6 +140,5 @@ class StreamState:
         digest = hmac.new(self.derive(b"file"), digestmod="sha256")
         for path in paths:
             with open(path, "rb") as file:
-                while block := file.read(1 << 20):
-                    digest.update(block)
+                hashlib.file_digest(file, lambda: digest)
         return digest.digest()
