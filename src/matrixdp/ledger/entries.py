@@ -13,7 +13,7 @@ import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, get_type_hints
 
 from matrixdp.errors import LedgerError, ParameterError, show
 from matrixdp.ledger.accounting import Amount
@@ -60,13 +60,7 @@ class Row:
     hash: str
 
     def __post_init__(self) -> None:
-        texts, options = (self.kind, self.body, self.hash), (self.dataset, self.request, self.allowance, self.payload)
-        if not (
-            isinstance(self.entry, int)
-            and isinstance(self.charge, int | None)
-            and all(isinstance(text, str) for text in texts)
-            and all(isinstance(text, str | None) for text in options)
-        ):
+        if not all(map(isinstance, vars(self).values(), _TYPES)):
             raise LedgerError("an entry holds values of a wrong type. Restore the ledger from a backup.")
 
     def content(self) -> dict[str, Any]:
@@ -86,6 +80,7 @@ class Row:
 
 
 COLUMNS = ", ".join(column.name for column in fields(Row))
+_TYPES: tuple[Any, ...] = tuple(get_type_hints(Row).values())
 
 
 @dataclass(frozen=True)
@@ -98,7 +93,7 @@ class Counters:
     last_release: int = 0
 
     def __post_init__(self) -> None:
-        if not all(isinstance(number, int) for number in (self.charges, self.releases, self.last_charge)):
+        if not all(isinstance(number, int) for number in vars(self).values()):
             raise LedgerError("the counters hold values of a wrong type. Restore the ledger from a backup.")
 
     def count(self, kind: str, entry: int) -> Counters:

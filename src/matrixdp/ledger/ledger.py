@@ -388,14 +388,8 @@ class Ledger:
                 )
             release = journal.row("release", receipt.entry)
             if release is None:
-                journal.append(
-                    "release",
-                    {},
-                    dataset=charge.dataset,
-                    charge=receipt.entry,
-                    allowance=charge.allowance,
-                    payload=payload,
-                )
+                columns: dict[str, Any] = {"charge": receipt.entry, "allowance": charge.allowance, "payload": payload}
+                journal.append("release", {}, dataset=charge.dataset, **columns)
             elif release.payload != payload:
                 raise LedgerError(
                     f"entry {receipt.entry} already has another release. A second one needs its own charge."

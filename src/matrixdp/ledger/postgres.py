@@ -133,9 +133,10 @@ class PostgresJournal(Journal):
     lost. `entry` is the last one that was appended. `waits_for_standby` is whether a commit waits for another server.
     """
 
+    connection: Connection
+
     def __init__(self, connection: Connection, url: PostgresURL, token: str, author: Author | None) -> None:
-        super().__init__(str(url), author)
-        self.connection = connection
+        super().__init__(connection, str(url), author)
         self.token = token
         self.entry: int | None = None
         self.waits_for_standby = False
@@ -174,7 +175,6 @@ class PostgresJournal(Journal):
             self._known[(sql, *values)] = rows
 
     def insert(self, rows: Sequence[Row]) -> None:
-        """Append entries; the last one becomes the head."""
         self._known.clear()
         values = [tuple(vars(row).values()) for row in rows]
         with self.connection.cursor() as cursor:
@@ -214,10 +214,6 @@ class PostgresStore(Store):
         super().__init__(url, timeout)
 
     def create(self, author: Author, fill: Callable[[Journal], object] = append_first) -> None:
-        """Create a ledger in the schema that the URL names, with the entries that `fill` appends.
-
-        The schema is created if it does not exist. Raises a `LedgerError` if there is anything in it.
-        """
         errors, schema = import_psycopg().errors, self.url.schema
         with contextlib.closing(connect(self.url, self.timeout)) as connection:
             try:

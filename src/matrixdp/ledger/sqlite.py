@@ -50,16 +50,12 @@ def sqlite_statements() -> Iterator[str]:
 class SQLiteJournal(Journal):
     """A transaction of a connection."""
 
-    def __init__(self, connection: sqlite3.Connection, location: str, author: Author | None = None) -> None:
-        self.connection = connection
-        super().__init__(location, author)
+    connection: sqlite3.Connection
 
     def execute(self, sql: str, values: Sequence[object] = ()) -> Iterator[tuple[Any, ...]]:
-        """The rows of a statement."""
         return self.connection.execute(sql, values)
 
     def faults(self) -> Iterator[str]:
-        """Missing or altered triggers and indexes, and damaged pages."""
         with closing(sqlite3.connect(":memory:", isolation_level=None)) as pattern:
             for statement in sqlite_statements():
                 pattern.execute(statement)
@@ -86,8 +82,6 @@ class SQLiteStore(Store):
         super().__init__(path, timeout)
 
     def create(self, author: Author, fill: Callable[[Journal], object] = append_first) -> None:
-        """Create a new file, which only its owner may read, with the entries that `fill` appends."""
-
         def make_tables(connection: sqlite3.Connection) -> None:
             connection.execute("BEGIN IMMEDIATE")
             for statement in sqlite_statements():
@@ -99,18 +93,13 @@ class SQLiteStore(Store):
         self._make(make_tables, author, fill, "created", exists)
 
     def back_up(self, target: Store) -> Head:
-        """Copy the ledger, which may be in use, to a new file, durable when this returns; the head of the copy.
-
-        The copy remembers the place of the original, so that it is not charged by mistake.
-        """
         if not isinstance(target, SQLiteStore):
             raise target.not_a_file()
         with new_file(target.path) as draft, closing(connect(draft, self.timeout)) as copy, self.reading() as journal:
-            _copy(journal, copy, target)
+            _copy(journal, copy, target)  # remembers the place of the original, so that it is not charged by mistake
             return journal.head()
 
     def restore(self, backup: Store, author: Author) -> None:
-        """Make a new ledger from a backup, with an entry that says so."""
         if not isinstance(backup, SQLiteStore):
             raise backup.not_a_file()
         if not backup.path.exists():
@@ -145,7 +134,6 @@ class SQLiteStore(Store):
         place.write_marks(self.path, *marked, anew=True)
 
     def confirm_move(self, author: Author) -> None:
-        """Record that the file was moved here, after a check of the whole ledger."""
         recorded = place.peek_place(self.path)
         place.require_original_gone(recorded, self.path)
         with self._lock:
@@ -164,12 +152,10 @@ class SQLiteStore(Store):
                 self.close()
 
     def find_blind_spots(self) -> list[str]:
-        """What could be done to the file and would not be noticed."""
         with self.reading() as journal:
             return place.find_blind_spots(self.path, journal.first_hash())
 
     def require_latest(self, journal: Journal) -> None:
-        """Raise a `LedgerError` if the file or its directory is marked with an entry that is not in the ledger."""
         place.require_marked_entries(journal, self.path, Path(os.path.realpath(self.path)))
 
     def _begin(self, author: Author | None) -> SQLiteJournal:

@@ -82,7 +82,7 @@ class Store(ABC):
         """Make a new ledger here from a backup, with an entry that says so."""
 
     def back_up(self, target: Store) -> Head:
-        """Copy the ledger, which may be in use, to the new file `target`; the head of the copy."""
+        """Copy the ledger, which may be in use, to the new file `target`, durable when this returns; its head."""
         raise self.not_a_file()
 
     def confirm_move(self, author: Author) -> None:
