@@ -18,6 +18,7 @@
 Messages name the parameter, the limit, the value and the remedy. They never show private data.
 """
 
+import contextlib
 import json
 import numbers
 import os
@@ -54,30 +55,21 @@ def install_hint(extra: str) -> str:
 
     An editable installation stays editable; one from a folder is installed from there again.
     """
-    python = sys.executable or "python"
-    quoted = f'"{python}"' if " " in python else python
-    origin = _find_origin()
-    if origin is None:
-        return f"Install it: {quoted} -m pip install 'matrixdp[{extra}]'"
-    folder, editable = origin
-    return f"Install it: {quoted} -m pip install {'-e ' * editable}'{folder}[{extra}]'"
-
-
-def _find_origin() -> tuple[str, bool] | None:
-    """The folder from which this package was installed, and whether it is editable; None if it was not from one."""
     from importlib.metadata import PackageNotFoundError, distribution
 
+    python = sys.executable or "python"
+    quoted = f'"{python}"' if " " in python else python
+    origin, editable, facts = "matrixdp", False, {}
     source = Path(__file__).resolve().parents[2]
     if (source / "pyproject.toml").is_file():  # it runs from a clone
-        return str(source), True
-    try:
-        facts = json.loads(distribution("matrixdp").read_text("direct_url.json") or "{}")
-    except (PackageNotFoundError, ValueError):
-        return None
+        origin, editable = str(source), True
+    else:
+        with contextlib.suppress(PackageNotFoundError, ValueError):
+            facts = json.loads(distribution("matrixdp").read_text("direct_url.json") or "{}")
     place = urlsplit(facts.get("url", ""))
     if place.scheme == "file" and "dir_info" in facts:
-        return unquote(place.path), bool(facts["dir_info"].get("editable"))
-    return None
+        origin, editable = unquote(place.path), bool(facts["dir_info"].get("editable"))
+    return f"Install it: {quoted} -m pip install {'-e ' * editable}'{origin}[{extra}]'"
 
 
 def import_extra(module: str, purpose: str, extra: str) -> Any:

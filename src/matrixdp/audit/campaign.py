@@ -98,8 +98,8 @@ def _gram(rng: Rng, *, points: bool) -> MatrixQuery:
     return queries.GramMatrix(bounds, 1 + _records(rng), public, kernel=kernel, bandwidth=10 ** rng.uniform(-0.5, 1))
 
 
-def random_columns(rng: Rng) -> Columns:
-    """One to four columns of any kinds, with bounds of widths from 1e-59 to 1e57."""
+def _table(rng: Rng, *, groups: bool, people: bool = False, shapes: bool = False, bins: bool = False) -> MatrixQuery:
+    """One to four columns of any kinds, with bounds of widths from 1e-59 to 1e57, and perhaps one with steps."""
     columns: list[Any] = []
     for i in range(int(rng.integers(1, 5))):
         name, missing = f"c{i}", bool(rng.random() < 0.4)
@@ -112,30 +112,24 @@ def random_columns(rng: Rng) -> Columns:
             case _:
                 half, middle = 10 ** rng.uniform(-59, 57), float(rng.choice([0, 1, -100]))
                 columns.append(Number(name, half * (middle - 1), half * (middle + 1), missing=missing))
-    return Columns(tuple(columns))
-
-
-def _table(rng: Rng, *, groups: bool, people: bool = False, shapes: bool = False, bins: bool = False) -> MatrixQuery:
-    columns = random_columns(rng)
     if shapes or bins:  # with a number that has steps
         steps = int(rng.choice([1, 2, 7, 64, 100]))
-        columns = Columns((*columns, Number("n", -1, steps - 1, missing=bool(rng.random() < 0.4), step=1)))
+        columns.append(Number("n", -1, steps - 1, missing=bool(rng.random() < 0.4), step=1))
+    names = [one.name for one in columns]
     by = tuple(f"g{i}" for i in range(int(rng.integers(1, 3)) if groups else 0))
-    columns = Columns((*columns, *(Category(name, _labels(rng, "v")) for name in by)))
-    importance = {name: 10 ** rng.uniform(-6, 6) for name in columns.names if name not in by and rng.random() < 0.3}
+    columns += [Category(name, _labels(rng, "v")) for name in by]
+    importance = {name: 10 ** rng.uniform(-6, 6) for name in names if rng.random() < 0.3}
     share = float(rng.uniform(0.01, 0.5)) if rng.random() < 0.7 else None
     options: dict[str, Any] = {"by": by, "mean_share": share, "importance": tuple(importance.items())}
     options["shapes"] = float(rng.uniform(0.01, 0.9)) if shapes else 0.0
     options["bins"] = int(rng.choice([2, 3, 8])) if bins else 0
-    return _make(TableMoments, rng, columns, people=people, **options)
+    return _make(TableMoments, rng, Columns(tuple(columns)), people=people, **options)
 
 
-def _edges(kind: type[queries.Adjacency | queries.Laplacian], rng: Rng) -> MatrixQuery:
-    return kind(int(rng.integers(2, 8)), 10 ** rng.uniform(-6, 6))
-
-
-def _nodes(kind: type[queries.Adjacency | queries.Laplacian], rng: Rng) -> MatrixQuery:
-    nodes, weight = int(rng.integers(2, 12)), 10 ** rng.uniform(-6, 6)
+def _graph(kind: type[queries.Adjacency | queries.Laplacian], rng: Rng, *, of_nodes: bool = False) -> MatrixQuery:
+    nodes, weight = int(rng.integers(2, 12 if of_nodes else 8)), 10 ** rng.uniform(-6, 6)
+    if not of_nodes:
+        return kind(nodes, weight)
     degree = weight * rng.choice([float(rng.integers(1, nodes + 1)), rng.uniform(1, nodes)])
     return kind(nodes, weight, unit="node", max_degree=degree, neighbours=random_neighbours(rng))
 
@@ -148,12 +142,12 @@ QUERIES: dict[str, Callable[[Rng], MatrixQuery | tuple[MatrixQuery, Domain]]] = 
     "SecondMoment, centre": lambda rng: _make(SecondMoment, rng, b := random_bounds(rng), centre=b.lower),
     "Identity": lambda rng: Identity(random_bounds(rng), _records(rng)),
     "Identity, ball": lambda rng: Identity(random_bounds(rng, ball=True), _records(rng)),
-    "GramMatrix, points": lambda rng: _gram(rng, points=True),
-    "GramMatrix, records": lambda rng: _gram(rng, points=False),
-    "Adjacency": lambda rng: _edges(queries.Adjacency, rng),
-    "Laplacian": lambda rng: _edges(queries.Laplacian, rng),
-    "Adjacency, nodes": lambda rng: _nodes(queries.Adjacency, rng),
-    "Laplacian, nodes": lambda rng: _nodes(queries.Laplacian, rng),
+    "GramMatrix, points": partial(_gram, points=True),
+    "GramMatrix, records": partial(_gram, points=False),
+    "Adjacency": partial(_graph, queries.Adjacency),
+    "Laplacian": partial(_graph, queries.Laplacian),
+    "Adjacency, nodes": partial(_graph, queries.Adjacency, of_nodes=True),
+    "Laplacian, nodes": partial(_graph, queries.Laplacian, of_nodes=True),
     "ContingencyTable": lambda rng: _make(ContingencyTable, rng, _labels(rng, "a"), _labels(rng, "b")),
     "transitions": lambda rng: _make(ContingencyTable, rng, *2 * [_labels(rng, "s")]),
     "TableMoments": lambda rng: _table(rng, groups=False),

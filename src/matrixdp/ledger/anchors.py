@@ -1,4 +1,8 @@
-"""Anchors: the number and hash of the last entry, kept outside of the ledger, so that a roll-back shows."""
+"""Anchors: the number and hash of the last entry, kept outside of the ledger, so that a roll-back shows.
+
+After each charge, the last entry is recorded in a file, as a line ``ENTRY:HASH``. The file is best kept where the
+ledger's users cannot alter it.
+"""
 
 import contextlib
 import os
@@ -13,51 +17,36 @@ from matrixdp.ledger.values import Head
 _TAIL = 1 << 16  # bytes at the end of a file, in which the lines of processes that write at the same time can be mixed
 
 
-class Anchor:
-    """The file in which the last entry is recorded after each charge, as a line ``ENTRY:HASH``.
+def check_anchor(path: Path, journal: Journal) -> None:
+    """Raise a `LedgerError` if the last entry that was recorded is not in the ledger, or none can be recorded."""
+    with _open(path) as stream:
+        size = stream.seek(0, os.SEEK_END)
+        stream.seek(max(0, size - _TAIL))
+        lines = stream.read().split(b"\n")
+    complete = lines[1 if size > _TAIL else 0 : -1]  # a line without its end was interrupted
+    try:
+        heads = [parse_anchor(line.decode()) for line in complete if line]
+    except (UnicodeDecodeError, ParameterError):
+        raise LedgerError(
+            f"{path} is not a file of anchors: its lines must be ENTRY:HASH. Nothing was charged. Choose another file."
+        ) from None
+    last = max(heads, key=lambda head: head.entry, default=None)
+    if last is not None and journal.find(last) is None:
+        raise LedgerError(
+            f"{journal.location} was replaced by an earlier copy, or {path} belongs to another ledger: the anchored "
+            f"entry {last.entry} is not in it. Nothing was charged. Put the latest file back; if it is lost: matrixdp "
+            f"ledger restore {journal.location} NEW, with a new anchor file."
+        )
 
-    It is best kept where the ledger's users cannot alter it.
-    """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        if not isinstance(path, str | os.PathLike):
-            raise ParameterError(f"anchor must be a path, got {show(path)} instead.")
-        self.path = Path(path).absolute()
-
-    def check(self, journal: Journal) -> None:
-        """Raise a `LedgerError` if the last entry that was recorded is not in the ledger, or none can be recorded."""
-        last = self._read()
-        if last is not None and journal.find(last) is None:
-            raise LedgerError(
-                f"{journal.location} was replaced by an earlier copy, or {self.path} belongs to another ledger: "
-                f"the anchored entry {last.entry} is not in it. Nothing was charged. Put the latest file back; if "
-                f"it is lost: matrixdp ledger restore {journal.location} NEW, with a new anchor file."
-            )
-
-    def record(self, head: Head) -> None:
-        """Append a line, durable when this returns."""
-        with _open(self.path) as stream:
-            size = stream.seek(0, os.SEEK_END)
-            stream.seek(max(0, size - 1))
-            start = b"\n" if size and stream.read(1) != b"\n" else b""
-            stream.write(start + f"{head.entry}:{head.hash}\n".encode())
-            os.fsync(stream.fileno())
-
-    def _read(self) -> Head | None:
-        """The last entry that was recorded, or None if there is none yet."""
-        with _open(self.path) as stream:
-            size = stream.seek(0, os.SEEK_END)
-            stream.seek(max(0, size - _TAIL))
-            lines = stream.read().split(b"\n")
-        complete = lines[1 if size > _TAIL else 0 : -1]  # a line without its end was interrupted
-        try:
-            heads = [parse_anchor(line.decode()) for line in complete if line]
-        except (UnicodeDecodeError, ParameterError):
-            raise LedgerError(
-                f"{self.path} is not a file of anchors: its lines must be ENTRY:HASH. Nothing was charged. Choose "
-                "another file."
-            ) from None
-        return max(heads, key=lambda head: head.entry, default=None)
+def record_anchor(path: Path, head: Head) -> None:
+    """Append the line of an entry, durable when this returns."""
+    with _open(path) as stream:
+        size = stream.seek(0, os.SEEK_END)
+        stream.seek(max(0, size - 1))
+        start = b"\n" if size and stream.read(1) != b"\n" else b""
+        stream.write(start + f"{head.entry}:{head.hash}\n".encode())
+        os.fsync(stream.fileno())
 
 
 @contextlib.contextmanager

@@ -8,16 +8,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, replace
 from fractions import Fraction
 from functools import partial
+from pathlib import Path
 from typing import Any, Protocol, Self, TypedDict, Unpack
 
 from matrixdp.checks import check_number
 from matrixdp.errors import BudgetExceededError, LedgerError, ParameterError, RefusedError, show
 from matrixdp.gdp import gdp_mu
 from matrixdp.ledger.accounting import NOTHING, payment_options, total_amount
-from matrixdp.ledger.anchors import Anchor
+from matrixdp.ledger.anchors import check_anchor, record_anchor
 from matrixdp.ledger.audit import Audit
 from matrixdp.ledger.balance import allowance_size
-from matrixdp.ledger.entries import LAST_ENTRY, Author, canonical_json, charge_from_row, check_name
+from matrixdp.ledger.entries import LAST_ENTRY, Author, Row, canonical_json, charge_from_row, check_name
 from matrixdp.ledger.journal import Journal
 from matrixdp.ledger.location import Address, Location, PostgresURL, parse_location
 from matrixdp.ledger.metrics import render_ledger
@@ -119,7 +120,9 @@ class Ledger:
         wait: float = 30.0,
     ) -> None:
         self.author = Author(actor, purpose, tuple(groups))  # of the entries that are written with this object
-        self._anchor = None if anchor is None else Anchor(anchor)
+        if not isinstance(anchor, str | os.PathLike | None):
+            raise ParameterError(f"anchor must be a path, got {show(anchor)} instead.")
+        self._anchor = None if anchor is None else Path(anchor).absolute()
         self.wait = check_number(wait, "wait", at_least=0)
         self._store = _open_store(path, timeout)
         with self._store.reading():
@@ -447,7 +450,7 @@ class Ledger:
         again changes nothing; a `LedgerError` is raised if it has another hash, or is not the next one.
         """
         with self._writing(anchored=False) as journal:
-            found = _find_steps(journal, dataset, request)
+            charge, found = _find_steps(journal, dataset, request)
             if number < len(found) and (found[number].name, found[number].digest) == (step, digest):
                 return
             if number != len(found):
@@ -456,8 +459,6 @@ class Ledger:
                     f"{number + 1}. The stream was continued elsewhere, or its state is an older copy. Nothing was "
                     "published. Continue with restart."
                 )
-            charge = journal.row("request", dataset, request)
-            assert charge is not None  # or _find_steps raises
             content = {"stream": request, "step": check_name(step, "step"), "number": number, "digest": digest}
             columns: dict[str, Any] = {"dataset": dataset, "charge": charge.entry, "allowance": charge.allowance}
             journal.append("step", content, **columns)
@@ -465,7 +466,7 @@ class Ledger:
     def steps(self, dataset: str, request: str) -> list[Step]:
         """The steps of a stream that a request paid for, in order."""
         with self._store.reading() as journal:
-            return _find_steps(journal, dataset, request)
+            return _find_steps(journal, dataset, request)[1]
 
     def settle(self, dataset: str, spent: float | Event | str) -> None:
         """Say what was spent on a data set since the backup was made from which this ledger was restored.
@@ -610,9 +611,9 @@ class Ledger:
         return f"Ledger.open({self._store.location!r})"
 
     def __reduce__(self) -> tuple[Callable[..., Self], tuple[Location, float]]:
-        author, anchor = self.author, None if self._anchor is None else self._anchor.path
-        who: Any = {"actor": author.actor, "purpose": author.purpose, "groups": tuple(sorted(author.names))}
-        opened = partial(type(self), **who, anchor=anchor, wait=self.wait)
+        actor, purpose, groups = self.author.actor, self.author.purpose, tuple(sorted(self.author.names))
+        who: Any = {"actor": actor, "purpose": purpose, "groups": groups}
+        opened = partial(type(self), **who, anchor=self._anchor, wait=self.wait)
         return opened, (self._store.address, self._store.timeout)
 
     @contextlib.contextmanager
@@ -620,12 +621,12 @@ class Ledger:
         """A transaction that appends entries; the last of them is anchored, if it is `anchored`."""
         with self._store.writing(self.author) as journal:
             if self._anchor is not None:
-                self._anchor.check(journal)
+                check_anchor(self._anchor, journal)
             before = journal.head()
             yield journal
             head = journal.head()
         if self._anchor is not None and anchored and head != before:
-            self._anchor.record(head)
+            record_anchor(self._anchor, head)
 
 
 def find_charges(ledger: Ledger, dataset: str, asked: str | Mapping[str, Any]) -> list[Charge]:
@@ -638,13 +639,13 @@ def find_charges(ledger: Ledger, dataset: str, asked: str | Mapping[str, Any]) -
         return [charge_from_row(row, released=journal.row("release", row.entry) is not None) for row in rows]
 
 
-def _find_steps(journal: Journal, dataset: str, request: str) -> list[Step]:
-    """The steps of a stream, or a `LedgerError` if there is no charge for it."""
+def _find_steps(journal: Journal, dataset: str, request: str) -> tuple[Row, list[Step]]:
+    """The charge of a stream, or a `LedgerError` if there is none, and its steps."""
     charge = journal.row("request", dataset, request)
     if charge is None:
         raise LedgerError(f"{journal.location} has no charge {request!r} to {dataset!r}. Use the ledger that has it.")
     contents = [row.content() for row in journal.rows("steps", charge.entry, charge.entry)]
-    return [Step(one["step"], one["digest"], one["time"]) for one in contents]
+    return charge, [Step(one["step"], one["digest"], one["time"]) for one in contents]
 
 
 def _prepare(path: Address, **options: Any) -> tuple[Store, Author]:

@@ -58,12 +58,8 @@ def parse_location(value: Address) -> Location:
     if isinstance(value, PostgresURL):
         return value
     text = os.fspath(value)
-    if isinstance(text, str) and re.match(r"postgres(ql)?:/", text, re.IGNORECASE):
-        return _parse_url(text)
-    return Path(text).absolute()
-
-
-def _parse_url(text: str) -> PostgresURL:
+    if not isinstance(text, str) or not re.match(r"postgres(ql)?:/", text, re.IGNORECASE):
+        return Path(text).absolute()
     match = _URL.fullmatch(text)
     if match is None or not text.isprintable():
         # The text is not shown: a password may be anywhere in it.

@@ -101,9 +101,11 @@ def describe_metric(name: str, kind: str, text: str) -> tuple[str, str]:
 
 
 def write_sample(name: str, labels: dict[str, str], value: float) -> str:
-    """The line of one sample."""
+    """The line of one sample; backslashes, quotes and line feeds in labels are escaped."""
+    escapes = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
+    parts = ",".join(f'{label}="{one.translate(escapes)}"' for label, one in labels.items())
     number = repr(value) if math.isfinite(value) else "+Inf"
-    return f"matrixdp_{name}{_format_labels(labels)} {number}"
+    return f"matrixdp_{name}{f'{{{parts}}}' if parts else ''} {number}"
 
 
 def find_low(summaries: Iterable[Summary], threshold: tuple[float, bool]) -> list[str]:
@@ -137,44 +139,29 @@ def measure_age(time: str | None, now: datetime) -> float | None:
     return None if time is None else max(0.0, (now - datetime.fromisoformat(time)).total_seconds())
 
 
-def _format_labels(labels: dict[str, str]) -> str:
-    """Labels with backslashes, quotes and line feeds escaped."""
-    escapes = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
-    parts = ",".join(f'{name}="{value.translate(escapes)}"' for name, value in labels.items())
-    return f"{{{parts}}}" if parts else ""
-
-
 _DATASET_METRICS: tuple[tuple[str, str, Callable[[Summary, datetime], float | None]], ...] = (
-    ("budget_epsilon", "Total epsilon.", lambda found, _: found.registration.privacy.epsilon),
-    ("budget_delta", "Total delta.", lambda found, _: found.registration.privacy.delta),
-    ("budget_mu_squared", "Total mu^2 of Gaussian events.", lambda found, _: found.total_mu**2),
-    ("spent_epsilon", "Epsilon of a total as large as what is spent.", lambda found, _: found.spent_epsilon),
-    ("spent_mu_squared", "Sum of mu^2 that is spent.", lambda found, _: found.spent_mu**2),
-    ("unspent_epsilon", "Epsilon that is not spent, allotted or not.", lambda found, _: found.unspent.epsilon),
-    ("unspent_mu_squared", "Sum of mu^2 that is not spent.", lambda found, _: found.unspent.mu**2),
-    ("left_epsilon", "Epsilon that is neither spent nor allotted.", lambda found, _: found.left.epsilon),
-    ("left_mu_squared", "Sum of mu^2 that is neither spent nor allotted.", lambda found, _: found.left.mu**2),
-    ("reserve_unspent_epsilon", "Unspent epsilon of the reserve.", lambda found, _: found.unspent.reserve.epsilon),
-    ("reserve_unspent_delta", "Unspent delta of the reserve.", lambda found, _: found.unspent.reserve.delta),
-    ("charges_total", "Charges.", lambda found, _: found.counts.charges),
-    ("unfinished_charges", "Charges without a stored release.", lambda found, _: found.counts.unfinished),
-    (
-        "unsettled",
-        "Whether a restored ledger awaits what was spent.",
-        lambda found, _: int(found.restored_from is not None),
-    ),
-    (
-        "last_charge_age_seconds",
-        "Time since the last charge.",
-        lambda found, now: measure_age(found.counts.last_charge, now),
-    ),
+    ("budget_epsilon", "Total epsilon.", lambda s, _: s.registration.privacy.epsilon),
+    ("budget_delta", "Total delta.", lambda s, _: s.registration.privacy.delta),
+    ("budget_mu_squared", "Total mu^2 of Gaussian events.", lambda s, _: s.total_mu**2),
+    ("spent_epsilon", "Epsilon of a total as large as what is spent.", lambda s, _: s.spent_epsilon),
+    ("spent_mu_squared", "Sum of mu^2 that is spent.", lambda s, _: s.spent_mu**2),
+    ("unspent_epsilon", "Epsilon that is not spent, allotted or not.", lambda s, _: s.unspent.epsilon),
+    ("unspent_mu_squared", "Sum of mu^2 that is not spent.", lambda s, _: s.unspent.mu**2),
+    ("left_epsilon", "Epsilon that is neither spent nor allotted.", lambda s, _: s.left.epsilon),
+    ("left_mu_squared", "Sum of mu^2 that is neither spent nor allotted.", lambda s, _: s.left.mu**2),
+    ("reserve_unspent_epsilon", "Unspent epsilon of the reserve.", lambda s, _: s.unspent.reserve.epsilon),
+    ("reserve_unspent_delta", "Unspent delta of the reserve.", lambda s, _: s.unspent.reserve.delta),
+    ("charges_total", "Charges.", lambda s, _: s.counts.charges),
+    ("unfinished_charges", "Charges without a stored release.", lambda s, _: s.counts.unfinished),
+    ("unsettled", "Whether a restored ledger awaits what was spent.", lambda s, _: int(s.restored_from is not None)),
+    ("last_charge_age_seconds", "Time since the last charge.", lambda s, now: measure_age(s.counts.last_charge, now)),
     (
         "oldest_unfinished_charge_age_seconds",
         "Time since the first of the charges without a stored release.",
-        lambda found, now: measure_age(found.counts.oldest_unfinished, now),
+        lambda s, now: measure_age(s.counts.oldest_unfinished, now),
     ),
 )
 _ALLOWANCE_METRICS: tuple[tuple[str, str, Callable[[Allowance], float]], ...] = (
-    ("allowance_epsilon", "Size of the allowance.", lambda found: found.epsilon),
-    ("allowance_left_epsilon", "Epsilon left of the allowance.", lambda found: found.left.epsilon),
+    ("allowance_epsilon", "Size of the allowance.", lambda a: a.epsilon),
+    ("allowance_left_epsilon", "Epsilon left of the allowance.", lambda a: a.left.epsilon),
 )

@@ -279,18 +279,6 @@ def write_marks(path: Path, head: Head, first: str, *, anew: bool = False) -> No
                     os.setxattr(target, attribute, f"{head.entry}:{head.hash}:{first}".encode())
 
 
-def find_blind_spots(path: Path, first: str) -> list[str]:
-    """What could be done to the file and would not be noticed, because the file system does not show it."""
-    marks, spots = read_marks(Path(os.path.realpath(path)), first), []
-    if "born" not in find_identity(path) and "directory" not in marks:
-        spots.append("that the file was removed and an old copy put in its place")
-    if not marks:
-        spots.append("that an old copy was written over the file")
-    elif "directory" not in marks:
-        spots.append("that an old copy was written over the file together with its extended attributes (cp -a)")
-    return spots
-
-
 def file_id(path: Path) -> tuple[int, int] | None:
     """Device and inode of the file, or None if there is none."""
     try:

@@ -27,7 +27,7 @@ def request_content(
     if description is not None:
         content["description"] = _to_plain_json(description, "description")
     if options is not None:
-        content["options"] = shorten_options(_to_plain_json(options, "options"))
+        content["options"] = _shorten_long(_to_plain_json(options, "options"))
     return content
 
 
@@ -101,11 +101,6 @@ class Difference(NamedTuple):
         return f"{self.name} was {was} and is {now} now"
 
 
-def shorten_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """`options` as they are stored and compared: the SHA-256 replaces values of more than 10,000 characters."""
-    return {name: _shorten_value(value) for name, value in options.items()}
-
-
 def find_differences(old: Any, new: Any, name: str = "") -> list[Difference]:
     """Where two JSON contents differ: first options that both have, and of these the ones that are not nested.
 
@@ -122,11 +117,12 @@ def find_differences(old: Any, new: Any, name: str = "") -> list[Difference]:
     return sorted(_walk(old, new, name), key=order)
 
 
-def _shorten_value(value: Any) -> Any:
+def _shorten_long(value: Any) -> Any:
+    """A value as it is stored and compared: the SHA-256 replaces all in it that has more than 10,000 characters."""
     text = canonical_json(value)
     if len(text) <= _LONGEST:
         return value
-    return shorten_options(value) if isinstance(value, Mapping) else sha256(text)
+    return {name: _shorten_long(one) for name, one in value.items()} if isinstance(value, Mapping) else sha256(text)
 
 
 def _walk(old: Any, new: Any, name: str) -> Iterator[Difference]:

@@ -152,8 +152,15 @@ class SQLiteStore(Store):
                 self.close()
 
     def find_blind_spots(self) -> list[str]:
-        with self.reading() as journal:
-            return place.find_blind_spots(self.path, journal.first_hash())
+        with self.reading() as journal:  # the file system may not show what was done
+            marks, spots = place.read_marks(Path(os.path.realpath(self.path)), journal.first_hash()), []
+        if "born" not in place.find_identity(self.path) and "directory" not in marks:
+            spots.append("that the file was removed and an old copy put in its place")
+        if not marks:
+            spots.append("that an old copy was written over the file")
+        elif "directory" not in marks:
+            spots.append("that an old copy was written over the file together with its extended attributes (cp -a)")
+        return spots
 
     def require_latest(self, journal: Journal) -> None:
         place.require_marked_entries(journal, self.path, Path(os.path.realpath(self.path)))
