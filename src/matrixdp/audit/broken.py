@@ -202,15 +202,20 @@ def _attack_table(query: TableMoments | None = None, **wrong: Callable[..., Any]
     return _mistake(TableChange, partial(_attack, query or TableMoments(_TABLE, 4, ("g",)), starts=3), **wrong)
 
 
+def _mistaken_structure(alter: Callable[..., Any], query: TableMoments | None = None, **wrong: Any) -> bool:
+    """With the distance of noise of another structure: `alter` takes the change, the side and the right structure."""
+    return _attack_table(query, structured_distance=lambda right, *given: right(*given[:2], alter(*given)), **wrong)
+
+
 def _short_coordinates(kind: str, factor: float) -> bool:
     """With coordinates of one kind taken as shorter than they are."""
 
-    def shorten(right: Any, change: TableChange, side: Covariance, structure: Any) -> Any:
+    def shorten(change: TableChange, _side: Covariance, structure: Any) -> Any:
         scales = structure.scales.copy()
         scales[change.layout.of_kind(kind)] *= factor
-        return right(change, side, replace(structure, scales=scales))
+        return replace(structure, scales=scales)
 
-    return _attack_table(structured_distance=shorten)
+    return _mistaken_structure(shorten)
 
 
 def _ungrouped_squares() -> bool:
@@ -222,10 +227,9 @@ def _ungrouped_squares() -> bool:
         inverse = float((1 / noise.strengths).sum())
         return replace(noise, shift=(1 - math.sqrt(1 - inverse / 2)) / inverse)
 
-    def distance(right: Any, change: TableChange, side: Covariance, structure: Any) -> Any:
-        return right(change, side, replace(structure, shift=right_free(change, side).shift))
-
-    return _attack_table(free_structure=free, structured_distance=distance)
+    return _mistaken_structure(
+        lambda change, side, structure: replace(structure, shift=right_free(change, side).shift), free_structure=free
+    )
 
 
 # Adaptive fits that spend more than they claim, or whose steps depend on private data.
@@ -314,11 +318,8 @@ BROKEN: dict[str, Callable[[], bool]] = {
         structured_distance=lambda right, *arguments: Distance(right(*arguments).value / math.sqrt(2), 0.0)
     ),
     "squares of one matrix for several groups": _ungrouped_squares,
-    "one bin of a histogram for the two that a record changes": lambda: _attack_table(
-        _SHAPES,
-        structured_distance=lambda right, change, side, structure: right(
-            change, side, replace(structure, bin_precision=structure.bin_precision / 2)
-        ),
+    "one bin of a histogram for the two that a record changes": lambda: _mistaken_structure(
+        lambda *given: replace(given[2], bin_precision=given[2].bin_precision / 2), _SHAPES
     ),
     "rows of a person that count whole in histograms": lambda: _mistake(
         TableSum,

@@ -1,6 +1,7 @@
 """Entries of a ledger: the hash chain, the rows of their table, what they hold as JSON, and who writes them.
 
-Each entry is a canonical JSON text that contains the SHA-256 hash of the one before it.
+Each entry is a canonical JSON text that contains the SHA-256 hash of the one before it. A request for a charge is
+compared with the entry of an earlier one that has the same id.
 """
 
 from __future__ import annotations
@@ -9,21 +10,26 @@ import getpass
 import hashlib
 import json
 import os
+import re
 import socket
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
-from typing import Any, get_type_hints
+from typing import Any, NamedTuple, get_type_hints
 
-from matrixdp.errors import LedgerError, ParameterError, show
+from matrixdp.errors import LedgerError, ParameterError, RequestPendingError, show
 from matrixdp.ledger.accounting import Amount
-from matrixdp.ledger.values import Charge, Head, Registration, Reserve, event_from_json
+from matrixdp.ledger.values import Charge, Event, Head, Receipt, Registration, Reserve, event_from_json, event_to_json
 from matrixdp.privacy import Neighbours, Privacy, Unit
 from matrixdp.version import __version__
 
 ORIGIN = Head(entry=0, hash="0" * 64)
 LAST_ENTRY = 2**62  # more than the number of any entry
 RESTORE = "Restore it from a backup; until then, treat its data sets as spent"
+_LONGEST = 10_000  # characters of a value that is stored as it is; a longer one is stored as its hash
+_MOST_SHOWN = 3
+_LONGEST_SHOWN = 60
+_ABSENT = object()
 
 
 def sha256(text: str) -> str:
@@ -78,6 +84,53 @@ class Row:
         self.content()
         return _parse_registration(self.body)
 
+    def describe_charge(self, *, released: bool) -> Charge:
+        """The charge that an entry holds."""
+        content = self.content()
+        same: dict[str, Any] = {name: content[name] for name in ("time", "dataset", "description", "actor", "version")}
+        same |= {name: content.get(name) for name in ("request", "allowance", "purpose", "options")}
+        return Charge(
+            **same,
+            entry=self.entry,
+            event=event_from_json(content["event"]),
+            unit=Unit.parse(content["unit"]),
+            released=released,
+        )
+
+    def require_match(self, wanted: Mapping[str, Any]) -> None:
+        """Raise a `LedgerError` if this earlier charge was for something else than the `wanted` content.
+
+        Earlier versions stored no options; then the event and the description are compared, and nothing else.
+        """
+        earlier = self.content()
+        for part in ("options", "description", "event"):
+            if part not in wanted or (part == "options" and part not in earlier):
+                continue
+            name = part if part == "event" else ""
+            if differences := find_differences(earlier[part], wanted[part], name):
+                words = [str(one) for one in differences[:_MOST_SHOWN]]
+                if len(differences) > _MOST_SHOWN:
+                    words.append(f"{len(differences) - _MOST_SHOWN} more differ")
+                raise LedgerError(
+                    f"request {self.request!r} of {self.dataset!r} was charged at entry {self.entry} with other "
+                    f"options: {'; '.join(words)}. Repeat the request with its first options, or use another request "
+                    "id, which is charged as a new release."
+                )
+
+    def already_charged_error(self) -> RequestPendingError:
+        """The error for a request that has this charge already."""
+        content = self.content()
+        actor = f" by {content['actor']}" if "actor" in content else ""
+        error = RequestPendingError(
+            f"request {self.request!r} of {self.dataset!r} was charged{actor} at {content['time']}, entry "
+            f"{self.entry}. Its release may have been seen even if it was never stored, so noise is not drawn for it "
+            "again. If it is in progress, try again later, or wait longer; if it was interrupted, its charge stays "
+            "spent: use a new request id, which is charged again."
+        )
+        event = event_from_json(content["event"])
+        error.receipt = Receipt(content["dataset"], event, self.request, self.entry, self.hash)
+        return error
+
 
 COLUMNS = ", ".join(column.name for column in fields(Row))
 _TYPES: tuple[Any, ...] = tuple(get_type_hints(Row).values())
@@ -98,9 +151,7 @@ class Counters:
 
     def count(self, kind: str, entry: int) -> Counters:
         """The counters after a charge or a release."""
-        if kind == "charge":
-            return replace(self, charges=self.charges + 1, last_charge=entry)
-        return replace(self, releases=self.releases + 1, last_release=entry)
+        return replace(self, **{f"{kind}s": getattr(self, f"{kind}s") + 1, f"last_{kind}": entry})
 
 
 COUNTERS = ", ".join(column.name for column in fields(Counters))
@@ -166,15 +217,93 @@ def _parse_registration(body: str) -> tuple[Registration, Amount]:
     ), Amount.from_json(content["total"])
 
 
-def charge_from_row(row: Row, *, released: bool) -> Charge:
-    """The charge that an entry holds."""
-    content = row.content()
-    same: dict[str, Any] = {name: content[name] for name in ("time", "dataset", "description", "actor", "version")}
-    same |= {name: content.get(name) for name in ("request", "allowance", "purpose", "options")}
-    return Charge(
-        **same,
-        entry=row.entry,
-        event=event_from_json(content["event"]),
-        unit=Unit.parse(content["unit"]),
-        released=released,
-    )
+def request_content(
+    event: Event | None, description: Mapping[str, Any] | None, options: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """A request for a charge as JSON content; any part may be omitted."""
+    content: dict[str, Any] = {}
+    if event is not None:
+        content["event"] = event_to_json(event)
+    if description is not None:
+        content["description"] = _to_plain_json(description, "description")
+    if options is not None:
+        content["options"] = _shorten_long(_to_plain_json(options, "options"))
+    return content
+
+
+def check_mapping(value: Mapping[str, Any], parameter: str) -> Mapping[str, Any]:
+    """`value`, if it is a mapping."""
+    if not isinstance(value, Mapping):
+        raise ParameterError(f"{parameter} must be a mapping, got a {type(value).__name__} instead.")
+    return value
+
+
+def _to_plain_json(value: Mapping[str, Any], parameter: str) -> dict[str, Any]:
+    """The content that is read back from the JSON text of `value`."""
+    content: dict[str, Any] = json.loads(canonical_json(dict(check_mapping(value, parameter)), parameter))
+    return content
+
+
+class Difference(NamedTuple):
+    """One option that two requests have with different values, as in "bounds.upper[1] was 2 and is 3 now"."""
+
+    name: str
+    old: Any
+    new: Any
+
+    def __str__(self) -> str:
+        if any(isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value) for value in (self.old, self.new)):
+            return f"{self.name} has other values now"
+        was, now = ("not given" if value is _ABSENT else _shorten(value) for value in (self.old, self.new))
+        return f"{self.name} was {was} and is {now} now"
+
+
+def find_differences(old: Any, new: Any, name: str = "") -> list[Difference]:
+    """Where two JSON contents differ: first options that both have, and of these the ones that are not nested."""
+
+    def order(one: Difference) -> tuple[bool, int, int]:
+        nesting = one.name.count(".") + one.name.count("[")
+        return _ABSENT in (one.old, one.new), nesting, len(str(one))
+
+    return sorted(_walk(old, new, name), key=order)
+
+
+def _shorten_long(value: Any) -> Any:
+    """A value as it is stored and compared: the SHA-256 replaces all in it that has more than 10,000 characters."""
+    text = canonical_json(value)
+    if len(text) <= _LONGEST:
+        return value
+    return {name: _shorten_long(one) for name, one in value.items()} if isinstance(value, Mapping) else sha256(text)
+
+
+def _walk(old: Any, new: Any, name: str) -> Iterator[Difference]:
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        for key in dict.fromkeys([*old, *new]):
+            yield from _walk(old.get(key, _ABSENT), new.get(key, _ABSENT), _join(name, key))
+    elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        for place, (first, second) in enumerate(zip(old, new, strict=True)):
+            yield from _walk(first, second, f"{name}[{_label(first, second, place)}]")
+    elif {id(old), id(new)} == {id(None), id(_ABSENT)}:  # as an option that is not given
+        return
+    elif old != new or isinstance(old, bool) != isinstance(new, bool):
+        yield Difference(name, old, new)
+
+
+def _join(name: str, key: str) -> str:
+    """The name of an entry. The class of an object, its array and a field of the same name have the object's name."""
+    if not name:
+        return key
+    return name if key in ("kind", "array", name.rpartition(".")[2]) else f"{name}.{key}"
+
+
+def _label(first: Any, second: Any, place: int) -> str:
+    """The name of a column or its place."""
+    names = [one.get("name") if isinstance(one, Mapping) else None for one in (first, second)]
+    return str(names[0]) if names[0] is not None and names[0] == names[1] else str(place)
+
+
+def _shorten(value: Any) -> str:
+    if isinstance(value, Mapping) and list(value) == ["array"]:
+        value = value["array"]
+    text = repr(value) if isinstance(value, str) else canonical_json(value)
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."

@@ -13,18 +13,7 @@ from typing import Any
 from matrixdp.errors import LedgerError, RefusedError, show
 from matrixdp.ledger.accounting import NOTHING, Amount
 from matrixdp.ledger.balance import AllowanceBalance, Balance
-from matrixdp.ledger.entries import (
-    COLUMNS,
-    COUNTERS,
-    LAST_ENTRY,
-    RESTORE,
-    Author,
-    Counters,
-    Row,
-    charge_from_row,
-    next_entry,
-    sha256,
-)
+from matrixdp.ledger.entries import COLUMNS, COUNTERS, LAST_ENTRY, RESTORE, Author, Counters, Row, next_entry, sha256
 from matrixdp.ledger.values import Charge, Counts, Head, Registration, Summary
 
 # Kinds of entries that change the balance of a data set. The index `states` is used only where a query has these words.
@@ -302,7 +291,7 @@ class Journal(ABC):
         for release, waits, *row in self.execute(f"{sql} ORDER BY c.entry LIMIT ?", values):
             if (release is None) != (waits is not None):
                 raise self.damage(f"entry {row[0]} is both released and unfinished, or neither")
-            found.append(charge_from_row(Row(*row), released=release is not None))
+            found.append(Row(*row).describe_charge(released=release is not None))
         if len(found) == before + limit:
             return False
         names = {name for name, _ in self.all_counters()} if dataset is None else {dataset}

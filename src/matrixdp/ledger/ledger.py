@@ -15,15 +15,14 @@ from matrixdp.checks import check_number
 from matrixdp.errors import BudgetExceededError, LedgerError, ParameterError, RefusedError, show
 from matrixdp.gdp import gdp_mu
 from matrixdp.ledger.accounting import NOTHING, payment_options, total_amount
-from matrixdp.ledger.anchors import check_anchor, record_anchor
 from matrixdp.ledger.audit import Audit
 from matrixdp.ledger.balance import allowance_size
-from matrixdp.ledger.entries import LAST_ENTRY, Author, Row, canonical_json, charge_from_row, check_name
+from matrixdp.ledger.entries import LAST_ENTRY, Author, Row, canonical_json, check_mapping, check_name, request_content
 from matrixdp.ledger.journal import Journal
 from matrixdp.ledger.location import Address, Location, PostgresURL, parse_location
 from matrixdp.ledger.metrics import render_ledger
+from matrixdp.ledger.place import check_anchor, record_anchor
 from matrixdp.ledger.postgres import PostgresStore
-from matrixdp.ledger.request import already_charged_error, check_mapping, request_content, require_match
 from matrixdp.ledger.sqlite import SQLiteStore
 from matrixdp.ledger.store import Store, copy_ledger
 from matrixdp.ledger.values import (
@@ -357,8 +356,8 @@ class Ledger:
         with self._writing() as journal:
             journal.balance(dataset).require(neighbours, unit)
             if request is not None and (earlier := journal.row("request", dataset, request)) is not None:
-                require_match(wanted, earlier)
-                raise already_charged_error(earlier)
+                earlier.require_match(wanted)
+                raise earlier.already_charged_error()
             journal.require_settled(dataset)
             balance = journal.balance(dataset, allowance)
             payer = journal.find_payer(balance)
@@ -433,13 +432,13 @@ class Ledger:
                 charge = journal.row("request", dataset, request)
                 if charge is None:
                     return None
-                require_match(wanted, charge)
+                charge.require_match(wanted)
                 release = journal.row("release", charge.entry)
                 if release is not None:
                     release.content()  # compares the hash of the payload
                     return release.payload
             if time.monotonic() >= deadline:
-                raise already_charged_error(charge)
+                raise charge.already_charged_error()
             time.sleep(min(pause, max(0.0, deadline - time.monotonic())))
             pause = min(2 * pause, 0.5)
 
@@ -636,7 +635,7 @@ def find_charges(ledger: Ledger, dataset: str, asked: str | Mapping[str, Any]) -
         described = isinstance(asked, Mapping)
         wanted = f'"description":{canonical_json(asked)}' if described else asked
         rows = list(journal.rows("described" if described else "request", dataset, wanted))
-        return [charge_from_row(row, released=journal.row("release", row.entry) is not None) for row in rows]
+        return [row.describe_charge(released=journal.row("release", row.entry) is not None) for row in rows]
 
 
 def _find_steps(journal: Journal, dataset: str, request: str) -> tuple[Row, list[Step]]:

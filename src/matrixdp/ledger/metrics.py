@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -50,11 +50,7 @@ def _table_row(summary: Summary) -> tuple[str, ...]:
 
 
 def parse_threshold(text: str) -> tuple[float, bool]:
-    """A threshold of `find_low`: an epsilon, or a share of the total, and whether it is a share.
-
-    >>> parse_threshold("0.5"), parse_threshold("10%")
-    ((0.5, False), (0.1, True))
-    """
+    """A threshold of `find_low`: an epsilon, or a share of the total such as "10%", and whether it is a share."""
     found = _THRESHOLD.fullmatch(text)
     value = float(found[1]) if found else math.nan
     if found is None or not 0 < value < math.inf or (found[2] and value > 100):
@@ -66,33 +62,25 @@ def parse_threshold(text: str) -> tuple[float, bool]:
 
 def render_metrics(summaries: Sequence[Summary], entries: int, now: datetime) -> str:
     """The state of a ledger with so many entries in the text format of Prometheus; ages are those at `now`."""
-    datasets = [({"dataset": summary.registration.dataset}, summary) for summary in summaries]
-    allowances = [
-        ({"dataset": found.dataset, "allowance": found.name}, found)
-        for summary in summaries
-        for found in summary.allowances
-        if not found.returned
-    ]
-    lines = list(_render_family("entries_total", "Entries of the ledger.", [({}, entries)]))
-    registered = [(labels, summary.registration) for labels, summary in datasets]
+    datasets = [({"dataset": s.registration.dataset}, s) for s in summaries]
     information = [
-        ({**labels, "neighbours": each.neighbours, "unit": str(each.unit)}, 1) for labels, each in registered
+        ({**labels, "neighbours": s.registration.neighbours, "unit": str(s.registration.unit)}, 1)
+        for labels, s in datasets
     ]
-    lines += _render_family("dataset_info", "What the releases of a data set protect.", information)
-    for name, text, measure in _DATASET_METRICS:
-        lines += _render_family(name, text, [(labels, measure(summary, now)) for labels, summary in datasets])
-    for name, text, size in _ALLOWANCE_METRICS:
-        lines += _render_family(name, text, [(labels, size(allowance)) for labels, allowance in allowances])
+    allowances = [
+        ({"dataset": a.dataset, "allowance": a.name}, a) for s in summaries for a in s.allowances if not a.returned
+    ]
+    families: list[tuple[str, str, Sequence[tuple[dict[str, str], float | None]]]] = [
+        ("entries_total", "Entries of the ledger.", [({}, entries)]),
+        ("dataset_info", "What the releases of a data set protect.", information),
+        *((name, text, [(labels, get(s, now)) for labels, s in datasets]) for name, text, get in _DATASET_METRICS),
+        *((name, text, [(labels, get(a)) for labels, a in allowances]) for name, text, get in _ALLOWANCE_METRICS),
+    ]
+    lines: list[str] = []
+    for name, text, samples in families:
+        lines += describe_metric(f"ledger_{name}", "counter" if name.endswith("_total") else "gauge", text)
+        lines += [write_sample(f"ledger_{name}", labels, value) for labels, value in samples if value is not None]
     return "\n".join(lines) + "\n"
-
-
-def _render_family(name: str, text: str, samples: Iterable[tuple[dict[str, str], float | None]]) -> Iterator[str]:
-    """The lines of one metric; samples that are None are left out."""
-    kind = "counter" if name.endswith("_total") else "gauge"
-    yield from describe_metric(f"ledger_{name}", kind, text)
-    for labels, value in samples:
-        if value is not None:
-            yield write_sample(f"ledger_{name}", labels, value)
 
 
 def describe_metric(name: str, kind: str, text: str) -> tuple[str, str]:

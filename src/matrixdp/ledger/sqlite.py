@@ -17,8 +17,8 @@ from matrixdp.ledger.journal import Journal
 from matrixdp.ledger.store import Store, append_first, append_restore, require_version
 from matrixdp.ledger.values import Head
 
-# Read at once: a process may have given up the right to read it when it needs it.
-_SQL = Path(__file__).with_name("sql").joinpath("sqlite.sql").read_text(encoding="utf-8")
+# What makes an empty file a ledger. Read at once: a process may have given up the right to read it when it needs it.
+SCRIPT = Path(__file__).with_name("sql").joinpath("sqlite.sql").read_text(encoding="utf-8")
 _FORMAT = 0x4D78_4450  # "MxDP"
 _VERSION = 3  # earlier ones were never published
 _WRITABLE = "Make the file and its directory writable for this user"
@@ -37,16 +37,6 @@ _REMEDIES = {
 _SETTINGS = ("synchronous = EXTRA", "fullfsync = ON", "temp_store = MEMORY", "trusted_schema = OFF")
 
 
-def sqlite_statements() -> Iterator[str]:
-    """The statements that make an empty SQLite file a ledger without entries."""
-    statement = ""
-    for line in _SQL.splitlines(keepends=True):
-        statement += line
-        if sqlite3.complete_statement(statement):
-            yield statement
-            statement = ""
-
-
 class SQLiteJournal(Journal):
     """A transaction of a connection."""
 
@@ -57,8 +47,7 @@ class SQLiteJournal(Journal):
 
     def faults(self) -> Iterator[str]:
         with closing(sqlite3.connect(":memory:", isolation_level=None)) as pattern:
-            for statement in sqlite_statements():
-                pattern.execute(statement)
+            pattern.executescript(SCRIPT)
             missing = _guards(pattern) - _guards(self.connection)
         for name, _ in sorted(missing):
             yield f"its guard {name} was removed or altered."
@@ -82,15 +71,10 @@ class SQLiteStore(Store):
         super().__init__(path, timeout)
 
     def create(self, author: Author, fill: Callable[[Journal], object] = append_first) -> None:
-        def make_tables(connection: sqlite3.Connection) -> None:
-            connection.execute("BEGIN IMMEDIATE")
-            for statement in sqlite_statements():
-                connection.execute(statement)
-
         exists = (
             "already exists, and may be a ledger. Open it (Ledger.open, or matrixdp ledger add), or choose another path"
         )
-        self._make(make_tables, author, fill, "created", exists)
+        self._make(lambda new: new.executescript(f"BEGIN IMMEDIATE; {SCRIPT}"), author, fill, "created", exists)
 
     def back_up(self, target: Store) -> Head:
         if not isinstance(target, SQLiteStore):
@@ -117,7 +101,7 @@ class SQLiteStore(Store):
 
     def _make(
         self,
-        prepare: Callable[[sqlite3.Connection], None],
+        prepare: Callable[[sqlite3.Connection], object],
         author: Author,
         fill: Callable[[Journal], object],
         *words: str,
