@@ -15,7 +15,7 @@ import socket
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
-from typing import Any, NamedTuple, get_type_hints
+from typing import Any, get_type_hints
 
 from matrixdp.errors import LedgerError, ParameterError, RequestPendingError, show
 from matrixdp.ledger.accounting import Amount
@@ -108,7 +108,7 @@ class Row:
                 continue
             name = part if part == "event" else ""
             if differences := find_differences(earlier[part], wanted[part], name):
-                words = [str(one) for one in differences[:_MOST_SHOWN]]
+                words = differences[:_MOST_SHOWN]
                 if len(differences) > _MOST_SHOWN:
                     words.append(f"{len(differences) - _MOST_SHOWN} more differ")
                 raise LedgerError(
@@ -221,13 +221,11 @@ def request_content(
     event: Event | None, description: Mapping[str, Any] | None, options: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
     """A request for a charge as JSON content; any part may be omitted."""
-    content: dict[str, Any] = {}
-    if event is not None:
-        content["event"] = event_to_json(event)
-    if description is not None:
-        content["description"] = _to_plain_json(description, "description")
-    if options is not None:
-        content["options"] = _shorten_long(_to_plain_json(options, "options"))
+    content: dict[str, Any] = {} if event is None else {"event": event_to_json(event)}
+    for name, value in (("description", description), ("options", options)):
+        if value is not None:
+            plain = json.loads(canonical_json(dict(check_mapping(value, name)), name))
+            content[name] = _shorten_long(plain) if name == "options" else plain
     return content
 
 
@@ -238,34 +236,17 @@ def check_mapping(value: Mapping[str, Any], parameter: str) -> Mapping[str, Any]
     return value
 
 
-def _to_plain_json(value: Mapping[str, Any], parameter: str) -> dict[str, Any]:
-    """The content that is read back from the JSON text of `value`."""
-    content: dict[str, Any] = json.loads(canonical_json(dict(check_mapping(value, parameter)), parameter))
-    return content
+def find_differences(old: Any, new: Any, name: str = "") -> list[str]:
+    """Where two JSON contents differ, in words such as "bounds.upper[1] was 2 and is 3 now".
 
-
-class Difference(NamedTuple):
-    """One option that two requests have with different values, as in "bounds.upper[1] was 2 and is 3 now"."""
-
-    name: str
-    old: Any
-    new: Any
-
-    def __str__(self) -> str:
-        if any(isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value) for value in (self.old, self.new)):
-            return f"{self.name} has other values now"
-        was, now = ("not given" if value is _ABSENT else _shorten(value) for value in (self.old, self.new))
-        return f"{self.name} was {was} and is {now} now"
-
-
-def find_differences(old: Any, new: Any, name: str = "") -> list[Difference]:
-    """Where two JSON contents differ: first options that both have, and of these the ones that are not nested."""
-
-    def order(one: Difference) -> tuple[bool, int, int]:
-        nesting = one.name.count(".") + one.name.count("[")
-        return _ABSENT in (one.old, one.new), nesting, len(str(one))
-
-    return sorted(_walk(old, new, name), key=order)
+    Options that both have are first, and of these the ones that are not nested.
+    """
+    found = []
+    for place, was, now in _walk(old, new, name):
+        hashed = any(isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value) for value in (was, now))
+        words = f"{place} has other values now" if hashed else f"{place} was {_shorten(was)} and is {_shorten(now)} now"
+        found.append((_ABSENT in (was, now), place.count(".") + place.count("["), len(words), words))
+    return [words for *_, words in sorted(found, key=lambda one: one[:3])]
 
 
 def _shorten_long(value: Any) -> Any:
@@ -276,7 +257,7 @@ def _shorten_long(value: Any) -> Any:
     return {name: _shorten_long(one) for name, one in value.items()} if isinstance(value, Mapping) else sha256(text)
 
 
-def _walk(old: Any, new: Any, name: str) -> Iterator[Difference]:
+def _walk(old: Any, new: Any, name: str) -> Iterator[tuple[str, Any, Any]]:
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         for key in dict.fromkeys([*old, *new]):
             yield from _walk(old.get(key, _ABSENT), new.get(key, _ABSENT), _join(name, key))
@@ -286,7 +267,7 @@ def _walk(old: Any, new: Any, name: str) -> Iterator[Difference]:
     elif {id(old), id(new)} == {id(None), id(_ABSENT)}:  # as an option that is not given
         return
     elif old != new or isinstance(old, bool) != isinstance(new, bool):
-        yield Difference(name, old, new)
+        yield name, old, new
 
 
 def _join(name: str, key: str) -> str:
@@ -303,6 +284,8 @@ def _label(first: Any, second: Any, place: int) -> str:
 
 
 def _shorten(value: Any) -> str:
+    if value is _ABSENT:
+        return "not given"
     if isinstance(value, Mapping) and list(value) == ["array"]:
         value = value["array"]
     text = repr(value) if isinstance(value, str) else canonical_json(value)
