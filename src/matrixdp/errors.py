@@ -26,6 +26,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable
 from fractions import Fraction
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import TracebackType
@@ -91,18 +92,14 @@ class MatrixDPError(Exception):
         """The traceback in a notebook: IPython calls this where it is defined."""
         from IPython import get_ipython  # type: ignore[import-not-found]
 
-        shown = self.__traceback__ if _shows_all() else leave_out_package(self.__traceback__)
+        shown = leave_out_package(self.__traceback__)
         return get_ipython().InteractiveTB.structured_traceback(type(self), self, shown, tb_offset=1)
 
 
-def _shows_all() -> bool:
-    return os.environ.get("MATRIXDP_TRACEBACK") == "full"
-
-
 def leave_out_package(traceback: TracebackType | None) -> TracebackType | None:
-    """A copy of a traceback without the calls inside of this package; as it is if there are no others."""
+    """A copy of a traceback without the calls inside of this package; as it is if there are no others, or on demand."""
     calls, following = [], traceback
-    while following is not None:
+    while following is not None and os.environ.get("MATRIXDP_TRACEBACK") != "full":
         module = str(following.tb_frame.f_globals.get("__name__"))
         if module.partition(".")[0] != "matrixdp":
             calls.append(following)
@@ -113,24 +110,20 @@ def leave_out_package(traceback: TracebackType | None) -> TracebackType | None:
     return found or traceback
 
 
-def _shorten_tracebacks(show_error: Callable[..., Any]) -> Callable[..., Any]:
-    """An exception hook that shows errors of this library without its own calls, by another hook."""
-
-    def show_short(kind: Any, error: Any, traceback: Any) -> None:
-        if not isinstance(error, MatrixDPError) or _shows_all():
-            show_error(kind, error, traceback)
-            return
-        own = error.__traceback__  # which the interpreter's hook shows, and debuggers read afterwards
-        error.__traceback__ = leave_out_package(own)
-        try:
-            show_error(kind, error, error.__traceback__)
-        finally:
-            error.__traceback__ = own
-
-    return show_short
+def _show_short(show_error: Callable[..., Any], kind: Any, error: Any, traceback: Any) -> None:
+    """Show an error by another exception hook; those of this library without its own calls."""
+    if not isinstance(error, MatrixDPError):
+        show_error(kind, error, traceback)
+        return
+    own = error.__traceback__  # which the interpreter's hook shows, and debuggers read afterwards
+    error.__traceback__ = leave_out_package(own)
+    try:
+        show_error(kind, error, error.__traceback__)
+    finally:
+        error.__traceback__ = own
 
 
-sys.excepthook = _shorten_tracebacks(sys.excepthook)
+sys.excepthook = partial(_show_short, sys.excepthook)
 
 
 _OPTION = re.compile("«([a-z_]+)»")
