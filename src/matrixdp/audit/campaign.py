@@ -14,9 +14,9 @@ from matrixdp import estimators, queries
 from matrixdp.adaptive import private_moment, private_scales
 from matrixdp.adaptive.queries import TracedMoments
 from matrixdp.adaptive.settings import SETTINGS
-from matrixdp.audit.attack import attack
+from matrixdp.audit.attack import Attack, attack
 from matrixdp.audit.domains import Domain, Rng, draw_box, draw_people, find_domain
-from matrixdp.audit.replay import replay
+from matrixdp.audit.replay import Replay, replay
 from matrixdp.design import Allocation, Design, binary, isotropic, make_design, optimal, shares, uniform
 from matrixdp.design.theorem2 import CALIBRATIONS
 from matrixdp.domain import Bounds, Category, Columns, Number, Person, YesNo
@@ -251,7 +251,7 @@ def random_fit(name: str, rng: Rng) -> FitCase:
         if rows:
             most = 2 * count + rows  # that count
             options["records"] = int(rng.integers(most // 2 + 1, 2 * most))
-    fit: Any = {"private_moment": private_moment, "private_scales": private_scales}.get(name, principal_directions)
+    fit: Any = {one.__name__: one for one in (private_moment, private_scales, principal_directions)}[name]
     return lambda data: fit(data, bounds, privacy, **options), *pair
 
 
@@ -283,23 +283,13 @@ class Tally:
     broken: list[int] = field(default_factory=list)
     skipped: int = 0  # parts of results and designs that could not be compared
 
-    def add(self, pairs: int, ratio: float, *, broken: bool, seed: int, skipped: int = 0) -> None:
-        """Count one audit."""
-        self.audits += 1
-        self.pairs += pairs
-        self.skipped += skipped
-        self.worst = max(self.worst, ratio)
-        if broken:
-            self.broken.append(seed)
-
 
 def attack_designs(*, pairs: int, seconds: float = math.inf, seed: int = 0, starts: int = 4) -> dict[str, Tally]:
     """Attack random designs, each query in turn, until `pairs` pairs were compared or time is up."""
 
-    def audit(name: str, number: int, tally: Tally) -> None:
+    def audit(name: str, number: int) -> Attack:
         design, domain = random_design(name, np.random.default_rng(number))
-        found = attack(design, domain=domain, starts=starts, seed=number)
-        tally.add(found.pairs, found.ratio, broken=found.broken, seed=number)
+        return attack(design, domain=domain, starts=starts, seed=number)
 
     return _run(tuple(QUERIES), audit, "pairs", pairs, seconds, seed)
 
@@ -314,20 +304,25 @@ def replay_fits(
 ) -> dict[str, Tally]:
     """Replay random fits, each kind in turn, until `replays` were run or time is up."""
 
-    def audit(name: str, number: int, tally: Tally) -> None:
-        found = replay(*choose(name, np.random.default_rng(number)), seed=number)
-        tally.add(1, found.ratio, broken=found.broken, seed=number, skipped=len(found.skipped))
+    def audit(name: str, number: int) -> Replay:
+        return replay(*choose(name, np.random.default_rng(number)), seed=number)
 
     return _run(names, audit, "audits", replays, seconds, seed)
 
 
 def _run(
-    names: Sequence[str], audit: Callable[[str, int, Tally], None], unit: str, most: int, seconds: float, seed: int
+    names: Sequence[str], audit: Callable[[str, int], Attack | Replay], unit: str, most: int, seconds: float, seed: int
 ) -> dict[str, Tally]:
     """Audit each name in turn, at least once; the audit of number n can be repeated from its seed alone."""
     tallies, end = {name: Tally() for name in names}, time.monotonic() + seconds
     for done, (number, name) in enumerate(zip(count(seed), cycle(names)), 1):
-        audit(name, number, tallies[name])
+        found, tally = audit(name, number), tallies[name]
+        tally.audits += 1
+        tally.pairs += found.pairs if isinstance(found, Attack) else 1
+        tally.skipped += 0 if isinstance(found, Attack) else len(found.skipped)
+        tally.worst = max(tally.worst, found.ratio)
+        if found.broken:
+            tally.broken.append(number)
         enough = sum(getattr(tally, unit) for tally in tallies.values()) >= most
         if done >= len(names) and (enough or time.monotonic() > end):
             break

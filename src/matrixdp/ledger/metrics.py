@@ -19,6 +19,7 @@ _THRESHOLD = re.compile(r"([0-9]{0,9}\.?[0-9]{1,18}(?:[eE]-?[0-9]{1,3})?)(%?)")
 
 _HEAD = ("", "protects", "neighbours", "total", "spent", "left", "delta", "charges", "without a release")
 
+_EMPTY = "no data set is registered"
 _NOTE = (
     "Total, spent and left are epsilons at the delta of the data set. Spent and left do not sum to the total: the "
     "squares of mu add up. What is allotted to allowances is not left."
@@ -34,19 +35,16 @@ def render_ledger(ledger: Ledger) -> str:
     facts = [("place", str(ledger.path)), ("last entry", f"{head.entry}, hash {head.hash[:16]}…")]
     restored = [one.registration.dataset for one in found if one.restored_from is not None]
     marks = [f"Restored from a backup; settle {', '.join(restored)} before the next charge."] if restored else []
-    table = render_table(_HEAD, map(_table_row, found), texts=3) if found else render_note("no data set is registered")
-    note = render_note(_NOTE)
-    return render_card("Ledger", render_facts(facts), table, note if found else "", warnings=marks)
-
-
-def _table_row(summary: Summary) -> tuple[str, ...]:
-    registration, counts = summary.registration, summary.counts
-    epsilons = (registration.privacy.epsilon, summary.spent_epsilon, summary.left.epsilon)
-    return (
-        *(registration.dataset, str(registration.unit), str(registration.neighbours)),
-        *(f"{epsilon:.4g}" for epsilon in epsilons),
-        *(f"{registration.privacy.delta:.3g}", f"{counts.charges:,}", f"{counts.unfinished:,}"),
-    )
+    rows = [
+        (
+            *(s.registration.dataset, str(s.registration.unit), str(s.registration.neighbours)),
+            *(f"{epsilon:.4g}" for epsilon in (s.registration.privacy.epsilon, s.spent_epsilon, s.left.epsilon)),
+            *(f"{s.registration.privacy.delta:.3g}", f"{s.counts.charges:,}", f"{s.counts.unfinished:,}"),
+        )
+        for s in found
+    ]
+    shown = (render_table(_HEAD, rows, texts=3), render_note(_NOTE)) if found else (render_note(_EMPTY), "")
+    return render_card("Ledger", render_facts(facts), *shown, warnings=marks)
 
 
 def parse_threshold(text: str) -> tuple[float, bool]:
