@@ -168,14 +168,11 @@ def default_actor() -> str:
 
 @dataclass(frozen=True)
 class Author:
-    """Who writes an entry (a person or a service; by default the user and the host of this process), and why.
-
-    `groups` are those that the actor belongs to; an allowance for one of them is for the actor, too.
-    """
+    """Who writes an entry (a person or a service; by default the user and the host of this process), and why."""
 
     actor: str | None = None
     purpose: str | None = None
-    groups: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()  # of the actor; an allowance for one of them is for the actor, too
     is_default: bool = False  # whether nobody named the actor
 
     def __post_init__(self) -> None:

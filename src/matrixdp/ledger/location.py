@@ -27,14 +27,10 @@ _OPTIONS = {
 
 @dataclass(frozen=True)
 class PostgresURL:
-    """The URL of a ledger in a PostgreSQL database. As text, it is `shown` without passwords.
+    """The URL of a ledger in a PostgreSQL database. As text, it is `shown` without passwords."""
 
-    `parameters` are those of the connection, with the password if the URL has one; `schema` is that of the database
-    which holds the ledger, the option `schema` of the URL.
-    """
-
-    parameters: Mapping[str, str] = field(repr=False)
-    schema: str
+    parameters: Mapping[str, str] = field(repr=False)  # of the connection, with the password if the URL has one
+    schema: str  # of the database, which holds the ledger; an option of the URL
     shown: str
 
     @property

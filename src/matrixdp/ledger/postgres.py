@@ -127,19 +127,15 @@ def postgres_guards(schema: str) -> Iterator[tuple[str, dict[str, str]]]:
 
 
 class PostgresJournal(Journal):
-    """A transaction of a connection.
-
-    Each entry is stored with the `token` of its transaction, so that it can be asked for if the answer to the commit is
-    lost. `entry` is the last one that was appended. `waits_for_standby` is whether a commit waits for another server.
-    """
+    """A transaction of a connection."""
 
     connection: Connection
 
     def __init__(self, connection: Connection, url: PostgresURL, token: str, author: Author | None) -> None:
         super().__init__(connection, str(url), author)
-        self.token = token
-        self.entry: int | None = None
-        self.waits_for_standby = False
+        self.token = token  # is stored with each entry, to ask for it if the answer to the commit is lost
+        self.entry: int | None = None  # the last one that was appended
+        self.waits_for_standby = False  # whether a commit waits for another server
         self._schema = url.schema
         self._known: dict[tuple[object, ...], list[tuple[Any, ...]]] = {}
 
