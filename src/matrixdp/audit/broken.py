@@ -47,12 +47,8 @@ def _attack(query: Any, *, starts: int = 2, change: Any = None, bounds: Bounds |
 
 def _mistake(owner: type, audit: Callable[[], bool], **wrong: Callable[..., Any]) -> bool:
     """The result of an audit while methods of `owner` are wrong: functions of the right method and its arguments."""
-
-    def replace_method(name: str) -> Callable[..., Any]:
-        right, mistaken = getattr(owner, name), wrong[name]
-        return lambda *arguments: mistaken(right, *arguments)
-
-    methods: dict[str, Any] = {name: replace_method(name) for name in wrong}
+    rights = {name: getattr(owner, name) for name in wrong}
+    methods: dict[str, Any] = {name: lambda *given, name=name: wrong[name](rights[name], *given) for name in wrong}
     with patch.multiple(owner, **methods):
         return audit()
 
