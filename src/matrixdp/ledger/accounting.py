@@ -209,7 +209,7 @@ def _difference_below(whole: float, part: float) -> float:
 def composed_epsilon(epsilons: tuple[float, ...], delta: float) -> float:
     """An epsilon at which releases with these `epsilons` are together (epsilon, `delta`)-DP, rounded up.
 
-    Never more than the sum, which is the answer for ``delta = 0``; of 100 times 0.125, 12.5, and 6.17 at 1e-6.
+    Never more than the sum, which is the answer for ``delta = 0``: for 100 times 0.125, it is 12.5, and 6.17 for 1e-6.
     """
     total = math.fsum(epsilons)
     if Fraction(total) < sum(map(Fraction, epsilons)):

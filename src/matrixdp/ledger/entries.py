@@ -257,21 +257,17 @@ def _shorten_long(value: Any) -> Any:
 def _walk(old: Any, new: Any, name: str) -> Iterator[tuple[str, Any, Any]]:
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         for key in dict.fromkeys([*old, *new]):
-            yield from _walk(old.get(key, _ABSENT), new.get(key, _ABSENT), _join(name, key))
+            # The class of an object, its array and a field of the same name have the object's name.
+            same = name and key in ("kind", "array", name.rpartition(".")[2])
+            place = name if same else f"{name}.{key}" if name else key
+            yield from _walk(old.get(key, _ABSENT), new.get(key, _ABSENT), place)
     elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
-        for place, (first, second) in enumerate(zip(old, new, strict=True)):
-            yield from _walk(first, second, f"{name}[{_label(first, second, place)}]")
+        for number, (first, second) in enumerate(zip(old, new, strict=True)):
+            yield from _walk(first, second, f"{name}[{_label(first, second, number)}]")
     elif {id(old), id(new)} == {id(None), id(_ABSENT)}:  # as an option that is not given
         return
     elif old != new or isinstance(old, bool) != isinstance(new, bool):
         yield name, old, new
-
-
-def _join(name: str, key: str) -> str:
-    """The name of an entry. The class of an object, its array and a field of the same name have the object's name."""
-    if not name:
-        return key
-    return name if key in ("kind", "array", name.rpartition(".")[2]) else f"{name}.{key}"
 
 
 def _label(first: Any, second: Any, place: int) -> str:
