@@ -19,8 +19,7 @@ from matrixdp.errors import BudgetExceededError
 from matrixdp.gdp import share_mu
 from matrixdp.ledger import Gaussian, Head, Ledger
 from matrixdp.ledger.accounting import payment_options
-from matrixdp.ledger.entries import LAST_ENTRY, next_entry
-from matrixdp.ledger.request import request_content
+from matrixdp.ledger.entries import LAST_ENTRY, next_entry, request_content
 from matrixdp.ledger.sqlite import connect
 from matrixdp.privacy import Privacy
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from matrixdp.errors import MissingExtraError, ParameterError, install_hint
+from matrixdp.errors import ParameterError, import_extra
 
 _CUDA_DEVICES = (2, 13)  # kDLCUDA and kDLCUDAManaged of DLPack
 
@@ -44,12 +44,7 @@ def _has_cuda_interface(data: Any) -> bool:
 @cache
 def load_cupy() -> Any:
     """CuPy with a device that works; a `MissingExtraError` or a `ParameterError` that says what is missing."""
-    try:
-        import cupy
-    except ImportError:
-        raise MissingExtraError(
-            f"arrays on a GPU need CuPy; or move the data to the host. {install_hint('cuda')}"
-        ) from None
+    cupy = import_extra("cupy", "arrays on a GPU need CuPy; or move the data to the host", "cuda")
     try:
         count = cupy.cuda.runtime.getDeviceCount()
     except cupy.cuda.runtime.CUDARuntimeError:

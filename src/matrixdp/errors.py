@@ -18,6 +18,7 @@
 Messages name the parameter, the limit, the value and the remedy. They never show private data.
 """
 
+import contextlib
 import json
 import numbers
 import os
@@ -25,6 +26,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable
 from fractions import Fraction
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import TracebackType
@@ -54,30 +56,21 @@ def install_hint(extra: str) -> str:
 
     An editable installation stays editable; one from a folder is installed from there again.
     """
-    python = sys.executable or "python"
-    quoted = f'"{python}"' if " " in python else python
-    origin = _find_origin()
-    if origin is None:
-        return f"Install it: {quoted} -m pip install 'matrixdp[{extra}]'"
-    folder, editable = origin
-    return f"Install it: {quoted} -m pip install {'-e ' * editable}'{folder}[{extra}]'"
-
-
-def _find_origin() -> tuple[str, bool] | None:
-    """The folder from which this package was installed, and whether it is editable; None if it was not from one."""
     from importlib.metadata import PackageNotFoundError, distribution
 
+    python = sys.executable or "python"
+    quoted = f'"{python}"' if " " in python else python
+    origin, editable, facts = "matrixdp", False, {}
     source = Path(__file__).resolve().parents[2]
     if (source / "pyproject.toml").is_file():  # it runs from a clone
-        return str(source), True
-    try:
-        facts = json.loads(distribution("matrixdp").read_text("direct_url.json") or "{}")
-    except (PackageNotFoundError, ValueError):
-        return None
+        origin, editable = str(source), True
+    else:
+        with contextlib.suppress(PackageNotFoundError, ValueError):
+            facts = json.loads(distribution("matrixdp").read_text("direct_url.json") or "{}")
     place = urlsplit(facts.get("url", ""))
     if place.scheme == "file" and "dir_info" in facts:
-        return unquote(place.path), bool(facts["dir_info"].get("editable"))
-    return None
+        origin, editable = unquote(place.path), bool(facts["dir_info"].get("editable"))
+    return f"Install it: {quoted} -m pip install {'-e ' * editable}'{origin}[{extra}]'"
 
 
 def import_extra(module: str, purpose: str, extra: str) -> Any:
@@ -99,18 +92,14 @@ class MatrixDPError(Exception):
         """The traceback in a notebook: IPython calls this where it is defined."""
         from IPython import get_ipython  # type: ignore[import-not-found]
 
-        shown = self.__traceback__ if _shows_all() else leave_out_package(self.__traceback__)
+        shown = leave_out_package(self.__traceback__)
         return get_ipython().InteractiveTB.structured_traceback(type(self), self, shown, tb_offset=1)
 
 
-def _shows_all() -> bool:
-    return os.environ.get("MATRIXDP_TRACEBACK") == "full"
-
-
 def leave_out_package(traceback: TracebackType | None) -> TracebackType | None:
-    """A copy of a traceback without the calls inside of this package; as it is if there are no others."""
+    """A copy of a traceback without the calls inside of this package; as it is if there are no others, or on demand."""
     calls, following = [], traceback
-    while following is not None:
+    while following is not None and os.environ.get("MATRIXDP_TRACEBACK") != "full":
         module = str(following.tb_frame.f_globals.get("__name__"))
         if module.partition(".")[0] != "matrixdp":
             calls.append(following)
@@ -121,24 +110,20 @@ def leave_out_package(traceback: TracebackType | None) -> TracebackType | None:
     return found or traceback
 
 
-def _shorten_tracebacks(show_error: Callable[..., Any]) -> Callable[..., Any]:
-    """An exception hook that shows errors of this library without its own calls, by another hook."""
-
-    def show_short(kind: Any, error: Any, traceback: Any) -> None:
-        if not isinstance(error, MatrixDPError) or _shows_all():
-            show_error(kind, error, traceback)
-            return
-        own = error.__traceback__  # which the interpreter's hook shows, and debuggers read afterwards
-        error.__traceback__ = leave_out_package(own)
-        try:
-            show_error(kind, error, error.__traceback__)
-        finally:
-            error.__traceback__ = own
-
-    return show_short
+def _show_short(show_error: Callable[..., Any], kind: Any, error: Any, traceback: Any) -> None:
+    """Show an error by another exception hook; those of this library without its own calls."""
+    if not isinstance(error, MatrixDPError):
+        show_error(kind, error, traceback)
+        return
+    own = error.__traceback__  # which the interpreter's hook shows, and debuggers read afterwards
+    error.__traceback__ = leave_out_package(own)
+    try:
+        show_error(kind, error, error.__traceback__)
+    finally:
+        error.__traceback__ = own
 
 
-sys.excepthook = _shorten_tracebacks(sys.excepthook)
+sys.excepthook = partial(_show_short, sys.excepthook)
 
 
 _OPTION = re.compile("«([a-z_]+)»")

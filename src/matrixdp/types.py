@@ -50,18 +50,14 @@ def lock_arrays(cls: C) -> C:
         if isinstance(item, functools.cached_property) and not hasattr(item, "locks"):
             item.locks = True  # type: ignore[attr-defined]
             if _may_be_array(cls, item.func.__annotations__.get("return")):
-                item.func = _locking(item.func)
+                read = item.func
+                item.func = functools.wraps(read)(lambda self, read=read: _locked(read(self)))
     return cls
 
 
 def _may_be_array(cls: type, annotation: object) -> bool:
     """Whether an annotation allows for arrays; those of other packages are not relied upon."""
     return not cls.__module__.startswith("matrixdp.") or any(name in str(annotation) for name in _ARRAYS)
-
-
-def _locking(function: Any) -> Any:
-    """A method whose arrays cannot be written to."""
-    return functools.wraps(function)(lambda self: _locked(function(self)))
 
 
 def _locked(value: Any) -> Any:

@@ -255,11 +255,13 @@ def let_allowances_use_the_rest(patch):
 
 
 def return_the_whole_size(patch):
-    def take_back(self):
-        returned = dataclasses.replace(self.allowance, returned=True)
-        return dataclasses.replace(self, allotted=self.allotted - self.allowance.size, allowance=returned)
+    apply = Balance.apply
 
-    patch.setattr(Balance, "take_back", take_back)
+    def take_back(self, kind, content):
+        rest = {"allotted": self.allotted - self.allowance.size} if kind == "return" else {}
+        return dataclasses.replace(apply(self, kind, content), **rest)
+
+    patch.setattr(Balance, "apply", take_back)
 
 
 def forget_what_an_allowance_spent(patch):

@@ -5,15 +5,7 @@
 
 from matrixdp.audit.attack import Attack, attack, distance_between, worst_record_pair
 from matrixdp.audit.domains import Family, find_domain
-from matrixdp.audit.measure import (
-    Count,
-    Measurement,
-    draw_tradeoff,
-    measure,
-    measured_epsilon,
-    measured_mu,
-    tradeoff,
-)
+from matrixdp.audit.measure import Count, Measurement, draw_tradeoff, measure, measured_epsilon, measured_mu, tradeoff
 from matrixdp.audit.replay import Replay, ReplayStep, replay
 
 __all__ = [

@@ -47,12 +47,8 @@ def _attack(query: Any, *, starts: int = 2, change: Any = None, bounds: Bounds |
 
 def _mistake(owner: type, audit: Callable[[], bool], **wrong: Callable[..., Any]) -> bool:
     """The result of an audit while methods of `owner` are wrong: functions of the right method and its arguments."""
-
-    def replace_method(name: str) -> Callable[..., Any]:
-        right, mistaken = getattr(owner, name), wrong[name]
-        return lambda *arguments: mistaken(right, *arguments)
-
-    methods: dict[str, Any] = {name: replace_method(name) for name in wrong}
+    rights = {name: getattr(owner, name) for name in wrong}
+    methods: dict[str, Any] = {name: lambda *given, name=name: wrong[name](rights[name], *given) for name in wrong}
     with patch.multiple(owner, **methods):
         return audit()
 
@@ -98,11 +94,6 @@ def _reused_noise() -> bool:
 
     corner = np.ones((1, 2))
     return measure(twice, corner, -corner, trials=400, claim=math.sqrt(2) * design.distance).broken
-
-
-def _all_rows() -> bool:
-    query = SecondMoment(BOX, 4, person=Person("id", rows=3))
-    return _attack(query, change=query.record_change(query.neighbours))
 
 
 class _InEachPart(SecondMoment):
@@ -165,11 +156,6 @@ def _attack_kernel(alter: Callable[[GramMatrix, KernelRowChange], KernelRowChang
     return _attack(query, change=alter(query, query.sensitivity), starts=3, allocation="kernel")
 
 
-def _half_spread(_query: GramMatrix, honest: KernelRowChange) -> KernelRowChange:
-    """As if two records' features were at most 1 apart in squared norm, and not 2."""
-    return replace(honest, ellipsoid=honest.ellipsoid / 2, halfwidths=np.ones(honest.halfwidths.size))
-
-
 def _subtracted() -> bool:
     """Noise of covariance ``M - l I``, as if it had at least the covariance M of the ellipsoid of changes."""
     less = 0.8
@@ -187,11 +173,6 @@ def _subtracted() -> bool:
 
 
 # Graphs: edges and nodes that are taken to change less than they do.
-
-
-def _half_node() -> bool:
-    query = Adjacency(9, unit="node", max_degree=3, neighbours=Neighbours.REPLACE)
-    return _attack(query, change=NodeChange("adjacency", 9, query.weight, 3.0, replaced=False))
 
 
 class _FirstEdges(Adjacency):
@@ -213,20 +194,24 @@ def _own_edge(_right: Any, change: EdgeChange, side: Covariance, structure: Any)
 # Tables: coordinates, indicators and groups that are taken to change less than they do.
 
 
-def _attack_table(**wrong: Callable[..., Any]) -> bool:
-    return _mistake(TableChange, partial(_attack, TableMoments(_TABLE, 4, ("g",)), starts=3), **wrong)
+def _attack_table(query: TableMoments | None = None, **wrong: Callable[..., Any]) -> bool:
+    return _mistake(TableChange, partial(_attack, query or TableMoments(_TABLE, 4, ("g",)), starts=3), **wrong)
+
+
+def _mistaken_structure(alter: Callable[..., Any], query: TableMoments | None = None, **wrong: Any) -> bool:
+    """With the distance of noise of another structure: `alter` takes the change, the side and the right structure."""
+    return _attack_table(query, structured_distance=lambda right, *given: right(*given[:2], alter(*given)), **wrong)
 
 
 def _short_coordinates(kind: str, factor: float) -> bool:
     """With coordinates of one kind taken as shorter than they are."""
 
-    def shorten(right: Any, change: TableChange, side: Covariance, structure: Any) -> Distance:
+    def shorten(change: TableChange, _side: Covariance, structure: Any) -> Any:
         scales = structure.scales.copy()
         scales[change.layout.of_kind(kind)] *= factor
-        found: Distance = right(change, side, replace(structure, scales=scales))
-        return found
+        return replace(structure, scales=scales)
 
-    return _attack_table(structured_distance=shorten)
+    return _mistaken_structure(shorten)
 
 
 def _ungrouped_squares() -> bool:
@@ -238,30 +223,9 @@ def _ungrouped_squares() -> bool:
         inverse = float((1 / noise.strengths).sum())
         return replace(noise, shift=(1 - math.sqrt(1 - inverse / 2)) / inverse)
 
-    def distance(right: Any, change: TableChange, side: Covariance, structure: Any) -> Any:
-        return right(change, side, replace(structure, shift=right_free(change, side).shift))
-
-    return _attack_table(free_structure=free, structured_distance=distance)
-
-
-def _half_bins() -> bool:
-    """With the bin that a record leaves or the one that it comes to, and not both."""
-
-    def halve(right: Any, change: TableChange, side: Covariance, structure: Any) -> Distance:
-        found: Distance = right(change, side, replace(structure, bin_precision=structure.bin_precision / 2))
-        return found
-
-    return _mistake(TableChange, partial(_attack, _SHAPES, starts=3), structured_distance=halve)
-
-
-def _whole_rows() -> bool:
-    """Bins in which each row of a person counts as one."""
-    query = replace(_SHAPES, person=Person("id"), neighbours=Neighbours.ADD_REMOVE)
-
-    def count(right: Any, total: TableSum, task: Any, z: Floats, counts: Any) -> None:
-        right(total, task, z, np.minimum(counts, 1))
-
-    return _mistake(TableSum, partial(_attack, query, starts=3), _count=count)
+    return _mistaken_structure(
+        lambda change, side, structure: replace(structure, shift=right_free(change, side).shift), free_structure=free
+    )
 
 
 # Adaptive fits that spend more than they claim, or whose steps depend on private data.
@@ -292,11 +256,6 @@ def _two_releases(data: Floats) -> None:
         make_design(Moments(BOX, len(data)), PRIVACY, allocation=isotropic(), share=0.7).release(data)
 
 
-def _learn_bounds(data: Floats) -> Any:
-    largest = np.abs(data).max(axis=0) + 1e-9
-    return private_moment(data, Bounds(-largest, largest), PRIVACY)
-
-
 def _depend_on_data(data: Floats) -> float:
     budget = FitBudget(PRIVACY, Neighbours.REPLACE)
     for _ in range(2 if data[0, 0] > 0.5 else 1):
@@ -312,7 +271,9 @@ BROKEN: dict[str, Callable[[], bool]] = {
     "add-remove sensitivity for replaced records": lambda: _attack(
         Moments(BOX, 3), change=MomentsChange(BOX.halfwidths, 3, None, Neighbours.ADD_REMOVE)
     ),
-    "rows of a person that all count, with the noise of one": _all_rows,
+    "rows of a person that all count, with the noise of one": lambda: _attack(
+        query := SecondMoment(BOX, 4, person=Person("id", rows=3)), change=query.record_change(query.neighbours)
+    ),
     "a person who counts once in each part of the data": lambda: _attack(
         _InEachPart(BOX, 4, person=Person("id"), neighbours=Neighbours.ADD_REMOVE)
     ),
@@ -328,14 +289,19 @@ BROKEN: dict[str, Callable[[], bool]] = {
         lambda data: np.asarray(np.float32(1e5) + (_mean(data) / 3).astype(np.float32), float), _RADIUS / 3, bound=2e5
     ),
     "the factor 2 for two covariances left out": _two_covariances,
-    "half the distance between kernel features": lambda: _attack_kernel(_half_spread),
+    "half the distance between kernel features": lambda: _attack_kernel(
+        lambda _, honest: replace(honest, ellipsoid=honest.ellipsoid / 2, halfwidths=np.ones(honest.halfwidths.size))
+    ),
     "regularisation of a kernel subtracted": _subtracted,
     "squares that are measured too precisely": lambda: _wrong_squares(
         strengths=lambda precisions: precisions * (4 / 3)
     ),
     "the sum left out of the squares": lambda: _wrong_squares(shift=lambda _: 0.0),
     "half an edge": lambda: _attack(Adjacency(4), change=EdgeChange("adjacency", 0.5)),
-    "edges of a node that come, without those that go": _half_node,
+    "edges of a node that come, without those that go": lambda: _attack(
+        Adjacency(9, unit="node", max_degree=3, neighbours=Neighbours.REPLACE),
+        change=NodeChange("adjacency", 9, 1.0, 3.0, replaced=False),
+    ),
     "degrees cut in the order of the nodes": lambda: _attack(
         _FirstEdges(12, unit="node", max_degree=1, neighbours=Neighbours.ADD_REMOVE), starts=20
     ),
@@ -348,8 +314,14 @@ BROKEN: dict[str, Callable[[], bool]] = {
         structured_distance=lambda right, *arguments: Distance(right(*arguments).value / math.sqrt(2), 0.0)
     ),
     "squares of one matrix for several groups": _ungrouped_squares,
-    "one bin of a histogram for the two that a record changes": _half_bins,
-    "rows of a person that count whole in histograms": _whole_rows,
+    "one bin of a histogram for the two that a record changes": lambda: _mistaken_structure(
+        lambda *given: replace(given[2], bin_precision=given[2].bin_precision / 2), _SHAPES
+    ),
+    "rows of a person that count whole in histograms": lambda: _mistake(
+        TableSum,
+        partial(_attack, replace(_SHAPES, person=Person("id"), neighbours=Neighbours.ADD_REMOVE), starts=3),
+        _count=lambda right, total, task, z, counts: right(total, task, z, np.minimum(counts, 1)),
+    ),
     "half the sensitivity of counts, excesses and moments in a fit": lambda: _replay_while(
         queries, "FrobeniusBall", lambda radius: FrobeniusBall(radius / 2)
     ),
@@ -361,7 +333,9 @@ BROKEN: dict[str, Callable[[], bool]] = {
     ),
     "a charge smaller than what is spent": lambda: _replay(claim=0.9 * PRIVACY.mu),
     "shares of the budget that sum above one": lambda: _replay(_two_releases, claim=PRIVACY),
-    "bounds taken from the data": lambda: _replay(_learn_bounds),
+    "bounds taken from the data": lambda: _replay(
+        lambda data: private_moment(data, Bounds(-(most := np.abs(data).max(axis=0) + 1e-9), most), PRIVACY)
+    ),
     "a number of iterations that depends on the data": lambda: _replay(_depend_on_data, claim=PRIVACY),
     "a private value in the result": lambda: _replay(lambda data: (_fit(data).mean, data.max()), claim=PRIVACY),
     "a private value in a function that cannot be pickled": lambda: _replay(

@@ -14,9 +14,9 @@ from matrixdp import estimators, queries
 from matrixdp.adaptive import private_moment, private_scales
 from matrixdp.adaptive.queries import TracedMoments
 from matrixdp.adaptive.settings import SETTINGS
-from matrixdp.audit.attack import attack
+from matrixdp.audit.attack import Attack, attack
 from matrixdp.audit.domains import Domain, Rng, draw_box, draw_people, find_domain
-from matrixdp.audit.replay import replay
+from matrixdp.audit.replay import Replay, replay
 from matrixdp.design import Allocation, Design, binary, isotropic, make_design, optimal, shares, uniform
 from matrixdp.design.theorem2 import CALIBRATIONS
 from matrixdp.domain import Bounds, Category, Columns, Number, Person, YesNo
@@ -98,8 +98,8 @@ def _gram(rng: Rng, *, points: bool) -> MatrixQuery:
     return queries.GramMatrix(bounds, 1 + _records(rng), public, kernel=kernel, bandwidth=10 ** rng.uniform(-0.5, 1))
 
 
-def random_columns(rng: Rng) -> Columns:
-    """One to four columns of any kinds, with bounds of widths from 1e-59 to 1e57."""
+def _table(rng: Rng, *, groups: bool, people: bool = False, shapes: bool = False, bins: bool = False) -> MatrixQuery:
+    """One to four columns of any kinds, with bounds of widths from 1e-59 to 1e57, and perhaps one with steps."""
     columns: list[Any] = []
     for i in range(int(rng.integers(1, 5))):
         name, missing = f"c{i}", bool(rng.random() < 0.4)
@@ -112,30 +112,24 @@ def random_columns(rng: Rng) -> Columns:
             case _:
                 half, middle = 10 ** rng.uniform(-59, 57), float(rng.choice([0, 1, -100]))
                 columns.append(Number(name, half * (middle - 1), half * (middle + 1), missing=missing))
-    return Columns(tuple(columns))
-
-
-def _table(rng: Rng, *, groups: bool, people: bool = False, shapes: bool = False, bins: bool = False) -> MatrixQuery:
-    columns = random_columns(rng)
     if shapes or bins:  # with a number that has steps
         steps = int(rng.choice([1, 2, 7, 64, 100]))
-        columns = Columns((*columns, Number("n", -1, steps - 1, missing=bool(rng.random() < 0.4), step=1)))
+        columns.append(Number("n", -1, steps - 1, missing=bool(rng.random() < 0.4), step=1))
+    names = [one.name for one in columns]
     by = tuple(f"g{i}" for i in range(int(rng.integers(1, 3)) if groups else 0))
-    columns = Columns((*columns, *(Category(name, _labels(rng, "v")) for name in by)))
-    importance = {name: 10 ** rng.uniform(-6, 6) for name in columns.names if name not in by and rng.random() < 0.3}
+    columns += [Category(name, _labels(rng, "v")) for name in by]
+    importance = {name: 10 ** rng.uniform(-6, 6) for name in names if rng.random() < 0.3}
     share = float(rng.uniform(0.01, 0.5)) if rng.random() < 0.7 else None
     options: dict[str, Any] = {"by": by, "mean_share": share, "importance": tuple(importance.items())}
     options["shapes"] = float(rng.uniform(0.01, 0.9)) if shapes else 0.0
     options["bins"] = int(rng.choice([2, 3, 8])) if bins else 0
-    return _make(TableMoments, rng, columns, people=people, **options)
+    return _make(TableMoments, rng, Columns(tuple(columns)), people=people, **options)
 
 
-def _edges(kind: type[queries.Adjacency | queries.Laplacian], rng: Rng) -> MatrixQuery:
-    return kind(int(rng.integers(2, 8)), 10 ** rng.uniform(-6, 6))
-
-
-def _nodes(kind: type[queries.Adjacency | queries.Laplacian], rng: Rng) -> MatrixQuery:
-    nodes, weight = int(rng.integers(2, 12)), 10 ** rng.uniform(-6, 6)
+def _graph(kind: type[queries.Adjacency | queries.Laplacian], rng: Rng, *, of_nodes: bool = False) -> MatrixQuery:
+    nodes, weight = int(rng.integers(2, 12 if of_nodes else 8)), 10 ** rng.uniform(-6, 6)
+    if not of_nodes:
+        return kind(nodes, weight)
     degree = weight * rng.choice([float(rng.integers(1, nodes + 1)), rng.uniform(1, nodes)])
     return kind(nodes, weight, unit="node", max_degree=degree, neighbours=random_neighbours(rng))
 
@@ -148,12 +142,12 @@ QUERIES: dict[str, Callable[[Rng], MatrixQuery | tuple[MatrixQuery, Domain]]] = 
     "SecondMoment, centre": lambda rng: _make(SecondMoment, rng, b := random_bounds(rng), centre=b.lower),
     "Identity": lambda rng: Identity(random_bounds(rng), _records(rng)),
     "Identity, ball": lambda rng: Identity(random_bounds(rng, ball=True), _records(rng)),
-    "GramMatrix, points": lambda rng: _gram(rng, points=True),
-    "GramMatrix, records": lambda rng: _gram(rng, points=False),
-    "Adjacency": lambda rng: _edges(queries.Adjacency, rng),
-    "Laplacian": lambda rng: _edges(queries.Laplacian, rng),
-    "Adjacency, nodes": lambda rng: _nodes(queries.Adjacency, rng),
-    "Laplacian, nodes": lambda rng: _nodes(queries.Laplacian, rng),
+    "GramMatrix, points": partial(_gram, points=True),
+    "GramMatrix, records": partial(_gram, points=False),
+    "Adjacency": partial(_graph, queries.Adjacency),
+    "Laplacian": partial(_graph, queries.Laplacian),
+    "Adjacency, nodes": partial(_graph, queries.Adjacency, of_nodes=True),
+    "Laplacian, nodes": partial(_graph, queries.Laplacian, of_nodes=True),
     "ContingencyTable": lambda rng: _make(ContingencyTable, rng, _labels(rng, "a"), _labels(rng, "b")),
     "transitions": lambda rng: _make(ContingencyTable, rng, *2 * [_labels(rng, "s")]),
     "TableMoments": lambda rng: _table(rng, groups=False),
@@ -257,7 +251,7 @@ def random_fit(name: str, rng: Rng) -> FitCase:
         if rows:
             most = 2 * count + rows  # that count
             options["records"] = int(rng.integers(most // 2 + 1, 2 * most))
-    fit: Any = {"private_moment": private_moment, "private_scales": private_scales}.get(name, principal_directions)
+    fit: Any = {one.__name__: one for one in (private_moment, private_scales, principal_directions)}[name]
     return lambda data: fit(data, bounds, privacy, **options), *pair
 
 
@@ -289,23 +283,13 @@ class Tally:
     broken: list[int] = field(default_factory=list)
     skipped: int = 0  # parts of results and designs that could not be compared
 
-    def add(self, pairs: int, ratio: float, *, broken: bool, seed: int, skipped: int = 0) -> None:
-        """Count one audit."""
-        self.audits += 1
-        self.pairs += pairs
-        self.skipped += skipped
-        self.worst = max(self.worst, ratio)
-        if broken:
-            self.broken.append(seed)
-
 
 def attack_designs(*, pairs: int, seconds: float = math.inf, seed: int = 0, starts: int = 4) -> dict[str, Tally]:
     """Attack random designs, each query in turn, until `pairs` pairs were compared or time is up."""
 
-    def audit(name: str, number: int, tally: Tally) -> None:
+    def audit(name: str, number: int) -> Attack:
         design, domain = random_design(name, np.random.default_rng(number))
-        found = attack(design, domain=domain, starts=starts, seed=number)
-        tally.add(found.pairs, found.ratio, broken=found.broken, seed=number)
+        return attack(design, domain=domain, starts=starts, seed=number)
 
     return _run(tuple(QUERIES), audit, "pairs", pairs, seconds, seed)
 
@@ -320,20 +304,25 @@ def replay_fits(
 ) -> dict[str, Tally]:
     """Replay random fits, each kind in turn, until `replays` were run or time is up."""
 
-    def audit(name: str, number: int, tally: Tally) -> None:
-        found = replay(*choose(name, np.random.default_rng(number)), seed=number)
-        tally.add(1, found.ratio, broken=found.broken, seed=number, skipped=len(found.skipped))
+    def audit(name: str, number: int) -> Replay:
+        return replay(*choose(name, np.random.default_rng(number)), seed=number)
 
     return _run(names, audit, "audits", replays, seconds, seed)
 
 
 def _run(
-    names: Sequence[str], audit: Callable[[str, int, Tally], None], unit: str, most: int, seconds: float, seed: int
+    names: Sequence[str], audit: Callable[[str, int], Attack | Replay], unit: str, most: int, seconds: float, seed: int
 ) -> dict[str, Tally]:
     """Audit each name in turn, at least once; the audit of number n can be repeated from its seed alone."""
     tallies, end = {name: Tally() for name in names}, time.monotonic() + seconds
     for done, (number, name) in enumerate(zip(count(seed), cycle(names)), 1):
-        audit(name, number, tallies[name])
+        found, tally = audit(name, number), tallies[name]
+        tally.audits += 1
+        tally.pairs += found.pairs if isinstance(found, Attack) else 1
+        tally.skipped += 0 if isinstance(found, Attack) else len(found.skipped)
+        tally.worst = max(tally.worst, found.ratio)
+        if found.broken:
+            tally.broken.append(number)
         enough = sum(getattr(tally, unit) for tally in tallies.values()) >= most
         if done >= len(names) and (enough or time.monotonic() > end):
             break

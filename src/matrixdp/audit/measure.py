@@ -89,11 +89,11 @@ class Measurement:
         return self.claim is not None and self.mu > self.claim
 
     def __str__(self) -> str:
-        claim = (
-            "" if self.claim is None else f" Claimed: mu {self.claim:g}." if isinstance(self.claim, float | int) else ""
-        )
+        claim = ""
         if isinstance(self.claim, Privacy):
             claim = f" Claimed: ({self.claim.epsilon:g}, {self.claim.delta:g})-DP."
+        elif self.claim is not None:
+            claim = f" Claimed: mu {self.claim:g}."
         return (
             f"{'BROKEN: ' * self.broken}epsilon is at least {max(self.epsilon, 0.0):.4g} at delta {self.delta:g}, mu "
             f"at least {max(self.mu, 0.0):.4g}; {self.trials:,} runs on each data set, wrong with probability "
@@ -154,7 +154,9 @@ def measure(
     for name, bound in bounds.items():
         test, event = _choose_event(statistics, first[:half], second[:half], bound)
         found[name] = bound(*_count_event(event, test(first[half:]), test(second[half:])))
-    curve = _error_rates(test(first[half:]), test(second[half:]))
+    scores = test(first[half:]), test(second[half:])
+    cuts = np.array([-math.inf, *_cut(*scores)])[:, None]
+    curve = np.column_stack([(scores[1] > cuts).mean(axis=1), (scores[0] <= cuts).mean(axis=1)])
     return Measurement(found["epsilon"], found["mu"], delta, level, trials, claim, curve)
 
 
@@ -199,12 +201,6 @@ def _choose_event(
     events = ((*one, (float(cut), *kind)) for one in scored for cut in _cut(*one[1:]) for kind in kinds)
     statistic, _, _, event = max(events, key=lambda one: bound(*_count_event(one[3], one[1], one[2])))
     return statistic, event
-
-
-def _error_rates(first: Floats, second: Floats) -> Floats:
-    """False positives and false negatives of "the first data set" at every cut, of shape (cuts, 2)."""
-    cuts = np.array([-math.inf, *_cut(first, second)])[:, None]
-    return np.column_stack([(second > cuts).mean(axis=1), (first <= cuts).mean(axis=1)])
 
 
 def _cut(first: Floats, second: Floats) -> Floats:

@@ -269,7 +269,7 @@ def dossier(path: Location, dataset: str, schema: Path | None, out: Path, force:
 @flags.json_option
 def verify(path: Location, anchor: str | None, resume: bool, as_json: bool) -> None:
     """Check every entry, every total and the hash chain of a LEDGER."""
-    from matrixdp.ledger.anchors import parse_anchor
+    from matrixdp.ledger.place import parse_anchor
 
     start = None if anchor is None else parse_anchor(anchor)
     with ledgers().open(path) as ledger:

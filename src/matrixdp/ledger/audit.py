@@ -42,10 +42,9 @@ class Audit:
         self._balances: dict[str, Balance] = {}
         self._allowances: dict[tuple[str, str | None], AllowanceBalance] = {}
         self._unfinished: dict[int, tuple[str, str | None]] = {}  # charges without a release so far
-        self._requests: set[tuple[str, str]] = set()
+        self._requests: dict[tuple[str, str], int] = {}  # and their charges
         self._released: set[int] = set()  # charges before the anchor whose release is after it
         self._counters: dict[tuple[str, str], Counters] = {}
-        self._streams: dict[int, tuple[str, str | None]] = {}  # charges with a request, and what they are named
         self._steps: dict[int, int] = {}  # of streams, by their charge
         self._unsettled: set[str] = set()
         self._restored = False
@@ -163,10 +162,9 @@ class Audit:
             self._unfinished[row.entry] = (dataset, name)
             self._count(row, content)
             if row.request is not None:
-                self._streams[row.entry] = (dataset, row.request)
                 if (dataset, row.request) in self._requests:
                     raise LedgerError("its request was charged before.")
-                self._requests.add((dataset, row.request))
+                self._requests[dataset, row.request] = row.entry
 
     def _release(self, row: Row, content: Content) -> None:
         charge, account = content["charge"], (content["dataset"], row.allowance)
@@ -179,7 +177,7 @@ class Audit:
     def _step(self, row: Row, content: Content) -> None:
         """Check that a step follows the charge of its stream, and the step before it."""
         charge, number, named = content["charge"], content["number"], (content["dataset"], content["stream"])
-        if charge > self._first and self._streams.get(charge) != named:
+        if charge > self._first and self._requests.get(named) != charge:
             raise LedgerError("it is a step of a stream that was not charged.")
         if charge <= self._first and charge not in self._steps:  # then its steps before the anchor were not read
             self._steps[charge] = number

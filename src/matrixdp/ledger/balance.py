@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -50,20 +50,15 @@ _SHARE = re.compile(r"[0-9]{1,18}/[1-9][0-9]{0,17}|[0-9]{0,18}\.?[0-9]{1,18}")
 
 @dataclass(frozen=True)
 class AllowanceBalance:
-    """Size of an allowance, what is spent of it, and whether the rest was returned.
-
-    All charges to it together are (`epsilon`, delta)-DP, at the data set's delta. It is `stale` if the ledger was
-    restored from a backup and an unknown part of it was spent since. `payers` are the people and groups who may charge
-    it; everybody, if there are none.
-    """
+    """Size of an allowance, what is spent of it, and whether the rest was returned."""
 
     name: str
     size: Amount
     spent: Amount
-    epsilon: float
+    epsilon: float  # of all charges to it together, at the data set's delta
     returned: bool = False
-    stale: bool = False
-    payers: tuple[str, ...] = ()
+    stale: bool = False  # the ledger was restored from a backup, and an unknown part of it was spent since
+    payers: tuple[str, ...] = ()  # the people and groups who may charge it; everybody, if there are none
 
     @property
     def unspent(self) -> Amount:
@@ -182,21 +177,6 @@ class Balance:
         # An entry that settles a restored ledger can spend what is allotted, so the total limits allowances, too.
         return (unspent - self.allotted if self.allowance is None else self.allowance.left).limit(unspent)
 
-    def find_payer(self, names: Collection[str], actor: str) -> dict[str, str]:
-        """The name under which somebody pays from an allowance with payers, as a charge contains it.
-
-        Raises a `LedgerError` if the allowance is for others; `names` are those of `actor` and of the actor's groups.
-        """
-        assert self.allowance is not None
-        payers = self.allowance.payers
-        found = sorted(set(payers).intersection(names))
-        if not found:
-            raise RefusedError(
-                f"{self._name} is for {', '.join(payers)}, and not for {show(actor)}. Nothing was charged. Name your "
-                "own allowance, or none."
-            )
-        return {"payer": actor if actor in found else found[0]}
-
     def pay(self, event: Event, options: Sequence[Amount], location: str) -> tuple[Amount, Balance]:
         """The first of the payment `options` that is available, and the balance after it.
 
@@ -204,11 +184,11 @@ class Balance:
         """
         if self.allowance is not None and self.allowance.returned:
             raise BudgetExceededError(
-                f"{self._name} was returned, so nothing can be charged to it. Name another one, or none."
+                f"{self.name} was returned, so nothing can be charged to it. Name another one, or none."
             )
         if self.allowance is not None and self.allowance.stale:
             raise BudgetExceededError(
-                f"{self._name} is from before the ledger was restored from a backup, and what was spent of "
+                f"{self.name} is from before the ledger was restored from a backup, and what was spent of "
                 "it since is not known. Return it, and set another one apart (matrixdp ledger return and allow)."
             )
         for cost in options:
@@ -224,7 +204,7 @@ class Balance:
             if size.epsilon == size.delta == 0:
                 delta = self.registration.privacy.delta
                 less, more = _format_apart(self.remaining().epsilon, guaranteed_epsilon(size, delta))
-                has, needs = f"{self._name} has epsilon {less} left", f"epsilon {more}"
+                has, needs = f"{self.name} has epsilon {less} left", f"epsilon {more}"
             raise BudgetExceededError(
                 f"{has}; the allowance {name!r} needs {needs}.\nChoose a smaller one, or see what is left: matrixdp "
                 f"ledger show {location}"
@@ -239,7 +219,8 @@ class Balance:
         if kind == "return":
             if part is None or part.returned or Amount.from_json(content["returned"]) != part.unspent:
                 raise LedgerError("it does not return what is left of its allowance.")
-            return self.take_back()
+            rest, returned = self.allotted - part.unspent, replace(part, returned=True)
+            return replace(self, allotted=rest, allowance=returned)
         field, available = ("size" if kind == "allowance" else "cost"), self.available()
         amount = Amount.from_json(content[field])
         if kind == "settle":
@@ -261,7 +242,8 @@ class Balance:
         if not guaranteed_epsilon(amount, registered.privacy.delta) <= epsilon * float(1 + TOLERANCE):
             raise LedgerError("its size is more than its guarantee allows.")
         payers = tuple(content.get("payers", ()))
-        return self.allot(AllowanceBalance(content["allowance"], amount, NOTHING, epsilon, payers=payers))
+        made = AllowanceBalance(content["allowance"], amount, NOTHING, epsilon, payers=payers)
+        return replace(self, allotted=self.allotted + amount, allowance=made)
 
     def list_sums(self, kind: str) -> dict[str, list[str]]:
         """The sums that an entry contains which led to this balance."""
@@ -275,16 +257,6 @@ class Balance:
             return replace(self, spent=self.spent + cost)
         paid = replace(self.allowance, spent=self.allowance.spent + cost)
         return replace(self, spent=self.spent + cost, allotted=self.allotted - cost, allowance=paid)
-
-    def allot(self, allowance: AllowanceBalance) -> Balance:
-        """The balance after a new allowance was set apart, which is available."""
-        return replace(self, allotted=self.allotted + allowance.size, allowance=allowance)
-
-    def take_back(self) -> Balance:
-        """The balance after what is left of the allowance was returned."""
-        assert self.allowance is not None
-        returned = replace(self.allowance, returned=True)
-        return replace(self, allotted=self.allotted - self.allowance.unspent, allowance=returned)
 
     def remaining(self) -> Remaining:
         """What a charge can use, rounded down."""
@@ -332,19 +304,20 @@ class Balance:
             has, needs = _format_apart(left.epsilon, gdp_epsilon(mu=event.mu, delta=delta))
             if has != needs:
                 at = f"{delta:g}".replace("e-0", "e-")
-                return f"{self._name} has epsilon {has} left at delta {at}; this release needs {needs}.{hint}"
+                return f"{self.name} has epsilon {has} left at delta {at}; this release needs {needs}.{hint}"
         needed = " or ".join(_describe_amount(cost) for cost in options)
         return f"{self._describe_left()}; this release needs {needed}.{hint}"
 
     def _describe_left(self) -> str:
         left = self.remaining()
         return (
-            f"{self._name} has mu {left.mu!r} left, and in reserve epsilon {left.reserve.epsilon!r} and "
+            f"{self.name} has mu {left.mu!r} left, and in reserve epsilon {left.reserve.epsilon!r} and "
             f"delta {left.reserve.delta!r}"
         )
 
     @property
-    def _name(self) -> str:
+    def name(self) -> str:
+        """The data set, or the allowance that pays, in words."""
         dataset = repr(self.registration.dataset)
         return dataset if self.allowance is None else f"the allowance {self.allowance.name!r} of {dataset}"
 

@@ -13,18 +13,7 @@ from typing import Any
 from matrixdp.errors import LedgerError, RefusedError, show
 from matrixdp.ledger.accounting import NOTHING, Amount
 from matrixdp.ledger.balance import AllowanceBalance, Balance
-from matrixdp.ledger.entries import (
-    COLUMNS,
-    COUNTERS,
-    LAST_ENTRY,
-    RESTORE,
-    Author,
-    Counters,
-    Row,
-    charge_from_row,
-    next_entry,
-    sha256,
-)
+from matrixdp.ledger.entries import COLUMNS, COUNTERS, LAST_ENTRY, RESTORE, Author, Counters, Row, next_entry, sha256
 from matrixdp.ledger.values import Charge, Counts, Head, Registration, Summary
 
 # Kinds of entries that change the balance of a data set. The index `states` is used only where a query has these words.
@@ -60,14 +49,12 @@ def select_entries(query: str) -> str:
 
 
 class Journal(ABC):
-    """The entries of a ledger, as seen by one transaction of its store.
+    """The entries of a ledger, as seen by one transaction of a connection to its store."""
 
-    `location` is the path or address of the ledger, for messages; `author` is who appends entries.
-    """
-
-    def __init__(self, location: str, author: Author | None = None) -> None:
-        self.location = location
-        self.author = author
+    def __init__(self, connection: Any, location: str, author: Author | None) -> None:
+        self.connection = connection
+        self.location = location  # the path or address of the ledger, for messages
+        self.author = author  # who appends entries
 
     @abstractmethod
     def execute(self, sql: str, values: Sequence[object] = ()) -> Iterable[tuple[Any, ...]]:
@@ -82,7 +69,14 @@ class Journal(ABC):
         if balance.allowance is None or not balance.allowance.payers:
             return {}
         assert self.author is not None  # of a charge, or of one that is tried
-        return balance.find_payer(self.payer_names(), str(self.author.actor))
+        actor, payers = str(self.author.actor), balance.allowance.payers
+        found = sorted(set(payers).intersection(self.payer_names()))
+        if not found:
+            raise RefusedError(
+                f"{balance.name} is for {', '.join(payers)}, and not for {show(actor)}. Nothing was charged. Name your "
+                "own allowance, or none."
+            )
+        return {"payer": actor if actor in found else found[0]}
 
     def payer_names(self) -> frozenset[str]:
         """The names under which the author may charge an allowance that is for some people or groups."""
@@ -297,7 +291,7 @@ class Journal(ABC):
         for release, waits, *row in self.execute(f"{sql} ORDER BY c.entry LIMIT ?", values):
             if (release is None) != (waits is not None):
                 raise self.damage(f"entry {row[0]} is both released and unfinished, or neither")
-            found.append(charge_from_row(Row(*row), released=release is not None))
+            found.append(Row(*row).describe_charge(released=release is not None))
         if len(found) == before + limit:
             return False
         names = {name for name, _ in self.all_counters()} if dataset is None else {dataset}

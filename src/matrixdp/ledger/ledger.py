@@ -8,21 +8,21 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, replace
 from fractions import Fraction
 from functools import partial
+from pathlib import Path
 from typing import Any, Protocol, Self, TypedDict, Unpack
 
 from matrixdp.checks import check_number
 from matrixdp.errors import BudgetExceededError, LedgerError, ParameterError, RefusedError, show
 from matrixdp.gdp import gdp_mu
 from matrixdp.ledger.accounting import NOTHING, payment_options, total_amount
-from matrixdp.ledger.anchors import Anchor
 from matrixdp.ledger.audit import Audit
 from matrixdp.ledger.balance import allowance_size
-from matrixdp.ledger.entries import LAST_ENTRY, Author, canonical_json, charge_from_row, check_name
+from matrixdp.ledger.entries import LAST_ENTRY, Author, Row, canonical_json, check_mapping, check_name, request_content
 from matrixdp.ledger.journal import Journal
 from matrixdp.ledger.location import Address, Location, PostgresURL, parse_location
 from matrixdp.ledger.metrics import render_ledger
+from matrixdp.ledger.place import check_anchor, record_anchor
 from matrixdp.ledger.postgres import PostgresStore
-from matrixdp.ledger.request import already_charged_error, check_mapping, request_content, require_match
 from matrixdp.ledger.sqlite import SQLiteStore
 from matrixdp.ledger.store import Store, copy_ledger
 from matrixdp.ledger.values import (
@@ -119,7 +119,9 @@ class Ledger:
         wait: float = 30.0,
     ) -> None:
         self.author = Author(actor, purpose, tuple(groups))  # of the entries that are written with this object
-        self._anchor = None if anchor is None else Anchor(anchor)
+        if not isinstance(anchor, str | os.PathLike | None):
+            raise ParameterError(f"anchor must be a path, got {show(anchor)} instead.")
+        self._anchor = None if anchor is None else Path(anchor).absolute()
         self.wait = check_number(wait, "wait", at_least=0)
         self._store = _open_store(path, timeout)
         with self._store.reading():
@@ -354,8 +356,8 @@ class Ledger:
         with self._writing() as journal:
             journal.balance(dataset).require(neighbours, unit)
             if request is not None and (earlier := journal.row("request", dataset, request)) is not None:
-                require_match(wanted, earlier)
-                raise already_charged_error(earlier)
+                earlier.require_match(wanted)
+                raise earlier.already_charged_error()
             journal.require_settled(dataset)
             balance = journal.balance(dataset, allowance)
             payer = journal.find_payer(balance)
@@ -388,14 +390,8 @@ class Ledger:
                 )
             release = journal.row("release", receipt.entry)
             if release is None:
-                journal.append(
-                    "release",
-                    {},
-                    dataset=charge.dataset,
-                    charge=receipt.entry,
-                    allowance=charge.allowance,
-                    payload=payload,
-                )
+                columns: dict[str, Any] = {"charge": receipt.entry, "allowance": charge.allowance, "payload": payload}
+                journal.append("release", {}, dataset=charge.dataset, **columns)
             elif release.payload != payload:
                 raise LedgerError(
                     f"entry {receipt.entry} already has another release. A second one needs its own charge."
@@ -436,13 +432,13 @@ class Ledger:
                 charge = journal.row("request", dataset, request)
                 if charge is None:
                     return None
-                require_match(wanted, charge)
+                charge.require_match(wanted)
                 release = journal.row("release", charge.entry)
                 if release is not None:
                     release.content()  # compares the hash of the payload
                     return release.payload
             if time.monotonic() >= deadline:
-                raise already_charged_error(charge)
+                raise charge.already_charged_error()
             time.sleep(min(pause, max(0.0, deadline - time.monotonic())))
             pause = min(2 * pause, 0.5)
 
@@ -453,7 +449,7 @@ class Ledger:
         again changes nothing; a `LedgerError` is raised if it has another hash, or is not the next one.
         """
         with self._writing(anchored=False) as journal:
-            found = _find_steps(journal, dataset, request)
+            charge, found = _find_steps(journal, dataset, request)
             if number < len(found) and (found[number].name, found[number].digest) == (step, digest):
                 return
             if number != len(found):
@@ -462,8 +458,6 @@ class Ledger:
                     f"{number + 1}. The stream was continued elsewhere, or its state is an older copy. Nothing was "
                     "published. Continue with restart."
                 )
-            charge = journal.row("request", dataset, request)
-            assert charge is not None  # or _find_steps raises
             content = {"stream": request, "step": check_name(step, "step"), "number": number, "digest": digest}
             columns: dict[str, Any] = {"dataset": dataset, "charge": charge.entry, "allowance": charge.allowance}
             journal.append("step", content, **columns)
@@ -471,7 +465,7 @@ class Ledger:
     def steps(self, dataset: str, request: str) -> list[Step]:
         """The steps of a stream that a request paid for, in order."""
         with self._store.reading() as journal:
-            return _find_steps(journal, dataset, request)
+            return _find_steps(journal, dataset, request)[1]
 
     def settle(self, dataset: str, spent: float | Event | str) -> None:
         """Say what was spent on a data set since the backup was made from which this ledger was restored.
@@ -616,9 +610,9 @@ class Ledger:
         return f"Ledger.open({self._store.location!r})"
 
     def __reduce__(self) -> tuple[Callable[..., Self], tuple[Location, float]]:
-        author, anchor = self.author, None if self._anchor is None else self._anchor.path
-        who: Any = {"actor": author.actor, "purpose": author.purpose, "groups": tuple(sorted(author.names))}
-        opened = partial(type(self), **who, anchor=anchor, wait=self.wait)
+        actor, purpose, groups = self.author.actor, self.author.purpose, tuple(sorted(self.author.names))
+        who: Any = {"actor": actor, "purpose": purpose, "groups": groups}
+        opened = partial(type(self), **who, anchor=self._anchor, wait=self.wait)
         return opened, (self._store.address, self._store.timeout)
 
     @contextlib.contextmanager
@@ -626,12 +620,12 @@ class Ledger:
         """A transaction that appends entries; the last of them is anchored, if it is `anchored`."""
         with self._store.writing(self.author) as journal:
             if self._anchor is not None:
-                self._anchor.check(journal)
+                check_anchor(self._anchor, journal)
             before = journal.head()
             yield journal
             head = journal.head()
         if self._anchor is not None and anchored and head != before:
-            self._anchor.record(head)
+            record_anchor(self._anchor, head)
 
 
 def find_charges(ledger: Ledger, dataset: str, asked: str | Mapping[str, Any]) -> list[Charge]:
@@ -641,16 +635,16 @@ def find_charges(ledger: Ledger, dataset: str, asked: str | Mapping[str, Any]) -
         described = isinstance(asked, Mapping)
         wanted = f'"description":{canonical_json(asked)}' if described else asked
         rows = list(journal.rows("described" if described else "request", dataset, wanted))
-        return [charge_from_row(row, released=journal.row("release", row.entry) is not None) for row in rows]
+        return [row.describe_charge(released=journal.row("release", row.entry) is not None) for row in rows]
 
 
-def _find_steps(journal: Journal, dataset: str, request: str) -> list[Step]:
-    """The steps of a stream, or a `LedgerError` if there is no charge for it."""
+def _find_steps(journal: Journal, dataset: str, request: str) -> tuple[Row, list[Step]]:
+    """The charge of a stream, or a `LedgerError` if there is none, and its steps."""
     charge = journal.row("request", dataset, request)
     if charge is None:
         raise LedgerError(f"{journal.location} has no charge {request!r} to {dataset!r}. Use the ledger that has it.")
     contents = [row.content() for row in journal.rows("steps", charge.entry, charge.entry)]
-    return [Step(one["step"], one["digest"], one["time"]) for one in contents]
+    return charge, [Step(one["step"], one["digest"], one["time"]) for one in contents]
 
 
 def _prepare(path: Address, **options: Any) -> tuple[Store, Author]:

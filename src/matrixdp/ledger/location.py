@@ -27,14 +27,10 @@ _OPTIONS = {
 
 @dataclass(frozen=True)
 class PostgresURL:
-    """The URL of a ledger in a PostgreSQL database. As text, it is `shown` without passwords.
+    """The URL of a ledger in a PostgreSQL database. As text, it is `shown` without passwords."""
 
-    `parameters` are those of the connection, with the password if the URL has one; `schema` is that of the database
-    which holds the ledger, the option `schema` of the URL.
-    """
-
-    parameters: Mapping[str, str] = field(repr=False)
-    schema: str
+    parameters: Mapping[str, str] = field(repr=False)  # of the connection, with the password if the URL has one
+    schema: str  # of the database, which holds the ledger; an option of the URL
     shown: str
 
     @property
@@ -58,12 +54,8 @@ def parse_location(value: Address) -> Location:
     if isinstance(value, PostgresURL):
         return value
     text = os.fspath(value)
-    if isinstance(text, str) and re.match(r"postgres(ql)?:/", text, re.IGNORECASE):
-        return _parse_url(text)
-    return Path(text).absolute()
-
-
-def _parse_url(text: str) -> PostgresURL:
+    if not isinstance(text, str) or not re.match(r"postgres(ql)?:/", text, re.IGNORECASE):
+        return Path(text).absolute()
     match = _URL.fullmatch(text)
     if match is None or not text.isprintable():
         # The text is not shown: a password may be anywhere in it.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,7 @@ _THRESHOLD = re.compile(r"([0-9]{0,9}\.?[0-9]{1,18}(?:[eE]-?[0-9]{1,3})?)(%?)")
 
 _HEAD = ("", "protects", "neighbours", "total", "spent", "left", "delta", "charges", "without a release")
 
+_EMPTY = "no data set is registered"
 _NOTE = (
     "Total, spent and left are epsilons at the delta of the data set. Spent and left do not sum to the total: the "
     "squares of mu add up. What is allotted to allowances is not left."
@@ -34,27 +35,20 @@ def render_ledger(ledger: Ledger) -> str:
     facts = [("place", str(ledger.path)), ("last entry", f"{head.entry}, hash {head.hash[:16]}…")]
     restored = [one.registration.dataset for one in found if one.restored_from is not None]
     marks = [f"Restored from a backup; settle {', '.join(restored)} before the next charge."] if restored else []
-    table = render_table(_HEAD, map(_table_row, found), texts=3) if found else render_note("no data set is registered")
-    note = render_note(_NOTE)
-    return render_card("Ledger", render_facts(facts), table, note if found else "", warnings=marks)
-
-
-def _table_row(summary: Summary) -> tuple[str, ...]:
-    registration, counts = summary.registration, summary.counts
-    epsilons = (registration.privacy.epsilon, summary.spent_epsilon, summary.left.epsilon)
-    return (
-        *(registration.dataset, str(registration.unit), str(registration.neighbours)),
-        *(f"{epsilon:.4g}" for epsilon in epsilons),
-        *(f"{registration.privacy.delta:.3g}", f"{counts.charges:,}", f"{counts.unfinished:,}"),
-    )
+    rows = [
+        (
+            *(s.registration.dataset, str(s.registration.unit), str(s.registration.neighbours)),
+            *(f"{epsilon:.4g}" for epsilon in (s.registration.privacy.epsilon, s.spent_epsilon, s.left.epsilon)),
+            *(f"{s.registration.privacy.delta:.3g}", f"{s.counts.charges:,}", f"{s.counts.unfinished:,}"),
+        )
+        for s in found
+    ]
+    shown = (render_table(_HEAD, rows, texts=3), render_note(_NOTE)) if found else (render_note(_EMPTY), "")
+    return render_card("Ledger", render_facts(facts), *shown, warnings=marks)
 
 
 def parse_threshold(text: str) -> tuple[float, bool]:
-    """A threshold of `find_low`: an epsilon, or a share of the total, and whether it is a share.
-
-    >>> parse_threshold("0.5"), parse_threshold("10%")
-    ((0.5, False), (0.1, True))
-    """
+    """A threshold of `find_low`: an epsilon, or a share of the total such as "10%", and whether it is a share."""
     found = _THRESHOLD.fullmatch(text)
     value = float(found[1]) if found else math.nan
     if found is None or not 0 < value < math.inf or (found[2] and value > 100):
@@ -66,33 +60,25 @@ def parse_threshold(text: str) -> tuple[float, bool]:
 
 def render_metrics(summaries: Sequence[Summary], entries: int, now: datetime) -> str:
     """The state of a ledger with so many entries in the text format of Prometheus; ages are those at `now`."""
-    datasets = [({"dataset": summary.registration.dataset}, summary) for summary in summaries]
-    allowances = [
-        ({"dataset": found.dataset, "allowance": found.name}, found)
-        for summary in summaries
-        for found in summary.allowances
-        if not found.returned
-    ]
-    lines = list(_render_family("entries_total", "Entries of the ledger.", [({}, entries)]))
-    registered = [(labels, summary.registration) for labels, summary in datasets]
+    datasets = [({"dataset": s.registration.dataset}, s) for s in summaries]
     information = [
-        ({**labels, "neighbours": each.neighbours, "unit": str(each.unit)}, 1) for labels, each in registered
+        ({**labels, "neighbours": s.registration.neighbours, "unit": str(s.registration.unit)}, 1)
+        for labels, s in datasets
     ]
-    lines += _render_family("dataset_info", "What the releases of a data set protect.", information)
-    for name, text, measure in _DATASET_METRICS:
-        lines += _render_family(name, text, [(labels, measure(summary, now)) for labels, summary in datasets])
-    for name, text, size in _ALLOWANCE_METRICS:
-        lines += _render_family(name, text, [(labels, size(allowance)) for labels, allowance in allowances])
+    allowances = [
+        ({"dataset": a.dataset, "allowance": a.name}, a) for s in summaries for a in s.allowances if not a.returned
+    ]
+    families: list[tuple[str, str, Sequence[tuple[dict[str, str], float | None]]]] = [
+        ("entries_total", "Entries of the ledger.", [({}, entries)]),
+        ("dataset_info", "What the releases of a data set protect.", information),
+        *((name, text, [(labels, get(s, now)) for labels, s in datasets]) for name, text, get in _DATASET_METRICS),
+        *((name, text, [(labels, get(a)) for labels, a in allowances]) for name, text, get in _ALLOWANCE_METRICS),
+    ]
+    lines: list[str] = []
+    for name, text, samples in families:
+        lines += describe_metric(f"ledger_{name}", "counter" if name.endswith("_total") else "gauge", text)
+        lines += [write_sample(f"ledger_{name}", labels, value) for labels, value in samples if value is not None]
     return "\n".join(lines) + "\n"
-
-
-def _render_family(name: str, text: str, samples: Iterable[tuple[dict[str, str], float | None]]) -> Iterator[str]:
-    """The lines of one metric; samples that are None are left out."""
-    kind = "counter" if name.endswith("_total") else "gauge"
-    yield from describe_metric(f"ledger_{name}", kind, text)
-    for labels, value in samples:
-        if value is not None:
-            yield write_sample(f"ledger_{name}", labels, value)
 
 
 def describe_metric(name: str, kind: str, text: str) -> tuple[str, str]:
@@ -101,9 +87,11 @@ def describe_metric(name: str, kind: str, text: str) -> tuple[str, str]:
 
 
 def write_sample(name: str, labels: dict[str, str], value: float) -> str:
-    """The line of one sample."""
+    """The line of one sample; backslashes, quotes and line feeds in labels are escaped."""
+    escapes = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
+    parts = ",".join(f'{label}="{one.translate(escapes)}"' for label, one in labels.items())
     number = repr(value) if math.isfinite(value) else "+Inf"
-    return f"matrixdp_{name}{_format_labels(labels)} {number}"
+    return f"matrixdp_{name}{f'{{{parts}}}' if parts else ''} {number}"
 
 
 def find_low(summaries: Iterable[Summary], threshold: tuple[float, bool]) -> list[str]:
@@ -137,44 +125,29 @@ def measure_age(time: str | None, now: datetime) -> float | None:
     return None if time is None else max(0.0, (now - datetime.fromisoformat(time)).total_seconds())
 
 
-def _format_labels(labels: dict[str, str]) -> str:
-    """Labels with backslashes, quotes and line feeds escaped."""
-    escapes = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
-    parts = ",".join(f'{name}="{value.translate(escapes)}"' for name, value in labels.items())
-    return f"{{{parts}}}" if parts else ""
-
-
 _DATASET_METRICS: tuple[tuple[str, str, Callable[[Summary, datetime], float | None]], ...] = (
-    ("budget_epsilon", "Total epsilon.", lambda found, _: found.registration.privacy.epsilon),
-    ("budget_delta", "Total delta.", lambda found, _: found.registration.privacy.delta),
-    ("budget_mu_squared", "Total mu^2 of Gaussian events.", lambda found, _: found.total_mu**2),
-    ("spent_epsilon", "Epsilon of a total as large as what is spent.", lambda found, _: found.spent_epsilon),
-    ("spent_mu_squared", "Sum of mu^2 that is spent.", lambda found, _: found.spent_mu**2),
-    ("unspent_epsilon", "Epsilon that is not spent, allotted or not.", lambda found, _: found.unspent.epsilon),
-    ("unspent_mu_squared", "Sum of mu^2 that is not spent.", lambda found, _: found.unspent.mu**2),
-    ("left_epsilon", "Epsilon that is neither spent nor allotted.", lambda found, _: found.left.epsilon),
-    ("left_mu_squared", "Sum of mu^2 that is neither spent nor allotted.", lambda found, _: found.left.mu**2),
-    ("reserve_unspent_epsilon", "Unspent epsilon of the reserve.", lambda found, _: found.unspent.reserve.epsilon),
-    ("reserve_unspent_delta", "Unspent delta of the reserve.", lambda found, _: found.unspent.reserve.delta),
-    ("charges_total", "Charges.", lambda found, _: found.counts.charges),
-    ("unfinished_charges", "Charges without a stored release.", lambda found, _: found.counts.unfinished),
-    (
-        "unsettled",
-        "Whether a restored ledger awaits what was spent.",
-        lambda found, _: int(found.restored_from is not None),
-    ),
-    (
-        "last_charge_age_seconds",
-        "Time since the last charge.",
-        lambda found, now: measure_age(found.counts.last_charge, now),
-    ),
+    ("budget_epsilon", "Total epsilon.", lambda s, _: s.registration.privacy.epsilon),
+    ("budget_delta", "Total delta.", lambda s, _: s.registration.privacy.delta),
+    ("budget_mu_squared", "Total mu^2 of Gaussian events.", lambda s, _: s.total_mu**2),
+    ("spent_epsilon", "Epsilon of a total as large as what is spent.", lambda s, _: s.spent_epsilon),
+    ("spent_mu_squared", "Sum of mu^2 that is spent.", lambda s, _: s.spent_mu**2),
+    ("unspent_epsilon", "Epsilon that is not spent, allotted or not.", lambda s, _: s.unspent.epsilon),
+    ("unspent_mu_squared", "Sum of mu^2 that is not spent.", lambda s, _: s.unspent.mu**2),
+    ("left_epsilon", "Epsilon that is neither spent nor allotted.", lambda s, _: s.left.epsilon),
+    ("left_mu_squared", "Sum of mu^2 that is neither spent nor allotted.", lambda s, _: s.left.mu**2),
+    ("reserve_unspent_epsilon", "Unspent epsilon of the reserve.", lambda s, _: s.unspent.reserve.epsilon),
+    ("reserve_unspent_delta", "Unspent delta of the reserve.", lambda s, _: s.unspent.reserve.delta),
+    ("charges_total", "Charges.", lambda s, _: s.counts.charges),
+    ("unfinished_charges", "Charges without a stored release.", lambda s, _: s.counts.unfinished),
+    ("unsettled", "Whether a restored ledger awaits what was spent.", lambda s, _: int(s.restored_from is not None)),
+    ("last_charge_age_seconds", "Time since the last charge.", lambda s, now: measure_age(s.counts.last_charge, now)),
     (
         "oldest_unfinished_charge_age_seconds",
         "Time since the first of the charges without a stored release.",
-        lambda found, now: measure_age(found.counts.oldest_unfinished, now),
+        lambda s, now: measure_age(s.counts.oldest_unfinished, now),
     ),
 )
 _ALLOWANCE_METRICS: tuple[tuple[str, str, Callable[[Allowance], float]], ...] = (
-    ("allowance_epsilon", "Size of the allowance.", lambda found: found.epsilon),
-    ("allowance_left_epsilon", "Epsilon left of the allowance.", lambda found: found.left.epsilon),
+    ("allowance_epsilon", "Size of the allowance.", lambda a: a.epsilon),
+    ("allowance_left_epsilon", "Epsilon left of the allowance.", lambda a: a.left.epsilon),
 )

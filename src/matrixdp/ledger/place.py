@@ -11,7 +11,10 @@ the one place at which it is written, and other places only read it. Its records
   the last entry. An old copy that is written over the file leaves the mark on the file, or, if it brings attributes of
   its own (``cp -a``), the one on the directory. A mark that the ledger has recorded must be there.
 
-The file is never opened here: closing it would release all locks that SQLite holds on it in this process.
+Anchors are the same outside of the file and of its directory: after each charge, the last entry is recorded in another
+file, as a line ``ENTRY:HASH``. It is best kept where the ledger's users cannot alter it.
+
+The file of the ledger is never opened here: closing it would release all locks that SQLite holds on it in this process.
 """
 
 from __future__ import annotations
@@ -26,10 +29,11 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from io import FileIO
 from pathlib import Path
 from typing import Any
 
-from matrixdp.errors import LedgerError
+from matrixdp.errors import LedgerError, ParameterError, show
 from matrixdp.ledger.entries import sha256
 from matrixdp.ledger.journal import Journal
 from matrixdp.ledger.values import Head
@@ -43,6 +47,7 @@ _LIBC = ctypes.CDLL(None) if sys.platform.startswith("linux") else None
 _LOCK_WAIT = 1.0  # seconds for the lock of a directory, which is held for a few system calls
 _BIRTH_TIME, _BIRTH_PLACE = 0x800, 80  # STATX_BTIME, and where it is in the structure of statx
 _CURRENT_FOLDER = -100  # AT_FDCWD
+_TAIL = 1 << 16  # bytes at the end of anchors, in which the lines of processes that write at the same time can be mixed
 # Numbers of file systems, as statfs gives them.
 _NETWORK = {
     0x6969: "NFS",
@@ -279,18 +284,6 @@ def write_marks(path: Path, head: Head, first: str, *, anew: bool = False) -> No
                     os.setxattr(target, attribute, f"{head.entry}:{head.hash}:{first}".encode())
 
 
-def find_blind_spots(path: Path, first: str) -> list[str]:
-    """What could be done to the file and would not be noticed, because the file system does not show it."""
-    marks, spots = read_marks(Path(os.path.realpath(path)), first), []
-    if "born" not in find_identity(path) and "directory" not in marks:
-        spots.append("that the file was removed and an old copy put in its place")
-    if not marks:
-        spots.append("that an old copy was written over the file")
-    elif "directory" not in marks:
-        spots.append("that an old copy was written over the file together with its extended attributes (cp -a)")
-    return spots
-
-
 def file_id(path: Path) -> tuple[int, int] | None:
     """Device and inode of the file, or None if there is none."""
     try:
@@ -335,3 +328,56 @@ def _locked_directory(path: Path) -> Iterator[None]:
 
 def _as_text(name: str) -> str:
     return name.encode("utf-8", "backslashreplace").decode()
+
+
+def check_anchor(path: Path, journal: Journal) -> None:
+    """Raise a `LedgerError` if the last entry that was recorded is not in the ledger, or none can be recorded."""
+    with _open_anchors(path) as stream:
+        size = stream.seek(0, os.SEEK_END)
+        stream.seek(max(0, size - _TAIL))
+        lines = stream.read().split(b"\n")
+    complete = lines[1 if size > _TAIL else 0 : -1]  # a line without its end was interrupted
+    try:
+        heads = [parse_anchor(line.decode()) for line in complete if line]
+    except (UnicodeDecodeError, ParameterError):
+        raise LedgerError(
+            f"{path} is not a file of anchors: its lines must be ENTRY:HASH. Nothing was charged. Choose another file."
+        ) from None
+    last = max(heads, key=lambda head: head.entry, default=None)
+    if last is not None and journal.find(last) is None:
+        raise LedgerError(
+            f"{journal.location} was replaced by an earlier copy, or {path} belongs to another ledger: the anchored "
+            f"entry {last.entry} is not in it. Nothing was charged. Put the latest file back; if it is lost: matrixdp "
+            f"ledger restore {journal.location} NEW, with a new anchor file."
+        )
+
+
+def record_anchor(path: Path, head: Head) -> None:
+    """Append the line of an entry, durable when this returns."""
+    with _open_anchors(path) as stream:
+        size = stream.seek(0, os.SEEK_END)
+        stream.seek(max(0, size - 1))
+        start = b"\n" if size and stream.read(1) != b"\n" else b""
+        stream.write(start + f"{head.entry}:{head.hash}\n".encode())
+        os.fsync(stream.fileno())
+
+
+@contextlib.contextmanager
+def _open_anchors(path: Path) -> Iterator[FileIO]:
+    try:
+        with FileIO(os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600), "r+") as stream:
+            yield stream
+    except OSError as error:
+        raise LedgerError(
+            f"the anchor file {path} cannot be written: {error.strerror}. Nothing was released."
+        ) from None
+
+
+def parse_anchor(text: str) -> Head:
+    """The head that ``ENTRY:HASH`` names, or a `ParameterError`."""
+    entry, mark, digest = text.partition(":")
+    if not mark or not entry.isdecimal() or len(entry) > 18 or not digest or not digest.isalnum():
+        raise ParameterError(
+            f"«anchor» must be ENTRY:HASH, as `matrixdp ledger verify` prints it, got {show(text)} instead."
+        )
+    return Head(int(entry), digest)

@@ -127,18 +127,15 @@ def postgres_guards(schema: str) -> Iterator[tuple[str, dict[str, str]]]:
 
 
 class PostgresJournal(Journal):
-    """A transaction of a connection.
+    """A transaction of a connection."""
 
-    Each entry is stored with the `token` of its transaction, so that it can be asked for if the answer to the commit is
-    lost. `entry` is the last one that was appended. `waits_for_standby` is whether a commit waits for another server.
-    """
+    connection: Connection
 
     def __init__(self, connection: Connection, url: PostgresURL, token: str, author: Author | None) -> None:
-        super().__init__(str(url), author)
-        self.connection = connection
-        self.token = token
-        self.entry: int | None = None
-        self.waits_for_standby = False
+        super().__init__(connection, str(url), author)
+        self.token = token  # is stored with each entry, to ask for it if the answer to the commit is lost
+        self.entry: int | None = None  # the last one that was appended
+        self.waits_for_standby = False  # whether a commit waits for another server
         self._schema = url.schema
         self._known: dict[tuple[object, ...], list[tuple[Any, ...]]] = {}
 
@@ -174,7 +171,6 @@ class PostgresJournal(Journal):
             self._known[(sql, *values)] = rows
 
     def insert(self, rows: Sequence[Row]) -> None:
-        """Append entries; the last one becomes the head."""
         self._known.clear()
         values = [tuple(vars(row).values()) for row in rows]
         with self.connection.cursor() as cursor:
@@ -214,10 +210,6 @@ class PostgresStore(Store):
         super().__init__(url, timeout)
 
     def create(self, author: Author, fill: Callable[[Journal], object] = append_first) -> None:
-        """Create a ledger in the schema that the URL names, with the entries that `fill` appends.
-
-        The schema is created if it does not exist. Raises a `LedgerError` if there is anything in it.
-        """
         errors, schema = import_psycopg().errors, self.url.schema
         with contextlib.closing(connect(self.url, self.timeout)) as connection:
             try:

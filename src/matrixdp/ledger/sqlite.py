@@ -17,8 +17,8 @@ from matrixdp.ledger.journal import Journal
 from matrixdp.ledger.store import Store, append_first, append_restore, require_version
 from matrixdp.ledger.values import Head
 
-# Read at once: a process may have given up the right to read it when it needs it.
-_SQL = Path(__file__).with_name("sql").joinpath("sqlite.sql").read_text(encoding="utf-8")
+# What makes an empty file a ledger. Read at once: a process may have given up the right to read it when it needs it.
+SCRIPT = Path(__file__).with_name("sql").joinpath("sqlite.sql").read_text(encoding="utf-8")
 _FORMAT = 0x4D78_4450  # "MxDP"
 _VERSION = 3  # earlier ones were never published
 _WRITABLE = "Make the file and its directory writable for this user"
@@ -37,32 +37,17 @@ _REMEDIES = {
 _SETTINGS = ("synchronous = EXTRA", "fullfsync = ON", "temp_store = MEMORY", "trusted_schema = OFF")
 
 
-def sqlite_statements() -> Iterator[str]:
-    """The statements that make an empty SQLite file a ledger without entries."""
-    statement = ""
-    for line in _SQL.splitlines(keepends=True):
-        statement += line
-        if sqlite3.complete_statement(statement):
-            yield statement
-            statement = ""
-
-
 class SQLiteJournal(Journal):
     """A transaction of a connection."""
 
-    def __init__(self, connection: sqlite3.Connection, location: str, author: Author | None = None) -> None:
-        self.connection = connection
-        super().__init__(location, author)
+    connection: sqlite3.Connection
 
     def execute(self, sql: str, values: Sequence[object] = ()) -> Iterator[tuple[Any, ...]]:
-        """The rows of a statement."""
         return self.connection.execute(sql, values)
 
     def faults(self) -> Iterator[str]:
-        """Missing or altered triggers and indexes, and damaged pages."""
         with closing(sqlite3.connect(":memory:", isolation_level=None)) as pattern:
-            for statement in sqlite_statements():
-                pattern.execute(statement)
+            pattern.executescript(SCRIPT)
             missing = _guards(pattern) - _guards(self.connection)
         for name, _ in sorted(missing):
             yield f"its guard {name} was removed or altered."
@@ -86,31 +71,19 @@ class SQLiteStore(Store):
         super().__init__(path, timeout)
 
     def create(self, author: Author, fill: Callable[[Journal], object] = append_first) -> None:
-        """Create a new file, which only its owner may read, with the entries that `fill` appends."""
-
-        def make_tables(connection: sqlite3.Connection) -> None:
-            connection.execute("BEGIN IMMEDIATE")
-            for statement in sqlite_statements():
-                connection.execute(statement)
-
         exists = (
             "already exists, and may be a ledger. Open it (Ledger.open, or matrixdp ledger add), or choose another path"
         )
-        self._make(make_tables, author, fill, "created", exists)
+        self._make(lambda new: new.executescript(f"BEGIN IMMEDIATE; {SCRIPT}"), author, fill, "created", exists)
 
     def back_up(self, target: Store) -> Head:
-        """Copy the ledger, which may be in use, to a new file, durable when this returns; the head of the copy.
-
-        The copy remembers the place of the original, so that it is not charged by mistake.
-        """
         if not isinstance(target, SQLiteStore):
             raise target.not_a_file()
         with new_file(target.path) as draft, closing(connect(draft, self.timeout)) as copy, self.reading() as journal:
-            _copy(journal, copy, target)
+            _copy(journal, copy, target)  # remembers the place of the original, so that it is not charged by mistake
             return journal.head()
 
     def restore(self, backup: Store, author: Author) -> None:
-        """Make a new ledger from a backup, with an entry that says so."""
         if not isinstance(backup, SQLiteStore):
             raise backup.not_a_file()
         if not backup.path.exists():
@@ -128,7 +101,7 @@ class SQLiteStore(Store):
 
     def _make(
         self,
-        prepare: Callable[[sqlite3.Connection], None],
+        prepare: Callable[[sqlite3.Connection], object],
         author: Author,
         fill: Callable[[Journal], object],
         *words: str,
@@ -145,7 +118,6 @@ class SQLiteStore(Store):
         place.write_marks(self.path, *marked, anew=True)
 
     def confirm_move(self, author: Author) -> None:
-        """Record that the file was moved here, after a check of the whole ledger."""
         recorded = place.peek_place(self.path)
         place.require_original_gone(recorded, self.path)
         with self._lock:
@@ -164,12 +136,17 @@ class SQLiteStore(Store):
                 self.close()
 
     def find_blind_spots(self) -> list[str]:
-        """What could be done to the file and would not be noticed."""
-        with self.reading() as journal:
-            return place.find_blind_spots(self.path, journal.first_hash())
+        with self.reading() as journal:  # the file system may not show what was done
+            marks, spots = place.read_marks(Path(os.path.realpath(self.path)), journal.first_hash()), []
+        if "born" not in place.find_identity(self.path) and "directory" not in marks:
+            spots.append("that the file was removed and an old copy put in its place")
+        if not marks:
+            spots.append("that an old copy was written over the file")
+        elif "directory" not in marks:
+            spots.append("that an old copy was written over the file together with its extended attributes (cp -a)")
+        return spots
 
     def require_latest(self, journal: Journal) -> None:
-        """Raise a `LedgerError` if the file or its directory is marked with an entry that is not in the ledger."""
         place.require_marked_entries(journal, self.path, Path(os.path.realpath(self.path)))
 
     def _begin(self, author: Author | None) -> SQLiteJournal:

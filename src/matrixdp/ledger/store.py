@@ -82,7 +82,7 @@ class Store(ABC):
         """Make a new ledger here from a backup, with an entry that says so."""
 
     def back_up(self, target: Store) -> Head:
-        """Copy the ledger, which may be in use, to the new file `target`; the head of the copy."""
+        """Copy the ledger, which may be in use, to the new file `target`, durable when this returns; its head."""
         raise self.not_a_file()
 
     def confirm_move(self, author: Author) -> None:
@@ -157,7 +157,10 @@ class Store(ABC):
                         "ledger. Start it with multiprocessing or subprocess."
                     )
                 journal = self._begin(author)
-                self._require_same_ledger(journal)
+                first = journal.first_hash()  # of no other ledger
+                if self._first_hash not in (None, first):
+                    raise LedgerError(f"{self.location} is not the ledger that was first opened here. Open it again.")
+                self._first_hash = first
                 if author is not None:
                     journal.require_intact_end()
                 yield journal
@@ -174,13 +177,6 @@ class Store(ABC):
             except BaseException:
                 self._roll_back()
                 raise
-
-    def _require_same_ledger(self, journal: Journal) -> None:
-        """Raise a `LedgerError` if this is not the ledger that was first opened: their first entries differ."""
-        first = journal.first_hash()
-        if self._first_hash not in (None, first):
-            raise LedgerError(f"{self.location} is not the ledger that was first opened here. Open it again.")
-        self._first_hash = first
 
 
 def copy_ledger(original: Store, copy: Store, author: Author) -> Head:

@@ -34,7 +34,8 @@ def make_allowance(balance, name="ann", **size):
 
 def allot(balance, allowance):
     balance.require_room(allowance.name, allowance.size, PATH)
-    return replace(balance.allot(allowance), allowance=None)
+    content = {"allowance": allowance.name, "size": allowance.size.to_json(), "epsilon": allowance.epsilon}
+    return replace(balance.apply("allowance", content), allowance=None)
 
 
 def pay(balance, event, allowance=None):
@@ -125,7 +126,8 @@ def test_what_is_left_of_a_returned_allowance_can_be_used_again():
     balance = make_balance(Reserve())
     ann = make_allowance(balance, share=0.5)
     cost, after = pay(allot(balance, ann), Gaussian(0.01), ann)
-    after = replace(after.take_back(), allowance=None)
+    after = after.apply("return", {"returned": after.allowance.unspent.to_json()})
+    after = replace(after, allowance=None)
     assert after.allotted == Amount()
     assert after.available() == balance.total - cost
 

@@ -173,11 +173,8 @@ def test_a_ledger_that_was_replaced_is_not_charged(ledger, path, tmp_path):
 
 
 def test_a_creation_that_fails_leaves_no_file(path, monkeypatch):
-    def fail():
-        raise sqlite3.OperationalError("no space")
-
-    monkeypatch.setattr("matrixdp.ledger.sqlite.sqlite_statements", fail)
-    with pytest.raises(LedgerError, match="no space"):
+    monkeypatch.setattr("matrixdp.ledger.sqlite.SCRIPT", "CREATE TABLE entries (entry INTEGER); SELECT no_space();")
+    with pytest.raises(LedgerError, match="no_space"):
         Ledger.create(path)
     assert not path.exists()
 

@@ -16,7 +16,7 @@ from matrixdp.errors import LedgerError
 from matrixdp.ledger import Approximate, Gaussian, Head, Ledger, Plan, Pure, Receipt, Reserve
 from matrixdp.ledger.entries import COLUMNS
 from matrixdp.ledger.postgres import postgres_guards
-from matrixdp.ledger.sqlite import sqlite_statements
+from matrixdp.ledger.sqlite import SCRIPT
 from matrixdp.privacy import Unit
 
 STORED = Path(__file__).with_name("ledger_3.db")
@@ -127,8 +127,7 @@ def test_a_ledger_of_version_3_is_upgraded(version_2):
 def test_the_guards_of_new_ledgers_are_those_of_stored_ones():
     """A change must come with a new version, and an upgrade of existing ledgers."""
     with contextlib.closing(sqlite3.connect(STORED)) as old, contextlib.closing(sqlite3.connect(":memory:")) as new:
-        for statement in sqlite_statements():
-            new.execute(statement)
+        new.executescript(SCRIPT)
         assert guards(new) == guards(old)
     wanted = [definitions for _, definitions in postgres_guards("clinic")]
     assert hashlib.sha256(repr(wanted).encode()).hexdigest()[:16] == "64c7fd79cb68e3a7"
