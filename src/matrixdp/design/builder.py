@@ -115,8 +115,16 @@ def _make(
     if basis is not None and allocation.named:
         raise ParameterError("important must be numbers of directions when directions are given; names mean features.")
     exact = calibration == "exact"
-    variances = allocation.variances(query, basis) if exact else 1 / np.sqrt(allocation.precisions(query))
-    rowcov, colcov = noise_sides(query, _normalise(variances, query.features), basis)
+    variances = np.asarray(
+        allocation.variances(query, basis) if exact else 1 / np.sqrt(allocation.precisions(query)), np.float64
+    )
+    if variances.shape != (query.features,) or not (np.isfinite(variances) & (variances > 0)).all():
+        number = query.features
+        raise ParameterError(f"the allocation must give {number} finite and positive variances, one a direction.")
+    variances = (
+        variances / power_of_two(math.sqrt(float(variances.max()))) ** 2
+    )  # the largest in [1, 4): no bit is lost
+    rowcov, colcov = noise_sides(query, variances, basis)
     draft = Design(query, privacy, share, calibration, allocation, rowcov, colcov, _NO_GRID, 0.0)
     if not exact:
         return _fit(draft, _theorem2_scale(draft))
@@ -143,55 +151,39 @@ def _least_noise(query: MatrixQuery, allocation: Allocation) -> Allocation:
     return Kernel() if total(Kernel()) < 0.999 * total(allocation) else allocation
 
 
-def _normalise(variances: Floats, features: int) -> Floats:
-    """Variances of an allocation in other units, the largest in [1, 4); a power of four loses no bit."""
-    array = np.asarray(variances, np.float64)
-    if array.shape != (features,) or not (np.isfinite(array) & (array > 0)).all():
-        raise ParameterError(f"the allocation must give {features} finite and positive variances, one a direction.")
-    return array / power_of_two(math.sqrt(float(array.max()))) ** 2
-
-
 def _fit(draft: Design, scale: float) -> Design:
     """The draft with its noise multiplied by `scale`, or by a little more to allow for rounding."""
     for attempt in range(30):
         if not 1 / _LARGEST_SCALE <= scale <= _LARGEST_SCALE:  # or NaN
             break
-        rowcov, colcov = _scaled(draft, scale)
-        structure = None if draft.structure is None else draft.structure.scaled(scale)
-        scaled = replace(draft, rowcov=rowcov, colcov=colcov, structure=structure)
-        ideal = scaled.ideal_distance()
-        grid = fit_grid(draft.query, scaled.noise, ideal.value, flat=draft.flat, structure=structure)
-        if grid.distance <= draft.mu:
-            design = replace(scaled, grid=grid, attained=ideal.attained)
+        design = scale_design(draft, scale)
+        if design.distance <= draft.mu:
             design.mark_checked()
             return design
-        scale *= max(grid.distance / draft.mu, 1.0) * (1 + 2.0 ** (attempt - 52))
+        scale *= max(design.distance / draft.mu, 1.0) * (1 + 2.0 ** (attempt - 52))
     raise ParameterError(
         f"the bounds are too wide for epsilon {draft.privacy.epsilon:g} at delta {draft.privacy.delta:g}: rounding "
         "alone would use the budget. Give narrower bounds or a larger epsilon."
     )
 
 
-def _scaled(draft: Design, scale: float) -> tuple[Covariance, Covariance]:
-    """The draft's covariances with all standard deviations multiplied by `scale`."""
-    if draft.flat or draft.query.side == "rows":
-        return draft.rowcov.scaled(scale**2), draft.colcov
-    if draft.query.side == "both":
-        side = draft.colcov.scaled(scale)
-        return side, side
-    return draft.rowcov, draft.colcov.scaled(scale**2)
+def scale_design(design: Design, factor: float, **changes: Any) -> Design:
+    """The design with all standard deviations multiplied by `factor`, and its grid; `changes` are of other fields.
 
-
-def scale_design(design: Design, query: MatrixQuery, factor: float) -> Design:
-    """The design of the same noise times `factor` for a query with another number of records.
-
-    For answers that are read off several releases of one design, whose noise is a combination of theirs.
+    With another query it is for answers that are read off several releases of one design, whose noise is a combination
+    of theirs.
     """
-    rowcov, colcov = _scaled(design, factor)
+    rowcov, colcov = design.rowcov, design.colcov
+    if design.flat or design.query.side == "rows":
+        rowcov = rowcov.scaled(factor**2)
+    elif design.query.side == "both":
+        rowcov = colcov = colcov.scaled(factor)
+    else:
+        colcov = colcov.scaled(factor**2)
     structure = None if design.structure is None else design.structure.scaled(factor)
-    scaled = replace(design, query=query, share=1.0, rowcov=rowcov, colcov=colcov, structure=structure)
+    scaled = replace(design, rowcov=rowcov, colcov=colcov, structure=structure, **changes)
     ideal = scaled.ideal_distance()
-    grid = fit_grid(query, scaled.noise, ideal.value, flat=design.flat, structure=structure)
+    grid = fit_grid(scaled.query, scaled.noise, ideal.value, flat=scaled.flat, structure=structure)
     return replace(scaled, grid=grid, attained=ideal.attained)
 
 
@@ -207,13 +199,11 @@ def _theorem2_scale(draft: Design) -> float:
         raise ParameterError(
             f"epsilon must be larger for calibration {draft.calibration!r}, got {privacy.epsilon:g} instead."
         )
-    return math.sqrt(_precision_norm(draft.rowcov) * _precision_norm(draft.colcov) / budget)
-
-
-def _precision_norm(covariance: Covariance) -> float:
-    """Norm of the inverse variances."""
-    unit = power_of_two(float(covariance.variances.min()))
-    return math.sqrt(float((1 / (covariance.variances / unit) ** 2).sum())) / unit
+    norms = []  # of the inverse variances
+    for variances in (draft.rowcov.variances, draft.colcov.variances):
+        unit = power_of_two(float(variances.min()))
+        norms.append(math.sqrt(float((1 / (variances / unit) ** 2).sum())) / unit)
+    return math.sqrt(norms[0] * norms[1] / budget)
 
 
 def unimodal(

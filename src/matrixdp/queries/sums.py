@@ -264,10 +264,9 @@ class MomentTask:
         """True if blocks may be on a GPU."""
         return self.person is None
 
-    def start(self) -> GramSum | PeopleSum:
+    def start(self) -> Any:
         """A sum without records."""
-        total: GramSum | PeopleSum = start_sum(self.bounds.size + 1, self.records, self.person)
-        return total
+        return start_sum(self.bounds.size + 1, self.records, self.person)
 
     def __call__(self, number: int, blocks: Iterable[Any]) -> GramSum | PeopleSum:
         """The part's exact sum, of a few kilobytes."""

@@ -105,9 +105,8 @@ class TableMoments(MomentQuery):
 
     def __post_init__(self) -> None:
         if not isinstance(self.columns, Columns):
-            raise ParameterError(
-                f"columns must be Columns([Number(...), Category(...)]), got {type(self.columns).__name__} instead."
-            )
+            kind = type(self.columns).__name__
+            raise ParameterError(f"columns must be Columns([Number(...), Category(...)]), got {kind} instead.")
         parse_unit(self, self.columns.names)
         object.__setattr__(self, "by", _check_groups(self.columns, self.by))
         if self.bins:
@@ -153,13 +152,11 @@ class TableMoments(MomentQuery):
     @cached_property
     def _weights(self) -> dict[str, float]:
         """The weight of each column of the vectors z."""
-        given = dict(self.importance)
-        return {
-            one.name: given.get(one.number.name, 1.0) * _BINS_WEIGHT
-            if isinstance(one, Bins)
-            else given.get(one.name, 1.0)
-            for one in self.measured
-        }
+        given, weights = dict(self.importance), {}
+        for one in self.measured:
+            share, name = (_BINS_WEIGHT, one.number.name) if isinstance(one, Bins) else (1.0, one.name)
+            weights[one.name] = given.get(name, 1.0) * share
+        return weights
 
     @cached_property
     def _coordinates(self) -> list[tuple[str, int, str]]:
@@ -254,9 +251,7 @@ class TableMoments(MomentQuery):
         signed = np.isin(np.arange(self.layout.size), self.layout.of_kind(VALUE))
         either = signed[:, None] | signed
         np.fill_diagonal(either, val=False)
-        signs = np.concatenate(
-            [np.tile(either, (self.groups, 1)), np.zeros((self.histogram_bins, self.layout.size), bool)]
-        )
+        signs = np.pad(np.tile(either, (self.groups, 1)), ((0, self.histogram_bins), (0, 0)))
         return np.where(signs, -high, 0.0), high
 
     @cached_property

@@ -80,18 +80,15 @@ class TableTask:
             block = TableBlock(mine, self.columns)
             numbers = [block.numbers(column.name) for column in used.numbers]
             codes = [block.codes(column) for column in used.categories]
-            groups = self.group_numbers(block)
+            own = [block.codes(column) for column in self.groups]
+            groups = np.ravel_multi_index(own, level_widths(self.groups)) if own else None
             pieces = -(-block.size // step)
             for piece in range(pieces):
                 rows = slice(block.size * piece // pieces, block.size * (piece + 1) // pieces)
                 here = slice(rows.stop - rows.start)
-                part = _Rows(
-                    [column[rows] for column in numbers],
-                    [code[rows] for code in codes],
-                    None if groups is None else groups[rows],
-                    None if counts is None else counts[rows],
-                )
-                total.add(self, part, z[:, here], raw[:, here])
+                part: Any = [[column[rows] for column in columns] for columns in (numbers, codes)]
+                part += [None if one is None else one[rows] for one in (groups, counts)]
+                total.add(self, *part, z[:, here], raw[:, here])
         if total.levels is not None:
             total.levels.collect()
         return total
@@ -144,11 +141,6 @@ class TableTask:
         """The columns of the groups."""
         return [self.columns.category(name) for name in self.by]
 
-    def group_numbers(self, block: TableBlock) -> Codes | None:
-        """The number of each record's group; None without groups."""
-        codes = [block.codes(column) for column in self.groups]
-        return np.ravel_multi_index(codes, level_widths(self.groups)) if codes else None
-
     def fill(
         self, z: Floats, raw: Floats, numbers: Sequence[NDArray[Any]], order: NDArray[np.intp] | None = None
     ) -> None:
@@ -177,16 +169,6 @@ class TableTask:
             np.multiply(observed, float(grid), out=z[place])
 
 
-@dataclass(frozen=True, eq=False)
-class _Rows:
-    """Some rows of a table, read: numbers and codes by column, the group of each row, how many its person has."""
-
-    numbers: list[NDArray[Any]]
-    codes: list[Codes]
-    groups: Codes | None
-    counts: NDArray[np.int64] | None
-
-
 class TableSum:
     """Exact sums of ``z z'`` over records, one for each group; of people, each row has the weight of its person.
 
@@ -210,14 +192,26 @@ class TableSum:
         """Number of rows so far, in all groups."""
         return sum(one.records for one in self.sums)
 
-    def add(self, task: TableTask, rows: _Rows, z: Floats, raw: Floats) -> None:
-        """Add some rows; `z` and `raw` are memory for their coordinates and for their numbers, a row for each."""
-        order, runs, codes, groups, counts = None, [(0, 0, z.shape[1])], rows.codes, rows.groups, rows.counts
+    def add(
+        self,
+        task: TableTask,
+        numbers: list[NDArray[Any]],
+        codes: list[Codes],
+        groups: Codes | None,
+        counts: Integers | None,
+        z: Floats,
+        raw: Floats,
+    ) -> None:
+        """Add some rows: numbers and codes by column, the group of each row, how many its person has.
+
+        `z` and `raw` are memory for their coordinates and for their numbers, a row for each.
+        """
+        order, runs = None, [(0, 0, z.shape[1])]
         if groups is not None:
             order, runs = sorted_runs(groups)
             codes, groups = [code.take(order) for code in codes], groups.take(order)
             counts = None if counts is None else counts[order]
-        task.fill(z[: task.dense], raw, rows.numbers, order)
+        task.fill(z[: task.dense], raw, numbers, order)
         codes = task.join(codes, z)
         self._count(task, z, counts)
         if self.levels is None:
