@@ -163,11 +163,9 @@ class Covariance:
         """Return whether the other covariance has the same directions and variances."""
         if self is other:
             return True
-        if (self.directions is None) != (other.directions is None) or not np.array_equal(
-            self.variances, other.variances
-        ):
-            return False
-        return self.directions is None or np.array_equal(self.directions, np.asarray(other.directions))
+        if self.directions is None or other.directions is None:
+            return self.directions is other.directions and np.array_equal(self.variances, other.variances)
+        return np.array_equal(self.variances, other.variances) and np.array_equal(self.directions, other.directions)
 
     def scaled(self, by: float) -> Covariance:
         """Return `by` times this covariance.

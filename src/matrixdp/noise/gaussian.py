@@ -159,25 +159,20 @@ def draw_blocks(stream: Stream, size: int, make_draw: Callable[[], Draw], *, blo
         except BaseException as error:  # among them KeyboardInterrupt, which ends the other threads, too
             failures.append(error)
 
-    helpers = _start_threads(take_blocks, min(THREADS, -(-size // block)) - 1)
+    helpers = list[threading.Thread]()
+    for _ in range(min(THREADS, -(-size // block)) - 1):
+        # In a copy of the caller's context, so that `numpy.errstate` holds in the thread.
+        helper = threading.Thread(target=copy_context().run, args=(take_blocks,), name="matrixdp-noise")
+        try:
+            helper.start()
+        except RuntimeError:  # the system has no more threads, or Python is exiting
+            break
+        helpers.append(helper)
     take_blocks()
     for helper in helpers:
         helper.join()
     if failures:
         raise failures[0]
-
-
-def _start_threads(target: Callable[[], None], count: int) -> list[threading.Thread]:
-    """Up to `count` threads, each in a copy of the caller's context, so that `numpy.errstate` holds in them."""
-    started = list[threading.Thread]()
-    for _ in range(count):
-        thread = threading.Thread(target=copy_context().run, args=(target,), name="matrixdp-noise")
-        try:
-            thread.start()
-        except RuntimeError:  # the system has no more threads, or Python is exiting
-            break
-        started.append(thread)
-    return started
 
 
 def read_threads(value: str | None) -> int:

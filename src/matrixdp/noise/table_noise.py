@@ -61,9 +61,8 @@ class TableLayout:
         kinds, owners = np.array(self.kinds), np.array(self.columns)
         same = (owners[first] == owners[last]) & (kinds[first] != CONSTANT)
         zero = same & (kinds[first] == LEVEL) & (first != last)
-        repeated = (
-            same & ~zero & ~((kinds[first] == VALUE) & (kinds[last] == VALUE))
-        )  # of the number beside the constant
+        # Other products within a column repeat the number beside the constant.
+        repeated = same & ~zero & ~((kinds[first] == VALUE) & (kinds[last] == VALUE))
         first = np.where(repeated, 0, first)
         keys = np.where(zero, _ZERO, first * p + last)
         distinct = np.unique(keys[keys >= 0])
@@ -157,7 +156,8 @@ class TableNoise(SquaresTwice):
         return self._whiten(answer, largest=False)
 
     def _whiten(self, answer: Floats, *, largest: bool) -> Floats:
-        numbers = self._take(answer)
+        p, (rows, columns) = self.layout.size, self.layout.representatives
+        numbers = np.ascontiguousarray(answer[: self.groups * p].reshape(self.groups, p, p)[:, rows, columns])
         squares = self._measure(self.weights * numbers[:, self.layout.squares], largest=largest)
         moments = np.concatenate([(np.sqrt(self.precisions) * numbers)[:, self._drawn], squares], axis=1)
         bins = np.sqrt(self.bin_precision) * answer[len(answer) - self.bins :, 0]
@@ -207,12 +207,6 @@ class TableNoise(SquaresTwice):
     def _drawn(self) -> slice:
         """The distinct numbers that are private: all, or all but the first, which is the count."""
         return slice(0 if self.counted else 1, None)
-
-    def _take(self, matrix: Floats) -> Floats:
-        """Distinct numbers of stacked matrices, of shape (groups, n)."""
-        p = self.layout.size
-        rows, columns = self.layout.representatives
-        return np.ascontiguousarray(matrix[: self.groups * p].reshape(self.groups, p, p)[:, rows, columns])
 
     def _spread_out(self, numbers: Floats, bins: Floats) -> Floats:
         """Stacked matrices from their distinct numbers, and rows of bins below them."""

@@ -270,7 +270,8 @@ class MomentTask:
 
     def __call__(self, number: int, blocks: Iterable[Any]) -> GramSum | PeopleSum:
         """The part's exact sum, of a few kilobytes."""
-        total, bounds = self.start(), self.bounds
+        total: GramSum | PeopleSum = self.start()
+        bounds = self.bounds
         for block in blocks:
             if isinstance(total, GramSum) and is_device_block(block):
                 grid = DeviceGrid(bounds, self.box, total.limit, self.clip, self.missing)

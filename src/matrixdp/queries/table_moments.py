@@ -105,8 +105,9 @@ class TableMoments(MomentQuery):
 
     def __post_init__(self) -> None:
         if not isinstance(self.columns, Columns):
-            kind = type(self.columns).__name__
-            raise ParameterError(f"columns must be Columns([Number(...), Category(...)]), got {kind} instead.")
+            raise ParameterError(
+                f"columns must be Columns([Number(...), Category(...)]), got {type(self.columns).__name__} instead."
+            )
         parse_unit(self, self.columns.names)
         object.__setattr__(self, "by", _check_groups(self.columns, self.by))
         if self.bins:

@@ -86,9 +86,14 @@ class TableTask:
             for piece in range(pieces):
                 rows = slice(block.size * piece // pieces, block.size * (piece + 1) // pieces)
                 here = slice(rows.stop - rows.start)
-                part: Any = [[column[rows] for column in columns] for columns in (numbers, codes)]
-                part += [None if one is None else one[rows] for one in (groups, counts)]
-                total.add(self, *part, z[:, here], raw[:, here])
+                total.add(
+                    self,
+                    [column[rows] for column in numbers],
+                    [code[rows] for code in codes],
+                    None if groups is None else groups[rows],
+                    None if counts is None else counts[rows],
+                    (z[:, here], raw[:, here]),
+                )
         if total.levels is not None:
             total.levels.collect()
         return total
@@ -199,13 +204,13 @@ class TableSum:
         codes: list[Codes],
         groups: Codes | None,
         counts: Integers | None,
-        z: Floats,
-        raw: Floats,
+        memory: tuple[Floats, Floats],
     ) -> None:
         """Add some rows: numbers and codes by column, the group of each row, how many its person has.
 
-        `z` and `raw` are memory for their coordinates and for their numbers, a row for each.
+        `memory` is for their coordinates and for their numbers, a row for each.
         """
+        z, raw = memory
         order, runs = None, [(0, 0, z.shape[1])]
         if groups is not None:
             order, runs = sorted_runs(groups)

@@ -139,34 +139,16 @@ class NodeChange(_GraphChange):
         return self.max_degree < (self.nodes - 1) * self.weight
 
     @property
-    def edge_squares(self) -> float:
-        """Largest sum of squared changes over edges, in squared weights."""
-        if not self.bounded:
-            return float(self.nodes - 1)
-        limit = (2 if self.replaced else 1) * self.max_degree / self.weight + _SLACK
-        return min(limit, (math.sqrt(self.nodes - 1) + 2.0**-5) ** 2)
-
-    @property
     def frobenius(self) -> float:
         n, degree = self.nodes, self.max_degree / self.weight
         if self.matrix == "adjacency":
-            squares = 2 * self.edge_squares
+            limit = (2 if self.replaced else 1) * self.max_degree / self.weight + _SLACK
+            squares = 2 * (min(limit, (math.sqrt(n - 1) + 2.0**-5) ** 2) if self.bounded else float(n - 1))
         elif self.bounded:
             squares = 2 * degree**2 + (4 if self.replaced else 2) * degree + _LAPLACIAN_SLACK * (degree + 1)
         else:
             squares = float((n - 1) * (n + 2))
         return math.sqrt(squares) * self.weight * (1 + 1e-14)
-
-    @property
-    def _attained_squares(self) -> float:
-        """Of a node with as many edges of full weight as fit, in a graph without others, in squared weights."""
-        most = self.nodes - 1
-        degree = min(int(self.max_degree / self.weight * (1 + 1e-12)), most)
-        exchanged = min(2 * degree, most) if self.replaced else degree
-        if self.matrix == "adjacency":
-            return 2.0 * exchanged
-        kept = max(0, exchanged - degree)  # edges that come while `degree` others go
-        return max(degree**2 + 3.0 * degree, (degree - kept) ** 2 + 3.0 * exchanged)
 
     @scale_free
     def distance(self, rowcov: Covariance, colcov: Covariance) -> Distance:
@@ -175,10 +157,15 @@ class NodeChange(_GraphChange):
             raise ParameterError("a node's change needs the same covariance on both sides.")
         factor, attained = rowcov.whitening, 0.0
         largest = spectral_norm(factor) ** 2
-        if is_diagonal(factor):
-            precisions = column_norms(factor, rowcov.size)
-            attained = math.sqrt(self._attained_squares) * self.weight * float(precisions.min())
+        if is_diagonal(factor):  # attained by a node with as many edges of full weight as fit, without any others
+            precisions, most = column_norms(factor, rowcov.size), self.nodes - 1
+            degree = min(int(self.max_degree / self.weight * (1 + 1e-12)), most)
+            exchanged = min(2 * degree, most) if self.replaced else degree
             if self.matrix == "adjacency":  # the diagonal does not change
                 first, second = -np.sort(-precisions, kind="stable")[:2]
-                largest = math.sqrt(float(first * second))
+                largest, squares = math.sqrt(float(first * second)), 2.0 * exchanged
+            else:
+                kept = max(0, exchanged - degree)  # edges that come while `degree` others go
+                squares = max(degree**2 + 3.0 * degree, (degree - kept) ** 2 + 3.0 * exchanged)
+            attained = math.sqrt(squares) * self.weight * float(precisions.min())
         return Distance(self.frobenius * largest, attained).times(1.0)

@@ -67,20 +67,16 @@ class KernelChange(Sensitivity):
         left, right = rowcov.whitening, colcov.whitening
         if is_diagonal(left) and is_diagonal(right):
             p, q = column_norms(left, self.size), column_norms(right, self.size)
-            if self.rows > 1:
-                return self._several(np.maximum(p, q)).times(self.spread)
+            if self.rows > 1:  # each pair counts once, with the one of its rows that has the larger precision
+                p = -np.sort(-np.maximum(p, q), kind="stable")
+                chosen, rest = p[: self.rows], float(p[self.rows :].sum())
+                below = np.cumsum(p[::-1])[::-1][1 : self.rows + 1]  # sums of those after each of the chosen ones
+                pairs = float((chosen[: len(below)] * below).sum())
+                value = math.sqrt(2 * pairs * (1 + 8e-16 * self.size))
+                return Distance(value, math.sqrt(2 * float(chosen.sum()) * rest) * ROUND_DOWN).times(self.spread)
             value = math.sqrt(float((p * sum_of_others(q) + q * sum_of_others(p)).max()) * (1 + 4e-16 * self.size))
             return Distance(value, value).times(self.spread)
         return Distance(self.frobenius * spectral_norm(left) * spectral_norm(right), 0.0).times(1.0)
-
-    def _several(self, precisions: Floats) -> Distance:
-        """For a spread of one: each pair counts once, with the one of its rows that has the larger precision."""
-        p = -np.sort(-precisions, kind="stable")
-        chosen, rest = p[: self.rows], float(p[self.rows :].sum())
-        below = np.cumsum(p[::-1])[::-1][1 : self.rows + 1]  # sums of those after each of the chosen ones
-        pairs = float((chosen[: len(below)] * below).sum())
-        value = math.sqrt(2 * pairs * (1 + 8e-16 * self.size))
-        return Distance(value, math.sqrt(2 * float(chosen.sum()) * rest) * ROUND_DOWN)
 
 
 @builtin_kind
@@ -121,19 +117,17 @@ class KernelRowChange(Sensitivity):
         """The smaller of the two bounds; exact where one of the known pairs attains it."""
         left, right = rowcov.whitening, colcov.whitening
         widest = math.sqrt(column_norms(left, rowcov.size if isinstance(left, np.ndarray) else 1).max())
-        value = self._ellipsoid_bound(colcov)
-        if self._box_attains(right) < value:
+        # Root of the largest eigenvalue, and what rounding of the two rows can add.
+        smallest, unit, size = float(colcov.variances.min()), self._unit, np.abs(right)
+        norm = _round_up(self._largest_eigenvalue(right) * smallest) / smallest
+        rounding = 2 * float(np.linalg.norm(size * self.errors if is_diagonal(size) else size @ self.errors))
+        value = (math.sqrt(norm) * unit + rounding) * (1 + 8 * (self.halfwidths.size + 4) * EPS)
+        corners = size * self.halfwidths if is_diagonal(size) else size @ self.halfwidths
+        # No bound of the box is below the distance of opposite corners.
+        if 2 * float(np.linalg.norm(corners) if is_diagonal(size) else corners.max()) < value:
             box = RecordChange(self.halfwidths, filled=False).distance(Covariance.identity(1), colcov).value
             value = min(value, box)
         return Distance(value, min(self._attained(right), value)).times(widest)
-
-    def _ellipsoid_bound(self, colcov: Covariance) -> float:
-        """Root of the largest eigenvalue, and what rounding of the two rows can add."""
-        smallest, unit = float(colcov.variances.min()), self._unit
-        norm = _round_up(self._largest_eigenvalue(colcov.whitening) * smallest) / smallest
-        right = np.abs(colcov.whitening)
-        rounding = 2 * float(np.linalg.norm(right * self.errors if is_diagonal(right) else right @ self.errors))
-        return (math.sqrt(norm) * unit + rounding) * (1 + 8 * (self.halfwidths.size + 4) * EPS)
 
     @cached_property
     def _unit(self) -> float:
@@ -161,13 +155,6 @@ class KernelRowChange(Sensitivity):
         computed = max(float(np.linalg.norm(scaled - root @ root.T)), rounding)
         residual = (computed + rounding + p * (self.ellipsoid_error / self._unit**2)) * (1 + 1e-9)
         return root, _squared_norm(root.T), residual
-
-    def _box_attains(self, right: Factor) -> float:
-        """Distance that opposite corners of the box have: its bound is not below."""
-        if is_diagonal(right):
-            return 2 * float(np.linalg.norm(right * self.halfwidths))
-        assert isinstance(right, np.ndarray)
-        return 2 * float((np.abs(right) @ self.halfwidths).max())
 
     def _attained(self, right: Factor) -> float:
         """Largest distance among the known records."""

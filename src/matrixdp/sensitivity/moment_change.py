@@ -89,23 +89,6 @@ class RecordLengths:
         return bound if self.groups == 1 else max(bound, 2 * alone)
 
 
-def free_squares(factor: Factor, alpha: float, halfwidths: Floats, neighbours: Neighbours) -> Squares:
-    """The most precise squares beside a moment whitened by `factor`, for records in a box of `halfwidths`.
-
-    `alpha` is the whitened square of the constant before each record, or 0.
-    """
-    if is_diagonal(factor):
-        weights = np.array(column_norms(factor, halfwidths.size))
-    else:
-        scaled = factor * halfwidths
-        weights = dominate(scaled.T @ scaled)[0] / halfwidths**2
-    sizes = weights * halfwidths**2
-    total = float(sizes.sum())
-    gain, loss = RecordLengths(alpha, alpha, total, neighbours).free_gain()
-    strengths = gain / sizes
-    return Squares(weights, strengths, shift_of(strengths, loss))
-
-
 def shift_of(strengths: Floats, loss: float) -> float:
     """The shift with which the sum of squares of these strengths loses a precision of `loss`."""
     inverse = float((1 / strengths).sum())
@@ -124,7 +107,7 @@ def squares_distance(
 ) -> Distance:
     """Distance of neighbours in the whitened sum of ``(1, x)(1, x)'`` together with the squares, as they are.
 
-    The bound holds for any `squares`. For those of `free_squares`, a diagonal factor and no constant, a corner of the
+    The bound holds for any `squares`. For those of `free_structure`, a diagonal factor and no constant, a corner of the
     box and its midpoint attain it.
     """
     exact, scaled, diagonal = squares.weights * halfwidths**2, factor * halfwidths, is_diagonal(factor)
@@ -216,11 +199,20 @@ class _OuterProductChange(Sensitivity):
         return Distance(math.sqrt(2) * (a + t) if a <= t else math.sqrt(8 * a * t), attained).times(1 / self.records)
 
     def free_structure(self, side: Covariance) -> Squares | None:
+        """The most precise squares beside the moment, for records in a box."""
         if self._cut or self.one_signed:
             return None
         normal, unit = side.normalised()
         alpha, factor = self._split(normal)
-        return free_squares(factor, alpha, self.halfwidths, self.neighbours).scaled(unit**2)
+        if is_diagonal(factor):
+            weights = np.array(column_norms(factor, self.halfwidths.size))
+        else:
+            scaled = factor * self.halfwidths
+            weights = dominate(scaled.T @ scaled)[0] / self.halfwidths**2
+        sizes = weights * self.halfwidths**2
+        gain, loss = RecordLengths(alpha, alpha, float(sizes.sum()), self.neighbours).free_gain()
+        strengths = gain / sizes
+        return Squares(weights, strengths, shift_of(strengths, loss)).scaled(unit**2)
 
     def structured_distance(self, side: Covariance, structure: NoiseStructure) -> Distance:
         """Exact for a diagonal covariance without a constant and a filled box, otherwise a certified bound."""
@@ -230,16 +222,12 @@ class _OuterProductChange(Sensitivity):
         normal, unit = side.normalised()
         alpha, factor = self._split(normal)
         found = squares_distance(factor, alpha, self.halfwidths, self.neighbours, structure.scaled(unit**-2))
-        attained = max(found.attained, self._attained_by_corners(alpha, factor)) if self.filled else 0.0
+        attained, scaled = found.attained if self.filled else 0.0, factor * self.halfwidths
+        if self.filled and self.neighbours is Neighbours.REPLACE:
+            # Two corners, which have the same squares; in a rotated basis, a corner and its reflection.
+            corners = _attained(scaled**2, alpha) if is_diagonal(factor) else math.sqrt(8 * alpha * good_vertex(scaled))
+            attained = max(attained, corners)
         return Distance(found.value / unit / unit, attained / unit / unit).times(1 / self.records)
-
-    def _attained_by_corners(self, alpha: float, factor: Factor) -> float:
-        """Distance of two corners, which have the same squares; in a rotated basis, of a corner and its reflection."""
-        if self.neighbours is Neighbours.ADD_REMOVE:
-            return 0.0
-        if is_diagonal(factor):
-            return _attained((factor * self.halfwidths) ** 2, alpha)
-        return math.sqrt(8 * alpha * good_vertex(factor * self.halfwidths))
 
     def least_error(self, scale: Floats, *, symmetric: bool) -> float | None:
         """In a box, and in a ball with one scale, from symmetry; for few features from an enumeration of changes.

@@ -46,41 +46,27 @@ def max_quadratic(factor: Factor, halfwidths: Floats, radius: float | None = Non
 def _max_of_normalised(factor: Factor, halfwidths: Floats, radius: float | None) -> Distance:
     """`max_quadratic` for factors and halfwidths of about one, whose squares neither overflow nor underflow."""
     if is_diagonal(factor):
-        value = _knapsack(column_norms(factor, halfwidths.size), halfwidths**2, radius)
+        gains, sizes = column_norms(factor, halfwidths.size), halfwidths**2
+        if radius is None:
+            value = float((gains * sizes).sum())
+        else:  # a fractional knapsack: the largest gains first
+            order = np.argsort(-gains, kind="stable")
+            filled = np.minimum(np.cumsum(sizes[order]), radius**2)
+            value = float((gains[order] * np.diff(filled, prepend=0.0)).sum()) * (1 + 4 * gains.size * EPS)
         return Distance(value, value)
     assert isinstance(factor, np.ndarray)
     scaled = factor * halfwidths
     slack = 4 * (factor.shape[0] + 4) * EPS * float(np.square(np.abs(scaled).sum(axis=1)).sum())
     if radius is None or radius**2 >= float((halfwidths**2).sum()):
-        if halfwidths.size <= ENUMERATE:
-            value = _best_vertex(scaled)
+        m = halfwidths.size
+        if m <= ENUMERATE:  # all sign vectors, up to their sign
+            codes = np.arange(1 << (m - 1), dtype=np.uint32)
+            vertices = 1.0 - 2.0 * (codes[:, None] >> np.arange(m, dtype=np.uint32) & 1)
+            value = float(np.square(vertices @ scaled.T).sum(axis=1).max())
             return Distance(value + slack, value)
         dual, signs = dominate(scaled.T @ scaled)
-        return Distance(_sum_up(dual) + slack, _local_search(scaled, signs))
+        return Distance(_sum_up(dual) + slack, good_vertex(scaled, signs))
     return _with_ball(scaled, halfwidths, radius, slack)
-
-
-def _knapsack(gains: Floats, sizes: Floats, radius: float | None) -> float:
-    """``max sum gains y`` over ``0 <= y <= sizes``, ``sum y <= radius^2``: the largest gains first."""
-    if radius is None:
-        return float((gains * sizes).sum())
-    order = np.argsort(-gains, kind="stable")
-    filled = np.minimum(np.cumsum(sizes[order]), radius**2)
-    return float((gains[order] * np.diff(filled, prepend=0.0)).sum()) * (1 + 4 * gains.size * EPS)
-
-
-def _best_vertex(scaled: Floats) -> float:
-    """``max |B z|^2`` over sign vectors z, by trying all (up to their sign)."""
-    m = scaled.shape[1]
-    codes = np.arange(1 << (m - 1), dtype=np.uint32)
-    signs = 1.0 - 2.0 * (codes[:, None] >> np.arange(m, dtype=np.uint32) & 1)
-    return float(np.square(signs @ scaled.T).sum(axis=1).max())
-
-
-def good_vertex(scaled: Floats) -> float:
-    """``|B z|^2`` for a sign vector z that no single change of sign improves."""
-    lead = np.linalg.svd(scaled)[2][0]
-    return _local_search(scaled, np.where(lead < 0, -1.0, 1.0))
 
 
 def dominate(problem: Floats) -> tuple[Floats, Floats]:
@@ -136,10 +122,10 @@ def _with_ball(scaled: Floats, halfwidths: Floats, radius: float, slack: float) 
     return Distance(value + slack, min(attained, value))
 
 
-def _local_search(scaled: Floats, signs: Floats) -> float:
-    """Value of a vertex that no single change of sign improves."""
+def good_vertex(scaled: Floats, signs: Floats | None = None) -> float:
+    """``|B z|^2`` for a sign vector z that no single change of sign improves, from given signs on."""
     gram = scaled.T @ scaled
-    signs = signs.copy()
+    signs = np.where(np.linalg.svd(scaled)[2][0] < 0, -1.0, 1.0) if signs is None else signs.copy()
     for _ in range(4 * signs.size):
         gain = np.diagonal(gram) - signs * (gram @ signs)  # a quarter of what changing each sign would add
         i = int(np.argmax(gain))
