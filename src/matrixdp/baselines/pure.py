@@ -149,35 +149,18 @@ def draw_laplace(stream: Stream, bits: int, shape: int | tuple[int, ...]) -> NDA
     as many more bits as needed. The sign is one more bit: ``floor(-E)`` is ``~floor(E)``. `bits` is from 0 to 52.
     """
     bits = check_integer(bits, "bits", at_least=0, at_most=MAX_BITS)
-    out = np.empty(shape, np.int64)
-    size = out.size
-    signs = -(stream.words(size) & np.uint64(1)).astype(np.int64)
-    magnitude = (_wholes(stream, size) << int(bits)) + _places(stream, size, int(bits))
-    return np.asarray((magnitude ^ signs).reshape(out.shape))
-
-
-def _places(stream: Stream, size: int, bits: int) -> NDArray[np.int64]:
-    """Numbers below ``2^bits`` with probability proportional to ``exp(-place/2^bits)``."""
-    out = np.zeros(size, np.int64)
-    if not bits:
-        return out
-    pending = np.arange(size)
-    while pending.size:
-        candidates = (stream.words(pending.size) >> np.uint64(64 - bits)).astype(np.int64)
-        kept = flip_exponential(stream, candidates, bits)
-        out[pending[kept]] = candidates[kept]
-        pending = pending[~kept]
-    return out
-
-
-def _wholes(stream: Stream, size: int) -> NDArray[np.int64]:
-    """Numbers of successes of a coin of probability 1/e before its first failure."""
-    out = np.zeros(size, np.int64)
-    going = np.arange(size)
+    wholes, places = np.zeros(shape, np.int64).reshape(-1), np.zeros(shape, np.int64)
+    signs = -(stream.words(wholes.size) & np.uint64(1)).astype(np.int64)
+    going = pending = np.arange(wholes.size)
     while going.size:
         going = going[flip_exponential(stream, np.ones(going.size, np.int64), 0)]
-        out[going] += 1
-    return out
+        wholes[going] += 1
+    while bits and pending.size:
+        candidates = (stream.words(pending.size) >> np.uint64(64 - bits)).astype(np.int64)
+        kept = flip_exponential(stream, candidates, bits)
+        places.reshape(-1)[pending[kept]] = candidates[kept]
+        pending = pending[~kept]
+    return np.asarray(((wholes << bits) + places.reshape(-1) ^ signs).reshape(places.shape))
 
 
 def flip_exponential(stream: Stream, exponents: NDArray[np.int64], bits: int) -> NDArray[np.bool_]:
