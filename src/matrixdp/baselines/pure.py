@@ -100,7 +100,15 @@ def l1_sensitivity(query: Identity | SecondMoment, *, weight: float = BEST_WEIGH
     is still the supremum and the latter a bound.
     """
     if isinstance(query, Identity):
-        return 2 * _largest_l1(query.bounds.halfwidths, query.bounds.radius) * (1 + 64 * _EPS)
+        half, radius = query.bounds.halfwidths, query.bounds.radius
+        if radius is None or radius**2 >= float((half**2).sum()):
+            return 2 * float(half.sum()) * (1 + 64 * _EPS)
+        # In a ball each coordinate of the longest record is at a common level or at its bound.
+        c = np.sort(half)
+        used = np.concatenate([[0.0], np.cumsum(c**2)])[:-1]
+        level = np.sqrt(np.maximum(radius**2 - used, 0.0) / np.arange(c.size, 0, -1))
+        first = int(np.argmax(level <= c))
+        return 2 * (float(np.minimum(c, level[first]).sum()) * (1 + 64 * _EPS)) * (1 + 64 * _EPS)
     if not isinstance(query, SecondMoment):
         raise ParameterError(
             f"query must be Identity or SecondMoment for Laplace noise, got {type(query).__name__} instead."
@@ -116,17 +124,6 @@ def l1_sensitivity(query: Identity | SecondMoment, *, weight: float = BEST_WEIGH
         norm = math.sqrt(m + weight**2 * m * (m - 1) / 4) * change.frobenius * query.records
         value = min(value, norm)
     return value / query.records * (1 + 64 * _EPS)
-
-
-def _largest_l1(halfwidths: Floats, radius: float | None) -> float:
-    """``max sum |x_i|`` over box and ball, rounded up: each coordinate is at a common level or at its bound."""
-    if radius is None or radius**2 >= float((halfwidths**2).sum()):
-        return float(halfwidths.sum())
-    c = np.sort(halfwidths)
-    used = np.concatenate([[0.0], np.cumsum(c**2)])[:-1]
-    level = np.sqrt(np.maximum(radius**2 - used, 0.0) / np.arange(c.size, 0, -1))
-    first = int(np.argmax(level <= c))
-    return float(np.minimum(c, level[first]).sum()) * (1 + 64 * _EPS)
 
 
 def answer_to_vector(query: MatrixQuery, matrix: Floats, *, weight: float = SQRT2) -> Floats:

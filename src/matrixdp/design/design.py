@@ -185,7 +185,12 @@ class Design(OfQuery):
         `noise.std`, the ``sqrt(sigma_i sigma_j)`` of the paper, and on the diagonal smaller by what `structure` adds.
         """
         if self.flat:
-            return _flat_std(self.query, self.noise)
+            if not self.query.symmetric:
+                return np.sqrt(self.rowcov.marginal()).reshape(self.query.shape)
+            m = self.query.shape[0]
+            covariance = self.rowcov.matrix().reshape(m, m, m, m)
+            own = np.einsum("ijij->ij", covariance)
+            return np.asarray(np.sqrt((own + own.T + 2 * np.einsum("ijji->ij", covariance)) / 4))
         if self.query.total is not None:
             return adjusted_std(self.noise)
         if self.structure is not None:
@@ -360,15 +365,6 @@ def check_design(design: Any) -> None:
     if not isinstance(design, Design):
         raise ParameterError(f"design must be a Design, as make_design returns, got {type(design).__name__} instead.")
     design.check_once()
-
-
-def _flat_std(query: MatrixQuery, noise: MatrixGaussian) -> Floats:
-    if not query.symmetric:
-        return np.sqrt(noise.rowcov.marginal()).reshape(query.shape)
-    m = query.shape[0]
-    covariance = noise.rowcov.matrix().reshape(m, m, m, m)
-    own = np.einsum("ijij->ij", covariance)
-    return np.asarray(np.sqrt((own + own.T + 2 * np.einsum("ijji->ij", covariance)) / 4))
 
 
 def _fits_together(design: Design) -> bool:

@@ -87,6 +87,11 @@ _ANY_LENGTH = replace(
 
 def first_rows() -> list[Row]:
     """References, the paper's rows, MVG in the other calibrations, and better designs."""
+
+    def cut_to_ball(radius: float) -> Experiment:
+        bounds = Bounds(MOVEMENT.bounds.lower, MOVEMENT.bounds.upper, radius=radius)
+        return replace(FIRST, query=SecondMoment(bounds, MOVEMENT.records))
+
     best: dict[str, Any] = {"allocation": optimal()}
     radii = {"radius": (1.75, 1.5, 1.25, 1.0)}
     return [
@@ -105,17 +110,9 @@ def first_rows() -> list[Row]:
         FIRST.row("optimal", "MVG, exact, optimal allocation (here: i.i.d.)", design_noise, structured=False, **best),
         FIRST.row("gaussian/exact", "Gaussian (Analyze Gauss, exact)", "Analyze Gauss"),
         *FIRST.common_rows("jl/exact"),
-        FIRST.row(
-            "radius", "Optimal allocation, records cut to a ball", design_noise, radii, vary=_cut_to_ball, **best
-        ),
+        FIRST.row("radius", "Optimal allocation, records cut to a ball", design_noise, radii, vary=cut_to_ball, **best),
         *registered_rows(second_moment=FIRST, components=_ANY_LENGTH),
     ]
-
-
-def _cut_to_ball(radius: float) -> Experiment:
-    """Records clipped to a ball about the midpoint."""
-    bounds = Bounds(MOVEMENT.bounds.lower, MOVEMENT.bounds.upper, radius=radius)
-    return replace(FIRST, query=SecondMoment(bounds, MOVEMENT.records))
 
 
 FEATURES = CATALOGUE["ctg"].columns[:21]

@@ -118,8 +118,10 @@ class DeviceGrid:
         pairs = out.size // 2
         inverse = -(-(1 << 40) // width) if width <= _WIDE else 0
         threads, blocks = 256, min(-(-pairs // 256), 32 * cupy.cuda.Device().attributes["MultiProcessorCount"])
+        scalars = self.levels, self.box is not self.bounds, self.box.radius is None
+        grid = np.array([(*(vector.data.ptr for vector in self._vectors), *scalars)], _GRID)[0]
         arguments = (
-            records, self._kernel_grid, np.uint32(pairs), np.int32(self.bounds.size), np.int32(width),
+            records, grid, np.uint32(pairs), np.int32(self.bounds.size), np.int32(width),
             np.int32(1), np.uint64(inverse), out, self._flags,
         )  # fmt: skip
         kernel((blocks,), (threads,), arguments)
@@ -142,12 +144,6 @@ class DeviceGrid:
         optional = np.array(self.optional or [False] * bounds.size) | (self.missing == "midpoint")
         vectors = box.midpoint, self.levels / box.halfwidths, bounds.lower, bounds.upper, optional.astype(np.uint8)
         return [cupy.asarray(vector) for vector in vectors]
-
-    @cached_property
-    def _kernel_grid(self) -> Any:
-        """The argument of the kernel: addresses of vectors, and scalars."""
-        scalars = self.levels, self.box is not self.bounds, self.box.radius is None
-        return np.array([(*(vector.data.ptr for vector in self._vectors), *scalars)], _GRID)[0]
 
     def _into_ball(self, grid: Any) -> Any:
         """Round rows into the ball. Those near the sphere are rounded on the host, whose sums along a row decide."""

@@ -19,13 +19,7 @@ Integers = NDArray[np.int64]
 
 
 def stream_coefficients(beta: float, steps: int) -> Integers:
-    """The first coefficients of ``(1 - z)^-beta`` in units of 2^-20, rounded, of shape (steps,).
-
-    Examples
-    --------
-    >>> (stream_coefficients(0.5, 4) / 2**20).tolist()
-    [1.0, 0.5, 0.375, 0.3125]
-    """
+    """The first coefficients of ``(1 - z)^-beta`` in units of 2^-20, rounded, of shape (steps,)."""
     return np.rint(power_series(beta, steps) * 2.0**BITS).astype(np.int64)
 
 
@@ -58,11 +52,6 @@ def stream_norm(coefficients: Integers, *, steps: int = 1, apart: int = 1) -> fl
     """``max |C 1_S|`` over sets S of at most `steps` steps that are at least `apart` steps apart, rounded up.
 
     The first such set attains it, {0, apart, 2 apart, ..}, since the coefficients do not increase.
-
-    Examples
-    --------
-    >>> round(stream_norm(stream_coefficients(0.5, 2)), 6), round(stream_norm(stream_coefficients(0.5, 2), steps=2), 6)
-    (1.118034, 1.802776)
     """
     rows = -(-len(coefficients) // apart)
     total = np.pad(coefficients, (0, rows * apart - len(coefficients))).reshape(rows, apart).cumsum(axis=0)
