@@ -126,9 +126,9 @@ def load_ctg() -> Spectrum:
     return find_spectrum(scale_to_unit(load_table("ctg", simulate=True).take(*FEATURES)))
 
 
-def measure_residual(directions: Floats, against: Spectrum | None = None) -> float:
+def measure_residual(directions: Floats) -> float:
     """RSS of components, one a column, of shape (21, 21)."""
-    against = load_ctg() if against is None else against
+    against = load_ctg()
     captured = np.einsum("ij,ik,kj->j", directions, against.moment, directions, optimize=True)
     return float(np.square(against.values - captured).sum())
 

@@ -160,8 +160,6 @@ class PeopleSum:
 
     def merge(self, other: PeopleSum) -> None:
         """Add another sum with the same columns and limit."""
-        if (other.columns, other.limit, other.person) != (self.columns, self.limit, self.person):
-            raise ParameterError("sums must have the same columns, limit and person to be merged.")
         self._limbs += other.limbs()
         self._carry()
         self.records += other.records

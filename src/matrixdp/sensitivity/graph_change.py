@@ -9,15 +9,7 @@ from matrixdp.checks import check_integer, check_magnitude
 from matrixdp.errors import ParameterError, show
 from matrixdp.noise.covariance import Covariance
 from matrixdp.noise.structure import EdgeNoise, NoiseStructure
-from matrixdp.sensitivity.distance import (
-    ROUND_DOWN,
-    Distance,
-    Sensitivity,
-    column_norms,
-    require_shape,
-    scale_free,
-    spectral_norm,
-)
+from matrixdp.sensitivity.distance import ROUND_DOWN, Distance, Sensitivity, column_norms, scale_free, spectral_norm
 from matrixdp.serialise import builtin_kind
 from matrixdp.types import Floats, is_diagonal
 
@@ -131,7 +123,7 @@ class NodeChange(_GraphChange):
         check_magnitude(self.max_degree, "max_degree")
 
     def check_shape(self, shape: tuple[int, int]) -> None:
-        require_shape(shape, (self.nodes, self.nodes), f"a graph of {self.nodes} nodes")
+        self._require(shape, (self.nodes, self.nodes), f"a graph of {self.nodes} nodes")
 
     @property
     def bounded(self) -> bool:

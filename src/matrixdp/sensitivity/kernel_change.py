@@ -16,7 +16,6 @@ from matrixdp.sensitivity.distance import (
     Sensitivity,
     check_halfwidths,
     column_norms,
-    require_shape,
     scale_free,
     spectral_norm,
 )
@@ -47,7 +46,7 @@ class KernelChange(Sensitivity):
         check_magnitude(self.spread, "spread")
 
     def check_shape(self, shape: tuple[int, int]) -> None:
-        require_shape(shape, (self.size, self.size), f"a kernel matrix of {self.size} records")
+        self._require(shape, (self.size, self.size), f"a kernel matrix of {self.size} records")
 
     @property
     def frobenius(self) -> float:
@@ -102,7 +101,7 @@ class KernelRowChange(Sensitivity):
             raise ParameterError(f"ellipsoid, errors and known must be for {p} points, as halfwidths are.")
 
     def check_shape(self, shape: tuple[int, int]) -> None:
-        require_shape(shape, (None, self.halfwidths.size), "kernel values at that many points")
+        self._require(shape, (None, self.halfwidths.size), "kernel values at that many points")
 
     @property
     def frobenius(self) -> float:
@@ -118,7 +117,7 @@ class KernelRowChange(Sensitivity):
         left, right = rowcov.whitening, colcov.whitening
         widest = math.sqrt(column_norms(left, rowcov.size if isinstance(left, np.ndarray) else 1).max())
         # Root of the largest eigenvalue, and what rounding of the two rows can add.
-        smallest, unit, size = float(colcov.variances.min()), self._unit, np.abs(right)
+        smallest, unit, size = float(colcov.variances.min()), self._root[0], np.abs(right)
         norm = _round_up(self._largest_eigenvalue(right) * smallest) / smallest
         rounding = 2 * float(np.linalg.norm(size * self.errors if is_diagonal(size) else size @ self.errors))
         value = (math.sqrt(norm) * unit + rounding) * (1 + 8 * (self.halfwidths.size + 4) * EPS)
@@ -129,14 +128,9 @@ class KernelRowChange(Sensitivity):
             value = min(value, box)
         return Distance(value, min(self._attained(right), value)).times(widest)
 
-    @cached_property
-    def _unit(self) -> float:
-        """A power of two by whose square the ellipsoid is divided, so that squares of its entries are floats."""
-        return power_of_two(math.sqrt(float(np.trace(self.ellipsoid))))
-
     def _largest_eigenvalue(self, right: Factor) -> float:
         """Of ``B M B'`` in units, rounded up: at most ``|B F|^2 + |B|^2 |M - F F'|`` with spectral norms, for any F."""
-        root, squared_norm, residual = self._root
+        _, root, squared_norm, residual = self._root
         if not isinstance(right, np.ndarray):
             return float(right * right) * (squared_norm + residual)
         product = right[:, None] * root if right.ndim == 1 else right @ root
@@ -145,16 +139,20 @@ class KernelRowChange(Sensitivity):
         return norm**2 + (float(right.max()) ** 2 if right.ndim == 1 else _squared_norm(right)) * residual
 
     @cached_property
-    def _root(self) -> tuple[Floats, float, float]:
-        """A matrix F whose ``F F'`` is nearly M, ``|F|^2``, and a bound on the spectral norm of the difference."""
-        scaled = self.ellipsoid / self._unit**2
+    def _root(self) -> tuple[float, Floats, float, float]:
+        """A unit, a matrix F whose ``F F'`` is nearly M, ``|F|^2``, and a bound on the spectral norm of the difference.
+
+        M is divided by the square of the unit, a power of two, so that squares of its entries are floats.
+        """
+        unit = power_of_two(math.sqrt(float(np.trace(self.ellipsoid))))
+        scaled = self.ellipsoid / unit**2
         values, vectors = np.linalg.eigh(scaled)
         root = vectors * np.sqrt(np.maximum(values, 0.0))
         p, size = len(root), float(np.square(root).sum()) + float(np.linalg.norm(scaled))
         rounding = (p + 8) * EPS * size  # of the product; usually larger than what is computed
         computed = max(float(np.linalg.norm(scaled - root @ root.T)), rounding)
-        residual = (computed + rounding + p * (self.ellipsoid_error / self._unit**2)) * (1 + 1e-9)
-        return root, _squared_norm(root.T), residual
+        residual = (computed + rounding + p * (self.ellipsoid_error / unit**2)) * (1 + 1e-9)
+        return unit, root, _squared_norm(root.T), residual
 
     def _attained(self, right: Factor) -> float:
         """Largest distance among the known records."""

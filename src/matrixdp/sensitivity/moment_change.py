@@ -27,14 +27,7 @@ from matrixdp.noise.covariance import Covariance
 from matrixdp.noise.structure import NoiseStructure, Squares
 from matrixdp.noise.table_noise import CONSTANT, LEVEL, OBSERVED, VALUE, TableLayout, TableNoise
 from matrixdp.privacy import Neighbours
-from matrixdp.sensitivity.distance import (
-    Distance,
-    Sensitivity,
-    check_halfwidths,
-    column_norms,
-    require_shape,
-    scale_free,
-)
+from matrixdp.sensitivity.distance import Distance, Sensitivity, check_halfwidths, column_norms, scale_free
 from matrixdp.sensitivity.limit import SMALL, least_ball_error, least_moment_error, small_moment_error
 from matrixdp.sensitivity.quadratic import dominate, good_vertex, max_quadratic, repair_dominance
 from matrixdp.serialise import builtin_kind
@@ -150,7 +143,7 @@ class _OuterProductChange(Sensitivity):
 
     def check_shape(self, shape: tuple[int, int]) -> None:
         size = self.halfwidths.size + self.constant
-        require_shape(shape, (size, size), f"{self.answer} of {self.halfwidths.size} features")
+        self._require(shape, (size, size), f"{self.answer} of {self.halfwidths.size} features")
 
     @property
     def frobenius(self) -> float:
@@ -355,7 +348,7 @@ class TableChange(Sensitivity):
 
     def check_shape(self, shape: tuple[int, int]) -> None:
         p, rows = self.layout.size, self.groups * self.layout.size + self.bins
-        require_shape(shape, (rows, p), f"moments of {p} coordinates in {self.groups} groups and {self.bins} bins")
+        self._require(shape, (rows, p), f"moments of {p} coordinates in {self.groups} groups and {self.bins} bins")
 
     @property
     def frobenius(self) -> float:
