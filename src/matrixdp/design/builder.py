@@ -80,9 +80,16 @@ def make_design(
     if calibration not in CALIBRATIONS:
         raise ParameterError(f"calibration must be one of {', '.join(CALIBRATIONS)}, got {show(calibration)} instead.")
     share_mu(privacy.mu, share)
+
+    def total(rule: Allocation) -> float:
+        """The total variance of a row."""
+        rowcov, colcov = noise_sides(query, rule.variances(query, None), rule.own_directions(query))
+        return float(colcov.variances.sum()) * query.sensitivity.distance(rowcov, colcov).value ** 2
+
     try:
         with np.errstate(all="ignore"):  # infinities and NaN raise below
-            allocation = _least_noise(query, allocation) if default else allocation
+            if default and query.own_covariance is not None:  # where it has less total variance; both are public
+                allocation = Kernel() if total(Kernel()) < 0.999 * total(allocation) else allocation
             return _make(query, privacy, allocation, directions, calibration, share, structured)
     except (ArithmeticError, np.linalg.LinAlgError):
         raise ParameterError(
@@ -137,18 +144,6 @@ def _make(
             drafts = [refined, draft] if basis is not None and query.features <= ENUMERATE else [refined]
     fitted = [_fit(one, one.ideal_distance().value / one.mu) for one in drafts]
     return fitted[0] if len(fitted) == 1 else min(fitted, key=lambda design: design.relative_error)
-
-
-def _least_noise(query: MatrixQuery, allocation: Allocation) -> Allocation:
-    """The allocation, or the query's own covariance if it has less total variance; both are public."""
-    if query.own_covariance is None:
-        return allocation
-
-    def total(rule: Allocation) -> float:
-        rowcov, colcov = noise_sides(query, rule.variances(query, None), rule.own_directions(query))
-        return float(colcov.variances.sum()) * query.sensitivity.distance(rowcov, colcov).value ** 2
-
-    return Kernel() if total(Kernel()) < 0.999 * total(allocation) else allocation
 
 
 def _fit(draft: Design, scale: float) -> Design:

@@ -125,7 +125,11 @@ def envelope() -> Envelope:
         height -= 1
     tops = _heights(curve, height)
     floors = [height * low >> 128 for low, _ in curve[1:]]  # cells certainly under the curve
-    _check_tail(height, curve[BLOCKS][1])
+    # No acceptance probability in the tail exceeds one: f at least halves with each superblock.
+    step = (BLOCKS + BLOCKS_PER_SUPERBLOCK) ** 2 - BLOCKS**2
+    halved = exp_bounds(step, 2 * BLOCKS_PER_UNIT**2, 128)[1] * 2 <= 1 << 128
+    if not halved or height * tail_scale(0) * curve[BLOCKS][1] > 1 << 128:
+        raise AssertionError("the envelope does not dominate the tail")
 
     blocks = [k for k in range(BLOCKS) for _ in range(floors[k])]
     certain = len(blocks)
@@ -155,14 +159,6 @@ def tail_scale(superblock: int) -> int:
 
 def _heights(curve: list[tuple[int, int]], height: int) -> list[int]:
     return [_ceil_shift(height * high, 128) for _, high in curve[:-1]]
-
-
-def _check_tail(height: int, curve_at_end: int) -> None:
-    """Check that no acceptance probability in the tail exceeds one: f at least halves with each superblock."""
-    step = (BLOCKS + BLOCKS_PER_SUPERBLOCK) ** 2 - BLOCKS**2
-    halved = exp_bounds(step, 2 * BLOCKS_PER_UNIT**2, 128)[1] * 2 <= 1 << 128
-    if not halved or height * tail_scale(0) * curve_at_end > 1 << 128:
-        raise AssertionError("the envelope does not dominate the tail")
 
 
 class RandomBits(Protocol):

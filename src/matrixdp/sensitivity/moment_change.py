@@ -395,12 +395,22 @@ class TableChange(Sensitivity):
         if given is None or (given.layout, given.groups, given.counted, given.bins) != own:
             raise ParameterError("structure must be the noise of a table with the same columns and groups.")
         unit = float((given.scales * self.halfwidths**2).max())  # scale-free: the largest length is one
-        found = self._distance(given.scales / unit, given.strengths, given.loss)
+        strengths, loss = given.strengths, given.loss
+        lengths, sizes, shared = self._lengths(given.scales / unit)
+        gain = float((strengths * sizes).max()) if strengths.size else 0.0
+        corner = float((strengths * sizes**2).sum()) - loss * lengths.total**2 if strengths.size else 0.0
+        bound, longest = math.sqrt(lengths.bound(gain, loss)), (lengths.fixed + lengths.total) ** 2
+        if self.neighbours is Neighbours.ADD_REMOVE:
+            reached = math.sqrt(longest + corner)
+        else:
+            square = longest + lengths.fixed**2 - 2 * shared**2 + corner  # a corner and the midpoint
+            square = max(square, 2 * (longest + corner)) if self.groups > 1 else square
+            reached = min(math.sqrt(max(square, 0.0)), bound)
         absent = 0 if self.neighbours is Neighbours.ADD_REMOVE else self.layout.of_kind(OBSERVED).size
         known = min(absent, self.binned)  # values that the second record of the known pair does not have
         value, attained = (
             math.hypot(one, math.sqrt(counts * given.bin_precision) / unit) * unit
-            for one, counts in ((found.value, self._most_counts), (found.attained, self._most_counts - known))
+            for one, counts in ((bound, self._most_counts), (reached, self._most_counts - known))
         )
         return Distance(value, attained).times(1 / self.records)
 
@@ -414,19 +424,6 @@ class TableChange(Sensitivity):
         sizes = (scales * self.halfwidths**2)[self.layout.of_kind(OBSERVED, VALUE)]
         lengths = RecordLengths(constant, constant + levels, float(sizes.sum()), self.neighbours, self.groups)
         return lengths, sizes, shared
-
-    def _distance(self, scales: Floats, strengths: Floats, loss: float) -> Distance:
-        """The bound, and what a known pair attains, for N = 1."""
-        lengths, sizes, shared = self._lengths(scales)
-        gain = float((strengths * sizes).max()) if strengths.size else 0.0
-        corner = float((strengths * sizes**2).sum()) - loss * lengths.total**2 if strengths.size else 0.0
-        value, longest = math.sqrt(lengths.bound(gain, loss)), (lengths.fixed + lengths.total) ** 2
-        if self.neighbours is Neighbours.ADD_REMOVE:
-            return Distance(value, math.sqrt(longest + corner))
-        attained = longest + lengths.fixed**2 - 2 * shared**2 + corner  # a corner and the midpoint
-        if self.groups > 1:
-            attained = max(attained, 2 * (longest + corner))
-        return Distance(value, min(math.sqrt(max(attained, 0.0)), value))
 
 
 def _scalar(covariance: Covariance) -> float:

@@ -65,7 +65,7 @@ def _max_of_normalised(factor: Factor, halfwidths: Floats, radius: float | None)
             value = float(np.square(vertices @ scaled.T).sum(axis=1).max())
             return Distance(value + slack, value)
         dual, signs = dominate(scaled.T @ scaled)
-        return Distance(_sum_up(dual) + slack, good_vertex(scaled, signs))
+        return Distance(float(dual.sum()) * (1 + 4 * m * EPS) + slack, good_vertex(scaled, signs))
     return _with_ball(scaled, halfwidths, radius, slack)
 
 
@@ -100,11 +100,6 @@ def repair_dominance(dual: Floats, problem: Floats) -> Floats:
     return np.asarray(dual + max(0.0, 16 * (m + 4) * EPS * float(size) - float(eigenvalues[0])))
 
 
-def _sum_up(dual: Floats) -> float:
-    """Sum of a dual solution, rounded up."""
-    return float(dual.sum()) * (1 + 4 * dual.size * EPS)
-
-
 def _with_ball(scaled: Floats, halfwidths: Floats, radius: float, slack: float) -> Distance:
     """Best certificate over a few weights of the ball, from the box alone to the ball alone."""
     gram, sizes = scaled.T @ scaled, halfwidths**2
@@ -112,7 +107,8 @@ def _with_ball(scaled: Floats, halfwidths: Floats, radius: float, slack: float) 
     top = float(np.linalg.norm(plain, 2)) ** 2 * (1 + 16 * plain.shape[0] * EPS)
     weights = top * np.array([0.0, 0.125, 0.25, 0.5, 0.75])
     found = [dominate(gram - np.diag(weight * sizes)) for weight in weights]
-    certified = [_sum_up(dual) + weight * radius**2 for (dual, _), weight in zip(found, weights, strict=True)]
+    sums = [float(dual.sum()) * (1 + 4 * dual.size * EPS) for dual, _ in found]
+    certified = [one + weight * radius**2 for one, weight in zip(sums, weights, strict=True)]
     value = min(top * radius**2, *certified) * (1 + 4 * EPS)
     lead = np.linalg.svd(plain)[2][0]  # the best record of the ball alone, shrunk into the box
     starts = [halfwidths * signs for _, signs in found]
