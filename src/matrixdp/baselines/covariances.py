@@ -62,10 +62,7 @@ class SharedBudget:
 def peer_release(
     mechanism: str, query: SecondMoment, budget: SharedBudget, matrix: Floats, **parameters: float
 ) -> MechanismRelease:
-    """The release of a mechanism that spends a whole budget. For comparison only: intermediate steps are in floats.
-
-    A second moment of scaled records, of shape (m, m), is given in the data's units.
-    """
+    """The release of a whole budget, for comparison only: steps are in floats. Scaled moments get the data's units."""
     privacy = budget.privacy
     if matrix.shape == query.shape:
         matrix = matrix * np.multiply.outer(query.bounds.halfwidths, query.bounds.halfwidths)

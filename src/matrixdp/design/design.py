@@ -115,10 +115,7 @@ class Design(OfQuery):
         return found
 
     def check(self) -> None:
-        """Raise a `ParameterError` unless the design is what `make_design` makes.
-
-        The stored distance must be the one that query and noise imply, and the budget must cover it.
-        """
+        """Raise a `ParameterError` unless query and noise imply the stored distance, and the budget covers it."""
         if not _fits_together(self):
             raise ParameterError("the parts of the design do not fit together; it was altered.")
         with np.errstate(all="ignore"):
@@ -136,10 +133,7 @@ class Design(OfQuery):
             raise ParameterError("the design's guarantee does not follow from its query and its noise; it was altered.")
 
     def check_once(self) -> None:
-        """`check`, unless this object, with these very fields, was checked before or comes from `make_design`.
-
-        Copies made by `dataclasses.replace` or `pickle` are checked again.
-        """
+        """`check`, unless this very object was checked before or comes from `make_design`; copies are checked again."""
         checked = self.__dict__.get("_checked", ())
         if checked and all(map(operator.is_, checked, self._state)):
             return

@@ -109,10 +109,7 @@ def _directions(design: Design) -> str:
 
 
 def _side(design: Design) -> tuple[Floats, Floats]:
-    """Variance that the noise's covariance has along each direction, and the standard deviation of the noise there.
-
-    For a symmetric answer the latter is that of its diagonal entry.
-    """
+    """Variance along each direction, and the standard deviation of the noise there (of a symmetric diagonal entry)."""
     side = design.rowcov if design.query.side == "rows" else design.colcov
     variances = side.variances[-design.query.features :]
     if isinstance(design.structure, Squares):

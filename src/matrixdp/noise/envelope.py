@@ -101,10 +101,7 @@ class Envelope:
         return terms[0] - self.level, *terms[1:]
 
     def compare(self, words: NDArray[np.uint64], uniform: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the height of the curve above each point, in cells, to within `error`, of shape (n,).
-
-        `words` are uint64 words of shape (n,) whose cell is not certain, `uniform` the heights inside their cells.
-        """
+        """Return the curve's heights above points in cells that are not certain, to within `error`, of shape (n,)."""
         index = (words >> _PLACE_SHIFT).view(np.int64) - 2 * self.certain
         place = (words & _PLACE_MASK).astype(np.float64) - _MIDDLE
         *lower, last = self.polynomials

@@ -67,10 +67,7 @@ class _ExtraBits:
 def finish_exactly(
     key: bytes, bits: int, index: int, attempt: int, word: int, random: Sequence[int] | None = None
 ) -> int:
-    """Return draw number `index` of a key, from an attempt on, whose candidate is `word`.
-
-    `random` has the eight words of the attempt's block, if they are known.
-    """
+    """Return draw `index` of a key, from an attempt with candidate `word` on; `random` is its block, if known."""
     table, shift = envelope(), FINEST - bits
     while word >> (PLACE_BITS + 1) >= table.certain:
         attempt += 1
@@ -92,15 +89,11 @@ def candidate_values(words: NDArray[np.uint64]) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """The destination of draws.
+    """The destination of draws."""
 
-    `name` is a type of `source`, CUDA code, with functions ``put`` and ``put_eight`` like those of ``Integers`` in
-    `draws.cu`; `content`, a NumPy scalar of a structured type, is the value of that type which the kernels get.
-    """
-
-    name: str
-    content: Any
-    source: str = ""
+    name: str  # a type of `source` with functions ``put`` and ``put_eight`` like those of ``Integers`` in `draws.cu`
+    content: Any  # a NumPy scalar of a structured type: the value of that type which the kernels get
+    source: str = ""  # CUDA code
 
 
 @cache

@@ -28,14 +28,10 @@ _ZERO = -1
 @builtin_kind
 @dataclass(frozen=True)
 class TableLayout:
-    """The coordinates of the vector z of a record.
+    """The coordinates of the vector z of a record."""
 
-    `kinds` says of each coordinate whether it is 'constant' (the first one), 'observed', 'value' or 'level', and
-    `columns` the number of the column that it belongs to; 0 for the constant.
-    """
-
-    kinds: tuple[str, ...]
-    columns: tuple[int, ...]
+    kinds: tuple[str, ...]  # of each coordinate: 'constant' (the first one), 'observed', 'value' or 'level'
+    columns: tuple[int, ...]  # the number of the column that each belongs to; 0 for the constant
 
     __repr__ = short_repr
 
@@ -84,15 +80,11 @@ class TableLayout:
 
 @dataclass(frozen=True)
 class Place:
-    """The place of a column in z.
+    """The place of a column in z."""
 
-    `value` is the position of a number's value, or of the first level of a category; `observed` that of the indicator
-    of whether the value is there, which is the constant where it always is; `levels` the names of a category's levels.
-    """
-
-    value: int
-    observed: int
-    levels: tuple[str, ...] = ()
+    value: int  # position of a number's value, or of the first level of a category
+    observed: int  # of the indicator of whether the value is there; of the constant where it always is
+    levels: tuple[str, ...] = ()  # names of a category's levels
 
 
 @builtin_kind

@@ -50,15 +50,11 @@ class Guarantee(NamedTuple):
 
 
 class Trial(NamedTuple):
-    """A noisy matrix, or an error for each way of evaluating it, and the guarantee that the mechanism claims, if any.
+    """A noisy matrix or errors, and the guarantee that the mechanism claims, if any."""
 
-    `epsilon` is the smallest one at the claimed delta that its noise gives: below the claimed one if the calibration
-    adds more noise than needed.
-    """
-
-    result: Any
+    result: Any  # the noisy matrix, or an error for each way of evaluating it
     claimed: Guarantee | None = None
-    epsilon: float = math.nan
+    epsilon: float = math.nan  # the smallest at the claimed delta that its noise gives
 
 
 def check_guarantee(row: str, column: Guarantee | None, trial: Trial) -> None:

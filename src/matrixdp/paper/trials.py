@@ -223,10 +223,7 @@ class Progress:
 def run_cells(
     cells: Sequence[Cell], folder: Path, *, processes: int = 2, out: TextIO | None = None, plugins: Sequence[str] = ()
 ) -> list[CellResult]:
-    """Results of all cells, in their order; those already in `folder` are not run again.
-
-    Worker processes import the modules in `plugins` first, as the caller must have done.
-    """
+    """Results of all cells, in their order; those in `folder` are not run again. Workers import `plugins` first."""
     progress = Progress(len(cells), out)
     found = {cell: stored for cell in cells if (stored := load_result(cell, folder)) is not None}
     for cell in found:

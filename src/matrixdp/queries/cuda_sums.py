@@ -89,18 +89,14 @@ def _real_numbers(array: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class DeviceGrid:
-    """Puts records on a GPU, each with a constant before it, on the grid of a box.
+    """Puts records on a GPU, each with a constant before it, on the grid of a box."""
 
-    Records are clipped to the `bounds`; the grid, of `levels`, is that of the `box`, which is another one for a centre
-    of one's own. Columns that are `optional` may have missing values whatever `missing` is.
-    """
-
-    bounds: Bounds
-    box: Bounds
-    levels: int
+    bounds: Bounds  # to which records are clipped
+    box: Bounds  # whose grid it is; another one for a centre of one's own
+    levels: int  # of the grid
     clip: bool
     missing: str
-    optional: tuple[bool, ...] = ()
+    optional: tuple[bool, ...] = ()  # of columns that may have missing values whatever `missing` is
 
     @property
     def size(self) -> int:
@@ -162,10 +158,7 @@ class DeviceGrid:
 def raise_unusable(
     flags: int, records: Any, bounds: Bounds, *, clip: bool, missing: str, optional: NDArray[np.bool_] | None = None
 ) -> None:
-    """Raise the error that the same records raise in the memory of the host, if they do.
-
-    `flags` is what a kernel saw: 1 for values that are not finite, 2 for values outside of the bounds.
-    """
+    """Raise the error that the records raise on the host, by `flags`: 1 for values not finite, 2 for values outside."""
     check_missing(missing)
     sample = bounds.midpoint.copy()
     if flags & _NOT_FINITE:

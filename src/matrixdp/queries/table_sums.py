@@ -39,19 +39,16 @@ class TableTask:
     """Sums one part of the records: the same function in a thread, in a worker process and on another machine.
 
     Coordinates are in the order of their kinds: the constant, all values, all indicators of values, all levels.
-    `records` is the public number of all records, and `missing` is for numbers that their description does not allow to
-    be missing. Where there is a `person`, blocks say how many rows each has. Values are counted in the bins between
-    `cuts`, an array on the grid for each number, if there are any; and those between `bins` are levels.
     """
 
     columns: Columns
     by: tuple[str, ...]
-    records: int
+    records: int  # the public number of all of them
     clip: bool
-    missing: str
-    person: Person | None = None
-    cuts: tuple[Floats, ...] = ()
-    bins: tuple[Floats, ...] = ()
+    missing: str  # for numbers that their description does not allow to be missing
+    person: Person | None = None  # blocks then say how many rows each has
+    cuts: tuple[Floats, ...] = ()  # an array on the grid for each number: values are counted in the bins between them
+    bins: tuple[Floats, ...] = ()  # the same for bins that are levels
 
     @property
     def on_device(self) -> bool:
@@ -149,10 +146,7 @@ class TableTask:
     def fill(
         self, z: Floats, raw: Floats, numbers: Sequence[NDArray[Any]], order: NDArray[np.intp] | None = None
     ) -> None:
-        """Write the integer coordinates that are not levels into z of shape (coordinates, rows), in some order.
-
-        `raw` is memory for the values.
-        """
+        """Write integer coordinates but levels into z of shape (coordinates, rows), in some order; `raw` is memory."""
         grid, used, m = sum_levels(self.records), self.used, len(numbers)
         z[0] = grid
         if used.bounds is None:
@@ -206,10 +200,7 @@ class TableSum:
         counts: Integers | None,
         memory: tuple[Floats, Floats],
     ) -> None:
-        """Add some rows: numbers and codes by column, the group of each row, how many its person has.
-
-        `memory` is for their coordinates and for their numbers, a row for each.
-        """
+        """Add rows: numbers and codes by column, groups, rows of each one's person; `memory` for z and for numbers."""
         z, raw = memory
         order, runs = None, [(0, 0, z.shape[1])]
         if groups is not None:
@@ -324,10 +315,7 @@ class LevelSums:
         self._pending_counts: dict[tuple[int, int], Integers] = {}  # by two combinations, of shape (groups, sizes)
 
     def add(self, codes: Sequence[Codes], groups: Codes | None, vectors: Floats) -> None:
-        """Add some records: one array of codes for each category, of shape (rows,), and their groups.
-
-        `vectors`, of shape (coordinates, rows), are integers whose sums are below 2^53.
-        """
+        """Add codes of shape (rows,) by category; `vectors`, (coordinates, rows), are integers with sums below 2^53."""
         count = len(self.counts)
         first = 0 if groups is None else groups.astype(np.intp)
         own = [np.ravel_multi_index(codes[one.categories], one.widths) for one in self.combinations]

@@ -52,10 +52,7 @@ class Solution:
 
 
 def best_covariance(changes: Floats, weights: Floats, *, tolerance: float = 1e-6, steps: int = 5000) -> Solution:
-    """Covariance of unit distance with the least ``sum weights_i variance_i``.
-
-    `changes` are the v_k, of shape (k, d), and `weights` the diagonal of U, of shape (d,).
-    """
+    """Covariance of unit distance with the least ``sum weights_i variance_i``: changes (k, d), weights (d,)."""
     count, size = changes.shape
     if size > MAX_ENTRIES:
         raise ParameterError(

@@ -36,18 +36,13 @@ from matrixdp.types import Factor, Floats, is_diagonal
 
 @dataclass(frozen=True)
 class RecordLengths:
-    """Squared lengths of the parts of a whitened record, from which the distance of neighbours follows.
+    """Squared lengths of the parts of a whitened record, from which the distance of neighbours follows."""
 
-    `constant` is alpha, what two records have in common; `fixed` what every record has: the constant, and one level of
-    each category of a table; `total` is T, the largest sum of the squares a. A record may move between `groups`, each
-    with a matrix of its own.
-    """
-
-    constant: float
-    fixed: float
-    total: float
+    constant: float  # alpha, what two records have in common
+    fixed: float  # what every record has: the constant, and one level of each category of a table
+    total: float  # T, the largest sum of the squares a
     neighbours: Neighbours
-    groups: int = 1
+    groups: int = 1  # between which a record may move, each with a matrix of its own
 
     def replaced(self, s: float) -> float:
         """F(s), largest squared distance of two moments whose records have ``sum a`` of s on average, and the same a.
@@ -69,10 +64,7 @@ class RecordLengths:
         return gain, gain / total
 
     def bound(self, gain: float, loss: float, missing: float = 0.0) -> float:
-        """Largest squared distance of neighbours, squares included, for squares of any precision.
-
-        `gain` is k or more, `loss` is g, and `missing` says how much less than g the squares may lose.
-        """
+        """Largest squared distance with squares of any precision, of a gain of at least k; `missing` of the loss g."""
         total = self.total
         alone = _largest_alone(self.fixed, gain, loss - missing, total)
         if self.neighbours is Neighbours.ADD_REMOVE:

@@ -74,10 +74,7 @@ class RecordChange(Sensitivity):
 
 
 def fill_ball(sizes: Floats, weights: Floats, radius: float) -> Floats:
-    """The y with the largest ``sum sqrt(weights y)`` over ``0 <= y <= sizes``, ``sum y <= radius^2``: water filling.
-
-    It is ``y_i = min(sizes_i, level weights_i)``.
-    """
+    """The y, ``min(sizes, level weights)``, with the largest ``sum sqrt(weights y)`` of ``sum y <= radius^2``."""
     if sizes.sum() <= radius**2:
         return sizes
     order = np.argsort(sizes / weights)

@@ -40,10 +40,7 @@ def invert_coefficients(coefficients: Integers) -> Floats:
 
 
 def step_weights(coefficients: Integers) -> Integers:
-    """Weights of the steps in units of 2^-16, with which all columns of C have nearly the norm of the first one.
-
-    Rounded down, so that none is longer; for a stream whose last step is known.
-    """
+    """Weights of steps in units of 2^-16, rounded down, that give all columns of C nearly the norm of the first."""
     tails = _tail_sums(coefficients)
     return np.array([math.isqrt((tails[0] << 2 * WEIGHT_BITS) // tail) for tail in tails], np.int64)
 
