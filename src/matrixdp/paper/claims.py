@@ -6,7 +6,7 @@ Everything else is "not reproduced". The level is small because there are many c
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache, partial
 from typing import Any, NamedTuple
 
@@ -90,6 +90,11 @@ def find_no_gain(groups: Sequence[Any], *, paired: bool) -> Finding:
     return gain._replace(p=min(gain.p, loss.p), verdict=NOT if found else REPRODUCED)
 
 
+def find_effect(groups: Sequence[Any], **_paired: bool) -> Finding:
+    """At least one of the rows differs from the others (Kruskal and Wallis, whose test has no pairs)."""
+    return _conclude(_join_means(groups), float(stats.kruskal(*groups).pvalue))
+
+
 def find_likeness(groups: Sequence[Any], *, paired: bool) -> Finding:
     """The two best rows are within a factor ``1 + MARGIN`` of each other."""
     best, second = sorted(groups, key=np.mean)[:2]
@@ -108,13 +113,7 @@ def find_slower(timings: Timings, than: Sequence[str], *, sign: int) -> Finding:
     return _conclude("ratios to MVG: " + "; ".join(words), p)
 
 
-TESTS: dict[str, Callable[..., Finding]] = {
-    "less": find_less,
-    "no gain": find_no_gain,
-    # At least one of the rows differs from the others (Kruskal and Wallis, whose test has no pairs).
-    "effect": lambda groups, **_: _conclude(_join_means(groups), float(stats.kruskal(*groups).pvalue)),
-    "likeness": find_likeness,
-}
+TESTS = {"less": find_less, "no gain": find_no_gain, "effect": find_effect, "likeness": find_likeness}
 
 
 class Claim(NamedTuple):

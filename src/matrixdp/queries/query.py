@@ -16,6 +16,11 @@ from matrixdp.serialise import builtin_kind
 from matrixdp.types import Floats
 
 
+def _function_name(function: Any) -> str | None:
+    """The name of a function, which is what JSON holds of it."""
+    return function if function is None or isinstance(function, str) else getattr(function, "__qualname__", "function")
+
+
 @builtin_kind
 @dataclass(frozen=True, eq=False, repr=False)
 class Query(MatrixQuery):
@@ -60,14 +65,7 @@ class Query(MatrixQuery):
     shape: tuple[int, int]
     sensitivity: Sensitivity
     bound: Any
-    function: Callable[[Any], Any] | str | None = field(
-        default=None,
-        metadata={
-            "to_json": lambda given: (
-                given if given is None or isinstance(given, str) else getattr(given, "__qualname__", "function")
-            )
-        },
-    )
+    function: Callable[[Any], Any] | str | None = field(default=None, metadata={"to_json": _function_name})
     side: str = field(default="columns", kw_only=True)
     neighbours: Neighbours = field(default=Neighbours.REPLACE, kw_only=True)
     gamma_bound: float | None = field(default=None, kw_only=True)
