@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from functools import cache, cached_property
+from itertools import groupby
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, TextIO
@@ -268,8 +269,5 @@ def _start_worker(plugins: list[str]) -> None:
 
 def select_best(results: Sequence[CellResult]) -> dict[str, CellResult]:
     """The result with the best setting of each row of a part, by key."""
-    found: dict[str, CellResult] = {}
-    for one in results:
-        key = one.cell.row
-        found[key] = min(found.get(key, one), one, key=lambda one: one.mean)
-    return found
+    rows = groupby(results, key=lambda one: one.cell.row)
+    return {key: min(settings, key=lambda one: one.mean) for key, settings in rows}

@@ -6,6 +6,7 @@ increase, which the proofs in `docs/streams.md` need, and every norm below is th
 """
 
 import math
+from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,8 +71,4 @@ def _root_above(square: int, bits: int) -> float:
 
 def _tail_sums(coefficients: Integers) -> list[int]:
     """Squared norm of each column of C: sums over the first ``steps - j`` coefficients."""
-    sums, total = [], 0
-    for value in coefficients.tolist():
-        total += value * value
-        sums.append(total)
-    return sums[::-1]
+    return list(accumulate(value * value for value in coefficients.tolist()))[::-1]
