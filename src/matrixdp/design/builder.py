@@ -122,16 +122,8 @@ def _make(
     if basis is not None and allocation.named:
         raise ParameterError("important must be numbers of directions when directions are given; names mean features.")
     exact = calibration == "exact"
-    variances = np.asarray(
-        allocation.variances(query, basis) if exact else 1 / np.sqrt(allocation.precisions(query)), np.float64
-    )
-    if variances.shape != (query.features,) or not (np.isfinite(variances) & (variances > 0)).all():
-        number = query.features
-        raise ParameterError(f"the allocation must give {number} finite and positive variances, one a direction.")
-    variances = (
-        variances / power_of_two(math.sqrt(float(variances.max()))) ** 2
-    )  # the largest in [1, 4): no bit is lost
-    rowcov, colcov = noise_sides(query, variances, basis)
+    variances = allocation.variances(query, basis) if exact else 1 / np.sqrt(allocation.precisions(query))
+    rowcov, colcov = noise_sides(query, _normalise(variances, query.features), basis)
     draft = Design(query, privacy, share, calibration, allocation, rowcov, colcov, _NO_GRID, 0.0)
     if not exact:
         return _fit(draft, _theorem2_scale(draft))
@@ -144,6 +136,14 @@ def _make(
             drafts = [refined, draft] if basis is not None and query.features <= ENUMERATE else [refined]
     fitted = [_fit(one, one.ideal_distance().value / one.mu) for one in drafts]
     return fitted[0] if len(fitted) == 1 else min(fitted, key=lambda design: design.relative_error)
+
+
+def _normalise(variances: Floats, features: int) -> Floats:
+    """Variances of an allocation in other units, the largest in [1, 4); a power of four loses no bit."""
+    array = np.asarray(variances, np.float64)
+    if array.shape != (features,) or not (np.isfinite(array) & (array > 0)).all():
+        raise ParameterError(f"the allocation must give {features} finite and positive variances, one a direction.")
+    return array / power_of_two(math.sqrt(float(array.max()))) ** 2
 
 
 def _fit(draft: Design, scale: float) -> Design:

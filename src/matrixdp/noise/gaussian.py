@@ -104,7 +104,9 @@ def draw_normal(stream: Stream, shape: int | tuple[int, ...]) -> NDArray[np.floa
 
     For simulation. Never add these to private data: the low bits of a float sum reveal the answer.
     """
-    return np.asarray((draw_gaussian(stream, MAX_BITS, shape=shape) + 0.5) * 2.0**-MAX_BITS)
+    out = np.asarray(draw_gaussian(stream, MAX_BITS, shape=shape) + 0.5)
+    out *= 2.0**-MAX_BITS
+    return out
 
 
 def draw_blocks(stream: Stream, size: int, make_draw: Callable[[], Draw], *, block: int = BLOCK) -> None:

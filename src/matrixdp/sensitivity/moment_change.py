@@ -64,7 +64,7 @@ class RecordLengths:
         return gain, gain / total
 
     def bound(self, gain: float, loss: float, missing: float = 0.0) -> float:
-        """Largest squared distance with squares of any precision, of a gain of at least k; `missing` of the loss g."""
+        """Largest squared distance for any squares: `gain` is k or more, `loss` is g, of which `missing` may lack."""
         total = self.total
         alone = _largest_alone(self.fixed, gain, loss - missing, total)
         if self.neighbours is Neighbours.ADD_REMOVE:
