@@ -72,7 +72,6 @@ def _score_first(released: Floats, _trial: int = 0) -> list[float]:
 
 FIRST = Experiment(
     MOVEMENT,
-    MOVEMENT.records,
     records=lambda _trial: load_movement().records,
     score=_score_first,
     important=("rss_anchor1", "rss_anchor4"),
@@ -139,7 +138,6 @@ def _score_all(moment: Floats, _trial: int = 0) -> list[float]:
 
 ALL = Experiment(
     Identity(BOUNDS, records=RECORDS),
-    RECORDS,
     records=lambda _trial: load_ctg().records,
     score=lambda released, _trial: _score_all(released.T @ released / RECORDS),
     important=("LB", "ASTV", "ALTV"),

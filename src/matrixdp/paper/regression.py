@@ -93,7 +93,6 @@ def rmse(guess: Floats | float, truth: Floats) -> float:
 
 EXPERIMENT = Experiment(
     QUERY,
-    TRAIN,
     records=lambda trial: split(trial)[0],
     score=lambda released, trial: score(released, split(trial)[1]),
     important=IMPORTANT,
