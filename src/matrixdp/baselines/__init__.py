@@ -20,17 +20,5 @@ from matrixdp.release.registered import register_mechanism as register_mechanism
 from matrixdp.release.registered import registered_mechanisms as registered_mechanisms
 from matrixdp.release.registered import release_mechanism as release_mechanism
 
-__all__ = [
-    "adaptive_cov",
-    "adassp",
-    "analytic_gaussian",
-    "analyze_gauss",
-    "classical_gaussian",
-    "coinpress",
-    "exponential",
-    "johnson_lindenstrauss",
-    "laplace",
-    "ppca",
-    "separate_cov",
-    "sulq",
-]
+__all__ = ["adaptive_cov", "adassp", "analytic_gaussian", "analyze_gauss", "classical_gaussian", "coinpress"]
+__all__ += ["exponential", "johnson_lindenstrauss", "laplace", "ppca", "separate_cov", "sulq"]

@@ -62,10 +62,7 @@ class SharedBudget:
 def peer_release(
     mechanism: str, query: SecondMoment, budget: SharedBudget, matrix: Floats, **parameters: float
 ) -> MechanismRelease:
-    """The release of a mechanism that spends a whole budget. For comparison only: intermediate steps are in floats.
-
-    A second moment of scaled records, of shape (m, m), is given in the data's units.
-    """
+    """The release of a whole budget, for comparison only: steps are in floats. Scaled moments get the data's units."""
     privacy = budget.privacy
     if matrix.shape == query.shape:
         matrix = matrix * np.multiply.outer(query.bounds.halfwidths, query.bounds.halfwidths)
@@ -130,8 +127,15 @@ def adaptive_cov(
     moment, records = unit_records(query, privacy, data, "AdaptiveCov")
     budget = SharedBudget(privacy, stream, simulation)
     n, d = records.shape
-    radius = _radius(records, budget, above=d / privacy.mu)
-    lengths = np.minimum(np.linalg.norm(records, axis=1), radius)
+    # The radius is a power of two times sqrt(m) that about d/mu records exceed, at most half of them.
+    lengths, grid = np.linalg.norm(records, axis=1), math.sqrt(d) * 2.0 ** np.arange(-7, 1)
+    low, high, steps = 0, len(grid) - 1, 3
+    for _ in range(steps):
+        middle = (low + high) // 2
+        count, _ = budget.vector(np.array([float((lengths > grid[middle]).sum())]), 1.0, 2.0 * n, _SEARCH / steps)
+        low, high = (middle + 1, high) if count[0] > min(d / privacy.mu, n / 2) else (low, middle)
+    radius = float(grid[min(low, len(grid) - 1)])
+    lengths = np.minimum(lengths, radius)
     square = np.array([float(np.mean(lengths**2))])
     trace, _ = budget.vector(square, radius**2 / n, radius**2 * (1 + 1e-9), _TRACE)
     share = 1 - _SEARCH - _TRACE
@@ -142,19 +146,6 @@ def adaptive_cov(
     else:
         matrix = separate(records, radius, budget, share)
     return peer_release("AdaptiveCov", moment, budget, matrix, radius=radius)
-
-
-def _radius(records: Floats, budget: SharedBudget, *, above: float) -> float:
-    """A power of two times sqrt(m) that about `above` records exceed, at most half of them."""
-    n, d = records.shape
-    lengths = np.linalg.norm(records, axis=1)
-    grid = math.sqrt(d) * 2.0 ** np.arange(-7, 1)
-    low, high, steps = 0, len(grid) - 1, 3
-    for _ in range(steps):
-        middle = (low + high) // 2
-        count, _ = budget.vector(np.array([float((lengths > grid[middle]).sum())]), 1.0, 2.0 * n, _SEARCH / steps)
-        low, high = (middle + 1, high) if count[0] > min(above, n / 2) else (low, middle)
-    return float(grid[min(low, len(grid) - 1)])
 
 
 @register_mechanism("CoinPress", cost=gaussian_cost, tasks=("second-moment",), comparison_only=True)

@@ -107,6 +107,7 @@ def _largest_norm(query: Identity | SecondMoment) -> float:
     return max_quadratic(1.0, change.halfwidths, change.radius).value
 
 
+@cache
 def largest_leverage(privacy: Privacy, draws: int, calibration: str = "exact") -> float:
     """Largest leverage ``q/w^2`` at which a sketch of `draws` vectors of ``N(0, X'X + w^2 I)`` meets `privacy`.
 
@@ -129,12 +130,7 @@ def largest_leverage(privacy: Privacy, draws: int, calibration: str = "exact") -
     """
     if calibration not in CALIBRATIONS:
         raise ParameterError(f"calibration must be one of {', '.join(CALIBRATIONS)}, got {show(calibration)} instead.")
-    draws = check_integer(draws, "draws", at_least=1)
-    return _largest_leverage(privacy.epsilon, privacy.delta, draws, calibration)
-
-
-@cache
-def _largest_leverage(epsilon: float, delta: float, draws: int, calibration: str) -> float:
+    epsilon, delta, draws = privacy.epsilon, privacy.delta, check_integer(draws, "draws", at_least=1)
     if calibration == "exact":
         return _root(lambda leverage: math.log(sketch_delta(leverage, draws, epsilon) / delta))
     # Records of norm sqrt(q) differ by 2 sqrt(q) at most.

@@ -100,7 +100,15 @@ def l1_sensitivity(query: Identity | SecondMoment, *, weight: float = BEST_WEIGH
     is still the supremum and the latter a bound.
     """
     if isinstance(query, Identity):
-        return 2 * _largest_l1(query.bounds.halfwidths, query.bounds.radius) * (1 + 64 * _EPS)
+        half, radius = query.bounds.halfwidths, query.bounds.radius
+        if radius is None or radius**2 >= float((half**2).sum()):
+            return 2 * float(half.sum()) * (1 + 64 * _EPS)
+        # In a ball each coordinate of the longest record is at a common level or at its bound.
+        c = np.sort(half)
+        used = np.concatenate([[0.0], np.cumsum(c**2)])[:-1]
+        level = np.sqrt(np.maximum(radius**2 - used, 0.0) / np.arange(c.size, 0, -1))
+        first = int(np.argmax(level <= c))
+        return 2 * (float(np.minimum(c, level[first]).sum()) * (1 + 64 * _EPS)) * (1 + 64 * _EPS)
     if not isinstance(query, SecondMoment):
         raise ParameterError(
             f"query must be Identity or SecondMoment for Laplace noise, got {type(query).__name__} instead."
@@ -116,17 +124,6 @@ def l1_sensitivity(query: Identity | SecondMoment, *, weight: float = BEST_WEIGH
         norm = math.sqrt(m + weight**2 * m * (m - 1) / 4) * change.frobenius * query.records
         value = min(value, norm)
     return value / query.records * (1 + 64 * _EPS)
-
-
-def _largest_l1(halfwidths: Floats, radius: float | None) -> float:
-    """``max sum |x_i|`` over box and ball, rounded up: each coordinate is at a common level or at its bound."""
-    if radius is None or radius**2 >= float((halfwidths**2).sum()):
-        return float(halfwidths.sum())
-    c = np.sort(halfwidths)
-    used = np.concatenate([[0.0], np.cumsum(c**2)])[:-1]
-    level = np.sqrt(np.maximum(radius**2 - used, 0.0) / np.arange(c.size, 0, -1))
-    first = int(np.argmax(level <= c))
-    return float(np.minimum(c, level[first]).sum()) * (1 + 64 * _EPS)
 
 
 def answer_to_vector(query: MatrixQuery, matrix: Floats, *, weight: float = SQRT2) -> Floats:
@@ -149,35 +146,18 @@ def draw_laplace(stream: Stream, bits: int, shape: int | tuple[int, ...]) -> NDA
     as many more bits as needed. The sign is one more bit: ``floor(-E)`` is ``~floor(E)``. `bits` is from 0 to 52.
     """
     bits = check_integer(bits, "bits", at_least=0, at_most=MAX_BITS)
-    out = np.empty(shape, np.int64)
-    size = out.size
-    signs = -(stream.words(size) & np.uint64(1)).astype(np.int64)
-    magnitude = (_wholes(stream, size) << int(bits)) + _places(stream, size, int(bits))
-    return np.asarray((magnitude ^ signs).reshape(out.shape))
-
-
-def _places(stream: Stream, size: int, bits: int) -> NDArray[np.int64]:
-    """Numbers below ``2^bits`` with probability proportional to ``exp(-place/2^bits)``."""
-    out = np.zeros(size, np.int64)
-    if not bits:
-        return out
-    pending = np.arange(size)
-    while pending.size:
-        candidates = (stream.words(pending.size) >> np.uint64(64 - bits)).astype(np.int64)
-        kept = flip_exponential(stream, candidates, bits)
-        out[pending[kept]] = candidates[kept]
-        pending = pending[~kept]
-    return out
-
-
-def _wholes(stream: Stream, size: int) -> NDArray[np.int64]:
-    """Numbers of successes of a coin of probability 1/e before its first failure."""
-    out = np.zeros(size, np.int64)
-    going = np.arange(size)
+    wholes, places = np.zeros(shape, np.int64).reshape(-1), np.zeros(shape, np.int64)
+    signs = -(stream.words(wholes.size) & np.uint64(1)).astype(np.int64)
+    going = pending = np.arange(wholes.size)
     while going.size:
         going = going[flip_exponential(stream, np.ones(going.size, np.int64), 0)]
-        out[going] += 1
-    return out
+        wholes[going] += 1
+    while bits and pending.size:
+        candidates = (stream.words(pending.size) >> np.uint64(64 - bits)).astype(np.int64)
+        kept = flip_exponential(stream, candidates, bits)
+        places.reshape(-1)[pending[kept]] = candidates[kept]
+        pending = pending[~kept]
+    return np.asarray(((wholes << bits) + places.reshape(-1) ^ signs).reshape(places.shape))
 
 
 def flip_exponential(stream: Stream, exponents: NDArray[np.int64], bits: int) -> NDArray[np.bool_]:

@@ -80,9 +80,16 @@ def make_design(
     if calibration not in CALIBRATIONS:
         raise ParameterError(f"calibration must be one of {', '.join(CALIBRATIONS)}, got {show(calibration)} instead.")
     share_mu(privacy.mu, share)
+
+    def total(rule: Allocation) -> float:
+        """The total variance of a row."""
+        rowcov, colcov = noise_sides(query, rule.variances(query, None), rule.own_directions(query))
+        return float(colcov.variances.sum()) * query.sensitivity.distance(rowcov, colcov).value ** 2
+
     try:
         with np.errstate(all="ignore"):  # infinities and NaN raise below
-            allocation = _least_noise(query, allocation) if default else allocation
+            if default and query.own_covariance is not None:  # where it has less total variance; both are public
+                allocation = Kernel() if total(Kernel()) < 0.999 * total(allocation) else allocation
             return _make(query, privacy, allocation, directions, calibration, share, structured)
     except (ArithmeticError, np.linalg.LinAlgError):
         raise ParameterError(
@@ -131,18 +138,6 @@ def _make(
     return fitted[0] if len(fitted) == 1 else min(fitted, key=lambda design: design.relative_error)
 
 
-def _least_noise(query: MatrixQuery, allocation: Allocation) -> Allocation:
-    """The allocation, or the query's own covariance if it has less total variance; both are public."""
-    if query.own_covariance is None:
-        return allocation
-
-    def total(rule: Allocation) -> float:
-        rowcov, colcov = noise_sides(query, rule.variances(query, None), rule.own_directions(query))
-        return float(colcov.variances.sum()) * query.sensitivity.distance(rowcov, colcov).value ** 2
-
-    return Kernel() if total(Kernel()) < 0.999 * total(allocation) else allocation
-
-
 def _normalise(variances: Floats, features: int) -> Floats:
     """Variances of an allocation in other units, the largest in [1, 4); a power of four loses no bit."""
     array = np.asarray(variances, np.float64)
@@ -156,42 +151,34 @@ def _fit(draft: Design, scale: float) -> Design:
     for attempt in range(30):
         if not 1 / _LARGEST_SCALE <= scale <= _LARGEST_SCALE:  # or NaN
             break
-        rowcov, colcov = _scaled(draft, scale)
-        structure = None if draft.structure is None else draft.structure.scaled(scale)
-        scaled = replace(draft, rowcov=rowcov, colcov=colcov, structure=structure)
-        ideal = scaled.ideal_distance()
-        grid = fit_grid(draft.query, scaled.noise, ideal.value, flat=draft.flat, structure=structure)
-        if grid.distance <= draft.mu:
-            design = replace(scaled, grid=grid, attained=ideal.attained)
+        design = scale_design(draft, scale)
+        if design.distance <= draft.mu:
             design.mark_checked()
             return design
-        scale *= max(grid.distance / draft.mu, 1.0) * (1 + 2.0 ** (attempt - 52))
+        scale *= max(design.distance / draft.mu, 1.0) * (1 + 2.0 ** (attempt - 52))
     raise ParameterError(
         f"the bounds are too wide for epsilon {draft.privacy.epsilon:g} at delta {draft.privacy.delta:g}: rounding "
         "alone would use the budget. Give narrower bounds or a larger epsilon."
     )
 
 
-def _scaled(draft: Design, scale: float) -> tuple[Covariance, Covariance]:
-    """The draft's covariances with all standard deviations multiplied by `scale`."""
-    if draft.flat or draft.query.side == "rows":
-        return draft.rowcov.scaled(scale**2), draft.colcov
-    if draft.query.side == "both":
-        side = draft.colcov.scaled(scale)
-        return side, side
-    return draft.rowcov, draft.colcov.scaled(scale**2)
+def scale_design(design: Design, factor: float, **changes: Any) -> Design:
+    """The design with all standard deviations multiplied by `factor`, and its grid; `changes` are of other fields.
 
-
-def scale_design(design: Design, query: MatrixQuery, factor: float) -> Design:
-    """The design of the same noise times `factor` for a query with another number of records.
-
-    For answers that are read off several releases of one design, whose noise is a combination of theirs.
+    With another query it is for answers that are read off several releases of one design, whose noise is a combination
+    of theirs.
     """
-    rowcov, colcov = _scaled(design, factor)
+    rowcov, colcov = design.rowcov, design.colcov
+    if design.flat or design.query.side == "rows":
+        rowcov = rowcov.scaled(factor**2)
+    elif design.query.side == "both":
+        rowcov = colcov = colcov.scaled(factor)
+    else:
+        colcov = colcov.scaled(factor**2)
     structure = None if design.structure is None else design.structure.scaled(factor)
-    scaled = replace(design, query=query, share=1.0, rowcov=rowcov, colcov=colcov, structure=structure)
+    scaled = replace(design, rowcov=rowcov, colcov=colcov, structure=structure, **changes)
     ideal = scaled.ideal_distance()
-    grid = fit_grid(query, scaled.noise, ideal.value, flat=design.flat, structure=structure)
+    grid = fit_grid(scaled.query, scaled.noise, ideal.value, flat=scaled.flat, structure=structure)
     return replace(scaled, grid=grid, attained=ideal.attained)
 
 
@@ -207,13 +194,11 @@ def _theorem2_scale(draft: Design) -> float:
         raise ParameterError(
             f"epsilon must be larger for calibration {draft.calibration!r}, got {privacy.epsilon:g} instead."
         )
-    return math.sqrt(_precision_norm(draft.rowcov) * _precision_norm(draft.colcov) / budget)
-
-
-def _precision_norm(covariance: Covariance) -> float:
-    """Norm of the inverse variances."""
-    unit = power_of_two(float(covariance.variances.min()))
-    return math.sqrt(float((1 / (covariance.variances / unit) ** 2).sum())) / unit
+    norms = []  # of the inverse variances
+    for variances in (draft.rowcov.variances, draft.colcov.variances):
+        unit = power_of_two(float(variances.min()))
+        norms.append(math.sqrt(float((1 / (variances / unit) ** 2).sum())) / unit)
+    return math.sqrt(norms[0] * norms[1] / budget)
 
 
 def unimodal(

@@ -115,10 +115,7 @@ class Design(OfQuery):
         return found
 
     def check(self) -> None:
-        """Raise a `ParameterError` unless the design is what `make_design` makes.
-
-        The stored distance must be the one that query and noise imply, and the budget must cover it.
-        """
+        """Raise a `ParameterError` unless query and noise imply the stored distance, and the budget covers it."""
         if not _fits_together(self):
             raise ParameterError("the parts of the design do not fit together; it was altered.")
         with np.errstate(all="ignore"):
@@ -136,10 +133,7 @@ class Design(OfQuery):
             raise ParameterError("the design's guarantee does not follow from its query and its noise; it was altered.")
 
     def check_once(self) -> None:
-        """`check`, unless this object, with these very fields, was checked before or comes from `make_design`.
-
-        Copies made by `dataclasses.replace` or `pickle` are checked again.
-        """
+        """`check`, unless this very object was checked before or comes from `make_design`; copies are checked again."""
         checked = self.__dict__.get("_checked", ())
         if checked and all(map(operator.is_, checked, self._state)):
             return
@@ -185,7 +179,12 @@ class Design(OfQuery):
         `noise.std`, the ``sqrt(sigma_i sigma_j)`` of the paper, and on the diagonal smaller by what `structure` adds.
         """
         if self.flat:
-            return _flat_std(self.query, self.noise)
+            if not self.query.symmetric:
+                return np.sqrt(self.rowcov.marginal()).reshape(self.query.shape)
+            m = self.query.shape[0]
+            covariance = self.rowcov.matrix().reshape(m, m, m, m)
+            own = np.einsum("ijij->ij", covariance)
+            return np.asarray(np.sqrt((own + own.T + 2 * np.einsum("ijji->ij", covariance)) / 4))
         if self.query.total is not None:
             return adjusted_std(self.noise)
         if self.structure is not None:
@@ -360,15 +359,6 @@ def check_design(design: Any) -> None:
     if not isinstance(design, Design):
         raise ParameterError(f"design must be a Design, as make_design returns, got {type(design).__name__} instead.")
     design.check_once()
-
-
-def _flat_std(query: MatrixQuery, noise: MatrixGaussian) -> Floats:
-    if not query.symmetric:
-        return np.sqrt(noise.rowcov.marginal()).reshape(query.shape)
-    m = query.shape[0]
-    covariance = noise.rowcov.matrix().reshape(m, m, m, m)
-    own = np.einsum("ijij->ij", covariance)
-    return np.asarray(np.sqrt((own + own.T + 2 * np.einsum("ijji->ij", covariance)) / 4))
 
 
 def _fits_together(design: Design) -> bool:

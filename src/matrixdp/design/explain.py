@@ -64,7 +64,10 @@ def describe_in_a_line(design: Design) -> str:
 
 def list_facts(design: Design) -> list[tuple[str, str]]:
     """Facts about a design, each with its name."""
-    query, privacy, total = design.query, design.privacy, design.query.total
+    query, privacy, total, tight = design.query, design.privacy, design.query.total, "exactly"
+    if not design.exact:
+        known = f" (a known pair of neighbours attains {design.attained / design.distance:.2%} of it)"
+        tight = f"an upper bound{known if design.attained else ''}"
     return [
         (
             "guarantee",
@@ -73,7 +76,7 @@ def list_facts(design: Design) -> list[tuple[str, str]]:
         (
             "spends",
             f"mu {design.distance:.6g} of {design.mu:.6g}: epsilon {design.epsilon:.4g} at delta {privacy.delta:.3g}, "
-            f"{_tightness(design)}",
+            f"{tight}",
         ),
         ("calibration", design.calibration),
         (
@@ -88,13 +91,6 @@ def list_facts(design: Design) -> list[tuple[str, str]]:
 
 def _lines(facts: Iterable[tuple[str, str]]) -> list[str]:
     return [f"  {name:<12} {words}" for name, words in facts]
-
-
-def _tightness(design: Design) -> str:
-    if design.exact:
-        return "exactly"
-    known = f" (a known pair of neighbours attains {design.attained / design.distance:.2%} of it)"
-    return "an upper bound" + (known if design.attained else "")
 
 
 def _range(values: Floats) -> str:
@@ -113,10 +109,7 @@ def _directions(design: Design) -> str:
 
 
 def _side(design: Design) -> tuple[Floats, Floats]:
-    """Variance that the noise's covariance has along each direction, and the standard deviation of the noise there.
-
-    For a symmetric answer the latter is that of its diagonal entry.
-    """
+    """Variance along each direction, and the standard deviation of the noise there (of a symmetric diagonal entry)."""
     side = design.rowcov if design.query.side == "rows" else design.colcov
     variances = side.variances[-design.query.features :]
     if isinstance(design.structure, Squares):

@@ -26,15 +26,11 @@ _EPS = float(np.finfo(float).eps)
 @builtin_kind
 @dataclass(frozen=True)
 class Grid:
-    """Resolution of a release, in steps of ``2^-bits`` standard deviations, and what it guarantees.
-
-    `limit` is a public bound on the rounded answer, in steps, and `distance` never below the distance between two
-    neighbours' rounded answers, in standard deviations.
-    """
+    """Resolution of a release, in steps of ``2^-bits`` standard deviations, and what it guarantees."""
 
     bits: int
-    limit: int
-    distance: float
+    limit: int  # public bound on the rounded answer, in steps
+    distance: float  # never below that of two neighbours' rounded answers, in standard deviations
 
 
 def fit_grid(

@@ -36,12 +36,6 @@ def precision_budget(
     -------
     Sufficient, not necessary: it requires 50 to 2 x 10^9 times the noise of the exact condition
     (`benchmarks/calibrations.py`).
-
-    Examples
-    --------
-    >>> budget = precision_budget(Privacy(1, 1 / 2021), (4, 4), sensitivity=8 / 2021, gamma=4)
-    >>> round(1 / (0.95 / 2 * budget) ** 0.5, 2)  # Exp. II, Alg. 2: std where both features are important
-    9.72
     """
     if variant not in VARIANTS:
         raise ParameterError(f"variant must be one of {', '.join(VARIANTS)}, got {show(variant)} instead.")

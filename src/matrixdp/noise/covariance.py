@@ -163,24 +163,16 @@ class Covariance:
         """Return whether the other covariance has the same directions and variances."""
         if self is other:
             return True
-        if (self.directions is None) != (other.directions is None) or not np.array_equal(
-            self.variances, other.variances
-        ):
-            return False
-        return self.directions is None or np.array_equal(self.directions, np.asarray(other.directions))
+        if self.directions is None or other.directions is None:
+            return self.directions is other.directions and np.array_equal(self.variances, other.variances)
+        return np.array_equal(self.variances, other.variances) and np.array_equal(self.directions, other.directions)
 
     def scaled(self, by: float) -> Covariance:
-        """Return `by` times this covariance.
-
-        Raises a `ParameterError` if the variances become too large or too small.
-        """
+        """Return `by` times this covariance; a `ParameterError` if variances become too large or too small."""
         return Covariance(np.broadcast_to(self._stored * by, self.variances.shape), self.directions)
 
     def normalised(self) -> tuple[Covariance, float]:
-        """Return this covariance in units in which its smallest variance is in [1, 4), and the unit.
-
-        The unit, of a standard deviation, is a power of two, so that no bit is lost.
-        """
+        """Return this covariance in units of a power of two, with a smallest variance in [1, 4), and the unit."""
         unit = power_of_two(math.sqrt(float(self._stored.min())))
         if unit == 1.0:
             return self, unit

@@ -101,10 +101,7 @@ class Envelope:
         return terms[0] - self.level, *terms[1:]
 
     def compare(self, words: NDArray[np.uint64], uniform: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the height of the curve above each point, in cells, to within `error`, of shape (n,).
-
-        `words` are uint64 words of shape (n,) whose cell is not certain, `uniform` the heights inside their cells.
-        """
+        """Return the curve's heights above points in cells that are not certain, to within `error`, of shape (n,)."""
         index = (words >> _PLACE_SHIFT).view(np.int64) - 2 * self.certain
         place = (words & _PLACE_MASK).astype(np.float64) - _MIDDLE
         *lower, last = self.polynomials
@@ -125,7 +122,11 @@ def envelope() -> Envelope:
         height -= 1
     tops = _heights(curve, height)
     floors = [height * low >> 128 for low, _ in curve[1:]]  # cells certainly under the curve
-    _check_tail(height, curve[BLOCKS][1])
+    # No acceptance probability in the tail exceeds one: f at least halves with each superblock.
+    step = (BLOCKS + BLOCKS_PER_SUPERBLOCK) ** 2 - BLOCKS**2
+    halved = exp_bounds(step, 2 * BLOCKS_PER_UNIT**2, 128)[1] * 2 <= 1 << 128
+    if not halved or height * tail_scale(0) * curve[BLOCKS][1] > 1 << 128:
+        raise AssertionError("the envelope does not dominate the tail")
 
     blocks = [k for k in range(BLOCKS) for _ in range(floors[k])]
     certain = len(blocks)
@@ -155,14 +156,6 @@ def tail_scale(superblock: int) -> int:
 
 def _heights(curve: list[tuple[int, int]], height: int) -> list[int]:
     return [_ceil_shift(height * high, 128) for _, high in curve[:-1]]
-
-
-def _check_tail(height: int, curve_at_end: int) -> None:
-    """Check that no acceptance probability in the tail exceeds one: f at least halves with each superblock."""
-    step = (BLOCKS + BLOCKS_PER_SUPERBLOCK) ** 2 - BLOCKS**2
-    halved = exp_bounds(step, 2 * BLOCKS_PER_UNIT**2, 128)[1] * 2 <= 1 << 128
-    if not halved or height * tail_scale(0) * curve_at_end > 1 << 128:
-        raise AssertionError("the envelope does not dominate the tail")
 
 
 class RandomBits(Protocol):

@@ -76,7 +76,19 @@ def draw_gaussian(
 
         fill_on_device(stream, bits, out)
         return out
-    out = _output(shape, out)
+    if out is None:
+        if shape is None:
+            raise ParameterError("shape must be given when out is not.")
+        try:
+            out = np.empty(shape, np.int64)
+        except (TypeError, ValueError):
+            raise ParameterError(
+                f"shape must be a non-negative integer or a tuple of them, got {show(shape)} instead."
+            ) from None
+    if not isinstance(out, np.ndarray) or out.dtype != np.int64 or not out.flags.forc or not out.flags.writeable:
+        raise ParameterError("out must be a contiguous, writeable array of int64; omit it, and copy the result.")
+    if shape is not None and out.shape != np.empty(shape, np.void).shape:
+        raise ParameterError(f"shape must be that of out, {out.shape}, or left out, got {show(shape)} instead.")
     flat = out.reshape(-1) if out.flags.c_contiguous else out.T.reshape(-1)
 
     def make_draw() -> Draw:
@@ -91,45 +103,9 @@ def draw_normal(stream: Stream, shape: int | tuple[int, ...]) -> NDArray[np.floa
     """Return standard normals as floats: exact draws on a grid of 2^-52, moved to the middle of their step.
 
     For simulation. Never add these to private data: the low bits of a float sum reveal the answer.
-
-    Examples
-    --------
-    >>> draw_normal(Stream(seed=1), 3).dtype
-    dtype('float64')
     """
-    out = np.empty(shape)
-    flat = out.reshape(-1)
-
-    def make_draw() -> Draw:
-        sampler, integers = Sampler(MAX_BITS, flat.size), np.empty(min(flat.size, BLOCK), np.int64)
-
-        def draw(block: Stream, places: slice) -> None:
-            piece = flat[places]
-            drawn = integers[: piece.size]
-            sampler.fill(block, drawn)
-            np.add(drawn, 0.5, out=piece)
-            piece *= 2.0**-MAX_BITS
-
-        return draw
-
-    draw_blocks(stream, flat.size, make_draw)
-    return out
-
-
-def _output(shape: int | tuple[int, ...] | None, out: NDArray[np.int64] | None) -> NDArray[np.int64]:
-    if out is None:
-        if shape is None:
-            raise ParameterError("shape must be given when out is not.")
-        try:
-            return np.empty(shape, np.int64)
-        except (TypeError, ValueError):
-            raise ParameterError(
-                f"shape must be a non-negative integer or a tuple of them, got {show(shape)} instead."
-            ) from None
-    if not isinstance(out, np.ndarray) or out.dtype != np.int64 or not out.flags.forc or not out.flags.writeable:
-        raise ParameterError("out must be a contiguous, writeable array of int64; omit it, and copy the result.")
-    if shape is not None and out.shape != np.empty(shape, np.void).shape:
-        raise ParameterError(f"shape must be that of out, {out.shape}, or left out, got {show(shape)} instead.")
+    out = np.asarray(draw_gaussian(stream, MAX_BITS, shape=shape) + 0.5)
+    out *= 2.0**-MAX_BITS
     return out
 
 
@@ -159,25 +135,20 @@ def draw_blocks(stream: Stream, size: int, make_draw: Callable[[], Draw], *, blo
         except BaseException as error:  # among them KeyboardInterrupt, which ends the other threads, too
             failures.append(error)
 
-    helpers = _start_threads(take_blocks, min(THREADS, -(-size // block)) - 1)
+    helpers = list[threading.Thread]()
+    for _ in range(min(THREADS, -(-size // block)) - 1):
+        # In a copy of the caller's context, so that `numpy.errstate` holds in the thread.
+        helper = threading.Thread(target=copy_context().run, args=(take_blocks,), name="matrixdp-noise")
+        try:
+            helper.start()
+        except RuntimeError:  # the system has no more threads, or Python is exiting
+            break
+        helpers.append(helper)
     take_blocks()
     for helper in helpers:
         helper.join()
     if failures:
         raise failures[0]
-
-
-def _start_threads(target: Callable[[], None], count: int) -> list[threading.Thread]:
-    """Up to `count` threads, each in a copy of the caller's context, so that `numpy.errstate` holds in them."""
-    started = list[threading.Thread]()
-    for _ in range(count):
-        thread = threading.Thread(target=copy_context().run, args=(target,), name="matrixdp-noise")
-        try:
-            thread.start()
-        except RuntimeError:  # the system has no more threads, or Python is exiting
-            break
-        started.append(thread)
-    return started
 
 
 def read_threads(value: str | None) -> int:

@@ -67,10 +67,7 @@ class _ExtraBits:
 def finish_exactly(
     key: bytes, bits: int, index: int, attempt: int, word: int, random: Sequence[int] | None = None
 ) -> int:
-    """Return draw number `index` of a key, from an attempt on, whose candidate is `word`.
-
-    `random` has the eight words of the attempt's block, if they are known.
-    """
+    """Return draw `index` of a key, from an attempt with candidate `word` on; `random` is its block, if known."""
     table, shift = envelope(), FINEST - bits
     while word >> (PLACE_BITS + 1) >= table.certain:
         attempt += 1
@@ -92,35 +89,16 @@ def candidate_values(words: NDArray[np.uint64]) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """The destination of draws.
+    """The destination of draws."""
 
-    `name` is a type of `source`, CUDA code, with functions ``put`` and ``put_eight`` like those of ``Integers`` in
-    `draws.cu`; `content`, a NumPy scalar of a structured type, is the value of that type which the kernels get.
-    """
-
-    name: str
-    content: Any
-    source: str = ""
-
-
-@dataclass(frozen=True, eq=False)
-class _Kernels:
-    """Compiled kernels for one kind of target, and the tables of the envelope, on one device."""
-
-    propose: Any
-    decide: Any
-    settle: Any
-    tables: tuple[Any, ...]
-    multiprocessors: int
-
-    @property
-    def addresses(self) -> list[np.uint64]:
-        """Of the blocks of cells, and of level, curve and centre."""
-        return [np.uint64(table.data.ptr) for table in self.tables]
+    name: str  # a type of `source` with functions ``put`` and ``put_eight`` like those of ``Integers`` in `draws.cu`
+    content: Any  # a NumPy scalar of a structured type: the value of that type which the kernels get
+    source: str = ""  # CUDA code
 
 
 @cache
-def _kernels(device: int, name: str, source: str) -> _Kernels:
+def _kernels(device: int, name: str, source: str) -> tuple[list[Any], list[Any], int]:
+    """Kernels for one kind of target; blocks of cells, level, curve and centre on a device; its multiprocessors."""
     cupy, table = load_cupy(), envelope()
     code = files("matrixdp.noise").joinpath("draws.cu").read_text(encoding="utf-8") + source
     names = [f"{kernel}<{name}>" for kernel in ("propose", "decide", "settle")]
@@ -129,14 +107,8 @@ def _kernels(device: int, name: str, source: str) -> _Kernels:
     blocks = (table.masks[index] >> PLACE_BITS) ^ index
     blocks[table.tail :] = 0  # never accepted
     tables = (blocks & 0xFF).astype(np.uint8), table.level, table.curve, table.centre
-    propose, decide, settle = (module.get_function(one) for one in names)
-    return _Kernels(
-        propose,
-        decide,
-        settle,
-        tuple(cupy.asarray(one) for one in tables),
-        cupy.cuda.Device(device).attributes["MultiProcessorCount"],
-    )
+    processors = cupy.cuda.Device(device).attributes["MultiProcessorCount"]
+    return [module.get_function(one) for one in names], [cupy.asarray(one) for one in tables], processors
 
 
 def fill_on_device(stream: Stream, bits: int, out: Any) -> None:
@@ -190,8 +162,9 @@ class _Chunks:
 
     def __init__(self, key: bytes, bits: int, target: Target, size: int, count: int) -> None:
         cupy, table = load_cupy(), envelope()
-        self._kernels = _kernels(cupy.cuda.Device().id, target.name, target.source)
-        self._grid = (_BLOCKS * self._kernels.multiprocessors,), (_THREADS,)
+        kernels, tables, multiprocessors = _kernels(cupy.cuda.Device().id, target.name, target.source)
+        self._propose, self._decide, self._settle = kernels
+        self._grid = (_BLOCKS * multiprocessors,), (_THREADS,)
         capacity = size if size <= _FEW else size // 16 + 4096  # 3.7% are expected
         self._capacity, self._target = capacity, target.content
         self._lists = cupy.empty((2, capacity), np.uint64)  # numbers of draws, and their candidates
@@ -199,7 +172,7 @@ class _Chunks:
         self._left = cupy.zeros((count, 1 + _LEFT * _ENTRY), np.uint64)
         self._stream, self._done = cupy.cuda.get_current_stream(), list[Any]()
         lists = np.uint64(self._lists.data.ptr), np.uint64(self._lists.data.ptr + 8 * capacity)
-        blocks, *curve = self._kernels.addresses
+        blocks, *curve = (np.uint64(one.data.ptr) for one in tables)
         key_words, shift = np.array([tuple(np.frombuffer(key, np.uint32))], _KEY)[0], np.int32(FINEST - bits)
         certain, tail, errors = np.uint32(table.certain), np.uint32(table.tail), (table.error, table.tail_bound)
         self._key = key_words
@@ -221,9 +194,9 @@ class _Chunks:
         row, capacity = self._left[number], np.uint32(self._capacity)
         listed, left = np.uint64(row.data.ptr), np.uint64(row.data.ptr + 4)
         candidates = self._key, np.uint64(first), np.uint64(count), *self._proposing, listed, capacity
-        self._kernels.propose(*self._grid, candidates)
+        self._propose(*self._grid, candidates)
         entries = np.uint64(row.data.ptr + 8)
-        self._kernels.decide(*self._grid, (*self._deciding, listed, capacity, entries, left, np.uint32(_LEFT)))
+        self._decide(*self._grid, (*self._deciding, listed, capacity, entries, left, np.uint32(_LEFT)))
         row.get(out=self._on_host[number], blocking=False)
         self._done.append(self._stream.record())
 
@@ -244,5 +217,5 @@ class _Chunks:
         pairs = self._on_host.reshape(-1)[: 2 * len(draws)]  # its content is not needed any more
         pairs[...] = np.array(draws, np.int64).view(np.uint64).reshape(-1)
         arguments = np.uint64(pairs.ctypes.data), np.uint32(len(draws)), self._target
-        self._kernels.settle((1,), (_THREADS,), arguments)
+        self._settle((1,), (_THREADS,), arguments)
         self._stream.synchronize()

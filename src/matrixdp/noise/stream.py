@@ -149,14 +149,6 @@ class BlockKey:
     Privacy
     -------
     Anyone who knows the key can subtract the noise of the whole release. Two data sets must not use the same key.
-
-    Examples
-    --------
-    >>> key = BlockKey(Stream(seed=1))
-    >>> bool((key.stream(2).words(4) == key.stream(2).words(4)).all())
-    True
-    >>> key
-    BlockKey(secret)
     """
 
     def __init__(self, stream: Stream) -> None:

@@ -21,10 +21,7 @@ from matrixdp.types import Floats
 
 
 class NoiseStructure(ABC):
-    """Coordinates of an answer in which the noise is independent with unit variance.
-
-    Methods get the law of the two sides, `sides`, which a structure may refine or replace.
-    """
+    """Coordinates of an answer in which noise is independent with unit variance, given the law of the two `sides`."""
 
     __repr__ = short_repr
 

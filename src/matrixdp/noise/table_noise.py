@@ -28,14 +28,10 @@ _ZERO = -1
 @builtin_kind
 @dataclass(frozen=True)
 class TableLayout:
-    """The coordinates of the vector z of a record.
+    """The coordinates of the vector z of a record."""
 
-    `kinds` says of each coordinate whether it is 'constant' (the first one), 'observed', 'value' or 'level', and
-    `columns` the number of the column that it belongs to; 0 for the constant.
-    """
-
-    kinds: tuple[str, ...]
-    columns: tuple[int, ...]
+    kinds: tuple[str, ...]  # of each coordinate: 'constant' (the first one), 'observed', 'value' or 'level'
+    columns: tuple[int, ...]  # the number of the column that each belongs to; 0 for the constant
 
     __repr__ = short_repr
 
@@ -61,9 +57,8 @@ class TableLayout:
         kinds, owners = np.array(self.kinds), np.array(self.columns)
         same = (owners[first] == owners[last]) & (kinds[first] != CONSTANT)
         zero = same & (kinds[first] == LEVEL) & (first != last)
-        repeated = (
-            same & ~zero & ~((kinds[first] == VALUE) & (kinds[last] == VALUE))
-        )  # of the number beside the constant
+        # Other products within a column repeat the number beside the constant.
+        repeated = same & ~zero & ~((kinds[first] == VALUE) & (kinds[last] == VALUE))
         first = np.where(repeated, 0, first)
         keys = np.where(zero, _ZERO, first * p + last)
         distinct = np.unique(keys[keys >= 0])
@@ -85,15 +80,11 @@ class TableLayout:
 
 @dataclass(frozen=True)
 class Place:
-    """The place of a column in z.
+    """The place of a column in z."""
 
-    `value` is the position of a number's value, or of the first level of a category; `observed` that of the indicator
-    of whether the value is there, which is the constant where it always is; `levels` the names of a category's levels.
-    """
-
-    value: int
-    observed: int
-    levels: tuple[str, ...] = ()
+    value: int  # position of a number's value, or of the first level of a category
+    observed: int  # of the indicator of whether the value is there; of the constant where it always is
+    levels: tuple[str, ...] = ()  # names of a category's levels
 
 
 @builtin_kind
@@ -157,7 +148,8 @@ class TableNoise(SquaresTwice):
         return self._whiten(answer, largest=False)
 
     def _whiten(self, answer: Floats, *, largest: bool) -> Floats:
-        numbers = self._take(answer)
+        p, (rows, columns) = self.layout.size, self.layout.representatives
+        numbers = np.ascontiguousarray(answer[: self.groups * p].reshape(self.groups, p, p)[:, rows, columns])
         squares = self._measure(self.weights * numbers[:, self.layout.squares], largest=largest)
         moments = np.concatenate([(np.sqrt(self.precisions) * numbers)[:, self._drawn], squares], axis=1)
         bins = np.sqrt(self.bin_precision) * answer[len(answer) - self.bins :, 0]
@@ -207,12 +199,6 @@ class TableNoise(SquaresTwice):
     def _drawn(self) -> slice:
         """The distinct numbers that are private: all, or all but the first, which is the count."""
         return slice(0 if self.counted else 1, None)
-
-    def _take(self, matrix: Floats) -> Floats:
-        """Distinct numbers of stacked matrices, of shape (groups, n)."""
-        p = self.layout.size
-        rows, columns = self.layout.representatives
-        return np.ascontiguousarray(matrix[: self.groups * p].reshape(self.groups, p, p)[:, rows, columns])
 
     def _spread_out(self, numbers: Floats, bins: Floats) -> Floats:
         """Stacked matrices from their distinct numbers, and rows of bins below them."""

@@ -72,7 +72,6 @@ def _score_first(released: Floats, _trial: int = 0) -> list[float]:
 
 FIRST = Experiment(
     MOVEMENT,
-    MOVEMENT.records,
     records=lambda _trial: load_movement().records,
     score=_score_first,
     important=("rss_anchor1", "rss_anchor4"),
@@ -87,6 +86,11 @@ _ANY_LENGTH = replace(
 
 def first_rows() -> list[Row]:
     """References, the paper's rows, MVG in the other calibrations, and better designs."""
+
+    def cut_to_ball(radius: float) -> Experiment:
+        bounds = Bounds(MOVEMENT.bounds.lower, MOVEMENT.bounds.upper, radius=radius)
+        return replace(FIRST, query=SecondMoment(bounds, MOVEMENT.records))
+
     best: dict[str, Any] = {"allocation": optimal()}
     radii = {"radius": (1.75, 1.5, 1.25, 1.0)}
     return [
@@ -105,17 +109,9 @@ def first_rows() -> list[Row]:
         FIRST.row("optimal", "MVG, exact, optimal allocation (here: i.i.d.)", design_noise, structured=False, **best),
         FIRST.row("gaussian/exact", "Gaussian (Analyze Gauss, exact)", "Analyze Gauss"),
         *FIRST.common_rows("jl/exact"),
-        FIRST.row(
-            "radius", "Optimal allocation, records cut to a ball", design_noise, radii, vary=_cut_to_ball, **best
-        ),
+        FIRST.row("radius", "Optimal allocation, records cut to a ball", design_noise, radii, vary=cut_to_ball, **best),
         *registered_rows(second_moment=FIRST, components=_ANY_LENGTH),
     ]
-
-
-def _cut_to_ball(radius: float) -> Experiment:
-    """Records clipped to a ball about the midpoint."""
-    bounds = Bounds(MOVEMENT.bounds.lower, MOVEMENT.bounds.upper, radius=radius)
-    return replace(FIRST, query=SecondMoment(bounds, MOVEMENT.records))
 
 
 FEATURES = CATALOGUE["ctg"].columns[:21]
@@ -129,9 +125,9 @@ def load_ctg() -> Spectrum:
     return find_spectrum(scale_to_unit(load_table("ctg", simulate=True).take(*FEATURES)))
 
 
-def measure_residual(directions: Floats, against: Spectrum | None = None) -> float:
+def measure_residual(directions: Floats) -> float:
     """RSS of components, one a column, of shape (21, 21)."""
-    against = load_ctg() if against is None else against
+    against = load_ctg()
     captured = np.einsum("ij,ik,kj->j", directions, against.moment, directions, optimize=True)
     return float(np.square(against.values - captured).sum())
 
@@ -142,7 +138,6 @@ def _score_all(moment: Floats, _trial: int = 0) -> list[float]:
 
 ALL = Experiment(
     Identity(BOUNDS, records=RECORDS),
-    RECORDS,
     records=lambda _trial: load_ctg().records,
     score=lambda released, _trial: _score_all(released.T @ released / RECORDS),
     important=("LB", "ASTV", "ALTV"),

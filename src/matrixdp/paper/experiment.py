@@ -24,7 +24,7 @@ from matrixdp.gdp import compose_mu, gdp_epsilon
 from matrixdp.ledger import Pure
 from matrixdp.noise import Stream
 from matrixdp.privacy import Privacy
-from matrixdp.queries import MatrixQuery, SecondMoment
+from matrixdp.queries import Identity, MatrixQuery, Moments, SecondMoment
 from matrixdp.types import Floats
 
 _ROUNDING = 1e-9
@@ -50,15 +50,11 @@ class Guarantee(NamedTuple):
 
 
 class Trial(NamedTuple):
-    """A noisy matrix, or an error for each way of evaluating it, and the guarantee that the mechanism claims, if any.
+    """A noisy matrix or errors, and the guarantee that the mechanism claims, if any."""
 
-    `epsilon` is the smallest one at the claimed delta that its noise gives: below the claimed one if the calibration
-    adds more noise than needed.
-    """
-
-    result: Any
+    result: Any  # the noisy matrix, or an error for each way of evaluating it
     claimed: Guarantee | None = None
-    epsilon: float = math.nan
+    epsilon: float = math.nan  # the smallest at the claimed delta that its noise gives
 
 
 def check_guarantee(row: str, column: Guarantee | None, trial: Trial) -> None:
@@ -189,8 +185,7 @@ class Row:
 class Experiment:
     """Public records, the query that mechanisms answer on them, and the error of what they release."""
 
-    query: MatrixQuery
-    count: int  # of records
+    query: Identity | SecondMoment | Moments
     records: Callable[[int], Floats]  # of a trial
     score: Callable[[Floats, int], list[float]]  # from a released matrix and a trial to an error for each variant
     important: tuple[str, ...] = ()  # features on which the paper's noise is small
@@ -200,7 +195,7 @@ class Experiment:
 
     def budget(self, epsilon: float = 1.0) -> Privacy:
         """The paper's budget: delta is one over the number of records."""
-        return Privacy(epsilon, 1 / self.count)
+        return Privacy(epsilon, 1 / self.query.records)
 
     def runner(self, simulation: Simulation) -> Runner:
         """Trials of a mechanism."""

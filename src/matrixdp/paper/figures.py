@@ -47,13 +47,6 @@ class Picture:
         return make_image(self.drawings, mark + self.title, mark + self.caption, inline=inline)
 
 
-def _fit_scale(values: Sequence[float], *, log: bool) -> Scale:
-    """An axis that has room for these values."""
-    finite = [value for value in values if math.isfinite(value) and (value > 0 or not log)]
-    low, high = min(finite), max(finite)
-    return Scale(low / 1.15, high * 1.15, log=True) if log else Scale(0.0, high * 1.05)
-
-
 def draw_directions(best: Mapping[str, CellResult]) -> Picture:
     """Three panels, as in the paper: solid lines are the exact calibration, dashed ones Theorem 2 as printed."""
     panels = []
@@ -67,7 +60,10 @@ def draw_directions(best: Mapping[str, CellResult]) -> Picture:
                 halves = np.array([one.half for one in found]) if exact else None
                 curves.append(Curve(points, name if exact else "", kind, dashed=not exact, halves=halves))
         names, title = ("epsilon", EXPERIMENTS[panel].error), EXPERIMENTS[panel].title
-        ends = _fit_scale([float(y) for curve in curves for y in curve.points[1]], log=panel == "exp2")
+        log, errors = panel == "exp2", [float(y) for curve in curves for y in curve.points[1]]
+        finite = [error for error in errors if math.isfinite(error) and (error > 0 or not log)]
+        low, high = min(finite), max(finite)
+        ends = Scale(low / 1.15, high * 1.15, log=True) if log else Scale(0.0, high * 1.05)
         panels.append(draw_curves(curves, Scale(0.09, 34.0, log=True), ends, names, title=title))
     caption = (
         "Error over epsilon, delta = 1/N, 95% of the budget on the named features, with 95% intervals. Solid: the "
@@ -114,26 +110,15 @@ def _draw_samples(title: str, angle: float, seed: int) -> Drawing:
     return draw_curves(curves, scale, scale, ("first feature", "second feature"), title=title, size=(300.0, 300.0))
 
 
-def list_limits() -> dict[str, float]:
-    """Largest ``||sigma(Sigma^-1)|| ||sigma(Psi^-1)||`` that each calibration allows in Exp. II.
-
-    The exact condition is not about these norms. For i.i.d. noise it allows the value under 'exact, i.i.d.'; up to
-    'exact, any' it holds whatever the covariances.
-    """
-    query, privacy = MOVEMENT, FIRST.budget()
-    sensitivity = 2 * query.gamma / query.records
-    found = {
-        name: precision_budget(privacy, query.shape, sensitivity=sensitivity, gamma=query.gamma, variant=name)
-        for name in VARIANTS
-    }
-    largest = (privacy.mu / query.sensitivity.frobenius) ** 2
-    return {**found, "exact, any": largest, "exact, i.i.d.": largest * query.shape[0]}
-
-
 def draw_design_space() -> Picture:
     """The design space of Exp. II, log-log: every condition on the product is a line, private on its lower left."""
-    found, scale = list_limits(), Scale(10**-2.5, 1e5, log=True)
-    design = make_design(MOVEMENT, FIRST.budget(), allocation=binary(FIRST.important, 0.95))
+    privacy, scale = FIRST.budget(), Scale(10**-2.5, 1e5, log=True)
+    options = {"sensitivity": 2 * MOVEMENT.gamma / MOVEMENT.records, "gamma": MOVEMENT.gamma}
+    found = {name: precision_budget(privacy, MOVEMENT.shape, variant=name, **options) for name in VARIANTS}
+    # The exact condition is not about these norms. Up to 'exact, any' it holds whatever the covariances.
+    largest = (privacy.mu / MOVEMENT.sensitivity.frobenius) ** 2
+    found |= {"exact, any": largest, "exact, i.i.d.": largest * MOVEMENT.shape[0]}
+    design = make_design(MOVEMENT, privacy, allocation=binary(FIRST.important, 0.95))
     norm = math.sqrt(float((1 / design.colcov.variances**2).sum()))
     below = np.concatenate([_bound_product(found["theorem2"], scale), [[scale.low], [scale.low]]], axis=1)
     kinds = ("p-other", "p-third", "p-green", "p-mark", "p-grey")

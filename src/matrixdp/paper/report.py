@@ -12,7 +12,7 @@ from typing import TextIO
 from matrixdp.checks import check_integer
 from matrixdp.errors import ParameterError
 from matrixdp.paper import figures, tables
-from matrixdp.paper.claims import MODES, count_verdicts, tabulate_claims
+from matrixdp.paper.claims import count_verdicts, tabulate_claims
 from matrixdp.paper.tables import SIMULATED, ReportTable, Timings, measure_runtime
 from matrixdp.paper.trials import (
     EXPERIMENTS,
@@ -147,7 +147,10 @@ def write_report(run: Run) -> Path:
     sources = ", ".join(dict.fromkeys(origins(part) for part in EXPERIMENTS if part in run.results))
     facts, simulated = [f"Trials: {run.trials}", f"Seed: {run.seed}"], is_simulated(*run.results)
     facts += [f"Data: {sources}{'' if simulated else ', as published'}"] if sources else []
-    page = make_page(facts, _list_verdicts(run), sections, simulated=simulated)
+    counts = count_verdicts(run.claims) if "claims" in run.chosen else {}
+    words = {mode: ", ".join(f"{many} {verdict}" for verdict, many in found.items()) for mode, found in counts.items()}
+    verdicts = [f"Claims, {_MODE_NAMES[mode]}: {words[mode]}." for mode in words]
+    page = make_page(facts, verdicts, sections, simulated=simulated)
     write_file(run.out / "report.html", render_page(page))
     return run.out / "report.html"
 
@@ -197,10 +200,3 @@ def _show_part(part: str, run: Run) -> list[Shown]:
         case "pictures":
             return [figures.draw_noise(run.seed), figures.draw_design_space()]
     return [tables.tabulate_experiment(part, best[part])]
-
-
-def _list_verdicts(run: Run) -> list[str]:
-    """A sentence for each way of calibrating the mechanisms that claims compare."""
-    counts = count_verdicts(run.claims) if "claims" in run.chosen else {}
-    words = {mode: ", ".join(f"{many} {verdict}" for verdict, many in found.items()) for mode, found in counts.items()}
-    return [f"Claims, {_MODE_NAMES[mode]}: {words[mode]}." for mode in MODES if mode in words]

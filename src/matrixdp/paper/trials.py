@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from functools import cache, cached_property
+from itertools import groupby
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, TextIO
@@ -223,10 +224,7 @@ class Progress:
 def run_cells(
     cells: Sequence[Cell], folder: Path, *, processes: int = 2, out: TextIO | None = None, plugins: Sequence[str] = ()
 ) -> list[CellResult]:
-    """Results of all cells, in their order; those already in `folder` are not run again.
-
-    Worker processes import the modules in `plugins` first, as the caller must have done.
-    """
+    """Results of all cells, in their order; those in `folder` are not run again. Workers import `plugins` first."""
     progress = Progress(len(cells), out)
     found = {cell: stored for cell in cells if (stored := load_result(cell, folder)) is not None}
     for cell in found:
@@ -271,8 +269,5 @@ def _start_worker(plugins: list[str]) -> None:
 
 def select_best(results: Sequence[CellResult]) -> dict[str, CellResult]:
     """The result with the best setting of each row of a part, by key."""
-    found: dict[str, CellResult] = {}
-    for one in results:
-        key = one.cell.row
-        found[key] = min(found.get(key, one), one, key=lambda one: one.mean)
-    return found
+    rows = groupby(results, key=lambda one: one.cell.row)
+    return {key: min(settings, key=lambda one: one.mean) for key, settings in rows}

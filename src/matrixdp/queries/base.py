@@ -87,10 +87,7 @@ class MatrixQuery(ABC):
 
     @property
     def public_number(self) -> bool:
-        """True if the number that an average is taken over is public: of records, or of people who count once each.
-
-        It is not where one is added or removed, nor where each row of a person counts.
-        """
+        """True if the number that an average is taken over is public: of replaced records, or people who count once."""
         return self.neighbours is Neighbours.REPLACE and (self.person is None or self.person.rows is None)
 
     @property
@@ -364,10 +361,7 @@ def person_change(query: MatrixQuery, change: Callable[[Neighbours], Sensitivity
 
 
 def find_people(records: Records, query: MatrixQuery, number: int, *, most: int) -> Iterator[People]:
-    """Yield the people in the records, shard by shard, for a query with a person; at the last their number is checked.
-
-    `number` is the public number of people, or of rows that count; where it is private, `most` is the largest possible.
-    """
+    """Yield a query's people, shard by shard; at the last check their `number`, or `most` where it is private."""
     assert query.person is not None
     found = 0
     for people in count_people(records, query.person, number):

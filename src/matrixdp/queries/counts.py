@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
@@ -16,7 +16,7 @@ from matrixdp.errors import DataError, ParameterError
 from matrixdp.privacy import Neighbours
 from matrixdp.queries.base import MatrixQuery, find_people, parse_unit, person_change
 from matrixdp.queries.sums import BITS
-from matrixdp.records import Records, as_records, split_rows
+from matrixdp.records import as_records, split_rows
 from matrixdp.records.people import SameRecords
 from matrixdp.records.tables import TableBlock, column_names
 from matrixdp.sensitivity import CellChange, Sensitivity
@@ -67,7 +67,12 @@ class ContingencyTable(MatrixQuery):
 
     def __post_init__(self) -> None:
         for name in ("rows", "columns"):
-            object.__setattr__(self, name, _categories(getattr(self, name), name))
+            values = tuple(one.item() if isinstance(one, np.generic) else one for one in getattr(self, name))
+            if not values or len(set(values)) != len(values):
+                raise ParameterError(f"{name} must be at least one category, each different from the others.")
+            if not all(isinstance(value, str | int) for value in values):
+                raise ParameterError(f"{name} must be strings or integers.")
+            object.__setattr__(self, name, values)
         parse_unit(self, None)
         possible = self.public_number and len(self.rows) * len(self.columns) > 1
         public = possible if self.public_total is None else check_flag(self.public_total, "public_total")
@@ -113,29 +118,27 @@ class ContingencyTable(MatrixQuery):
         return float(self.records) if self.public_total else None
 
     def evaluate(self, data: Any, *, clip: bool, missing: str) -> Floats:
-        records = as_records(list(data) if isinstance(data, Iterator) else data)
-        cells = np.zeros(self.shape, np.int64)
-        if self.person is not None:
-            return self._count_people(records, cells, self.person)
-        for counts in records.map(partial(_count_part, self.rows, self.columns, None, 1)):
-            cells += counts
-        found = int(cells.sum())
-        if found != self.records and (self.neighbours is Neighbours.REPLACE or found > self.records):
-            raise ParameterError(
-                f"records must be the number of pairs (or, for add-remove, at least that), got {self.records} instead."
-            )
-        return cells.astype(np.float64)
-
-    def _count_people(self, records: Records, cells: NDArray[np.int64], person: Person) -> Floats:
-        """Weights of people in each cell, in floats that hold them exactly; what rounding leaves is in the first."""
-        unit = 1 << min(BITS, 52 - self.records.bit_length())
-        people_found, same = 0, SameRecords(records)
+        records, person = as_records(list(data) if isinstance(data, Iterator) else data), self.person
+        cells, unit = np.zeros(self.shape, np.int64), 1
+        if person is not None:  # weights of people in each cell, in floats that hold them exactly
+            unit = 1 << min(BITS, 52 - self.records.bit_length())
         task = partial(_count_part, self.rows, self.columns, person, unit)
+        if person is None:
+            for counts in records.map(task):
+                cells += counts
+            found = int(cells.sum())
+            if found != self.records and (self.neighbours is Neighbours.REPLACE or found > self.records):
+                raise ParameterError(
+                    f"records must be the number of pairs (or, for add-remove, at least that), got {self.records} "
+                    "instead."
+                )
+            return cells.astype(np.float64)
+        people_found, same = 0, SameRecords(records)
         for people in find_people(records, self, self.records, most=self.records):
-            for found in same.of(people, whole=people.shards > 1).map(task):
-                cells += found
+            for counts in same.of(people, whole=people.shards > 1).map(task):
+                cells += counts
             people_found += len(people.rows)
-        if person.rows is None:
+        if person.rows is None:  # what rounding leaves is in the first cell
             cells[0, 0] += people_found * unit - int(cells.sum())
         return np.asarray(cells / unit)
 
@@ -149,10 +152,10 @@ def _count_part(
     """Counts of one part of the pairs; with a person, in weights of which `unit` are one pair."""
     cells = np.zeros(len(rows) * len(columns), np.int64)
     for block in blocks:
-        (pairs, counts), weights = split_rows(block), None
+        (pairs, counts), weights, ids = split_rows(block), None, None if person is None else person.column
         if person is not None and counts is not None:
             weights = np.where(counts > 0, person.weights(counts, unit), 0)
-        row, column = _find_codes(pairs, (rows, columns), None if person is None else person.column)
+        row, column = _find_codes(pairs, (rows, columns), ids)
         found = np.bincount(row.astype(np.intp) * len(columns) + column, weights, minlength=len(cells))
         cells += found.astype(np.int64)  # exact in floats, since weights of all people are below 2^53
     return cells.reshape(len(rows), len(columns))
@@ -179,12 +182,3 @@ class _Levels(Category):
 
     def __post_init__(self) -> None:
         pass
-
-
-def _categories(values: Sequence[Any], name: str) -> tuple[Any, ...]:
-    categories = tuple(value.item() if isinstance(value, np.generic) else value for value in values)
-    if not categories or len(set(categories)) != len(categories):
-        raise ParameterError(f"{name} must be at least one category, each different from the others.")
-    if not all(isinstance(value, str | int) for value in categories):
-        raise ParameterError(f"{name} must be strings or integers.")
-    return categories

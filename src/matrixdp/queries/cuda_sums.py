@@ -89,18 +89,14 @@ def _real_numbers(array: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class DeviceGrid:
-    """Puts records on a GPU, each with a constant before it, on the grid of a box.
+    """Puts records on a GPU, each with a constant before it, on the grid of a box."""
 
-    Records are clipped to the `bounds`; the grid, of `levels`, is that of the `box`, which is another one for a centre
-    of one's own. Columns that are `optional` may have missing values whatever `missing` is.
-    """
-
-    bounds: Bounds
-    box: Bounds
-    levels: int
+    bounds: Bounds  # to which records are clipped
+    box: Bounds  # whose grid it is; another one for a centre of one's own
+    levels: int  # of the grid
     clip: bool
     missing: str
-    optional: tuple[bool, ...] = ()
+    optional: tuple[bool, ...] = ()  # of columns that may have missing values whatever `missing` is
 
     @property
     def size(self) -> int:
@@ -118,8 +114,10 @@ class DeviceGrid:
         pairs = out.size // 2
         inverse = -(-(1 << 40) // width) if width <= _WIDE else 0
         threads, blocks = 256, min(-(-pairs // 256), 32 * cupy.cuda.Device().attributes["MultiProcessorCount"])
+        scalars = self.levels, self.box is not self.bounds, self.box.radius is None
+        grid = np.array([(*(vector.data.ptr for vector in self._vectors), *scalars)], _GRID)[0]
         arguments = (
-            records, self._kernel_grid, np.uint32(pairs), np.int32(self.bounds.size), np.int32(width),
+            records, grid, np.uint32(pairs), np.int32(self.bounds.size), np.int32(width),
             np.int32(1), np.uint64(inverse), out, self._flags,
         )  # fmt: skip
         kernel((blocks,), (threads,), arguments)
@@ -143,12 +141,6 @@ class DeviceGrid:
         vectors = box.midpoint, self.levels / box.halfwidths, bounds.lower, bounds.upper, optional.astype(np.uint8)
         return [cupy.asarray(vector) for vector in vectors]
 
-    @cached_property
-    def _kernel_grid(self) -> Any:
-        """The argument of the kernel: addresses of vectors, and scalars."""
-        scalars = self.levels, self.box is not self.bounds, self.box.radius is None
-        return np.array([(*(vector.data.ptr for vector in self._vectors), *scalars)], _GRID)[0]
-
     def _into_ball(self, grid: Any) -> Any:
         """Round rows into the ball. Those near the sphere are rounded on the host, whose sums along a row decide."""
         cupy, radius = load_cupy(), self.box.radius
@@ -166,10 +158,7 @@ class DeviceGrid:
 def raise_unusable(
     flags: int, records: Any, bounds: Bounds, *, clip: bool, missing: str, optional: NDArray[np.bool_] | None = None
 ) -> None:
-    """Raise the error that the same records raise in the memory of the host, if they do.
-
-    `flags` is what a kernel saw: 1 for values that are not finite, 2 for values outside of the bounds.
-    """
+    """Raise the error that the records raise on the host, by `flags`: 1 for values not finite, 2 for values outside."""
     check_missing(missing)
     sample = bounds.midpoint.copy()
     if flags & _NOT_FINITE:

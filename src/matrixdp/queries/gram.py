@@ -132,9 +132,19 @@ class GramMatrix(OwnRowsQuery):
             return KernelChange(self.records, float(high[0] - low[0]) * (1 + _ROUNDING), self.rows_of_person)
         if self._ellipsoid is None:
             return self.rows_change(RecordChange(self._halfwidths, filled=False))
-        known = self._values(self._known_records)
+        # Bounds on the rounding error of a value for each point; with ``t e^-t`` at most 1/e, or its value at t > 1.
+        with np.errstate(divide="ignore", invalid="ignore"):
+            slope = np.where(high > math.exp(-1), math.exp(-1), np.nan_to_num(-high * np.log(high)))
+        errors = _EPS * (2 * (self.bounds.size + 8) * slope + 16 * high + self._halfwidths) + 1e-300
+        # Some records close to and far from points, in halfwidths from the midpoint, of shape (q, m).
+        points = self._scaled(self.points[:_KNOWN])
+        farthest = np.where(points > 0, -1.0, 1.0)
+        records = np.concatenate([np.clip(points, -1.0, 1.0), farthest, -farthest[:1]])
+        if self.bounds.radius is not None:
+            inside = np.linalg.norm(records * self.bounds.halfwidths, axis=1) <= self.bounds.radius * (1 - 1e-12)
+            records = records[inside]
         matrix, error = self._ellipsoid
-        return self.rows_change(KernelRowChange(self._halfwidths, matrix, self._rounding_errors, error, known))
+        return self.rows_change(KernelRowChange(self._halfwidths, matrix, errors, error, self._values(records)))
 
     @cached_property
     def own_covariance(self) -> Covariance | None:
@@ -159,14 +169,17 @@ class GramMatrix(OwnRowsQuery):
         gram = self._kernel_between(scaled, scaled)
         middle = self._kernel_between(scaled, np.zeros((1, self.bounds.size)))[:, 0]
         spread, reach = self._spread(2.0), self._spread(1.0) / 2
+        rounding = _EPS * (
+            (self.bounds.size + 8) * math.exp(-1) + 16
+        )  # of values for pairs of points, and the midpoint
         rest, common = float((1 - middle**2).sum()), float((middle**2).sum())
         gain = common * max(spread - reach**2, 0.0) / max(rest * reach**2, common * spread / _LARGEST_RATIO**2)
         ratio = math.sqrt(max(gain, 1.0))
         alpha = 1 / (spread + (ratio - 1) * reach**2) * (1 - _ROUNDING)
         if ratio == 1.0:
-            return gram / alpha, self._gram_error / alpha
+            return gram / alpha, rounding / alpha
         product = np.multiply.outer(middle, middle)
-        error = (4 * self._gram_error + 8 * _EPS) * (1 + 1 / ratio) / alpha
+        error = (4 * rounding + 8 * _EPS) * (1 + 1 / ratio) / alpha
         return (gram - product) / alpha + product / (ratio * alpha), error
 
     def _spread(self, steps: float) -> float:
@@ -176,31 +189,6 @@ class GramMatrix(OwnRowsQuery):
         reach = steps**2 * squares if self.kernel == "gaussian" else steps * math.sqrt(m * squares)
         scale = 2 * self.bandwidth**2 if self.kernel == "gaussian" else self.bandwidth
         return min(-2 * math.expm1(-reach / scale * (1 + _ROUNDING)) * (1 + _ROUNDING), 2.0)
-
-    @property
-    def _rounding_errors(self) -> Floats:
-        """Bound on the rounding error of a value for each point; with ``t e^-t`` at most 1/e, or its value at t > 1."""
-        _, high = self._range
-        with np.errstate(divide="ignore", invalid="ignore"):
-            slope = np.where(high > math.exp(-1), math.exp(-1), np.nan_to_num(-high * np.log(high)))
-        return _EPS * (2 * (self.bounds.size + 8) * slope + 16 * high + self._halfwidths) + 1e-300
-
-    @property
-    def _gram_error(self) -> float:
-        """The same for pairs of points, and for points and the midpoint."""
-        return _EPS * ((self.bounds.size + 8) * math.exp(-1) + 16)
-
-    @property
-    def _known_records(self) -> Floats:
-        """Some records close to and far from points, in halfwidths from the midpoint, of shape (q, m)."""
-        assert self.points is not None
-        half, radius = self.bounds.halfwidths, self.bounds.radius
-        points = self._scaled(self.points[:_KNOWN])
-        farthest = np.where(points > 0, -1.0, 1.0)
-        records = np.concatenate([np.clip(points, -1.0, 1.0), farthest, -farthest[:1]])
-        if radius is not None:
-            records = records[np.linalg.norm(records * half, axis=1) <= radius * (1 - 1e-12)]
-        return np.asarray(records)
 
     @cached_property
     def magnitude(self) -> Floats:

@@ -132,14 +132,6 @@ class _Graph(MatrixQuery):
         object.__setattr__(self, "nodes", check_integer(self.nodes, "nodes", at_least=2))
         object.__setattr__(self, "weight", check_magnitude(self.weight, "weight (the largest of an edge)"))
         object.__setattr__(self, "neighbours", Neighbours.parse(self.neighbours))
-        self._check_unit()
-        if self.node_names is not None:
-            names: Sequence[str] = tuple(self.node_names)
-            if len(names) != self.nodes:
-                raise ParameterError(f"node_names must be {self.nodes} strings, got {len(names)} instead.")
-            object.__setattr__(self, "node_names", names)
-
-    def _check_unit(self) -> None:
         rule, of_edge = "", self.unit == "edge"
         if self.unit not in ("edge", "node"):
             rule = f"unit must be 'edge' or 'node' for a graph, got {show(self.unit)} instead."
@@ -161,6 +153,11 @@ class _Graph(MatrixQuery):
             if degree < self.weight:
                 least = f"at least the weight of an edge, {self.weight:g}"
                 raise ParameterError(f"max_degree must be {least}, got {degree:g}.")
+        if self.node_names is not None:
+            names: Sequence[str] = tuple(self.node_names)
+            if len(names) != self.nodes:
+                raise ParameterError(f"node_names must be {self.nodes} strings, got {len(names)} instead.")
+            object.__setattr__(self, "node_names", names)
 
     @cached_property
     def shape(self) -> tuple[int, int]:

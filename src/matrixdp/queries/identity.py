@@ -51,10 +51,7 @@ class OwnRowsQuery(BoundedQuery):
 
     @property
     def unit(self) -> str:
-        """One record or, with a person, the values in their rows.
-
-        Which rows are theirs, and how many, is not hidden.
-        """
+        """One record or, with a person, the values in their rows; which rows are theirs is not hidden."""
         return "record" if self.person is None else "values"
 
     @property
@@ -67,11 +64,7 @@ class OwnRowsQuery(BoundedQuery):
         return one if self.rows_of_person == 1 else OwnRowsChange(one, self.rows_of_person)
 
     def check_people(self, data: Any) -> Any:
-        """The data, or a `DataError` if a person has more rows than `person` says.
-
-        Records that need not fit into memory are returned so that their rows must belong to the same people when they
-        are read.
-        """
+        """The data, or a `DataError` if a person has too many rows; later reads must find the same people."""
         person, found = self.person, np.zeros(3, np.uint64)
         if person is None or person.rows is None:
             return data
@@ -145,10 +138,7 @@ class Identity(OwnRowsQuery):
 
     @property
     def entrywise(self) -> bool:
-        """True if each entry is a monotone function of one value, so that rounding cannot widen its range.
-
-        It is where the domain is a box; a ball moves the values of a record together.
-        """
+        """True in a box, where each entry is a monotone function of one value, whose range rounding cannot widen."""
         return self.bounds.radius is None
 
     def read_rows(self, block: Any, *, clip: bool, missing: str) -> NDArray[np.generic]:

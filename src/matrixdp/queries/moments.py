@@ -31,13 +31,10 @@ from matrixdp.types import Floats
 
 
 class MomentQuery(MatrixQuery):
-    """``(1/N) sum z z'`` over vectors z made of one record each, in each group of records.
+    """``(1/N) sum z z'`` over vectors z made of one record each, in each group of records."""
 
-    `records` is the public N; the levels of the columns `by` make the groups.
-    """
-
-    records: int
-    by: Sequence[str] = ()
+    records: int  # the public N
+    by: Sequence[str] = ()  # columns whose levels make the groups
 
     @property
     @abstractmethod

@@ -112,10 +112,7 @@ class GramSum:
 
 
 class PeopleSum:
-    """Running ``sum weight q q'`` over integer vectors q as for `GramSum`, independent of order and partition.
-
-    `person` determines the weights from the numbers of rows. The sum is exact below 2^107.
-    """
+    """Running ``sum weight q q'``, weighted by each person's rows, in any order and partition; exact below 2^107."""
 
     def __init__(self, columns: int, *, limit: int, person: Person) -> None:
         self.columns, self.limit, self.person = columns, limit, person
@@ -124,10 +121,7 @@ class PeopleSum:
         self._waiting: dict[int, GramSum] = {}
 
     def add(self, block: Floats, counts: NDArray[np.int64]) -> None:
-        """Add the rows of a block, integers of at most `limit`; `counts` says how many rows the person of each has.
-
-        Rows with a count of 0 are left out.
-        """
+        """Add rows of integers of at most `limit`, of people with `counts` rows; those with 0 are left out."""
         for count, places in rows_by_count(counts):
             if isinstance(places, slice) or block.flags.c_contiguous:
                 piece = block[places]
@@ -147,10 +141,7 @@ class PeopleSum:
             self.records += len(piece)
 
     def add_public(self, weight: int, places: Sequence[int] = (0,)) -> None:
-        """Add a public record with `limit` in some places, those of the constant, and zeros elsewhere.
-
-        Its weight, which is not negative, is in units.
-        """
+        """Add a public record with `limit` in places of the constant; its weight, at least 0, is in units."""
         amount, where = weight * self.limit**2, np.ix_(places, places)
         for limb, digits in zip(
             self._limbs, (amount & _MASK, amount >> _LIMB & _MASK, amount >> 2 * _LIMB), strict=True
@@ -160,17 +151,12 @@ class PeopleSum:
 
     def merge(self, other: PeopleSum) -> None:
         """Add another sum with the same columns and limit."""
-        if (other.columns, other.limit, other.person) != (self.columns, self.limit, self.person):
-            raise ParameterError("sums must have the same columns, limit and person to be merged.")
         self._limbs += other.limbs()
         self._carry()
         self.records += other.records
 
     def limbs(self) -> NDArray[np.int64]:
-        """The sum so far in units of ``1/UNIT``, as digits to the base 2^22: of shape (3, columns, columns).
-
-        Only the last digits, those of the highest value, are negative or exceed the base.
-        """
+        """The sum in units of ``1/UNIT``: digits to the base 2^22, the last signed; (3, columns, columns)."""
         for count in list(self._waiting):
             self._weigh(count)
         return self._limbs
@@ -222,10 +208,7 @@ def rows_by_count(counts: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.i
 
 
 def weight_left(counts: NDArray[np.int64], people: NDArray[np.int64], person: Person) -> int:
-    """The weight that rounding takes from people, who have one each, in units: it is given to a public record.
-
-    `counts` and `people` say how many people have how many rows; for `person`, each of them counts once.
-    """
+    """The weight, in units, that rounding takes from people of weight one, `people` of whom have `counts` rows each."""
     left = UNIT - counts * person.weights(counts, UNIT)
     return sum(a * b for a, b in zip(left.tolist(), people.tolist(), strict=True))
 
@@ -245,18 +228,14 @@ def start_sum(columns: int, records: int, person: Person | None) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class MomentTask:
-    """Sums ``(1, x)(1, x)'`` over one part of the records: the same in a thread, in a worker and on another machine.
+    """Sums ``(1, x)(1, x)'`` over one part of the records: the same in a thread, in a worker and on another machine."""
 
-    Records x are clipped to the `bounds` and put on the grid of the `box`; `records` is the public number of all of
-    them. Where there is a `person`, rows are weighted by how many the person has, which blocks say.
-    """
-
-    bounds: Bounds
-    box: Bounds
-    records: int
+    bounds: Bounds  # to which records are clipped
+    box: Bounds  # on whose grid they are put
+    records: int  # the public number of all of them
     clip: bool
     missing: str
-    person: Person | None = None
+    person: Person | None = None  # rows are then weighted by how many the person has, which blocks say
     texts: ClassVar[Sequence[str]] = ()  # columns of strings
 
     @property
@@ -264,14 +243,14 @@ class MomentTask:
         """True if blocks may be on a GPU."""
         return self.person is None
 
-    def start(self) -> GramSum | PeopleSum:
+    def start(self) -> Any:
         """A sum without records."""
-        total: GramSum | PeopleSum = start_sum(self.bounds.size + 1, self.records, self.person)
-        return total
+        return start_sum(self.bounds.size + 1, self.records, self.person)
 
     def __call__(self, number: int, blocks: Iterable[Any]) -> GramSum | PeopleSum:
         """The part's exact sum, of a few kilobytes."""
-        total, bounds = self.start(), self.bounds
+        total: GramSum | PeopleSum = self.start()
+        bounds = self.bounds
         for block in blocks:
             if isinstance(total, GramSum) and is_device_block(block):
                 grid = DeviceGrid(bounds, self.box, total.limit, self.clip, self.missing)
@@ -285,10 +264,7 @@ class MomentTask:
         return total
 
     def add(self, total: Any, data: Any, counts: NDArray[np.int64] | None = None) -> None:
-        """Add records: an array of shape (rows, features), or columns of shape (rows,) each, quantised contiguously.
-
-        With a person, `counts` are the numbers of rows of theirs.
-        """
+        """Add records of shape (rows, features), or columns of shape (rows,), of people with `counts` rows."""
         by_row, m = isinstance(data, np.ndarray), self.bounds.size
         rows = len(data if by_row else data[0])
         step = max(256, _BLOCK // m // 256 * 256)

@@ -153,13 +153,11 @@ class TableMoments(MomentQuery):
     @cached_property
     def _weights(self) -> dict[str, float]:
         """The weight of each column of the vectors z."""
-        given = dict(self.importance)
-        return {
-            one.name: given.get(one.number.name, 1.0) * _BINS_WEIGHT
-            if isinstance(one, Bins)
-            else given.get(one.name, 1.0)
-            for one in self.measured
-        }
+        given, weights = dict(self.importance), {}
+        for one in self.measured:
+            share, name = (_BINS_WEIGHT, one.number.name) if isinstance(one, Bins) else (1.0, one.name)
+            weights[one.name] = given.get(name, 1.0) * share
+        return weights
 
     @cached_property
     def _coordinates(self) -> list[tuple[str, int, str]]:
@@ -254,9 +252,7 @@ class TableMoments(MomentQuery):
         signed = np.isin(np.arange(self.layout.size), self.layout.of_kind(VALUE))
         either = signed[:, None] | signed
         np.fill_diagonal(either, val=False)
-        signs = np.concatenate(
-            [np.tile(either, (self.groups, 1)), np.zeros((self.histogram_bins, self.layout.size), bool)]
-        )
+        signs = np.pad(np.tile(either, (self.groups, 1)), ((0, self.histogram_bins), (0, 0)))
         return np.where(signs, -high, 0.0), high
 
     @cached_property

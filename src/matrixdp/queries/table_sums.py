@@ -39,19 +39,16 @@ class TableTask:
     """Sums one part of the records: the same function in a thread, in a worker process and on another machine.
 
     Coordinates are in the order of their kinds: the constant, all values, all indicators of values, all levels.
-    `records` is the public number of all records, and `missing` is for numbers that their description does not allow to
-    be missing. Where there is a `person`, blocks say how many rows each has. Values are counted in the bins between
-    `cuts`, an array on the grid for each number, if there are any; and those between `bins` are levels.
     """
 
     columns: Columns
     by: tuple[str, ...]
-    records: int
+    records: int  # the public number of all of them
     clip: bool
-    missing: str
-    person: Person | None = None
-    cuts: tuple[Floats, ...] = ()
-    bins: tuple[Floats, ...] = ()
+    missing: str  # for numbers that their description does not allow to be missing
+    person: Person | None = None  # blocks then say how many rows each has
+    cuts: tuple[Floats, ...] = ()  # an array on the grid for each number: values are counted in the bins between them
+    bins: tuple[Floats, ...] = ()  # the same for bins that are levels
 
     @property
     def on_device(self) -> bool:
@@ -80,18 +77,20 @@ class TableTask:
             block = TableBlock(mine, self.columns)
             numbers = [block.numbers(column.name) for column in used.numbers]
             codes = [block.codes(column) for column in used.categories]
-            groups = self.group_numbers(block)
+            own = [block.codes(column) for column in self.groups]
+            groups = np.ravel_multi_index(own, level_widths(self.groups)) if own else None
             pieces = -(-block.size // step)
             for piece in range(pieces):
                 rows = slice(block.size * piece // pieces, block.size * (piece + 1) // pieces)
                 here = slice(rows.stop - rows.start)
-                part = _Rows(
+                total.add(
+                    self,
                     [column[rows] for column in numbers],
                     [code[rows] for code in codes],
                     None if groups is None else groups[rows],
                     None if counts is None else counts[rows],
+                    (z[:, here], raw[:, here]),
                 )
-                total.add(self, part, z[:, here], raw[:, here])
         if total.levels is not None:
             total.levels.collect()
         return total
@@ -144,18 +143,10 @@ class TableTask:
         """The columns of the groups."""
         return [self.columns.category(name) for name in self.by]
 
-    def group_numbers(self, block: TableBlock) -> Codes | None:
-        """The number of each record's group; None without groups."""
-        codes = [block.codes(column) for column in self.groups]
-        return np.ravel_multi_index(codes, level_widths(self.groups)) if codes else None
-
     def fill(
         self, z: Floats, raw: Floats, numbers: Sequence[NDArray[Any]], order: NDArray[np.intp] | None = None
     ) -> None:
-        """Write the integer coordinates that are not levels into z of shape (coordinates, rows), in some order.
-
-        `raw` is memory for the values.
-        """
+        """Write integer coordinates but levels into z of shape (coordinates, rows), in some order; `raw` is memory."""
         grid, used, m = sum_levels(self.records), self.used, len(numbers)
         z[0] = grid
         if used.bounds is None:
@@ -175,16 +166,6 @@ class TableTask:
         for place, (i, observed) in enumerate(there.items(), start=1 + m):
             z[1 + i] *= observed
             np.multiply(observed, float(grid), out=z[place])
-
-
-@dataclass(frozen=True, eq=False)
-class _Rows:
-    """Some rows of a table, read: numbers and codes by column, the group of each row, how many its person has."""
-
-    numbers: list[NDArray[Any]]
-    codes: list[Codes]
-    groups: Codes | None
-    counts: NDArray[np.int64] | None
 
 
 class TableSum:
@@ -210,14 +191,23 @@ class TableSum:
         """Number of rows so far, in all groups."""
         return sum(one.records for one in self.sums)
 
-    def add(self, task: TableTask, rows: _Rows, z: Floats, raw: Floats) -> None:
-        """Add some rows; `z` and `raw` are memory for their coordinates and for their numbers, a row for each."""
-        order, runs, codes, groups, counts = None, [(0, 0, z.shape[1])], rows.codes, rows.groups, rows.counts
+    def add(
+        self,
+        task: TableTask,
+        numbers: list[NDArray[Any]],
+        codes: list[Codes],
+        groups: Codes | None,
+        counts: Integers | None,
+        memory: tuple[Floats, Floats],
+    ) -> None:
+        """Add rows: numbers and codes by column, groups, rows of each one's person; `memory` for z and for numbers."""
+        z, raw = memory
+        order, runs = None, [(0, 0, z.shape[1])]
         if groups is not None:
             order, runs = sorted_runs(groups)
             codes, groups = [code.take(order) for code in codes], groups.take(order)
             counts = None if counts is None else counts[order]
-        task.fill(z[: task.dense], raw, rows.numbers, order)
+        task.fill(z[: task.dense], raw, numbers, order)
         codes = task.join(codes, z)
         self._count(task, z, counts)
         if self.levels is None:
@@ -325,10 +315,7 @@ class LevelSums:
         self._pending_counts: dict[tuple[int, int], Integers] = {}  # by two combinations, of shape (groups, sizes)
 
     def add(self, codes: Sequence[Codes], groups: Codes | None, vectors: Floats) -> None:
-        """Add some records: one array of codes for each category, of shape (rows,), and their groups.
-
-        `vectors`, of shape (coordinates, rows), are integers whose sums are below 2^53.
-        """
+        """Add codes of shape (rows,) by category; `vectors`, (coordinates, rows), are integers with sums below 2^53."""
         count = len(self.counts)
         first = 0 if groups is None else groups.astype(np.intp)
         own = [np.ravel_multi_index(codes[one.categories], one.widths) for one in self.combinations]

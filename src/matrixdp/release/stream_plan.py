@@ -217,7 +217,7 @@ class StreamPlan:
         """The design of an answer over `window` periods, whose noise is `noise` times that of a step."""
         query: Any = self.query
         scale = noise if isinstance(query, ContingencyTable) else noise / window
-        return scale_design(self.design, replace(query, records=query.records * window), scale)
+        return scale_design(self.design, scale, query=replace(query, records=query.records * window), share=1.0)
 
     def compare(self) -> list[WindowNoise]:
         """Noise of windows beside other ways."""

@@ -1,8 +1,7 @@
 """Sensitivity sets: what one record can change, and how far that moves a noisy answer."""
 
 from matrixdp.sensitivity.distance import Distance, FrobeniusBall, Sensitivity
-from matrixdp.sensitivity.graph_change import EdgeChange, NodeChange
-from matrixdp.sensitivity.kernel_change import KernelChange, KernelRowChange
+from matrixdp.sensitivity.graph_change import EdgeChange, KernelChange, KernelRowChange, NodeChange
 from matrixdp.sensitivity.limit import Vertices
 from matrixdp.sensitivity.moment_change import MomentsChange, RankOneChange, TableChange
 from matrixdp.sensitivity.quadratic import max_quadratic

@@ -86,6 +86,12 @@ class Sensitivity(ABC):
     def check_shape(self, shape: tuple[int, int]) -> None:  # noqa: B027  (a Frobenius ball has any shape)
         """Raise a `ParameterError` if the changes of the set do not have this shape; sets of one shape override it."""
 
+    def _require(self, shape: tuple[int, int], expected: tuple[int | None, int | None], what: str) -> None:
+        """Raise a `ParameterError` unless `shape` is `expected`, where None means any number."""
+        if any(wanted is not None and wanted != found for wanted, found in zip(expected, shape, strict=True)):
+            wanted = " x ".join("any" if number is None else str(number) for number in expected)
+            raise ParameterError(f"shape must be {wanted} for {what}, got {shape[0]} x {shape[1]} instead.")
+
     def flat(self) -> Sensitivity:
         """The same changes flattened to one column, for noise with one covariance over all entries."""
         raise ParameterError(f"{type(self).__name__} has no form with all entries in one column.")
@@ -159,13 +165,6 @@ def spectral_norm(factor: Factor) -> float:
     if factor.ndim == 1:
         return float(factor.max())
     return float(np.linalg.norm(factor, 2) * (1 + 16 * factor.shape[0] * EPS))
-
-
-def require_shape(shape: tuple[int, int], expected: tuple[int | None, int | None], what: str) -> None:
-    """Raise a `ParameterError` unless `shape` is `expected`, where None means any number."""
-    if any(wanted is not None and wanted != found for wanted, found in zip(expected, shape, strict=True)):
-        wanted = " x ".join("any" if number is None else str(number) for number in expected)
-        raise ParameterError(f"shape must be {wanted} for {what}, got {shape[0]} x {shape[1]} instead.")
 
 
 @builtin_kind

@@ -52,10 +52,7 @@ class Solution:
 
 
 def best_covariance(changes: Floats, weights: Floats, *, tolerance: float = 1e-6, steps: int = 5000) -> Solution:
-    """Covariance of unit distance with the least ``sum weights_i variance_i``.
-
-    `changes` are the v_k, of shape (k, d), and `weights` the diagonal of U, of shape (d,).
-    """
+    """Covariance of unit distance with the least ``sum weights_i variance_i``: changes (k, d), weights (d,)."""
     count, size = changes.shape
     if size > MAX_ENTRIES:
         raise ParameterError(
@@ -97,7 +94,11 @@ def least_moment_error(features: int, *, replace: bool, constant: bool) -> float
         odd = d % 2
         parts = n + (d - 1) / (1 + 1.5 * d - 2 * odd / d) + 1 / (1 + d - 2 * odd / d)
         return (2 * d * d - 2 * odd) * parts * ROUND_DOWN
-    (squares, means), dimensions = _pairs(d) if replace else _records(d), np.array([n, d - 1.0, 1.0])
+    dimensions, k = np.array([n, d - 1.0, 1.0]), np.arange(d + 1.0)
+    # Squared parts of ``x x'`` for records x with k ones, k = 0 to d, and the squared lengths of x; or those of pairs.
+    squares, means = np.column_stack([k**2 - k, np.maximum(k - k**2 / d, 0.0), k**2 / d]), k
+    if replace:
+        squares, means = _pairs(d)
     joint = np.empty((len(squares), 0))
     if constant and not replace:  # the number of records and the trace both stay as they are under every operation
         joint = np.column_stack([np.ones(d + 1), np.sqrt(squares[:, 2])])
@@ -149,12 +150,6 @@ def _pairs(d: int) -> tuple[Floats, Floats]:
     diagonal, trace = first + second, (first - second) ** 2 / d
     squares = np.column_stack([x**2 + y**2 - 2 * inner**2 - diagonal, np.maximum(diagonal - trace, 0.0), trace])
     return squares, 4 * other + first + second
-
-
-def _records(d: int) -> tuple[Floats, Floats]:
-    """Squared parts of ``x x'`` for records x with k ones, k = 0 to d, and the squared lengths of x."""
-    k = np.arange(d + 1.0)
-    return np.column_stack([k**2 - k, np.maximum(k - k**2 / d, 0.0), k**2 / d]), k
 
 
 @builtin_kind

@@ -27,14 +27,7 @@ from matrixdp.noise.covariance import Covariance
 from matrixdp.noise.structure import NoiseStructure, Squares
 from matrixdp.noise.table_noise import CONSTANT, LEVEL, OBSERVED, VALUE, TableLayout, TableNoise
 from matrixdp.privacy import Neighbours
-from matrixdp.sensitivity.distance import (
-    Distance,
-    Sensitivity,
-    check_halfwidths,
-    column_norms,
-    require_shape,
-    scale_free,
-)
+from matrixdp.sensitivity.distance import Distance, Sensitivity, check_halfwidths, column_norms, scale_free
 from matrixdp.sensitivity.limit import SMALL, least_ball_error, least_moment_error, small_moment_error
 from matrixdp.sensitivity.quadratic import dominate, good_vertex, max_quadratic, repair_dominance
 from matrixdp.serialise import builtin_kind
@@ -43,18 +36,13 @@ from matrixdp.types import Factor, Floats, is_diagonal
 
 @dataclass(frozen=True)
 class RecordLengths:
-    """Squared lengths of the parts of a whitened record, from which the distance of neighbours follows.
+    """Squared lengths of the parts of a whitened record, from which the distance of neighbours follows."""
 
-    `constant` is alpha, what two records have in common; `fixed` what every record has: the constant, and one level of
-    each category of a table; `total` is T, the largest sum of the squares a. A record may move between `groups`, each
-    with a matrix of its own.
-    """
-
-    constant: float
-    fixed: float
-    total: float
+    constant: float  # alpha, what two records have in common
+    fixed: float  # what every record has: the constant, and one level of each category of a table
+    total: float  # T, the largest sum of the squares a
     neighbours: Neighbours
-    groups: int = 1
+    groups: int = 1  # between which a record may move, each with a matrix of its own
 
     def replaced(self, s: float) -> float:
         """F(s), largest squared distance of two moments whose records have ``sum a`` of s on average, and the same a.
@@ -76,10 +64,7 @@ class RecordLengths:
         return gain, gain / total
 
     def bound(self, gain: float, loss: float, missing: float = 0.0) -> float:
-        """Largest squared distance of neighbours, squares included, for squares of any precision.
-
-        `gain` is k or more, `loss` is g, and `missing` says how much less than g the squares may lose.
-        """
+        """Largest squared distance for any squares: `gain` is k or more, `loss` is g, of which `missing` may lack."""
         total = self.total
         alone = _largest_alone(self.fixed, gain, loss - missing, total)
         if self.neighbours is Neighbours.ADD_REMOVE:
@@ -87,23 +72,6 @@ class RecordLengths:
         apart = self.replaced(total / 2) + gain * total + (max(0.0, 0.5 - loss) + missing) * total**2
         bound = max(self.replaced(total), apart)
         return bound if self.groups == 1 else max(bound, 2 * alone)
-
-
-def free_squares(factor: Factor, alpha: float, halfwidths: Floats, neighbours: Neighbours) -> Squares:
-    """The most precise squares beside a moment whitened by `factor`, for records in a box of `halfwidths`.
-
-    `alpha` is the whitened square of the constant before each record, or 0.
-    """
-    if is_diagonal(factor):
-        weights = np.array(column_norms(factor, halfwidths.size))
-    else:
-        scaled = factor * halfwidths
-        weights = dominate(scaled.T @ scaled)[0] / halfwidths**2
-    sizes = weights * halfwidths**2
-    total = float(sizes.sum())
-    gain, loss = RecordLengths(alpha, alpha, total, neighbours).free_gain()
-    strengths = gain / sizes
-    return Squares(weights, strengths, shift_of(strengths, loss))
 
 
 def shift_of(strengths: Floats, loss: float) -> float:
@@ -124,7 +92,7 @@ def squares_distance(
 ) -> Distance:
     """Distance of neighbours in the whitened sum of ``(1, x)(1, x)'`` together with the squares, as they are.
 
-    The bound holds for any `squares`. For those of `free_squares`, a diagonal factor and no constant, a corner of the
+    The bound holds for any `squares`. For those of `free_structure`, a diagonal factor and no constant, a corner of the
     box and its midpoint attain it.
     """
     exact, scaled, diagonal = squares.weights * halfwidths**2, factor * halfwidths, is_diagonal(factor)
@@ -167,7 +135,7 @@ class _OuterProductChange(Sensitivity):
 
     def check_shape(self, shape: tuple[int, int]) -> None:
         size = self.halfwidths.size + self.constant
-        require_shape(shape, (size, size), f"{self.answer} of {self.halfwidths.size} features")
+        self._require(shape, (size, size), f"{self.answer} of {self.halfwidths.size} features")
 
     @property
     def frobenius(self) -> float:
@@ -216,11 +184,20 @@ class _OuterProductChange(Sensitivity):
         return Distance(math.sqrt(2) * (a + t) if a <= t else math.sqrt(8 * a * t), attained).times(1 / self.records)
 
     def free_structure(self, side: Covariance) -> Squares | None:
+        """The most precise squares beside the moment, for records in a box."""
         if self._cut or self.one_signed:
             return None
         normal, unit = side.normalised()
         alpha, factor = self._split(normal)
-        return free_squares(factor, alpha, self.halfwidths, self.neighbours).scaled(unit**2)
+        if is_diagonal(factor):
+            weights = np.array(column_norms(factor, self.halfwidths.size))
+        else:
+            scaled = factor * self.halfwidths
+            weights = dominate(scaled.T @ scaled)[0] / self.halfwidths**2
+        sizes = weights * self.halfwidths**2
+        gain, loss = RecordLengths(alpha, alpha, float(sizes.sum()), self.neighbours).free_gain()
+        strengths = gain / sizes
+        return Squares(weights, strengths, shift_of(strengths, loss)).scaled(unit**2)
 
     def structured_distance(self, side: Covariance, structure: NoiseStructure) -> Distance:
         """Exact for a diagonal covariance without a constant and a filled box, otherwise a certified bound."""
@@ -230,16 +207,12 @@ class _OuterProductChange(Sensitivity):
         normal, unit = side.normalised()
         alpha, factor = self._split(normal)
         found = squares_distance(factor, alpha, self.halfwidths, self.neighbours, structure.scaled(unit**-2))
-        attained = max(found.attained, self._attained_by_corners(alpha, factor)) if self.filled else 0.0
+        attained, scaled = found.attained if self.filled else 0.0, factor * self.halfwidths
+        if self.filled and self.neighbours is Neighbours.REPLACE:
+            # Two corners, which have the same squares; in a rotated basis, a corner and its reflection.
+            corners = _attained(scaled**2, alpha) if is_diagonal(factor) else math.sqrt(8 * alpha * good_vertex(scaled))
+            attained = max(attained, corners)
         return Distance(found.value / unit / unit, attained / unit / unit).times(1 / self.records)
-
-    def _attained_by_corners(self, alpha: float, factor: Factor) -> float:
-        """Distance of two corners, which have the same squares; in a rotated basis, of a corner and its reflection."""
-        if self.neighbours is Neighbours.ADD_REMOVE:
-            return 0.0
-        if is_diagonal(factor):
-            return _attained((factor * self.halfwidths) ** 2, alpha)
-        return math.sqrt(8 * alpha * good_vertex(factor * self.halfwidths))
 
     def least_error(self, scale: Floats, *, symmetric: bool) -> float | None:
         """In a box, and in a ball with one scale, from symmetry; for few features from an enumeration of changes.
@@ -367,7 +340,7 @@ class TableChange(Sensitivity):
 
     def check_shape(self, shape: tuple[int, int]) -> None:
         p, rows = self.layout.size, self.groups * self.layout.size + self.bins
-        require_shape(shape, (rows, p), f"moments of {p} coordinates in {self.groups} groups and {self.bins} bins")
+        self._require(shape, (rows, p), f"moments of {p} coordinates in {self.groups} groups and {self.bins} bins")
 
     @property
     def frobenius(self) -> float:
@@ -414,12 +387,22 @@ class TableChange(Sensitivity):
         if given is None or (given.layout, given.groups, given.counted, given.bins) != own:
             raise ParameterError("structure must be the noise of a table with the same columns and groups.")
         unit = float((given.scales * self.halfwidths**2).max())  # scale-free: the largest length is one
-        found = self._distance(given.scales / unit, given.strengths, given.loss)
+        strengths, loss = given.strengths, given.loss
+        lengths, sizes, shared = self._lengths(given.scales / unit)
+        gain = float((strengths * sizes).max()) if strengths.size else 0.0
+        corner = float((strengths * sizes**2).sum()) - loss * lengths.total**2 if strengths.size else 0.0
+        bound, longest = math.sqrt(lengths.bound(gain, loss)), (lengths.fixed + lengths.total) ** 2
+        if self.neighbours is Neighbours.ADD_REMOVE:
+            reached = math.sqrt(longest + corner)
+        else:
+            square = longest + lengths.fixed**2 - 2 * shared**2 + corner  # a corner and the midpoint
+            square = max(square, 2 * (longest + corner)) if self.groups > 1 else square
+            reached = min(math.sqrt(max(square, 0.0)), bound)
         absent = 0 if self.neighbours is Neighbours.ADD_REMOVE else self.layout.of_kind(OBSERVED).size
         known = min(absent, self.binned)  # values that the second record of the known pair does not have
         value, attained = (
             math.hypot(one, math.sqrt(counts * given.bin_precision) / unit) * unit
-            for one, counts in ((found.value, self._most_counts), (found.attained, self._most_counts - known))
+            for one, counts in ((bound, self._most_counts), (reached, self._most_counts - known))
         )
         return Distance(value, attained).times(1 / self.records)
 
@@ -433,19 +416,6 @@ class TableChange(Sensitivity):
         sizes = (scales * self.halfwidths**2)[self.layout.of_kind(OBSERVED, VALUE)]
         lengths = RecordLengths(constant, constant + levels, float(sizes.sum()), self.neighbours, self.groups)
         return lengths, sizes, shared
-
-    def _distance(self, scales: Floats, strengths: Floats, loss: float) -> Distance:
-        """The bound, and what a known pair attains, for N = 1."""
-        lengths, sizes, shared = self._lengths(scales)
-        gain = float((strengths * sizes).max()) if strengths.size else 0.0
-        corner = float((strengths * sizes**2).sum()) - loss * lengths.total**2 if strengths.size else 0.0
-        value, longest = math.sqrt(lengths.bound(gain, loss)), (lengths.fixed + lengths.total) ** 2
-        if self.neighbours is Neighbours.ADD_REMOVE:
-            return Distance(value, math.sqrt(longest + corner))
-        attained = longest + lengths.fixed**2 - 2 * shared**2 + corner  # a corner and the midpoint
-        if self.groups > 1:
-            attained = max(attained, 2 * (longest + corner))
-        return Distance(value, min(math.sqrt(max(attained, 0.0)), value))
 
 
 def _scalar(covariance: Covariance) -> float:

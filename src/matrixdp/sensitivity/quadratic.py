@@ -46,41 +46,27 @@ def max_quadratic(factor: Factor, halfwidths: Floats, radius: float | None = Non
 def _max_of_normalised(factor: Factor, halfwidths: Floats, radius: float | None) -> Distance:
     """`max_quadratic` for factors and halfwidths of about one, whose squares neither overflow nor underflow."""
     if is_diagonal(factor):
-        value = _knapsack(column_norms(factor, halfwidths.size), halfwidths**2, radius)
+        gains, sizes = column_norms(factor, halfwidths.size), halfwidths**2
+        if radius is None:
+            value = float((gains * sizes).sum())
+        else:  # a fractional knapsack: the largest gains first
+            order = np.argsort(-gains, kind="stable")
+            filled = np.minimum(np.cumsum(sizes[order]), radius**2)
+            value = float((gains[order] * np.diff(filled, prepend=0.0)).sum()) * (1 + 4 * gains.size * EPS)
         return Distance(value, value)
     assert isinstance(factor, np.ndarray)
     scaled = factor * halfwidths
     slack = 4 * (factor.shape[0] + 4) * EPS * float(np.square(np.abs(scaled).sum(axis=1)).sum())
     if radius is None or radius**2 >= float((halfwidths**2).sum()):
-        if halfwidths.size <= ENUMERATE:
-            value = _best_vertex(scaled)
+        m = halfwidths.size
+        if m <= ENUMERATE:  # all sign vectors, up to their sign
+            codes = np.arange(1 << (m - 1), dtype=np.uint32)
+            vertices = 1.0 - 2.0 * (codes[:, None] >> np.arange(m, dtype=np.uint32) & 1)
+            value = float(np.square(vertices @ scaled.T).sum(axis=1).max())
             return Distance(value + slack, value)
         dual, signs = dominate(scaled.T @ scaled)
-        return Distance(_sum_up(dual) + slack, _local_search(scaled, signs))
+        return Distance(float(dual.sum()) * (1 + 4 * m * EPS) + slack, good_vertex(scaled, signs))
     return _with_ball(scaled, halfwidths, radius, slack)
-
-
-def _knapsack(gains: Floats, sizes: Floats, radius: float | None) -> float:
-    """``max sum gains y`` over ``0 <= y <= sizes``, ``sum y <= radius^2``: the largest gains first."""
-    if radius is None:
-        return float((gains * sizes).sum())
-    order = np.argsort(-gains, kind="stable")
-    filled = np.minimum(np.cumsum(sizes[order]), radius**2)
-    return float((gains[order] * np.diff(filled, prepend=0.0)).sum()) * (1 + 4 * gains.size * EPS)
-
-
-def _best_vertex(scaled: Floats) -> float:
-    """``max |B z|^2`` over sign vectors z, by trying all (up to their sign)."""
-    m = scaled.shape[1]
-    codes = np.arange(1 << (m - 1), dtype=np.uint32)
-    signs = 1.0 - 2.0 * (codes[:, None] >> np.arange(m, dtype=np.uint32) & 1)
-    return float(np.square(signs @ scaled.T).sum(axis=1).max())
-
-
-def good_vertex(scaled: Floats) -> float:
-    """``|B z|^2`` for a sign vector z that no single change of sign improves."""
-    lead = np.linalg.svd(scaled)[2][0]
-    return _local_search(scaled, np.where(lead < 0, -1.0, 1.0))
 
 
 def dominate(problem: Floats) -> tuple[Floats, Floats]:
@@ -114,11 +100,6 @@ def repair_dominance(dual: Floats, problem: Floats) -> Floats:
     return np.asarray(dual + max(0.0, 16 * (m + 4) * EPS * float(size) - float(eigenvalues[0])))
 
 
-def _sum_up(dual: Floats) -> float:
-    """Sum of a dual solution, rounded up."""
-    return float(dual.sum()) * (1 + 4 * dual.size * EPS)
-
-
 def _with_ball(scaled: Floats, halfwidths: Floats, radius: float, slack: float) -> Distance:
     """Best certificate over a few weights of the ball, from the box alone to the ball alone."""
     gram, sizes = scaled.T @ scaled, halfwidths**2
@@ -126,7 +107,8 @@ def _with_ball(scaled: Floats, halfwidths: Floats, radius: float, slack: float) 
     top = float(np.linalg.norm(plain, 2)) ** 2 * (1 + 16 * plain.shape[0] * EPS)
     weights = top * np.array([0.0, 0.125, 0.25, 0.5, 0.75])
     found = [dominate(gram - np.diag(weight * sizes)) for weight in weights]
-    certified = [_sum_up(dual) + weight * radius**2 for (dual, _), weight in zip(found, weights, strict=True)]
+    sums = [float(dual.sum()) * (1 + 4 * dual.size * EPS) for dual, _ in found]
+    certified = [one + weight * radius**2 for one, weight in zip(sums, weights, strict=True)]
     value = min(top * radius**2, *certified) * (1 + 4 * EPS)
     lead = np.linalg.svd(plain)[2][0]  # the best record of the ball alone, shrunk into the box
     starts = [halfwidths * signs for _, signs in found]
@@ -136,10 +118,10 @@ def _with_ball(scaled: Floats, halfwidths: Floats, radius: float, slack: float) 
     return Distance(value + slack, min(attained, value))
 
 
-def _local_search(scaled: Floats, signs: Floats) -> float:
-    """Value of a vertex that no single change of sign improves."""
+def good_vertex(scaled: Floats, signs: Floats | None = None) -> float:
+    """``|B z|^2`` for a sign vector z that no single change of sign improves, from given signs on."""
     gram = scaled.T @ scaled
-    signs = signs.copy()
+    signs = np.where(np.linalg.svd(scaled)[2][0] < 0, -1.0, 1.0) if signs is None else signs.copy()
     for _ in range(4 * signs.size):
         gain = np.diagonal(gram) - signs * (gram @ signs)  # a quarter of what changing each sign would add
         i = int(np.argmax(gain))

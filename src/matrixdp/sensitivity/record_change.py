@@ -13,15 +13,7 @@ from matrixdp.noise.covariance import Covariance
 from matrixdp.noise.structure import NoiseStructure
 from matrixdp.noise.table_noise import TableNoise
 from matrixdp.privacy import Neighbours
-from matrixdp.sensitivity.distance import (
-    ROUND_DOWN,
-    Distance,
-    Sensitivity,
-    check_halfwidths,
-    column_norms,
-    require_shape,
-    scale_free,
-)
+from matrixdp.sensitivity.distance import ROUND_DOWN, Distance, Sensitivity, check_halfwidths, column_norms, scale_free
 from matrixdp.sensitivity.moment_change import TableChange
 from matrixdp.sensitivity.quadratic import max_quadratic
 from matrixdp.serialise import builtin_kind
@@ -47,7 +39,7 @@ class RecordChange(Sensitivity):
         check_halfwidths(self.halfwidths, self.radius)
 
     def check_shape(self, shape: tuple[int, int]) -> None:
-        require_shape(shape, (None, self.halfwidths.size), "records of that many features")
+        self._require(shape, (None, self.halfwidths.size), "records of that many features")
 
     @property
     def frobenius(self) -> float:
@@ -82,10 +74,7 @@ class RecordChange(Sensitivity):
 
 
 def fill_ball(sizes: Floats, weights: Floats, radius: float) -> Floats:
-    """The y with the largest ``sum sqrt(weights y)`` over ``0 <= y <= sizes``, ``sum y <= radius^2``: water filling.
-
-    It is ``y_i = min(sizes_i, level weights_i)``.
-    """
+    """The y, ``min(sizes, level weights)``, with the largest ``sum sqrt(weights y)`` of ``sum y <= radius^2``."""
     if sizes.sum() <= radius**2:
         return sizes
     order = np.argsort(sizes / weights)

@@ -6,6 +6,7 @@ increase, which the proofs in `docs/streams.md` need, and every norm below is th
 """
 
 import math
+from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,13 +20,7 @@ Integers = NDArray[np.int64]
 
 
 def stream_coefficients(beta: float, steps: int) -> Integers:
-    """The first coefficients of ``(1 - z)^-beta`` in units of 2^-20, rounded, of shape (steps,).
-
-    Examples
-    --------
-    >>> (stream_coefficients(0.5, 4) / 2**20).tolist()
-    [1.0, 0.5, 0.375, 0.3125]
-    """
+    """The first coefficients of ``(1 - z)^-beta`` in units of 2^-20, rounded, of shape (steps,)."""
     return np.rint(power_series(beta, steps) * 2.0**BITS).astype(np.int64)
 
 
@@ -46,10 +41,7 @@ def invert_coefficients(coefficients: Integers) -> Floats:
 
 
 def step_weights(coefficients: Integers) -> Integers:
-    """Weights of the steps in units of 2^-16, with which all columns of C have nearly the norm of the first one.
-
-    Rounded down, so that none is longer; for a stream whose last step is known.
-    """
+    """Weights of steps in units of 2^-16, rounded down, that give all columns of C nearly the norm of the first."""
     tails = _tail_sums(coefficients)
     return np.array([math.isqrt((tails[0] << 2 * WEIGHT_BITS) // tail) for tail in tails], np.int64)
 
@@ -58,11 +50,6 @@ def stream_norm(coefficients: Integers, *, steps: int = 1, apart: int = 1) -> fl
     """``max |C 1_S|`` over sets S of at most `steps` steps that are at least `apart` steps apart, rounded up.
 
     The first such set attains it, {0, apart, 2 apart, ..}, since the coefficients do not increase.
-
-    Examples
-    --------
-    >>> round(stream_norm(stream_coefficients(0.5, 2)), 6), round(stream_norm(stream_coefficients(0.5, 2), steps=2), 6)
-    (1.118034, 1.802776)
     """
     rows = -(-len(coefficients) // apart)
     total = np.pad(coefficients, (0, rows * apart - len(coefficients))).reshape(rows, apart).cumsum(axis=0)
@@ -84,8 +71,4 @@ def _root_above(square: int, bits: int) -> float:
 
 def _tail_sums(coefficients: Integers) -> list[int]:
     """Squared norm of each column of C: sums over the first ``steps - j`` coefficients."""
-    sums, total = [], 0
-    for value in coefficients.tolist():
-        total += value * value
-        sums.append(total)
-    return sums[::-1]
+    return list(accumulate(value * value for value in coefficients.tolist()))[::-1]
