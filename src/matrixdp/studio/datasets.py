@@ -285,6 +285,7 @@ class DatasetBook:
         payers: Iterable[str] = (),
     ) -> Allowance:
         """Set a part of a data set's total apart, as an epsilon or as a share such as ``"1/4"``, for some people."""
+        self.get(name)
         _check_part(allowance)
         if (epsilon is None) == (share is None):
             raise ParameterError(
@@ -295,6 +296,7 @@ class DatasetBook:
 
     def return_allowance(self, viewer: Viewer, name: str, allowance: str) -> Allowance:
         """End an allowance; what it has not spent is available to all again."""
+        self.get(name)
         with self.open_ledger(viewer) as ledger:
             return ledger.return_allowance(name, allowance)
 

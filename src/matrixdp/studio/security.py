@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from matrixdp.studio.refusals import SignInError, TooManyError, UnknownBrowserError
+from matrixdp.studio.refusals import SignInError, UnknownBrowserError
 from matrixdp.studio.rendering import CurrentVisit, Studio, Visit
 from matrixdp.studio.roles import ROUTES, Role, Viewer, permits
 from matrixdp.studio.sign_in import (
@@ -136,7 +136,6 @@ def authorise(request: Request) -> None:
     """
     studio: Studio = request.app.state.studio
     request.state.viewer = request.state.session = None
-    address = "" if request.client is None else request.client.host
     proxy = studio.settings.proxy
     if is_api(request.url.path):
         kind, _, secret = request.headers.get("authorization", "").partition(" ")
@@ -148,7 +147,7 @@ def authorise(request: Request) -> None:
     elif cookie := request.cookies.get(cookie_name(studio.settings)):
         request.state.session = find_session(studio.state, cookie)
         request.state.viewer = request.state.session and request.state.session.viewer
-    follow_proxy(request, proxy if proxy is not None and proxy.trusts(address) else None)
+    follow_proxy(request, proxy if proxy is not None and proxy.trusts(find_sender(request)) else None)
     if request.state.viewer is not None:
         studio.sightings.add(request.state.viewer, keep_groups=not hasattr(request.state, "forwarded"))
     access = ROUTES.get(f"{request.method} {request.scope['route'].path}")
@@ -159,6 +158,11 @@ def authorise(request: Request) -> None:
     if request.state.viewer is None:
         raise SignInError("sign in first: the address has expired, or no token was given.")
     raise HTTPException(403, f"this is for {access.value}.")
+
+
+def find_sender(request: Request) -> str:
+    """The address that a request comes from."""
+    return "" if request.client is None else request.client.host
 
 
 def is_api(path: str) -> bool:
@@ -234,12 +238,11 @@ SentForm = Annotated[FormData, Depends(receive_form)]
 SentFields = Annotated[dict[str, str], Depends(_receive_fields)]  # of a form in which each field is there once
 
 
-def refuse_wrong_token(request: Request, studio: Studio) -> SignInError | TooManyError:
+def refuse_wrong_token(request: Request, studio: Studio) -> HTTPException:
     """The error for a wrong token, which is counted."""
-    address = "" if request.client is None else request.client.host
-    if studio.wrong_tokens.add(address):
-        return TooManyError("too many wrong tokens. Wait a minute.")
-    return SignInError("the token is unknown, expired or revoked.")
+    if studio.wrong_tokens.add(find_sender(request)):
+        return HTTPException(429, "too many wrong tokens. Wait a minute.")
+    return HTTPException(401, "the token is unknown, expired or revoked.")
 
 
 @router.get("/enter")
@@ -248,11 +251,10 @@ def show_entry(visit: CurrentVisit, token: Annotated[str | None, Query()] = None
 
     A person's token is not accepted here: addresses are remembered by browsers and proxies.
     """
-    studio, forwarded = visit.studio, getattr(visit.request.state, "forwarded", False)
-    if forwarded and token is None:
+    if token is None and hasattr(visit.request.state, "forwarded"):
         return RedirectResponse("/", 303)
     if token is not None and "prefetch" not in visit.request.headers.get("sec-purpose", ""):
-        return _enter(visit, studio.links.take(studio.state, token))
+        return _enter(visit, visit.studio.links.take(visit.studio.state, token))
     return visit.render("enter.html", problem=None)
 
 
@@ -265,22 +267,18 @@ def enter(visit: CurrentVisit, token: Annotated[str, Form()]) -> Response:
 @router.post("/leave")
 def leave(visit: CurrentVisit) -> Response:
     """Sign out."""
-    settings = visit.studio.settings
-    name = cookie_name(settings)
+    name, response = cookie_name(visit.studio.settings), RedirectResponse("/enter", 303)
     sign_out(visit.studio.state, visit.request.cookies[name])
-    response = RedirectResponse("/enter", 303)
-    response.delete_cookie(name, httponly=True, samesite="strict", secure=settings.secure)
+    response.delete_cookie(name, httponly=True, samesite="strict", secure=visit.studio.settings.secure)
     return response
 
 
 def begin_forwarded(request: Request, viewer: Viewer) -> Response:
     """Begin the session of a person whom the proxy names, and show the page again."""
-    studio: Studio = request.app.state.studio
-    back = request.url.path if request.method == "GET" else "/"
-    query = f"?{request.url.query}" if request.url.query and request.method == "GET" else ""
-    response = RedirectResponse(f"{back}{query}", 303)
+    query = f"?{request.url.query}" if request.url.query else ""
+    response = RedirectResponse(f"{request.url.path}{query}" if request.method == "GET" else "/", 303)
     token = Token(FORWARDED, viewer.name, viewer.roles, now(), now(SESSION), None)
-    _set_cookie(response, studio, token)
+    _set_cookie(response, request.app.state.studio, token)
     return response
 
 
@@ -298,7 +296,7 @@ def _set_cookie(response: Response, studio: Studio, token: Token) -> None:
 def _enter(visit: Visit, token: Token | None) -> Response:
     if token is None:
         problem = refuse_wrong_token(visit.request, visit.studio)
-        return visit.render("enter.html", status=problem.status, problem=str(problem))
+        return visit.render("enter.html", status=problem.status_code, problem=problem.detail)
     # Browsers do not send a strict cookie after a redirect from another site, such as a page with the address.
     foreign = visit.request.headers.get("sec-fetch-site", "none") in ("cross-site", "same-site")
     response = visit.render("entered.html") if foreign else RedirectResponse("/", 303)
