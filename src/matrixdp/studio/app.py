@@ -19,16 +19,7 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from matrixdp.errors import LedgerError, MatrixDPError
-from matrixdp.studio import (
-    api,
-    dataset_page,
-    design_page,
-    people_page,
-    request_page,
-    result_page,
-    schema_page,
-    security,
-)
+from matrixdp.studio import api, dataset_page, design_page, request_page, result_page, schema_page, security
 from matrixdp.studio.monitor import name_route, watch_requests
 from matrixdp.studio.refusals import SignInError, UnknownBrowserError, find_status, word_error
 from matrixdp.studio.rendering import CachedStatic, CurrentVisit, Studio, Visit
@@ -38,7 +29,7 @@ from matrixdp.studio.state import Settings
 from matrixdp.version import __version__
 
 _LOG = logging.getLogger("matrixdp.studio")
-PAGES = (security, dataset_page, people_page, schema_page, design_page, request_page, result_page, api)
+PAGES = (security, dataset_page, schema_page, design_page, request_page, result_page, api)
 router = APIRouter()
 HEAD_SECONDS, BODY_SECONDS = 15.0, 60.0  # in which the head of a request arrives, and then its body
 ANSWER_SECONDS = 60.0  # in which a part of an answer is taken

@@ -63,20 +63,16 @@ def name_route(scope: Scope) -> str:
 
 
 def watch_requests(app: ASGIApp, monitor: Monitor) -> ASGIApp:
-    """An application that counts requests, logs a line for each, and gives each an id, which its answer has, too.
-
-    A request may bring an id, such as one of a proxy, in the header X-Request-ID.
-    """
+    """An application that counts requests, logs a line for each, and gives each an id, which its answer has, too."""
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await app(scope, receive, send)
             return
-        given = next((value for name, value in scope["headers"] if name == b"x-request-id"), b"")
+        given = next((value for name, value in scope["headers"] if name == b"x-request-id"), b"")  # as of a proxy
         number = given.decode() if _GIVEN_ID.fullmatch(given) else secrets.token_hex(8)
-        state = scope.setdefault("state", {})
+        state, status, begun = scope.setdefault("state", {}), 500, time.perf_counter()
         state["id"] = number
-        status, begun = 500, time.perf_counter()
 
         async def send_numbered(message: Message) -> None:
             nonlocal status

@@ -12,21 +12,11 @@ from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from matrixdp.studio import sign_in
 from matrixdp.studio.refusals import SignInError, UnknownBrowserError
 from matrixdp.studio.rendering import CurrentVisit, Studio, Visit
 from matrixdp.studio.roles import ROUTES, Role, Viewer, permits
-from matrixdp.studio.sign_in import (
-    FORWARDED,
-    SESSION,
-    Token,
-    check_distinct,
-    find_groups,
-    find_session,
-    find_token,
-    sign_out,
-    start_session,
-)
-from matrixdp.studio.state import Proxy, Settings, now
+from matrixdp.studio.state import Proxy, Settings
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
@@ -63,10 +53,7 @@ def cookie_name(settings: Settings) -> str:
 
 
 class Guard:
-    """Refuses foreign hosts and origins and large bodies, and adds the security headers to every answer.
-
-    `answer_error` makes the answer to an unforeseen error.
-    """
+    """Refuses foreign hosts and origins and large bodies, and adds the security headers to every answer."""
 
     def __init__(self, app: ASGIApp, settings: Settings, answer_error: AnswerError) -> None:
         self._app, self._answer_error = app, answer_error
@@ -76,12 +63,8 @@ class Guard:
         self._hosts = {address.partition("://")[2] for address in self._origins}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
-        if scope["type"] == "lifespan":
+        if scope["type"] != "http":  # no route is a websocket
             await self._app(scope, receive, send)
-            return
-        if scope["type"] != "http":
-            await send({"type": "websocket.close", "code": 1008})
             return
         started = False
 
@@ -96,8 +79,18 @@ class Guard:
         if (problem := self._find_problem(scope["path"], scope["headers"])) is not None:
             await problem(scope, receive, send_safely)
             return
+        size = 0
+
+        async def receive_some() -> Message:
+            nonlocal size
+            message = await receive()
+            size += len(message.get("body", b""))
+            if size > BODY_LIMIT:
+                raise HTTPException(413, _TOO_LARGE)
+            return message
+
         try:
-            await self._app(scope, self._count_bytes(receive), send_safely)
+            await self._app(scope, receive_some, send_safely)
         except Exception as error:  # an unforeseen one; the server would log its message
             response = await self._answer_error(Request(scope), error)
             if not started:
@@ -115,19 +108,6 @@ class Guard:
                 return PlainTextResponse(_TOO_LARGE, 413)
         return None
 
-    def _count_bytes(self, receive: Receive) -> Receive:
-        size = 0
-
-        async def receive_some() -> Message:
-            nonlocal size
-            message = await receive()
-            size += len(message.get("body", b""))
-            if size > BODY_LIMIT:
-                raise HTTPException(413, _TOO_LARGE)
-            return message
-
-        return receive_some
-
 
 def authorise(request: Request) -> None:
     """Find out who sent a request, and refuse it unless the table of roles permits it. The only check of roles.
@@ -140,12 +120,12 @@ def authorise(request: Request) -> None:
     if is_api(request.url.path):
         kind, _, secret = request.headers.get("authorization", "").partition(" ")
         if kind.lower() == "bearer" and secret.strip():
-            token = find_token(studio.state, secret.strip())
+            token = sign_in.find_token(studio.state, secret.strip())
             if token is None:
                 raise refuse_wrong_token(request, studio)
-            request.state.viewer = replace(token.viewer, groups=find_groups(studio.state, token.name))
+            request.state.viewer = replace(token.viewer, groups=sign_in.find_groups(studio.state, token.name))
     elif cookie := request.cookies.get(cookie_name(studio.settings)):
-        request.state.session = find_session(studio.state, cookie)
+        request.state.session = sign_in.find_session(studio.state, cookie)
         request.state.viewer = request.state.session and request.state.session.viewer
     follow_proxy(request, proxy if proxy is not None and proxy.trusts(find_sender(request)) else None)
     if request.state.viewer is not None:
@@ -189,7 +169,7 @@ def follow_proxy(request: Request, proxy: Proxy | None) -> None:
     if known and (session.viewer.name, session.viewer.roles) == (found.name, found.roles):
         request.state.viewer = found
     elif request.url.path != "/enter" and not (session is not None and not session.is_forwarded):
-        check_distinct(request.app.state.studio.state, found.name)
+        sign_in.check_distinct(request.app.state.studio.state, found.name)
         raise UnknownBrowserError(found)
 
 
@@ -261,14 +241,14 @@ def show_entry(visit: CurrentVisit, token: Annotated[str | None, Query()] = None
 @router.post("/enter")
 def enter(visit: CurrentVisit, token: Annotated[str, Form()]) -> Response:
     """Sign in with a person's token."""
-    return _enter(visit, find_token(visit.studio.state, token.strip()))
+    return _enter(visit, sign_in.find_token(visit.studio.state, token.strip()))
 
 
 @router.post("/leave")
 def leave(visit: CurrentVisit) -> Response:
     """Sign out."""
     name, response = cookie_name(visit.studio.settings), RedirectResponse("/enter", 303)
-    sign_out(visit.studio.state, visit.request.cookies[name])
+    sign_in.sign_out(visit.studio.state, visit.request.cookies[name])
     response.delete_cookie(name, httponly=True, samesite="strict", secure=visit.studio.settings.secure)
     return response
 
@@ -277,28 +257,27 @@ def begin_forwarded(request: Request, viewer: Viewer) -> Response:
     """Begin the session of a person whom the proxy names, and show the page again."""
     query = f"?{request.url.query}" if request.url.query else ""
     response = RedirectResponse(f"{request.url.path}{query}" if request.method == "GET" else "/", 303)
-    token = Token(FORWARDED, viewer.name, viewer.roles, now(), now(SESSION), None)
-    _set_cookie(response, request.app.state.studio, token)
+    _set_cookie(response, request.app.state.studio, viewer)
     return response
 
 
-def _set_cookie(response: Response, studio: Studio, token: Token) -> None:
+def _set_cookie(response: Response, studio: Studio, viewer: Viewer, token: sign_in.Token | None = None) -> None:
     response.set_cookie(
         cookie_name(studio.settings),
-        start_session(studio.state, token),
-        max_age=int(SESSION.total_seconds()),
+        sign_in.start_session(studio.state, viewer, token),
+        max_age=int(sign_in.SESSION.total_seconds()),
         httponly=True,
         samesite="strict",
         secure=studio.settings.secure,
     )
 
 
-def _enter(visit: Visit, token: Token | None) -> Response:
+def _enter(visit: Visit, token: sign_in.Token | None) -> Response:
     if token is None:
         problem = refuse_wrong_token(visit.request, visit.studio)
         return visit.render("enter.html", status=problem.status_code, problem=problem.detail)
     # Browsers do not send a strict cookie after a redirect from another site, such as a page with the address.
     foreign = visit.request.headers.get("sec-fetch-site", "none") in ("cross-site", "same-site")
     response = visit.render("entered.html") if foreign else RedirectResponse("/", 303)
-    _set_cookie(response, visit.studio, token)
+    _set_cookie(response, visit.studio, token.viewer, token)
     return response
