@@ -20,7 +20,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from matrixdp.errors import LedgerError, MatrixDPError
 from matrixdp.studio import api, dataset_page, design_page, request_page, result_page, schema_page, security
-from matrixdp.studio.monitor import name_route, watch_requests
+from matrixdp.studio.monitor import name_route
 from matrixdp.studio.refusals import SignInError, UnknownBrowserError, find_status, word_error
 from matrixdp.studio.rendering import CachedStatic, CurrentVisit, Studio, Visit
 from matrixdp.studio.roles import Viewer
@@ -54,10 +54,7 @@ def create_app(settings: Settings) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         dependencies=[Depends(authorise), Depends(check_form)],
-        middleware=[
-            Middleware(watch_requests, monitor=studio.monitor),
-            Middleware(Guard, settings=settings, answer_error=_answer_error),
-        ],
+        middleware=[Middleware(Guard, settings=settings, monitor=studio.monitor, answer_error=_answer_error)],
     )
     app.state.studio = studio
     for one in (router, *(module.router for module in PAGES)):

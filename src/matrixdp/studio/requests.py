@@ -11,7 +11,6 @@ from pathlib import Path
 from sqlite3 import Row
 from typing import Any, Self
 
-from matrixdp.domain import Schema
 from matrixdp.errors import ParameterError, show
 from matrixdp.release.options import OPTION, Option, json_name, name_flag, parse_options
 from matrixdp.release.reading import from_json
@@ -245,12 +244,27 @@ class RequestBook:
         return None if found is None else found.seen_by(viewer)
 
     def _require_affordable(self, asker: Viewer, dataset: str, table: str, spec: ReleaseSpec, schema: str) -> None:
-        """Raise unless a release can be made, the ledger covers it, and the allowance is for the one who asks."""
+        """Raise unless a release can be made, the ledger covers it, and the allowance is for the one who asks.
+
+        Privacy
+        -------
+        Limits beyond which a release fails must be those of the schema. A few requests with different ones would find
+        the largest number of rows of a person, or a private number of records, by whether they fail.
+        """
         from matrixdp.studio.forecasts import open_forecaster  # imports queries and designs, which are slow to import
 
         forecaster = open_forecaster(schema, f"{table}.toml")
-        plan = forecaster.plan(spec)
-        _require_schema_limits(spec, forecaster.schema, public_number=plan.query.public_number)
+        plan, known = forecaster.plan(spec), forecaster.schema
+        if spec.rows is not None and (known.person is None or spec.rows != known.person.rows):
+            raise ParameterError(
+                "«rows» must be that of the schema: whether a release fails with another one would tell how many rows "
+                "a person has. Leave it out; a curator gives rows in [person] of the schema."
+            )
+        if not plan.query.public_number and spec.records not in (None, known.records):
+            raise ParameterError(
+                "«records» must be that of the schema where the number of records is private: whether a release fails "
+                "with another one would tell that number. Leave it out; a curator gives it in the schema."
+            )
         with self._datasets.open_ledger(asker) as ledger:
             ledger.whatif(dataset, plan, allowance=spec.allowance)
 
@@ -277,26 +291,6 @@ def _read_row(row: Row) -> StoredRequest:
     values.pop("form_id", None)
     spec = ReleaseSpec.from_mapping(json.loads(values.pop("spec")))
     return StoredRequest(table=values.pop("table_name"), spec=spec, status=Status(values.pop("status")), **values)
-
-
-def _require_schema_limits(spec: ReleaseSpec, schema: Schema, *, public_number: bool) -> None:
-    """Raise if the one who asks chose a limit beyond which a release fails, rather than the schema.
-
-    Privacy
-    -------
-    A few requests with different limits would find the largest number of rows of a person, or a private number of
-    records, by whether they fail.
-    """
-    if spec.rows is not None and (schema.person is None or spec.rows != schema.person.rows):
-        raise ParameterError(
-            "«rows» must be that of the schema: whether a release fails with another one would tell how many rows a "
-            "person has. Leave it out; a curator gives rows in [person] of the schema."
-        )
-    if not public_number and spec.records not in (None, schema.records):
-        raise ParameterError(
-            "«records» must be that of the schema where the number of records is private: whether a release fails with "
-            "another one would tell that number. Leave it out; a curator gives it in the schema."
-        )
 
 
 def _check_line(text: str, name: str, longest: int) -> str:

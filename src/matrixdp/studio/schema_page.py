@@ -82,10 +82,10 @@ def _read_column(sent: Texts) -> Texts:
     with suppress(ValueError, TypeError, RecursionError):
         found = {**json.loads(found.pop("folded", "{}")), **found}
     found = {name: text for name, text in found.items() if isinstance(text, str) and text}
-    try:
-        return {**found, "name": unquote_line(found.get("name", ""))}
-    except ParameterError:
-        return {**found, "name": ""}
+    name = ""
+    with suppress(ParameterError):
+        name = unquote_line(found.get("name", ""))
+    return {**found, "name": name}
 
 
 def form_from_toml(text: str) -> SchemaForm:
@@ -197,7 +197,15 @@ def change_schema(visit: CurrentVisit, table: str, sent: SentFields) -> Response
     """Save the form, or show it again with a column more or less, or with its mistakes."""
     form, (action, _, place) = read_form(sent), sent.get("action", "check").partition(".")
     if action == "save":
-        return _save(visit, table, form, sent.get("version", ""))
+        if mistakes := find_mistakes(form):
+            return _show(visit, table, form, mistakes=mistakes, status=422)
+        if sent.get("version", "") != _find_version(visit.studio.schemas.read(table)):
+            return _show(visit, table, form, problem=_CHANGED, status=409)
+        try:
+            visit.studio.schemas.write(table, form_to_toml(form))
+        except (ParameterError, DataError) as error:
+            return _show(visit, table, form, mistakes={"": str(error)}, status=422)
+        return RedirectResponse(f"{_address(visit)}?saved=yes", 303)
     number = int(place) if re.fullmatch(r"[0-9]{1,6}", place) else None
     if action == "remove":
         kept = tuple(column for at, column in enumerate(form.columns) if at != number)
@@ -214,18 +222,6 @@ def change_schema(visit: CurrentVisit, table: str, sent: SentFields) -> Response
         form = SchemaForm((*form.columns, *added), form.texts)
         return _show(visit, table, form, opened=len(form.columns) - 1 if action == "add" else None)
     return _show(visit, table, form, mistakes=find_mistakes(form))
-
-
-def _save(visit: Visit, table: str, form: SchemaForm, version: str) -> Response:
-    if mistakes := find_mistakes(form):
-        return _show(visit, table, form, mistakes=mistakes, status=422)
-    if version != _find_version(visit.studio.schemas.read(table)):
-        return _show(visit, table, form, problem=_CHANGED, status=409)
-    try:
-        visit.studio.schemas.write(table, form_to_toml(form))
-    except (ParameterError, DataError) as error:
-        return _show(visit, table, form, mistakes={"": str(error)}, status=422)
-    return RedirectResponse(f"{_address(visit)}?saved=yes", 303)
 
 
 @router.post("/tables/{table}/schema/check")

@@ -2,8 +2,8 @@
 
 import hmac
 import re
+import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Form, Query, Request
@@ -13,6 +13,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from matrixdp.studio import sign_in
+from matrixdp.studio.monitor import Monitor, find_id
 from matrixdp.studio.refusals import SignInError, UnknownBrowserError
 from matrixdp.studio.rendering import CurrentVisit, Studio, Visit
 from matrixdp.studio.roles import ROUTES, Role, Viewer, permits
@@ -53,10 +54,10 @@ def cookie_name(settings: Settings) -> str:
 
 
 class Guard:
-    """Refuses foreign hosts and origins and large bodies, and adds the security headers to every answer."""
+    """Refuses foreign hosts and origins and large bodies, adds security headers to every answer, and notes it."""
 
-    def __init__(self, app: ASGIApp, settings: Settings, answer_error: AnswerError) -> None:
-        self._app, self._answer_error = app, answer_error
+    def __init__(self, app: ASGIApp, settings: Settings, monitor: Monitor, answer_error: AnswerError) -> None:
+        self._app, self._monitor, self._answer_error = app, monitor, answer_error
         headers = {**_HEADERS, "strict-transport-security": "max-age=31536000"} if settings.secure else _HEADERS
         self._headers = [(name.encode(), value.encode()) for name, value in headers.items()]
         self._origins = frozenset(settings.addresses)
@@ -66,20 +67,17 @@ class Guard:
         if scope["type"] != "http":  # no route is a websocket
             await self._app(scope, receive, send)
             return
-        started = False
+        status, size, begun, number = 0, 0, time.perf_counter(), find_id(scope["headers"])
+        scope.setdefault("state", {})["id"] = number
 
         async def send_safely(message: Message) -> None:
-            nonlocal started
+            nonlocal status
             if message["type"] == "http.response.start":
-                started = True
+                status = message["status"]
                 own = {name.lower() for name, _ in message["headers"]}
                 message["headers"] = [*message["headers"], *(pair for pair in self._headers if pair[0] not in own)]
+                message["headers"].append((b"x-request-id", number.encode()))
             await send(message)
-
-        if (problem := self._find_problem(scope["path"], scope["headers"])) is not None:
-            await problem(scope, receive, send_safely)
-            return
-        size = 0
 
         async def receive_some() -> Message:
             nonlocal size
@@ -90,11 +88,14 @@ class Guard:
             return message
 
         try:
-            await self._app(scope, receive_some, send_safely)
+            problem = self._find_problem(scope["path"], scope["headers"])
+            await (problem or self._app)(scope, receive_some, send_safely)
         except Exception as error:  # an unforeseen one; the server would log its message
             response = await self._answer_error(Request(scope), error)
-            if not started:
+            if not status:
                 await response(scope, receive, send_safely)
+        finally:
+            self._monitor.add(scope, status or 500, time.perf_counter() - begun)
 
     def _find_problem(self, path: str, headers: Sequence[tuple[bytes, bytes]]) -> PlainTextResponse | None:
         hosts = [value.decode("latin-1").lower() for name, value in headers if name == b"host"]
@@ -123,7 +124,7 @@ def authorise(request: Request) -> None:
             token = sign_in.find_token(studio.state, secret.strip())
             if token is None:
                 raise refuse_wrong_token(request, studio)
-            request.state.viewer = replace(token.viewer, groups=sign_in.find_groups(studio.state, token.name))
+            request.state.viewer = sign_in.find_person(studio.state, token.name, token.roles)
     elif cookie := request.cookies.get(cookie_name(studio.settings)):
         request.state.session = sign_in.find_session(studio.state, cookie)
         request.state.viewer = request.state.session and request.state.session.viewer
@@ -279,5 +280,5 @@ def _enter(visit: Visit, token: sign_in.Token | None) -> Response:
     # Browsers do not send a strict cookie after a redirect from another site, such as a page with the address.
     foreign = visit.request.headers.get("sec-fetch-site", "none") in ("cross-site", "same-site")
     response = visit.render("entered.html") if foreign else RedirectResponse("/", 303)
-    _set_cookie(response, visit.studio, token.viewer, token)
+    _set_cookie(response, visit.studio, Viewer(token.name, token.roles), token)
     return response

@@ -6,7 +6,7 @@ import math
 import secrets
 import time
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
@@ -38,11 +38,6 @@ class Token:
     revoked: str | None
 
     @property
-    def viewer(self) -> Viewer:
-        """The person."""
-        return Viewer(self.name, self.roles)
-
-    @property
     def is_link(self) -> bool:
         """Whether it was the token of a printed address, which is used up and stands for the browser that used it."""
         return self.id.startswith(_LINK)
@@ -59,7 +54,7 @@ def hash_secret(secret: str) -> str:
 
 
 def create_token(
-    state: State, name: str, roles: Iterable[Role], days: float | None = None, groups: Iterable[str] | None = None
+    state: State, name: str, roles: Iterable[Role], days: float | None = None, groups: Sequence[str] | None = None
 ) -> tuple[str, Token]:
     """A new token for a person, and what is stored of it. The token cannot be shown again.
 
@@ -72,8 +67,7 @@ def create_token(
         raise ParameterError("roles must name a role: curator, analyst or both.", parameter="roles")
     if days is not None and not 0 < days <= 36500:
         raise ParameterError(f"days must be from 0 to 36500, got {show(days)} instead.", parameter="days")
-    chosen = None if groups is None else tuple(groups)
-    check_distinct(state, name, chosen or ())
+    check_distinct(state, name, groups or ())
     secret = secrets.token_urlsafe(_BYTES)
     expires = None if days is None else now(timedelta(days=days))
     token = Token(secrets.token_hex(4), name, given, now(), expires, None)
@@ -87,8 +81,8 @@ def create_token(
                 f"name: {name!r} has a token with other roles. Revoke it first, or use another name.", parameter="name"
             )
         _insert(connection, token, secret)
-        if chosen is not None:
-            _write_groups(connection, name, chosen)
+        if groups is not None:
+            _write_groups(connection, name, groups)
     return secret, token
 
 
@@ -109,15 +103,10 @@ def _write_groups(connection: Connection, name: str, groups: Iterable[str]) -> N
     connection.execute("UPDATE people SET groups = ? WHERE name = ?", (text, name))
 
 
-def find_groups(state: State, name: str) -> tuple[str, ...]:
-    """The groups of a person."""
+def find_person(state: State, name: str, roles: frozenset[Role] = frozenset()) -> Viewer:
+    """Somebody by their name, with their groups; without roles, for what is done in their name."""
     rows = state.select("SELECT groups FROM people WHERE name = ?", name)
-    return tuple(json.loads(rows[0]["groups"])) if rows else ()
-
-
-def find_person(state: State, name: str) -> Viewer:
-    """Somebody by their name, with their groups, for what is done in their name; nobody is signed in by it."""
-    return Viewer(name, frozenset(), find_groups(state, name))
+    return Viewer(name, roles, tuple(json.loads(rows[0]["groups"])) if rows else ())
 
 
 def is_revoked(state: State, name: str) -> bool:

@@ -27,7 +27,7 @@ from matrixdp.report.release_folder import write_release
 from matrixdp.studio.datasets import TableFolder
 from matrixdp.studio.refusals import UnavailableError
 from matrixdp.studio.requests import Status, StoredRequest, load_request
-from matrixdp.studio.sign_in import find_groups
+from matrixdp.studio.sign_in import find_person
 from matrixdp.studio.state import Settings, State, hold_lock, now, update_request
 
 LEDGER_TIMEOUT = 60.0  # seconds to wait for others who write the ledger
@@ -82,7 +82,7 @@ def _release_to_folder(settings: Settings, state: State, request: StoredRequest)
     source = TableFolder(settings.folder).open(request.table, schema.rules)
     asked = replace(request.spec, schema=schema, id=request.ledger_id)
     made = plan(asked, lambda: count_units(asked, source))
-    options: LedgerOptions = {"actor": request.asker, "groups": find_groups(state, request.asker)}
+    options: LedgerOptions = {"actor": request.asker, "groups": find_person(state, request.asker).groups}
     options["purpose"] = note_approval(request.purpose, str(request.decided_by))
     options |= {"timeout": LEDGER_TIMEOUT, "wait": 0.0}  # nobody else is releasing it: this process holds its lock
     with Ledger.open(settings.ledger, **options) as ledger:
