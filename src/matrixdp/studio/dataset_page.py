@@ -1,6 +1,7 @@
 """Data sets with their budgets, allowances and what was released; and people: who may sign in, with which roles."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 from urllib.parse import quote
 
@@ -102,23 +103,17 @@ def remove(visit: CurrentVisit, dataset: str) -> Response:
     return RedirectResponse("/datasets", 303)
 
 
-def _list_columns(visit: Visit, table: str) -> tuple[list[str], str | None]:
-    """The columns of a table that can say whose a row is, and the one that its schema names."""
-    if visit.studio.tables.find(table) is None:
-        return [], None
-    text = visit.studio.schemas.read(table)
-    try:
-        schema = None if text is None else parse_schema(text, table)
-        fields = visit.studio.tables.open(table, None if schema is None else schema.rules).fields()
-    except MatrixDPError:  # which could quote a value
-        return [], None
-    return [name for name in fields if name], None if schema is None or schema.person is None else schema.person.column
-
-
 def _show_list(visit: Visit, form: Mapping[str, str], error: MatrixDPError | None = None) -> Response:
     datasets = visit.studio.datasets.list_all()
     tables = visit.studio.tables.list_all() if visit.viewer.is_curator else []
-    columns, person = _list_columns(visit, form["table"] or next(iter(tables), "")) if tables else ([], None)
+    columns, person, table = [], None, form["table"] or next(iter(tables), "")
+    with suppress(MatrixDPError):  # which could quote a value
+        if tables and visit.studio.tables.find(table) is not None:
+            text = visit.studio.schemas.read(table)
+            schema = None if text is None else parse_schema(text, table)
+            fields = visit.studio.tables.open(table, None if schema is None else schema.rules).fields()
+            columns = [name for name in fields if name]  # those that can say whose a row is
+            person = None if schema is None or schema.person is None else schema.person.column
     if person is not None and not form["unit"]:
         form = {**form, "unit": "person", "person": person}
     return visit.render(

@@ -65,12 +65,6 @@ def start_studio(
         log.addHandler(handler)
         log.setLevel(logging.INFO)
         log.propagate = False
-    for address in origin:
-        if not _ORIGIN.fullmatch(address):
-            raise ParameterError(
-                "--origin must be an address without a path, such as https://studio.example.org, got "
-                f"{show(address)} instead."
-            )
     place = find_state(folder, state)
     check_place(place)
     if ledger is None and not (place / _LEDGER).exists():
@@ -159,6 +153,10 @@ def _check_network(
             f"--origin must be given with --host {host}: the address under which browsers reach the server, "
             "such as https://studio.example.org. Others are refused."
         )
+    for address in origin:
+        if not _ORIGIN.fullmatch(address):
+            rule = "--origin must be an address without a path, such as https://studio.example.org"
+            raise ParameterError(f"{rule}, got {show(address)} instead.")
     return tls_cert, tls_key
 
 

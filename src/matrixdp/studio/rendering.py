@@ -89,8 +89,7 @@ class Visit:
             "csrf": csrf,  # for ``hx-headers``, and as a field of every form that is sent with POST
             "csrf_field": Markup('<input type="hidden" name="csrf_token" value="{}">').format(csrf),
             "version": __version__,
-            "path": self.request.url.path,
-            "request_number": getattr(self.request.state, "id", ""),
+            "request": self.request,
         }
         page = _TEMPLATES.get_template(template).render({**fixed, **context})
         return HTMLResponse(page, status if mistake is None else find_status(mistake))
