@@ -82,8 +82,7 @@ def start(**options: Any) -> None:
 @click.option("--ledger", type=LEDGER, metavar="PATH|URL", help="As for start. [default: among the studio's own files]")
 def backup(folder: Path, target: Path, state: Path | None, ledger: Any) -> None:
     """Copy the studio, which may be running, to the folder NEW: ledger, tokens, requests, schemas and releases."""
-    from matrixdp.studio.launch import find_state
-    from matrixdp.studio.moving import back_up
+    from matrixdp.studio.launch import back_up, find_state
 
     back_up(find_state(folder, state), ledger, target)
     left_out = "" if ledger is None or isinstance(ledger, Path) else " Back up the ledger with PostgreSQL's own means."
@@ -97,11 +96,10 @@ def backup(folder: Path, target: Path, state: Path | None, ledger: Any) -> None:
 @click.option("--ledger", type=PATH, help="Where to restore the ledger to. [default: among the studio's own files]")
 def restore(source: Path, folder: Path, state: Path | None, ledger: Path | None) -> None:
     """Make a studio for FOLDER from a backup, once the original is lost."""
-    from matrixdp.studio import moving
-    from matrixdp.studio.launch import find_state
+    from matrixdp.studio import launch
 
-    place = find_state(folder, state)
-    moving.restore(source, place, ledger)
+    place = launch.find_state(folder, state)
+    launch.restore(source, place, ledger)
     click.echo(
         f"{place} has the studio. What was charged since the backup is not known: matrixdp ledger settle "
         f"{ledger or place / 'ledger.db'} --dataset NAME --spent EPSILON (or --all), for each data set."
@@ -113,8 +111,7 @@ def restore(source: Path, folder: Path, state: Path | None, ledger: Path | None)
 @_state
 def moved(folder: Path, state: Path | None) -> None:
     """Confirm that the studio's own files were moved here, with the ledger among them."""
-    from matrixdp.studio.launch import find_state
-    from matrixdp.studio.moving import confirm_move
+    from matrixdp.studio.launch import confirm_move, find_state
 
     place = find_state(folder, state)
     confirm_move(place)

@@ -2,17 +2,17 @@
 
 import math
 from collections.abc import Mapping
-from functools import partial
+from datetime import UTC, datetime
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Request
 from pydantic import AliasPath, BaseModel, BeforeValidator, ConfigDict, Field, StrictFloat, StrictInt, StrictStr
 from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, Response
 
+from matrixdp.ledger.metrics import describe_metric, measure_age, render_metrics, write_sample
 from matrixdp.ledger.values import event_to_json
 from matrixdp.studio.datasets import TableColumn
 from matrixdp.studio.forecasts import open_forecaster, preview_ledger
-from matrixdp.studio.health import render_all
 from matrixdp.studio.rendering import CurrentVisit
 from matrixdp.studio.requests import ReleaseSpec, Status, describe_options
 from matrixdp.studio.roles import ROUTES
@@ -43,7 +43,7 @@ class NewAllowance(_Given):
     """An allowance to set apart: an epsilon, or a share such as 1/4."""
 
     name: str
-    epsilon: float | None = None
+    epsilon: float | None = Field(None, json_schema_extra={"example": 1.0})
     share: str | None = None
     payers: list[str] = Field([], description="people and groups who may charge it; everybody, if there are none")
 
@@ -85,10 +85,7 @@ class Refusal(_Given):
     reason: str
 
 
-class _Shown(BaseModel):
-    """JSON that a client gets, made from the attributes of an object."""
-
-    model_config = ConfigDict(from_attributes=True)
+# JSON that a client gets. FastAPI makes it from the attributes of the objects that routes return.
 
 
 def _at(path: str) -> Any:
@@ -101,14 +98,14 @@ Square = Annotated[float, BeforeValidator(lambda mu: mu**2)]
 Error = Annotated[float | None, BeforeValidator(lambda std: std if math.isfinite(std) else None)]
 
 
-class Person(_Shown):
+class Person(BaseModel):
     """Whose token it is."""
 
     name: str
     roles: Annotated[list[str], BeforeValidator(lambda roles: sorted(role.value for role in roles))]
 
 
-class AllowanceState(_Shown):
+class AllowanceState(BaseModel):
     """An allowance, and what it has left."""
 
     name: str
@@ -118,7 +115,7 @@ class AllowanceState(_Shown):
     payers: list[str]
 
 
-class DatasetState(_Shown):
+class DatasetState(BaseModel):
     """A data set: its total, what is spent and left, its allowances and tables."""
 
     name: str
@@ -136,7 +133,7 @@ class DatasetState(_Shown):
     tables: list[str]
 
 
-class ChargeState(_Shown):
+class ChargeState(BaseModel):
     """A charge to a data set."""
 
     entry: int
@@ -150,7 +147,7 @@ class ChargeState(_Shown):
     released: bool
 
 
-class RequestState(_Shown):
+class RequestState(BaseModel):
     """A request for a release, and where it is on its way."""
 
     id: str
@@ -174,7 +171,7 @@ class SchemaText(BaseModel):
     toml: str | None
 
 
-class ForecastTable(_Shown):
+class ForecastTable(BaseModel):
     """Predicted standard deviations of the noise in a table of answers; null where noise would hide an answer."""
 
     title: str
@@ -227,55 +224,43 @@ def show_docs(request: Request, visit: CurrentVisit) -> Response:
         for method, call in item.items()
     ]
     models = found["components"]["schemas"]
-    return visit.render(
-        "api.html", calls=calls, models=models, example=partial(make_example, models=models), name=name_model
-    )
+    return visit.render("api.html", calls=calls, models=models, example=_make_example, name=_name_model)
 
 
-def name_model(content: Mapping[str, Any]) -> str:
+def _name_model(content: Mapping[str, Any]) -> str:
     """The name of the model of a body or an answer, or of its items; empty if it has none."""
     found: list[Any] = list(content.get("content", {}).values())
     schema = found[0].get("schema", {}) if found else {}
     return str(schema.get("$ref", schema.get("items", {}).get("$ref", ""))).rpartition("/")[2]
 
 
-def make_example(schema: Mapping[str, Any], models: Mapping[str, Any]) -> Any:
-    """An example of JSON content that a schema describes."""
-    if "$ref" in schema:
-        return make_example(models[schema["$ref"].rpartition("/")[2]], models)
-    if "example" in schema or "default" in schema:
-        return schema.get("example", schema.get("default"))
-    if "anyOf" in schema:
-        return make_example(schema["anyOf"][0], models)
-    if schema.get("type") == "array":
-        return [make_example(schema["items"], models)] if "items" in schema else []
-    if schema.get("type") == "object":
-        return {name: make_example(one, models) for name, one in schema.get("properties", {}).items()}
-    return {"number": 1.0, "integer": 1, "boolean": True}.get(schema.get("type", ""), "text")
+def _make_example(model: Mapping[str, Any]) -> dict[str, Any]:
+    """An example of a body; fields that are no texts have an example or a default."""
+    return {name: one.get("example", one.get("default", "text")) for name, one in model["properties"].items()}
 
 
-@router.get("/me")
-def show_person(visit: CurrentVisit) -> Person:
+@router.get("/me", response_model=Person)
+def show_person(visit: CurrentVisit) -> Any:
     """Whose token it is."""
-    return Person.model_validate(visit.viewer)
+    return visit.viewer
 
 
-@router.get("/datasets")
-def list_datasets(visit: CurrentVisit) -> list[DatasetState]:
+@router.get("/datasets", response_model=list[DatasetState])
+def list_datasets(visit: CurrentVisit) -> Any:
     """All data sets of the ledger."""
-    return [DatasetState.model_validate(dataset) for dataset in visit.studio.datasets.list_all()]
+    return visit.studio.datasets.list_all()
 
 
-@router.post("/datasets", status_code=201)
-def register_dataset(body: NewDataset, visit: CurrentVisit) -> DatasetState:
+@router.post("/datasets", status_code=201, response_model=DatasetState)
+def register_dataset(body: NewDataset, visit: CurrentVisit) -> Any:
     """Register a data set with its total, or add a table to one."""
-    return DatasetState.model_validate(visit.studio.datasets.register(visit.viewer, **body.model_dump()))
+    return visit.studio.datasets.register(visit.viewer, **body.model_dump())
 
 
-@router.get("/datasets/{dataset}")
-def show_dataset(dataset: str, visit: CurrentVisit) -> DatasetState:
+@router.get("/datasets/{dataset}", response_model=DatasetState)
+def show_dataset(dataset: str, visit: CurrentVisit) -> Any:
     """One data set."""
-    return DatasetState.model_validate(visit.studio.datasets.get(dataset))
+    return visit.studio.datasets.get(dataset)
 
 
 @router.delete("/datasets/{dataset}", status_code=204)
@@ -287,29 +272,36 @@ def remove_dataset(dataset: str, visit: CurrentVisit) -> None:
 @router.get("/metrics", response_class=PlainTextResponse)
 def show_metrics(visit: CurrentVisit) -> PlainTextResponse:
     """Budgets, requests and answers in the text format of Prometheus."""
-    return PlainTextResponse(render_all(visit.studio), media_type="text/plain; version=0.0.4")
+    with visit.studio.datasets.open_ledger() as ledger:
+        summaries, entries = ledger.summaries(), ledger.head.entry
+    rows = visit.studio.state.select("SELECT status, count(*) AS number FROM requests GROUP BY status")
+    counted = {row["status"]: row["number"] for row in rows}
+    lines = [*describe_metric("studio_requests", "gauge", "Requests for releases, by their state.")]
+    lines += [write_sample("studio_requests", {"status": one.value}, counted.get(one.value, 0)) for one in Status]
+    (first,) = visit.studio.state.select("SELECT min(decided) AS time FROM requests WHERE status = 'approved'")
+    name, present = "studio_queue_age_seconds", datetime.now(UTC)
+    lines += describe_metric(name, "gauge", "Time since the approval of the oldest request that waits.")
+    lines += [write_sample(name, {}, measure_age(first["time"], present) or 0.0), *visit.studio.monitor.render()]
+    found = render_metrics(summaries, entries, present) + "\n".join(lines) + "\n"
+    return PlainTextResponse(found, media_type="text/plain; version=0.0.4")
 
 
-@router.get("/datasets/{dataset}/history")
-def list_charges(dataset: str, visit: CurrentVisit) -> list[ChargeState]:
+@router.get("/datasets/{dataset}/history", response_model=list[ChargeState])
+def list_charges(dataset: str, visit: CurrentVisit) -> Any:
     """What was charged to a data set, by whom and what for."""
-    return [ChargeState.model_validate(charge) for charge in visit.studio.datasets.history(dataset)]
+    return visit.studio.datasets.history(dataset)
 
 
-@router.post("/datasets/{dataset}/allowances", status_code=201)
-def set_allowance(dataset: str, body: NewAllowance, visit: CurrentVisit) -> AllowanceState:
+@router.post("/datasets/{dataset}/allowances", status_code=201, response_model=AllowanceState)
+def set_allowance(dataset: str, body: NewAllowance, visit: CurrentVisit) -> Any:
     """Set an allowance apart."""
-    visit.studio.datasets.get(dataset)
-    options = body.model_dump(exclude={"name"})
-    allowance = visit.studio.datasets.allow(visit.viewer, dataset, body.name, **options)
-    return AllowanceState.model_validate(allowance)
+    return visit.studio.datasets.allow(visit.viewer, dataset, body.name, **body.model_dump(exclude={"name"}))
 
 
-@router.post("/datasets/{dataset}/allowances/{allowance}/return")
-def return_allowance(dataset: str, allowance: str, visit: CurrentVisit) -> AllowanceState:
+@router.post("/datasets/{dataset}/allowances/{allowance}/return", response_model=AllowanceState)
+def return_allowance(dataset: str, allowance: str, visit: CurrentVisit) -> Any:
     """Return what is left of an allowance to its data set."""
-    visit.studio.datasets.get(dataset)
-    return AllowanceState.model_validate(visit.studio.datasets.return_allowance(visit.viewer, dataset, allowance))
+    return visit.studio.datasets.return_allowance(visit.viewer, dataset, allowance)
 
 
 @router.get("/datasets/{dataset}/tables/{table}/schema")
@@ -350,8 +342,8 @@ def show_template(table: str, visit: CurrentVisit) -> SchemaText:
     return SchemaText(toml=visit.studio.tables.template(table))
 
 
-@router.post("/forecast")
-def forecast(body: NewForecast, visit: CurrentVisit) -> ForecastState:
+@router.post("/forecast", response_model=ForecastState)
+def forecast(body: NewForecast, visit: CurrentVisit) -> Any:
     """Predicted errors and the cost of a release; of an adaptive fit, the errors of a plain release in its place."""
     spec = ReleaseSpec.from_mapping(body.release)
     visit.studio.datasets.require_table(body.dataset, body.table)
@@ -359,52 +351,46 @@ def forecast(body: NewForecast, visit: CurrentVisit) -> ForecastState:
     with visit.studio.datasets.open_ledger() as ledger:
         left = preview_ledger(ledger, body.dataset, found.plan, spec.allowance)
     choice = found.plan.choice
-    return ForecastState(
-        method="plain" if choice is None else choice.method,
-        reason="" if choice is None else choice.reason,
-        mu=spec.privacy.mu,
-        epsilon_left=left.before,
-        epsilon_left_after=left.after,
-        tables=[ForecastTable.model_validate(table) for table in found.tables],
-    )
+    method, reason = ("plain", "") if choice is None else (choice.method, choice.reason)
+    facts = {"method": method, "reason": reason, "mu": spec.privacy.mu, "tables": found.tables}
+    return facts | {"epsilon_left": left.before, "epsilon_left_after": left.after}
 
 
-@router.get("/requests")
-def list_requests(visit: CurrentVisit, status: Status | None = None) -> list[RequestState]:
+@router.get("/requests", response_model=list[RequestState])
+def list_requests(visit: CurrentVisit, status: Status | None = None) -> Any:
     """Requests, the latest first: for a curator all of them, for an analyst her own."""
-    return [RequestState.model_validate(found) for found in visit.studio.requests.list_all(visit.viewer, status)]
+    return visit.studio.requests.list_all(visit.viewer, status)
 
 
-@router.post("/requests", status_code=201)
-def ask(body: NewRequest, visit: CurrentVisit) -> RequestState:
+@router.post("/requests", status_code=201, response_model=RequestState)
+def ask(body: NewRequest, visit: CurrentVisit) -> Any:
     """Ask for a release."""
     spec = ReleaseSpec.from_mapping(body.release)
-    found = visit.studio.requests.submit(visit.viewer, body.dataset, body.table, spec, body.purpose, body.form_id)
-    return RequestState.model_validate(found)
+    return visit.studio.requests.submit(visit.viewer, body.dataset, body.table, spec, body.purpose, body.form_id)
 
 
-@router.get("/requests/{request_id}")
-def show_request(request_id: str, visit: CurrentVisit) -> RequestState:
+@router.get("/requests/{request_id}", response_model=RequestState)
+def show_request(request_id: str, visit: CurrentVisit) -> Any:
     """One request."""
-    return RequestState.model_validate(visit.studio.requests.get(visit.viewer, request_id))
+    return visit.studio.requests.get(visit.viewer, request_id)
 
 
-@router.post("/requests/{request_id}/approve")
-def approve(request_id: str, visit: CurrentVisit) -> RequestState:
+@router.post("/requests/{request_id}/approve", response_model=RequestState)
+def approve(request_id: str, visit: CurrentVisit) -> Any:
     """Approve a request; it is released in the background."""
-    return RequestState.model_validate(visit.studio.requests.approve(visit.viewer, request_id))
+    return visit.studio.requests.approve(visit.viewer, request_id)
 
 
-@router.post("/requests/{request_id}/refuse")
-def refuse(request_id: str, body: Refusal, visit: CurrentVisit) -> RequestState:
+@router.post("/requests/{request_id}/refuse", response_model=RequestState)
+def refuse(request_id: str, body: Refusal, visit: CurrentVisit) -> Any:
     """Refuse a request."""
-    return RequestState.model_validate(visit.studio.requests.refuse(visit.viewer, request_id, body.reason))
+    return visit.studio.requests.refuse(visit.viewer, request_id, body.reason)
 
 
-@router.get("/results")
-def list_results(visit: CurrentVisit) -> list[RequestState]:
+@router.get("/results", response_model=list[RequestState])
+def list_results(visit: CurrentVisit) -> Any:
     """All requests that are released, by anybody, the latest first."""
-    return [RequestState.model_validate(found) for found in visit.studio.results.list_all()]
+    return visit.studio.results.list_all()
 
 
 @router.get("/results/{request_id}")

@@ -1,4 +1,4 @@
-"""The web application: routes, errors and the server."""
+"""The web application: routes, errors, health and the server."""
 
 import asyncio
 import logging
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import h11
 import uvicorn
-from fastapi import Depends, FastAPI, Request
+from fastapi import APIRouter, Depends, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -19,27 +19,18 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from matrixdp.errors import LedgerError, MatrixDPError
-from matrixdp.studio import (
-    api,
-    dataset_page,
-    design_page,
-    health,
-    people_page,
-    request_page,
-    result_page,
-    schema_page,
-    security,
-)
-from matrixdp.studio.monitor import name_route, watch_requests
+from matrixdp.studio import api, dataset_page, design_page, request_page, result_page, schema_page, security
+from matrixdp.studio.monitor import name_route
 from matrixdp.studio.refusals import SignInError, UnknownBrowserError, find_status, word_error
-from matrixdp.studio.rendering import CachedStatic, Studio, Visit
+from matrixdp.studio.rendering import CachedStatic, CurrentVisit, Studio, Visit
 from matrixdp.studio.roles import Viewer
 from matrixdp.studio.security import Guard, authorise, begin_forwarded, check_form, is_api
 from matrixdp.studio.state import Settings
 from matrixdp.version import __version__
 
 _LOG = logging.getLogger("matrixdp.studio")
-PAGES = (security, health, dataset_page, people_page, schema_page, design_page, request_page, result_page, api)
+PAGES = (security, dataset_page, schema_page, design_page, request_page, result_page, api)
+router = APIRouter()
 HEAD_SECONDS, BODY_SECONDS = 15.0, 60.0  # in which the head of a request arrives, and then its body
 ANSWER_SECONDS = 60.0  # in which a part of an answer is taken
 MOST_FROM_ADDRESS, MOST_WAITING = 100, 300  # connections that wait for a request
@@ -63,18 +54,33 @@ def create_app(settings: Settings) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         dependencies=[Depends(authorise), Depends(check_form)],
-        middleware=[
-            Middleware(watch_requests, monitor=studio.monitor),
-            Middleware(Guard, settings=settings, answer_error=_answer_error),
-        ],
+        middleware=[Middleware(Guard, settings=settings, monitor=studio.monitor, answer_error=_answer_error)],
     )
     app.state.studio = studio
-    for module in PAGES:
-        app.include_router(module.router)
+    for one in (router, *(module.router for module in PAGES)):
+        app.include_router(one)
     app.mount("/static", CachedStatic(), name="static")
     for kind in (MatrixDPError, HTTPException, RequestValidationError):
         app.add_exception_handler(kind, _answer_error)
     return app
+
+
+@router.get("/healthz")
+def show_health() -> Response:
+    """Whether the process answers."""
+    return JSONResponse({"status": "ok"})
+
+
+@router.get("/readyz")
+def show_readiness(visit: CurrentVisit) -> Response:
+    """Whether the studio's file and the ledger can be read; the reason is for curators, on the pages."""
+    try:
+        visit.studio.state.select("SELECT 1 FROM requests LIMIT 1")
+        with visit.studio.datasets.open_ledger() as ledger:
+            _ = ledger.head
+    except MatrixDPError:
+        return JSONResponse({"status": "unavailable"}, 503)
+    return JSONResponse({"status": "ready"})
 
 
 async def _answer_error(request: Request, error: Exception) -> Response:
@@ -128,33 +134,27 @@ class LimitedProtocol(H11Protocol):
     _timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin to wait."""
         super().connection_made(transport)
         self._follow()
 
     def data_received(self, data: bytes) -> None:
-        """Read a part of a request."""
         super().data_received(data)
         self._follow()
 
     def on_response_complete(self) -> None:
-        """Wait for the next request."""
         super().on_response_complete()
         self._follow()
 
     def pause_writing(self) -> None:
-        """Wait for the answer to be taken."""
         super().pause_writing()
         self._wait(ANSWER_SECONDS)
 
     def resume_writing(self) -> None:
-        """Wait no longer for the answer, of which a part was taken."""
         super().resume_writing()
         self._step = None
         self._follow()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Wait no longer."""
         super().connection_lost(exc)
         self._stop()
 
@@ -202,15 +202,9 @@ class _AnnouncedServer(uvicorn.Server):
     announce: Callable[[], None]
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start to accept requests."""
         await super().startup(sockets)
         if not self.should_exit:
             self.announce()
-
-
-def _is_no_interruption(record: logging.LogRecord) -> bool:
-    """Whether a line of the log is more than a simulation that was interrupted when the server stopped."""
-    return record.exc_info is None or not isinstance(record.exc_info[1], CancelledError)
 
 
 def run_server(
@@ -226,7 +220,9 @@ def run_server(
     in, and `announce` is called with the token of that address once the server accepts requests.
     """
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
-    logging.getLogger("uvicorn.error").addFilter(_is_no_interruption)
+    logging.getLogger("uvicorn.error").addFilter(  # a simulation that is interrupted when the server stops is no error
+        lambda record: record.exc_info is None or not isinstance(record.exc_info[1], CancelledError)
+    )
     app = create_app(settings)
     config = uvicorn.Config(
         app,

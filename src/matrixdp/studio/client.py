@@ -3,10 +3,11 @@
 import json
 import time
 import uuid
+from contextlib import suppress
 from typing import Any, TypeVar
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlsplit
-from urllib.request import HTTPRedirectHandler, OpenerDirector, Request, build_opener
+from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from matrixdp.errors import MatrixDPError, ParameterError, show
 
@@ -69,7 +70,7 @@ class Studio:
         if not token.isascii() or not token.isprintable() or not token.strip():
             raise ParameterError("token must be the text that matrixdp studio token new printed.")
         self._url, self._token, self._timeout = url.rstrip("/"), token.strip(), timeout
-        self._opener: OpenerDirector = build_opener(_NoRedirects)
+        self._opener = build_opener(_NoRedirects)
 
     def __repr__(self) -> str:
         return f"Studio({self._url!r})"
@@ -194,24 +195,18 @@ class Studio:
         address = "/".join([self._url, "api", first, *(quote(part, safe="") for part in rest)])
         data = None if body is None else json.dumps(body).encode()
         headers = {"Authorization": f"Bearer {self._token}", "Accept": "application/json"}
-        if data is not None:
-            headers["Content-Type"] = "application/json"
+        headers |= {} if data is None else {"Content-Type": "application/json"}
         request = Request(address, data, headers, method=method)  # noqa: S310 (http or https, checked above)
         try:
             with self._opener.open(request, timeout=self._timeout) as answer:
-                content: bytes = answer.read()
-                return content
+                return bytes(answer.read())
         except HTTPError as error:
             with error:
-                raise StudioError(_read_error(error), error.code) from None
+                text = error.read(10_000).decode(errors="replace")
+            message = text[:200] or f"HTTP status {error.code}."
+            with suppress(ValueError, KeyError, TypeError):
+                message = str(json.loads(text)["error"])
+            raise StudioError(message, error.code) from None
         except (URLError, TimeoutError, ConnectionError) as error:
             reason = getattr(error, "reason", None) or error
             raise StudioError(f"{self._url} cannot be reached: {reason}.") from None
-
-
-def _read_error(error: HTTPError) -> str:
-    text = error.read(10_000).decode(errors="replace")
-    try:
-        return str(json.loads(text)["error"])
-    except (ValueError, KeyError, TypeError):
-        return text[:200] or f"HTTP status {error.code}."

@@ -1,6 +1,7 @@
-"""Data sets: budgets, allowances and what was released."""
+"""Data sets with their budgets, allowances and what was released; and people: who may sign in, with which roles."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 from urllib.parse import quote
 
@@ -12,18 +13,20 @@ from matrixdp.domain.schema_file import parse_schema
 from matrixdp.errors import MatrixDPError, ParameterError
 from matrixdp.release.options import title_charge
 from matrixdp.report.dossier import charge_epsilon
-from matrixdp.studio.datasets import Dataset, measure_budget
+from matrixdp.studio.datasets import Dataset
 from matrixdp.studio.refusals import ConflictError, place_error
 from matrixdp.studio.rendering import CurrentVisit, Visit
-from matrixdp.studio.security import SentFields, split_names
-from matrixdp.studio.sign_in import list_people
+from matrixdp.studio.roles import Role
+from matrixdp.studio.security import SentFields, SentForm, split_names
+from matrixdp.studio.sign_in import create_token, find_person, list_people, revoke_token
 
 router = APIRouter()
 _SHOWN_CHARGES = 100
-# The fields of the two forms, and what they have at first.
+# The fields of the forms, and what they have at first.
 _DATASET = {"dataset": "", "table": "", "epsilon": "", "delta": "1e-6"}
 _DATASET |= {"neighbours": "replace", "unit": "", "person": ""}
 _ALLOWANCE = {"allowance": "", "epsilon": "", "share": "", "payers": ""}
+_INVITATION = {"name": "", "groups": "", "days": "", "roles": ""}
 _ROWS = (
     "unit must say whether a person can have several rows. If unsure, ask where the table comes from: protection of "
     "rows is no protection of people who have several."
@@ -100,23 +103,17 @@ def remove(visit: CurrentVisit, dataset: str) -> Response:
     return RedirectResponse("/datasets", 303)
 
 
-def _list_columns(visit: Visit, table: str) -> tuple[list[str], str | None]:
-    """The columns of a table that can say whose a row is, and the one that its schema names."""
-    if visit.studio.tables.find(table) is None:
-        return [], None
-    text = visit.studio.schemas.read(table)
-    try:
-        schema = None if text is None else parse_schema(text, table)
-        fields = visit.studio.tables.open(table, None if schema is None else schema.rules).fields()
-    except MatrixDPError:  # which could quote a value
-        return [], None
-    return [name for name in fields if name], None if schema is None or schema.person is None else schema.person.column
-
-
 def _show_list(visit: Visit, form: Mapping[str, str], error: MatrixDPError | None = None) -> Response:
-    datasets = [(one, measure_budget(one.summary)) for one in visit.studio.datasets.list_all()]
+    datasets = visit.studio.datasets.list_all()
     tables = visit.studio.tables.list_all() if visit.viewer.is_curator else []
-    columns, person = _list_columns(visit, form["table"] or next(iter(tables), "")) if tables else ([], None)
+    columns, person, table = [], None, form["table"] or next(iter(tables), "")
+    with suppress(MatrixDPError):  # which could quote a value
+        if tables and visit.studio.tables.find(table) is not None:
+            text = visit.studio.schemas.read(table)
+            schema = None if text is None else parse_schema(text, table)
+            fields = visit.studio.tables.open(table, None if schema is None else schema.rules).fields()
+            columns = [name for name in fields if name]  # those that can say whose a row is
+            person = None if schema is None or schema.person is None else schema.person.column
     if person is not None and not form["unit"]:
         form = {**form, "unit": "person", "person": person}
     return visit.render(
@@ -133,20 +130,16 @@ def _show_list(visit: Visit, form: Mapping[str, str], error: MatrixDPError | Non
 
 
 def _show_one(visit: Visit, found: Dataset, form: Mapping[str, str], error: MatrixDPError | None = None) -> Response:
-    charges = visit.studio.datasets.history(found.name)[::-1]
+    charges, delta = visit.studio.datasets.history(found.name)[::-1], found.summary.registration.privacy.delta
+    shown = charges[:_SHOWN_CHARGES]
     present = [table for table in found.tables if visit.studio.tables.find(table)]
     others = [one for one in visit.studio.datasets.list_all() if one.name != found.name]
-    delta = found.summary.registration.privacy.delta
-    costs = [charge_epsilon(charge, delta) for charge in charges[:_SHOWN_CHARGES]]
-    history = [(one, title_charge(one), f"epsilon {cost:.3g}") for one, cost in zip(charges, costs, strict=False)]
     return visit.render(
         "dataset.html",
         mistake=error,
         found=found,
-        gauge_shares=measure_budget(found.summary),
-        allowances=[(one, measure_budget(one)) for one in found.summary.allowances],
-        history=history,
-        more=len(charges) - len(history),
+        history=[(one, title_charge(one), f"epsilon {charge_epsilon(one, delta):.3g}") for one in shown],
+        more=len(charges) - len(shown),
         streams={f"stream {path.stem}": path.stem for path in visit.studio.settings.streams.glob("*.json")},
         schemas={table: visit.studio.schemas.read(table) is not None for table in present},
         others={table: [one.name for one in others if table in one.tables] for table in found.tables},
@@ -158,3 +151,50 @@ def _show_one(visit: Visit, found: Dataset, form: Mapping[str, str], error: Matr
 
 def _go_to(dataset: str) -> Response:
     return RedirectResponse(f"/datasets/{quote(dataset, safe='')}", 303)
+
+
+@router.get("/people")
+def show_people(visit: CurrentVisit) -> Response:
+    """Everybody, with their tokens, and a form to invite somebody."""
+    return _show_people(visit, _INVITATION)
+
+
+@router.post("/people")
+def invite(visit: CurrentVisit, sent: SentForm) -> Response:
+    """Make a token for a person, and show it once."""
+    form = {name: str(sent.get(name, "")).strip() for name in _INVITATION}
+    roles = [Role(value) for value in sent.getlist("roles") if value in {role.value for role in Role}]
+    form["roles"] = ",".join(role.value for role in roles)
+    groups = split_names(form["groups"])
+    try:
+        days = read_number(form["days"]) if form["days"] else None
+        if isinstance(days, str):
+            raise ParameterError("days must be a number, or empty for no end.", parameter="days")
+        state = visit.studio.state
+        secret, _ = create_token(state, form["name"], roles, days, groups or find_person(state, form["name"]).groups)
+    except MatrixDPError as error:
+        return _show_people(visit, form, error)
+    return _show_people(visit, _INVITATION, invited=form["name"], secret=secret)
+
+
+@router.post("/people/{token_id}/revoke")
+def revoke(visit: CurrentVisit, token_id: str) -> Response:
+    """Revoke a token, and sign out the browsers that signed in with it."""
+    revoke_token(visit.studio.state, token_id)
+    return RedirectResponse("/people", 303)
+
+
+def _show_people(
+    visit: Visit, form: Mapping[str, str], error: MatrixDPError | None = None, *, invited: str = "", secret: str = ""
+) -> Response:
+    return visit.render(
+        "people.html",
+        mistake=error,
+        people=list_people(visit.studio.state),
+        roles=[role.value for role in Role],
+        values=form,
+        errors=place_error(error, _INVITATION),
+        invited=invited,
+        secret=secret,
+        address=visit.studio.settings.addresses[0],
+    )

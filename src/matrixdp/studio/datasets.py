@@ -43,10 +43,10 @@ class TableColumn:
 
 
 class TableFolder:
-    """The tables of a folder: its files, and folders of files with the same columns.
+    """The tables of a folder by their names: its files, and folders of files with the same columns.
 
-    A table is named by the file or folder. Names cannot leave the folder: they have no separators, hidden ones are not
-    tables, and a link that leads out of the folder is not followed.
+    Names cannot leave the folder: they have no separators, hidden ones are not tables, and a link that leads out of the
+    folder is not followed.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -171,10 +171,9 @@ class DatasetBook:
         """All data sets, in the order in which they were registered."""
         with self.open_ledger() as ledger:
             summaries = ledger.summaries()
-        tables = self._tables_by_dataset()
+        tables, named = self._tables_by_dataset(), {found.registration.dataset: found for found in summaries}
         removed = {row["dataset"] for row in self._state.select("SELECT dataset FROM removed_datasets")}
-        named = [(found.registration.dataset, found) for found in summaries]
-        return [Dataset(name, found, tuple(tables[name])) for name, found in named if name not in removed]
+        return [Dataset(name, found, tuple(tables[name])) for name, found in named.items() if name not in removed]
 
     def get(self, name: str) -> Dataset:
         """One data set, or a `NotFoundError`."""
@@ -214,8 +213,7 @@ class DatasetBook:
     ) -> Dataset:
         """Register a data set with its total, which cannot be changed later, and say that `table` is released as it.
 
-        Registering it again with the same values only adds the table. `unit` is as for `Ledger.register`: ``"record"``,
-        ``"person:COLUMN"``, ``"edge"`` or ``"node"``. A column of persons must be one of the table, and of its schema.
+        Registering it again with the same values only adds the table. `unit` is as for `Ledger.register`.
         """
         self._tables.path(table)
         _check_part(name)
@@ -231,8 +229,7 @@ class DatasetBook:
     def remove(self, viewer: Viewer, name: str) -> None:
         """Take a data set that nothing was charged to off the pages, for example one with a wrong column of persons.
 
-        Its entry stays in the ledger, so the name can be registered again with the same values only. Requests that wait
-        must be refused first.
+        Its entry stays in the ledger, so the name can be registered again with the same values only.
         """
         found = self.get(name)
         with self._state.writing() as connection:
@@ -285,6 +282,7 @@ class DatasetBook:
         payers: Iterable[str] = (),
     ) -> Allowance:
         """Set a part of a data set's total apart, as an epsilon or as a share such as ``"1/4"``, for some people."""
+        self.get(name)
         _check_part(allowance)
         if (epsilon is None) == (share is None):
             raise ParameterError(
@@ -295,6 +293,7 @@ class DatasetBook:
 
     def return_allowance(self, viewer: Viewer, name: str, allowance: str) -> Allowance:
         """End an allowance; what it has not spent is available to all again."""
+        self.get(name)
         with self.open_ledger(viewer) as ledger:
             return ledger.return_allowance(name, allowance)
 
@@ -306,23 +305,18 @@ class DatasetBook:
 
 
 def _check_part(name: str) -> None:
-    """Raise unless a name can be a part of an address."""
     if not name.isprintable() or name != name.strip() or "/" in name or name in ("", ".", ".."):
         message = "must be a name of printable characters, without / and spaces at its ends"
         raise ParameterError(f"name {message}: it is a part of addresses.", parameter="name")
 
 
 class Gauge(NamedTuple):
-    """Shares of a total, from 0 to 1: what is spent, what is allotted and not spent, and what a release would take."""
+    """Shares of a total, from 0 to 1."""
 
     spent: float
-    allotted: float = 0.0
-    next: float = 0.0
-
-    @property
-    def left(self) -> float:
-        """The rest."""
-        return max(0.0, 1.0 - sum(self))
+    allotted: float  # and not spent
+    next: float  # what a release would take
+    left: float  # the rest
 
 
 def measure_budget(payer: Summary | Allowance, event: Event | None = None) -> Gauge:
@@ -333,4 +327,5 @@ def measure_budget(payer: Summary | Allowance, event: Event | None = None) -> Ga
     total, unspent = (payer.total_mu, payer.unspent) if isinstance(payer, Summary) else (payer.mu, payer.left)
     wanted = event.mu if isinstance(event, Gaussian) else 0.0
     parts = [min(1.0, (mu / total) ** 2) if total > 0 else 0.0 for mu in (unspent.mu, payer.left.mu, wanted)]
-    return Gauge(1 - parts[0], parts[0] - parts[1], min(parts[1], parts[2]))
+    taken = (1 - parts[0], parts[0] - parts[1], min(parts[1], parts[2]))
+    return Gauge(*taken, left=max(0.0, 1.0 - sum(taken)))

@@ -1,9 +1,7 @@
-"""The design page: its form, from fields to a request with every mistake beside its field, and a live forecast.
-
-Columns are given by their numbers in the schema, so that no name has to be quoted in a form. No data are read.
-"""
+"""The design page: its form, from fields to a request with every mistake beside its field, and a live forecast."""
 
 import math
+import secrets
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,18 +13,17 @@ from starlette.datastructures import ImmutableMultiDict
 
 from matrixdp.domain import Columns, Schema
 from matrixdp.domain.fields import read_number
-from matrixdp.errors import LedgerError, MatrixDPError, ParameterError, show
+from matrixdp.errors import LedgerError, MatrixDPError, ParameterError, join_names
 from matrixdp.ledger import Registration
 from matrixdp.privacy import Neighbours, describe_large_delta
 from matrixdp.queries import TableMoments
 from matrixdp.release.options import FITTED, GRAPHS, GROUPED, QUESTIONS
 from matrixdp.release.plan import Plan, refuse_extremes
 from matrixdp.report.forecast import DATA_KINDS, list_predictions
-from matrixdp.report.guarantee import describe_odds, name_loss
+from matrixdp.report.guarantee import describe_odds
 from matrixdp.studio import forecasts
-from matrixdp.studio.charts import ErrorTable, draw_curve, draw_ellipse, write_error
 from matrixdp.studio.datasets import Dataset, measure_budget
-from matrixdp.studio.forecasts import Forecast, Forecaster, Simulated
+from matrixdp.studio.forecasts import ErrorTable, Forecast, Forecaster, Simulated, draw_curve, draw_ellipse, write_error
 from matrixdp.studio.refusals import UnavailableError, place_error, word_error
 from matrixdp.studio.rendering import CurrentVisit, Studio, Visit
 from matrixdp.studio.requests import ReleaseSpec
@@ -35,6 +32,7 @@ from matrixdp.studio.security import SentForm
 
 router = APIRouter()
 FIELDS = ("query", "columns", "by", "cells", "target", "records", "epsilon", "delta", "method", "allowance", "form")
+_PLACES = {"question": "query", "on": "columns", "importance": "columns"}  # of parameters that are no fields
 NUMBERS_ONLY = ("correlation", "covariance", "components", "moments", "second-moment")
 _TABLES = ("everything", "means", "correlation", "covariance", "regression", "components", "table")
 OFFERED = (*_TABLES, "moments", "second-moment", *GRAPHS)  # the API takes all questions
@@ -46,23 +44,19 @@ FormData = ImmutableMultiDict[str, Any]  # of a form or of a query string
 
 @dataclass(frozen=True)
 class DesignForm:
-    """The fields of the design page, as they were sent.
+    """The fields of the design page, as they were sent; columns are given by their numbers in the schema."""
 
-    `chosen` and `by` are numbers of the columns that are released and of those that make groups, `weights` the
-    importance of those where it is not 1. Of the `texts`, ``target``, ``table_rows`` and ``table_columns`` are numbers
-    of columns, too; ``entry`` is the one that is followed, ``first`` and ``second`` are the features of the ellipse,
-    and ``wanted`` is an error.
-    """
-
-    texts: Mapping[str, str]
-    chosen: tuple[int, ...]
-    by: tuple[int, ...]
-    weights: Mapping[int, str]
+    texts: Mapping[str, str]  # of these, ``target``, ``table_rows`` and ``table_columns`` are numbers of columns, too
+    chosen: tuple[int, ...]  # columns that are released
+    by: tuple[int, ...]  # and those that make groups
+    weights: Mapping[int, str]  # importance, where it is not 1
 
     @classmethod
     def read(cls, form: FormData, schema: Schema, registration: Registration, allowance: str = "") -> Self:
         """The form as it was sent; what is missing has a useful default, but what was left empty is empty."""
-        everything = tuple(range(len(list(schema.columns or ()))))
+        columns, dates = list(schema.columns or ()), {rule.name for rule in schema.rules.dates}
+        numbers = [columns.index(one) for one in (schema.columns.numbers if schema.columns else ())]
+        everything = tuple(range(len(columns)))
         given = {name: text.strip()[:200] for name, text in form.items() if isinstance(text, str) and text.strip()}
         sent = given.get("query") in OFFERED
         texts = defaultdict(
@@ -73,7 +67,7 @@ class DesignForm:
             records="" if sent else str(schema.records or ""),
             method="auto",
             allowance="" if sent else allowance,
-            target=str(_propose_target(schema)),
+            target=str(min(numbers, key=lambda i: columns[i].name in dates, default="")),  # dates are seldom explained
         )
         texts.update((name, "") for name in ("epsilon", "delta", "target") if name in form)
         commas = [name for name in ("epsilon", "delta") if "," in given.get(name, "")]
@@ -107,18 +101,18 @@ class DesignForm:
         """Columns, groups and weights as texts, separated by commas."""
         names = columns.names
         by = [names[i] for i in self.by] if query in GROUPED else []
-        found = {"by": _join(by)} if by else {}
+        found = {"by": join_names(by)} if by else {}
         if query == "table":
             pair = [self._find_name(field, names, "cells") for field in ("table_rows", "table_columns")]
-            return found | {"cells": _join(pair)}
+            return found | {"cells": join_names(pair)}
         kept = {column.name for column in columns.numbers} if query in NUMBERS_ONLY else set(names)
         chosen = [names[i] for i in self.chosen if names[i] in kept.difference(by)]
         if query == "regression":
             target = self._find_name("target", names, "target")
             chosen = [name for name in chosen if name != target]
-            found |= {"target": target, "on": _join(chosen)}
+            found |= {"target": target, "on": join_names(chosen)}
         elif {*chosen, *by} != set(names):
-            found["columns"] = _join(chosen)
+            found["columns"] = join_names(chosen)
         if not chosen:
             need = " of numbers" if query in NUMBERS_ONLY else ""
             raise ParameterError(f"«columns» must name at least one column{need}.")
@@ -126,7 +120,9 @@ class DesignForm:
         if not set(weights.values()) <= set(WEIGHTS):
             raise ParameterError(f"«importance» must be one of {', '.join(WEIGHTS)}.")
         weighed = [f"{name}={weight}" for name, weight in weights.items() if weight != "1"]
-        return found | ({"importance": _join(weighed)} if weighed else {})
+        if any("," in one for one in weighed):
+            raise ParameterError("«importance» cannot be chosen for a column with a comma in its name.")
+        return found | ({"importance": ",".join(weighed)} if weighed else {})
 
     def _find_name(self, field: str, names: Sequence[str], option: str) -> str:
         """The name of the column whose number a field has."""
@@ -134,14 +130,6 @@ class DesignForm:
         if not number.isdecimal() or int(number) >= len(names):
             raise ParameterError(f"«{option}» must be chosen.")
         return names[int(number)]
-
-
-def _propose_target(schema: Schema) -> int | str:
-    """The number that a regression explains at first: no date, which is seldom explained."""
-    dates = {rule.name for rule in schema.rules.dates}
-    columns = list(schema.columns or ())
-    numbers = [] if schema.columns is None else [columns.index(column) for column in schema.columns.numbers]
-    return next((i for i in numbers if columns[i].name not in dates), numbers[0] if numbers else "")
 
 
 def write_address(spec: ReleaseSpec, schema: Schema, dataset: str, table: str) -> str:
@@ -152,26 +140,14 @@ def write_address(spec: ReleaseSpec, schema: Schema, dataset: str, table: str) -
         return [names.index(name) for name in wanted or () if name in names]
 
     chosen = find(spec.on) or find(spec.columns) or range(len(names))
-    given = [("dataset", dataset), ("table", table), ("query", spec.question)]
-    given += [("epsilon", f"{spec.epsilon:g}"), ("delta", f"{spec.delta:g}"), ("method", spec.method)]
-    given += [("records", str(spec.records or "")), ("allowance", spec.allowance or "")]
-    given += [("column", str(i)) for i in chosen] + [("by", str(i)) for i in find(spec.by)]
-    given += [("target", str(i)) for i in find([spec.target or ""])]
-    given += [(name, str(i)) for name, i in zip(("table_rows", "table_columns"), find(spec.cells), strict=False)]
+    given: dict[str, Any] = {"dataset": dataset, "table": table, "query": spec.question}
+    given |= {"epsilon": f"{spec.epsilon:g}", "delta": f"{spec.delta:g}", "method": spec.method}
+    given |= {"records": spec.records or "", "allowance": spec.allowance or "", "column": chosen}
+    given |= {"by": find(spec.by), "target": find([spec.target or ""])}
+    given |= zip(("table_rows", "table_columns"), find(spec.cells), strict=False)
     weights = [(name, f"{weight:g}") for name, weight in spec.importance or ()]
-    given += [(f"weight{i}", weight) for name, weight in weights if weight in WEIGHTS for i in find([name])]
-    return f"/design?{urlencode(given)}"
-
-
-def _join(names: Sequence[str]) -> str:
-    """Names as one text; those that could not be separated again are refused."""
-    for name in names:
-        if "," in name or name != name.strip():
-            raise ParameterError(
-                f"«columns»: {show(name)} has a comma or a space at its ends, so that it cannot be named apart from "
-                "others. Choose all columns, without groups and weights for it, or rename it in the table."
-            )
-    return ",".join(names)
+    given |= {f"weight{i}": weight for name, weight in weights if weight in WEIGHTS for i in find([name])}
+    return f"/design?{urlencode(given, doseq=True)}"
 
 
 class ReleasedTable(NamedTuple):
@@ -208,16 +184,11 @@ def _answers(path: str, fields: Sequence[str] = ()) -> Callable[[Show], Show]:
             try:
                 return show(visit, read_filled(visit.studio, sent))
             except (LedgerError, ParameterError, UnavailableError) as error:
-                return visit.render("design_problem.html", errors=place_mistake(error, fields), fields=fields)
+                return visit.render("design_problem.html", errors=place_error(error, fields, **_PLACES), fields=fields)
 
         return show
 
     return register
-
-
-def place_mistake(error: MatrixDPError | None, fields: Sequence[str]) -> dict[str, str]:
-    """The message of an error by the field of the form that it is about."""
-    return place_error(error, fields, question="query", on="columns", importance="columns")
 
 
 @router.get("/design")
@@ -233,31 +204,46 @@ def show_forecast(visit: Visit, filled: Filled) -> Response:
     spec, forecast = filled.spec, forecaster.predict(filled.spec)
     entry, adaptive = forecast.tables[0].choose(texts["entry"]), forecast.plan.adaptive
     simulated = forecaster.recall(spec) if adaptive else None
-    here = None if simulated is None else simulated["typical"].read(entry)
-    here = here if adaptive else forecaster.read(forecast, entry)
-    pair = _read_pair((texts["first"], texts["second"]), len(forecast.features))
-    context = {
-        "forecast": forecast,
-        "table": forecast.tables[0],
-        "entry": entry,
-        "error": None if here is None else write_error(here, "± "),
-        "curve": draw_curve(
-            forecaster.follow(spec, entry), spec.epsilon, here, _read_wanted(texts["wanted"]), adaptive=adaptive
-        ),
-        "pair": pair,
-        "ellipse": draw_ellipse(forecast.design, forecast.features, pair),
-        "errors": {},
-        "fields": FIELDS,
+    plain = None if adaptive else forecaster.read(forecast, entry)
+    here = plain if simulated is None else simulated["typical"].read(entry)
+    wanted, features = _read_wanted(texts["wanted"]), forecast.features
+    first, second = (
+        int(text) if text.isdecimal() and int(text) < len(features) else i
+        for i, text in enumerate((texts["first"], texts["second"]))
+    )
+    pair = (first, second) if first != second else (first, (first + 1) % max(len(features), 2))
+    return visit.render(
+        "design_forecast.html",
+        forecast=forecast,
+        entry=entry,
+        error=None if here is None else write_error(here),
+        curve=draw_curve(forecaster.follow(spec, entry), spec.epsilon, here, wanted, adaptive=adaptive),
+        pair=pair,
+        ellipse=draw_ellipse(forecast.design, features, pair),
+        fields=FIELDS,
         **describe_cost(visit.studio, visit.viewer, filled.source, spec, forecast.plan),
-    }
-    return visit.render("design_forecast.html", **context)
+    )
 
 
 @_answers("/design/details")
 def show_details(visit: Visit, filled: Filled) -> Response:
     """What takes longer: the simulated range of an adaptive fit, correlations and loadings."""
-    context = _describe_details(filled.source.forecaster, filled.spec, filled.form.texts["entry"])
-    return visit.render("design_details.html", **context)
+    found: dict[str, Any] = dict.fromkeys(("range", "typical", "model", "hidden", "title", "chart"))
+    forecaster, spec, entry = filled.source.forecaster, filled.spec, filled.form.texts["entry"]
+    forecast = forecaster.predict(spec)
+    query = forecast.design.query
+    if forecast.plan.adaptive:
+        simulated = forecaster.simulate(spec)
+        found["range"] = _show_range(simulated, forecast.tables[0].choose(entry))
+        found["typical"] = simulated["typical"]
+    elif isinstance(query, TableMoments) and len(query.used.numbers) <= forecasts.MOST_CORRELATED:
+        with refuse_extremes():
+            found |= _describe_range(forecast, entry)
+            if spec.question == "components":
+                (first,) = list_predictions(forecast.plan)
+                std, rows, columns = first.estimate.std, first.estimate.rows, first.estimate.columns
+                found["model"] = ErrorTable(first.title, std, rows, columns, False)
+    return visit.render("design_details.html", **found)
 
 
 @_answers("/design/needed")
@@ -269,11 +255,11 @@ def find_needed(visit: Visit, filled: Filled) -> Response:
         return visit.render("design_needed.html", problem="The error must be a number above 0.")
     found = forecaster.predict(spec)
     needed = forecaster.find_epsilon(spec, found.tables[0].choose(texts["entry"]), wanted)
-    epsilon, error = (None, "") if needed is None else (needed[0], write_error(needed[1], "± "))
+    error = "" if needed is None else write_error(needed[1])
     with visit.studio.datasets.open_ledger() as ledger:
         left = ledger.remaining(filled.source.dataset.name, allowance=spec.allowance).epsilon
-    context: dict[str, Any] = {"needed": epsilon, "error": error, "left": left, "adaptive": found.plan.adaptive}
-    return visit.render("design_needed.html", problem="", **context)
+    context: dict[str, Any] = {"needed": needed and needed[0], "left": left, "adaptive": found.plan.adaptive}
+    return visit.render("design_needed.html", problem="", error=error, **context)
 
 
 def show_form(visit: Visit, form: FormData, error: MatrixDPError | None = None, form_id: str = "") -> Response:
@@ -282,8 +268,8 @@ def show_form(visit: Visit, form: FormData, error: MatrixDPError | None = None, 
     It is for the data set and table that the form names, or for the first that fits and has a schema.
     """
     studio, wanted = visit.studio, (form.get("dataset", ""), form.get("table", ""))
-    found = [(dataset, table) for dataset in studio.datasets.list_all() for table in dataset.tables]
-    sources = [(dataset, table) for dataset, table in found if studio.tables.find(table)]
+    datasets = studio.datasets.list_all()
+    sources = [(one, table) for one in datasets for table in one.tables if studio.tables.find(table)]
     fitting = [one for one in sources if wanted[0] in ("", one[0].name) and wanted[1] in ("", one[1])]
     candidates = [ReleasedTable(*one, studio.schemas.read(one[1])) for one in fitting or sources]
     source = next((one for one in candidates if one.text is not None), candidates[0] if candidates else None)
@@ -292,7 +278,6 @@ def show_form(visit: Visit, form: FormData, error: MatrixDPError | None = None, 
     schema = source.forecaster.schema
     usable = [one for one in source.dataset.summary.allowances if not one.returned and one.is_for(visit.viewer.names)]
     own = next((one.name for one in usable if one.payers), "")
-    kept: dict[str, Any] = {"form_id": form_id} if form_id else {}
     return visit.render(
         "design.html",
         mistake=error,
@@ -304,16 +289,15 @@ def show_form(visit: Visit, form: FormData, error: MatrixDPError | None = None, 
         columns=list(enumerate(schema.columns or ())),
         dates={rule.name: rule for rule in schema.rules.dates},
         numbers=[column.name for column in (schema.columns.numbers if schema.columns else ())],
-        records=schema.records,
-        counted="People" if schema.person is not None and schema.person.rows is None else "Records",
+        schema=schema,
         queries=[(name, QUESTIONS[name]) for name in OFFERED if (name in GRAPHS) == (schema.columns is None)],
         number_queries=NUMBERS_ONLY,
         grouped_queries=GROUPED,
         weights=WEIGHTS,
         slider=(forecasts.LEAST_STEP, forecasts.MOST_STEP, forecasts.STEPS),
         purpose=form.get("purpose", ""),
-        errors=place_mistake(error, (*FIELDS, "purpose")),
-        **kept,
+        errors=place_error(error, (*FIELDS, "purpose"), **_PLACES),
+        form_id=form_id or secrets.token_hex(16),
     )
 
 
@@ -338,9 +322,6 @@ def describe_cost(
     return {
         "spec": spec,
         "plan": plan,
-        "adaptive": plan.adaptive,
-        "method_reason": "" if plan.choice is None else plan.choice.reason,
-        "loss": name_loss(spec.epsilon),
         "odds": describe_odds(spec.epsilon, spec.delta, plan.unit.words),
         "delta_warning": "" if plan.records is None else describe_large_delta(spec.privacy, plan.records),
         "left": left,
@@ -348,25 +329,6 @@ def describe_cost(
         "python": spec.write_python(studio.settings.addresses[0], dataset.name, source.table),
         "command": spec.write_command(source.forecaster.schema.path.name, source.table, dataset.name),
     }
-
-
-def _describe_details(forecaster: Forecaster, spec: ReleaseSpec, entry: str = "") -> dict[str, Any]:
-    """What takes longer: the simulated range of an adaptive fit, correlations and loadings."""
-    found: dict[str, Any] = dict.fromkeys(("range", "typical", "model", "hidden", "title", "chart"))
-    forecast = forecaster.predict(spec)
-    query = forecast.design.query
-    if forecast.plan.adaptive:
-        simulated, entry = forecaster.simulate(spec), forecast.tables[0].choose(entry)
-        return found | {"range": _show_range(simulated, entry), "typical": simulated["typical"]}
-    if not isinstance(query, TableMoments) or len(query.used.numbers) > forecasts.MOST_CORRELATED:
-        return found
-    with refuse_extremes():
-        found |= _describe_range(forecast, entry)
-        if spec.question == "components":
-            (first,) = list_predictions(forecast.plan)
-            std, rows, columns = first.estimate.std, first.estimate.rows, first.estimate.columns
-            found["model"] = ErrorTable(first.title, std, rows, columns, False)
-    return found
 
 
 def _describe_range(forecast: Forecast, entry: str) -> dict[str, Any]:
@@ -388,12 +350,7 @@ def _describe_range(forecast: Forecast, entry: str) -> dict[str, Any]:
 
 def _show_range(simulated: Simulated, entry: str) -> list[tuple[str, str, str]]:
     """The errors of an entry for friendly, typical and hostile data, each with what that means."""
-    return [(kind, look, write_error(simulated[kind].read(entry), "± ")) for kind, look in DATA_KINDS.items()]
-
-
-def _read_pair(pair: tuple[str, str], features: int) -> tuple[int, int]:
-    first, second = (int(text) if text.isdecimal() and int(text) < features else i for i, text in enumerate(pair))
-    return (first, second) if first != second else (first, (first + 1) % max(features, 2))
+    return [(kind, look, write_error(simulated[kind].read(entry))) for kind, look in DATA_KINDS.items()]
 
 
 def _read_wanted(text: str) -> float | None:

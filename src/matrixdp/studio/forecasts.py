@@ -6,19 +6,22 @@ the simulation when the controls rest. It depends on public numbers alone and is
 simulation runs at a time: others wait, and leave a core for pages.
 """
 
+import math
 import threading
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from itertools import takewhile
 from typing import NamedTuple
 
 import numpy as np
+from markupsafe import Markup
 
 from matrixdp.answers.estimate import Estimate
 from matrixdp.design import Design
-from matrixdp.design.explain import feature_names
+from matrixdp.design.explain import describe_numbers, feature_names, outline_ellipse, pair_covariance
+from matrixdp.display import Numbers, format_number, make_visible, shorten
 from matrixdp.domain import Schema, parse_schema
 from matrixdp.errors import LedgerError, ParameterError
 from matrixdp.ledger import Ledger
@@ -26,10 +29,13 @@ from matrixdp.queries import TableMoments
 from matrixdp.release.options import MOST_STORED
 from matrixdp.release.plan import Plan, plan, refuse_extremes
 from matrixdp.report.answers import answer_groups, make_answers
+from matrixdp.report.charts import Chart
 from matrixdp.report.forecast import DATA_KINDS, forecast_fit, forecast_table, judged_by, let_fall, predict
-from matrixdp.studio.charts import ErrorTable
+from matrixdp.report.page import render_blocks, show_matrix, show_numbers
+from matrixdp.report.svg import Curve, Scale, draw_curves, round_up
 from matrixdp.studio.refusals import UnavailableError, word_error
 from matrixdp.studio.requests import ReleaseSpec
+from matrixdp.types import Floats
 
 MOST_CORRELATED = 40  # numbers of a table with categories whose correlations are predicted within a page's time
 STEPS = 30  # of a slider for epsilon in a factor of ten
@@ -41,11 +47,87 @@ _MOST_FEATURES = 40  # with more, a simulation takes too long for a page
 _REMEMBERED = 100
 _ONE_AT_A_TIME = threading.Lock()
 _PLACES = threading.BoundedSemaphore(8)  # for the simulation that runs and those that wait
+TYPICAL, LARGEST = "typical", "largest"  # entries besides single ones: the median, and the largest error
+_MOST_ENTRIES = 400  # that a page offers to follow
+_LABEL = 24  # characters of a name
+_SIZE = (360.0, 220.0)
+_EPSILON_TICKS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 _DESCRIBED = "For data as the schema expects, or as tables usually are."
 _SIMULATED = (
     "By simulation of the fit, for records that fill their bounds as the schema expects, or as tables usually do. No "
     "data were read."
 )
+
+
+def write_error(error: float) -> str:
+    """An error as short text."""
+    return f"± {format_number(error)}" if math.isfinite(error) else "hidden by noise"
+
+
+@dataclass(frozen=True, eq=False)
+class ErrorTable:
+    """Predicted standard deviations of the privacy noise in a table of answers, of shape (rows, columns)."""
+
+    title: str
+    std: Floats  # 0 where an answer is public, NaN where noise would hide it
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    comparable: bool  # whether all entries have the same unit, so that their median means something
+    note: str = ""  # what the prediction assumes
+
+    @cached_property
+    def entries(self) -> dict[str, tuple[str, float]]:
+        """Names and errors of what can be followed: the largest error, the median, and ``"row,column"``."""
+        places, found = np.argwhere(self.std != 0), {}
+        noisy = self.std[self.std != 0]
+        if self.comparable:
+            found[LARGEST] = "the least precise entry", float(noisy.max(initial=0.0))
+            found[TYPICAL] = "a typical entry (median)", float(np.median(noisy)) if noisy.size else 0.0
+        symmetric = self.rows == self.columns
+        single = [(i, j) for i, j in places.tolist() if not symmetric or i <= j]
+        for i, j in single[:_MOST_ENTRIES] or [(0, 0)]:
+            pair = f"{self.rows[i]} (variance)" if symmetric and i == j else f"{self.rows[i]} and {self.columns[j]}"
+            found[f"{i},{j}"] = self.rows[i] if len(self.columns) == 1 else pair, float(self.std[i, j])
+        return found
+
+    def read(self, entry: str) -> float:
+        """The error of an entry; infinite where noise would hide it, or if there is none."""
+        _, error = self.entries.get(entry, ("", math.inf))
+        return error if math.isfinite(error) else math.inf
+
+    def choose(self, entry: str = "") -> str:
+        """The entry, if the table has it; otherwise the first one that noise does not hide."""
+        if entry in self.entries:
+            return entry
+        return next((one for one in self.entries if self.read(one) < math.inf), next(iter(self.entries)))
+
+    @property
+    def hint(self) -> str:
+        """The note, and what empty places mean."""
+        seen = np.isfinite(self.std[self.std != 0])
+        if seen.all():
+            return self.note
+        return ("Empty: hidden by noise. " if seen.any() else "Noise hides all of these numbers. ") + self.note
+
+    @cached_property
+    def equal(self) -> str | None:
+        """The error, if there are several and all are the same; None otherwise."""
+        noisy = self.std[self.std != 0]
+        several = len(self.columns) == 1 and noisy.size > 1 and bool(np.isfinite(noisy).all())
+        same = several and np.ptp(noisy) <= 1e-9 * noisy.max()
+        return write_error(float(noisy.max())) if same else None
+
+    @cached_property
+    def html(self) -> Markup:
+        """The errors as a table, in colours where they can be compared, as reports have it."""
+        errors = np.array([[float(f"{error:.3g}") for error in row] for row in self.std])
+        errors = np.where(np.isfinite(errors), errors, np.nan)
+        numbers = Numbers(errors, None, self.rows, self.columns, unknown="hidden by noise")
+        if self.comparable and len(self.columns) > 1:
+            blocks = show_matrix(numbers, self.title, "predicted error", counts=True)
+        else:  # entries have different units
+            blocks = [show_numbers(numbers, self.title)]
+        return Markup(render_blocks(blocks))  # noqa: S704 (its template escapes all names)
 
 
 Simulated = dict[str, ErrorTable]  # by the kind of data: friendly, typical, hostile
@@ -111,16 +193,12 @@ def plan_release(spec: ReleaseSpec, schema: Schema) -> Plan:
 
 @dataclass(frozen=True, eq=False)
 class Forecast:
-    """What follows from a request without data and without simulation.
-
-    `plan` has the cost and the method; `design` and `tables` are of a plain release of the same numbers. The first
-    table is followed by the curve.
-    """
+    """What follows from a request without data and without simulation."""
 
     spec: ReleaseSpec
-    plan: Plan
-    design: Design
-    tables: tuple[ErrorTable, ...]
+    plan: Plan  # with the cost and the method
+    design: Design  # of a plain release of the same numbers
+    tables: tuple[ErrorTable, ...]  # of that release; the curve follows the first
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -183,10 +261,7 @@ class Forecaster:
         return found, read(found)
 
     def simulate(self, spec: ReleaseSpec) -> Simulated:
-        """The errors of an adaptive release, with rows and columns of a plain one; kept, and made one at a time.
-
-        Raises a `ParameterError` if the fit cannot be simulated, an `UnavailableError` if too many simulations wait.
-        """
+        """The errors of an adaptive release, with rows and columns of a plain one; kept, and made one at a time."""
         key = replace(spec, allowance=None)
         if (known := self._simulated.get(key)) is not None:
             return known
@@ -272,3 +347,43 @@ def preview_ledger(ledger: Ledger, dataset: str, planned: Plan, allowance: str |
     except LedgerError as error:
         return Left(before, None, word_error(error))
     return Left(before, after, "")
+
+
+def draw_curve(
+    plain: Sequence[tuple[float, float]], epsilon: float, here: float | None, wanted: float | None, *, adaptive: bool
+) -> Chart:
+    """Error against epsilon, both on logarithmic scales, for a plain release; dashed if it is in place of a fit.
+
+    A rule marks `epsilon`, and a point the error `here`, if it is known; another rule marks the error that is wanted.
+    """
+    line = np.array([pair for pair in plain if 0 < pair[1] < math.inf]).reshape(-1, 2).T
+    here = here if here is not None and 0 < here < math.inf else None
+    seen = [*line[1], *([here] if here else [])]
+    x = Scale(_EPSILON_TICKS[0], _EPSILON_TICKS[-1], log=True)
+    y = Scale(min(seen) / 1.2, max(seen) * 1.2, log=True) if seen else Scale(0.1, 1.0, log=True)
+    curves = [Curve(line, dashed=adaptive)] if line.size else []
+    if x.low <= epsilon <= x.high:
+        curves.append(Curve(np.array([[epsilon, epsilon], [y.low, y.high]]), kind="p-other", dashed=True))
+        if here:
+            words = f"epsilon {format_number(epsilon)}: error {format_number(here)}"
+            dot = np.array([[epsilon], [here]])
+            curves.append(Curve(dot, kind="p-other", halves=np.zeros(1), scattered=True, words=words))
+    if wanted is not None and y.low < wanted < y.high:
+        curves.append(Curve(np.array([[x.low, x.high], [wanted, wanted]]), kind="p-other", dashed=True))
+    drawing = draw_curves(curves, x, y, ("epsilon", "error"), size=_SIZE, ticks=(_EPSILON_TICKS, y.ticks()))
+    caption = "Dashed: a plain release of the same numbers. " if adaptive else "The vertical line is your epsilon."
+    caption += "Point: the adaptive fit, typical data." if adaptive and here else ""
+    summary = "Predicted error against epsilon, both on logarithmic scales; errors fall as epsilon grows"
+    return Chart(drawing, summary, caption)
+
+
+def draw_ellipse(design: Design, names: Sequence[str], pair: tuple[int, int]) -> Chart | None:
+    """The noise of two features, of which the curve holds 95 %; None if there are no two `names`. Axes are alike."""
+    if len(names) < 2:
+        return None
+    points = outline_ellipse(pair_covariance(design, *pair))
+    reach = round_up(float(np.abs(points).max()))  # so that a smaller ellipse looks smaller
+    scale, subject = Scale(-reach, reach), describe_numbers(design)
+    first, second = (f"noise in {subject}{make_visible(shorten(names[i], _LABEL))}" for i in pair)
+    drawing = draw_curves([Curve(points, fill=0.15)], scale, scale, (first, second), size=_SIZE)
+    return Chart(drawing, "An ellipse that contains the noise of two numbers with 95 percent probability")

@@ -1,14 +1,21 @@
-"""What ``matrixdp studio`` does: checks its options and starts the server. Imports FastAPI only then."""
+"""What ``matrixdp studio`` does: checks its options and starts the server; backups, and the one place of a studio.
 
-import fcntl
+FastAPI is imported only when the server starts. A copy of a studio that runs beside the original would answer for it
+twice, so the studio's file records the place at which it is used, as a ledger does (`matrixdp.ledger.place`).
+"""
+
 import ipaddress
+import json
 import logging
 import os
 import re
+import shutil
 import socket
+import sqlite3
 import webbrowser
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
+from dataclasses import asdict
 from getpass import getuser
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,15 +23,17 @@ from typing import Any
 
 import click
 
-from matrixdp.errors import MissingExtraError, ParameterError, install_hint, show
+from matrixdp.errors import LedgerError, MissingExtraError, ParameterError, install_hint, show
 from matrixdp.ledger import Ledger
 from matrixdp.ledger.location import Location
-from matrixdp.studio.moving import check_place
+from matrixdp.ledger.place import Place, find_place
 from matrixdp.studio.roles import Role, Viewer
-from matrixdp.studio.state import LOCAL_HOSTS, Proxy, Settings, State
+from matrixdp.studio.state import LOCAL_HOSTS, Proxy, Settings, State, hold_lock
 
 _NEEDED = {"fastapi": "fastapi", "jinja2": "jinja2", "python_multipart": "python-multipart", "uvicorn": "uvicorn"}
 _LOCAL = ("localhost", "127.0.0.1", "::1")
+_FOLDERS = ("schemas", "releases")
+_DATABASE, _LEDGER = "studio.db", "ledger.db"
 _ORIGIN = re.compile(r"https?://([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?")
 
 
@@ -50,23 +59,23 @@ def start_studio(
 
     proxy = _check_proxy(**forwarding)
     certificate = _check_network(host, origin, tls_cert, tls_key, without_tls)
-    if log_requests:
-        _log_to_stderr()
-    for address in origin:
-        if not _ORIGIN.fullmatch(address):
-            raise ParameterError(
-                "--origin must be an address without a path, such as https://studio.example.org, got "
-                f"{show(address)} instead."
-            )
+    if log_requests:  # a line of JSON for each
+        log, handler = logging.getLogger("matrixdp.studio.requests"), logging.StreamHandler()
+        handler.setFormatter(logging.Formatter("%(message)s"))
+        log.addHandler(handler)
+        log.setLevel(logging.INFO)
+        log.propagate = False
     place = find_state(folder, state)
     check_place(place)
-    if ledger is None and not (place / "ledger.db").exists():
-        State(place / "studio.db")  # makes the folder
-        Ledger.create(place / "ledger.db").close()
-    ledger = ledger or place / "ledger.db"
+    if ledger is None and not (place / _LEDGER).exists():
+        State(place / _DATABASE)  # makes the folder
+        Ledger.create(place / _LEDGER).close()
+    ledger = ledger or place / _LEDGER
     if isinstance(ledger, Path):
         Ledger.open(ledger).close()
-    with _hold_state(place), _bind(host, port) as listening:
+    State(place / _DATABASE)
+    used = f"another studio uses {place}. Stop it first, or choose another --state."
+    with hold_lock(place / "server.lock", used), _bind(host, port) as listening:
         settings = Settings(
             folder=folder,
             ledger=ledger,
@@ -105,16 +114,6 @@ def _check_proxy(trust_proxy: tuple[str, ...], user_header: str, groups_header: 
     return Proxy(networks=trust_proxy, **headers, **groups) if trust_proxy else None
 
 
-def _log_to_stderr() -> None:
-    """Write a line of JSON for each request to standard error."""
-    log = logging.getLogger("matrixdp.studio.requests")
-    handler = logging.StreamHandler()
-    handler.setFormatter(logging.Formatter("%(message)s"))
-    log.addHandler(handler)
-    log.setLevel(logging.INFO)
-    log.propagate = False
-
-
 def find_state(folder: Path, state: Path | None) -> Path:
     """The folder of the studio's own files: ``--state``, or a hidden folder in the folder of tables."""
     if state is None:
@@ -127,7 +126,7 @@ def find_state(folder: Path, state: Path | None) -> Path:
 
 def open_state(folder: Path, state: Path | None) -> State:
     """The file with the tokens of a studio."""
-    return State(find_state(folder, state) / "studio.db")
+    return State(find_state(folder, state) / _DATABASE)
 
 
 def _check_network(
@@ -146,31 +145,19 @@ def _check_network(
             f"--host {host} is reached over the network, where tokens and results can be read without TLS. Add "
             "--tls-cert and --tls-key, or --without-tls if something else protects the connection."
         )
-    if _is_wildcard(host) and not origin:
+    wildcard = not host
+    with suppress(ValueError):
+        wildcard = ipaddress.ip_address(host).is_unspecified
+    if wildcard and not origin:
         raise ParameterError(
             f"--origin must be given with --host {host}: the address under which browsers reach the server, "
             "such as https://studio.example.org. Others are refused."
         )
+    for address in origin:
+        if not _ORIGIN.fullmatch(address):
+            rule = "--origin must be an address without a path, such as https://studio.example.org"
+            raise ParameterError(f"{rule}, got {show(address)} instead.")
     return tls_cert, tls_key
-
-
-def _is_wildcard(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_unspecified
-    except ValueError:
-        return not host
-
-
-@contextmanager
-def _hold_state(state: Path) -> Iterator[None]:
-    """Make sure that no other server uses the same files."""
-    State(state / "studio.db")
-    with (state / "server.lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise ParameterError(f"another studio uses {state}. Stop it first, or choose another --state.") from None
-        yield
 
 
 @contextmanager
@@ -203,3 +190,92 @@ def _open_browser(state: Path, address: str) -> None:
     with os.fdopen(os.open(page, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file:
         file.write(f'<!doctype html><meta http-equiv="refresh" content="0;url={address}">\n')
     webbrowser.open(page.absolute().as_uri())
+
+
+def check_place(state: Path) -> None:
+    """Record where the studio's own files are; a `ParameterError` if they are a copy, or were moved."""
+    database = state / _DATABASE
+    if not database.exists():
+        return
+    opened = State(database)
+    recorded, here = _read_place(opened), find_place(database)
+    if recorded is not None and not recorded.matches(here):
+        original = Path(recorded.path).parent
+        raise ParameterError(
+            f"{state} is a copy of the studio at {original}, or was moved from there. Two studios would answer the "
+            f"same requests. Use the one at {original}. If it was moved here: matrixdp studio moved. If it is lost, "
+            "and this is a backup: matrixdp studio restore."
+        )
+    _write_place(opened, here)
+
+
+def confirm_move(state: Path) -> None:
+    """Record that the studio's own files were moved to `state`, with the ledger among them; refused for a copy."""
+    database = state / _DATABASE
+    if not database.is_file():
+        raise ParameterError(f"there is no studio at {state}. Check FOLDER and --state.")
+    opened = State(database)
+    recorded = _read_place(opened)
+    if recorded is not None:
+        original = Path(recorded.path)
+        if original.exists() and not original.samefile(database) and recorded.holds(find_place(original)):
+            raise ParameterError(f"the studio at {original.parent} is still there. Use it, or move it away first.")
+    if (state / _LEDGER).exists():
+        Ledger.moved(state / _LEDGER).close()
+    _write_place(opened, find_place(database))
+
+
+def back_up(state: Path, ledger: Location | None, target: Path) -> None:
+    """Copy a studio, which may be running, to a new folder: its file, schemas, releases, and its ledger if a file."""
+    if not (state / _DATABASE).is_file():
+        raise ParameterError(f"there is no studio at {state}. Check FOLDER and --state.")
+    if target.exists():
+        raise ParameterError(f"{target} is there already. Choose a new folder.")
+    target.mkdir(mode=0o700, parents=True)
+    # The ledger comes first: what was charged after it was copied has to be settled, and a release whose charge it
+    # lacks is not made again with other noise.
+    place = ledger if ledger is not None else state / _LEDGER
+    if isinstance(place, Path):
+        with Ledger.open(place) as opened:
+            opened.backup(target / _LEDGER)
+    with closing(sqlite3.connect(state / _DATABASE)) as source, closing(sqlite3.connect(target / _DATABASE)) as copy:
+        source.backup(copy)
+        copy.execute("DELETE FROM sessions")
+        copy.execute("DELETE FROM place")
+        copy.commit()
+    (target / _DATABASE).chmod(0o600)
+    for name in _FOLDERS:
+        if (state / name).is_dir():
+            shutil.copytree(state / name, target / name, ignore=shutil.ignore_patterns("*.tmp"))
+
+
+def restore(source: Path, state: Path, ledger: Path | None) -> None:
+    """Make a studio from a backup, at a place where there is none; nobody is signed in, and tokens are valid again."""
+    if not (source / _DATABASE).is_file():
+        raise ParameterError(f"{source} is no backup of a studio: it has no {_DATABASE}.")
+    if (state / _DATABASE).exists():
+        raise ParameterError(f"there is a studio at {state} already. Choose another --state, or move it away.")
+    state.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if (source / _LEDGER).exists():
+        place = ledger or state / _LEDGER
+        try:
+            Ledger.restore(source / _LEDGER, place).close()
+        except LedgerError as error:
+            raise ParameterError(f"the ledger cannot be restored to {place}: {error}") from None
+    shutil.copyfile(source / _DATABASE, state / _DATABASE)
+    (state / _DATABASE).chmod(0o600)
+    for name in _FOLDERS:
+        if (source / name).is_dir():
+            shutil.copytree(source / name, state / name)
+    check_place(state)
+
+
+def _read_place(state: State) -> Place | None:
+    rows = state.select("SELECT content FROM place")
+    return Place(**{**json.loads(rows[0]["content"]), "marks": frozenset()}) if rows else None
+
+
+def _write_place(state: State, place: Place) -> None:
+    content = {name: value for name, value in asdict(place).items() if name != "marks"}
+    with state.writing() as connection:
+        connection.execute("INSERT OR REPLACE INTO place VALUES (1, ?)", (json.dumps(content),))

@@ -8,12 +8,11 @@ import logging
 import math
 import re
 import secrets
-import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from threading import Lock
 
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import Scope
 
 from matrixdp.ledger.metrics import describe_metric, write_sample
 from matrixdp.studio.state import now
@@ -33,12 +32,17 @@ class Monitor:
         self._latencies: Counter[float] = Counter()
         self._seconds = 0.0
 
-    def add(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Count an answer. Methods and routes are those of a list, so that there are few."""
+    def add(self, scope: Scope, status: int, seconds: float) -> None:
+        """Count an answer, and log a line for it. Methods and routes are those of a list, so that there are few."""
+        route, viewer = name_route(scope), scope["state"].get("viewer")
+        method = scope["method"] if scope["method"] in _METHODS else "other"
         with self._lock:
-            self._answers[method, route, status] += 1
+            self._answers[method if route else "", route, status] += 1
             self._latencies.update(bound for bound in (*_BOUNDS, math.inf) if seconds <= bound)
             self._seconds += seconds
+        facts = {"time": now(), "request": scope["state"]["id"], "method": method, "route": route, "status": status}
+        facts |= {"seconds": round(seconds, 6), "person": None if viewer is None else viewer.name}
+        LOG.info("%s", json.dumps(facts))
 
     def render(self) -> Iterator[str]:
         """Lines in the text format of Prometheus."""
@@ -62,38 +66,7 @@ def name_route(scope: Scope) -> str:
     return getattr(scope.get("route"), "path", "") or ("/static" if scope["path"].startswith("/static/") else "")
 
 
-def watch_requests(app: ASGIApp, monitor: Monitor) -> ASGIApp:
-    """An application that counts requests, logs a line for each, and gives each an id, which its answer has, too.
-
-    A request may bring an id, such as one of a proxy, in the header X-Request-ID.
-    """
-
-    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await app(scope, receive, send)
-            return
-        given = next((value for name, value in scope["headers"] if name == b"x-request-id"), b"")
-        number = given.decode() if _GIVEN_ID.fullmatch(given) else secrets.token_hex(8)
-        state = scope.setdefault("state", {})
-        state["id"] = number
-        status, begun = 500, time.perf_counter()
-
-        async def send_numbered(message: Message) -> None:
-            nonlocal status
-            if message["type"] == "http.response.start":
-                status = message["status"]
-                message["headers"] = [*message["headers"], (b"x-request-id", number.encode())]
-            await send(message)
-
-        try:
-            await app(scope, receive, send_numbered)
-        finally:
-            seconds = time.perf_counter() - begun
-            route, viewer = name_route(scope), state.get("viewer")
-            method = scope["method"] if scope["method"] in _METHODS else "other"
-            monitor.add(method if route else "", route, status, seconds)
-            facts = {"time": now(), "request": number, "method": method, "route": route, "status": status}
-            facts |= {"seconds": round(seconds, 6), "person": None if viewer is None else viewer.name}
-            LOG.info("%s", json.dumps(facts))
-
-    return answer
+def find_id(headers: Iterable[tuple[bytes, bytes]]) -> str:
+    """The id of a request, which its answer has, too: the one that it brings, as from a proxy, or a new one."""
+    given = next((value for name, value in headers if name == b"x-request-id"), b"")
+    return given.decode() if _GIVEN_ID.fullmatch(given) else secrets.token_hex(8)

@@ -40,12 +40,6 @@ class ConflictError(RefusalError):
     status = 409
 
 
-class TooManyError(RefusalError):
-    """Too many wrong tokens from one address."""
-
-    status = 429
-
-
 class UnavailableError(RefusalError):
     """The studio's own files cannot be read or written at the moment, or it is busy."""
 
@@ -57,11 +51,9 @@ def place_error(error: MatrixDPError | None, fields: Iterable[str], **places: st
 
     `places` are fields of parameters that have none of their own name.
     """
-    if error is None:
-        return {}
     parameter = getattr(error, "parameter", "")
     place = places.get(parameter, parameter)
-    return {place if place in fields else "form": word_error(error)}
+    return {} if error is None else {place if place in fields else "form": word_error(error)}
 
 
 def word_error(error: MatrixDPError) -> str:

@@ -1,7 +1,6 @@
 """The services of a studio; a request to it, the pages from templates that answer it, and their static files."""
 
 import hashlib
-import secrets
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,8 +13,10 @@ from starlette.responses import HTMLResponse, Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
+from matrixdp.domain.fields import quote_line
 from matrixdp.errors import MatrixDPError
-from matrixdp.studio.datasets import DatasetBook, SchemaStore, TableFolder
+from matrixdp.report.guarantee import name_loss
+from matrixdp.studio.datasets import DatasetBook, SchemaStore, TableFolder, measure_budget
 from matrixdp.studio.monitor import Monitor
 from matrixdp.studio.refusals import find_status
 from matrixdp.studio.requests import RequestBook, Results
@@ -30,6 +31,13 @@ STATIC = _HERE / "static"
 STYLES = _HERE.parent / "report" / "styles"  # of the pictures that reports have, too
 
 
+@lru_cache(maxsize=256)
+def _find_static(name: str) -> str:
+    """The address of a static file, with a part of the hash of its content."""
+    path = next(path for path in (STATIC / name, STYLES / name) if path.exists())
+    return f"/static/{name}?v={hashlib.sha256(path.read_bytes()).hexdigest()[:16]}"
+
+
 _TEMPLATES = Environment(
     loader=FileSystemLoader(_HERE / "templates"),
     autoescape=True,
@@ -39,6 +47,8 @@ _TEMPLATES = Environment(
 )
 _TEMPLATES.filters["zip"] = zip
 _TEMPLATES.filters["when"] = lambda time: f"{time[:16].replace('T', ' ')} UTC"  # to the minute
+_TEMPLATES.filters["loss"] = name_loss  # of an epsilon
+_TEMPLATES.globals |= {"measure_budget": measure_budget, "quote_line": quote_line, "static": _find_static}
 
 
 class Studio:
@@ -71,23 +81,15 @@ class Visit:
     def render(
         self, template: str, *, status: int = 200, mistake: MatrixDPError | None = None, **context: Any
     ) -> HTMLResponse:
-        """A page from a template, which has besides `context` what `fixed` lists; a `mistake` gives the status.
-
-        `csrf_field` is the token of the session for every form that is sent with POST, and `csrf` the same for
-        ``hx-headers``; `form_id` is a new random text for a form that asks for a release; `static(name)` is the
-        address of a static file, which changes with its content.
-        """
+        """A page from a template, which has besides `context` what `fixed` lists; a `mistake` gives the status."""
         session = getattr(self.request.state, "session", None)
         csrf = "" if session is None else session.csrf
         fixed = {
             "viewer": self.viewer,
-            "csrf": csrf,
+            "csrf": csrf,  # for ``hx-headers``, and as a field of every form that is sent with POST
             "csrf_field": Markup('<input type="hidden" name="csrf_token" value="{}">').format(csrf),
-            "form_id": secrets.token_hex(16),
-            "static": find_static,
-            "path": self.request.url.path,
-            "request_number": getattr(self.request.state, "id", ""),
             "version": __version__,
+            "request": self.request,
         }
         page = _TEMPLATES.get_template(template).render({**fixed, **context})
         return HTMLResponse(page, status if mistake is None else find_status(mistake))
@@ -99,14 +101,6 @@ def _begin_visit(request: Request) -> Visit:
 
 # Older versions of FastAPI read the annotations of a function, not those of a class.
 CurrentVisit = Annotated[Visit, Depends(_begin_visit)]
-
-
-@lru_cache(maxsize=256)
-def find_static(name: str) -> str:
-    """The address of a static file, with a part of the hash of its content."""
-    path = next(path for path in (STATIC / name, STYLES / name) if path.exists())
-    digest = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
-    return f"/static/{name}?v={digest}"
 
 
 class CachedStatic(StaticFiles):

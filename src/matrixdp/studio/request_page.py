@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Form
 from starlette.responses import RedirectResponse, Response
@@ -106,18 +106,14 @@ def _decide(visit: Visit, request_id: str, decide: Callable[[], object], reason:
 
 
 def _show(visit: Visit, found: StoredRequest, error: MatrixDPError | None = None, reason: str = "") -> Response:
-    context = {"states": STATES, "reason": reason, "errors": place_error(error, ["reason"]), **_forecast(visit, found)}
-    revoked = is_revoked(visit.studio.state, found.asker)
-    return visit.render("request.html", mistake=error, found=found, revoked=revoked, **context)
-
-
-def _forecast(visit: Visit, found: StoredRequest) -> dict[str, Any]:
-    """What the release costs and publishes; the reason if it cannot be told any more."""
+    """The page of a request: what the release costs and publishes, or the reason if it cannot be told any more."""
     try:
         source = design_page.ReleasedTable(visit.studio.datasets.get(found.dataset), found.table, found.schema)
         asker, plan = find_person(visit.studio.state, found.asker), source.forecaster.plan(found.spec)
-        context = design_page.describe_cost(visit.studio, asker, source, found.spec, plan)
-        again = design_page.write_address(found.spec, source.forecaster.schema, found.dataset, found.table)
-    except (ParameterError, NotFoundError) as error:
-        return {"known": False, "unknown": word_error(error), "again": "/design", "spec": found.spec}
-    return context | {"known": True, "again": again}
+        context = {"known": True, **design_page.describe_cost(visit.studio, asker, source, found.spec, plan)}
+        context["again"] = design_page.write_address(found.spec, source.forecaster.schema, found.dataset, found.table)
+    except (ParameterError, NotFoundError) as problem:
+        context = {"known": False, "unknown": word_error(problem), "again": "/design", "spec": found.spec}
+    context |= {"states": STATES, "reason": reason, "errors": place_error(error, ["reason"])}
+    revoked = is_revoked(visit.studio.state, found.asker)
+    return visit.render("request.html", mistake=error, found=found, revoked=revoked, **context)

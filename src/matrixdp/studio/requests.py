@@ -11,7 +11,6 @@ from pathlib import Path
 from sqlite3 import Row
 from typing import Any, Self
 
-from matrixdp.domain import Schema
 from matrixdp.errors import ParameterError, show
 from matrixdp.release.options import OPTION, Option, json_name, name_flag, parse_options
 from matrixdp.release.reading import from_json
@@ -20,7 +19,7 @@ from matrixdp.studio.datasets import DatasetBook, SchemaStore
 from matrixdp.studio.refusals import ConflictError, NotFoundError
 from matrixdp.studio.roles import Viewer
 from matrixdp.studio.sign_in import find_person
-from matrixdp.studio.state import State, insert, now
+from matrixdp.studio.state import State, insert, now, update_request
 
 _LONGEST_PURPOSE = 1000
 _MOST_PENDING = 1000  # of one person
@@ -43,10 +42,7 @@ class ReleaseSpec(Request):
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> Self:
-        """A request from JSON content or from the fields of a form, in which empty texts are left out.
-
-        Raises a `ParameterError` that names the first mistake.
-        """
+        """A request from JSON content or from the fields of a form, in which empty texts are left out."""
         given = dict(values)
         allowance = given.pop("allowance", None) or None
         found = parse_options(given, allowed=_ALLOWED)
@@ -100,13 +96,7 @@ class Status(Enum):
 
 @dataclass(frozen=True)
 class StoredRequest:
-    """A request for a release, as the studio's file keeps it. Times are in UTC.
-
-    `progress` is the share of the records that were read, if their number is public and it is running. `error` is for
-    curators alone. `payment` is what the ledger knew when it failed: ``"none"``, ``"stored"``, ``"lost"`` or
-    ``"unknown"``; once it is stored or released, it stays ``"stored"``: a ledger without it is another
-    one. `schema` is the text with which it was asked and is released; empty in lists.
-    """
+    """A request for a release, as the studio's file keeps it. Times are in UTC."""
 
     id: str
     asker: str
@@ -120,11 +110,13 @@ class StoredRequest:
     decided_by: str | None
     reason: str | None
     finished: str | None
-    progress: float | None
+    progress: float | None  # the share of the records that were read, if their number is public and it is running
     error_kind: str | None
-    error: str | None
+    error: str | None  # for curators alone
+    # What the ledger knew when it failed: a name of `Payment`. Once it is stored or released, it stays "stored": a
+    # ledger without it is another one.
     payment: str | None
-    schema: str = ""
+    schema: str = ""  # with which it was asked and is released; empty in lists
 
     @property
     def ledger_id(self) -> str:
@@ -181,23 +173,26 @@ class RequestBook:
         The same `form_id` of the same person is one request, however often it is sent.
         """
         purpose, form_id = _check_line(purpose, "purpose", _LONGEST_PURPOSE), _check_line(form_id, "form_id", _FORM_ID)
-        if (earlier := self._find_form(viewer, form_id)) is not None:
-            return _require_same(earlier, dataset, table, spec)
-        self._datasets.require_table(dataset, table)
-        schema = self._schemas.require(table)
-        self._require_affordable(viewer, dataset, table, spec, schema)
-        values = {"id": uuid.uuid4().hex, "asker": viewer.name, "form_id": form_id, "dataset": dataset}
-        values |= {"table_name": table, "spec": json.dumps(spec.to_mapping(), sort_keys=True)}
-        with self._state.writing() as connection:
-            (waiting,) = connection.execute(
-                "SELECT count(*) FROM requests WHERE asker = ? AND status = 'pending'", (viewer.name,)
-            ).fetchone()
-            if waiting >= _MOST_PENDING:
-                raise ConflictError(f"{waiting:,} of your requests wait for a curator already. Wait for an answer.")
-            insert(connection, "requests", **values, purpose=purpose, schema=schema, asked=now(), status="pending")
-        found = self._find_form(viewer, form_id)
-        assert found is not None  # this thread or another has just written it
-        return _require_same(found, dataset, table, spec)
+        if (found := self._find_form(viewer, form_id)) is None:
+            self._datasets.require_table(dataset, table)
+            schema = self._schemas.require(table)
+            self._require_affordable(viewer, dataset, table, spec, schema)
+            values = {"id": uuid.uuid4().hex, "asker": viewer.name, "form_id": form_id, "dataset": dataset}
+            values |= {"table_name": table, "spec": json.dumps(spec.to_mapping(), sort_keys=True)}
+            with self._state.writing() as connection:
+                (waiting,) = connection.execute(
+                    "SELECT count(*) FROM requests WHERE asker = ? AND status = 'pending'", (viewer.name,)
+                ).fetchone()
+                if waiting >= _MOST_PENDING:
+                    raise ConflictError(f"{waiting:,} of your requests wait for a curator already. Wait for an answer.")
+                insert(connection, "requests", **values, purpose=purpose, schema=schema, asked=now(), status="pending")
+            found = self._find_form(viewer, form_id)
+            assert found is not None  # this thread or another has just written it
+        if (found.dataset, found.table, found.spec) != (dataset, table, spec):
+            raise ConflictError(
+                "this form was sent before with other values. Load the page again to ask for another one."
+            )
+        return found
 
     def list_all(self, viewer: Viewer, status: Status | None = None) -> list[StoredRequest]:
         """Requests with this status, or all, the latest first: for a curator all of them, for an analyst her own."""
@@ -215,8 +210,7 @@ class RequestBook:
     def approve(self, viewer: Viewer, request_id: str) -> StoredRequest:
         """Approve a request that is pending, or that failed; it is released in the background.
 
-        A second time changes nothing. A request that was refused is a `ConflictError`; so is one whose table has
-        another schema now. A `BudgetExceededError` says that the ledger does not cover it.
+        One that was refused is a `ConflictError`; so is one whose table has another schema now.
         """
         found = self.get(viewer, request_id)
         if found.status is Status.PENDING or (found.status is Status.FAILED and found.payment == "none"):
@@ -225,13 +219,9 @@ class RequestBook:
                 raise ConflictError(f"the schema of {found.table} has changed since. {advice} has to be asked again.")
             asker = find_person(self._state, found.asker)
             self._require_affordable(asker, found.dataset, found.table, found.spec, found.schema)
-        with self._state.writing() as connection:
-            connection.execute(
-                "UPDATE requests SET status = 'approved', decided_by = ?, decided = ?, error = NULL, "
-                "error_kind = NULL, finished = NULL, progress = NULL "
-                "WHERE id = ? AND status IN ('pending', 'failed')",
-                (viewer.name, now(), request_id),
-            )
+        cleared = dict.fromkeys(("error", "error_kind", "finished", "progress"))
+        decision = {"status": "approved", "decided_by": viewer.name, "decided": now(), **cleared}
+        update_request(self._state, request_id, "status IN ('pending', 'failed')", **decision)
         found = self.get(viewer, request_id)
         if found.status is Status.REFUSED:
             raise ConflictError(f"it was refused by {found.decided_by}. It has to be asked again.")
@@ -239,17 +229,11 @@ class RequestBook:
         return found
 
     def refuse(self, viewer: Viewer, request_id: str, reason: str) -> StoredRequest:
-        """Refuse a request that is pending, or that failed unpaid; the analyst reads the reason.
-
-        A second time changes nothing; one that was approved is a conflict.
-        """
+        """Refuse a request that is pending, or that failed unpaid; the analyst reads the reason."""
         reason = _check_line(reason, "reason", _LONGEST_PURPOSE)
-        with self._state.writing() as connection:
-            connection.execute(
-                "UPDATE requests SET status = 'refused', decided_by = ?, decided = ?, reason = ? "
-                "WHERE id = ? AND (status = 'pending' OR (status = 'failed' AND payment = 'none'))",
-                (viewer.name, now(), reason, request_id),
-            )
+        unpaid = "status = 'pending' OR (status = 'failed' AND payment = 'none')"
+        decision = {"status": "refused", "decided_by": viewer.name, "decided": now(), "reason": reason}
+        update_request(self._state, request_id, unpaid, **decision)
         found = self.get(viewer, request_id)
         if found.status is not Status.REFUSED:
             raise ConflictError(f"it was approved by {found.decided_by}, and cannot be refused any more.")
@@ -260,12 +244,27 @@ class RequestBook:
         return None if found is None else found.seen_by(viewer)
 
     def _require_affordable(self, asker: Viewer, dataset: str, table: str, spec: ReleaseSpec, schema: str) -> None:
-        """Raise unless a release can be made, the ledger covers it, and the allowance is for the one who asks."""
+        """Raise unless a release can be made, the ledger covers it, and the allowance is for the one who asks.
+
+        Privacy
+        -------
+        Limits beyond which a release fails must be those of the schema. A few requests with different ones would find
+        the largest number of rows of a person, or a private number of records, by whether they fail.
+        """
         from matrixdp.studio.forecasts import open_forecaster  # imports queries and designs, which are slow to import
 
         forecaster = open_forecaster(schema, f"{table}.toml")
-        plan = forecaster.plan(spec)
-        _require_schema_limits(spec, forecaster.schema, public_number=plan.query.public_number)
+        plan, known = forecaster.plan(spec), forecaster.schema
+        if spec.rows is not None and (known.person is None or spec.rows != known.person.rows):
+            raise ParameterError(
+                "«rows» must be that of the schema: whether a release fails with another one would tell how many rows "
+                "a person has. Leave it out; a curator gives rows in [person] of the schema."
+            )
+        if not plan.query.public_number and spec.records not in (None, known.records):
+            raise ParameterError(
+                "«records» must be that of the schema where the number of records is private: whether a release fails "
+                "with another one would tell that number. Leave it out; a curator gives it in the schema."
+            )
         with self._datasets.open_ledger(asker) as ledger:
             ledger.whatif(dataset, plan, allowance=spec.allowance)
 
@@ -288,36 +287,10 @@ def _find_row(state: State, condition: str, *values: str) -> StoredRequest | Non
 
 
 def _read_row(row: Row) -> StoredRequest:
-    values = {name: row[name] for name in row.keys() if name != "form_id"}  # noqa: SIM118 (a Row has its values)
-    table, status = values.pop("table_name"), Status(values.pop("status"))
+    values = dict(row)
+    values.pop("form_id", None)
     spec = ReleaseSpec.from_mapping(json.loads(values.pop("spec")))
-    return StoredRequest(**values, table=table, spec=spec, status=status)
-
-
-def _require_same(found: StoredRequest, dataset: str, table: str, spec: ReleaseSpec) -> StoredRequest:
-    if (found.dataset, found.table, found.spec) != (dataset, table, spec):
-        raise ConflictError("this form was sent before with other values. Load the page again to ask for another one.")
-    return found
-
-
-def _require_schema_limits(spec: ReleaseSpec, schema: Schema, *, public_number: bool) -> None:
-    """Raise if the one who asks chose a limit beyond which a release fails, rather than the schema.
-
-    Privacy
-    -------
-    A few requests with different limits would find the largest number of rows of a person, or a private number of
-    records, by whether they fail.
-    """
-    if spec.rows is not None and (schema.person is None or spec.rows != schema.person.rows):
-        raise ParameterError(
-            "«rows» must be that of the schema: whether a release fails with another one would tell how many rows a "
-            "person has. Leave it out; a curator gives rows in [person] of the schema."
-        )
-    if not public_number and spec.records not in (None, schema.records):
-        raise ParameterError(
-            "«records» must be that of the schema where the number of records is private: whether a release fails with "
-            "another one would tell that number. Leave it out; a curator gives it in the schema."
-        )
+    return StoredRequest(table=values.pop("table_name"), spec=spec, status=Status(values.pop("status")), **values)
 
 
 def _check_line(text: str, name: str, longest: int) -> str:

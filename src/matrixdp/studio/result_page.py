@@ -16,7 +16,7 @@ from starlette.datastructures import QueryParams
 from starlette.responses import FileResponse, Response
 
 from matrixdp.display import write_csv
-from matrixdp.domain.fields import quote_line, unquote_line
+from matrixdp.domain.fields import unquote_line
 from matrixdp.domain.file_rules import DateRule
 from matrixdp.domain.schema_file import parse_schema
 from matrixdp.errors import ParameterError, show
@@ -28,7 +28,7 @@ from matrixdp.report.answers import Answer, Answerable
 from matrixdp.report.charts import draw_charts
 from matrixdp.report.content import list_columns
 from matrixdp.report.dates import list_dates
-from matrixdp.report.guarantee import describe_odds, name_loss, read_mechanism
+from matrixdp.report.guarantee import describe_odds, read_mechanism
 from matrixdp.report.page import render_blocks
 from matrixdp.report.provenance import PROVENANCE, cite, read_provenance
 from matrixdp.report.release_page import show_answer
@@ -67,27 +67,22 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Choices:
-    """What can be asked of a release: kinds of questions, none if `reason` says why, and names of columns.
-
-    By the levels of `splits`, means can be given and records counted; `groups` are the columns by which the release is
-    grouped, with their levels. A regression explains one of the `dates` only if it is asked to.
-    """
+    """What can be asked of a release: kinds of questions, none if `reason` says why, and names of columns."""
 
     kinds: tuple[str, ...] = ()
     numbers: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
-    splits: tuple[str, ...] = ()
-    groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    splits: tuple[str, ...] = ()  # by whose levels means can be given, and records counted
+    groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # the levels of those that group the release
     reason: str = ""
-    dates: frozenset[str] = frozenset()
+    dates: frozenset[str] = frozenset()  # which a regression explains only if it is asked to
 
 
 @dataclass(frozen=True)
 class Inquiry:
     """One question: its kind, one of `KINDS`, and the `columns` that it is about, by the names of its fields.
 
-    A regression explains ``target`` by ``on``, or by all others if that is empty. `group` has levels of columns by
-    which the release is grouped, unless they are `told_apart`; it is empty for all records.
+    A regression explains ``target`` by ``on``, or by all others if that is empty. `group` is empty for all records.
     """
 
     kind: str
@@ -110,13 +105,11 @@ def list_choices(release: Answerable | None) -> Choices:
     if release is None:
         return Choices(reason="No further answers follow from this release by itself: its report shows the matrix.")
     query = read_mechanism(release).query
-    numbers, groups = tuple(one.name for one in list_columns(query)), {}
-    categories: tuple[str, ...] = ()
-    splits: tuple[str, ...] = ()
-    models = isinstance(release, AdaptiveRelease) or isinstance(query, TableMoments)
-    if isinstance(query, TableMoments):
-        categories = tuple(one.name for one in query.used.categories)
-        splits, groups = (*query.by, *categories), {one: query.columns.category(one).level_names for one in query.by}
+    table = query if isinstance(query, TableMoments) else None
+    numbers = tuple(one.name for one in list_columns(query))
+    categories = tuple(one.name for one in table.used.categories) if table else ()
+    groups = {one: table.columns.category(one).level_names for one in table.by} if table else {}
+    splits, models = (*groups, *categories), table is not None or isinstance(release, AdaptiveRelease)
     few = len(numbers) <= _MOST_NUMBERS
     possible = {
         "means": bool(numbers),
@@ -132,10 +125,7 @@ def list_choices(release: Answerable | None) -> Choices:
 
 
 def read_question(sent: Sequence[tuple[str, str]], choices: Choices) -> Inquiry:
-    """The question that a browser sent; what is not said is the first that is possible.
-
-    Raises a `ParameterError` for a column or level that there is not.
-    """
+    """The question that a browser sent; what is not said is the first that is possible."""
 
     def require(value: str, name: str, known: Sequence[str]) -> str:
         if value not in known:
@@ -143,7 +133,7 @@ def read_question(sent: Sequence[tuple[str, str]], choices: Choices) -> Inquiry:
         return value
 
     given = {name: unquote_line(value) for name, value in sent}
-    usual = "means_by" if choices.groups and "means_by" in choices.kinds else choices.kinds[0]
+    usual = "means_by" if choices.groups else choices.kinds[0]
     kind = require(given.get("kind") or usual, "kind", choices.kinds)
     columns: dict[str, Any] = {}
     for name in KINDS[kind].fields:
@@ -180,7 +170,7 @@ def render_answer(query: MatrixQuery, answer: Answer, dates: Sequence[DateRule] 
         return render_blocks([*show_answer(query, answer, dates, whole=True), *draw_charts(answer, dates)])
 
 
-def write_call(question: Inquiry) -> str:
+def _write_call(question: Inquiry) -> str:
     """The method of a release that answers a question, with its arguments, in Python."""
     written = [*map(repr, question.arguments), *([f"group={question.group!r}"] if question.group else [])]
     return f"release.{question.kind.removesuffix('_by')}({', '.join(written)})"
@@ -191,7 +181,7 @@ _LOAD = 'import matrixdp as mdp\n\nrelease = mdp.load("release.json")'
 
 def to_python(question: Inquiry) -> str:
     """Lines of Python that print the same answer from the downloaded file of the release."""
-    return f"{_LOAD}\nprint({write_call(question)})"
+    return f"{_LOAD}\nprint({_write_call(question)})"
 
 
 def make_notebook(source: Mapping[str, Any], questions: Sequence[Inquiry]) -> dict[str, Any]:
@@ -201,14 +191,13 @@ def make_notebook(source: Mapping[str, Any], questions: Sequence[Inquiry]) -> di
         "All answers are post-processing: they cost no privacy, and read no table."
     )
     check = (
-        "import hashlib\n"
-        "from pathlib import Path\n\n"
+        "import hashlib\nfrom pathlib import Path\n\n"
         f"found = hashlib.sha256(Path('release.json').read_bytes()).hexdigest()\n"
         f"assert found == {source['sha256']!r}, 'this is another release.json'"
     )
     cells = [("markdown", about), ("code", f"{check}\n{_LOAD}\nrelease")]
     for question in questions:
-        cells += [("markdown", f"## {KINDS[question.kind].title}"), ("code", write_call(question))]
+        cells += [("markdown", f"## {KINDS[question.kind].title}"), ("code", _write_call(question))]
     return {
         "nbformat": 4,
         "nbformat_minor": 5,
@@ -232,11 +221,11 @@ def list_results(visit: CurrentVisit) -> Response:
 def explore(visit: CurrentVisit, request_id: str) -> Response:
     """A release with the answer to a question about it, by default the first; with ``format``, the answer as a file."""
     form = visit.request.query_params.get("format")
-    if form is None:
-        return _show(visit, request_id)
-    if form not in ("csv", "json"):
+    if form not in (None, "csv", "json"):
         raise ParameterError("format must be one of csv, json.")
     opened = _open(visit, request_id)
+    if form is None:
+        return _show(visit, opened)
     if opened.release is None:
         raise ParameterError(opened.choices.reason)
     question = read_question(visit.request.query_params.multi_items(), opened.choices)
@@ -251,14 +240,14 @@ def explore(visit: CurrentVisit, request_id: str) -> Response:
 
 
 class Opened(NamedTuple):
-    """A finished release: its request, what can be asked of it, its columns of dates, and where answers come from."""
+    """A finished release."""
 
     found: StoredRequest
     stored: Any
     release: Answerable | None
     choices: Choices
     dates: tuple[DateRule, ...]
-    source: dict[str, Any]
+    source: dict[str, Any]  # where answers come from
 
 
 def _open(visit: Visit, request_id: str) -> Opened:
@@ -329,32 +318,23 @@ def download_stream(visit: CurrentVisit, dataset: str, name: str) -> Response:
     return FileResponse(path, filename=path.name, headers={"Content-Security-Policy": _REPORT_POLICY})
 
 
-def _show(visit: Visit, request_id: str) -> Response:
+def _show(visit: Visit, opened: Opened) -> Response:
     """The page of a release, with the answer to the question in its address."""
-    opened = _open(visit, request_id)
-    found, stored, release, choices, _, source = opened
-    privacy, odds = found.spec.privacy, ""
-    context: dict[str, Any] = {"answer": None, "question": None, "problem": None, "kind": None, "emptied": False}
-    if release is not None and choices.kinds:
+    stored, release, privacy, odds = opened.stored, opened.release, opened.found.spec.privacy, ""
+    context: dict[str, Any] = {"answer": None, "question": None, "problem": None, "emptied": False}
+    if release is not None and opened.choices.kinds:
         context |= _describe_answer(visit.request.query_params, release, opened)
     if stored is not None:
         odds = describe_odds(privacy.epsilon, privacy.delta, read_mechanism(release or stored).query.protects)
     return visit.render(
         "result.html",
-        citation=source["citation"],
-        query=visit.request.url.query,
         status=422 if context["problem"] else 200,
-        found=found,
-        address=f"/results/{found.id}",
-        title=f"{found.spec.title} · {found.dataset}",
-        loss=name_loss(privacy.epsilon).capitalize(),
+        asked=visit.request.url.query,
         odds=odds,
-        files=visit.studio.results.files(request_id),
-        choices=choices,
+        files=visit.studio.results.files(opened.found.id),
         kinds=KINDS,
-        quote_line=quote_line,
         synthetic=WARNING if isinstance(getattr(stored, "query", None), TableMoments) else "",
-        **context,
+        **opened._asdict() | context,
     )
 
 
@@ -366,17 +346,15 @@ def _describe_answer(sent: QueryParams, release: Answerable, opened: Opened) -> 
         answer = answer_question(release, question)
     except ParameterError as error:
         if question is None:
-            kind = sent.get("kind")
-            target = sent.get("target", "")
-            kept = [("target", target)] if target in choices.numbers else []
-            question = read_question([("kind", kind), *kept] if kind in choices.kinds else [], choices)
+            kept = [("kind", sent["kind"])] if sent.get("kind") in choices.kinds else []
+            kept += [("target", sent["target"])] if kept and sent.get("target") in choices.numbers else []
+            question = read_question(kept, choices)
         emptied = "chosen" in sent and "on" not in sent
-        return {"problem": str(error), "kind": question.kind, "question": question, "emptied": emptied}
+        return {"problem": str(error), "question": question, "emptied": emptied}
     estimate, query = answer.estimate, read_mechanism(release).query
     names = {*estimate.rows, *estimate.columns, answer.facts.get("target")}
     dates = [rule for rule in opened.dates if rule.name in names]
     return {
-        "kind": question.kind,
         "question": question,
         "answer": answer,
         "shown": Markup(render_answer(query, answer, dates)),  # noqa: S704 (its template escapes all names)

@@ -62,7 +62,6 @@ ROUTES: dict[str, Access] = {
     "POST /datasets/{dataset}/allowances": Access.CURATOR,
     "POST /datasets/{dataset}/allowances/{allowance}/return": Access.CURATOR,
     "POST /datasets/{dataset}/remove": Access.CURATOR,
-    # people_page.py
     "GET /people": Access.CURATOR,
     "POST /people": Access.CURATOR,
     "POST /people/{token_id}/revoke": Access.CURATOR,
@@ -129,12 +128,5 @@ _ROLES = {Access.VIEWER: {*Role}, Access.ANALYST: {Role.ANALYST}, Access.CURATOR
 
 
 def permits(access: Access, viewer: Viewer | None) -> bool:
-    """Whether `viewer`, None for somebody who is not signed in, may call a route with this access.
-
-    Examples
-    --------
-    >>> ann = Viewer("ann", frozenset({Role.ANALYST}))
-    >>> permits(Access.VIEWER, ann), permits(Access.CURATOR, ann), permits(Access.VIEWER, None)
-    (True, False, False)
-    """
+    """Whether `viewer`, None for somebody who is not signed in, may call a route with this access."""
     return access is Access.PUBLIC or (viewer is not None and not _ROLES[access].isdisjoint(viewer.roles))

@@ -12,7 +12,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from fastapi import APIRouter
@@ -52,11 +52,7 @@ class SchemaForm:
 def propose_columns(table: Mapping[str, Any]) -> tuple[dict[str, Texts], Texts]:
     """Columns of a table by name, without bounds and levels; and those that a schema cannot describe: what they hold.
 
-    `table` has Arrow fields by name. The type is empty where it is unknown (None), as in CSV.
-
-    Privacy
-    -------
-    Only names and types are used.
+    `table` has Arrow fields by name. The type is empty where it is unknown (None), as in CSV. Only both are used.
     """
     types = {name: "" if field is None else propose_type(field.type) for name, field in table.items()}
     usable = {name: {"name": name, "type": kind} for name, kind in types.items() if name and kind is not None}
@@ -86,10 +82,10 @@ def _read_column(sent: Texts) -> Texts:
     with suppress(ValueError, TypeError, RecursionError):
         found = {**json.loads(found.pop("folded", "{}")), **found}
     found = {name: text for name, text in found.items() if isinstance(text, str) and text}
-    try:
-        return {**found, "name": unquote_line(found.get("name", ""))}
-    except ParameterError:
-        return {**found, "name": ""}
+    name = ""
+    with suppress(ParameterError):
+        name = unquote_line(found.get("name", ""))
+    return {**found, "name": name}
 
 
 def form_from_toml(text: str) -> SchemaForm:
@@ -99,17 +95,15 @@ def form_from_toml(text: str) -> SchemaForm:
     content = parse_toml(text)
     texts: Texts = {}
     for section, fields in SECTIONS.items():
-        entry = content.get(section, {}) if section else content
-        texts |= {f"{section}.{one.name}".strip("."): one.show(entry) for one in fields}
-    columns = tuple(_show_column(name, entry) for name, entry in content.get("columns", {}).items())
-    return SchemaForm(columns, {name: text for name, text in texts.items() if text})
-
-
-def _show_column(name: str, entry: Mapping[str, Any]) -> Texts:
-    entry = {"levels" if key == "categories" else key: value for key, value in entry.items()}
-    kind = entry.get("type", "category" if "levels" in entry else "number")
-    texts = {one.name: one.show(entry, kind) for one in COLUMN_FIELDS if kind in one.types}
-    return {"name": name, "type": kind, **{name: text for name, text in texts.items() if text}}
+        values = content.get(section, {}) if section else content
+        texts |= {f"{section}.{one.name}".strip("."): one.show(values) for one in fields}
+    columns = []
+    for name, values in content.get("columns", {}).items():
+        entry = {"levels" if key == "categories" else key: value for key, value in values.items()}
+        kind = entry.get("type", "category" if "levels" in entry else "number")
+        found = {one.name: one.show(entry, kind) for one in COLUMN_FIELDS if kind in one.types}
+        columns.append({"name": name, "type": kind} | {key: text for key, text in found.items() if text})
+    return SchemaForm(tuple(columns), {name: text for name, text in texts.items() if text})
 
 
 def _parse_form(form: SchemaForm) -> tuple[dict[str, Any], Texts]:
@@ -119,27 +113,26 @@ def _parse_form(form: SchemaForm) -> tuple[dict[str, Any], Texts]:
     """
     mistakes: Texts = {}
 
-    def parse(texts: Texts, fields: Iterable[Field], place: str, kind: str = "") -> dict[str, Any]:
+    def parse(texts: Texts, prefix: str, fields: Iterable[Field], place: str, kind: str = "") -> dict[str, Any]:
         found = {}
         for one in fields:
             try:
-                found[one.name] = one.parse(texts.get(one.name, ""), kind)
+                found[one.name] = one.parse(texts.get(f"{prefix}{one.name}", ""), kind)
             except ParameterError as error:
                 mistakes[f"{place}{one.name}"] = str(error)
         return {name: value for name, value in found.items() if value is not None}
 
-    content = parse(form.texts, SECTIONS[""], "")
-    for section in filter(None, SECTIONS):
-        place = f"{section}."
-        texts = {name.removeprefix(place): text for name, text in form.texts.items() if name.startswith(place)}
-        if entry := parse(texts, SECTIONS[section], place):
-            content[section] = entry
+    content: dict[str, Any] = {}
+    for section, fields in SECTIONS.items():
+        place = f"{section}." if section else ""
+        entry = parse(form.texts, place, fields, place)
+        content |= {section: entry} if section and entry else entry
     columns: dict[str, Any] = {}
     for number, column in enumerate(form.columns):
         name, kind, place = column["name"], column.get("type", ""), f"column.{number}."
         if name in columns:
             mistakes[f"{place}name"] = f"column {name!r} is described twice. Remove one of them."
-        entry = parse(column, [one for one in COLUMN_FIELDS if kind in one.types], place, kind)
+        entry = parse(column, "", [one for one in COLUMN_FIELDS if kind in one.types], place, kind)
         columns.setdefault(name, {"type": kind, **entry})
     return {**content, "columns": columns}, mistakes
 
@@ -204,11 +197,19 @@ def change_schema(visit: CurrentVisit, table: str, sent: SentFields) -> Response
     """Save the form, or show it again with a column more or less, or with its mistakes."""
     form, (action, _, place) = read_form(sent), sent.get("action", "check").partition(".")
     if action == "save":
-        return _save(visit, table, form, sent.get("version", ""))
+        if mistakes := find_mistakes(form):
+            return _show(visit, table, form, mistakes=mistakes, status=422)
+        if sent.get("version", "") != _find_version(visit.studio.schemas.read(table)):
+            return _show(visit, table, form, problem=_CHANGED, status=409)
+        try:
+            visit.studio.schemas.write(table, form_to_toml(form))
+        except (ParameterError, DataError) as error:
+            return _show(visit, table, form, mistakes={"": str(error)}, status=422)
+        return RedirectResponse(f"{_address(visit)}?saved=yes", 303)
     number = int(place) if re.fullmatch(r"[0-9]{1,6}", place) else None
     if action == "remove":
-        kept = (column for at, column in enumerate(form.columns) if at != number)
-        return _show(visit, table, replace(form, columns=tuple(kept)))
+        kept = tuple(column for at, column in enumerate(form.columns) if at != number)
+        return _show(visit, table, SchemaForm(kept, form.texts))
     if action == "open":
         return _show(visit, table, form, opened=number)
     if action == "add all" or (action == "add" and sent.get("new")):
@@ -218,27 +219,15 @@ def change_schema(visit: CurrentVisit, table: str, sent: SentFields) -> Response
             raise NotFoundError("there is no such column in the table.")
         known = {column["name"] for column in form.columns}
         added = [columns[name] for name in names if name not in known]
-        form = replace(form, columns=(*form.columns, *added))
+        form = SchemaForm((*form.columns, *added), form.texts)
         return _show(visit, table, form, opened=len(form.columns) - 1 if action == "add" else None)
     return _show(visit, table, form, mistakes=find_mistakes(form))
-
-
-def _save(visit: Visit, table: str, form: SchemaForm, version: str) -> Response:
-    if mistakes := find_mistakes(form):
-        return _show(visit, table, form, mistakes=mistakes, status=422)
-    if version != _find_version(visit.studio.schemas.read(table)):
-        return _show(visit, table, form, problem=_CHANGED, status=409)
-    try:
-        visit.studio.schemas.write(table, form_to_toml(form))
-    except (ParameterError, DataError) as error:
-        return _show(visit, table, form, mistakes={"": str(error)}, status=422)
-    return RedirectResponse(f"{_address(visit)}?saved=yes", 303)
 
 
 @router.post("/tables/{table}/schema/check")
 def check_schema(visit: CurrentVisit, table: str, sent: SentFields) -> Response:
     """The TOML of a form and what is wrong with it, without saving anything."""
-    visit.studio.tables.path(table)
+    visit.studio.tables.path(table)  # or there is none of this name
     form = read_form(sent)
     found = _describe_fields(visit, form, {}, checked=False) | {"live": True}
     return visit.render("schema_preview.html", toml=form_to_toml(form), mistakes=find_mistakes(form), **found)
@@ -275,14 +264,12 @@ def _show(
     opened: int | None = None,
     status: int = 200,
 ) -> Response:
-    """The page of the editor."""
     text = visit.studio.schemas.read(table)
     fields, unfit = _find_columns(visit.studio, table, form)
     _, unusable = propose_columns(fields)
     known = {"", *unusable, *(column["name"] for column in form.columns)}
     workbook = table.lower().endswith((".xlsx", ".xls"))
-    hidden = ("encoding", "delimiter") if workbook else ("sheet",)
-    checked = mistakes is not None or bool(unfit)
+    hidden, checked = ("encoding", "delimiter") if workbook else ("sheet",), mistakes is not None or bool(unfit)
     return visit.render(
         "schema.html",
         status=status,
@@ -321,7 +308,6 @@ def _describe_fields(visit: Visit, form: SchemaForm, errors: Texts, *, checked: 
         "fold_column": fold_column,
         "types": TYPES,
         "column_fields": COLUMN_FIELDS,
-        "quote_line": quote_line,
     }
 
 

@@ -2,8 +2,8 @@
 
 import hmac
 import re
+import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Form, Query, Request
@@ -12,21 +12,12 @@ from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from matrixdp.studio.refusals import SignInError, TooManyError, UnknownBrowserError
+from matrixdp.studio import sign_in
+from matrixdp.studio.monitor import Monitor, find_id
+from matrixdp.studio.refusals import SignInError, UnknownBrowserError
 from matrixdp.studio.rendering import CurrentVisit, Studio, Visit
 from matrixdp.studio.roles import ROUTES, Role, Viewer, permits
-from matrixdp.studio.sign_in import (
-    FORWARDED,
-    SESSION,
-    Token,
-    check_distinct,
-    find_groups,
-    find_session,
-    find_token,
-    sign_out,
-    start_session,
-)
-from matrixdp.studio.state import Proxy, Settings, now
+from matrixdp.studio.state import Proxy, Settings
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
@@ -63,45 +54,48 @@ def cookie_name(settings: Settings) -> str:
 
 
 class Guard:
-    """Refuses foreign hosts and origins and large bodies, and adds the security headers to every answer.
+    """Refuses foreign hosts and origins and large bodies, adds security headers to every answer, and notes it."""
 
-    `answer_error` makes the answer to an unforeseen error.
-    """
-
-    def __init__(self, app: ASGIApp, settings: Settings, answer_error: AnswerError) -> None:
-        self._app, self._answer_error = app, answer_error
+    def __init__(self, app: ASGIApp, settings: Settings, monitor: Monitor, answer_error: AnswerError) -> None:
+        self._app, self._monitor, self._answer_error = app, monitor, answer_error
         headers = {**_HEADERS, "strict-transport-security": "max-age=31536000"} if settings.secure else _HEADERS
         self._headers = [(name.encode(), value.encode()) for name, value in headers.items()]
         self._origins = frozenset(settings.addresses)
         self._hosts = {address.partition("://")[2] for address in self._origins}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
-        if scope["type"] == "lifespan":
+        if scope["type"] != "http":  # no route is a websocket
             await self._app(scope, receive, send)
             return
-        if scope["type"] != "http":
-            await send({"type": "websocket.close", "code": 1008})
-            return
-        started = False
+        status, size, begun, number = 0, 0, time.perf_counter(), find_id(scope["headers"])
+        scope.setdefault("state", {})["id"] = number
 
         async def send_safely(message: Message) -> None:
-            nonlocal started
+            nonlocal status
             if message["type"] == "http.response.start":
-                started = True
+                status = message["status"]
                 own = {name.lower() for name, _ in message["headers"]}
                 message["headers"] = [*message["headers"], *(pair for pair in self._headers if pair[0] not in own)]
+                message["headers"].append((b"x-request-id", number.encode()))
             await send(message)
 
-        if (problem := self._find_problem(scope["path"], scope["headers"])) is not None:
-            await problem(scope, receive, send_safely)
-            return
+        async def receive_some() -> Message:
+            nonlocal size
+            message = await receive()
+            size += len(message.get("body", b""))
+            if size > BODY_LIMIT:
+                raise HTTPException(413, _TOO_LARGE)
+            return message
+
         try:
-            await self._app(scope, self._count_bytes(receive), send_safely)
+            problem = self._find_problem(scope["path"], scope["headers"])
+            await (problem or self._app)(scope, receive_some, send_safely)
         except Exception as error:  # an unforeseen one; the server would log its message
             response = await self._answer_error(Request(scope), error)
-            if not started:
+            if not status:
                 await response(scope, receive, send_safely)
+        finally:
+            self._monitor.add(scope, status or 500, time.perf_counter() - begun)
 
     def _find_problem(self, path: str, headers: Sequence[tuple[bytes, bytes]]) -> PlainTextResponse | None:
         hosts = [value.decode("latin-1").lower() for name, value in headers if name == b"host"]
@@ -115,19 +109,6 @@ class Guard:
                 return PlainTextResponse(_TOO_LARGE, 413)
         return None
 
-    def _count_bytes(self, receive: Receive) -> Receive:
-        size = 0
-
-        async def receive_some() -> Message:
-            nonlocal size
-            message = await receive()
-            size += len(message.get("body", b""))
-            if size > BODY_LIMIT:
-                raise HTTPException(413, _TOO_LARGE)
-            return message
-
-        return receive_some
-
 
 def authorise(request: Request) -> None:
     """Find out who sent a request, and refuse it unless the table of roles permits it. The only check of roles.
@@ -136,19 +117,18 @@ def authorise(request: Request) -> None:
     """
     studio: Studio = request.app.state.studio
     request.state.viewer = request.state.session = None
-    address = "" if request.client is None else request.client.host
     proxy = studio.settings.proxy
     if is_api(request.url.path):
         kind, _, secret = request.headers.get("authorization", "").partition(" ")
         if kind.lower() == "bearer" and secret.strip():
-            token = find_token(studio.state, secret.strip())
+            token = sign_in.find_token(studio.state, secret.strip())
             if token is None:
                 raise refuse_wrong_token(request, studio)
-            request.state.viewer = replace(token.viewer, groups=find_groups(studio.state, token.name))
+            request.state.viewer = sign_in.find_person(studio.state, token.name, token.roles)
     elif cookie := request.cookies.get(cookie_name(studio.settings)):
-        request.state.session = find_session(studio.state, cookie)
+        request.state.session = sign_in.find_session(studio.state, cookie)
         request.state.viewer = request.state.session and request.state.session.viewer
-    follow_proxy(request, proxy if proxy is not None and proxy.trusts(address) else None)
+    follow_proxy(request, proxy if proxy is not None and proxy.trusts(find_sender(request)) else None)
     if request.state.viewer is not None:
         studio.sightings.add(request.state.viewer, keep_groups=not hasattr(request.state, "forwarded"))
     access = ROUTES.get(f"{request.method} {request.scope['route'].path}")
@@ -159,6 +139,11 @@ def authorise(request: Request) -> None:
     if request.state.viewer is None:
         raise SignInError("sign in first: the address has expired, or no token was given.")
     raise HTTPException(403, f"this is for {access.value}.")
+
+
+def find_sender(request: Request) -> str:
+    """The address that a request comes from."""
+    return "" if request.client is None else request.client.host
 
 
 def is_api(path: str) -> bool:
@@ -185,7 +170,7 @@ def follow_proxy(request: Request, proxy: Proxy | None) -> None:
     if known and (session.viewer.name, session.viewer.roles) == (found.name, found.roles):
         request.state.viewer = found
     elif request.url.path != "/enter" and not (session is not None and not session.is_forwarded):
-        check_distinct(request.app.state.studio.state, found.name)
+        sign_in.check_distinct(request.app.state.studio.state, found.name)
         raise UnknownBrowserError(found)
 
 
@@ -234,12 +219,11 @@ SentForm = Annotated[FormData, Depends(receive_form)]
 SentFields = Annotated[dict[str, str], Depends(_receive_fields)]  # of a form in which each field is there once
 
 
-def refuse_wrong_token(request: Request, studio: Studio) -> SignInError | TooManyError:
+def refuse_wrong_token(request: Request, studio: Studio) -> HTTPException:
     """The error for a wrong token, which is counted."""
-    address = "" if request.client is None else request.client.host
-    if studio.wrong_tokens.add(address):
-        return TooManyError("too many wrong tokens. Wait a minute.")
-    return SignInError("the token is unknown, expired or revoked.")
+    if studio.wrong_tokens.add(find_sender(request)):
+        return HTTPException(429, "too many wrong tokens. Wait a minute.")
+    return HTTPException(401, "the token is unknown, expired or revoked.")
 
 
 @router.get("/enter")
@@ -248,59 +232,53 @@ def show_entry(visit: CurrentVisit, token: Annotated[str | None, Query()] = None
 
     A person's token is not accepted here: addresses are remembered by browsers and proxies.
     """
-    studio, forwarded = visit.studio, getattr(visit.request.state, "forwarded", False)
-    if forwarded and token is None:
+    if token is None and hasattr(visit.request.state, "forwarded"):
         return RedirectResponse("/", 303)
     if token is not None and "prefetch" not in visit.request.headers.get("sec-purpose", ""):
-        return _enter(visit, studio.links.take(studio.state, token))
+        return _enter(visit, visit.studio.links.take(visit.studio.state, token))
     return visit.render("enter.html", problem=None)
 
 
 @router.post("/enter")
 def enter(visit: CurrentVisit, token: Annotated[str, Form()]) -> Response:
     """Sign in with a person's token."""
-    return _enter(visit, find_token(visit.studio.state, token.strip()))
+    return _enter(visit, sign_in.find_token(visit.studio.state, token.strip()))
 
 
 @router.post("/leave")
 def leave(visit: CurrentVisit) -> Response:
     """Sign out."""
-    settings = visit.studio.settings
-    name = cookie_name(settings)
-    sign_out(visit.studio.state, visit.request.cookies[name])
-    response = RedirectResponse("/enter", 303)
-    response.delete_cookie(name, httponly=True, samesite="strict", secure=settings.secure)
+    name, response = cookie_name(visit.studio.settings), RedirectResponse("/enter", 303)
+    sign_in.sign_out(visit.studio.state, visit.request.cookies[name])
+    response.delete_cookie(name, httponly=True, samesite="strict", secure=visit.studio.settings.secure)
     return response
 
 
 def begin_forwarded(request: Request, viewer: Viewer) -> Response:
     """Begin the session of a person whom the proxy names, and show the page again."""
-    studio: Studio = request.app.state.studio
-    back = request.url.path if request.method == "GET" else "/"
-    query = f"?{request.url.query}" if request.url.query and request.method == "GET" else ""
-    response = RedirectResponse(f"{back}{query}", 303)
-    token = Token(FORWARDED, viewer.name, viewer.roles, now(), now(SESSION), None)
-    _set_cookie(response, studio, token)
+    query = f"?{request.url.query}" if request.url.query else ""
+    response = RedirectResponse(f"{request.url.path}{query}" if request.method == "GET" else "/", 303)
+    _set_cookie(response, request.app.state.studio, viewer)
     return response
 
 
-def _set_cookie(response: Response, studio: Studio, token: Token) -> None:
+def _set_cookie(response: Response, studio: Studio, viewer: Viewer, token: sign_in.Token | None = None) -> None:
     response.set_cookie(
         cookie_name(studio.settings),
-        start_session(studio.state, token),
-        max_age=int(SESSION.total_seconds()),
+        sign_in.start_session(studio.state, viewer, token),
+        max_age=int(sign_in.SESSION.total_seconds()),
         httponly=True,
         samesite="strict",
         secure=studio.settings.secure,
     )
 
 
-def _enter(visit: Visit, token: Token | None) -> Response:
+def _enter(visit: Visit, token: sign_in.Token | None) -> Response:
     if token is None:
         problem = refuse_wrong_token(visit.request, visit.studio)
-        return visit.render("enter.html", status=problem.status, problem=str(problem))
+        return visit.render("enter.html", status=problem.status_code, problem=problem.detail)
     # Browsers do not send a strict cookie after a redirect from another site, such as a page with the address.
     foreign = visit.request.headers.get("sec-fetch-site", "none") in ("cross-site", "same-site")
     response = visit.render("entered.html") if foreign else RedirectResponse("/", 303)
-    _set_cookie(response, visit.studio, token)
+    _set_cookie(response, visit.studio, Viewer(token.name, token.roles), token)
     return response

@@ -6,7 +6,7 @@ import math
 import secrets
 import time
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
@@ -23,28 +23,19 @@ _BYTES = 32  # of a random text that can be a part of a URL
 _LONGEST_NAME = 100
 SESSION = timedelta(hours=12)  # that a browser stays signed in
 _LINK = "link-"  # begins the ids of printed addresses
-FORWARDED = "proxy"  # the id of what a proxy says about a person, which is no token
 _SEEN_STEP = 60.0  # seconds
 
 
 @dataclass(frozen=True)
 class Token:
-    """What is known of a token: never the token itself. Times are in UTC.
+    """What is known of a token: never the token itself. Times are in UTC."""
 
-    The `id` names it in `revoke_token`; that of a printed address begins with ``link-``. `name` is the person.
-    """
-
-    id: str
-    name: str
+    id: str  # that of a printed address begins with ``link-``
+    name: str  # of the person
     roles: frozenset[Role]
     created: str
     expires: str | None
     revoked: str | None
-
-    @property
-    def viewer(self) -> Viewer:
-        """The person."""
-        return Viewer(self.name, self.roles)
 
     @property
     def is_link(self) -> bool:
@@ -63,12 +54,11 @@ def hash_secret(secret: str) -> str:
 
 
 def create_token(
-    state: State, name: str, roles: Iterable[Role], days: float | None = None, groups: Iterable[str] | None = None
+    state: State, name: str, roles: Iterable[Role], days: float | None = None, groups: Sequence[str] | None = None
 ) -> tuple[str, Token]:
     """A new token for a person, and what is stored of it. The token cannot be shown again.
 
-    The ledger and the pages will name the person as `name` says. It expires after some `days`, by default never. The
-    `groups` of the person stay as they are unless they are given; an allowance may be for a group.
+    It expires after some `days`, by default never. The `groups` of the person stay as they are unless they are given.
     """
     name, given = check_name(name, "name"), frozenset(roles)
     if len(name) > _LONGEST_NAME:
@@ -77,8 +67,7 @@ def create_token(
         raise ParameterError("roles must name a role: curator, analyst or both.", parameter="roles")
     if days is not None and not 0 < days <= 36500:
         raise ParameterError(f"days must be from 0 to 36500, got {show(days)} instead.", parameter="days")
-    chosen = None if groups is None else tuple(groups)
-    check_distinct(state, name, chosen or ())
+    check_distinct(state, name, groups or ())
     secret = secrets.token_urlsafe(_BYTES)
     expires = None if days is None else now(timedelta(days=days))
     token = Token(secrets.token_hex(4), name, given, now(), expires, None)
@@ -92,8 +81,8 @@ def create_token(
                 f"name: {name!r} has a token with other roles. Revoke it first, or use another name.", parameter="name"
             )
         _insert(connection, token, secret)
-        if chosen is not None:
-            _write_groups(connection, name, chosen)
+        if groups is not None:
+            _write_groups(connection, name, groups)
     return secret, token
 
 
@@ -114,15 +103,10 @@ def _write_groups(connection: Connection, name: str, groups: Iterable[str]) -> N
     connection.execute("UPDATE people SET groups = ? WHERE name = ?", (text, name))
 
 
-def find_groups(state: State, name: str) -> tuple[str, ...]:
-    """The groups of a person."""
+def find_person(state: State, name: str, roles: frozenset[Role] = frozenset()) -> Viewer:
+    """Somebody by their name, with their groups; without roles, for what is done in their name."""
     rows = state.select("SELECT groups FROM people WHERE name = ?", name)
-    return tuple(json.loads(rows[0]["groups"])) if rows else ()
-
-
-def find_person(state: State, name: str) -> Viewer:
-    """Somebody by their name, with their groups, for what is done in their name; nobody is signed in by it."""
-    return Viewer(name, frozenset(), find_groups(state, name))
+    return Viewer(name, roles, tuple(json.loads(rows[0]["groups"])) if rows else ())
 
 
 def is_revoked(state: State, name: str) -> bool:
@@ -155,13 +139,13 @@ def list_people(state: State) -> list[Person]:
 class Sightings:
     """Notes when people were last seen, at most once a minute for each, and at once that their groups have changed."""
 
-    def __init__(self, state: State, clock: Callable[[], float] = time.monotonic) -> None:
-        self._state, self._clock = state, clock
+    def __init__(self, state: State) -> None:
+        self._state = state
         self._known: dict[str, tuple[float, tuple[str, ...]]] = {}
 
     def add(self, viewer: Viewer, *, keep_groups: bool) -> None:
         """Note that somebody is there, and the groups that a proxy says unless those that are known are kept."""
-        present = self._clock()
+        present = time.monotonic()
         before, groups = self._known.get(viewer.name, (-math.inf, ()))
         if present - before < _SEEN_STEP and groups == viewer.groups:
             return
@@ -176,8 +160,7 @@ class Sightings:
 
 
 def _insert(connection: Connection, token: Token, secret: str) -> None:
-    values = {**vars(token), "roles": write_roles(token.roles), "hash": hash_secret(secret)}
-    insert(connection, "tokens", **values)
+    insert(connection, "tokens", **{**vars(token), "roles": write_roles(token.roles), "hash": hash_secret(secret)})
 
 
 def list_tokens(state: State) -> list[Token]:
@@ -192,10 +175,7 @@ def find_token(state: State, secret: str) -> Token | None:
 
 
 def revoke_token(state: State, token_id: str) -> tuple[Token, int]:
-    """Revoke a token, and end the sessions that began with it, whose number is returned, too.
-
-    A second time changes nothing.
-    """
+    """Revoke a token, and end the sessions that began with it, whose number is returned. A second time is no error."""
     with state.writing() as connection:
         connection.execute("UPDATE tokens SET revoked = ? WHERE id = ? AND revoked IS NULL", (now(), token_id))
         live = connection.execute("DELETE FROM sessions WHERE token = ? AND expires > ?", (token_id, now())).rowcount
@@ -241,34 +221,25 @@ class OneTimeLinks:
         return secret
 
     def take(self, state: State, secret: str) -> Token | None:
-        """An entry among the tokens for the browser, so that it can be revoked; None for a text that is not known.
-
-        No text is its token.
-        """
+        """An entry among the tokens for the browser, so that it can be revoked; None for a text that is not known."""
         viewer = self._viewers.pop(hash_secret(secret), None)
         if viewer is None:
             return None
         token = Token(f"{_LINK}{secrets.token_hex(4)}", viewer.name, viewer.roles, now(), now(SESSION), None)
         with state.writing() as connection:
             connection.execute("DELETE FROM tokens WHERE id LIKE ? AND expires <= ?", (f"{_LINK}%", now()))
-            _insert(connection, token, secrets.token_urlsafe(_BYTES))
+            _insert(connection, token, secrets.token_urlsafe(_BYTES))  # no text is its token
         return token
 
 
-def start_session(state: State, token: Token) -> str:
-    """The text of the cookie for a browser that has sent a valid token."""
-    cookie, expires = secrets.token_urlsafe(_BYTES), now(SESSION)
-    values = {
-        "hash": hash_secret(cookie),
-        "token": None if token.id == FORWARDED else token.id,
-        "name": token.name,
-        "roles": write_roles(token.roles),
-        "csrf": secrets.token_urlsafe(_BYTES),
-        "expires": expires if token.expires is None else min(expires, token.expires),
-    }
+def start_session(state: State, viewer: Viewer, token: Token | None) -> str:
+    """The text of the cookie for a browser that has sent a valid token, or whose person a proxy names (None)."""
+    cookie, csrf = (secrets.token_urlsafe(_BYTES) for _ in range(2))
+    values = {"hash": hash_secret(cookie), "csrf": csrf, "name": viewer.name, "roles": write_roles(viewer.roles)}
+    values["expires"] = min(now(SESSION), (token and token.expires) or now(SESSION))
     with state.writing() as connection:
         connection.execute("DELETE FROM sessions WHERE expires <= ?", (now(),))
-        insert(connection, "sessions", **values)
+        insert(connection, "sessions", **values, token=None if token is None else token.id)
     return cookie
 
 

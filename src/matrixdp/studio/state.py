@@ -1,5 +1,6 @@
 """What a studio is started with, and its own SQLite file: tokens, sessions, tables of data sets, and requests."""
 
+import fcntl
 import os
 import sqlite3
 from collections.abc import Iterator
@@ -9,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address, ip_network
 from pathlib import Path
 
+from matrixdp.errors import ParameterError
 from matrixdp.ledger.location import Location
 from matrixdp.studio.refusals import UnavailableError
 
@@ -17,17 +19,13 @@ LOCAL_HOSTS = ("127.0.0.1", "localhost", "[::1]")
 
 @dataclass(frozen=True, kw_only=True)
 class Proxy:
-    """A proxy that signs people in, as by OpenID Connect, and says in headers who they are.
+    """A proxy that signs people in, as by OpenID Connect, and says in headers who they are."""
 
-    Only requests from its `networks` are believed. Members of a group of `curators` are curators, of `analysts`
-    analysts; without `analysts`, everybody whom the proxy lets through is an analyst.
-    """
-
-    networks: tuple[str, ...]
+    networks: tuple[str, ...]  # from which requests are believed
     user_header: str = "x-forwarded-user"
     groups_header: str = "x-forwarded-groups"
-    curators: tuple[str, ...] = ()
-    analysts: tuple[str, ...] = ()
+    curators: tuple[str, ...] = ()  # groups whose members are curators
+    analysts: tuple[str, ...] = ()  # and analysts; without any, everybody whom the proxy lets through is an analyst
 
     def trusts(self, address: str) -> bool:
         """Whether a request comes from the proxy."""
@@ -40,22 +38,16 @@ class Proxy:
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What a studio is started with: the folder of tables, the ledger, and the folder of the studio's own files.
+    """What a studio is started with."""
 
-    `hosts` are names, without ports, under which browsers reach it; other values of the header ``Host`` are refused.
-    `origins` are the addresses by way of a proxy, such as ``https://studio.example.org``, in place of those that
-    `hosts`, `port` and `tls` say. An `isolated` release runs in a process of its own, which finishes even if the server
-    is killed. A `proxy` may say who sends a request.
-    """
-
-    folder: Path
+    folder: Path  # of tables
     ledger: Location
-    state: Path
+    state: Path  # the folder of the studio's own files
     port: int = 8765
-    hosts: tuple[str, ...] = LOCAL_HOSTS
+    hosts: tuple[str, ...] = LOCAL_HOSTS  # names, without ports, under which browsers reach it; others are refused
     tls: bool = False
-    origins: tuple[str, ...] = ()
-    isolated: bool = True
+    origins: tuple[str, ...] = ()  # addresses by way of a proxy, in place of those that the three fields above say
+    isolated: bool = True  # releases run in processes of their own, which finish even if the server is killed
     proxy: Proxy | None = None
 
     @property
@@ -120,8 +112,8 @@ class State:
     Every transaction is durable when it ends. Threads and processes may share it.
     """
 
-    def __init__(self, path: Path, timeout: float = 30.0) -> None:
-        self.path, self._timeout = path, timeout
+    def __init__(self, path: Path) -> None:
+        self.path = path
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
@@ -143,7 +135,7 @@ class State:
     def reading(self) -> Iterator[sqlite3.Connection]:
         """A connection whose rows have names."""
         try:
-            with closing(sqlite3.connect(self.path, timeout=self._timeout, isolation_level=None)) as connection:
+            with closing(sqlite3.connect(self.path, timeout=30.0, isolation_level=None)) as connection:
                 connection.row_factory = sqlite3.Row
                 yield connection
         except sqlite3.Error as error:
@@ -166,6 +158,31 @@ class State:
                 connection.rollback()
                 raise
             connection.execute("COMMIT")
+
+
+def update_request(state: State, request_id: str, condition: str = "1", **values: str | float | None) -> None:
+    """Set columns of a request, if it meets a condition in SQL."""
+    names = ", ".join(f"{name} = :{name}" for name in values)
+    query = f"UPDATE requests SET {names} WHERE id = :id AND ({condition})"  # noqa: S608
+    with state.writing() as connection:
+        connection.execute(query, {**values, "id": request_id})
+
+
+@contextmanager
+def hold_lock(path: Path, refusal: str = "") -> Iterator[None]:
+    """Hold a lock alone: wait for it, or raise an error that says the refusal; a killed process holds no lock."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    handle = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | (fcntl.LOCK_NB if refusal else 0))
+        except OSError:
+            if not refusal:
+                raise
+            raise ParameterError(refusal) from None
+        yield
+    finally:
+        os.close(handle)
 
 
 def insert(connection: sqlite3.Connection, table: str, **values: str | None) -> None:

@@ -4,25 +4,21 @@ The ledger charges the id of a request once, so a request may be released again 
 from the ledger. ``python -m matrixdp.studio.worker`` is the process of one release.
 """
 
-import fcntl
 import logging
-import os
 import pickle
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from enum import Enum
-from pathlib import Path
 from threading import Event, Thread
 
 from matrixdp.domain.schema_file import parse_schema
 from matrixdp.errors import ChargedError, LedgerError, MatrixDPError, RequestPendingError
 from matrixdp.ledger import Ledger
 from matrixdp.ledger.ledger import LedgerOptions
-from matrixdp.records.files import open_files
 from matrixdp.release.charging import Account
 from matrixdp.release.plan import plan
 from matrixdp.release.run import count_units
@@ -31,8 +27,8 @@ from matrixdp.report.release_folder import write_release
 from matrixdp.studio.datasets import TableFolder
 from matrixdp.studio.refusals import UnavailableError
 from matrixdp.studio.requests import Status, StoredRequest, load_request
-from matrixdp.studio.sign_in import find_groups
-from matrixdp.studio.state import Settings, State, now
+from matrixdp.studio.sign_in import find_person
+from matrixdp.studio.state import Settings, State, hold_lock, now, update_request
 
 LEDGER_TIMEOUT = 60.0  # seconds to wait for others who write the ledger
 _PROGRESS_STEP = 0.5  # seconds
@@ -63,7 +59,7 @@ _STORED = Payment.STORED.name.lower()  # as the studio's file has it
 def release_request(settings: Settings, request_id: str) -> None:
     """Release an approved request and write its folder; the outcome is in the studio's file."""
     state = State(settings.database)
-    with _hold_lock(settings.state / "locks" / request_id):
+    with hold_lock(settings.state / "locks" / request_id):  # no other process or thread releases the same request
         request = load_request(state, request_id)
         if request.status not in (Status.APPROVED, Status.RUNNING):
             return
@@ -82,19 +78,19 @@ def _release_to_folder(settings: Settings, state: State, request: StoredRequest)
     out = settings.releases / request.id
     if (out / "release.json").is_file():
         return
-    if request.payment == _STORED:
-        _require_stored(settings, request)
     schema = parse_schema(request.schema, f"{request.id}.toml")
-    tables = TableFolder(settings.folder)
-    tables.open(request.table)  # refuses links that lead out of the folder
-    source = open_files(str(tables.path(request.table)), rules=schema.rules)
+    source = TableFolder(settings.folder).open(request.table, schema.rules)
     asked = replace(request.spec, schema=schema, id=request.ledger_id)
     made = plan(asked, lambda: count_units(asked, source))
-    options: LedgerOptions = {"actor": request.asker, "groups": find_groups(state, request.asker)}
+    options: LedgerOptions = {"actor": request.asker, "groups": find_person(state, request.asker).groups}
     options["purpose"] = note_approval(request.purpose, str(request.decided_by))
-    options |= {"timeout": LEDGER_TIMEOUT, "wait": 0.0}
-    # No wait: this process holds the request's lock, so that nobody else is releasing it.
+    options |= {"timeout": LEDGER_TIMEOUT, "wait": 0.0}  # nobody else is releasing it: this process holds its lock
     with Ledger.open(settings.ledger, **options) as ledger:
+        if request.payment == _STORED and ledger.stored(request.dataset, request.ledger_id) is None:
+            raise LedgerError(  # other noise would be another release
+                "the ledger has no release for this request, though it was released before: it is another ledger, or "
+                "an older copy. Start the studio with the ledger that it was charged to."
+            )
         account = Account(ledger, request.dataset, allowance=request.spec.allowance)
         progress = _note_progress(state, request.id, made.records or 1) if made.public_progress else None
         write_release(made, source, out, account, progress=progress)
@@ -117,15 +113,7 @@ def note_failure(settings: Settings, state: State, request: StoredRequest, error
     update_request(state, request.id, **outcome, payment=paid)
 
 
-def update_request(state: State, request_id: str, **values: str | float | None) -> None:
-    """Set columns of a request in the studio's file."""
-    names = ", ".join(f"{name} = :{name}" for name in values)
-    with state.writing() as connection:
-        connection.execute(f"UPDATE requests SET {names} WHERE id = :id", {**values, "id": request_id})  # noqa: S608
-
-
 def _find_payment(settings: Settings, request: StoredRequest) -> Payment:
-    """What the ledger knows of a request."""
     try:
         with Ledger.open(settings.ledger, timeout=LEDGER_TIMEOUT) as ledger:
             if ledger.stored(request.dataset, request.ledger_id) is not None:
@@ -135,16 +123,6 @@ def _find_payment(settings: Settings, request: StoredRequest) -> Payment:
     except MatrixDPError:
         return Payment.UNKNOWN
     return Payment.NONE
-
-
-def _require_stored(settings: Settings, request: StoredRequest) -> None:
-    """Raise unless the ledger has the release of a request that it had before: other noise would be another release."""
-    with Ledger.open(settings.ledger, timeout=LEDGER_TIMEOUT) as ledger:
-        if ledger.stored(request.dataset, request.ledger_id) is None:
-            raise LedgerError(
-                "the ledger has no release for this request, though it was released before: it is another ledger, or "
-                "an older copy. Start the studio with the ledger that it was charged to."
-            )
 
 
 def _note_progress(state: State, request_id: str, records: int) -> Callable[[int], None]:
@@ -162,23 +140,10 @@ def _note_progress(state: State, request_id: str, records: int) -> Callable[[int
     return add
 
 
-@contextmanager
-def _hold_lock(path: Path) -> Iterator[None]:
-    """Wait until no other process or thread releases the same request; a killed process holds no lock."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    handle = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
-
-
 class Runner:
     """Takes approved requests from the studio's file, the first that was approved first, and releases them.
 
-    Requests that a stopped server left unfinished are taken up again. A request is charged under its own id, so it may
-    be started any number of times.
+    A request is charged under its own id, so it may be started any number of times.
     """
 
     def __init__(self, settings: Settings, state: State) -> None:

@@ -269,7 +269,9 @@ class TestDesign:
             assert "<script>alert" not in page
             assert ">49<" not in page
         assert "&lt;img" in pages[3]
-        assert "cannot be named apart" in client.post("/design/forecast", data={**form, "column": ["1"]}).text
+        assert "No forecast" not in client.post("/design/forecast", data={**form, "column": ["1"]}).text
+        weighed = client.post("/design/forecast", data={**form, "weight1": "4"})
+        assert "a comma in its name" in weighed.text
 
 
 class TestRequests:

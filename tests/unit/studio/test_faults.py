@@ -28,8 +28,8 @@ from matrixdp.studio.refusals import ConflictError, UnavailableError
 from matrixdp.studio.rendering import Studio
 from matrixdp.studio.requests import ReleaseSpec, Status
 from matrixdp.studio.roles import Role, Viewer
-from matrixdp.studio.state import State
-from matrixdp.studio.worker import _hold_lock, load_request, release_request
+from matrixdp.studio.state import State, hold_lock
+from matrixdp.studio.worker import load_request, release_request
 from studio_site import ANALYST, CURATOR, TABLE, Site
 
 VICTIM = Path(__file__).parents[2] / "studio_victim.py"
@@ -156,7 +156,7 @@ def test_a_studio_that_stops_leaves_the_process_alone(folder, monkeypatch):
     approve(site, request)
     whole, started = worker.subprocess.Popen, []
     monkeypatch.setattr(worker.subprocess, "Popen", lambda *a, **b: started.append(whole(*a, **b)) or started[0])
-    with _hold_lock(site.settings.state / "locks" / request.id):
+    with hold_lock(site.settings.state / "locks" / request.id):
         site.studio.runner.start()
         wait_for(lambda: started)
         site.studio.runner.stop()

@@ -11,8 +11,16 @@ import pytest
 from matrixdp import Ledger, Privacy
 from matrixdp.errors import ParameterError
 from matrixdp.studio import forecasts
-from matrixdp.studio.charts import LARGEST, TYPICAL, ErrorTable, draw_ellipse
-from matrixdp.studio.forecasts import EPSILONS, Forecaster, open_forecaster, preview_ledger
+from matrixdp.studio.forecasts import (
+    EPSILONS,
+    LARGEST,
+    TYPICAL,
+    ErrorTable,
+    Forecaster,
+    draw_ellipse,
+    open_forecaster,
+    preview_ledger,
+)
 from matrixdp.studio.refusals import UnavailableError
 from matrixdp.studio.requests import ReleaseSpec
 

@@ -8,7 +8,7 @@ from matrixdp.cli.main import run
 from matrixdp.errors import LedgerError, ParameterError
 from matrixdp.ledger import Ledger
 from matrixdp.studio.app import create_app
-from matrixdp.studio.moving import back_up, check_place, confirm_move, restore
+from matrixdp.studio.launch import back_up, check_place, confirm_move, restore
 from matrixdp.studio.sign_in import find_token
 from matrixdp.studio.state import Settings, State
 from matrixdp.studio.worker import release_request

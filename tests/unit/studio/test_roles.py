@@ -6,7 +6,7 @@ import pytest
 from fastapi.routing import APIRoute
 from starlette.routing import Mount
 
-from matrixdp.studio.app import PAGES, create_app
+from matrixdp.studio.app import PAGES, create_app, router
 from matrixdp.studio.roles import ROUTES, Access, Role, Viewer, permits
 from studio_site import ANALYST, CURATOR, TABLE, Site
 
@@ -21,7 +21,7 @@ def list_routes(app):
     own = [route for route in app.routes if isinstance(route, APIRoute)]
     mounted = [route.path for route in app.routes if isinstance(route, Mount)]
     assert mounted == ["/static"]
-    for route in [*own, *(route for module in PAGES for route in module.router.routes)]:
+    for route in [*own, *router.routes, *(route for module in PAGES for route in module.router.routes)]:
         yield from (f"{method} {route.path}" for method in route.methods)
 
 
