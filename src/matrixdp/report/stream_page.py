@@ -12,13 +12,12 @@ from matrixdp.gdp import gdp_epsilon
 from matrixdp.queries import Moments, TableMoments
 from matrixdp.release.stream import PublishedStream
 from matrixdp.release.stream_plan import WindowNoise
-from matrixdp.report.charts import Chart
 from matrixdp.report.content import make_content
 from matrixdp.report.dates import list_parts, show_date
 from matrixdp.report.guarantee import describe_odds, name_loss
 from matrixdp.report.page import Block, Page, Section, WordTable, fold, note, render_page, say, show_numbers
 from matrixdp.report.release_page import list_main_blocks
-from matrixdp.report.svg import Curve, Scale, draw_curves
+from matrixdp.report.svg import Curve, Scale, draw_curves, make_image
 from matrixdp.version import __version__
 
 _MOST_NUMBERS, _MOST_GROUPS = 30, 24  # that have a chart
@@ -133,9 +132,7 @@ def _show_one(public: PublishedStream, column: str | None, by: str | None, rule:
     blocks = []
     for place, group in enumerate(raw.groups[:_MOST_GROUPS]):
         title = raw.what if by is None else f"{raw.what}, {by} {group}"
-        chart = _draw(title, raw, smooth, place, rule)
-        hidden = say(f"{title}: noise hides it in every period.")
-        blocks.append(hidden if chart is None else Block("figure", chart.svg, chart.summary))
+        blocks.append(_draw(title, raw, smooth, place, rule))
     if len(raw.groups) > _MOST_GROUPS:
         blocks.append(say(f"{len(raw.groups) - _MOST_GROUPS:,} more levels are in the table."))
     if len(public) > 1:
@@ -148,12 +145,12 @@ def _show_one(public: PublishedStream, column: str | None, by: str | None, rule:
     return [*blocks, fold("The numbers", shown)]
 
 
-def _draw(title: str, raw: Series, smooth: Series | None, place: int, rule: DateRule | None) -> Chart | None:
-    """Points with bars, and the smoothed band; None if noise hides every point."""
+def _draw(title: str, raw: Series, smooth: Series | None, place: int, rule: DateRule | None) -> Block:
+    """Points with bars, and the smoothed band, or that noise hides every point."""
     value, bar = raw.value[:, place], _HALF * raw.std[:, place]
     seen = np.flatnonzero(np.isfinite(value + bar))
     if not seen.size:
-        return None
+        return say(f"{title}: noise hides it in every period.")
     ends = [value[seen] - bar[seen], value[seen] + bar[seen]]
     curves, places = [], np.arange(len(raw.periods))
     x = Scale(-0.5, len(raw.periods) - 0.5, label=lambda number: raw.periods[round(number)])
@@ -170,7 +167,8 @@ def _draw(title: str, raw: Series, smooth: Series | None, place: int, rule: Date
     y = Scale(low - room, high + room, label=None if rule is None else rule.show)
     shown = np.unique(np.linspace(0, len(places) - 1, min(6, len(places))).round())
     drawing = draw_curves(curves, x, y, ("", ""), title=title, size=_SIZE, ticks=(shown.tolist(), y.ticks(4)))
-    return Chart(drawing, f"{title} by period with error bars; the table has the same numbers.", wide=True)
+    summary = f"{title} by period with error bars; the table has the same numbers."
+    return Block("figure", make_image([drawing], summary, inline=True), summary)
 
 
 def _show_total(public: PublishedStream) -> list[Block]:
