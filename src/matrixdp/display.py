@@ -161,6 +161,12 @@ def find_firm(value: Floats, std: Floats, among: int) -> NDArray[np.bool_]:
         return np.isfinite(value) & (np.abs(value) > limit * std)
 
 
+def say_parts(part: Numbers, whole: Numbers) -> str:
+    """The rows and columns that a part of a table has, as in "24 of 500 rows"; nothing if it has all."""
+    sides = ((part.rows, whole.rows, "rows"), (part.columns, whole.columns, "columns"))
+    return " and ".join(f"{len(a)} of {len(b):,} {word}" for a, b, word in sides if len(a) < len(b))
+
+
 def has_equal_rows(std: Floats) -> bool:
     """Whether an array repeats one row without storing it again, so that showing the first row is enough."""
     return std.strides[0] == 0
@@ -214,17 +220,6 @@ def format_estimate(value: float, std: float, decimals: int | None = None, *, co
             return format_number(value, 4), format_number(std, 2)
         value, std, decimals = round(value, places), round(std, places), max(places, 0)
     return f"{round(value, decimals) + 0.0:{comma}.{decimals}f}", f"{round(std, decimals):{comma}.{decimals}f}"
-
-
-def join_estimate(value: float, std: float, decimals: int | None = None) -> str:
-    """A number and its error bar in one string.
-
-    Examples
-    --------
-    >>> join_estimate(0.481, 0.08, 3), join_estimate(25103.4, 931.0)
-    ('0.481 ± 0.080', '25,100 ± 930')
-    """
-    return " ± ".join(filter(None, format_estimate(value, std, decimals)))
 
 
 def choose_decimals(value: Floats, std: Floats | None, *, counts: bool = False) -> int | None:

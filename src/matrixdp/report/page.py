@@ -15,9 +15,8 @@ from typing import Any, ClassVar
 
 from matrixdp.display import Numbers, format_number, make_visible, write_table
 from matrixdp.errors import MissingExtraError, install_hint
-from matrixdp.report.pictures import shade_entries
+from matrixdp.report.pictures import Look, shade_entries
 from matrixdp.report.svg import write_page_style
-from matrixdp.types import Floats
 
 
 @dataclass(frozen=True)
@@ -113,29 +112,19 @@ def show_numbers(numbers: Numbers, label: str, **options: Any) -> Block:
     return Block("table", write_table(numbers, kind="numbers", align="columns", **options), label)
 
 
-def show_matrix(
-    numbers: Numbers,
-    label: str,
-    meaning: str,
-    *,
-    shown: Floats | None = None,
-    counts: bool = False,
-    plain_rows: int = 0,
-    **options: Any,
-) -> list[Block]:
+def show_matrix(numbers: Numbers, label: str, look: Look, **options: Any) -> list[Block]:
     """A legend, and a matrix with a colour for each entry and the same decimals in all of them.
 
-    `meaning`, `shown` and `counts` are as for `draw_heatmap`; the last `plain_rows` have no colours. A screen reader
-    calls the table `label`; further options are those of `matrixdp.display.write_table`.
+    A screen reader calls the table `label`; options are those of `matrixdp.display.write_table`.
     """
     height, width = numbers.value.shape
     totals = bool(options.get("totals"))
-    inner = slice(height - plain_rows - totals), slice(width - totals)
-    bars, shares = (None if array is None else array[inner] for array in (numbers.std, shown))
-    shading = shade_entries(numbers.value[inner], bars, shown=shares, counts=counts)
-    options |= {"kind": "numbers matrix", "align": "table", "counts": counts}
+    inner = slice(height - look.plain_rows - totals), slice(width - totals)
+    bars, shares = (None if array is None else array[inner] for array in (numbers.std, look.shown))
+    shading = shade_entries(numbers.value[inner], bars, shown=shares, counts=look.counts)
+    options |= {"kind": "numbers matrix", "align": "table", "counts": look.counts}
     table = write_table(numbers, colour=shading.attributes(height, width), **options)
-    return [Block("legend", shading.list_legend(meaning)), Block("table", table, label)]
+    return [Block("legend", shading.list_legend(look.meaning)), Block("table", table, label)]
 
 
 def render_page(page: Page) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 
 from matrixdp.answers.estimate import Estimate
 from matrixdp.answers.moments import ALL
-from matrixdp.display import format_number, join_words
+from matrixdp.display import format_number, join_words, say_parts
 from matrixdp.domain.columns import Number
 from matrixdp.domain.file_rules import DateRule
 from matrixdp.privacy import describe_large_delta
@@ -220,21 +220,15 @@ def show_answer(
     rows, _, columns = answer.label.partition(" \\ ")
     options: dict[str, Any] = {"corner": variables if name == "counts" else (rows, columns)}
     part = estimate if whole or name == "noise" else estimate.cut(_RECORDS if name == "rows" else _ROWS, _COLUMNS)
-    height, width = part.value.shape
-    cut = [
-        f"{n} of {len(names):,} {word}"
-        for n, names, word in ((height, estimate.rows, "rows"), (width, estimate.columns, "columns"))
-        if n < len(names)
-    ]
+    cut = say_parts(part, estimate)
     if look is None:
+        height, width = part.value.shape
         options |= {"fades": answer.fades[:height, :width], "below": _draw_strips(query, answer, part)}
         blocks = [show_numbers(part, answer.title, text=show_dates(answer, dates), **options)]
     else:
         options["totals"] = not cut and estimate.rows[-1] == ALL == estimate.columns[-1]
-        shown = None if look.shown is None else look.shown[:height, :width]
-        options |= {"shown": shown, "counts": look.counts, "plain_rows": 0 if cut else look.plain_rows}
-        blocks = show_matrix(part, answer.title, look.meaning, **options)
-    return [*blocks, say(f"These are the first {join_words(cut)}; the files have all.")] if cut else blocks
+        blocks = show_matrix(part, answer.title, look._replace(plain_rows=0) if cut else look, **options)
+    return [*blocks, say(f"These are the first {cut}; the files have all.")] if cut else blocks
 
 
 def _show_picture(answer: Answer, query: MatrixQuery) -> list[Block]:

@@ -12,7 +12,7 @@ from matrixdp.report import make_content, render_release
 from matrixdp.report.answers import add_totals
 from matrixdp.report.findings import compare_pairs, describe_counts, list_findings, say_means
 from matrixdp.report.page import Page, Section, render_page, show_matrix, show_numbers
-from matrixdp.report.pictures import count_different, shade_entries
+from matrixdp.report.pictures import Look, count_different, shade_entries
 
 NAMES = ("a", "b", "c")
 
@@ -39,7 +39,7 @@ def test_a_number_has_brackets_where_its_table_has_them():
     numbers = settle(value, std, ("a", "b"), ("a", "b"), (np.array(-1.0), np.array(1.0)))
     sentences = compare_pairs(numbers, "correlation")
     assert sentences == ["The only correlation stands out from the noise: a and b (0.95 [0.75, 1])."]
-    assert "0.95 [0.75, 1]" in re.sub("<[^>]+>", "", render(show_matrix(numbers, "t", "correlation")))
+    assert "0.95 [0.75, 1]" in re.sub("<[^>]+>", "", render(show_matrix(numbers, "t", Look("correlation"))))
 
 
 def test_weak_and_hidden_correlations_are_counted():
@@ -92,7 +92,7 @@ def test_what_is_uncertain_fades_and_what_has_no_noise_is_grey():
     assert shading.weak[1].tolist() == [False, False, True]
     assert shading.strength[0, 1] == 1.0 > shading.strength[0, 2] > shading.strength[1, 2] > 0
     assert count_different(value, std > 0) == 3
-    page = render(show_matrix(Estimate(value, std, NAMES, NAMES), "m", "correlation"))
+    page = render(show_matrix(Estimate(value, std, NAMES, NAMES), "m", Look("correlation")))
     for words in ('class="fixed">1<', 'class="positive weak s', 'class="positive doubtful s', "too few", "noise alone"):
         assert words in page
     for words in ("orange: positive; full colour at 0.8", "grey: no noise", "hidden by noise"):
