@@ -151,8 +151,6 @@ def find_firm(value: Floats, std: Floats, among: int) -> NDArray[np.bool_]:
 
     The limit in error bars grows with their number (Bonferroni).
 
-    Examples
-    --------
     >>> [find_firm(np.array([2.1, 3.5]), np.ones(2), among).tolist() for among in (1, 100)]
     [[True, True], [False, True]]
     """
@@ -178,8 +176,6 @@ def has_equal_rows(std: Floats) -> bool:
 def format_number(value: float, digits: int = 3) -> str:
     """A number with at most `digits` significant digits, as short as possible; a dash for NaN.
 
-    Examples
-    --------
     >>> format_number(1234567.0), format_number(0.04999), format_number(-12.0), format_number(0.0)
     ('1.23e6', '0.05', '-12', '0')
     """
@@ -199,8 +195,6 @@ def format_estimate(value: float, std: float, decimals: int | None = None, *, co
 
     Without `decimals`, both are rounded to the second digit of the error bar.
 
-    Examples
-    --------
     >>> format_estimate(12.3456, 0.0312), format_estimate(158.2, 34.0), format_estimate(1.0, 0.0)
     (('12.346', '0.031'), ('158', '34'), ('1', ''))
     >>> format_estimate(-0.001, 0.12), format_estimate(0.7071, 5e-15)  # no negative zero; an error of rounding
@@ -227,8 +221,6 @@ def choose_decimals(value: Floats, std: Floats | None, *, counts: bool = False) 
 
     The smallest error bar keeps at least one digit, and two where all are of the same size. Counts have none.
 
-    Examples
-    --------
     >>> value = np.array([48.0, 23.0])
     >>> choose_decimals(value, np.array([0.080, 0.053])), choose_decimals(value, np.array([20.0, 3.0]))
     (3, 0)
@@ -252,8 +244,6 @@ def make_visible(text: str, *, keep: str = "") -> str:
 
     They could send commands to a terminal or make an SVG image invalid. Characters in `keep` stay as they are.
 
-    Examples
-    --------
     >>> make_visible("age\x1b[31m\n")
     'age\\x1b[31m\\n'
     """
@@ -272,8 +262,6 @@ def shorten(label: str, length: int) -> str:
 def join_words(words: Sequence[str]) -> str:
     """Words as a list in a sentence.
 
-    Examples
-    --------
     >>> join_words(["age", "bmi", "sex"])
     'age, bmi and sex'
     """
@@ -294,8 +282,6 @@ def align_columns(lines: Sequence[Sequence[str]]) -> list[str]:
 def format_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Text with aligned columns under a header; the first column is flush left, the others flush right.
 
-    Examples
-    --------
     >>> print(format_table(["feature", "std"], [["age", "0.5"], ["weight", "12"]]))
       feature  std
       ───────  ───
@@ -310,8 +296,6 @@ def format_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def format_numbers(numbers: Numbers, text: Texts | None = None) -> str:
     """Text of the first twelve rows and eight columns of a table, with `text` in place of some numbers, such as dates.
 
-    Examples
-    --------
     >>> print(format_numbers(Numbers(np.array([[1.0, 0.25]]), np.array([[0.0, 0.1]]), ["a"], ["x", "y"])))
          x            y
       ─  ─  ───────────
@@ -370,8 +354,6 @@ def format_range(
 
     They are rounded as if a quarter of the length were the error bar, or to one digit less if `decimals` are fewer.
 
-    Examples
-    --------
     >>> format_range(0.3123, -0.2154, 1.0, plausible=True), format_range(0.0, 0.0, 18.62, plausible=False)
     (('~0.31', '[-0.22, 1]'), ('0', '[0, 18.6]'))
     >>> format_range(7.9, 0.0, 1923.9, 0, plausible=False, commas=True)
@@ -418,8 +400,6 @@ _STYLE = f"""<style>
 def escape_text(words: str) -> str:
     r"""Text for SVG and HTML, with visible escapes for control characters, which neither of them may contain.
 
-    Examples
-    --------
     >>> escape_text("a<b\x07")
     'a&lt;b\\x07'
     """
@@ -560,8 +540,6 @@ def _say_rest(rows: int, columns: int) -> str:
 def quote_formula(name: str) -> str:
     """A name for a CSV file; a single quote is put before one that a spreadsheet would run as a formula.
 
-    Examples
-    --------
     >>> quote_formula("age"), quote_formula("=1+1"), quote_formula("-1")
     ('age', "'=1+1", '-1')
     """
@@ -629,8 +607,6 @@ _MOST_ITEMS = 5  # of a list
 def short_repr(value: Any) -> str:
     """Name and fields of a dataclass: long lists shortened, arrays by their shape, fields at their defaults left out.
 
-    Examples
-    --------
     >>> from matrixdp import Category
     >>> Category("ward", [f"w{number}" for number in range(100)])
     Category(name='ward', levels=('w0', 'w1', 'w2', 'w3', 'w4', ... 95 more))

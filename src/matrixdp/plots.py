@@ -37,8 +37,6 @@ def open_axes(ax: Any, width: float = 5.0, height: float = 4.0) -> Any:
 def certainty(value: Floats, std: Floats | None) -> Floats:
     """How strongly an entry is coloured: 1 from two error bars away from zero, and less in proportion below that.
 
-    Examples
-    --------
     >>> certainty(np.array([4.0, 1.0, 0.0]), np.array([1.0, 1.0, 1.0])).tolist()
     [1.0, 0.5, 0.12]
     """
@@ -142,8 +140,6 @@ def plot_outlines(outlines: Mapping[str, Floats], names: tuple[str, str], *, tit
 def clean_label(name: str) -> str:
     r"""A name as a label: short, printable, and not a formula of matplotlib.
 
-    Examples
-    --------
     >>> clean_label("cost in $\a")
     'cost in \\$\\x07'
     """

@@ -27,8 +27,6 @@ def show_date(rule: DateRule, value: float, std: float, *ends: float) -> str:
 
     With its error bar in the rule's unit or, if they are given, both ends of its interval.
 
-    Examples
-    --------
     >>> import datetime
     >>> show_date(DateRule("birth", "days", datetime.date(1900, 1, 1)), 21275.4, 12.34)
     '1958-04-02 ± 12 days'

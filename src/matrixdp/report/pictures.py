@@ -104,8 +104,6 @@ def shade_entries(value: Floats, std: Floats | None, *, shown: Floats | None = N
 
     The colours show the values themselves, or `shown`: shares of the largest value possible. Counts have one hue.
 
-    Examples
-    --------
     >>> shading = shade_entries(np.array([[1.0, -0.5, 0.1]]), np.array([[0.0, 0.1, 0.1]]))
     >>> shading.hue.tolist(), shading.weak.tolist(), shading.limit
     ([['fixed', 'negative', 'positive']], [[False, False, True]], 0.5)

@@ -20,10 +20,10 @@ from matrixdp.release.result import Release
 from matrixdp.report.advice import advise
 from matrixdp.report.answers import Answer, add_totals, as_answerable
 from matrixdp.report.charts import draw_charts
-from matrixdp.report.content import ReportContent, list_columns, list_numbers
+from matrixdp.report.content import ReportContent, list_columns, list_numbers, write_day
 from matrixdp.report.dates import show_dates
 from matrixdp.report.findings import EXPLANATION, describe_matrix, list_findings
-from matrixdp.report.guarantee import describe_odds, describe_stream, name_loss, name_privacy
+from matrixdp.report.guarantee import describe_odds, name_loss
 from matrixdp.report.page import (
     Block,
     Page,
@@ -79,14 +79,14 @@ def render_release(content: ReportContent, *, files: Sequence[str] = ()) -> str:
     warned = (mechanism, release.simulation, delta[:1].upper() + delta[1:], ledger or part, content.caveats)
     paid = Section("The ledger", [say(*write_words("ledger", ledger))])
     if part is not None:
-        paid = Section("The stream", [say(describe_stream(part))])
-    symbols = [line.split(": ", 1) for line in write_words("symbols", mechanism, kind)]
-    formal = Block("symbols", [pair if len(pair) == 2 else ("", *pair) for pair in symbols])
+        paid = Section("The stream", [say(*write_words("stream", part))])
+    formal = [line.split(": ", 1) for line in write_words("symbols", mechanism, kind)]
+    symbols = f"ε = {mechanism.epsilon:g}" + (f", δ = {mechanism.delta:.3g}" if mechanism.delta else "")
     odds = describe_odds(mechanism.epsilon, mechanism.delta, query.protects)
     guarantee = [
         say(*write_words("guarantee", mechanism, loss)),
         Block("list", write_words("protection", query)),
-        fold("The same in symbols", formal),
+        fold("The same in symbols", Block("symbols", [("", *pair)[-2:] for pair in formal])),
     ]
     links, more = [Block("files", files[:_MOST_FILES])], len(files) - _MOST_FILES
     if more > 0:
@@ -97,14 +97,14 @@ def render_release(content: ReportContent, *, files: Sequence[str] = ()) -> str:
     page = Page(
         title=f"{content.heading} – {content.table}" if content.table else content.heading,
         heading=content.heading,
-        kicker=" · ".join(filter(None, ["Differentially private release", content.date])),
+        kicker=" · ".join(filter(None, ["Differentially private release", write_day(content.released)])),
         facts=[
             ("Shows", " ".join(write_words("subject", content, kind))),
             ("Columns", _list_columns(content)),
             ("Data set", content.table),
             ("Method", "adaptive fit" if mechanism.adaptive else ""),
             ("Protects", query.protects),
-            ("Privacy", f"{name_privacy(mechanism)}: {loss}. {odds}"),
+            ("Privacy", f"{symbols}: {loss}. {odds}"),
             *((name, origin.get(key, "")) for name, key in _ORIGIN.items()),
         ],
         warnings=write_words("warnings", *warned),
@@ -281,10 +281,8 @@ def _describe_treatment(content: ReportContent) -> list[str]:
     query, numbers = content.mechanism.query, tuple[Number, ...]()
     clips = not isinstance(content.release, MechanismRelease)  # of other mechanisms it is not known
     bounded, table = isinstance(query, BoundedQuery) or query.unit in ("edge", "node"), isinstance(query, TableMoments)
-    if isinstance(query, TableMoments):
-        numbers = query.used.numbers
-    elif isinstance(query, BoundedQuery) and query.bounds.names:
-        numbers = list_numbers(query.bounds)
+    if isinstance(query, TableMoments) or (isinstance(query, BoundedQuery) and query.bounds.names):
+        numbers = list_numbers(query)
     found = list(content.caveats)
     if isinstance(query, TableMoments) and any(column.missing for column in query.columns):
         found = [*write_words("observed", query), *found]

@@ -14,7 +14,7 @@ from matrixdp.release.stream import PublishedStream
 from matrixdp.release.stream_plan import WindowNoise
 from matrixdp.report.content import make_content
 from matrixdp.report.dates import list_parts, show_date
-from matrixdp.report.guarantee import describe_odds, name_loss
+from matrixdp.report.guarantee import describe_odds, name_loss, say_cost
 from matrixdp.report.page import Block, Page, Section, WordTable, fold, note, render_page, say, show_numbers
 from matrixdp.report.release_page import list_main_blocks
 from matrixdp.report.svg import Curve, Scale, draw_curves, make_image
@@ -53,9 +53,9 @@ def render_stream(
     public.require_steps()
     epsilon, protects = gdp_epsilon(mu=plan.mu, delta=privacy.delta), _name_protected(public)
     charged = (
-        f"All periods together cost μ = {plan.mu:.6g} of Gaussian differential privacy, which is ε = {epsilon:.4g} at "
-        f"δ = {privacy.delta:.3g}. It was due once, when the stream was opened; a period costs nothing more, however "
-        "many there are, and neither does any answer that is read off them."
+        f"All periods together cost {say_cost(plan.mu, epsilon, privacy.delta)}. It was due once, when the stream was "
+        "opened; a period costs nothing more, however many there are, and neither does any answer that is read off "
+        "them."
     )
     protected = [
         f"The whole stream is ({privacy.epsilon:g}, {privacy.delta:.3g})-differentially private: "

@@ -57,8 +57,6 @@ class Drawing:
 def element(name: str, content: str = "", /, **attributes: object) -> str:
     """One element; `content` is markup already, attributes are escaped.
 
-    Examples
-    --------
     >>> element("rect", x=1, stroke_width=0.5)
     '<rect x="1" stroke-width="0.5"/>'
     """
@@ -119,8 +117,6 @@ class Scale:
     def ticks(self, count: int = 5) -> list[float]:
         """At most about `count` round numbers on the axis: steps of 1, 2 or 5, or powers of ten and what is between.
 
-        Examples
-        --------
         >>> Scale(-1.1, 1.1).ticks(), Scale(0.02, 30.0, log=True).ticks()
         ([-1.0, -0.5, 0.0, 0.5, 1.0], [0.1, 1.0, 10.0])
         """

@@ -52,8 +52,6 @@ class Want:
     coefficients but the intercept, and of a table that of its counts. Levels for missing values may have larger ones.
     Other fields are as in `Request`.
 
-    Examples
-    --------
     >>> want = Want.parse("means of stay by ward ± 0.5")
     >>> want.columns, want.by, want.error
     (('stay',), ('ward',), 0.5)
