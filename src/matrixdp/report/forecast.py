@@ -17,7 +17,7 @@ from matrixdp.domain.schema import Schema
 from matrixdp.errors import ParameterError
 from matrixdp.queries import Moments, TableMoments
 from matrixdp.release.plan import Plan, refuse_extremes
-from matrixdp.report.answers import MODELS, SUMMARIES, Answer, make_answers
+from matrixdp.report.answers import MODELS, Answer, make_answers
 from matrixdp.types import Floats
 
 DATA_KINDS = {
@@ -106,42 +106,28 @@ def forecast_table(plan: Plan, data: str = "typical") -> TableForecast:
     return TableForecast(plan.design, plan.request.schema.guesses, data, fitted)
 
 
-def predict_std(plan: Plan) -> tuple[Floats, Sequence[str], Sequence[str]]:
-    """Error of every entry that a report of a plain release would show, and the names of rows and columns.
-
-    For a covariance or correlation it depends on the data; the prediction is for data as the schema expects.
-    """
-    kind, design, query = plan.request.kind, plan.design, plan.query
-    assert design is not None  # of a plain release
-    rows, columns = query.entry_names
-    if kind == "matrix" or kind in SUMMARIES:
-        return design.std, rows, columns
-    if isinstance(query, TableMoments):
-        found = next(one.estimate for one in list_predictions(plan) if one.name == kind)
-        return found.std, found.rows, found.columns
-    assert isinstance(query, Moments)
-    read = covariance if kind == "covariance" else correlation
-    return read(describe_moments(plan.request.schema, query.bounds), design).std, rows[1:], columns[1:]
-
-
 def predict(plan: Plan, shapes: Sequence[str] = tuple(DATA_KINDS)) -> dict[str, list[Answer]]:
     """What a report would show, with predicted errors, for data of these shapes; one where errors do not depend on it.
 
-    A table whose rows have equal errors has one row.
+    A table whose rows have equal errors has one row. Errors of a covariance or correlation of a plain release are for
+    data as the schema expects.
     """
-    if plan.design is None:
+    kind, design, query = plan.request.kind, plan.design, plan.query
+    if design is None:
         found, kind, names = forecast_fit(plan), judged_by(plan.request.question), plan.bounds.names or ()
         errors = {shape: found[shape] for shape in shapes}
         if kind == "means":
             return {shape: [_predicted("Means", std.T, names, ("mean",))] for shape, std in errors.items()}
         return {shape: [_predicted(kind.capitalize(), std, names, names)] for shape, std in errors.items()}
-    if isinstance(plan.query, TableMoments):
+    if isinstance(query, TableMoments):
         return {shape: list_predictions(plan, data=shape) for shape in shapes}
-    std, rows, columns = predict_std(plan)
+    std, (rows, columns), title = design.std, query.entry_names, query.title[:1].upper() + query.title[1:]
+    if kind != "matrix" and isinstance(query, Moments):
+        read, title = covariance if kind == "covariance" else correlation, kind.capitalize()
+        std = read(describe_moments(plan.request.schema, query.bounds), design).std
+        rows, columns = rows[1:], columns[1:]
     if has_equal_rows(std):
         std, rows = std[:1], ("every row",)
-    kind = plan.request.kind
-    title = plan.query.title[:1].upper() + plan.query.title[1:] if kind == "matrix" else kind.capitalize()
     return {"typical": [_predicted(title, std, rows, columns)]}
 
 

@@ -204,32 +204,15 @@ class PlannedRelease:
     wants: tuple[Want, ...]
 
     @property
-    def event(self) -> Gaussian:
-        """What the ledger is charged with."""
-        assert isinstance(self.plan.event, Gaussian)  # as of every release
-        return self.plan.event
-
-    @property
     def mu_squared(self) -> float:
         """What it costs."""
-        return self.event.mu**2
+        assert isinstance(self.plan.event, Gaussian)  # as of every release
+        return self.plan.event.mu**2
 
     @cached_property
     def errors(self) -> tuple[float, ...]:
         """The predicted error of each want."""
         return tuple(predict_error(want, self.plan) for want in self.wants)
-
-    @property
-    def met(self) -> bool:
-        """Whether no error is larger than wanted."""
-        return all(error <= want.error for error, want in zip(self.errors, self.wants, strict=True))
-
-    def shrink(self, factor: float) -> dict[Want, float]:
-        """The predicted error of each want for so many times the mu; infinite if nothing is left."""
-        mu, delta = factor * math.sqrt(self.mu_squared), self.plan.request.delta
-        epsilon = gdp_epsilon(mu=mu, delta=delta) if mu > 0 else 0.0
-        made = self.plan.at(epsilon) if epsilon > 0 else None
-        return {want: math.inf if made is None else predict_error(want, made) for want in self.wants}
 
     def name(self, prefix: str) -> Self:
         """The same with a request id that follows from everything that decides the release."""
@@ -337,13 +320,17 @@ class _Search:
 
 def _find_least(make: Callable[[float], PlannedRelease], most: float) -> PlannedRelease | None:
     """The release that meets its wants with the least epsilon, of three digits, or None if `most` does not."""
+
+    def meets(release: PlannedRelease) -> bool:
+        return all(error <= want.error for error, want in zip(release.errors, release.wants, strict=True))
+
     found, low = make(most), most * _LEAST
-    if not found.met:
+    if not meets(found):
         return None
     while low < (middle := float(f"{math.sqrt(low * found.plan.request.epsilon):.3g}")) < found.plan.request.epsilon:
         try:
             tried = make(middle)
-            found, low = (tried, low) if tried.met else (found, middle)
+            found, low = (tried, low) if meets(tried) else (found, middle)
         except ParameterError:  # no release can be made with so little
             low = middle
     return found
@@ -411,10 +398,15 @@ def price_wants(
     new = tuple(one for one in releases if not replace(account, request=one.plan.request.id).was_charged())
     facts: dict[str, Any] = {"separate": found.separate, "together": found.together, "new": new, "left": left}
     try:
-        events = Events([one.event for one in new]) if new else None
+        events = Events([one.plan.event for one in new]) if new else None
         after = left if events is None else ledger.whatif(dataset, events, allowance=allowance)
         return PricedWants(releases, **facts, after=after)
     except BudgetExceededError as error:
         factor = left.mu / math.sqrt(sum(one.mu_squared for one in new))
-        reachable = {want: error for one in new for want, error in one.shrink(factor).items()}
+        reachable: dict[Want, float] = {}
+        for one in new:  # with so many times its mu
+            mu, delta = factor * math.sqrt(one.mu_squared), one.plan.request.delta
+            epsilon = gdp_epsilon(mu=mu, delta=delta) if mu > 0 else 0.0
+            made = one.plan.at(epsilon) if epsilon > 0 else None
+            reachable |= {want: math.inf if made is None else predict_error(want, made) for want in one.wants}
         return PricedWants(releases, **facts, problem=error, reachable=reachable)
