@@ -43,27 +43,21 @@ Texts = Sequence[Sequence[str]]  # text or markup of each entry, by rows; empty 
 class Numbers:
     """Numbers with names, such as predicted errors or a released matrix; the usual kind is `matrixdp.answers.Estimate`.
 
-    `value` and `std` have shape (rows, columns); numbers that are not given are NaN, and so are their error bars. `std`
-    is None where all error bars are unknown. `reasons`, an object array of the same shape, says why a number is not
-    given; without it, `unknown` does.
-
-    Numbers that have a `least` and `most` possible value are within these; `measured` are those that noise may have
-    moved further. `low` and `high` are the ends of intervals of numbers without error bars, NaN for others; `drawn`
-    says which of these are plausible ranges (`matrixdp.intervals`).
+    Arrays have shape (rows, columns).
     """
 
-    value: Floats
-    std: Floats | None
+    value: Floats  # NaN for numbers that are not given, and so are their error bars
+    std: Floats | None  # None where all error bars are unknown
     rows: Sequence[str]
     columns: Sequence[str]
-    reasons: NDArray[np.object_] | None = None
+    reasons: NDArray[np.object_] | None = None  # why a number is not given; without it, `unknown` says so
     unknown: str = "–"
-    least: Floats | None = None
+    least: Floats | None = None  # the possible values, which the numbers are within
     most: Floats | None = None
-    measured: Floats | None = None
-    low: Floats | None = None
+    measured: Floats | None = None  # numbers that noise may have moved further
+    low: Floats | None = None  # ends of intervals of numbers without error bars, NaN for others
     high: Floats | None = None
-    drawn: NDArray[np.bool_] | None = None
+    drawn: NDArray[np.bool_] | None = None  # which of these are plausible ranges (`matrixdp.intervals`)
 
     @property
     def unbiased(self) -> Floats:
@@ -96,14 +90,10 @@ class Numbers:
             return ""
         return self.unknown if self.reasons is None else str(self.reasons[row, column])
 
-    def cut(self, rows: int, columns: int) -> Self:
-        """The first rows and columns."""
-        return self._each(lambda array: array[:rows, :columns], rows=self.rows[:rows], columns=self.columns[:columns])
-
-    def pick(self, row: int, column: int) -> Self:
-        """One of the numbers, as a table of its own."""
-        names = {"rows": self.rows[row : row + 1], "columns": self.columns[column : column + 1]}
-        return self._each(lambda array: array[row : row + 1, column : column + 1], **names)
+    def cut(self, rows: int | slice, columns: int | slice) -> Self:
+        """The first rows and columns, or those of slices."""
+        i, j = (one if isinstance(one, slice) else slice(one) for one in (rows, columns))
+        return self._each(lambda array: array[i, j], rows=self.rows[i], columns=self.columns[j])
 
     def _each(self, change: Callable[[Any], Any], **names: Any) -> Self:
         """A change of all arrays alike."""
@@ -560,16 +550,12 @@ def list_entries(numbers: Numbers) -> list[tuple[int, list[Any]]]:
     The note says why a number is not given, or that `low` and `high` are a plausible range and no 95% interval.
     """
     rows, columns = ([quote_formula(name) for name in names] for names in (numbers.rows, numbers.columns))
-    std, (low, high), plausible = numbers.bars, numbers.interval(), numbers.plausible
-
-    def note(i: int, j: int) -> str:
-        return PLAUSIBLE if plausible[i, j] else numbers.reason(i, j)
-
-    return [
-        (i, [row, columns[j], *blank_hidden([float(one[i, j]) for one in (numbers.value, std, low, high)]), note(i, j)])
-        for i, row in enumerate(rows)
-        for j in range(len(columns))
-    ]
+    parts, plausible = np.stack([numbers.value, numbers.bars, *numbers.interval()], axis=-1), numbers.plausible
+    found: list[tuple[int, list[Any]]] = []
+    for i, j in np.ndindex(numbers.value.shape):
+        note = PLAUSIBLE if plausible[i, j] else numbers.reason(i, j)
+        found.append((i, [rows[i], columns[j], *blank_hidden(parts[i, j].tolist()), note]))
+    return found
 
 
 def write_csv(numbers: Numbers, more: Mapping[str, Sequence[str]] = MappingProxyType({})) -> str:

@@ -48,7 +48,9 @@ def list_findings(content: ReportContent) -> list[str]:
 def _write(numbers: Numbers, row: int, column: int, *, counts: bool = False) -> str:
     """The number in a row and a column as its table shows it."""
     decimals = [choose_decimals(numbers.value, numbers.std, counts=counts)]
-    ((cell,),) = format_cells(numbers.pick(row, column), decimals, digits=None, commas=True)
+    ((cell,),) = format_cells(
+        numbers.cut(slice(row, row + 1), slice(column, column + 1)), decimals, digits=None, commas=True
+    )
     return " ".join(filter(None, cell))
 
 
@@ -75,17 +77,16 @@ def _find_largest(numbers: Numbers, *, counts: bool = False) -> tuple[tuple[int,
     return place, _write(numbers, *place, counts=counts)
 
 
-def compare_pairs(numbers: Numbers, word: str) -> list[str]:
-    """Which of the numbers above the diagonal stand out, and how many noise hides."""
-    above = np.triu(np.ones(numbers.value.shape, bool), 1)
-    return _describe_entries(numbers, word, above, by_bar=word != "correlation")
-
-
-def _describe_entries(
-    numbers: Numbers, word: str, kept: NDArray[np.bool_], *, named: bool = True, by_bar: bool = False
+def describe_entries(
+    numbers: Numbers, word: str, kept: NDArray[np.bool_] | None = None, *, named: bool = True
 ) -> list[str]:
-    """How many of the numbers at some places stand out, which are the largest, and how many noise hides."""
-    value, bars, places = numbers.value[kept], numbers.bars[kept], np.argwhere(kept)
+    """How many numbers stand out, which are the largest, and how many noise hides.
+
+    The numbers are those at some places, by default above the diagonal. The clearest covariances are named in place of
+    the largest ones, since they have different units.
+    """
+    kept = np.triu(np.ones(numbers.value.shape, bool), 1) if kept is None else kept
+    value, bars, places, many = numbers.value[kept], numbers.bars[kept], np.argwhere(kept), _plural(word)
     if not value.size:
         return []
 
@@ -93,8 +94,17 @@ def _describe_entries(
         i, j = places[k].tolist()
         return f"{numbers.rows[i]} and {numbers.columns[j]}", _write(numbers, i, j)
 
-    shown, count = _name_largest(value, bars, describe, by_bar=by_bar)
-    return _say_which(shown if named else [], count, value.size, word) + _say_weak(value, bars, word)
+    shown, count = _name_largest(value, bars, describe, by_bar=word == "covariance")
+    if not count:
+        subject = f"The only {word} does not stand" if value.size == 1 else f"None of the {value.size:,} {many} stands"
+        found = f"{subject} out from the noise."
+    else:
+        amount = {1: f"The only {word}", 2: f"Both {many}"}.get(value.size, f"All {value.size:,} {many}")
+        amount = amount if count == value.size else f"{count:,} of {value.size:,} {many}"
+        listing = ": " if count <= len(shown) else "; the largest released are "
+        listing = listing + join_words(shown) if named else ""
+        found = f"{amount} {'stands' if count == 1 else 'stand'} out from the noise{listing}."
+    return [found, *_say_weak(value, bars, word)]
 
 
 def describe_counts(numbers: Numbers, word: str, variables: tuple[str, str] = ("", "")) -> list[str]:
@@ -117,20 +127,6 @@ def say_means(means: Estimate, numbers: Sequence[Number]) -> list[str]:
     if len(widths) == 1:
         return [f"The error bar of the mean is {size} of the range between its bounds."]
     return [f"The error bars of the {len(widths):,} means are {size} of the ranges between their bounds."]
-
-
-def _say_which(shown: Sequence[str], count: int, total: int, word: str) -> list[str]:
-    """How many numbers stand out, and the first of them."""
-    many = _plural(word)
-    if not count:
-        subject = f"The only {word} does not stand" if total == 1 else f"None of the {total:,} {many} stands"
-        return [f"{subject} out from the noise."]
-    if count < total:
-        amount = f"{count:,} of {total:,} {many}"
-    else:
-        amount = {1: f"The only {word}", 2: f"Both {many}"}.get(total, f"All {total:,} {many}")
-    listing = "" if not shown else ": " if count <= len(shown) else "; the largest released are "
-    return [f"{amount} {'stands' if count == 1 else 'stand'} out from the noise{listing}{join_words(shown)}."]
 
 
 def _say_weak(numbers: Floats, bars: Floats, word: str) -> list[str]:
@@ -161,9 +157,9 @@ def describe_matrix(query: MatrixQuery, answer: Answer, *, named: bool = True) -
     """How many entries stand out; those below the diagonal of a symmetric matrix are not counted."""
     found = answer.estimate
     if answer.name in MATRICES:
-        return compare_pairs(found, answer.name)
+        return describe_entries(found, answer.name)
     kept = np.triu(found.bars > 0) if query.symmetric and found.rows == found.columns else np.asarray(found.bars > 0)
-    return _describe_entries(found, "entry", kept, named=named)
+    return describe_entries(found, "entry", kept, named=named)
 
 
 def _read_matrix(answer: Answer, content: ReportContent) -> list[str]:
@@ -235,7 +231,7 @@ def _read_components(answer: Answer, _content: ReportContent) -> list[str]:
     estimate, names, found = answer.estimate, answer.estimate.rows[:-1], []
     loadings, last = estimate.cut(len(names), len(estimate.columns)), len(names)
     if np.isfinite(estimate.std[last, 0]):
-        share = _write(estimate.pick(last, 0).scale(100 / len(names)), 0, 0)
+        share = _write(estimate.cut(slice(last, last + 1), 1).scale(100 / len(names)), 0, 0)
         found.append(
             f"The first component explains {share}% of the variance of the {len(names):,} standardised columns"
         )

@@ -74,9 +74,8 @@ def read_mechanism(release: AnyRelease) -> MechanismFacts:
     if getattr(release, "part", None) is not None:
         bound = "as part of a stream, with all its periods together, at most"
     basis = "the features themselves" if design.directions is None else "a basis of its own"
-    compared = (
-        f"{format_number(gain)} times smaller than" if gain > 1 else f"{format_number(1 / gain)} times larger than"
-    )
+    ratio, word = (gain, "smaller") if gain > 1 else (1 / gain, "larger")
+    compared = "the same as" if abs(gain - 1) < 0.005 else f"{format_number(ratio)} times {word} than"
     return MechanismFacts(
         query=design.query,
         cost=f"{bound} {say_cost(release.mu, spent.epsilon, design.privacy.delta)}",
