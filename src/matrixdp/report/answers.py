@@ -53,24 +53,18 @@ Group = Mapping[str, str] | tuple[str, ...] | None
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """The answer to one question: numbers with error bars, and the words that go with them.
-
-    `label` says what the rows are, and the notes how to read the numbers; `facts` are further entries of the answer as
-    JSON, and `text` has strings in place of the numbers of a table; `again` asks another release or a forecast the same
-    question. In a report, `name` is that of the file it is written to, and `group` has the levels of the group it is
-    of. Colours show the numbers of a matrix relative to `scale`, the largest absolute value that each can have.
-    """
+    """The answer to one question: numbers with error bars, and the words that go with them."""
 
     title: str
-    label: str
+    label: str  # what the rows are
     estimate: Estimate
-    notes: tuple[str, ...] = ()
-    facts: dict[str, Any] = field(default_factory=dict)
-    name: str = ""
-    group: tuple[str, ...] = ()
-    text: Texts | None = None
-    again: Callable[[Any], "Answer"] | None = None
-    scale: Floats | None = None
+    notes: tuple[str, ...] = ()  # how to read the numbers
+    facts: dict[str, Any] = field(default_factory=dict)  # further entries of the answer as JSON
+    name: str = ""  # in a report, of the file that it is written to
+    group: tuple[str, ...] = ()  # in a report, the levels of the group that it is of
+    text: Texts | None = None  # strings in place of the numbers of a table
+    again: Callable[[Any], "Answer"] | None = None  # asks another release or a forecast the same question
+    scale: Floats | None = None  # colours are relative to it: the largest absolute value of each number of a matrix
 
     def list_means(self) -> list[list[str]] | None:
         """The column of the data that each entry is the mean of, empty for others; None if there are no means."""

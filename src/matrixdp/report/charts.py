@@ -21,6 +21,7 @@ _LABEL = 24  # characters of a name
 _WIDTH = 320.0  # of an axis in pixels
 _LINE = 24.0  # pixels from one dot to the next
 _LETTER = 6.6  # mean width of a letter
+_COEFFICIENT = "coefficient over half the length of its interval"
 _BESIDE = "the table has the same numbers."
 
 
@@ -60,10 +61,17 @@ def draw_answer(answer: Answer, dates: Sequence[DateRule] = (), *, skip: int = 0
         parts = [(one, make_visible(shorten(one, 40)), estimate.column(one), rules.get(one)) for one in names]
         drawn = (_draw_dots(one, caption, axis, found, rule=rule) for one, axis, found, rule in parts)
         return tuple(chart for charts in drawn for chart in charts)
-    if kind == "histogram":
-        return _draw_histogram(answer, next((rule for rule in dates if rule.name == answer.label), None))
+    if kind == "histogram":  # a bar to each bin
+        ends = [row[:2] for row in show_dates(answer, [rule for rule in dates if rule.name == answer.label]) or ()]
+        shares = replace(estimate.column("share"), rows=tuple(" to ".join(dict.fromkeys(pair)) for pair in ends))
+        return _draw_dots(answer.title, "Bars: 95% intervals.", f"share of the values of {answer.label}", shares)
     if kind == "regression" and "coefficient" in estimate.columns:
-        return _draw_coefficients(answer.title, estimate)
+        low, high = estimate.value[:, -2:].T  # of noise and sampling together
+        caption = "A bar that reaches zero: the coefficient may be nothing but noise and sampling error."
+        caption += " Orange: a plausible range." * bool(estimate.plausible[:, 0].any())
+        # in units of half the length of their intervals, so that columns with different units share an axis
+        name, found, unit = _COEFFICIENT, estimate.column("coefficient"), (high - low) / 2
+        return _draw_dots(answer.title, caption, name, found, unit, guide=0.0, ends=(low, high), skip=1)
     return ()
 
 
@@ -111,19 +119,3 @@ def _draw_dots(
         elements.append(element("circle", tip, cx=middle, cy=y, r=4.5, class_=kind))
     drawing = Drawing(tuple(elements), left + _WIDTH + 24, area.top + area.height + 48)
     return (Chart(drawing, f"{title} with error bars; {_BESIDE}", caption),)
-
-
-def _draw_histogram(answer: Answer, rule: DateRule | None) -> tuple[Chart, ...]:
-    """The shares of the values of a number, a bar to each bin."""
-    ends = [row[:2] for row in show_dates(answer, [] if rule is None else [rule]) or ()]
-    shares = replace(answer.estimate.column("share"), rows=tuple(" to ".join(dict.fromkeys(pair)) for pair in ends))
-    return _draw_dots(answer.title, "Bars: 95% intervals.", f"share of the values of {answer.label}", shares)
-
-
-def _draw_coefficients(title: str, found: Estimate) -> tuple[Chart, ...]:
-    """Coefficients over half the length of their intervals, so that columns with different units share an axis."""
-    low, high = found.value[:, -2:].T  # of noise and sampling together
-    caption = "A bar that reaches zero: the coefficient may be nothing but noise and sampling error."
-    caption += " Orange: a plausible range." * bool(found.plausible[:, 0].any())
-    name, unit = "coefficient over half the length of its interval", (high - low) / 2
-    return _draw_dots(title, caption, name, found.column("coefficient"), unit, guide=0.0, ends=(low, high), skip=1)

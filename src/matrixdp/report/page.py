@@ -44,24 +44,18 @@ class Section:
 
 @dataclass(frozen=True, kw_only=True)
 class Page:
-    """A whole page.
+    """A whole page."""
 
-    The `title` is in the browser's bar, the `heading` on the page, with the `kicker` above it and `facts`, pairs of a
-    name and words, below it; facts without words are left out. `warnings` are sentences that no reader may miss, and
-    the `banner` is a mark above everything else. With `contents`, links to the sections that have an anchor stand above
-    them. The `style` is CSS after that of all pages.
-    """
-
-    title: str
-    heading: str
+    title: str  # in the browser's bar
+    heading: str  # on the page
     sections: Sequence[Section]
-    kicker: str = ""
-    facts: Sequence[tuple[str, str]] = ()
-    warnings: Sequence[str] = ()
-    banner: str = ""
-    contents: bool = False
+    kicker: str = ""  # above the heading
+    facts: Sequence[tuple[str, str]] = ()  # names and words below it; without words they are left out
+    warnings: Sequence[str] = ()  # sentences that no reader may miss
+    banner: str = ""  # a mark above everything else
+    contents: bool = False  # links to the sections that have an anchor stand above them
     footer: str = ""
-    style: str = ""
+    style: str = ""  # CSS after that of all pages
 
 
 @dataclass(frozen=True)

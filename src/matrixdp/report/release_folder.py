@@ -40,15 +40,12 @@ _MOST_FILES = 3  # that a report names
 
 @dataclass(frozen=True, eq=False)
 class ReleaseFolder:
-    """A release that was written: the outcome, the names of its files, and what the report shows.
-
-    `problem` says why the page of a noisy data set in files, which is complete, could not be written.
-    """
+    """A release that was written."""
 
     outcome: Outcome
-    files: tuple[str, ...]
-    content: ReportContent
-    problem: str = ""
+    files: tuple[str, ...]  # their names
+    content: ReportContent  # what the report shows
+    problem: str = ""  # why the page of a noisy data set in files, which is complete, could not be written
 
 
 def write_release(
@@ -157,10 +154,8 @@ def _summarise(account: Account | None, left: float, outcome: Outcome) -> Ledger
         assert account.request is not None  # by which the release was found
         (charge,) = find_charges(ledger, dataset, account.request)
         actor, purpose, time = charge.actor, charge.purpose, datetime.fromisoformat(charge.time)
-    total: Any
-    if allowance is None:
-        total = next(found.privacy for found in ledger.datasets() if found.dataset == dataset)
-    else:
+    total: Any = ledger.summary(dataset).registration.privacy
+    if allowance is not None:
         total = next(found for found in ledger.allowances(dataset) if found.name == allowance)
     head = ledger.head
     return LedgerSummary(

@@ -62,6 +62,8 @@ def render_stream(
         f"{name_loss(privacy.epsilon)}. It protects {protects}.",
         describe_odds(privacy.epsilon, privacy.delta, plan.unit.words),
     ]
+    total = public.total()
+    shown = "means" if isinstance(total.query, TableMoments) and total.query.used.numbers else "matrix"
     periods = f"{public.steps[0]} to {public.steps[-1]}" if len(public) > 1 else public.steps[0]
     ended = "" if plan.last is None else f" of {plan.last:,}"
     page = Page(
@@ -77,7 +79,7 @@ def render_stream(
         banner="Simulation: whoever knows the seed can repeat the noise, so this protects nobody." * public.simulation,
         sections=[
             *_show_series(public, by, columns, dates),
-            Section("All periods together", _show_total(public)),
+            Section("All periods together", list_main_blocks(make_content(total, shown))),
             Section("Noise by length of window", _show_noise(public)),
             Section("What was charged, and what is protected", [say(charged, *protected)]),
             Section("What it rests on", [Block("list", plan.promises)]),
@@ -169,13 +171,6 @@ def _draw(title: str, raw: Series, smooth: Series | None, place: int, rule: Date
     drawing = draw_curves(curves, x, y, ("", ""), title=title, size=_SIZE, ticks=(shown.tolist(), y.ticks(4)))
     summary = f"{title} by period with error bars; the table has the same numbers."
     return Block("figure", make_image([drawing], summary, inline=True), summary)
-
-
-def _show_total(public: PublishedStream) -> list[Block]:
-    """The main table of the release of all periods."""
-    total = public.total()
-    kind = "means" if isinstance(total.query, TableMoments) and total.query.used.numbers else "matrix"
-    return list_main_blocks(make_content(total, kind))
 
 
 def _show_noise(public: PublishedStream) -> list[Block]:

@@ -209,22 +209,17 @@ def draw_strip(number: Number, value: float, *ends: float) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """A line through points of shape (2, n), with error bars of shape (n,) if they are known.
-
-    With `fill`, an opacity, the curve is closed and filled; `scattered` points are drawn without the line, small ones
-    if they have no error bars; a filled area without its line is a `band`. `words` are the tooltip of
-    its points.
-    """
+    """A line through points of shape (2, n), with error bars of shape (n,) if they are known."""
 
     points: Floats
     label: str = ""
     kind: str = "p-mark"
     dashed: bool = False
-    halves: Floats | None = None
-    fill: float = 0.0
-    scattered: bool = False
-    band: bool = False
-    words: str = ""
+    halves: Floats | None = None  # of the error bars
+    fill: float = 0.0  # the opacity of a closed curve
+    scattered: bool = False  # points without the line, small ones if they have no error bars
+    band: bool = False  # a filled area without its line
+    words: str = ""  # the tooltip of its points
 
     def draw(self, area: Area) -> list[str]:
         """The line, or the points, and the error bars."""

@@ -88,6 +88,11 @@ def render_synthetic(release: Release, table: SyntheticTable, *, seed: int, tabl
     words = "Released and synthetic numbers"
     images = [make_image(panels[k : k + 2], words, inline=True) for k in range(0, len(panels), 2)]
     figures = [Block("figure", image, words) for image in images]
+    worst = np.argsort(-np.abs(one.errors), kind="stable")[:_WORST]
+    value = np.stack([one.released, one.found, one.errors], axis=1)[worst]
+    std = np.stack([one.std, 0 * one.std, 0 * one.std], axis=1)[worst]
+    heads = ("released", "synthetic", "difference/noise")
+    pairs = Numbers(value, std, [one.names[k] for k in worst.tolist()], heads)
     several = f"{tables}, of which this is the first; each from the release with noise once more" if tables else ""
     epsilon, delta = release.epsilon, release.privacy.delta
     page = Page(
@@ -103,7 +108,7 @@ def render_synthetic(release: Release, table: SyntheticTable, *, seed: int, tabl
         warnings=[WARNING, *list_remarks(release, table)],
         sections=[
             Section("Released and synthetic", [*figures, note(_explain(one, table_query(release.design).bins))]),
-            Section("Furthest from the release", [_list_worst(one)]),
+            Section("Furthest from the release", [show_numbers(pairs, "Pairs, as correlations", fades=False)]),
             Section("What was assumed", [Block("list", list_assumptions(table))]),
         ],
         footer=f"Made by matrixdp {__version__}.",
@@ -161,16 +166,6 @@ def _draw_errors(errors: Floats) -> Drawing:
     curve = Curve(steps, f"{inside[0]} within 1, {inside[1]} within 2", fill=0.3)
     names = ("(synthetic - released)/noise", "share of pairs")
     return draw_curves([curve], Scale(-4, 4), Scale(0, 1.1 * float(share.max())), names, title="Differences")
-
-
-def _list_worst(one: Comparison) -> Block:
-    """The pairs that are furthest from the release, as correlations."""
-    worst = np.argsort(-np.abs(one.errors), kind="stable")[:_WORST]
-    value = np.stack([one.released, one.found, one.errors], axis=1)[worst]
-    std = np.stack([one.std, 0 * one.std, 0 * one.std], axis=1)[worst]
-    heads = ("released", "synthetic", "difference/noise")
-    pairs = Numbers(value, std, [one.names[k] for k in worst.tolist()], heads)
-    return show_numbers(pairs, "Pairs, as correlations", fades=False)
 
 
 def list_assumptions(table: SyntheticTable) -> list[str]:

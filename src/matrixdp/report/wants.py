@@ -204,10 +204,15 @@ class PlannedRelease:
     wants: tuple[Want, ...]
 
     @property
+    def event(self) -> Gaussian:
+        """What the ledger is charged with."""
+        assert isinstance(self.plan.event, Gaussian)  # as of every release
+        return self.plan.event
+
+    @property
     def mu_squared(self) -> float:
         """What it costs."""
-        assert isinstance(self.plan.event, Gaussian)  # as of every release
-        return self.plan.event.mu**2
+        return self.event.mu**2
 
     @cached_property
     def errors(self) -> tuple[float, ...]:
@@ -223,15 +228,11 @@ class PlannedRelease:
 
 @dataclass(frozen=True, eq=False)
 class WantsPlan:
-    """The cheapest releases for some wants, and what others would cost, as squares of mu.
-
-    `separate` is for a release for each want, `together` for one release that answers all; infinite where there is
-    none.
-    """
+    """The cheapest releases for some wants, and what others would cost, as squares of mu."""
 
     releases: tuple[PlannedRelease, ...]
-    separate: float
-    together: float
+    separate: float  # a release for each want
+    together: float  # one release that answers all; infinite where there is none
 
     @property
     def mu_squared(self) -> float:
@@ -243,23 +244,9 @@ def plan_wants(wants: Sequence[Want], schema: Schema, total: Privacy, left: floa
     """The cheapest releases, of those that are compared, whose predicted errors are at most those wanted.
 
     Compared are a release for each want, and one release for all. What is found does not depend on what was spent
-    before.
-
-    Parameters
-    ----------
-    wants : sequence of Want
-    schema : Schema
-    total : Privacy
-        The most that one release may have; its delta is that of all.
-    left : float
-        The epsilon that is left, for what is said of a want that cannot be reached.
-    **options
-        Further fields of every `Request`.
-
-    Raises
-    ------
-    BudgetExceededError
-        If a want cannot be reached with `total`; it says which error could be.
+    before. One release may have `total`, whose delta is that of all; if a want cannot be reached with it, a
+    `BudgetExceededError` says which error could be with the epsilon that is `left`. `options` are further fields of
+    every `Request`.
 
     Privacy
     -------
@@ -269,53 +256,48 @@ def plan_wants(wants: Sequence[Want], schema: Schema, total: Privacy, left: floa
     if not 0 < len(wants) <= _MOST_WANTS:
         rule = f"there must be 1 to {_MOST_WANTS} wants, got {len(wants)} instead."
         raise ParameterError(f"{rule} Examples: {_EXAMPLES}.")
-    search = _Search(schema, total, options)
-    alone = {want: search.find((want,)) for want in wants}
+
+    def make(wants: tuple[Want, ...], asked: Mapping[str, Any], epsilon: float) -> PlannedRelease:
+        request = Request(schema=schema, epsilon=epsilon, delta=total.delta, **asked, **options)
+        return PlannedRelease(plan(request), wants)
+
+    alone = {want: _find_cheapest((want,), make, total.epsilon) for want in wants}
     best = [one for one in alone.values() if one is not None]
     if missed := [want for want, one in alone.items() if one is None]:
-        raise BudgetExceededError("\n".join(search.explain(want, left) for want in missed))
-    whole, separate = best[0] if len(best) == 1 else search.find(wants), sum(one.mu_squared for one in best)
-    together = math.inf if whole is None else whole.mu_squared
+        raise BudgetExceededError("\n".join(_explain(want, make, left) for want in missed))
+    whole = best[0] if len(best) == 1 else _find_cheapest(wants, make, total.epsilon)
+    separate, together = sum(one.mu_squared for one in best), math.inf if whole is None else whole.mu_squared
     best = [whole] if whole is not None and together < separate else best
     return WantsPlan(tuple(best), separate, together)
 
 
-@dataclass(frozen=True, eq=False)
-class _Search:
-    """Looks for the cheapest release that answers some wants."""
+_Make = Callable[[tuple[Want, ...], Mapping[str, Any], float], PlannedRelease]
 
-    schema: Schema
-    total: Privacy
-    options: dict[str, Any]
 
-    def find(self, wants: tuple[Want, ...]) -> PlannedRelease | None:
-        """The cheapest of the releases that meet all of `wants`, if there is one."""
-        found: list[PlannedRelease | None] = []
-        problem: ParameterError | None = None
-        for asked in list_requests(wants):
-            try:
-                found.append(_find_least(partial(self.make, wants, asked), self.total.epsilon))
-            except ParameterError as error:  # it cannot be asked in this way
-                problem = problem or error
-        if len(wants) == 1 and not found and problem is not None:
-            raise problem.within(wants[0].words)
-        return min(filter(None, found), key=lambda one: one.mu_squared, default=None)
+def _find_cheapest(wants: tuple[Want, ...], make: _Make, most: float) -> PlannedRelease | None:
+    """The cheapest of the releases that meet all of `wants` with an epsilon of at most `most`, if there is one."""
+    found: list[PlannedRelease | None] = []
+    problem: ParameterError | None = None
+    for asked in list_requests(wants):
+        try:
+            found.append(_find_least(partial(make, wants, asked), most))
+        except ParameterError as error:  # it cannot be asked in this way
+            problem = problem or error
+    if len(wants) == 1 and not found and problem is not None:
+        raise problem.within(wants[0].words)
+    return min(filter(None, found), key=lambda one: one.mu_squared, default=None)
 
-    def make(self, wants: tuple[Want, ...], asked: Mapping[str, Any], epsilon: float) -> PlannedRelease:
-        """A release with this epsilon."""
-        request = Request(schema=self.schema, epsilon=epsilon, delta=self.total.delta, **asked, **self.options)
-        return PlannedRelease(plan(request), wants)
 
-    def explain(self, want: Want, left: float) -> str:
-        """The least error that could be reached, in a sentence."""
-        least = math.inf
-        for asked in list_requests((want,)) if left > 0 else ():
-            try:
-                least = min(least, *self.make((want,), asked, left).errors)
-            except ParameterError:
-                continue
-        reach = f"the least error is {least:.3g}" if least < math.inf else "noise hides the answer"
-        return f"{want.words} ± {want.error:g} cannot be reached: with all that is left (epsilon {left:.4g}), {reach}."
+def _explain(want: Want, make: _Make, left: float) -> str:
+    """The least error that could be reached, in a sentence."""
+    least = math.inf
+    for asked in list_requests((want,)) if left > 0 else ():
+        try:
+            least = min(least, *make((want,), asked, left).errors)
+        except ParameterError:
+            continue
+    reach = f"the least error is {least:.3g}" if least < math.inf else "noise hides the answer"
+    return f"{want.words} ± {want.error:g} cannot be reached: with all that is left (epsilon {left:.4g}), {reach}."
 
 
 def _find_least(make: Callable[[float], PlannedRelease], most: float) -> PlannedRelease | None:
@@ -361,18 +343,13 @@ def list_requests(wants: Sequence[Want]) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PricedWants(WantsPlan):
-    """The releases with request ids, and what the ledger says of them.
+    """The releases with request ids, and what the ledger says of them."""
 
-    `new` are those that were not released before. `left` is in the ledger now and `after` after them; where they do not
-    fit, `after` is None, `problem` says why, and `reachable` has the error of each want if what is left is divided in
-    the same way.
-    """
-
-    new: tuple[PlannedRelease, ...]
-    left: Remaining
-    after: Remaining | None = None
-    problem: BudgetExceededError | None = None
-    reachable: dict[Want, float] = field(default_factory=dict)
+    new: tuple[PlannedRelease, ...]  # not released before
+    left: Remaining  # in the ledger now
+    after: Remaining | None = None  # and after them; None where they do not fit
+    problem: BudgetExceededError | None = None  # why they do not
+    reachable: dict[Want, float] = field(default_factory=dict)  # then, errors if all that is left is divided alike
 
     @property
     def cost(self) -> float:
@@ -398,7 +375,7 @@ def price_wants(
     new = tuple(one for one in releases if not replace(account, request=one.plan.request.id).was_charged())
     facts: dict[str, Any] = {"separate": found.separate, "together": found.together, "new": new, "left": left}
     try:
-        events = Events([one.plan.event for one in new]) if new else None
+        events = Events([one.event for one in new]) if new else None
         after = left if events is None else ledger.whatif(dataset, events, allowance=allowance)
         return PricedWants(releases, **facts, after=after)
     except BudgetExceededError as error:
