@@ -316,8 +316,7 @@ def format_cells(
     """
     width = numbers.value.shape[1]
     places = [None] * width if decimals is None else decimals
-    bars = np.zeros(numbers.value.shape) if numbers.std is None else np.broadcast_to(numbers.std, numbers.value.shape)
-    (low, high), ranged = numbers.interval(), numbers.ranged
+    bars, (low, high), ranged = numbers.bars, numbers.interval(), numbers.ranged
 
     def cell(i: int, j: int) -> tuple[str, str]:
         value, std = float(numbers.value[i, j]), float(bars[i, j])
@@ -506,12 +505,8 @@ def _align_decimals(numbers: Numbers, align: str, text: Texts | None, *, counts:
     width = numbers.value.shape[1]
     if align != "columns":
         return [choose_decimals(numbers.value, numbers.std, counts=counts) if align else None] * width
-    found = []
-    for j in range(width):
-        kept = [i for i in range(len(numbers.rows)) if text is None or not text[i][j]]
-        std = None if numbers.std is None else numbers.std[kept, j]
-        found.append(choose_decimals(numbers.value[kept, j], std))
-    return found
+    kept = [[i for i in range(len(numbers.rows)) if text is None or not text[i][j]] for j in range(width)]
+    return [choose_decimals(numbers.value[rows, j], numbers.bars[rows, j]) for j, rows in enumerate(kept)]
 
 
 def _label(name: str) -> str:

@@ -271,8 +271,7 @@ def make_answers(
     groups are left out; the one that describes all groups is always there.
     """
     if kind == "components":
-        title = "Principal components of the standardised numbers"
-        return (Answer(title, "column", release.components(), name=kind, again=answer_components),)
+        return (replace(answer_components(release), title="Principal components of the standardised numbers"),)
     if kind == "regression":
         if target is None:
             raise ParameterError("target must be given for a regression: the number that is explained.")
@@ -349,8 +348,6 @@ def add_totals(release: Release) -> Estimate | None:
     to a public total, this takes ``(AR1)_i^2 (BC1)_j^2 / (1'R1 1'C1)`` of it, of all counts together everything
     (`matrixdp.noise.matrix`).
 
-    Privacy
-    -------
     Post-processing: uses no privacy budget.
     """
     query = release.design.query

@@ -39,10 +39,7 @@ class Chart(NamedTuple):
 
 
 def draw_charts(answer: Answer, dates: Sequence[DateRule] = (), *, skip: int = 0) -> list[Block]:
-    """The pictures of an answer, and how to read them, for a page; none where its table shows as much.
-
-    They are drawn as by `draw_answer`.
-    """
+    """The pictures of an answer, and how to read them, for a page."""
     charts = draw_answer(answer, dates, skip=skip)
     return [*(Block("figure", chart.svg) for chart in charts), *(note([chart.caption]) for chart in charts[:1])]
 

@@ -20,13 +20,9 @@ from matrixdp.report.release_page import list_main_blocks, write_words
 
 
 def write_dossier(ledger: Ledger, dataset: str, contact: str = "") -> str:
-    """The dossier of a data set as an HTML document. The whole ledger is verified first.
+    """The dossier of a data set as an HTML document, from the ledger and the releases stored in it, which are public.
 
-    `contact` is who answers questions, as in the schema.
-
-    Privacy
-    -------
-    Made from the ledger and the releases stored in it, which are public.
+    The whole ledger is verified first. `contact` is who answers questions, as in the schema.
     """
     head = ledger.verify()
     summary, charges = ledger.summary(dataset), ledger.history(dataset)

@@ -48,9 +48,8 @@ def list_findings(content: ReportContent) -> list[str]:
 def _write(numbers: Numbers, row: int, column: int, *, counts: bool = False) -> str:
     """The number in a row and a column as its table shows it."""
     decimals = [choose_decimals(numbers.value, numbers.std, counts=counts)]
-    ((cell,),) = format_cells(
-        numbers.cut(slice(row, row + 1), slice(column, column + 1)), decimals, digits=None, commas=True
-    )
+    one = numbers.cut(slice(row, row + 1), slice(column, column + 1))
+    ((cell,),) = format_cells(one, decimals, digits=None, commas=True)
     return " ".join(filter(None, cell))
 
 
@@ -195,8 +194,7 @@ def _read_table(answer: Answer, content: ReportContent) -> list[str]:
 
 
 def _read_levels(answer: Answer, _content: ReportContent) -> list[str]:
-    largest = _find_largest(answer.estimate)
-    if largest is None:
+    if (largest := _find_largest(answer.estimate)) is None:
         return []
     level = answer.estimate.rows[largest[0][0]]
     return [f"The largest released share of {answer.label} is that of {level}: {largest[1]}."]
@@ -232,12 +230,11 @@ def _read_components(answer: Answer, _content: ReportContent) -> list[str]:
     loadings, last = estimate.cut(len(names), len(estimate.columns)), len(names)
     if np.isfinite(estimate.std[last, 0]):
         share = _write(estimate.cut(slice(last, last + 1), 1).scale(100 / len(names)), 0, 0)
-        found.append(
-            f"The first component explains {share}% of the variance of the {len(names):,} standardised columns"
-        )
         value, std = loadings.value[:, 0], loadings.std[:, 0]
         largest, _ = _name_largest(value, std, lambda k: (names[k], _write(loadings, k, 0)))
-        found[0] += f"; its largest loadings are {join_words(largest)}." if largest else "."
+        rest = f"; its largest loadings are {join_words(largest)}." if largest else "."
+        subject = f"The first component explains {share}% of the variance of the {len(names):,} standardised columns"
+        found.append(subject + rest)
     hidden = int((~np.isfinite(estimate.std[last])).sum())
     if hidden:
         verb = "component has" if hidden == 1 else "components have"
@@ -250,11 +247,8 @@ def _read_regression(answer: Answer, _content: ReportContent) -> list[str]:
     estimate, names = answer.estimate, answer.estimate.rows[1:]
     if not names:
         return []
-    terms, value, std = (
-        estimate.cut(len(names) + 1, 1),
-        estimate.value[1:, 0],
-        np.hypot(estimate.std[1:, 0], estimate.value[1:, 1]),
-    )
+    terms, value = estimate.cut(len(names) + 1, 1), estimate.value[1:, 0]
+    std = np.hypot(estimate.std[1:, 0], estimate.value[1:, 1])
     shown, count = _name_largest(value, std, lambda k: (names[k], _write(terms, k + 1, 0)), by_bar=True)
     if not count:
         many = f"None of the {len(names):,} coefficients differs"

@@ -96,10 +96,7 @@ def list_predictions(plan: Plan, *, data: str = "typical") -> list[Answer]:
 
 
 def forecast_table(plan: Plan, data: str = "typical") -> TableForecast:
-    """What to expect of a release of the moments of a table, with the fit that its correlations are read off, if any.
-
-    `data` is 'friendly', 'typical' or 'hostile'.
-    """
+    """What to expect of a release of the moments of a table, with the fit that has its correlations, if any."""
     assert plan.design is not None  # of the moments of a table
     beside = plan.beside
     fitted = None if beside is None else lambda kind: forecast_fit(beside)[kind]
@@ -142,10 +139,7 @@ def judged_by(question: str) -> str:
 
 @lru_cache(maxsize=32)
 def forecast_fit(plan: Plan) -> dict[str, Floats]:
-    """Errors by which an adaptive fit is judged, by simulation: of shape (1, m) for means, (m, m) otherwise.
-
-    There is one array for each of `DATA_KINDS`.
-    """
+    """Errors by which a fit is judged, by simulation, for each of `DATA_KINDS`: (1, m) for means, or (m, m)."""
     assert plan.records is not None  # of an adaptive fit
     with refuse_extremes():
         found = forecast(

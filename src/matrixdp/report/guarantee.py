@@ -129,19 +129,14 @@ def describe_odds(epsilon: float, delta: float, unit: str = "one record") -> str
     >>> describe_odds(1.0, 1e-6).partition(": ")[2]
     'an even chance becomes at most 73.2%.'
     """
+    factor = f"10^{math.ceil(epsilon / math.log(10))}"  # rounded up, as the chance is
+    if epsilon <= math.log(1e6):
+        digits = 2 - math.floor(math.log10(math.exp(epsilon)))
+        factor = f"{math.ceil(math.exp(epsilon) * 10.0**digits) / 10.0**digits:,.{max(digits, 0)}f}"
     exception = f", except with probability {delta:.3g}" if delta else ""
     chance = 1 / (1 + math.exp(-epsilon))
     even = f"at most {math.ceil(chance * 1000) / 10:.1f}%" if chance < 0.999 else "nearly certain"
     return (
-        f"It changes the odds of any conclusion about {unit} by at most a factor of {_round_up(epsilon)}{exception}: "
+        f"It changes the odds of any conclusion about {unit} by at most a factor of {factor}{exception}: "
         f"an even chance becomes {even}."
     )
-
-
-def _round_up(epsilon: float) -> str:
-    """``e^epsilon`` with three digits, rounded up; above a million by its order of magnitude."""
-    if epsilon > math.log(1e6):
-        return f"10^{math.ceil(epsilon / math.log(10))}"
-    factor = math.exp(epsilon)
-    digits = 2 - math.floor(math.log10(factor))
-    return f"{math.ceil(factor * 10.0**digits) / 10.0**digits:,.{max(digits, 0)}f}"

@@ -138,10 +138,7 @@ class Look(NamedTuple):
 
 
 def draw_heatmap(numbers: Numbers, look: Look, title: str) -> Drawing:
-    """Heat map of a matrix; of a large one, its first rows and columns.
-
-    An entry within two error bars of zero fades, and one without noise is grey.
-    """
+    """Heat map of a matrix; of a large one, its first rows and columns."""
     part = cut_shown(numbers)
     height, width = part.value.shape
     grid, letters = _make_grid(part, 40.0 if title else 10.0)

@@ -66,10 +66,9 @@ def render_release(content: ReportContent, *, files: Sequence[str] = ()) -> str:
     Made from the release and public facts only.
     """
     mechanism, ledger, release, findings = content.mechanism, content.ledger, content.release, list_findings(content)
-    query, loss, kind = mechanism.query, name_loss(mechanism.epsilon), name_kind(mechanism.query)
+    query, loss, kind = mechanism.query, name_loss(mechanism.epsilon), _name_kind(mechanism.query)
     shown = [answer.estimate for answer in content.answers]
-    ranges = [one.plausible for one in shown], [one.ranged & ~one.plausible for one in shown]
-    marks = [bool(any(part.any() for part in parts)) for parts in ranges]
+    marks = any(one.plausible.any() for one in shown), any((one.ranged & ~one.plausible).any() for one in shown)
     explained = [*write_words("error_bars", content, kind, isinstance(release, Release), *marks), *content.units]
     if findings and content.has_bars:
         explained.append(EXPLANATION)
@@ -77,9 +76,7 @@ def render_release(content: ReportContent, *, files: Sequence[str] = ()) -> str:
     delta = describe_large_delta(release.privacy, records) if mechanism.delta and records is not None else ""
     part = getattr(release, "part", None)
     warned = (mechanism, release.simulation, delta[:1].upper() + delta[1:], ledger or part, content.caveats)
-    paid = Section("The ledger", [say(*write_words("ledger", ledger))])
-    if part is not None:
-        paid = Section("The stream", [say(*write_words("stream", part))])
+    paid = ("The ledger", "ledger") if part is None else ("The stream", "stream")
     formal = [line.split(": ", 1) for line in write_words("symbols", mechanism, kind)]
     symbols = f"ε = {mechanism.epsilon:g}" + (f", δ = {mechanism.delta:.3g}" if mechanism.delta else "")
     odds = describe_odds(mechanism.epsilon, mechanism.delta, query.protects)
@@ -115,7 +112,7 @@ def render_release(content: ReportContent, *, files: Sequence[str] = ()) -> str:
             *([Section("What would help", [Block("list", help_)])] if (help_ := list_advice(content)) else []),
             Section("How to read it", [Block("list", explained)]),
             Section("The guarantee", guarantee),
-            paid,
+            Section(paid[0], [say(*write_words(paid[1], part or ledger))]),
             Section("How the noise was generated", [say(mechanism.noise, *content.notes)], fold=True),
             *([Section("Files in this folder", links)] if files else []),
         ],
@@ -192,11 +189,8 @@ def _show_tables(content: ReportContent, tables: Sequence[Answer], name: str) ->
         if answer.name == "histogram":
             blocks += [*charts, *notes, fold("As a table", *shown)]
         else:
-            blocks += [
-                *shown,
-                *notes,
-                *([fold("As a picture", *charts)] if len(tables) > 1 < len(charts) - 1 else charts),
-            ]
+            charts = [fold("As a picture", *charts)] if len(tables) > 1 < len(charts) - 1 else charts
+            blocks += [*shown, *notes, *charts]
     more = len(tables) - _MOST_TABLES
     return [*blocks, Block("rest", f"{more:,} more are in", f"{name}.csv")] if more > 0 and name else blocks
 
@@ -271,7 +265,7 @@ def write_words(passage: str, *facts: Any) -> list[str]:
     return [line for line in getattr(load_template("words.txt").module, passage)(*facts).splitlines() if line]
 
 
-def name_kind(query: MatrixQuery) -> str:
+def _name_kind(query: MatrixQuery) -> str:
     """The class of a query as the template names it; empty for others."""
     return next((one.__name__ for one in _KINDS if isinstance(query, one)), "")
 

@@ -43,11 +43,7 @@ def render_stream(
 ) -> str:
     """The report on a stream as an HTML document: of all numbers or those of `columns`, also for the levels of `by`.
 
-    Means of `dates` are shown as dates.
-
-    Privacy
-    -------
-    Made from the public file of the stream alone.
+    Means of `dates` are shown as dates. Made from the public file of the stream alone.
     """
     plan, privacy = public.plan, public.plan.privacy
     public.require_steps()

@@ -190,10 +190,7 @@ class Area:
 
 
 def draw_strip(number: Number, value: float, *ends: float) -> str:
-    """Where a mean and the ends of its interval lie between its bounds, for a cell of a table; empty if not given.
-
-    The cell has the numbers, so screen readers skip the picture.
-    """
+    """Where a mean and the ends of its interval lie between its bounds, beside its numbers; empty if not given."""
     if not math.isfinite(value + sum(ends)):
         return ""
     scale, places = Scale(number.lower, number.upper), [value, *ends]
