@@ -232,7 +232,10 @@ def print_wants(priced: PricedWants) -> None:
     rows, left = [], priced.left.mu**2
     for number, one in enumerate(priced.releases, start=1):
         cost = _share(one.mu_squared, left) if one in priced.new else "released before"
-        rows.append([f"{number}. {word_question(one.plan.request)}", f"{one.plan.request.epsilon:g}", cost, "", ""])
+        asked = one.plan.request
+        of = asked.columns or asked.cells or ([asked.target] if asked.target else [])
+        words = word_question(asked.question, of, asked.on or (), asked.by or ())
+        rows.append([f"{number}. {words}", f"{asked.epsilon:g}", cost, "", ""])
         for want, error in zip(one.wants, one.errors, strict=True):
             rows.append([f"   {want.words}", "", "", f"{want.error:g}", format_number(error, 3)])
     echo_section("Releases", format_table(["release", "epsilon", "of what is left", "wanted", "predicted"], rows))

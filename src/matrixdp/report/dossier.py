@@ -14,9 +14,9 @@ from matrixdp.release.reading import from_json
 from matrixdp.report.content import KINDS, make_content
 from matrixdp.report.dates import add_dates, parse_rule
 from matrixdp.report.guarantee import describe_odds, name_loss
-from matrixdp.report.page import Block, Page, Section, WordTable, fold, note, render_page, say
+from matrixdp.report.page import Block, Page, Section, WordTable, fold, note, render_page, say, write_words
 from matrixdp.report.provenance import split_approval
-from matrixdp.report.release_page import list_main_blocks, write_words
+from matrixdp.report.release_page import list_main_blocks
 
 
 def write_dossier(ledger: Ledger, dataset: str, contact: str = "") -> str:
@@ -28,11 +28,9 @@ def write_dossier(ledger: Ledger, dataset: str, contact: str = "") -> str:
     summary, charges = ledger.summary(dataset), ledger.history(dataset)
     registration, now = summary.registration, datetime.now(UTC)
     privacy, unit = registration.privacy, registration.unit
-    protected = [
-        f"Everything that was released from {dataset}, and everything that will be, is ({privacy.epsilon:g}, "
-        f"{privacy.delta:.3g})-differentially private: {name_loss(privacy.epsilon)}. It protects {unit.words}.",
-        describe_odds(privacy.epsilon, privacy.delta, unit.words),
-    ]
+    subject = f"Everything that was released from {dataset}, and everything that will be,"
+    protected = write_words("promise", subject, privacy, name_loss(privacy.epsilon), unit.words)
+    protected.append(describe_odds(privacy.epsilon, privacy.delta, unit.words))
     page = Page(
         title=f"Dossier – {dataset}",
         heading=f"Releases from {dataset}",

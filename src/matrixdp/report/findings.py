@@ -23,10 +23,6 @@ from matrixdp.types import Floats
 
 _MOST = 3  # sentences
 _NAMED = 3  # numbers that a sentence names
-EXPLANATION = (
-    "The findings name a number only if noise alone would lift none of those that it was chosen from as far from zero "
-    "in 95 of 100 releases."
-)
 
 
 def list_findings(content: ReportContent) -> list[str]:

@@ -131,6 +131,11 @@ def render_blocks(blocks: Iterable[Block]) -> str:
     return "".join(map(load_template("blocks.html").module.show, blocks))
 
 
+def write_words(passage: str, *facts: Any) -> list[str]:
+    """The lines of a passage, a macro of ``templates/words.txt``."""
+    return [line for line in getattr(load_template("words.txt").module, passage)(*facts).splitlines() if line]
+
+
 @lru_cache
 def load_template(name: str) -> Any:
     """A template of this package; all text is escaped in one that is HTML."""

@@ -205,16 +205,14 @@ def _describe_recovery(plan: Plan, account: Account, before: int, folder: str | 
         charged = any(charge.request is None and charge.description == description for charge in charges)
         return "The budget is spent, and the release is lost. Running again is charged again." if charged else ""
     states = {charge.request: charge.released for charge in charges}
-    if states.get(request):
+    if request not in states:
+        return ""
+    if states[request]:
         return f"The budget is spent, and the ledger has the release: run again with --request {request}, at no cost."
-    if request in states and _has_dataset(folder, request):
-        return (
-            f"The budget is spent, and the data set in {folder} is complete: run again with the same --request and "
-            "--out, at no cost."
-        )
-    if request in states:
-        return "The budget is spent, and the release is lost. Running again with a new request is charged again."
-    return ""
+    if _has_dataset(folder, request):
+        how = "run again with the same --request and --out, at no cost."
+        return f"The budget is spent, and the data set in {folder} is complete: {how}"
+    return "The budget is spent, and the release is lost. Running again with a new request is charged again."
 
 
 def _has_dataset(folder: str | os.PathLike[str] | None, request: str) -> bool:

@@ -22,19 +22,19 @@ from matrixdp.report.answers import Answer, add_totals, as_answerable
 from matrixdp.report.charts import draw_charts
 from matrixdp.report.content import ReportContent, list_columns, list_numbers, write_day
 from matrixdp.report.dates import show_dates
-from matrixdp.report.findings import EXPLANATION, describe_matrix, list_findings
+from matrixdp.report.findings import describe_matrix, list_findings
 from matrixdp.report.guarantee import describe_odds, name_loss
 from matrixdp.report.page import (
     Block,
     Page,
     Section,
     fold,
-    load_template,
     note,
     render_page,
     say,
     show_matrix,
     show_numbers,
+    write_words,
 )
 from matrixdp.report.pictures import choose_look, describe_part, draw_matrix
 from matrixdp.report.provenance import cite, list_provenance
@@ -70,8 +70,7 @@ def render_release(content: ReportContent, *, files: Sequence[str] = ()) -> str:
     shown = [answer.estimate for answer in content.answers]
     marks = any(one.plausible.any() for one in shown), any((one.ranged & ~one.plausible).any() for one in shown)
     explained = [*write_words("error_bars", content, kind, isinstance(release, Release), *marks), *content.units]
-    if findings and content.has_bars:
-        explained.append(EXPLANATION)
+    explained += write_words("findings") if findings and content.has_bars else []
     records = getattr(query, "records", None)
     delta = describe_large_delta(release.privacy, records) if mechanism.delta and records is not None else ""
     part = getattr(release, "part", None)
@@ -258,11 +257,6 @@ def list_advice(content: ReportContent) -> list[str]:
 
 
 # Words, from passages of ``templates/words.txt``
-
-
-def write_words(passage: str, *facts: Any) -> list[str]:
-    """The lines of a passage, a macro of the template."""
-    return [line for line in getattr(load_template("words.txt").module, passage)(*facts).splitlines() if line]
 
 
 def _name_kind(query: MatrixQuery) -> str:

@@ -15,7 +15,18 @@ from matrixdp.release.stream_plan import WindowNoise
 from matrixdp.report.content import make_content
 from matrixdp.report.dates import list_parts, show_date
 from matrixdp.report.guarantee import describe_odds, name_loss, say_cost
-from matrixdp.report.page import Block, Page, Section, WordTable, fold, note, render_page, say, show_numbers
+from matrixdp.report.page import (
+    Block,
+    Page,
+    Section,
+    WordTable,
+    fold,
+    note,
+    render_page,
+    say,
+    show_numbers,
+    write_words,
+)
 from matrixdp.report.release_page import list_main_blocks
 from matrixdp.report.svg import Curve, Scale, draw_curves, make_image
 from matrixdp.version import __version__
@@ -24,14 +35,6 @@ _MOST_NUMBERS, _MOST_GROUPS = 30, 24  # that have a chart
 _MOST_SMOOTHED = 400  # periods
 _SIZE = (600.0, 190.0)
 _HALF = 1.96  # standard deviations of half a 95% interval
-_CORRELATED = (
-    "The noise of different periods is correlated: what was published once is used again later. So the bar of a "
-    "difference does not follow from the bars of two periods; differences have bars of their own."
-)
-_SMOOTHED = (
-    "Band and line: smoothed, under the assumption that numbers change slowly. It is 95% if that is so, and "
-    "mostly narrower than the bars because it rests on it."
-)
 
 
 def render_stream(
@@ -48,14 +51,10 @@ def render_stream(
     plan, privacy = public.plan, public.plan.privacy
     public.require_steps()
     epsilon, protects = gdp_epsilon(mu=plan.mu, delta=privacy.delta), _name_protected(public)
-    charged = (
-        f"All periods together cost {say_cost(plan.mu, epsilon, privacy.delta)}. It was due once, when the stream was "
-        "opened; a period costs nothing more, however many there are, and neither does any answer that is read off "
-        "them."
-    )
-    protected = [
-        f"The whole stream is ({privacy.epsilon:g}, {privacy.delta:.3g})-differentially private: "
-        f"{name_loss(privacy.epsilon)}. It protects {protects}.",
+    promised = write_words("promise", "The whole stream", privacy, name_loss(privacy.epsilon), protects)
+    charged = [
+        *write_words("all_periods", say_cost(plan.mu, epsilon, privacy.delta)),
+        *promised,
         describe_odds(privacy.epsilon, privacy.delta, plan.unit.words),
     ]
     total = public.total()
@@ -77,7 +76,7 @@ def render_stream(
             *_show_series(public, by, columns, dates),
             Section("All periods together", list_main_blocks(make_content(total, shown))),
             Section("Noise by length of window", _show_noise(public)),
-            Section("What was charged, and what is protected", [say(charged, *protected)]),
+            Section("What was charged, and what is protected", [say(*charged)]),
             Section("What it rests on", [Block("list", plan.promises)]),
             Section("How to check it", _show_proof(public)),
         ],
@@ -116,7 +115,7 @@ def _show_series(
             blocks += [] if group is None else [Block("heading", f"By {group}")]
             blocks += _show_one(public, column, group, None if column is None else rules.get(column))
         if column is None:
-            blocks.append(note([f"Bars: 95% intervals. No point: hidden by noise. {_SMOOTHED}", _CORRELATED]))
+            blocks.append(note(write_words("periods")))
         yield Section(title, blocks)
     if len(wanted) > _MOST_NUMBERS:
         rest = ", ".join(wanted[_MOST_NUMBERS:])
@@ -174,12 +173,7 @@ def _show_noise(public: PublishedStream) -> list[Block]:
     heads = ("of the sum of", "this stream", "periods apart", "total anew", "binary tree")
     rows = [row._asdict() for row in public.plan.compare()]
     table = WordTable("noise", "Noise", dict(zip(WindowNoise._fields, heads, strict=True)), rows)
-    words = (
-        "In units of the noise of one release with the whole budget. Periods apart: each period has the whole budget, "
-        "which is right if no record is in two of them, and sums add their noise. Total anew: the total is published "
-        "in each period."
-    )
-    blocks = [Block("words", table), note([words])]
+    blocks = [Block("words", table), note(write_words("windows"))]
     starts = sorted({one.start for one in public.published})
     if len(starts) > 1:
         names = ", ".join(public.steps[start] for start in starts[1:])
@@ -189,12 +183,7 @@ def _show_noise(public: PublishedStream) -> list[Block]:
 
 def _show_proof(public: PublishedStream) -> list[Block]:
     last = public.published[-1]
-    words = (
-        "The ledger has one charge for the stream, and for each period an entry that costs nothing, with the hash of "
-        "what was published. matrixdp ledger verify checks the entries, and this compares the periods with them:"
-    )
-    check = f"matrixdp stream status {public.name}.json --ledger LEDGER --dataset NAME"
-    read = say("All answers are read off the public file of the stream, at no cost:")
+    first, second, third = map(say, write_words("stream_proof"))
+    check = Block("data", f"matrixdp stream status {public.name}.json --ledger LEDGER --dataset NAME")
     answer = Block("data", f"matrixdp answer means {public.name}.json --last 4")
-    proof = Block("data", f"{last.name} {last.digest}")
-    return [say(words), Block("data", check), say("The hash of the last period is"), proof, read, answer]
+    return [first, check, second, Block("data", f"{last.name} {last.digest}"), third, answer]

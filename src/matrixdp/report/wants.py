@@ -30,14 +30,13 @@ from matrixdp.report.answers import Answer, answer_groups, answer_matrix, answer
 from matrixdp.report.forecast import forecast_table, predict
 from matrixdp.types import Floats
 
-_FIELDS = {  # of a want, by its question: what it is of, and what else it may have
-    "means": ("columns", "by"),
-    "table": ("cells", "by"),
-    "covariance": ("columns", "by"),
-    "correlation": ("columns", "by"),
-    "regression": ("target", "on"),
+_OF = {  # what a want is of, by its question: a field of the request
+    "means": "columns",
+    "table": "cells",
+    "covariance": "columns",
+    "correlation": "columns",
+    "regression": "target",
 }
-_LISTS = ("columns", "by", "cells", "on")
 _EXAMPLES = "means of stay, age by ward ± 0.5; table of ward and smoker ± 20; regression of stay on age, ward ± 0.1"
 _SIGN = re.compile(r"\s*(?:±|\+/?-)\s*")
 _LEAST = 1e-4  # of the largest epsilon, below which none is looked for
@@ -50,34 +49,32 @@ class Want:
 
     The question is means, table, covariance, correlation or regression. Of a regression the error is that of all
     coefficients but the intercept, and of a table that of its counts. Levels for missing values may have larger ones.
-    Other fields are as in `Request`.
 
     >>> want = Want.parse("means of stay by ward ± 0.5")
-    >>> want.columns, want.by, want.error
+    >>> want.of, want.by, want.error
     (('stay',), ('ward',), 0.5)
     """
 
     question: str
     error: float
-    columns: Sequence[str] = ()
+    of: Sequence[str] = ()
     by: Sequence[str] = ()
-    cells: Sequence[str] = ()
-    target: str | None = None
     on: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        if self.question not in _FIELDS:
-            raise ParameterError(f"{show(self.question)} is not a question that can be planned: {', '.join(_FIELDS)}.")
+        if self.question not in _OF:
+            raise ParameterError(f"{show(self.question)} is not a question that can be planned: {', '.join(_OF)}.")
         object.__setattr__(self, "error", check_number(self.error, "error", above=0))
-        has = _FIELDS[self.question]
-        for name in ("target", *_LISTS):
-            if bool(getattr(self, name)) > (name in has):
-                raise ParameterError(f"{self.question} has no {name}; it has {' and '.join(has)}.")
-            if name in _LISTS and "" in getattr(self, name):
+        of, other = _OF[self.question], "on" if self.question == "regression" else "by"
+        given = {of: self.of, "by": self.by, "on": self.on}
+        for name, names in given.items():
+            if names and name not in (of, other):
+                raise ParameterError(f"{self.question} has no {name}; it has {of} and {other}.")
+            if "" in names and name != "target":
                 raise ParameterError(f"{name} must be a list of columns, as in stay, age.")
-        if missing := [name for name in has if name != "by" and not getattr(self, name)]:
+        if missing := [name for name in (of, other) if name != "by" and not any(given[name])]:
             raise ParameterError(f"{self.question} needs {' and '.join(missing)}.")
-        if self.cells and len(set(self.cells)) != 2:
+        if of == "cells" and len(set(self.of)) != 2:
             raise ParameterError("a table is of two different columns.")
 
     @classmethod
@@ -91,20 +88,18 @@ class Want:
     @property
     def words(self) -> str:
         """The question, as `parse` reads it."""
-        return word_question(self)
+        return word_question(self.question, self.of, self.on, self.by)
 
     @property
     def names(self) -> tuple[str, ...]:
         """All columns that it is about."""
-        target = () if self.target is None else (self.target,)
-        return (*self.columns, *self.cells, *target, *self.on, *self.by)
+        return (*self.of, *self.on, *self.by)
 
 
-def word_question(asked: Want | Request) -> str:
+def word_question(question: str, of: Sequence[str], on: Sequence[str], by: Sequence[str]) -> str:
     """A question with its columns, in a few words."""
-    of = asked.columns or asked.cells or ([asked.target] if asked.target else None)
-    parts = {"of": of, "on": asked.on, "by": asked.by}
-    return " ".join([asked.question, *(f"{word} {', '.join(names)}" for word, names in parts.items() if names)])
+    parts = {"of": of, "on": on, "by": by}
+    return " ".join([question, *(f"{word} {', '.join(names)}" for word, names in parts.items() if names)])
 
 
 def _split_want(text: str) -> dict[str, Any]:
@@ -114,17 +109,14 @@ def _split_want(text: str) -> dict[str, Any]:
         raise ParameterError("it must be a question, ± and the wanted error.")
     (question, *rest), *parts = (part.split() for part in re.split(r"\s+(?=(?:of|on|by)\s)", asked))
     found: dict[str, Any] = {"question": question}
-    if question in _FIELDS and rest:
+    if question in _OF and rest:
         raise ParameterError(f"{show(rest[0])} is not understood after {question}: write of, on or by.")
-    of = _FIELDS.get(question, ("columns",))[0]
     for word, *names in parts:
-        name = of if word == "of" else word
-        if name in found:
+        if word in found:
             raise ParameterError(f"{word!r} must be there once.")
-        columns = re.split(r"\s*,\s*|\s+and\s+", " ".join(names))
-        if name == "target" and len(columns) > 1:
-            raise ParameterError(f"{show(columns[1])} is not understood: a regression is of one column.")
-        found[name] = columns[0] if name == "target" else tuple(columns)
+        found[word] = tuple(re.split(r"\s*,\s*|\s+and\s+", " ".join(names)))
+        if question == "regression" and word == "of" and len(found[word]) > 1:
+            raise ParameterError(f"{show(found[word][1])} is not understood: a regression is of one column.")
     try:
         return found | {"error": float(errors[0])}
     except ValueError:
@@ -167,10 +159,9 @@ def _ask(want: Want, release: TableForecast) -> Iterator[Answer]:
         return
     for group in query.group_levels if want.by else (None,):
         if want.question == "table":
-            yield answer_table(release, want.cells[0], want.cells[1], group)
+            yield answer_table(release, want.of[0], want.of[1], group)
         elif want.question == "regression":
-            assert want.target is not None
-            yield answer_regression(release, want.target, want.on, group)
+            yield answer_regression(release, want.of[0], want.on, group)
         else:
             yield answer_matrix(release, want.question, group)
 
@@ -183,10 +174,10 @@ def _select(want: Want, found: Estimate, absent: Sequence[str]) -> Floats:
         left_out = {"intercept", *(f"{name}={MISSING}" for name in absent)}
         return found.std[[row not in left_out for row in found.rows], 0]
     names = found.rows if want.question == "means" and not want.by else found.columns
-    for name in want.columns:
+    for name in want.of:
         if name not in names:
             raise ParameterError(f"{want.question} needs columns of numbers, and {show(name)} is none.")
-    kept = [name in want.columns for name in names]
+    kept = [name in want.of for name in names]
     if want.question == "means":
         there = [row != MISSING or want.by[0] not in absent for row in found.rows] if want.by else []
         return found.std[there][:, kept] if want.by else found.std[kept, 0]
@@ -324,9 +315,9 @@ def list_requests(wants: Sequence[Want]) -> list[dict[str, Any]]:
     first, names = wants[0], tuple(dict.fromkeys(name for want in wants for name in want.names))
     found: list[dict[str, Any]] = []
     if len(wants) == 1 and first.question == "table":
-        found = [{"question": one, "cells": first.cells} for one in ("table", *(() if first.by else ("counts",)))]
+        found = [{"question": one, "cells": first.of} for one in ("table", *(() if first.by else ("counts",)))]
     elif len(wants) == 1 and first.question == "regression":  # of an adaptive fit, coefficients are not forecast
-        found = [{"question": "regression", "target": first.target, "on": first.on, "method": "plain"}]
+        found = [{"question": "regression", "target": first.of[0], "on": first.on, "method": "plain"}]
     elif len(questions) == len(groups) == 1 and first.question in ("means", *MATRICES):
         found = [{"question": first.question, "columns": [name for name in names if name not in first.by]}]
     if first.by:
