@@ -40,13 +40,6 @@ RELATIVE = "share of the largest value that an entry can have"
 WITHIN = "share of the largest value that its two variances allow"
 
 
-def count_different(value: Floats, noisy: NDArray[np.bool_]) -> int:
-    """How many of the noisy entries are different numbers: of a symmetric matrix, those on one side of the diagonal."""
-    if value.ndim == 2 and value.shape[0] == value.shape[1] and np.array_equal(value, value.T, equal_nan=True):
-        noisy = np.triu(noisy)
-    return int(noisy.sum())
-
-
 class LegendItem(NamedTuple):
     """A swatch of one hue or, without a strength, a ramp of one or two hues to full colour; and its words."""
 
@@ -114,7 +107,10 @@ def shade_entries(value: Floats, std: Floats | None, *, shown: Floats | None = N
     fixed = np.zeros(value.shape, bool) if std is None else ~hidden & (np.asarray(std) == 0)
     with np.errstate(all="ignore"):
         weak = ~hidden & ~fixed & (find_weak(value, bars) | (counts & (value <= 0) & (bars > 0)))
-        firm = find_firm(value, bars, count_different(value, ~hidden & (bars > 0)))
+        noisy = ~hidden & (bars > 0)
+        if value.shape[0] == value.shape[1] and np.array_equal(value, value.T, equal_nan=True):
+            noisy = np.triu(noisy)  # of a symmetric matrix, one side of the diagonal has different numbers
+        firm = find_firm(value, bars, int(noisy.sum()))
         doubtful = ~hidden & ~weak & ~firm & (bars > 0)
         hue = np.where(counts, "count", np.where(value < 0, "negative", "positive"))
         pale = FADED * np.minimum(np.abs(np.nan_to_num(value)) / np.where(bars > 0, CERTAIN * bars, 1.0), 1.0)

@@ -5,7 +5,7 @@ import json
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -209,18 +209,11 @@ def _describe_recovery(plan: Plan, account: Account, before: int, folder: str | 
         return ""
     if states[request]:
         return f"The budget is spent, and the ledger has the release: run again with --request {request}, at no cost."
-    if _has_dataset(folder, request):
-        how = "run again with the same --request and --out, at no cost."
-        return f"The budget is spent, and the data set in {folder} is complete: {how}"
+    with suppress(ParameterError):  # raised where there is no data set
+        if folder is not None and DatasetRelease.open(folder).request == request:
+            how = "run again with the same --request and --out, at no cost."
+            return f"The budget is spent, and the data set in {folder} is complete: {how}"
     return "The budget is spent, and the release is lost. Running again with a new request is charged again."
-
-
-def _has_dataset(folder: str | os.PathLike[str] | None, request: str) -> bool:
-    """Whether the folder has the data set of the request."""
-    try:
-        return folder is not None and DatasetRelease.open(folder).request == request
-    except ParameterError:
-        return False
 
 
 # Files

@@ -131,11 +131,8 @@ def _list_columns(content: ReportContent) -> str:
     query = content.mechanism.query
     if any(content.variables):
         return join_words([name for name in content.variables if name])
-    names: Sequence[str] = ()
-    if isinstance(query, TableMoments):
-        names = query.used.names
-    elif isinstance(query, BoundedQuery):
-        names = query.bounds.names or ()
+    bounds = query.bounds.names if isinstance(query, BoundedQuery) else None
+    names: Sequence[str] = query.used.names if isinstance(query, TableMoments) else bounds or ()
     shown = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else "")
     by = query.by if isinstance(query, TableMoments) else ()
     return f"{shown}; grouped by {join_words(by)}" if by else shown

@@ -281,15 +281,11 @@ def _read(name: str) -> str:
     return files("matrixdp.report").joinpath("styles", name).read_text(encoding="utf-8")
 
 
-def _list_variables(palette: Mapping[str, str]) -> str:
-    return "".join(f"--{name}:{colour};" for name, colour in palette.items())
-
-
 def write_page_style() -> str:
     """The stylesheet of a page."""
-    dark = f"@media screen and (prefers-color-scheme:dark){{:root{{{_list_variables(DARK)}}}}}"
-    root = f":root{{color-scheme:light dark;--font:{FONT};{_list_variables(LIGHT)}}}"
-    return "\n".join([root, dark, *map(_read, _STYLES)])
+    light, dark = ("".join(f"--{name}:{one};" for name, one in colours.items()) for colours in (LIGHT, DARK))
+    root = f":root{{color-scheme:light dark;--font:{FONT};{light}}}"
+    return "\n".join([root, f"@media screen and (prefers-color-scheme:dark){{:root{{{dark}}}}}", *map(_read, _STYLES)])
 
 
 def write_picture_style() -> str:
