@@ -422,15 +422,12 @@ def render_note(words: str) -> str:
 
 def render_table(head: Sequence[str], rows: Iterable[Sequence[str]], *, texts: int = 1) -> str:
     """A table of strings for a notebook; the first `texts` columns are aligned to the left. Of a long one, a part."""
-
-    def align(column: int) -> str:
-        return ' class="mdp-text"' if column < texts else ""
-
     found = [list(row) for row in rows]
-    names = "".join(f'<th scope="col"{align(j)}>{_label(name)}</th>' for j, name in enumerate(head))
+    aligned = [' class="mdp-text"' if j < texts else "" for j in range(len(head))]
+    names = "".join(f'<th scope="col"{aligned[j]}>{_label(name)}</th>' for j, name in enumerate(head))
     lines = []
     for row in found[:MOST_ROWS]:
-        cells = [f"<td{align(j)}>{escape_text(words)}</td>" for j, words in enumerate(row) if j]
+        cells = [f"<td{aligned[j]}>{escape_text(words)}</td>" for j, words in enumerate(row) if j]
         lines.append(f'<tr><th scope="row">{_label(row[0])}</th>{"".join(cells)}</tr>')
     body = f"<table><thead><tr>{names}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
     return f'<div class="mdp-scroll">{body}</div>{_say_rest(len(found) - MOST_ROWS, 0)}'

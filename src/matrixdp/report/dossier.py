@@ -95,9 +95,10 @@ def _list_charges(summary: Summary, charges: Sequence[Charge]) -> list[Block]:
             }
         )
     heads = {"number": "No.", "date": "Date", "question": "Question", "purpose": "Purpose", "who": "By"}
-    heads |= {"approved": "Approved by"} if any(row["approved"] for row in rows) else {}
-    heads |= {"epsilon": "ε", "cost": "Share of the total"}
-    heads |= {"state": "State"} if any(row["state"] for row in rows) else {}
+    heads |= {"approved": "Approved by", "epsilon": "ε", "cost": "Share of the total", "state": "State"}
+    for key in ("approved", "state"):
+        if not any(row[key] for row in rows):
+            del heads[key]
     return [Block("words", WordTable("releases", "All releases", heads, rows)), note(write_words("adding_up"))]
 
 

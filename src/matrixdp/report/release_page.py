@@ -66,7 +66,8 @@ def render_release(content: ReportContent, *, files: Sequence[str] = ()) -> str:
     Made from the release and public facts only.
     """
     mechanism, ledger, release, findings = content.mechanism, content.ledger, content.release, list_findings(content)
-    query, loss, kind = mechanism.query, name_loss(mechanism.epsilon), _name_kind(mechanism.query)
+    query, loss = mechanism.query, name_loss(mechanism.epsilon)
+    kind = next((one.__name__ for one in _KINDS if isinstance(query, one)), "")
     shown = [answer.estimate for answer in content.answers]
     marks = any(one.plausible.any() for one in shown), any((one.ranged & ~one.plausible).any() for one in shown)
     explained = [*write_words("error_bars", content, kind, isinstance(release, Release), *marks), *content.units]
@@ -254,11 +255,6 @@ def list_advice(content: ReportContent) -> list[str]:
 
 
 # Words, from passages of ``templates/words.txt``
-
-
-def _name_kind(query: MatrixQuery) -> str:
-    """The class of a query as the template names it; empty for others."""
-    return next((one.__name__ for one in _KINDS if isinstance(query, one)), "")
 
 
 def _describe_treatment(content: ReportContent) -> list[str]:

@@ -50,11 +50,10 @@ def render_stream(
     """
     plan, privacy = public.plan, public.plan.privacy
     public.require_steps()
-    epsilon, protects = gdp_epsilon(mu=plan.mu, delta=privacy.delta), _name_protected(public)
-    promised = write_words("promise", "The whole stream", privacy, name_loss(privacy.epsilon), protects)
+    epsilon, (protects,) = gdp_epsilon(mu=plan.mu, delta=privacy.delta), write_words("stream_protects", plan)
     charged = [
         *write_words("all_periods", say_cost(plan.mu, epsilon, privacy.delta)),
-        *promised,
+        *write_words("promise", "The whole stream", privacy, name_loss(privacy.epsilon), protects),
         describe_odds(privacy.epsilon, privacy.delta, plan.unit.words),
     ]
     total = public.total()
@@ -85,14 +84,6 @@ def render_stream(
     return render_page(page)
 
 
-def _name_protected(public: PublishedStream) -> str:
-    plan = public.plan
-    if plan.unit.kind != "person":
-        return f"{plan.unit.words}, which is in one period"
-    times = "in their first period" if plan.steps == 1 else f"in at most {plan.steps:,} periods"
-    return f"{plan.unit.words}, who counts {times}"
-
-
 def _show_series(
     public: PublishedStream, by: str | None, columns: Sequence[str] | None, dates: Sequence[DateRule]
 ) -> Iterator[Section]:
@@ -102,8 +93,8 @@ def _show_series(
         if by is not None or columns is not None:
             raise ParameterError("«by» and «columns» must be left out: this stream has no means.")
         return
-    known = query.used.numbers if isinstance(query, TableMoments) else ()
-    names = [one.name for one in known] if isinstance(query, TableMoments) else list(query.bounds.names or ())
+    used = [one.name for one in query.used.numbers] if isinstance(query, TableMoments) else query.bounds.names
+    names = list(used or ())
     if columns is not None and not set(columns) <= set(names):
         raise ParameterError(f"«columns» must be numbers of the stream: {', '.join(names)}.")
     rules = {rule.name: rule for rule in dates}
