@@ -140,9 +140,6 @@ def find_firm(value: Floats, std: Floats, among: int) -> NDArray[np.bool_]:
     """Which numbers stand out: noise alone would lift none of so many as far from zero in 95 of 100 releases.
 
     The limit in error bars grows with their number (Bonferroni).
-
-    >>> [find_firm(np.array([2.1, 3.5]), np.ones(2), among).tolist() for among in (1, 100)]
-    [[True, True], [False, True]]
     """
     limit = max(CERTAIN, float(-ndtri(_CHANCE / (2 * max(among, 1)))))
     with np.errstate(invalid="ignore"):
@@ -164,11 +161,7 @@ def has_equal_rows(std: Floats) -> bool:
 
 
 def format_number(value: float, digits: int = 3) -> str:
-    """A number with at most `digits` significant digits, as short as possible; a dash for NaN.
-
-    >>> format_number(1234567.0), format_number(0.04999), format_number(-12.0), format_number(0.0)
-    ('1.23e6', '0.05', '-12', '0')
-    """
+    """A number with at most `digits` significant digits, as short as possible; a dash for NaN."""
     if math.isnan(value):
         return "–"
     written = f"{value:.{digits}g}"
@@ -184,13 +177,6 @@ def format_estimate(value: float, std: float, decimals: int | None = None, *, co
     """A number and its error bar, which is empty where there is none, with `commas` between thousands.
 
     Without `decimals`, both are rounded to the second digit of the error bar.
-
-    >>> format_estimate(12.3456, 0.0312), format_estimate(158.2, 34.0), format_estimate(1.0, 0.0)
-    (('12.346', '0.031'), ('158', '34'), ('1', ''))
-    >>> format_estimate(-0.001, 0.12), format_estimate(0.7071, 5e-15)  # no negative zero; an error of rounding
-    (('0.00', '0.12'), ('0.7071', ''))
-    >>> format_estimate(12345.678, 0.25, 1)
-    ('12,345.7', '0.2')
     """
     comma = "," if commas else ""
     if not _ROUNDING * abs(value) < std < math.inf or math.isnan(value):
@@ -210,10 +196,6 @@ def choose_decimals(value: Floats, std: Floats | None, *, counts: bool = False) 
     """Decimals for a table or one of its columns; None where its error bars are too different for that.
 
     The smallest error bar keeps at least one digit, and two where all are of the same size. Counts have none.
-
-    >>> value = np.array([48.0, 23.0])
-    >>> choose_decimals(value, np.array([0.080, 0.053])), choose_decimals(value, np.array([20.0, 3.0]))
-    (3, 0)
     """
     widest, most, least_count = 2, 8, 0.5  # powers of ten between error bars, decimals, error bar of a count
     found = np.zeros(0) if std is None else np.asarray(std)[np.isfinite(value) & np.isfinite(std) & (std > 0)]
@@ -230,12 +212,9 @@ def choose_decimals(value: Floats, std: Floats | None, *, counts: bool = False) 
 
 
 def make_visible(text: str, *, keep: str = "") -> str:
-    r"""Text with control characters, and other characters that are not printable, as visible escapes.
+    """Text with control characters, and other characters that are not printable, as visible escapes.
 
     They could send commands to a terminal or make an SVG image invalid. Characters in `keep` stay as they are.
-
-    >>> make_visible("age\x1b[31m\n")
-    'age\\x1b[31m\\n'
     """
     if text.isprintable():
         return text
@@ -250,11 +229,7 @@ def shorten(label: str, length: int) -> str:
 
 
 def join_words(words: Sequence[str]) -> str:
-    """Words as a list in a sentence.
-
-    >>> join_words(["age", "bmi", "sex"])
-    'age, bmi and sex'
-    """
+    """Words as a list in a sentence."""
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
@@ -270,27 +245,14 @@ def align_columns(lines: Sequence[Sequence[str]]) -> list[str]:
 
 
 def format_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Text with aligned columns under a header; the first column is flush left, the others flush right.
-
-    >>> print(format_table(["feature", "std"], [["age", "0.5"], ["weight", "12"]]))
-      feature  std
-      ───────  ───
-      age      0.5
-      weight    12
-    """
+    """Text with aligned columns under a header; the first column is flush left, the others flush right."""
     lines = [[make_visible(cell) for cell in line] for line in (header, *rows)]
     rule = ["─" * max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join("  " + line for line in align_columns([lines[0], rule, *lines[1:]]))
 
 
 def format_numbers(numbers: Numbers, text: Texts | None = None) -> str:
-    """Text of the first twelve rows and eight columns of a table, with `text` in place of some numbers, such as dates.
-
-    >>> print(format_numbers(Numbers(np.array([[1.0, 0.25]]), np.array([[0.0, 0.1]]), ["a"], ["x", "y"])))
-         x            y
-      ─  ─  ───────────
-      a  1  0.25 ± 0.10
-    """
+    """Text of the first twelve rows and eight columns of a table, with `text` in place of some, such as dates."""
     part = numbers.cut(12, 8)
     more = [""] * (len(part.columns) < len(numbers.columns))
     cells = join_cells(part, text)
@@ -342,11 +304,6 @@ def format_range(
     """A number and its interval, or its plausible range, which is marked by a tilde.
 
     They are rounded as if a quarter of the length were the error bar, or to one digit less if `decimals` are fewer.
-
-    >>> format_range(0.3123, -0.2154, 1.0, plausible=True), format_range(0.0, 0.0, 18.62, plausible=False)
-    (('~0.31', '[-0.22, 1]'), ('0', '[0, 18.6]'))
-    >>> format_range(7.9, 0.0, 1923.9, 0, plausible=False, commas=True)
-    ('8', '[0, 1,924]')
     """
     places = 1 - math.floor(math.log10((high - low) / 4)) if 0 < high - low < math.inf else _MOST_DECIMALS
     places = places if decimals is None else max(min(places, decimals), places - 1, 0)
@@ -387,11 +344,7 @@ _STYLE = f"""<style>
 
 
 def escape_text(words: str) -> str:
-    r"""Text for SVG and HTML, with visible escapes for control characters, which neither of them may contain.
-
-    >>> escape_text("a<b\x07")
-    'a&lt;b\\x07'
-    """
+    """Text for SVG and HTML, with visible escapes for control characters, which neither of them may contain."""
     return escape(make_visible(words))
 
 
@@ -520,11 +473,7 @@ def _say_rest(rows: int, columns: int) -> str:
 
 
 def quote_formula(name: str) -> str:
-    """A name for a CSV file; a single quote is put before one that a spreadsheet would run as a formula.
-
-    >>> quote_formula("age"), quote_formula("=1+1"), quote_formula("-1")
-    ('age', "'=1+1", '-1')
-    """
+    """A name for a CSV file; a single quote is put before one that a spreadsheet would run as a formula."""
     return f"'{name}" if name.startswith(_FORMULAS) and not _PLAIN_NUMBER.fullmatch(name) else name
 
 
@@ -583,12 +532,7 @@ _MOST_ITEMS = 5  # of a list
 
 
 def short_repr(value: Any) -> str:
-    """Name and fields of a dataclass: long lists shortened, arrays by their shape, fields at their defaults left out.
-
-    >>> from matrixdp import Category
-    >>> Category("ward", [f"w{number}" for number in range(100)])
-    Category(name='ward', levels=('w0', 'w1', 'w2', 'w3', 'w4', ... 95 more))
-    """
+    """Name and fields of a dataclass: long lists shortened, arrays by their shape, fields with defaults left out."""
     shown = []
     for one in fields(value) if is_dataclass(value) else ():
         found = getattr(value, one.name)

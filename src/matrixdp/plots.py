@@ -129,11 +129,7 @@ def plot_outlines(outlines: Mapping[str, Floats], names: tuple[str, str], *, tit
 
 
 def clean_label(name: str) -> str:
-    r"""A name as a label: short, printable, and not a formula of matplotlib.
-
-    >>> clean_label("cost in $\a")
-    'cost in \\$\\x07'
-    """
+    """A name as a label: short, printable, and not a formula of matplotlib."""
     return make_visible(shorten(name, _LABEL_LENGTH)).replace("$", r"\$")
 
 

@@ -134,9 +134,6 @@ def _describe(release: Release, query: TableMoments) -> TableDescription:
     return TableDescription(means, stds, None, shares, missing)
 
 
-# With an answer
-
-
 def list_notes(release: Answerable, answer: Answer) -> tuple[str, ...]:
     """All sentences that go with an answer."""
     caveats = [REPLACED] if getattr(release, "missing", "error") == "midpoint" else []

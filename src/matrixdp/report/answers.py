@@ -335,9 +335,6 @@ def answer_groups(release: Asked) -> Answer:
     return Answer(f"Groups by {' and '.join(query.by)}", ", ".join(query.by), estimate, name="groups")
 
 
-# Counts with totals
-
-
 def add_totals(release: Release) -> Estimate | None:
     """The released counts with a last row and a last column of totals; None if it is not a table of counts.
 

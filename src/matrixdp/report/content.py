@@ -91,11 +91,6 @@ class ReportContent:
         replaceable = not isinstance(query, TableMoments) or any(not one.missing for one in query.used.numbers)
         return (REPLACED,) if getattr(self.release, "missing", "error") == "midpoint" and replaceable else ()
 
-    @property
-    def numbers(self) -> tuple[Number, ...]:
-        """The columns of numbers with their bounds, where means follow from the release."""
-        return list_columns(self.mechanism.query)
-
 
 def write_day(time: datetime | None) -> str:
     """The day of a time in words; empty if it is unknown."""
@@ -143,7 +138,7 @@ def make_content(
     )
     if content.main is None or not isinstance(query, Moments) or not isinstance(release, Release | AdaptiveRelease):
         return content
-    names = tuple(one.name for one in content.numbers)
+    names = tuple(one.name for one in list_columns(query))
     means = Answer("Means", "column", replace(release.means().column("mean"), rows=names), name="means")
     return replace(content, answers=(*answers, means))
 

@@ -26,12 +26,6 @@ def show_date(rule: DateRule, value: float, std: float, *ends: float) -> str:
     """A mean as a date or time; empty where the calendar has no such date.
 
     With its error bar in the rule's unit or, if they are given, both ends of its interval.
-
-    >>> import datetime
-    >>> show_date(DateRule("birth", "days", datetime.date(1900, 1, 1)), 21275.4, 12.34)
-    '1958-04-02 ± 12 days'
-    >>> show_date(DateRule("birth", "days", datetime.date(1900, 1, 1)), 21275.4, float("nan"), 0.0, 36524.0)
-    '1958-04-02 [1900-01-01, 2000-01-01]'
     """
     shown = rule.show(value)
     dates = [rule.show(end) for end in ends]

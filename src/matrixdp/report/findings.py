@@ -18,7 +18,7 @@ from matrixdp.domain.columns import Number
 from matrixdp.queries import MatrixQuery
 from matrixdp.release.options import MATRICES
 from matrixdp.report.answers import Answer
-from matrixdp.report.content import ReportContent
+from matrixdp.report.content import ReportContent, list_columns
 from matrixdp.types import Floats
 
 _MOST = 3  # sentences
@@ -145,9 +145,6 @@ def _plural(word: str) -> str:
     return f"{word[:-1]}ies" if word.endswith("y") else f"{word}s"
 
 
-# Answers
-
-
 def describe_matrix(query: MatrixQuery, answer: Answer, *, named: bool = True) -> list[str]:
     """How many entries stand out; those below the diagonal of a symmetric matrix are not counted."""
     found = answer.estimate
@@ -199,7 +196,7 @@ def _read_levels(answer: Answer, _content: ReportContent) -> list[str]:
 def _read_groups(answer: Answer, content: ReportContent) -> list[str]:
     """The mean that differs most between two groups, in error bars."""
     estimate = answer.estimate
-    names = [one.name for one in content.numbers if one.name in estimate.columns]
+    names = [one.name for one in list_columns(content.mechanism.query) if one.name in estimate.columns]
     among = len(names) * math.comb(len(estimate.rows), 2)
     best: tuple[float, str] = (0.0, "No mean differs between groups by more than noise can explain.")
     for name in names:
@@ -281,7 +278,7 @@ _READERS: dict[str, Reader] = {  # the most telling ones first
     "groups": _read_groups,
     "correlation": _read_matrix,
     "table": _read_table,
-    "means": lambda answer, content: say_means(answer.estimate, content.numbers),
+    "means": lambda answer, content: say_means(answer.estimate, list_columns(content.mechanism.query)),
     "levels": _read_levels,
     "noise": _read_noise,
 }

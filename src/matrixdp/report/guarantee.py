@@ -111,24 +111,14 @@ def _read_other(release: MechanismRelease) -> MechanismFacts:
 
 
 def name_loss(epsilon: float) -> str:
-    """The size of a privacy loss: small up to epsilon 1, moderate up to 3, large beyond, where protection is weak.
-
-    >>> name_loss(1.0), name_loss(2.0), name_loss(20.0)
-    ('small privacy loss', 'moderate privacy loss', 'large privacy loss, weak protection')
-    """
+    """The size of a privacy loss: small up to epsilon 1, moderate up to 3, large beyond, where protection is weak."""
     if epsilon <= SMALL_LOSS:
         return "small privacy loss"
     return "moderate privacy loss" if epsilon <= MODERATE_LOSS else "large privacy loss, weak protection"
 
 
 def describe_odds(epsilon: float, delta: float, unit: str = "one record") -> str:
-    """What a guarantee allows, as a factor on odds.
-
-    >>> describe_odds(1.0, 1e-6).partition(": ")[0]
-    'It changes the odds of any conclusion about one record by at most a factor of 2.72, except with probability 1e-06'
-    >>> describe_odds(1.0, 1e-6).partition(": ")[2]
-    'an even chance becomes at most 73.2%.'
-    """
+    """What a guarantee allows, as a factor on odds."""
     factor = f"10^{math.ceil(epsilon / math.log(10))}"  # rounded up, as the chance is
     if epsilon <= math.log(1e6):
         digits = 2 - math.floor(math.log10(math.exp(epsilon)))

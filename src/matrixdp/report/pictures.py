@@ -96,10 +96,6 @@ def shade_entries(value: Floats, std: Floats | None, *, shown: Floats | None = N
     """Colours of a matrix with error bars, both of shape (rows, columns); nothing fades where these are unknown.
 
     The colours show the values themselves, or `shown`: shares of the largest value possible. Counts have one hue.
-
-    >>> shading = shade_entries(np.array([[1.0, -0.5, 0.1]]), np.array([[0.0, 0.1, 0.1]]))
-    >>> shading.hue.tolist(), shading.weak.tolist(), shading.limit
-    ([['fixed', 'negative', 'positive']], [[False, False, True]], 0.5)
     """
     percent, shown = shown is not None, value if shown is None else shown
     bars = np.zeros_like(value) if std is None else np.where(np.isfinite(std), std, 0.0)

@@ -155,7 +155,7 @@ def _show_results(content: ReportContent) -> list[Section]:
     sections: list[Section] = []
     for name, tables in by_file.items():
         blocks = _show_tables(content, tables, name)
-        if name == with_means and content.numbers:
+        if name == with_means and list_columns(content.mechanism.query):
             blocks.append(note([STRIP]))
         if not sections:
             blocks = [*([] if content.has_bars else [say("The error bars are unknown.")]), *blocks]
@@ -252,9 +252,6 @@ def list_advice(content: ReportContent) -> list[str]:
     answers = {answer.name: answer for answer in reversed(content.answers) if not answer.group}
     found = {one.title: "" if release is None else advise(release, one) for one in reversed(answers.values())}
     return [f"{title}: {words}" for title, words in found.items() if words]
-
-
-# Words, from passages of ``templates/words.txt``
 
 
 def _describe_treatment(content: ReportContent) -> list[str]:

@@ -55,11 +55,7 @@ class Drawing:
 
 
 def element(name: str, content: str = "", /, **attributes: object) -> str:
-    """One element; `content` is markup already, attributes are escaped.
-
-    >>> element("rect", x=1, stroke_width=0.5)
-    '<rect x="1" stroke-width="0.5"/>'
-    """
+    """One element; `content` is markup already, attributes are escaped."""
     written = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{_attribute(value)}"' for key, value in attributes.items()
     )
@@ -115,11 +111,7 @@ class Scale:
         return np.asarray(np.clip((inner - low) / (high - low), 0.0, 1.0))
 
     def ticks(self, count: int = 5) -> list[float]:
-        """At most about `count` round numbers on the axis: steps of 1, 2 or 5, or powers of ten and what is between.
-
-        >>> Scale(-1.1, 1.1).ticks(), Scale(0.02, 30.0, log=True).ticks()
-        ([-1.0, -0.5, 0.0, 0.5, 1.0], [0.1, 1.0, 10.0])
-        """
+        """At most about `count` round numbers on the axis: steps of 1, 2 or 5, or powers of ten and what is between."""
         if not self.log:
             step = round_up((self.high - self.low) / (count + 1))
             places = np.arange(math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9) + 1)

@@ -49,10 +49,6 @@ class Want:
 
     The question is means, table, covariance, correlation or regression. Of a regression the error is that of all
     coefficients but the intercept, and of a table that of its counts. Levels for missing values may have larger ones.
-
-    >>> want = Want.parse("means of stay by ward ± 0.5")
-    >>> want.of, want.by, want.error
-    (('stay',), ('ward',), 0.5)
     """
 
     question: str
