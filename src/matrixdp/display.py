@@ -95,6 +95,10 @@ class Numbers:
         i, j = (one if isinstance(one, slice) else slice(one) for one in (rows, columns))
         return self._each(lambda array: array[i, j], rows=self.rows[i], columns=self.columns[j])
 
+    def pick(self, row: int, column: int) -> Self:
+        """One of the numbers, as a table of its own."""
+        return self.cut(slice(row, row + 1), slice(column, column + 1))
+
     def _each(self, change: Callable[[Any], Any], **names: Any) -> Self:
         """A change of all arrays alike."""
         for name in _ARRAYS:

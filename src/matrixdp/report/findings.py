@@ -44,8 +44,7 @@ def list_findings(content: ReportContent) -> list[str]:
 def _write(numbers: Numbers, row: int, column: int, *, counts: bool = False) -> str:
     """The number in a row and a column as its table shows it."""
     decimals = [choose_decimals(numbers.value, numbers.std, counts=counts)]
-    one = numbers.cut(slice(row, row + 1), slice(column, column + 1))
-    ((cell,),) = format_cells(one, decimals, digits=None, commas=True)
+    ((cell,),) = format_cells(numbers.pick(row, column), decimals, digits=None, commas=True)
     return " ".join(filter(None, cell))
 
 
@@ -222,7 +221,7 @@ def _read_components(answer: Answer, _content: ReportContent) -> list[str]:
     estimate, names, found = answer.estimate, answer.estimate.rows[:-1], []
     loadings, last = estimate.cut(len(names), len(estimate.columns)), len(names)
     if np.isfinite(estimate.std[last, 0]):
-        share = _write(estimate.cut(slice(last, last + 1), 1).scale(100 / len(names)), 0, 0)
+        share = _write(estimate.pick(last, 0).scale(100 / len(names)), 0, 0)
         value, std = loadings.value[:, 0], loadings.std[:, 0]
         largest, _ = _name_largest(value, std, lambda k: (names[k], _write(loadings, k, 0)))
         rest = f"; its largest loadings are {join_words(largest)}." if largest else "."
