@@ -41,12 +41,9 @@ Texts = Sequence[Sequence[str]]  # text or markup of each entry, by rows; empty 
 
 @dataclass(frozen=True, eq=False)
 class Numbers:
-    """Numbers with names, such as predicted errors or a released matrix; the usual kind is `matrixdp.answers.Estimate`.
+    """Numbers with names, such as predicted errors; the usual kind is `matrixdp.answers.Estimate`."""
 
-    Arrays have shape (rows, columns).
-    """
-
-    value: Floats  # NaN for numbers that are not given, and so are their error bars
+    value: Floats  # of shape (rows, columns), as all arrays; NaN, as its error bar is, for a number that is not given
     std: Floats | None  # None where all error bars are unknown
     rows: Sequence[str]
     columns: Sequence[str]

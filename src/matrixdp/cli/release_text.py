@@ -25,10 +25,10 @@ from matrixdp.report.answers import Answer
 from matrixdp.report.dates import show_dates
 from matrixdp.report.forecast import (
     DATA_KINDS,
+    EPSILON_FACTORS,
     judged_by,
     let_answers_fall,
     predict,
-    vary_epsilon,
 )
 from matrixdp.report.guarantee import describe_odds, name_loss
 from matrixdp.report.pictures import draw_design
@@ -127,10 +127,11 @@ def _vary(made: Plan, predicted: Predictions) -> list[tuple[Plan, Predictions]]:
     slow = numbers > _MOST_NUMBERS or (made.request.kind == "components" and not made.adaptive)
     kinds = tuple(DATA_KINDS) if made.adaptive else ("typical",)
     plans, found = [], []
-    for other in [made] if slow else vary_epsilon(made):
+    for factor in (1.0,) if slow else EPSILON_FACTORS:
         try:
+            other = made if factor == 1.0 else made.at(made.request.epsilon * factor)
             answers = predicted if other is made else predict(other, kinds)
-        except ParameterError:  # an epsilon for which no fit can be made
+        except ParameterError:  # an epsilon for which no design or fit can be made
             continue
         plans.append(other)
         found.append({kind: answers[kind] for kind in kinds})

@@ -49,10 +49,7 @@ def show_dates(answer: Answer, dates: Sequence[DateRule]) -> Texts | None:
 
 
 def list_dates(answer: Answer, dates: Sequence[DateRule]) -> dict[str, list[str]]:
-    """Further columns of a CSV file: the value and the ends of each number of an answer as dates, empty for others.
-
-    There are none where the answer has no means, or the release no dates.
-    """
+    """Further columns of a CSV file: value and ends of each mean of dates, as dates; empty for other numbers."""
     names = answer.list_means() if dates else None
     if names is None:
         return {}

@@ -1,6 +1,6 @@
 """Errors that a release is expected to have, for data as a schema describes them. Reads no data."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 
@@ -14,7 +14,6 @@ from matrixdp.answers.table_forecast import TableForecast
 from matrixdp.display import has_equal_rows
 from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.schema import Schema
-from matrixdp.errors import ParameterError
 from matrixdp.queries import Moments, TableMoments
 from matrixdp.release.plan import Plan, refuse_extremes
 from matrixdp.report.answers import MODELS, Answer, make_answers
@@ -50,15 +49,6 @@ def describe_moments(schema: Schema, bounds: Bounds) -> Floats:
     moments[1:, 1:] += spread
     scale = np.concatenate([[1.0], bounds.halfwidths])
     return np.asarray(moments * np.multiply.outer(scale, scale))
-
-
-def vary_epsilon(plan: Plan) -> Iterator[Plan]:
-    """The same plan at smaller and larger epsilons."""
-    for factor in EPSILON_FACTORS:
-        try:
-            yield plan if factor == 1.0 else plan.at(plan.request.epsilon * factor)
-        except ParameterError:  # an epsilon for which no design can be made
-            continue
 
 
 def let_fall(errors: Sequence[ArrayLike]) -> list[Floats]:

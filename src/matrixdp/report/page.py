@@ -21,14 +21,11 @@ from matrixdp.report.svg import write_page_style
 
 @dataclass(frozen=True)
 class Block:
-    """A part of a section; `content` is what the template expects of a block of this `kind`.
-
-    A "figure" with a label is too detailed for a narrow screen, where it scrolls under that label.
-    """
+    """A part of a section."""
 
     kind: str
-    content: Any
-    label: str = ""
+    content: Any  # what the template expects of a block of this kind
+    label: str = ""  # a figure with a label is too detailed for a narrow screen, where it scrolls under it
 
 
 @dataclass(frozen=True)
