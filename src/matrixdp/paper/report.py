@@ -26,7 +26,7 @@ from matrixdp.paper.trials import (
 )
 from matrixdp.release.output_folder import write_file
 from matrixdp.release.registered import load_plugins
-from matrixdp.report.page import Block, Page, Section, fold, render_page, say
+from matrixdp.report.page import Block, Page, Section, fold, say
 from matrixdp.version import __version__
 
 _TIMES = 20
@@ -148,7 +148,7 @@ def write_report(run: Run) -> Path:
     facts, simulated = [f"Trials: {run.trials}", f"Seed: {run.seed}"], is_simulated(*run.results)
     facts += [f"Data: {sources}{'' if simulated else ', as published'}"] if sources else []
     page = make_page(facts, _list_verdicts(run), sections, simulated=simulated)
-    write_file(run.out / "report.html", render_page(page))
+    write_file(run.out / "report.html", page.render())
     return run.out / "report.html"
 
 

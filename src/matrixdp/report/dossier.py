@@ -14,7 +14,7 @@ from matrixdp.release.reading import from_json
 from matrixdp.report.content import KINDS, make_content
 from matrixdp.report.dates import add_dates, parse_rule
 from matrixdp.report.guarantee import describe_odds, name_loss
-from matrixdp.report.page import Block, Page, Section, WordTable, fold, note, render_page, say, write_words
+from matrixdp.report.page import Block, Page, Section, WordTable, fold, note, say, write_words
 from matrixdp.report.provenance import split_approval
 from matrixdp.report.release_page import list_main_blocks
 
@@ -31,7 +31,7 @@ def write_dossier(ledger: Ledger, dataset: str, contact: str = "") -> str:
     subject = f"Everything that was released from {dataset}, and everything that will be,"
     protected = write_words("promise", subject, privacy, name_loss(privacy.epsilon), unit.words)
     protected.append(describe_odds(privacy.epsilon, privacy.delta, unit.words))
-    page = Page(
+    return Page(
         title=f"Dossier – {dataset}",
         heading=f"Releases from {dataset}",
         kicker=f"Privacy dossier · {now.day} {now:%B %Y, %H:%M} UTC",
@@ -50,8 +50,7 @@ def write_dossier(ledger: Ledger, dataset: str, contact: str = "") -> str:
             Section("How to verify it", _show_proof(ledger, head)),
             Section("Glossary", [Block("facts", [line.split(": ", 1) for line in write_words("glossary")])]),
         ],
-    )
-    return render_page(page)
+    ).render()
 
 
 def list_steps(ledger: Ledger, charge: Charge) -> list[Step]:

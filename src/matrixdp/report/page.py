@@ -54,6 +54,10 @@ class Page:
     footer: str = ""
     style: str = ""  # CSS after that of all pages
 
+    def render(self) -> str:
+        """The page as an HTML document."""
+        return str(load_template("page.html").render(page=self, style=write_page_style() + self.style)).lstrip()
+
 
 @dataclass(frozen=True)
 class WordTable:
@@ -116,11 +120,6 @@ def show_matrix(numbers: Numbers, label: str, look: Look, **options: Any) -> lis
     options |= {"kind": "numbers matrix", "align": "table", "counts": look.counts}
     table = write_table(numbers, colour=shading.attributes(height, width), **options)
     return [Block("legend", shading.list_legend(look.meaning)), Block("table", table, label)]
-
-
-def render_page(page: Page) -> str:
-    """The page as an HTML document."""
-    return str(load_template("page.html").render(page=page, style=write_page_style() + page.style)).lstrip()
 
 
 def render_blocks(blocks: Iterable[Block]) -> str:

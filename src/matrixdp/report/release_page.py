@@ -24,18 +24,7 @@ from matrixdp.report.content import ReportContent, list_columns, list_numbers, w
 from matrixdp.report.dates import show_dates
 from matrixdp.report.findings import describe_matrix, list_findings
 from matrixdp.report.guarantee import describe_odds, name_loss
-from matrixdp.report.page import (
-    Block,
-    Page,
-    Section,
-    fold,
-    note,
-    render_page,
-    say,
-    show_matrix,
-    show_numbers,
-    write_words,
-)
+from matrixdp.report.page import Block, Page, Section, fold, note, say, show_matrix, show_numbers, write_words
 from matrixdp.report.pictures import choose_look, describe_part, draw_matrix
 from matrixdp.report.provenance import cite, list_provenance
 from matrixdp.report.svg import STRIP, draw_strip
@@ -91,7 +80,7 @@ def render_release(content: ReportContent, *, files: Sequence[str] = ()) -> str:
     origin = list_provenance(content)
     text, bibtex = cite(origin)
     citable = not release.simulation and not mechanism.warnings
-    page = Page(
+    return Page(
         title=f"{content.heading} – {content.table}" if content.table else content.heading,
         heading=content.heading,
         kicker=" · ".join(filter(None, ["Differentially private release", write_day(content.released)])),
@@ -117,8 +106,7 @@ def render_release(content: ReportContent, *, files: Sequence[str] = ()) -> str:
             *([Section("Files in this folder", links)] if files else []),
         ],
         footer=f"Made by matrixdp {release.version}.",
-    )
-    return render_page(page)
+    ).render()
 
 
 def list_main_blocks(content: ReportContent) -> list[Block]:

@@ -15,18 +15,7 @@ from matrixdp.release.stream_plan import WindowNoise
 from matrixdp.report.content import make_content
 from matrixdp.report.dates import list_parts, show_date
 from matrixdp.report.guarantee import describe_odds, name_loss, say_cost
-from matrixdp.report.page import (
-    Block,
-    Page,
-    Section,
-    WordTable,
-    fold,
-    note,
-    render_page,
-    say,
-    show_numbers,
-    write_words,
-)
+from matrixdp.report.page import Block, Page, Section, WordTable, fold, note, say, show_numbers, write_words
 from matrixdp.report.release_page import list_main_blocks
 from matrixdp.report.svg import Curve, Scale, draw_curves, make_image
 from matrixdp.version import __version__
@@ -60,7 +49,7 @@ def render_stream(
     shown = "means" if isinstance(total.query, TableMoments) and total.query.used.numbers else "matrix"
     periods = f"{public.steps[0]} to {public.steps[-1]}" if len(public) > 1 else public.steps[0]
     ended = "" if plan.last is None else f" of {plan.last:,}"
-    page = Page(
+    return Page(
         title=f"Stream {public.name}",
         heading=public.name,
         kicker=f"Differentially private stream · {periods}",
@@ -80,8 +69,7 @@ def render_stream(
             Section("How to check it", _show_proof(public)),
         ],
         footer=f"Made by matrixdp {__version__}.",
-    )
-    return render_page(page)
+    ).render()
 
 
 def _show_series(

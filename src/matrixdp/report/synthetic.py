@@ -18,7 +18,7 @@ from matrixdp.domain.file_rules import DateRule
 from matrixdp.errors import ParameterError, import_extra
 from matrixdp.queries import TableMoments
 from matrixdp.release.result import Release
-from matrixdp.report.page import Block, Page, Section, note, render_page, show_numbers, write_words
+from matrixdp.report.page import Block, Page, Section, note, show_numbers, write_words
 from matrixdp.report.svg import Curve, Drawing, Scale, draw_curves, make_image
 from matrixdp.types import Floats
 from matrixdp.version import __version__
@@ -77,7 +77,7 @@ def render_synthetic(release: Release, table: SyntheticTable, *, seed: int, tabl
     pairs = Numbers(value, std, [one.names[k] for k in worst.tolist()], heads)
     several = f"{tables}, of which this is the first; each from the release with noise once more" if tables else ""
     epsilon, delta = release.epsilon, release.privacy.delta
-    page = Page(
+    return Page(
         title="Synthetic table",
         kicker="Synthetic table",
         heading=f"{rows:,} rows from one private release",
@@ -94,8 +94,7 @@ def render_synthetic(release: Release, table: SyntheticTable, *, seed: int, tabl
             Section("What was assumed", [Block("list", write_words("synthetic_assumptions", table))]),
         ],
         footer=f"Made by matrixdp {__version__}.",
-    )
-    return render_page(page)
+    ).render()
 
 
 def _draw_kind(one: Comparison, title: str, places: NDArray[np.intp]) -> Drawing:

@@ -11,14 +11,14 @@ from matrixdp.display import Numbers, choose_decimals, find_firm, format_estimat
 from matrixdp.report import make_content, render_release
 from matrixdp.report.answers import add_totals
 from matrixdp.report.findings import describe_counts, describe_entries, list_findings, say_means
-from matrixdp.report.page import Page, Section, render_page, show_matrix, show_numbers
+from matrixdp.report.page import Page, Section, show_matrix, show_numbers
 from matrixdp.report.pictures import Look, shade_entries
 
 NAMES = ("a", "b", "c")
 
 
 def render(blocks):
-    return render_page(Page(title="t", heading="t", sections=[Section("t", blocks)]))
+    return Page(title="t", heading="t", sections=[Section("t", blocks)]).render()
 
 
 def correlate(ab, ac, bc, bar=0.1):
