@@ -41,29 +41,20 @@ Texts = Sequence[Sequence[str]]  # text or markup of each entry, by rows; empty 
 
 @dataclass(frozen=True, eq=False)
 class Numbers:
-    """Numbers with names, such as predicted errors or a released matrix; the usual kind is `matrixdp.answers.Estimate`.
+    """Numbers with names, such as predicted errors; the usual kind is `matrixdp.answers.Estimate`."""
 
-    `value` and `std` have shape (rows, columns); numbers that are not given are NaN, and so are their error bars. `std`
-    is None where all error bars are unknown. `reasons`, an object array of the same shape, says why a number is not
-    given; without it, `unknown` does.
-
-    Numbers that have a `least` and `most` possible value are within these; `measured` are those that noise may have
-    moved further. `low` and `high` are the ends of intervals of numbers without error bars, NaN for others; `drawn`
-    says which of these are plausible ranges (`matrixdp.intervals`).
-    """
-
-    value: Floats
-    std: Floats | None
+    value: Floats  # of shape (rows, columns), as all arrays; NaN, as its error bar is, for a number that is not given
+    std: Floats | None  # None where all error bars are unknown
     rows: Sequence[str]
     columns: Sequence[str]
-    reasons: NDArray[np.object_] | None = None
+    reasons: NDArray[np.object_] | None = None  # why a number is not given; without it, `unknown` says so
     unknown: str = "–"
-    least: Floats | None = None
+    least: Floats | None = None  # the possible values, which the numbers are within
     most: Floats | None = None
-    measured: Floats | None = None
-    low: Floats | None = None
+    measured: Floats | None = None  # numbers that noise may have moved further
+    low: Floats | None = None  # ends of intervals of numbers without error bars, NaN for others
     high: Floats | None = None
-    drawn: NDArray[np.bool_] | None = None
+    drawn: NDArray[np.bool_] | None = None  # which of these are plausible ranges (`matrixdp.intervals`)
 
     @property
     def unbiased(self) -> Floats:
@@ -96,14 +87,14 @@ class Numbers:
             return ""
         return self.unknown if self.reasons is None else str(self.reasons[row, column])
 
-    def cut(self, rows: int, columns: int) -> Self:
-        """The first rows and columns."""
-        return self._each(lambda array: array[:rows, :columns], rows=self.rows[:rows], columns=self.columns[:columns])
+    def cut(self, rows: int | slice, columns: int | slice) -> Self:
+        """The first rows and columns, or those of slices."""
+        i, j = (one if isinstance(one, slice) else slice(one) for one in (rows, columns))
+        return self._each(lambda array: array[i, j], rows=self.rows[i], columns=self.columns[j])
 
     def pick(self, row: int, column: int) -> Self:
         """One of the numbers, as a table of its own."""
-        names = {"rows": self.rows[row : row + 1], "columns": self.columns[column : column + 1]}
-        return self._each(lambda array: array[row : row + 1, column : column + 1], **names)
+        return self.cut(slice(row, row + 1), slice(column, column + 1))
 
     def _each(self, change: Callable[[Any], Any], **names: Any) -> Self:
         """A change of all arrays alike."""
@@ -150,15 +141,16 @@ def find_firm(value: Floats, std: Floats, among: int) -> NDArray[np.bool_]:
     """Which numbers stand out: noise alone would lift none of so many as far from zero in 95 of 100 releases.
 
     The limit in error bars grows with their number (Bonferroni).
-
-    Examples
-    --------
-    >>> [find_firm(np.array([2.1, 3.5]), np.ones(2), among).tolist() for among in (1, 100)]
-    [[True, True], [False, True]]
     """
     limit = max(CERTAIN, float(-ndtri(_CHANCE / (2 * max(among, 1)))))
     with np.errstate(invalid="ignore"):
         return np.isfinite(value) & (np.abs(value) > limit * std)
+
+
+def say_parts(part: Numbers, whole: Numbers) -> str:
+    """The rows and columns that a part of a table has, as in "24 of 500 rows"; nothing if it has all."""
+    sides = ((part.rows, whole.rows, "rows"), (part.columns, whole.columns, "columns"))
+    return " and ".join(f"{len(a)} of {len(b):,} {word}" for a, b, word in sides if len(a) < len(b))
 
 
 def has_equal_rows(std: Floats) -> bool:
@@ -170,13 +162,7 @@ def has_equal_rows(std: Floats) -> bool:
 
 
 def format_number(value: float, digits: int = 3) -> str:
-    """A number with at most `digits` significant digits, as short as possible; a dash for NaN.
-
-    Examples
-    --------
-    >>> format_number(1234567.0), format_number(0.04999), format_number(-12.0), format_number(0.0)
-    ('1.23e6', '0.05', '-12', '0')
-    """
+    """A number with at most `digits` significant digits, as short as possible; a dash for NaN."""
     if math.isnan(value):
         return "–"
     written = f"{value:.{digits}g}"
@@ -192,15 +178,6 @@ def format_estimate(value: float, std: float, decimals: int | None = None, *, co
     """A number and its error bar, which is empty where there is none, with `commas` between thousands.
 
     Without `decimals`, both are rounded to the second digit of the error bar.
-
-    Examples
-    --------
-    >>> format_estimate(12.3456, 0.0312), format_estimate(158.2, 34.0), format_estimate(1.0, 0.0)
-    (('12.346', '0.031'), ('158', '34'), ('1', ''))
-    >>> format_estimate(-0.001, 0.12), format_estimate(0.7071, 5e-15)  # no negative zero; an error of rounding
-    (('0.00', '0.12'), ('0.7071', ''))
-    >>> format_estimate(12345.678, 0.25, 1)
-    ('12,345.7', '0.2')
     """
     comma = "," if commas else ""
     if not _ROUNDING * abs(value) < std < math.inf or math.isnan(value):
@@ -216,27 +193,10 @@ def format_estimate(value: float, std: float, decimals: int | None = None, *, co
     return f"{round(value, decimals) + 0.0:{comma}.{decimals}f}", f"{round(std, decimals):{comma}.{decimals}f}"
 
 
-def join_estimate(value: float, std: float, decimals: int | None = None) -> str:
-    """A number and its error bar in one string.
-
-    Examples
-    --------
-    >>> join_estimate(0.481, 0.08, 3), join_estimate(25103.4, 931.0)
-    ('0.481 ± 0.080', '25,100 ± 930')
-    """
-    return " ± ".join(filter(None, format_estimate(value, std, decimals)))
-
-
 def choose_decimals(value: Floats, std: Floats | None, *, counts: bool = False) -> int | None:
     """Decimals for a table or one of its columns; None where its error bars are too different for that.
 
     The smallest error bar keeps at least one digit, and two where all are of the same size. Counts have none.
-
-    Examples
-    --------
-    >>> value = np.array([48.0, 23.0])
-    >>> choose_decimals(value, np.array([0.080, 0.053])), choose_decimals(value, np.array([20.0, 3.0]))
-    (3, 0)
     """
     widest, most, least_count = 2, 8, 0.5  # powers of ten between error bars, decimals, error bar of a count
     found = np.zeros(0) if std is None else np.asarray(std)[np.isfinite(value) & np.isfinite(std) & (std > 0)]
@@ -253,14 +213,9 @@ def choose_decimals(value: Floats, std: Floats | None, *, counts: bool = False) 
 
 
 def make_visible(text: str, *, keep: str = "") -> str:
-    r"""Text with control characters, and other characters that are not printable, as visible escapes.
+    """Text with control characters, and other characters that are not printable, as visible escapes.
 
     They could send commands to a terminal or make an SVG image invalid. Characters in `keep` stay as they are.
-
-    Examples
-    --------
-    >>> make_visible("age\x1b[31m\n")
-    'age\\x1b[31m\\n'
     """
     if text.isprintable():
         return text
@@ -275,13 +230,7 @@ def shorten(label: str, length: int) -> str:
 
 
 def join_words(words: Sequence[str]) -> str:
-    """Words as a list in a sentence.
-
-    Examples
-    --------
-    >>> join_words(["age", "bmi", "sex"])
-    'age, bmi and sex'
-    """
+    """Words as a list in a sentence."""
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
@@ -297,31 +246,14 @@ def align_columns(lines: Sequence[Sequence[str]]) -> list[str]:
 
 
 def format_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Text with aligned columns under a header; the first column is flush left, the others flush right.
-
-    Examples
-    --------
-    >>> print(format_table(["feature", "std"], [["age", "0.5"], ["weight", "12"]]))
-      feature  std
-      ───────  ───
-      age      0.5
-      weight    12
-    """
+    """Text with aligned columns under a header; the first column is flush left, the others flush right."""
     lines = [[make_visible(cell) for cell in line] for line in (header, *rows)]
     rule = ["─" * max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join("  " + line for line in align_columns([lines[0], rule, *lines[1:]]))
 
 
 def format_numbers(numbers: Numbers, text: Texts | None = None) -> str:
-    """Text of the first twelve rows and eight columns of a table, with `text` in place of some numbers, such as dates.
-
-    Examples
-    --------
-    >>> print(format_numbers(Numbers(np.array([[1.0, 0.25]]), np.array([[0.0, 0.1]]), ["a"], ["x", "y"])))
-         x            y
-      ─  ─  ───────────
-      a  1  0.25 ± 0.10
-    """
+    """Text of the first twelve rows and eight columns of a table, with `text` in place of some, such as dates."""
     part = numbers.cut(12, 8)
     more = [""] * (len(part.columns) < len(numbers.columns))
     cells = join_cells(part, text)
@@ -347,8 +279,7 @@ def format_cells(
     """
     width = numbers.value.shape[1]
     places = [None] * width if decimals is None else decimals
-    bars = np.zeros(numbers.value.shape) if numbers.std is None else np.broadcast_to(numbers.std, numbers.value.shape)
-    (low, high), ranged = numbers.interval(), numbers.ranged
+    bars, (low, high), ranged = numbers.bars, numbers.interval(), numbers.ranged
 
     def cell(i: int, j: int) -> tuple[str, str]:
         value, std = float(numbers.value[i, j]), float(bars[i, j])
@@ -374,13 +305,6 @@ def format_range(
     """A number and its interval, or its plausible range, which is marked by a tilde.
 
     They are rounded as if a quarter of the length were the error bar, or to one digit less if `decimals` are fewer.
-
-    Examples
-    --------
-    >>> format_range(0.3123, -0.2154, 1.0, plausible=True), format_range(0.0, 0.0, 18.62, plausible=False)
-    (('~0.31', '[-0.22, 1]'), ('0', '[0, 18.6]'))
-    >>> format_range(7.9, 0.0, 1923.9, 0, plausible=False, commas=True)
-    ('8', '[0, 1,924]')
     """
     places = 1 - math.floor(math.log10((high - low) / 4)) if 0 < high - low < math.inf else _MOST_DECIMALS
     places = places if decimals is None else max(min(places, decimals), places - 1, 0)
@@ -421,13 +345,7 @@ _STYLE = f"""<style>
 
 
 def escape_text(words: str) -> str:
-    r"""Text for SVG and HTML, with visible escapes for control characters, which neither of them may contain.
-
-    Examples
-    --------
-    >>> escape_text("a<b\x07")
-    'a&lt;b\\x07'
-    """
+    """Text for SVG and HTML, with visible escapes for control characters, which neither of them may contain."""
     return escape(make_visible(words))
 
 
@@ -458,15 +376,12 @@ def render_note(words: str) -> str:
 
 def render_table(head: Sequence[str], rows: Iterable[Sequence[str]], *, texts: int = 1) -> str:
     """A table of strings for a notebook; the first `texts` columns are aligned to the left. Of a long one, a part."""
-
-    def align(column: int) -> str:
-        return ' class="mdp-text"' if column < texts else ""
-
     found = [list(row) for row in rows]
-    names = "".join(f'<th scope="col"{align(j)}>{_label(name)}</th>' for j, name in enumerate(head))
+    aligned = [' class="mdp-text"' if j < texts else "" for j in range(len(head))]
+    names = "".join(f'<th scope="col"{aligned[j]}>{_label(name)}</th>' for j, name in enumerate(head))
     lines = []
     for row in found[:MOST_ROWS]:
-        cells = [f"<td{align(j)}>{escape_text(words)}</td>" for j, words in enumerate(row) if j]
+        cells = [f"<td{aligned[j]}>{escape_text(words)}</td>" for j, words in enumerate(row) if j]
         lines.append(f'<tr><th scope="row">{_label(row[0])}</th>{"".join(cells)}</tr>')
     body = f"<table><thead><tr>{names}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
     return f'<div class="mdp-scroll">{body}</div>{_say_rest(len(found) - MOST_ROWS, 0)}'
@@ -541,12 +456,8 @@ def _align_decimals(numbers: Numbers, align: str, text: Texts | None, *, counts:
     width = numbers.value.shape[1]
     if align != "columns":
         return [choose_decimals(numbers.value, numbers.std, counts=counts) if align else None] * width
-    found = []
-    for j in range(width):
-        kept = [i for i in range(len(numbers.rows)) if text is None or not text[i][j]]
-        std = None if numbers.std is None else numbers.std[kept, j]
-        found.append(choose_decimals(numbers.value[kept, j], std))
-    return found
+    kept = [[i for i in range(len(numbers.rows)) if text is None or not text[i][j]] for j in range(width)]
+    return [choose_decimals(numbers.value[rows, j], numbers.bars[rows, j]) for j, rows in enumerate(kept)]
 
 
 def _label(name: str) -> str:
@@ -563,13 +474,7 @@ def _say_rest(rows: int, columns: int) -> str:
 
 
 def quote_formula(name: str) -> str:
-    """A name for a CSV file; a single quote is put before one that a spreadsheet would run as a formula.
-
-    Examples
-    --------
-    >>> quote_formula("age"), quote_formula("=1+1"), quote_formula("-1")
-    ('age', "'=1+1", '-1')
-    """
+    """A name for a CSV file; a single quote is put before one that a spreadsheet would run as a formula."""
     return f"'{name}" if name.startswith(_FORMULAS) and not _PLAIN_NUMBER.fullmatch(name) else name
 
 
@@ -587,16 +492,12 @@ def list_entries(numbers: Numbers) -> list[tuple[int, list[Any]]]:
     The note says why a number is not given, or that `low` and `high` are a plausible range and no 95% interval.
     """
     rows, columns = ([quote_formula(name) for name in names] for names in (numbers.rows, numbers.columns))
-    std, (low, high), plausible = numbers.bars, numbers.interval(), numbers.plausible
-
-    def note(i: int, j: int) -> str:
-        return PLAUSIBLE if plausible[i, j] else numbers.reason(i, j)
-
-    return [
-        (i, [row, columns[j], *blank_hidden([float(one[i, j]) for one in (numbers.value, std, low, high)]), note(i, j)])
-        for i, row in enumerate(rows)
-        for j in range(len(columns))
-    ]
+    parts, plausible = np.stack([numbers.value, numbers.bars, *numbers.interval()], axis=-1), numbers.plausible
+    found: list[tuple[int, list[Any]]] = []
+    for i, j in np.ndindex(numbers.value.shape):
+        note = PLAUSIBLE if plausible[i, j] else numbers.reason(i, j)
+        found.append((i, [rows[i], columns[j], *blank_hidden(parts[i, j].tolist()), note]))
+    return found
 
 
 def write_csv(numbers: Numbers, more: Mapping[str, Sequence[str]] = MappingProxyType({})) -> str:
@@ -632,14 +533,7 @@ _MOST_ITEMS = 5  # of a list
 
 
 def short_repr(value: Any) -> str:
-    """Name and fields of a dataclass: long lists shortened, arrays by their shape, fields at their defaults left out.
-
-    Examples
-    --------
-    >>> from matrixdp import Category
-    >>> Category("ward", [f"w{number}" for number in range(100)])
-    Category(name='ward', levels=('w0', 'w1', 'w2', 'w3', 'w4', ... 95 more))
-    """
+    """Name and fields of a dataclass: long lists shortened, arrays by their shape, fields with defaults left out."""
     shown = []
     for one in fields(value) if is_dataclass(value) else ():
         found = getattr(value, one.name)

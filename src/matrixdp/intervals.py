@@ -35,12 +35,6 @@ def interval(value: Floats, std: Floats, level: float = LEVEL, possible: Pair | 
     """Bounds that contain the number without noise with probability `level`, for normal noise.
 
     `possible` has the least and the largest possible number, in arrays that broadcast to the values.
-
-    Examples
-    --------
-    >>> low, high = interval(np.array([0.5, -1.0]), np.array([0.1, 1.0]), possible=(np.zeros(2), np.ones(2)))
-    >>> low.round(3).tolist(), high.round(3).tolist()
-    ([0.304, 0.0], [0.696, 0.96])
     """
     level = check_number(level, "level", above=0, below=1)
     reach = float(ndtri((1 + level) / 2)) * std

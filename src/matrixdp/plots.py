@@ -34,19 +34,6 @@ def open_axes(ax: Any, width: float = 5.0, height: float = 4.0) -> Any:
     return load_pyplot().subplots(figsize=(width, height), layout="constrained")[1]
 
 
-def certainty(value: Floats, std: Floats | None) -> Floats:
-    """How strongly an entry is coloured: 1 from two error bars away from zero, and less in proportion below that.
-
-    Examples
-    --------
-    >>> certainty(np.array([4.0, 1.0, 0.0]), np.array([1.0, 1.0, 1.0])).tolist()
-    [1.0, 0.5, 0.12]
-    """
-    bars = np.zeros(np.shape(value)) if std is None else np.asarray(std)
-    with np.errstate(all="ignore"):
-        return np.clip(np.where(bars > 0, np.abs(value) / (CERTAIN * bars), 1.0), _PALEST, 1.0)
-
-
 def plot_matrix(
     numbers: Numbers,
     *,
@@ -73,7 +60,9 @@ def plot_matrix(
     negative = bool((coloured < 0).any())
     colours = pyplot.get_cmap("RdBu_r" if negative else "GnBu")
     norm = pyplot.Normalize(-limit if negative else 0.0, limit)
-    alpha = certainty(value, std)[..., None]
+    bars = np.zeros(value.shape) if std is None else np.asarray(std)
+    with np.errstate(all="ignore"):  # pale below two error bars, in proportion
+        alpha = np.clip(np.where(bars > 0, np.abs(value) / (CERTAIN * bars), 1.0), _PALEST, 1.0)[..., None]
     painted = colours(norm(np.nan_to_num(shade)))[..., :3] * alpha + (1 - alpha)
     painted[grey] = 0.85
     ax.imshow(painted, aspect="auto")
@@ -140,13 +129,7 @@ def plot_outlines(outlines: Mapping[str, Floats], names: tuple[str, str], *, tit
 
 
 def clean_label(name: str) -> str:
-    r"""A name as a label: short, printable, and not a formula of matplotlib.
-
-    Examples
-    --------
-    >>> clean_label("cost in $\a")
-    'cost in \\$\\x07'
-    """
+    """A name as a label: short, printable, and not a formula of matplotlib."""
     return make_visible(shorten(name, _LABEL_LENGTH)).replace("$", r"\$")
 
 

@@ -16,7 +16,7 @@ from matrixdp.paper.report import make_page
 from matrixdp.paper.tables import ReportTable
 from matrixdp.release.registered import MechanismRelease
 from matrixdp.report import LedgerSummary, make_content, render_release
-from matrixdp.report.page import Block, Section, fold, render_page
+from matrixdp.report.page import Block, Section, fold
 from matrixdp.report.stream_page import render_stream
 from matrixdp.report.svg import DARK, LIGHT
 
@@ -120,7 +120,7 @@ def other_pages(folder):
     parts = [Block("words", table), Block("picture", draw_noise(0))]
     more = fold("Show", Block("words", replace(table, name="more")))
     sections = [Section("Exp. I", parts, anchor="exp1"), Section("Sweeps", [more], anchor="more")]
-    yield "paper", render_page(make_page(["Trials: 2"], ["One result."], sections, simulated=True))
+    yield "paper", make_page(["Trials: 2"], ["One result."], sections, simulated=True).render()
 
 
 @pytest.fixture(scope="module")

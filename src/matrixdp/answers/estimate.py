@@ -86,7 +86,7 @@ class Estimate(Numbers):
     def column(self, name: str) -> Estimate:
         """One of the columns alone."""
         j = _find(self.columns, name, "column")
-        return self._each(lambda array: array[:, j : j + 1], columns=(name,))
+        return self.cut(slice(None), slice(j, j + 1))
 
     def to_dict(self) -> dict[str, Any]:
         """Rows, columns and numbers as lists: values, standard deviations, and ends of intervals or plausible ranges.

@@ -11,7 +11,7 @@ from matrixdp.audit.campaign import Tally
 from matrixdp.audit.measure import Measurement, draw_tradeoff
 from matrixdp.privacy import Privacy
 from matrixdp.records import Records
-from matrixdp.report.page import Block, Page, Section, fold, render_page, say
+from matrixdp.report.page import Block, Page, Section, fold, say
 from matrixdp.version import __version__
 
 _LARGEST = 400  # entries of a data set that a report shows
@@ -102,7 +102,7 @@ def render_audit(findings: Sequence[Finding]) -> str:
         ],
         footer=f"Made by matrixdp {__version__}.",
     )
-    return render_page(page)
+    return page.render()
 
 
 def _show_finding(found: Finding) -> Section:

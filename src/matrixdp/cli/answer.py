@@ -263,7 +263,7 @@ def synthetic(release: Path, rows: int | None, seed: int, tables: int | None, ou
     from matrixdp.release.output_folder import refuse_existing, write_file
     from matrixdp.release.reading import load
     from matrixdp.report.dates import read_dates
-    from matrixdp.report.synthetic import WARNING, list_remarks, load_table_release, make_files
+    from matrixdp.report.synthetic import list_remarks, load_table_release, make_files
 
     found = load_table_release(load(release))
     dates = read_dates(release if release.is_dir() else release.parent)
@@ -272,6 +272,6 @@ def synthetic(release: Path, rows: int | None, seed: int, tables: int | None, ou
         refuse_existing(files, "output")
     for path, content in files.items():
         write_file(path, content, option="output")
-    for line in (WARNING, *list_remarks(found, table)):
+    for line in list_remarks(found, table):
         click.echo(line, err=True)
     click.echo(f"Written to {', '.join(map(str, files))}")

@@ -24,7 +24,13 @@ from matrixdp.release.plan import Plan
 from matrixdp.release.registered import MechanismRelease
 from matrixdp.report.answers import Answer
 from matrixdp.report.dates import show_dates
-from matrixdp.report.forecast import DATA_KINDS, judged_by, let_answers_fall, predict, vary_epsilon
+from matrixdp.report.forecast import (
+    DATA_KINDS,
+    EPSILON_FACTORS,
+    judged_by,
+    let_answers_fall,
+    predict,
+)
 from matrixdp.report.guarantee import describe_odds, name_loss
 from matrixdp.report.pictures import draw_design
 from matrixdp.report.release_folder import ReleaseFolder
@@ -125,10 +131,11 @@ def _vary(made: Plan, predicted: Predictions) -> list[tuple[Plan, Predictions]]:
     slow = numbers > _MOST_NUMBERS or (made.request.kind == "components" and not made.adaptive)
     kinds = tuple(DATA_KINDS) if made.adaptive else ("typical",)
     plans, found = [], []
-    for other in [made] if slow else vary_epsilon(made):
+    for factor in (1.0,) if slow else EPSILON_FACTORS:
         try:
+            other = made if factor == 1.0 else made.at(made.request.epsilon * factor)
             answers = predicted if other is made else predict(other, kinds)
-        except ParameterError:  # an epsilon for which no fit can be made
+        except ParameterError:  # an epsilon for which no design or fit can be made
             continue
         plans.append(other)
         found.append({kind: answers[kind] for kind in kinds})
@@ -211,7 +218,10 @@ def print_wants(priced: PricedWants) -> None:
     rows, left = [], priced.left.mu**2
     for number, one in enumerate(priced.releases, start=1):
         cost = _share(one.mu_squared, left) if one in priced.new else "released before"
-        rows.append([f"{number}. {word_question(one.plan.request)}", f"{one.plan.request.epsilon:g}", cost, "", ""])
+        asked = one.plan.request
+        of = asked.columns or asked.cells or ([asked.target] if asked.target else [])
+        words = word_question(asked.question, of, asked.on or (), asked.by or ())
+        rows.append([f"{number}. {words}", f"{asked.epsilon:g}", cost, "", ""])
         for want, error in zip(one.wants, one.errors, strict=True):
             rows.append([f"   {want.words}", "", "", f"{want.error:g}", format_number(error, 3)])
     echo_section("Releases", format_table(["release", "epsilon", "of what is left", "wanted", "predicted"], rows))

@@ -26,7 +26,7 @@ from matrixdp.paper.trials import (
 )
 from matrixdp.release.output_folder import write_file
 from matrixdp.release.registered import load_plugins
-from matrixdp.report.page import Block, Page, Section, fold, render_page, say
+from matrixdp.report.page import Block, Page, Section, fold, say
 from matrixdp.version import __version__
 
 _TIMES = 20
@@ -151,7 +151,7 @@ def write_report(run: Run) -> Path:
     words = {mode: ", ".join(f"{many} {verdict}" for verdict, many in found.items()) for mode, found in counts.items()}
     verdicts = [f"Claims, {_MODE_NAMES[mode]}: {words[mode]}." for mode in words]
     page = make_page(facts, verdicts, sections, simulated=simulated)
-    write_file(run.out / "report.html", render_page(page))
+    write_file(run.out / "report.html", page.render())
     return run.out / "report.html"
 
 

@@ -3,7 +3,7 @@
 A forecast says it, for a table as the release describes it. Post-processing: only the release is read.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -106,19 +106,14 @@ def _list_ways(release: Answerable, answer: Answer, hidden: NDArray[np.bool_]) -
                 yield f"epsilon {format_number(larger.epsilon)} in place of {format_number(privacy.epsilon)}"
             yield f"{format_number(larger.mu / privacy.mu, 2)} times the {query.count_word}"
             break
-    columns = _list_columns(query, answer)
+    about = {*answer.estimate.rows, *answer.estimate.columns, answer.label, answer.facts.get("target")}
+    about |= set(answer.label.split(" \\ ")) | {row.partition("=")[0] for row in answer.estimate.rows}
+    columns = [name for name in query.used.names if name in about]
     if len(columns) < len(query.used.names):
         kept = query.columns.pick([*query.by, *columns])
         options: dict[str, Any] = {"neighbours": query.neighbours, "person": query.person}
         if shows(make_design(TableMoments(kept, query.records, query.by, **options), privacy)):
             yield f"a release of {join_words(columns[:3]) if len(columns) <= 3 else 'these columns'} alone"
-
-
-def _list_columns(query: TableMoments, answer: Answer) -> Sequence[str]:
-    """The columns that an answer is about."""
-    named = {*answer.estimate.rows, *answer.estimate.columns, answer.label, answer.facts.get("target")}
-    named |= set(answer.label.split(" \\ ")) | {row.partition("=")[0] for row in answer.estimate.rows}
-    return [name for name in query.used.names if name in named]
 
 
 def _describe(release: Release, query: TableMoments) -> TableDescription:
@@ -137,9 +132,6 @@ def _describe(release: Release, query: TableMoments) -> TableDescription:
         means[one.name] = min(max(means[one.name], one.lower), one.upper)
         stds[one.name] = min(stds[one.name], (one.upper - one.lower) / 2)
     return TableDescription(means, stds, None, shares, missing)
-
-
-# With an answer
 
 
 def list_notes(release: Answerable, answer: Answer) -> tuple[str, ...]:

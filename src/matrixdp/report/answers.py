@@ -53,24 +53,18 @@ Group = Mapping[str, str] | tuple[str, ...] | None
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """The answer to one question: numbers with error bars, and the words that go with them.
-
-    `label` says what the rows are, and the notes how to read the numbers; `facts` are further entries of the answer as
-    JSON, and `text` has strings in place of the numbers of a table; `again` asks another release or a forecast the same
-    question. In a report, `name` is that of the file it is written to, and `group` has the levels of the group it is
-    of. Colours show the numbers of a matrix relative to `scale`, the largest absolute value that each can have.
-    """
+    """The answer to one question: numbers with error bars, and the words that go with them."""
 
     title: str
-    label: str
+    label: str  # what the rows are
     estimate: Estimate
-    notes: tuple[str, ...] = ()
-    facts: dict[str, Any] = field(default_factory=dict)
-    name: str = ""
-    group: tuple[str, ...] = ()
-    text: Texts | None = None
-    again: Callable[[Any], "Answer"] | None = None
-    scale: Floats | None = None
+    notes: tuple[str, ...] = ()  # how to read the numbers
+    facts: dict[str, Any] = field(default_factory=dict)  # further entries of the answer as JSON
+    name: str = ""  # in a report, of the file that it is written to
+    group: tuple[str, ...] = ()  # in a report, the levels of the group that it is of
+    text: Texts | None = None  # strings in place of the numbers of a table
+    again: Callable[[Any], "Answer"] | None = None  # asks another release or a forecast the same question
+    scale: Floats | None = None  # colours are relative to it: the largest absolute value of each number of a matrix
 
     def list_means(self) -> list[list[str]] | None:
         """The column of the data that each entry is the mean of, empty for others; None if there are no means."""
@@ -277,8 +271,7 @@ def make_answers(
     groups are left out; the one that describes all groups is always there.
     """
     if kind == "components":
-        title = "Principal components of the standardised numbers"
-        return (Answer(title, "column", release.components(), name=kind, again=answer_components),)
+        return (replace(answer_components(release), title="Principal components of the standardised numbers"),)
     if kind == "regression":
         if target is None:
             raise ParameterError("target must be given for a regression: the number that is explained.")
@@ -342,9 +335,6 @@ def answer_groups(release: Asked) -> Answer:
     return Answer(f"Groups by {' and '.join(query.by)}", ", ".join(query.by), estimate, name="groups")
 
 
-# Counts with totals
-
-
 def add_totals(release: Release) -> Estimate | None:
     """The released counts with a last row and a last column of totals; None if it is not a table of counts.
 
@@ -355,8 +345,6 @@ def add_totals(release: Release) -> Estimate | None:
     to a public total, this takes ``(AR1)_i^2 (BC1)_j^2 / (1'R1 1'C1)`` of it, of all counts together everything
     (`matrixdp.noise.matrix`).
 
-    Privacy
-    -------
     Post-processing: uses no privacy budget.
     """
     query = release.design.query

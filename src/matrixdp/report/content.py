@@ -9,11 +9,11 @@ from hashlib import sha256
 import numpy as np
 
 from matrixdp.answers.estimate import Estimate, settle
-from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.columns import Number
 from matrixdp.domain.file_rules import DateRule
 from matrixdp.errors import ParameterError, show
 from matrixdp.queries import ContingencyTable, Identity, MatrixQuery, Moments, TableMoments
+from matrixdp.queries.base import BoundedQuery
 from matrixdp.release.adaptive_release import AdaptiveRelease
 from matrixdp.release.dataset import DatasetRelease
 from matrixdp.release.registered import MechanismRelease
@@ -28,39 +28,27 @@ _TITLES = {"everything": "summary of a table", "components": "principal componen
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ReportContent:
-    """Answers to show, and their origin. Made by `make_content`.
+    """Answers to show, and their origin, as far as it is known. Made by `make_content`."""
 
-    The title says what is shown, such as "covariance". The first of the `answers` is the `main` one, if a matrix is
-    shown. `notes` say how the noise was generated, and `units` what the numbers of a column count; the means of
-    `dates` are shown as dates or times. `question` is what was asked, in words, `table` the data set, `released` the
-    time of the charge, and `contact` who answers questions; they and the `variables` of the rows and columns of counts
-    are empty if they are unknown.
-    """
-
-    title: str
+    title: str  # what is shown, such as "covariance"
     release: AnyRelease
     mechanism: MechanismFacts
-    answers: tuple[Answer, ...]
+    answers: tuple[Answer, ...]  # the main one first, if a matrix is shown
     kind: str = "matrix"
     ledger: LedgerSummary | None = None
-    notes: tuple[str, ...] = ()
-    units: tuple[str, ...] = ()
-    dates: tuple[DateRule, ...] = ()
-    table: str = ""
-    question: str = ""
-    released: datetime | None = None
-    contact: str = ""
-    variables: tuple[str, str] = ("", "")
+    notes: tuple[str, ...] = ()  # how the noise was generated
+    units: tuple[str, ...] = ()  # what the numbers of a column count
+    dates: tuple[DateRule, ...] = ()  # whose means are shown as dates or times
+    table: str = ""  # the data set
+    question: str = ""  # what was asked, in words
+    released: datetime | None = None  # the time of the charge
+    contact: str = ""  # who answers questions
+    variables: tuple[str, str] = ("", "")  # of the rows and columns of counts
 
     @property
     def heading(self) -> str:
         """What was asked or, where that is unknown, what is shown."""
         return self.question or self.title[:1].upper() + self.title[1:]
-
-    @property
-    def date(self) -> str:
-        """The day of the release, as in "16 November 2026"."""
-        return write_day(self.released)
 
     @cached_property
     def text(self) -> str:
@@ -102,11 +90,6 @@ class ReportContent:
         query = self.mechanism.query
         replaceable = not isinstance(query, TableMoments) or any(not one.missing for one in query.used.numbers)
         return (REPLACED,) if getattr(self.release, "missing", "error") == "midpoint" and replaceable else ()
-
-    @property
-    def numbers(self) -> tuple[Number, ...]:
-        """The columns of numbers with their bounds, where means follow from the release."""
-        return list_columns(self.mechanism.query)
 
 
 def write_day(time: datetime | None) -> str:
@@ -155,7 +138,7 @@ def make_content(
     )
     if content.main is None or not isinstance(query, Moments) or not isinstance(release, Release | AdaptiveRelease):
         return content
-    names = tuple(one.name for one in content.numbers)
+    names = tuple(one.name for one in list_columns(query))
     means = Answer("Means", "column", replace(release.means().column("mean"), rows=names), name="means")
     return replace(content, answers=(*answers, means))
 
@@ -209,12 +192,13 @@ def _check_kind(release: AnyRelease, mechanism: MechanismFacts, kind: str) -> No
 
 def list_columns(query: MatrixQuery) -> tuple[Number, ...]:
     """The columns of numbers with their bounds, where means follow from the answer to a query."""
+    return list_numbers(query) if isinstance(query, TableMoments | Moments | Identity) else ()
+
+
+def list_numbers(query: TableMoments | BoundedQuery) -> tuple[Number, ...]:
+    """The columns of numbers that a query is of, with their bounds."""
     if isinstance(query, TableMoments):
         return query.used.numbers
-    return list_numbers(query.bounds) if isinstance(query, Moments | Identity) else ()
-
-
-def list_numbers(bounds: Bounds) -> tuple[Number, ...]:
-    """The columns of numbers that bounds are of."""
+    bounds = query.bounds
     names = bounds.names or tuple(f"x{i}" for i in range(bounds.size))
     return tuple(Number(*one) for one in zip(names, bounds.lower.tolist(), bounds.upper.tolist(), strict=True))

@@ -26,14 +26,6 @@ def show_date(rule: DateRule, value: float, std: float, *ends: float) -> str:
     """A mean as a date or time; empty where the calendar has no such date.
 
     With its error bar in the rule's unit or, if they are given, both ends of its interval.
-
-    Examples
-    --------
-    >>> import datetime
-    >>> show_date(DateRule("birth", "days", datetime.date(1900, 1, 1)), 21275.4, 12.34)
-    '1958-04-02 ± 12 days'
-    >>> show_date(DateRule("birth", "days", datetime.date(1900, 1, 1)), 21275.4, float("nan"), 0.0, 36524.0)
-    '1958-04-02 [1900-01-01, 2000-01-01]'
     """
     shown = rule.show(value)
     dates = [rule.show(end) for end in ends]
@@ -57,10 +49,7 @@ def show_dates(answer: Answer, dates: Sequence[DateRule]) -> Texts | None:
 
 
 def list_dates(answer: Answer, dates: Sequence[DateRule]) -> dict[str, list[str]]:
-    """Further columns of a CSV file: the value and the ends of each number of an answer as dates, empty for others.
-
-    There are none where the answer has no means, or the release no dates.
-    """
+    """Further columns of a CSV file: value and ends of each mean of dates, as dates; empty for other numbers."""
     names = answer.list_means() if dates else None
     if names is None:
         return {}

@@ -14,30 +14,24 @@ from matrixdp.release.reading import from_json
 from matrixdp.report.content import KINDS, make_content
 from matrixdp.report.dates import add_dates, parse_rule
 from matrixdp.report.guarantee import describe_odds, name_loss
-from matrixdp.report.page import Block, Page, Section, WordTable, fold, note, render_page, say
+from matrixdp.report.page import Block, Page, Section, WordTable, fold, note, say, write_words
 from matrixdp.report.provenance import split_approval
-from matrixdp.report.release_page import list_main_blocks, write_words
+from matrixdp.report.release_page import list_main_blocks
 
 
 def write_dossier(ledger: Ledger, dataset: str, contact: str = "") -> str:
-    """The dossier of a data set as an HTML document. The whole ledger is verified first.
+    """The dossier of a data set as an HTML document, from the ledger and the releases stored in it, which are public.
 
-    `contact` is who answers questions, as in the schema.
-
-    Privacy
-    -------
-    Made from the ledger and the releases stored in it, which are public.
+    The whole ledger is verified first. `contact` is who answers questions, as in the schema.
     """
     head = ledger.verify()
     summary, charges = ledger.summary(dataset), ledger.history(dataset)
     registration, now = summary.registration, datetime.now(UTC)
     privacy, unit = registration.privacy, registration.unit
-    protected = [
-        f"Everything that was released from {dataset}, and everything that will be, is ({privacy.epsilon:g}, "
-        f"{privacy.delta:.3g})-differentially private: {name_loss(privacy.epsilon)}. It protects {unit.words}.",
-        describe_odds(privacy.epsilon, privacy.delta, unit.words),
-    ]
-    page = Page(
+    subject = f"Everything that was released from {dataset}, and everything that will be,"
+    protected = write_words("promise", subject, privacy, name_loss(privacy.epsilon), unit.words)
+    protected.append(describe_odds(privacy.epsilon, privacy.delta, unit.words))
+    return Page(
         title=f"Dossier – {dataset}",
         heading=f"Releases from {dataset}",
         kicker=f"Privacy dossier · {now.day} {now:%B %Y, %H:%M} UTC",
@@ -56,8 +50,7 @@ def write_dossier(ledger: Ledger, dataset: str, contact: str = "") -> str:
             Section("How to verify it", _show_proof(ledger, head)),
             Section("Glossary", [Block("facts", [line.split(": ", 1) for line in write_words("glossary")])]),
         ],
-    )
-    return render_page(page)
+    ).render()
 
 
 def list_steps(ledger: Ledger, charge: Charge) -> list[Step]:
@@ -101,9 +94,10 @@ def _list_charges(summary: Summary, charges: Sequence[Charge]) -> list[Block]:
             }
         )
     heads = {"number": "No.", "date": "Date", "question": "Question", "purpose": "Purpose", "who": "By"}
-    heads |= {"approved": "Approved by"} if any(row["approved"] for row in rows) else {}
-    heads |= {"epsilon": "ε", "cost": "Share of the total"}
-    heads |= {"state": "State"} if any(row["state"] for row in rows) else {}
+    heads |= {"approved": "Approved by", "epsilon": "ε", "cost": "Share of the total", "state": "State"}
+    for key in ("approved", "state"):
+        if not any(row[key] for row in rows):
+            del heads[key]
     return [Block("words", WordTable("releases", "All releases", heads, rows)), note(write_words("adding_up"))]
 
 

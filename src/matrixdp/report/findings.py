@@ -18,15 +18,11 @@ from matrixdp.domain.columns import Number
 from matrixdp.queries import MatrixQuery
 from matrixdp.release.options import MATRICES
 from matrixdp.report.answers import Answer
-from matrixdp.report.content import ReportContent
+from matrixdp.report.content import ReportContent, list_columns
 from matrixdp.types import Floats
 
 _MOST = 3  # sentences
 _NAMED = 3  # numbers that a sentence names
-EXPLANATION = (
-    "The findings name a number only if noise alone would lift none of those that it was chosen from as far from zero "
-    "in 95 of 100 releases."
-)
 
 
 def list_findings(content: ReportContent) -> list[str]:
@@ -75,17 +71,16 @@ def _find_largest(numbers: Numbers, *, counts: bool = False) -> tuple[tuple[int,
     return place, _write(numbers, *place, counts=counts)
 
 
-def compare_pairs(numbers: Numbers, word: str) -> list[str]:
-    """Which of the numbers above the diagonal stand out, and how many noise hides."""
-    above = np.triu(np.ones(numbers.value.shape, bool), 1)
-    return _describe_entries(numbers, word, above, by_bar=word != "correlation")
-
-
-def _describe_entries(
-    numbers: Numbers, word: str, kept: NDArray[np.bool_], *, named: bool = True, by_bar: bool = False
+def describe_entries(
+    numbers: Numbers, word: str, kept: NDArray[np.bool_] | None = None, *, named: bool = True
 ) -> list[str]:
-    """How many of the numbers at some places stand out, which are the largest, and how many noise hides."""
-    value, bars, places = numbers.value[kept], numbers.bars[kept], np.argwhere(kept)
+    """How many numbers stand out, which are the largest, and how many noise hides.
+
+    The numbers are those at some places, by default above the diagonal. The clearest covariances are named in place of
+    the largest ones, since they have different units.
+    """
+    kept = np.triu(np.ones(numbers.value.shape, bool), 1) if kept is None else kept
+    value, bars, places, many = numbers.value[kept], numbers.bars[kept], np.argwhere(kept), _plural(word)
     if not value.size:
         return []
 
@@ -93,8 +88,17 @@ def _describe_entries(
         i, j = places[k].tolist()
         return f"{numbers.rows[i]} and {numbers.columns[j]}", _write(numbers, i, j)
 
-    shown, count = _name_largest(value, bars, describe, by_bar=by_bar)
-    return _say_which(shown if named else [], count, value.size, word) + _say_weak(value, bars, word)
+    shown, count = _name_largest(value, bars, describe, by_bar=word == "covariance")
+    if not count:
+        subject = f"The only {word} does not stand" if value.size == 1 else f"None of the {value.size:,} {many} stands"
+        found = f"{subject} out from the noise."
+    else:
+        amount = {1: f"The only {word}", 2: f"Both {many}"}.get(value.size, f"All {value.size:,} {many}")
+        amount = amount if count == value.size else f"{count:,} of {value.size:,} {many}"
+        listing = ": " if count <= len(shown) else "; the largest released are "
+        listing = listing + join_words(shown) if named else ""
+        found = f"{amount} {'stands' if count == 1 else 'stand'} out from the noise{listing}."
+    return [found, *_say_weak(value, bars, word)]
 
 
 def describe_counts(numbers: Numbers, word: str, variables: tuple[str, str] = ("", "")) -> list[str]:
@@ -119,20 +123,6 @@ def say_means(means: Estimate, numbers: Sequence[Number]) -> list[str]:
     return [f"The error bars of the {len(widths):,} means are {size} of the ranges between their bounds."]
 
 
-def _say_which(shown: Sequence[str], count: int, total: int, word: str) -> list[str]:
-    """How many numbers stand out, and the first of them."""
-    many = _plural(word)
-    if not count:
-        subject = f"The only {word} does not stand" if total == 1 else f"None of the {total:,} {many} stands"
-        return [f"{subject} out from the noise."]
-    if count < total:
-        amount = f"{count:,} of {total:,} {many}"
-    else:
-        amount = {1: f"The only {word}", 2: f"Both {many}"}.get(total, f"All {total:,} {many}")
-    listing = "" if not shown else ": " if count <= len(shown) else "; the largest released are "
-    return [f"{amount} {'stands' if count == 1 else 'stand'} out from the noise{listing}{join_words(shown)}."]
-
-
 def _say_weak(numbers: Floats, bars: Floats, word: str) -> list[str]:
     """How many numbers may be noise alone or are hidden; nothing if none are."""
     weak, hidden = int(find_weak(numbers, bars).sum()), int((~np.isfinite(numbers + bars)).sum())
@@ -154,16 +144,13 @@ def _plural(word: str) -> str:
     return f"{word[:-1]}ies" if word.endswith("y") else f"{word}s"
 
 
-# Answers
-
-
 def describe_matrix(query: MatrixQuery, answer: Answer, *, named: bool = True) -> list[str]:
     """How many entries stand out; those below the diagonal of a symmetric matrix are not counted."""
     found = answer.estimate
     if answer.name in MATRICES:
-        return compare_pairs(found, answer.name)
+        return describe_entries(found, answer.name)
     kept = np.triu(found.bars > 0) if query.symmetric and found.rows == found.columns else np.asarray(found.bars > 0)
-    return _describe_entries(found, "entry", kept, named=named)
+    return describe_entries(found, "entry", kept, named=named)
 
 
 def _read_matrix(answer: Answer, content: ReportContent) -> list[str]:
@@ -199,8 +186,7 @@ def _read_table(answer: Answer, content: ReportContent) -> list[str]:
 
 
 def _read_levels(answer: Answer, _content: ReportContent) -> list[str]:
-    largest = _find_largest(answer.estimate)
-    if largest is None:
+    if (largest := _find_largest(answer.estimate)) is None:
         return []
     level = answer.estimate.rows[largest[0][0]]
     return [f"The largest released share of {answer.label} is that of {level}: {largest[1]}."]
@@ -209,7 +195,7 @@ def _read_levels(answer: Answer, _content: ReportContent) -> list[str]:
 def _read_groups(answer: Answer, content: ReportContent) -> list[str]:
     """The mean that differs most between two groups, in error bars."""
     estimate = answer.estimate
-    names = [one.name for one in content.numbers if one.name in estimate.columns]
+    names = [one.name for one in list_columns(content.mechanism.query) if one.name in estimate.columns]
     among = len(names) * math.comb(len(estimate.rows), 2)
     best: tuple[float, str] = (0.0, "No mean differs between groups by more than noise can explain.")
     for name in names:
@@ -236,12 +222,11 @@ def _read_components(answer: Answer, _content: ReportContent) -> list[str]:
     loadings, last = estimate.cut(len(names), len(estimate.columns)), len(names)
     if np.isfinite(estimate.std[last, 0]):
         share = _write(estimate.pick(last, 0).scale(100 / len(names)), 0, 0)
-        found.append(
-            f"The first component explains {share}% of the variance of the {len(names):,} standardised columns"
-        )
         value, std = loadings.value[:, 0], loadings.std[:, 0]
         largest, _ = _name_largest(value, std, lambda k: (names[k], _write(loadings, k, 0)))
-        found[0] += f"; its largest loadings are {join_words(largest)}." if largest else "."
+        rest = f"; its largest loadings are {join_words(largest)}." if largest else "."
+        subject = f"The first component explains {share}% of the variance of the {len(names):,} standardised columns"
+        found.append(subject + rest)
     hidden = int((~np.isfinite(estimate.std[last])).sum())
     if hidden:
         verb = "component has" if hidden == 1 else "components have"
@@ -254,11 +239,8 @@ def _read_regression(answer: Answer, _content: ReportContent) -> list[str]:
     estimate, names = answer.estimate, answer.estimate.rows[1:]
     if not names:
         return []
-    terms, value, std = (
-        estimate.cut(len(names) + 1, 1),
-        estimate.value[1:, 0],
-        np.hypot(estimate.std[1:, 0], estimate.value[1:, 1]),
-    )
+    terms, value = estimate.cut(len(names) + 1, 1), estimate.value[1:, 0]
+    std = np.hypot(estimate.std[1:, 0], estimate.value[1:, 1])
     shown, count = _name_largest(value, std, lambda k: (names[k], _write(terms, k + 1, 0)), by_bar=True)
     if not count:
         many = f"None of the {len(names):,} coefficients differs"
@@ -295,7 +277,7 @@ _READERS: dict[str, Reader] = {  # the most telling ones first
     "groups": _read_groups,
     "correlation": _read_matrix,
     "table": _read_table,
-    "means": lambda answer, content: say_means(answer.estimate, content.numbers),
+    "means": lambda answer, content: say_means(answer.estimate, list_columns(content.mechanism.query)),
     "levels": _read_levels,
     "noise": _read_noise,
 }

@@ -1,6 +1,6 @@
 """Errors that a release is expected to have, for data as a schema describes them. Reads no data."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 
@@ -14,10 +14,9 @@ from matrixdp.answers.table_forecast import TableForecast
 from matrixdp.display import has_equal_rows
 from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.schema import Schema
-from matrixdp.errors import ParameterError
 from matrixdp.queries import Moments, TableMoments
 from matrixdp.release.plan import Plan, refuse_extremes
-from matrixdp.report.answers import MODELS, SUMMARIES, Answer, make_answers
+from matrixdp.report.answers import MODELS, Answer, make_answers
 from matrixdp.types import Floats
 
 DATA_KINDS = {
@@ -50,15 +49,6 @@ def describe_moments(schema: Schema, bounds: Bounds) -> Floats:
     moments[1:, 1:] += spread
     scale = np.concatenate([[1.0], bounds.halfwidths])
     return np.asarray(moments * np.multiply.outer(scale, scale))
-
-
-def vary_epsilon(plan: Plan) -> Iterator[Plan]:
-    """The same plan at smaller and larger epsilons."""
-    for factor in EPSILON_FACTORS:
-        try:
-            yield plan if factor == 1.0 else plan.at(plan.request.epsilon * factor)
-        except ParameterError:  # an epsilon for which no design can be made
-            continue
 
 
 def let_fall(errors: Sequence[ArrayLike]) -> list[Floats]:
@@ -96,52 +86,35 @@ def list_predictions(plan: Plan, *, data: str = "typical") -> list[Answer]:
 
 
 def forecast_table(plan: Plan, data: str = "typical") -> TableForecast:
-    """What to expect of a release of the moments of a table, with the fit that its correlations are read off, if any.
-
-    `data` is 'friendly', 'typical' or 'hostile'.
-    """
+    """What to expect of a release of the moments of a table, with the fit that has its correlations, if any."""
     assert plan.design is not None  # of the moments of a table
     beside = plan.beside
     fitted = None if beside is None else lambda kind: forecast_fit(beside)[kind]
     return TableForecast(plan.design, plan.request.schema.guesses, data, fitted)
 
 
-def predict_std(plan: Plan) -> tuple[Floats, Sequence[str], Sequence[str]]:
-    """Error of every entry that a report of a plain release would show, and the names of rows and columns.
-
-    For a covariance or correlation it depends on the data; the prediction is for data as the schema expects.
-    """
-    kind, design, query = plan.request.kind, plan.design, plan.query
-    assert design is not None  # of a plain release
-    rows, columns = query.entry_names
-    if kind == "matrix" or kind in SUMMARIES:
-        return design.std, rows, columns
-    if isinstance(query, TableMoments):
-        found = next(one.estimate for one in list_predictions(plan) if one.name == kind)
-        return found.std, found.rows, found.columns
-    assert isinstance(query, Moments)
-    read = covariance if kind == "covariance" else correlation
-    return read(describe_moments(plan.request.schema, query.bounds), design).std, rows[1:], columns[1:]
-
-
 def predict(plan: Plan, shapes: Sequence[str] = tuple(DATA_KINDS)) -> dict[str, list[Answer]]:
     """What a report would show, with predicted errors, for data of these shapes; one where errors do not depend on it.
 
-    A table whose rows have equal errors has one row.
+    A table whose rows have equal errors has one row. Errors of a covariance or correlation of a plain release are for
+    data as the schema expects.
     """
-    if plan.design is None:
+    kind, design, query = plan.request.kind, plan.design, plan.query
+    if design is None:
         found, kind, names = forecast_fit(plan), judged_by(plan.request.question), plan.bounds.names or ()
         errors = {shape: found[shape] for shape in shapes}
         if kind == "means":
             return {shape: [_predicted("Means", std.T, names, ("mean",))] for shape, std in errors.items()}
         return {shape: [_predicted(kind.capitalize(), std, names, names)] for shape, std in errors.items()}
-    if isinstance(plan.query, TableMoments):
+    if isinstance(query, TableMoments):
         return {shape: list_predictions(plan, data=shape) for shape in shapes}
-    std, rows, columns = predict_std(plan)
+    std, (rows, columns), title = design.std, query.entry_names, query.title[:1].upper() + query.title[1:]
+    if kind != "matrix" and isinstance(query, Moments):
+        read, title = covariance if kind == "covariance" else correlation, kind.capitalize()
+        std = read(describe_moments(plan.request.schema, query.bounds), design).std
+        rows, columns = rows[1:], columns[1:]
     if has_equal_rows(std):
         std, rows = std[:1], ("every row",)
-    kind = plan.request.kind
-    title = plan.query.title[:1].upper() + plan.query.title[1:] if kind == "matrix" else kind.capitalize()
     return {"typical": [_predicted(title, std, rows, columns)]}
 
 
@@ -156,10 +129,7 @@ def judged_by(question: str) -> str:
 
 @lru_cache(maxsize=32)
 def forecast_fit(plan: Plan) -> dict[str, Floats]:
-    """Errors by which an adaptive fit is judged, by simulation: of shape (1, m) for means, (m, m) otherwise.
-
-    There is one array for each of `DATA_KINDS`.
-    """
+    """Errors by which a fit is judged, by simulation, for each of `DATA_KINDS`: (1, m) for means, or (m, m)."""
     assert plan.records is not None  # of an adaptive fit
     with refuse_extremes():
         found = forecast(

@@ -15,21 +15,17 @@ from typing import Any, ClassVar
 
 from matrixdp.display import Numbers, format_number, make_visible, write_table
 from matrixdp.errors import MissingExtraError, install_hint
-from matrixdp.report.pictures import shade_entries
+from matrixdp.report.pictures import Look, shade_entries
 from matrixdp.report.svg import write_page_style
-from matrixdp.types import Floats
 
 
 @dataclass(frozen=True)
 class Block:
-    """A part of a section; `content` is what the template expects of a block of this `kind`.
-
-    A "figure" with a label is too detailed for a narrow screen, where it scrolls under that label.
-    """
+    """A part of a section."""
 
     kind: str
-    content: Any
-    label: str = ""
+    content: Any  # what the template expects of a block of this kind
+    label: str = ""  # a figure with a label is too detailed for a narrow screen, where it scrolls under it
 
 
 @dataclass(frozen=True)
@@ -45,24 +41,22 @@ class Section:
 
 @dataclass(frozen=True, kw_only=True)
 class Page:
-    """A whole page.
+    """A whole page."""
 
-    The `title` is in the browser's bar, the `heading` on the page, with the `kicker` above it and `facts`, pairs of a
-    name and words, below it; facts without words are left out. `warnings` are sentences that no reader may miss, and
-    the `banner` is a mark above everything else. With `contents`, links to the sections that have an anchor stand above
-    them. The `style` is CSS after that of all pages.
-    """
-
-    title: str
-    heading: str
+    title: str  # in the browser's bar
+    heading: str  # on the page
     sections: Sequence[Section]
-    kicker: str = ""
-    facts: Sequence[tuple[str, str]] = ()
-    warnings: Sequence[str] = ()
-    banner: str = ""
-    contents: bool = False
+    kicker: str = ""  # above the heading
+    facts: Sequence[tuple[str, str]] = ()  # names and words below it; without words they are left out
+    warnings: Sequence[str] = ()  # sentences that no reader may miss
+    banner: str = ""  # a mark above everything else
+    contents: bool = False  # links to the sections that have an anchor stand above them
     footer: str = ""
-    style: str = ""
+    style: str = ""  # CSS after that of all pages
+
+    def render(self) -> str:
+        """The page as an HTML document."""
+        return str(load_template("page.html").render(page=self, style=write_page_style() + self.style)).lstrip()
 
 
 @dataclass(frozen=True)
@@ -113,39 +107,29 @@ def show_numbers(numbers: Numbers, label: str, **options: Any) -> Block:
     return Block("table", write_table(numbers, kind="numbers", align="columns", **options), label)
 
 
-def show_matrix(
-    numbers: Numbers,
-    label: str,
-    meaning: str,
-    *,
-    shown: Floats | None = None,
-    counts: bool = False,
-    plain_rows: int = 0,
-    **options: Any,
-) -> list[Block]:
+def show_matrix(numbers: Numbers, label: str, look: Look, **options: Any) -> list[Block]:
     """A legend, and a matrix with a colour for each entry and the same decimals in all of them.
 
-    `meaning`, `shown` and `counts` are as for `draw_heatmap`; the last `plain_rows` have no colours. A screen reader
-    calls the table `label`; further options are those of `matrixdp.display.write_table`.
+    A screen reader calls the table `label`; options are those of `matrixdp.display.write_table`.
     """
     height, width = numbers.value.shape
     totals = bool(options.get("totals"))
-    inner = slice(height - plain_rows - totals), slice(width - totals)
-    bars, shares = (None if array is None else array[inner] for array in (numbers.std, shown))
-    shading = shade_entries(numbers.value[inner], bars, shown=shares, counts=counts)
-    options |= {"kind": "numbers matrix", "align": "table", "counts": counts}
+    inner = slice(height - look.plain_rows - totals), slice(width - totals)
+    bars, shares = (None if array is None else array[inner] for array in (numbers.std, look.shown))
+    shading = shade_entries(numbers.value[inner], bars, shown=shares, counts=look.counts)
+    options |= {"kind": "numbers matrix", "align": "table", "counts": look.counts}
     table = write_table(numbers, colour=shading.attributes(height, width), **options)
-    return [Block("legend", shading.list_legend(meaning)), Block("table", table, label)]
-
-
-def render_page(page: Page) -> str:
-    """The page as an HTML document."""
-    return str(load_template("page.html").render(page=page, style=write_page_style() + page.style)).lstrip()
+    return [Block("legend", shading.list_legend(look.meaning)), Block("table", table, label)]
 
 
 def render_blocks(blocks: Iterable[Block]) -> str:
     """Blocks as HTML, for another page, which has ``answers.css`` and ``picture.css``."""
     return "".join(map(load_template("blocks.html").module.show, blocks))
+
+
+def write_words(passage: str, *facts: Any) -> list[str]:
+    """The lines of a passage, a macro of ``templates/words.txt``."""
+    return [line for line in getattr(load_template("words.txt").module, passage)(*facts).splitlines() if line]
 
 
 @lru_cache

@@ -23,6 +23,7 @@ from matrixdp.display import (
     format_cells,
     format_number,
     has_equal_rows,
+    say_parts,
     shorten,
 )
 from matrixdp.report.answers import Answer
@@ -39,94 +40,62 @@ RELATIVE = "share of the largest value that an entry can have"
 WITHIN = "share of the largest value that its two variances allow"
 
 
-def count_different(value: Floats, noisy: NDArray[np.bool_]) -> int:
-    """How many of the noisy entries are different numbers: of a symmetric matrix, those on one side of the diagonal."""
-    if value.ndim == 2 and value.shape[0] == value.shape[1] and np.array_equal(value, value.T, equal_nan=True):
-        noisy = np.triu(noisy)
-    return int(noisy.sum())
+class LegendItem(NamedTuple):
+    """A swatch of one hue or, without a strength, a ramp of one or two hues to full colour; and its words."""
 
-
-@dataclass(frozen=True)
-class LegendItem:
-    """One entry: a 'ramp' of one or two hues, or a swatch that is 'weak', 'fixed' or 'hidden', and its words."""
-
-    kind: str
     hues: tuple[str, ...]
     words: str
-    strength: float = 1.0
-
-    @property
-    def step(self) -> int:
-        """The class of ``answers.css`` for its strength."""
-        return find_step(self.strength)
-
-
-def find_step(strength: float) -> int:
-    """The nearest percentage of full colour for which ``answers.css`` has a class."""
-    return 4 * round(25 * strength)
+    strength: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Shading:
-    """Colours of the entries of a matrix, in arrays of shape (rows, columns).
+    """Colours of the entries of a matrix, in arrays of shape (rows, columns)."""
 
-    `hue` is 'positive', 'negative' or 'count'; 'fixed' for an entry without noise, 'hidden' for one that noise hides.
-    `strength` is the share of the hue, from 0 to 1. A `weak` entry is within two error bars of zero; a `doubtful` one
-    is further away, but not so far that it stands out among all entries. An entry of full colour is `limit`, in
-    `percent` if it is a share of the largest value possible.
-    """
-
-    hue: NDArray[np.str_]
-    strength: Floats
-    weak: NDArray[np.bool_]
-    doubtful: NDArray[np.bool_]
-    limit: float
-    percent: bool = False
+    hue: NDArray[np.str_]  # 'positive', 'negative', 'count'; 'fixed' without noise, 'hidden' where noise hides it
+    strength: Floats  # share of the hue, from 0 to 1
+    weak: NDArray[np.bool_]  # within two error bars of zero
+    doubtful: NDArray[np.bool_]  # further away, but not so far that it stands out among all entries
+    limit: float  # an entry of full colour
+    percent: bool = False  # it is a share of the largest value possible
 
     def attributes(self, height: int, width: int) -> list[list[str]]:
         """Attributes of the cells of an HTML table; none where noise hides an entry, or outside of the matrix."""
         found = [[""] * width for _ in range(height)]
         for (i, j), hue in np.ndenumerate(self.hue):
-            share = "" if hue == "fixed" else f" s{find_step(float(self.strength[i, j]))}"
+            share = "" if hue == "fixed" else f" s{4 * round(25 * float(self.strength[i, j]))}"  # as in ``answers.css``
             mark = " weak" if self.weak[i, j] else " doubtful" if self.doubtful[i, j] else ""
             found[i][j] = "" if hue == "hidden" else f'class="{hue}{mark}{share}"'
         return found
 
     def list_legend(self, meaning: str) -> list[LegendItem]:
         """What each colour of the matrix means; `meaning` is what the colours show, such as "correlation"."""
-        found, loud = [], self.hue[~self.weak]
+        loud = self.hue[~self.weak]
         hues = tuple(hue for hue in ("negative", "positive", "count") if (loud == hue).any())
-        if hues:
-            limit = f"{format_number(100 * self.limit)}%" if self.percent else format_number(self.limit)
-            limit = f"{self.limit:,.0f}" if not self.percent and 1e3 <= self.limit < 1e9 else limit
-            words = ", ".join(_WORDS[hue] for hue in hues)
-            words += f"; full colour at {'±' * (len(hues) > 1)}{limit} ({meaning})"
-            found.append(LegendItem("ramp", hues, words))
-        if self.doubtful.any():
-            words = "light, number not bold: further from zero, but possible by chance among so many numbers"
-            found.append(LegendItem("weak", (str(self.hue[self.doubtful][0]),), words, DOUBTFUL))
-        if self.weak.any():
-            words = "pale, number in grey: within two error bars of zero, may be noise alone"
-            found.append(LegendItem("weak", (str(self.hue[self.weak][0]),), words, FADED))
-        if (self.hue == "fixed").any():
-            found.append(LegendItem("fixed", ("fixed",), "grey: no noise, known from the definition"))
-        if (self.hue == "hidden").any():
-            found.append(
-                LegendItem("hidden", ("hidden",), "no colour: hidden by noise; the brackets say what it may be")
-            )
-        return found
+        limit = f"{self.limit:,.0f}" if 1e3 <= self.limit < 1e9 else format_number(self.limit)
+        limit = f"{format_number(100 * self.limit)}%" if self.percent else limit
+        words = ", ".join(_WORDS[hue] for hue in hues)
+        words += f"; full colour at {'±' * (len(hues) > 1)}{limit} ({meaning})"
+        swatches = (
+            (
+                self.doubtful,
+                "light, number not bold: further from zero, but possible by chance among so many numbers",
+                DOUBTFUL,
+            ),
+            (self.weak, "pale, number in grey: within two error bars of zero, may be noise alone", FADED),
+            (self.hue == "fixed", "grey: no noise, known from the definition", 1.0),
+            (self.hue == "hidden", "no colour: hidden by noise; the brackets say what it may be", 1.0),
+        )
+        return [
+            *([LegendItem(hues, words)] if hues else []),
+            *(LegendItem((str(self.hue[at][0]),), words, strength) for at, words, strength in swatches if at.any()),
+        ]
 
 
 def shade_entries(value: Floats, std: Floats | None, *, shown: Floats | None = None, counts: bool = False) -> Shading:
     """Colours of a matrix with error bars, both of shape (rows, columns); nothing fades where these are unknown.
 
     The colours show the values themselves, or `shown`: shares of the largest value possible. Counts have one hue.
-
-    Examples
-    --------
-    >>> shading = shade_entries(np.array([[1.0, -0.5, 0.1]]), np.array([[0.0, 0.1, 0.1]]))
-    >>> shading.hue.tolist(), shading.weak.tolist(), shading.limit
-    ([['fixed', 'negative', 'positive']], [[False, False, True]], 0.5)
     """
     percent, shown = shown is not None, value if shown is None else shown
     bars = np.zeros_like(value) if std is None else np.where(np.isfinite(std), std, 0.0)
@@ -134,7 +103,10 @@ def shade_entries(value: Floats, std: Floats | None, *, shown: Floats | None = N
     fixed = np.zeros(value.shape, bool) if std is None else ~hidden & (np.asarray(std) == 0)
     with np.errstate(all="ignore"):
         weak = ~hidden & ~fixed & (find_weak(value, bars) | (counts & (value <= 0) & (bars > 0)))
-        firm = find_firm(value, bars, count_different(value, ~hidden & (bars > 0)))
+        noisy = ~hidden & (bars > 0)
+        if value.shape[0] == value.shape[1] and np.array_equal(value, value.T, equal_nan=True):
+            noisy = np.triu(noisy)  # of a symmetric matrix, one side of the diagonal has different numbers
+        firm = find_firm(value, bars, int(noisy.sum()))
         doubtful = ~hidden & ~weak & ~firm & (bars > 0)
         hue = np.where(counts, "count", np.where(value < 0, "negative", "positive"))
         pale = FADED * np.minimum(np.abs(np.nan_to_num(value)) / np.where(bars > 0, CERTAIN * bars, 1.0), 1.0)
@@ -148,28 +120,36 @@ def shade_entries(value: Floats, std: Floats | None, *, shown: Floats | None = N
     return Shading(hue, strength, weak, doubtful, full, percent)
 
 
-def draw_heatmap(
-    numbers: Numbers, *, title: str, meaning: str, shown: Floats | None = None, counts: bool = False
-) -> Drawing:
-    """Heat map of a matrix; of a large one, its first rows and columns.
+class Look(NamedTuple):
+    """How colours show a matrix."""
 
-    An entry within two error bars of zero fades, and one without noise is grey. `shown` and `counts` are as for
-    `shade_entries`; `meaning` says what the colours show, and without it there is no legend.
-    """
+    meaning: str  # what they show
+    shown: Floats | None = None  # shares of full colour, of the shape of the matrix, in place of the values
+    counts: bool = False  # one hue
+    plain_rows: int = 0  # the last rows, without colours
+
+
+def draw_heatmap(numbers: Numbers, look: Look, title: str) -> Drawing:
+    """Heat map of a matrix; of a large one, its first rows and columns."""
     part = cut_shown(numbers)
     height, width = part.value.shape
     grid, letters = _make_grid(part, 40.0 if title else 10.0)
-    share = None if shown is None else np.asarray(shown)[:height, :width]
-    shading = shade_entries(part.value, part.std, shown=share, counts=counts)
-    elements = _draw_labels(part, grid)
-    if title:
-        elements.append(text(0, 18, title, size=15, kind="text bold"))
-    places = [choose_decimals(part.value, part.std, counts=counts)] * width
+    share = None if look.shown is None else look.shown[:height, :width]
+    shading = shade_entries(part.value, part.std, shown=share, counts=look.counts)
+    elements = []
+    for i, name in enumerate(part.rows):
+        y = grid.top + grid.height * (i + 0.5) + grid.size * 0.35
+        elements.append(text(grid.left - 7, y, shorten(name, _LABEL_LENGTH), size=grid.size, text_anchor="end"))
+    for j, name in enumerate(part.columns):
+        x, y = grid.left + grid.width * (j + 0.5), grid.top - 7
+        turned = f"rotate(-45 {x:.2f} {y:.2f})"
+        elements.append(text(x, y, shorten(name, _LABEL_LENGTH), size=grid.size, transform=turned))
+    elements += [text(0, 18, title, size=15, kind="text bold")] if title else []
+    places = [choose_decimals(part.value, part.std, counts=look.counts)] * width
     cells = format_cells(part, places, digits=None, commas=True)
-    elements += [
-        _draw_cell(part, place, grid, shading, *cells[place[0]][place[1]]) for place in np.ndindex(height, width)
-    ]
-    items = shading.list_legend(meaning) if meaning else []
+    for i, j in np.ndindex(height, width):
+        elements.append(_draw_cell(part, (i, j), grid, shading, *cells[i][j]))
+    items = shading.list_legend(look.meaning)
     bottom = grid.top + grid.height * height
     elements += _draw_legend(items, bottom + 18)
     right = grid.left + grid.width * width + grid.size * 0.44 * letters
@@ -204,18 +184,6 @@ def _make_grid(part: Numbers, top: float) -> tuple[_Grid, int]:
     return _Grid(width, height, 14 + beside * size * 0.62, top + above * size * 0.44 + size, size), above
 
 
-def _draw_labels(part: Numbers, grid: _Grid) -> list[str]:
-    elements = []
-    for i, name in enumerate(part.rows):
-        y = grid.top + grid.height * (i + 0.5) + grid.size * 0.35
-        elements.append(text(grid.left - 7, y, shorten(name, _LABEL_LENGTH), size=grid.size, text_anchor="end"))
-    for j, name in enumerate(part.columns):
-        x, y = grid.left + grid.width * (j + 0.5), grid.top - 7
-        turned = f"rotate(-45 {x:.2f} {y:.2f})"
-        elements.append(text(x, y, shorten(name, _LABEL_LENGTH), size=grid.size, transform=turned))
-    return elements
-
-
 def _draw_cell(part: Numbers, place: tuple[int, int], grid: _Grid, shading: Shading, number: str, bar: str) -> str:
     """A rectangle with a tooltip and, where it fits, the number."""
     (i, j), hue = place, str(shading.hue[place])
@@ -241,10 +209,16 @@ def _draw_legend(items: Sequence[LegendItem], top: float) -> list[str]:
     elements = []
     for k, item in enumerate(items):
         y = top + 22 * k
-        if item.kind == "ramp":
-            elements += _draw_ramp(item.hues, y)
+        if item.strength is None:  # from full colour to none and to full colour of the other hue, or from none to full
+            steps = 12 * len(item.hues)
+            strengths = np.linspace(-1 if len(item.hues) == 2 else 0, 1, steps + 1)[1:]
+            strengths = np.where(strengths > 0, strengths, strengths - 1 / 12)
+            bar: dict[str, Any] = {"y": y, "width": _RAMP / steps + 0.3, "height": 13}
+            for step, one in enumerate(strengths.tolist()):
+                kind = f"p-{item.hues[-1 if one > 0 else 0]}"
+                elements.append(element("rect", x=_RAMP / steps * step, fill_opacity=abs(one), class_=kind, **bar))
         else:
-            style: dict[str, Any] = {"fill_opacity": item.strength} if item.kind == "weak" else {}
+            style: dict[str, Any] = {"fill_opacity": item.strength} if item.strength < 1 else {}
             box = {"x": _RAMP - 24, "y": y, "width": 24, "height": 13}
             elements.append(element("rect", **box, class_=f"p-{item.hues[0]}", **style))
             elements.append(element("rect", **box, class_="p-frame"))
@@ -252,28 +226,7 @@ def _draw_legend(items: Sequence[LegendItem], top: float) -> list[str]:
     return elements
 
 
-def _draw_ramp(hues: Sequence[str], y: float) -> list[str]:
-    """Steps from full colour to none and to full colour of the other hue, or from none to full."""
-    steps = 12 * len(hues)
-    strengths = np.linspace(-1 if len(hues) == 2 else 0, 1, steps + 1)[1:]
-    strengths = np.where(strengths > 0, strengths, strengths - 1 / 12)
-    box = {"y": y, "width": _RAMP / steps + 0.3, "height": 13}
-    return [
-        element("rect", x=_RAMP / steps * k, fill_opacity=abs(one), class_=f"p-{hues[-1 if one > 0 else 0]}", **box)
-        for k, one in enumerate(strengths.tolist())
-    ]
-
-
 # Complete pictures
-
-
-class Look(NamedTuple):
-    """How colours show a matrix: their meaning, shares of full colour in place of values, and rows without colours."""
-
-    meaning: str
-    shown: Floats | None = None
-    counts: bool = False
-    plain_rows: int = 0
 
 
 def choose_look(answer: Answer, counted: str = "records") -> Look | None:
@@ -298,10 +251,8 @@ def draw_matrix(answer: Answer, description: str = "", counted: str = "records",
 
     A screen reader says the description besides the title; an `inline` image is for an HTML page, which has the title.
     """
-    look = choose_look(answer, counted) or Look("value")
     title = answer.title + describe_part(answer.estimate)
-    options: dict[str, Any] = {"meaning": look.meaning, "shown": look.shown, "counts": look.counts}
-    drawing = draw_heatmap(answer.estimate, title="" if inline else title, **options)
+    drawing = draw_heatmap(answer.estimate, choose_look(answer, counted) or Look("value"), "" if inline else title)
     return make_image([drawing], title, description, inline=inline)
 
 
@@ -313,7 +264,7 @@ def draw_design(design: Design, pair: tuple[int, int] | None = None) -> str:
         std, rows = std[:1], ("all rows",)
     bars, shown = Numbers(std, None, rows, columns), std / np.asarray(design.query.magnitude)[: len(std)]
     title += describe_part(bars)
-    drawing = draw_heatmap(bars, title=title, meaning=f"as a {RELATIVE}", shown=shown, counts=True)
+    drawing = draw_heatmap(bars, Look(f"as a {RELATIVE}", shown, counts=True), title)
     beside = [] if pair is None else [_draw_ellipse(design, *pair)]
     return make_image([*beside, drawing], title, f"Standard deviations from {low} to {high}.")
 
@@ -334,7 +285,5 @@ def _draw_ellipse(design: Design, first: int, second: int) -> Drawing:
 
 def describe_part(numbers: Numbers) -> str:
     """What part of a large matrix a picture shows; nothing if it shows all of it."""
-    part = cut_shown(numbers)
-    sides = ((part.rows, numbers.rows, "rows"), (part.columns, numbers.columns, "columns"))
-    parts = [f"{len(shown)} of {len(all_):,} {word}" for shown, all_, word in sides if len(shown) < len(all_)]
-    return ", the first " + " and ".join(parts) if parts else ""
+    parts = say_parts(cut_shown(numbers), numbers)
+    return f", the first {parts}" if parts else ""

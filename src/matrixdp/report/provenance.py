@@ -23,13 +23,7 @@ def note_approval(purpose: str, who: str) -> str:
 
 
 def split_approval(purpose: str | None) -> tuple[str, str]:
-    """A purpose as it was given, and who approved the request; empty where the ledger has none.
-
-    Examples
-    --------
-    >>> split_approval(note_approval("annual report (draft)", "carol")), split_approval("annual report")
-    (('annual report (draft)', 'carol'), ('annual report', ''))
-    """
+    """A purpose as it was given, and who approved the request; empty where the ledger has none."""
     given, mark, who = (purpose or "").rpartition(_APPROVED)
     return (given, who[:-1]) if mark and who.endswith(")") else (purpose or "", "")
 

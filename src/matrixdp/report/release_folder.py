@@ -5,7 +5,7 @@ import json
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -40,15 +40,12 @@ _MOST_FILES = 3  # that a report names
 
 @dataclass(frozen=True, eq=False)
 class ReleaseFolder:
-    """A release that was written: the outcome, the names of its files, and what the report shows.
-
-    `problem` says why the page of a noisy data set in files, which is complete, could not be written.
-    """
+    """A release that was written."""
 
     outcome: Outcome
-    files: tuple[str, ...]
-    content: ReportContent
-    problem: str = ""
+    files: tuple[str, ...]  # their names
+    content: ReportContent  # what the report shows
+    problem: str = ""  # why the page of a noisy data set in files, which is complete, could not be written
 
 
 def write_release(
@@ -157,10 +154,8 @@ def _summarise(account: Account | None, left: float, outcome: Outcome) -> Ledger
         assert account.request is not None  # by which the release was found
         (charge,) = find_charges(ledger, dataset, account.request)
         actor, purpose, time = charge.actor, charge.purpose, datetime.fromisoformat(charge.time)
-    total: Any
-    if allowance is None:
-        total = next(found.privacy for found in ledger.datasets() if found.dataset == dataset)
-    else:
+    total: Any = ledger.summary(dataset).registration.privacy
+    if allowance is not None:
         total = next(found for found in ledger.allowances(dataset) if found.name == allowance)
     head = ledger.head
     return LedgerSummary(
@@ -210,24 +205,15 @@ def _describe_recovery(plan: Plan, account: Account, before: int, folder: str | 
         charged = any(charge.request is None and charge.description == description for charge in charges)
         return "The budget is spent, and the release is lost. Running again is charged again." if charged else ""
     states = {charge.request: charge.released for charge in charges}
-    if states.get(request):
+    if request not in states:
+        return ""
+    if states[request]:
         return f"The budget is spent, and the ledger has the release: run again with --request {request}, at no cost."
-    if request in states and _has_dataset(folder, request):
-        return (
-            f"The budget is spent, and the data set in {folder} is complete: run again with the same --request and "
-            "--out, at no cost."
-        )
-    if request in states:
-        return "The budget is spent, and the release is lost. Running again with a new request is charged again."
-    return ""
-
-
-def _has_dataset(folder: str | os.PathLike[str] | None, request: str) -> bool:
-    """Whether the folder has the data set of the request."""
-    try:
-        return folder is not None and DatasetRelease.open(folder).request == request
-    except ParameterError:
-        return False
+    with suppress(ParameterError):  # raised where there is no data set
+        if folder is not None and DatasetRelease.open(folder).request == request:
+            how = "run again with the same --request and --out, at no cost."
+            return f"The budget is spent, and the data set in {folder} is complete: {how}"
+    return "The budget is spent, and the release is lost. Running again with a new request is charged again."
 
 
 # Files

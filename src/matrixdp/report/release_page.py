@@ -8,7 +8,7 @@ import numpy as np
 
 from matrixdp.answers.estimate import Estimate
 from matrixdp.answers.moments import ALL
-from matrixdp.display import format_number, join_words
+from matrixdp.display import format_number, join_words, say_parts
 from matrixdp.domain.columns import Number
 from matrixdp.domain.file_rules import DateRule
 from matrixdp.privacy import describe_large_delta
@@ -20,22 +20,11 @@ from matrixdp.release.result import Release
 from matrixdp.report.advice import advise
 from matrixdp.report.answers import Answer, add_totals, as_answerable
 from matrixdp.report.charts import draw_charts
-from matrixdp.report.content import ReportContent, list_columns, list_numbers
+from matrixdp.report.content import ReportContent, list_columns, list_numbers, write_day
 from matrixdp.report.dates import show_dates
-from matrixdp.report.findings import EXPLANATION, describe_matrix, list_findings
-from matrixdp.report.guarantee import describe_odds, describe_stream, name_loss, name_privacy
-from matrixdp.report.page import (
-    Block,
-    Page,
-    Section,
-    fold,
-    load_template,
-    note,
-    render_page,
-    say,
-    show_matrix,
-    show_numbers,
-)
+from matrixdp.report.findings import describe_matrix, list_findings
+from matrixdp.report.guarantee import describe_odds, name_loss
+from matrixdp.report.page import Block, Page, Section, fold, note, say, show_matrix, show_numbers, write_words
 from matrixdp.report.pictures import choose_look, describe_part, draw_matrix
 from matrixdp.report.provenance import cite, list_provenance
 from matrixdp.report.svg import STRIP, draw_strip
@@ -66,27 +55,24 @@ def render_release(content: ReportContent, *, files: Sequence[str] = ()) -> str:
     Made from the release and public facts only.
     """
     mechanism, ledger, release, findings = content.mechanism, content.ledger, content.release, list_findings(content)
-    query, loss, kind = mechanism.query, name_loss(mechanism.epsilon), name_kind(mechanism.query)
+    query, loss = mechanism.query, name_loss(mechanism.epsilon)
+    kind = next((one.__name__ for one in _KINDS if isinstance(query, one)), "")
     shown = [answer.estimate for answer in content.answers]
-    ranges = [one.plausible for one in shown], [one.ranged & ~one.plausible for one in shown]
-    marks = [bool(any(part.any() for part in parts)) for parts in ranges]
+    marks = any(one.plausible.any() for one in shown), any((one.ranged & ~one.plausible).any() for one in shown)
     explained = [*write_words("error_bars", content, kind, isinstance(release, Release), *marks), *content.units]
-    if findings and content.has_bars:
-        explained.append(EXPLANATION)
+    explained += write_words("findings") if findings and content.has_bars else []
     records = getattr(query, "records", None)
     delta = describe_large_delta(release.privacy, records) if mechanism.delta and records is not None else ""
     part = getattr(release, "part", None)
     warned = (mechanism, release.simulation, delta[:1].upper() + delta[1:], ledger or part, content.caveats)
-    paid = Section("The ledger", [say(*write_words("ledger", ledger))])
-    if part is not None:
-        paid = Section("The stream", [say(describe_stream(part))])
-    symbols = [line.split(": ", 1) for line in write_words("symbols", mechanism, kind)]
-    formal = Block("symbols", [pair if len(pair) == 2 else ("", *pair) for pair in symbols])
+    paid = ("The ledger", "ledger") if part is None else ("The stream", "stream")
+    formal = [line.split(": ", 1) for line in write_words("symbols", mechanism, kind)]
+    symbols = f"ε = {mechanism.epsilon:g}" + (f", δ = {mechanism.delta:.3g}" if mechanism.delta else "")
     odds = describe_odds(mechanism.epsilon, mechanism.delta, query.protects)
     guarantee = [
         say(*write_words("guarantee", mechanism, loss)),
         Block("list", write_words("protection", query)),
-        fold("The same in symbols", formal),
+        fold("The same in symbols", Block("symbols", [("", *pair)[-2:] for pair in formal])),
     ]
     links, more = [Block("files", files[:_MOST_FILES])], len(files) - _MOST_FILES
     if more > 0:
@@ -94,17 +80,17 @@ def render_release(content: ReportContent, *, files: Sequence[str] = ()) -> str:
     origin = list_provenance(content)
     text, bibtex = cite(origin)
     citable = not release.simulation and not mechanism.warnings
-    page = Page(
+    return Page(
         title=f"{content.heading} – {content.table}" if content.table else content.heading,
         heading=content.heading,
-        kicker=" · ".join(filter(None, ["Differentially private release", content.date])),
+        kicker=" · ".join(filter(None, ["Differentially private release", write_day(content.released)])),
         facts=[
             ("Shows", " ".join(write_words("subject", content, kind))),
             ("Columns", _list_columns(content)),
             ("Data set", content.table),
             ("Method", "adaptive fit" if mechanism.adaptive else ""),
             ("Protects", query.protects),
-            ("Privacy", f"{name_privacy(mechanism)}: {loss}. {odds}"),
+            ("Privacy", f"{symbols}: {loss}. {odds}"),
             *((name, origin.get(key, "")) for name, key in _ORIGIN.items()),
         ],
         warnings=write_words("warnings", *warned),
@@ -115,13 +101,12 @@ def render_release(content: ReportContent, *, files: Sequence[str] = ()) -> str:
             *([Section("What would help", [Block("list", help_)])] if (help_ := list_advice(content)) else []),
             Section("How to read it", [Block("list", explained)]),
             Section("The guarantee", guarantee),
-            paid,
+            Section(paid[0], [say(*write_words(paid[1], part or ledger))]),
             Section("How the noise was generated", [say(mechanism.noise, *content.notes)], fold=True),
             *([Section("Files in this folder", links)] if files else []),
         ],
         footer=f"Made by matrixdp {release.version}.",
-    )
-    return render_page(page)
+    ).render()
 
 
 def list_main_blocks(content: ReportContent) -> list[Block]:
@@ -135,11 +120,8 @@ def _list_columns(content: ReportContent) -> str:
     query = content.mechanism.query
     if any(content.variables):
         return join_words([name for name in content.variables if name])
-    names: Sequence[str] = ()
-    if isinstance(query, TableMoments):
-        names = query.used.names
-    elif isinstance(query, BoundedQuery):
-        names = query.bounds.names or ()
+    bounds = query.bounds.names if isinstance(query, BoundedQuery) else None
+    names: Sequence[str] = query.used.names if isinstance(query, TableMoments) else bounds or ()
     shown = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else "")
     by = query.by if isinstance(query, TableMoments) else ()
     return f"{shown}; grouped by {join_words(by)}" if by else shown
@@ -161,7 +143,7 @@ def _show_results(content: ReportContent) -> list[Section]:
     sections: list[Section] = []
     for name, tables in by_file.items():
         blocks = _show_tables(content, tables, name)
-        if name == with_means and content.numbers:
+        if name == with_means and list_columns(content.mechanism.query):
             blocks.append(note([STRIP]))
         if not sections:
             blocks = [*([] if content.has_bars else [say("The error bars are unknown.")]), *blocks]
@@ -192,11 +174,8 @@ def _show_tables(content: ReportContent, tables: Sequence[Answer], name: str) ->
         if answer.name == "histogram":
             blocks += [*charts, *notes, fold("As a table", *shown)]
         else:
-            blocks += [
-                *shown,
-                *notes,
-                *([fold("As a picture", *charts)] if len(tables) > 1 < len(charts) - 1 else charts),
-            ]
+            charts = [fold("As a picture", *charts)] if len(tables) > 1 < len(charts) - 1 else charts
+            blocks += [*shown, *notes, *charts]
     more = len(tables) - _MOST_TABLES
     return [*blocks, Block("rest", f"{more:,} more are in", f"{name}.csv")] if more > 0 and name else blocks
 
@@ -220,21 +199,15 @@ def show_answer(
     rows, _, columns = answer.label.partition(" \\ ")
     options: dict[str, Any] = {"corner": variables if name == "counts" else (rows, columns)}
     part = estimate if whole or name == "noise" else estimate.cut(_RECORDS if name == "rows" else _ROWS, _COLUMNS)
-    height, width = part.value.shape
-    cut = [
-        f"{n} of {len(names):,} {word}"
-        for n, names, word in ((height, estimate.rows, "rows"), (width, estimate.columns, "columns"))
-        if n < len(names)
-    ]
+    cut = say_parts(part, estimate)
     if look is None:
+        height, width = part.value.shape
         options |= {"fades": answer.fades[:height, :width], "below": _draw_strips(query, answer, part)}
         blocks = [show_numbers(part, answer.title, text=show_dates(answer, dates), **options)]
     else:
         options["totals"] = not cut and estimate.rows[-1] == ALL == estimate.columns[-1]
-        shown = None if look.shown is None else look.shown[:height, :width]
-        options |= {"shown": shown, "counts": look.counts, "plain_rows": 0 if cut else look.plain_rows}
-        blocks = show_matrix(part, answer.title, look.meaning, **options)
-    return [*blocks, say(f"These are the first {join_words(cut)}; the files have all.")] if cut else blocks
+        blocks = show_matrix(part, answer.title, look._replace(plain_rows=0) if cut else look, **options)
+    return [*blocks, say(f"These are the first {cut}; the files have all.")] if cut else blocks
 
 
 def _show_picture(answer: Answer, query: MatrixQuery) -> list[Block]:
@@ -269,28 +242,13 @@ def list_advice(content: ReportContent) -> list[str]:
     return [f"{title}: {words}" for title, words in found.items() if words]
 
 
-# Words, from passages of ``templates/words.txt``
-
-
-def write_words(passage: str, *facts: Any) -> list[str]:
-    """The lines of a passage, a macro of the template."""
-    return [line for line in getattr(load_template("words.txt").module, passage)(*facts).splitlines() if line]
-
-
-def name_kind(query: MatrixQuery) -> str:
-    """The class of a query as the template names it; empty for others."""
-    return next((one.__name__ for one in _KINDS if isinstance(query, one)), "")
-
-
 def _describe_treatment(content: ReportContent) -> list[str]:
     """Sentences on clipping and missing values, as far as the release says what was done."""
     query, numbers = content.mechanism.query, tuple[Number, ...]()
     clips = not isinstance(content.release, MechanismRelease)  # of other mechanisms it is not known
     bounded, table = isinstance(query, BoundedQuery) or query.unit in ("edge", "node"), isinstance(query, TableMoments)
-    if isinstance(query, TableMoments):
-        numbers = query.used.numbers
-    elif isinstance(query, BoundedQuery) and query.bounds.names:
-        numbers = list_numbers(query.bounds)
+    if isinstance(query, TableMoments) or (isinstance(query, BoundedQuery) and query.bounds.names):
+        numbers = list_numbers(query)
     found = list(content.caveats)
     if isinstance(query, TableMoments) and any(column.missing for column in query.columns):
         found = [*write_words("observed", query), *found]

@@ -12,27 +12,18 @@ from matrixdp.gdp import gdp_epsilon
 from matrixdp.queries import Moments, TableMoments
 from matrixdp.release.stream import PublishedStream
 from matrixdp.release.stream_plan import WindowNoise
-from matrixdp.report.charts import Chart
 from matrixdp.report.content import make_content
 from matrixdp.report.dates import list_parts, show_date
-from matrixdp.report.guarantee import describe_odds, name_loss
-from matrixdp.report.page import Block, Page, Section, WordTable, fold, note, render_page, say, show_numbers
+from matrixdp.report.guarantee import describe_odds, name_loss, say_cost
+from matrixdp.report.page import Block, Page, Section, WordTable, fold, note, say, show_numbers, write_words
 from matrixdp.report.release_page import list_main_blocks
-from matrixdp.report.svg import Curve, Scale, draw_curves
+from matrixdp.report.svg import Curve, Scale, draw_curves, make_image
 from matrixdp.version import __version__
 
 _MOST_NUMBERS, _MOST_GROUPS = 30, 24  # that have a chart
 _MOST_SMOOTHED = 400  # periods
 _SIZE = (600.0, 190.0)
 _HALF = 1.96  # standard deviations of half a 95% interval
-_CORRELATED = (
-    "The noise of different periods is correlated: what was published once is used again later. So the bar of a "
-    "difference does not follow from the bars of two periods; differences have bars of their own."
-)
-_SMOOTHED = (
-    "Band and line: smoothed, under the assumption that numbers change slowly. It is 95% if that is so, and "
-    "mostly narrower than the bars because it rests on it."
-)
 
 
 def render_stream(
@@ -44,28 +35,21 @@ def render_stream(
 ) -> str:
     """The report on a stream as an HTML document: of all numbers or those of `columns`, also for the levels of `by`.
 
-    Means of `dates` are shown as dates.
-
-    Privacy
-    -------
-    Made from the public file of the stream alone.
+    Means of `dates` are shown as dates. Made from the public file of the stream alone.
     """
     plan, privacy = public.plan, public.plan.privacy
     public.require_steps()
-    epsilon, protects = gdp_epsilon(mu=plan.mu, delta=privacy.delta), _name_protected(public)
-    charged = (
-        f"All periods together cost μ = {plan.mu:.6g} of Gaussian differential privacy, which is ε = {epsilon:.4g} at "
-        f"δ = {privacy.delta:.3g}. It was due once, when the stream was opened; a period costs nothing more, however "
-        "many there are, and neither does any answer that is read off them."
-    )
-    protected = [
-        f"The whole stream is ({privacy.epsilon:g}, {privacy.delta:.3g})-differentially private: "
-        f"{name_loss(privacy.epsilon)}. It protects {protects}.",
+    epsilon, (protects,) = gdp_epsilon(mu=plan.mu, delta=privacy.delta), write_words("stream_protects", plan)
+    charged = [
+        *write_words("all_periods", say_cost(plan.mu, epsilon, privacy.delta)),
+        *write_words("promise", "The whole stream", privacy, name_loss(privacy.epsilon), protects),
         describe_odds(privacy.epsilon, privacy.delta, plan.unit.words),
     ]
+    total = public.total()
+    shown = "means" if isinstance(total.query, TableMoments) and total.query.used.numbers else "matrix"
     periods = f"{public.steps[0]} to {public.steps[-1]}" if len(public) > 1 else public.steps[0]
     ended = "" if plan.last is None else f" of {plan.last:,}"
-    page = Page(
+    return Page(
         title=f"Stream {public.name}",
         heading=public.name,
         kicker=f"Differentially private stream · {periods}",
@@ -78,23 +62,14 @@ def render_stream(
         banner="Simulation: whoever knows the seed can repeat the noise, so this protects nobody." * public.simulation,
         sections=[
             *_show_series(public, by, columns, dates),
-            Section("All periods together", _show_total(public)),
+            Section("All periods together", list_main_blocks(make_content(total, shown))),
             Section("Noise by length of window", _show_noise(public)),
-            Section("What was charged, and what is protected", [say(charged, *protected)]),
+            Section("What was charged, and what is protected", [say(*charged)]),
             Section("What it rests on", [Block("list", plan.promises)]),
             Section("How to check it", _show_proof(public)),
         ],
         footer=f"Made by matrixdp {__version__}.",
-    )
-    return render_page(page)
-
-
-def _name_protected(public: PublishedStream) -> str:
-    plan = public.plan
-    if plan.unit.kind != "person":
-        return f"{plan.unit.words}, which is in one period"
-    times = "in their first period" if plan.steps == 1 else f"in at most {plan.steps:,} periods"
-    return f"{plan.unit.words}, who counts {times}"
+    ).render()
 
 
 def _show_series(
@@ -106,8 +81,8 @@ def _show_series(
         if by is not None or columns is not None:
             raise ParameterError("«by» and «columns» must be left out: this stream has no means.")
         return
-    known = query.used.numbers if isinstance(query, TableMoments) else ()
-    names = [one.name for one in known] if isinstance(query, TableMoments) else list(query.bounds.names or ())
+    used = [one.name for one in query.used.numbers] if isinstance(query, TableMoments) else query.bounds.names
+    names = list(used or ())
     if columns is not None and not set(columns) <= set(names):
         raise ParameterError(f"«columns» must be numbers of the stream: {', '.join(names)}.")
     rules = {rule.name: rule for rule in dates}
@@ -119,7 +94,7 @@ def _show_series(
             blocks += [] if group is None else [Block("heading", f"By {group}")]
             blocks += _show_one(public, column, group, None if column is None else rules.get(column))
         if column is None:
-            blocks.append(note([f"Bars: 95% intervals. No point: hidden by noise. {_SMOOTHED}", _CORRELATED]))
+            blocks.append(note(write_words("periods")))
         yield Section(title, blocks)
     if len(wanted) > _MOST_NUMBERS:
         rest = ", ".join(wanted[_MOST_NUMBERS:])
@@ -133,9 +108,7 @@ def _show_one(public: PublishedStream, column: str | None, by: str | None, rule:
     blocks = []
     for place, group in enumerate(raw.groups[:_MOST_GROUPS]):
         title = raw.what if by is None else f"{raw.what}, {by} {group}"
-        chart = _draw(title, raw, smooth, place, rule)
-        hidden = say(f"{title}: noise hides it in every period.")
-        blocks.append(hidden if chart is None else Block("figure", chart.svg, chart.summary))
+        blocks.append(_draw(title, raw, smooth, place, rule))
     if len(raw.groups) > _MOST_GROUPS:
         blocks.append(say(f"{len(raw.groups) - _MOST_GROUPS:,} more levels are in the table."))
     if len(public) > 1:
@@ -148,12 +121,12 @@ def _show_one(public: PublishedStream, column: str | None, by: str | None, rule:
     return [*blocks, fold("The numbers", shown)]
 
 
-def _draw(title: str, raw: Series, smooth: Series | None, place: int, rule: DateRule | None) -> Chart | None:
-    """Points with bars, and the smoothed band; None if noise hides every point."""
+def _draw(title: str, raw: Series, smooth: Series | None, place: int, rule: DateRule | None) -> Block:
+    """Points with bars, and the smoothed band, or that noise hides every point."""
     value, bar = raw.value[:, place], _HALF * raw.std[:, place]
     seen = np.flatnonzero(np.isfinite(value + bar))
     if not seen.size:
-        return None
+        return say(f"{title}: noise hides it in every period.")
     ends = [value[seen] - bar[seen], value[seen] + bar[seen]]
     curves, places = [], np.arange(len(raw.periods))
     x = Scale(-0.5, len(raw.periods) - 0.5, label=lambda number: raw.periods[round(number)])
@@ -170,14 +143,8 @@ def _draw(title: str, raw: Series, smooth: Series | None, place: int, rule: Date
     y = Scale(low - room, high + room, label=None if rule is None else rule.show)
     shown = np.unique(np.linspace(0, len(places) - 1, min(6, len(places))).round())
     drawing = draw_curves(curves, x, y, ("", ""), title=title, size=_SIZE, ticks=(shown.tolist(), y.ticks(4)))
-    return Chart(drawing, f"{title} by period with error bars; the table has the same numbers.", wide=True)
-
-
-def _show_total(public: PublishedStream) -> list[Block]:
-    """The main table of the release of all periods."""
-    total = public.total()
-    kind = "means" if isinstance(total.query, TableMoments) and total.query.used.numbers else "matrix"
-    return list_main_blocks(make_content(total, kind))
+    summary = f"{title} by period with error bars; the table has the same numbers."
+    return Block("figure", make_image([drawing], summary, inline=True), summary)
 
 
 def _show_noise(public: PublishedStream) -> list[Block]:
@@ -185,12 +152,7 @@ def _show_noise(public: PublishedStream) -> list[Block]:
     heads = ("of the sum of", "this stream", "periods apart", "total anew", "binary tree")
     rows = [row._asdict() for row in public.plan.compare()]
     table = WordTable("noise", "Noise", dict(zip(WindowNoise._fields, heads, strict=True)), rows)
-    words = (
-        "In units of the noise of one release with the whole budget. Periods apart: each period has the whole budget, "
-        "which is right if no record is in two of them, and sums add their noise. Total anew: the total is published "
-        "in each period."
-    )
-    blocks = [Block("words", table), note([words])]
+    blocks = [Block("words", table), note(write_words("windows"))]
     starts = sorted({one.start for one in public.published})
     if len(starts) > 1:
         names = ", ".join(public.steps[start] for start in starts[1:])
@@ -200,12 +162,7 @@ def _show_noise(public: PublishedStream) -> list[Block]:
 
 def _show_proof(public: PublishedStream) -> list[Block]:
     last = public.published[-1]
-    words = (
-        "The ledger has one charge for the stream, and for each period an entry that costs nothing, with the hash of "
-        "what was published. matrixdp ledger verify checks the entries, and this compares the periods with them:"
-    )
-    check = f"matrixdp stream status {public.name}.json --ledger LEDGER --dataset NAME"
-    read = say("All answers are read off the public file of the stream, at no cost:")
+    first, second, third = map(say, write_words("stream_proof"))
+    check = Block("data", f"matrixdp stream status {public.name}.json --ledger LEDGER --dataset NAME")
     answer = Block("data", f"matrixdp answer means {public.name}.json --last 4")
-    proof = Block("data", f"{last.name} {last.digest}")
-    return [say(words), Block("data", check), say("The hash of the last period is"), proof, read, answer]
+    return [first, check, second, Block("data", f"{last.name} {last.digest}"), third, answer]

@@ -15,13 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from matrixdp.display import FONT, format_number, make_visible, shorten
+from matrixdp.display import FONT, format_number, make_visible
 from matrixdp.domain.columns import Number
 from matrixdp.types import Floats
 
 _MARGIN = 16.0
-_LINE = 24.0  # pixels from one dot to the next
-_LETTER = 6.6  # mean width of a letter
 STRIP = "Line under a mean: from the lower to the upper bound of its column; bar: its 95% interval."
 _COLOURS = {  # light and dark
     "page": ("#f5f6f8", "#0f1318"),
@@ -57,13 +55,7 @@ class Drawing:
 
 
 def element(name: str, content: str = "", /, **attributes: object) -> str:
-    """One element; `content` is markup already, attributes are escaped.
-
-    Examples
-    --------
-    >>> element("rect", x=1, stroke_width=0.5)
-    '<rect x="1" stroke-width="0.5"/>'
-    """
+    """One element; `content` is markup already, attributes are escaped."""
     written = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{_attribute(value)}"' for key, value in attributes.items()
     )
@@ -82,20 +74,17 @@ def text(x: float, y: float, words: str, *, size: float = 12, kind: str = "text"
     return element("text", escape(words), x=x, y=y, font_size=size, class_=classes, **attributes)
 
 
-def make_image(
-    drawings: Sequence[Drawing], title: str, description: str = "", *, inline: bool = False, stacked: bool = False
-) -> str:
-    """A complete SVG image of drawings side by side or, if `stacked`, one below the other.
+def make_image(drawings: Sequence[Drawing], title: str, description: str = "", *, inline: bool = False) -> str:
+    """A complete SVG image of drawings side by side.
 
     A screen reader says the title and the description, which gives the content in words. An `inline` image has no style
     of its own: its HTML page has it. Characters that are not printable are shown as escapes.
     """
-    groups, x, y = [], _MARGIN, _MARGIN
+    groups, x = [], _MARGIN
     for drawing in drawings:
-        groups.append(element("g", "".join(drawing.elements), transform=f"translate({x:.1f} {y:.1f})"))
-        x, y = (x, y + drawing.height + _MARGIN) if stacked else (x + drawing.width + 2 * _MARGIN, y)
-    wide, high = (max(getattr(drawing, side) for drawing in drawings) + 2 * _MARGIN for side in ("width", "height"))
-    width, height = _attribute(wide if stacked else x), _attribute(y if stacked else high)
+        groups.append(element("g", "".join(drawing.elements), transform=f"translate({x:.1f} {_MARGIN})"))
+        x += drawing.width + 2 * _MARGIN
+    width, height = _attribute(x), _attribute(max(drawing.height for drawing in drawings) + 2 * _MARGIN)
     name, words = escape(title), escape(description)
     label = f"{name}. {words}" if words else name
     start = (
@@ -122,13 +111,7 @@ class Scale:
         return np.asarray(np.clip((inner - low) / (high - low), 0.0, 1.0))
 
     def ticks(self, count: int = 5) -> list[float]:
-        """At most about `count` round numbers on the axis: steps of 1, 2 or 5, or powers of ten and what is between.
-
-        Examples
-        --------
-        >>> Scale(-1.1, 1.1).ticks(), Scale(0.02, 30.0, log=True).ticks()
-        ([-1.0, -0.5, 0.0, 0.5, 1.0], [0.1, 1.0, 10.0])
-        """
+        """At most about `count` round numbers on the axis: steps of 1, 2 or 5, or powers of ten and what is between."""
         if not self.log:
             step = round_up((self.high - self.low) / (count + 1))
             places = np.arange(math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9) + 1)
@@ -199,10 +182,7 @@ class Area:
 
 
 def draw_strip(number: Number, value: float, *ends: float) -> str:
-    """Where a mean and the ends of its interval lie between its bounds, for a cell of a table; empty if not given.
-
-    The cell has the numbers, so screen readers skip the picture.
-    """
+    """Where a mean and the ends of its interval lie between its bounds, beside its numbers; empty if not given."""
     if not math.isfinite(value + sum(ends)):
         return ""
     scale, places = Scale(number.lower, number.upper), [value, *ends]
@@ -216,96 +196,19 @@ def draw_strip(number: Number, value: float, *ends: float) -> str:
     return element("svg", "".join(parts), class_="strip", aria_hidden="true", focusable="false", **size)
 
 
-@dataclass(frozen=True)
-class Dot:
-    """A number with its error bar; `words` are those of a tooltip, and `kind`, a class of ``picture.css``, its colour.
-
-    A number to compare with, `other`, is drawn as a hollow diamond.
-    """
-
-    label: str
-    value: float
-    low: float
-    high: float
-    words: str = ""
-    kind: str = "p-mark"
-    other: float | None = None
-
-
-def draw_dots(
-    dots: Sequence[Dot],
-    scale: Scale,
-    name: str,
-    *,
-    title: str = "",
-    guide: float | None = None,
-    keys: Sequence[tuple[str, str]] = (),
-    width: float = 320.0,
-    longest: int = 34,
-) -> Drawing:
-    """Numbers as dots with error bars, one to a line, on an axis of `width` pixels, at whose ends bars are cut.
-
-    `name` is that of the axis, and `guide` where a line marks a special value, such as zero. `keys` are the words and
-    kinds of the legend; the kind "hollow" is a diamond. Labels are cut after the `longest` number of characters.
-    """
-    left = 14 + _LETTER * min(longest, max(len(dot.label) for dot in dots))
-    top = 30.0 if title else 6.0
-    area = Area(scale, Scale(len(dots) - 0.5, -0.5), left, top, width, _LINE * len(dots))
-    elements = [*_draw_title(title), *area.axes((name, ""), (scale.ticks(2 if scale.label else 4), ()))]
-    if guide is not None:
-        x = float(area.across(guide))
-        elements.append(element("line", x1=x, x2=x, y1=top, y2=top + area.height, class_="p-guide"))
-    for place, dot in enumerate(dots):
-        y = float(area.up(place))
-        elements.append(text(left - 8, y + 4, shorten(dot.label, longest), text_anchor="end"))
-        elements += _draw_dot(area, dot, y)
-    base = top + area.height + 56
-    for words, kind in keys:
-        circle = element("circle", cx=left + 5, cy=base - 4, r=4.5, class_=kind)
-        elements.append(_draw_diamond(left + 5, base - 4) if kind == "hollow" else circle)
-        elements.append(text(left + 16, base, words, size=11.5))
-        base += 18
-    return Drawing(tuple(elements), left + width + 24, base - 8)
-
-
-def _draw_title(title: str) -> list[str]:
-    return [text(0, 14, title, size=14, kind="text bold")] if title else []
-
-
-def _draw_dot(area: Area, dot: Dot, y: float) -> list[str]:
-    low, middle, high = area.across([dot.low, dot.value, dot.high]).tolist()
-    tip = element("title", escape(f"{dot.label}: {dot.words}")) if dot.words else ""
-    found = []
-    if math.isfinite(low) and math.isfinite(high):
-        found.append(element("line", x1=low, x2=high, y1=y, y2=y, class_=dot.kind, stroke_width=3, stroke_opacity=0.55))
-    if dot.other is not None:
-        found.append(_draw_diamond(float(area.across(dot.other)), y))
-    return [*found, element("circle", tip, cx=middle, cy=y, r=4.5, class_=dot.kind)]
-
-
-def _draw_diamond(x: float, y: float) -> str:
-    points = " ".join(f"{x + a:.1f},{y + b:.1f}" for a, b in ((0, -5), (5, 0), (0, 5), (-5, 0)))
-    return element("polygon", points=points, class_="p-other p-line")
-
-
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """A line through points of shape (2, n), with error bars of shape (n,) if they are known.
-
-    With `fill`, an opacity, the curve is closed and filled; `scattered` points are drawn without the line, small ones
-    if they have no error bars; a filled area without its line is a `band`. `words` are the tooltip of
-    its points.
-    """
+    """A line through points of shape (2, n), with error bars of shape (n,) if they are known."""
 
     points: Floats
     label: str = ""
     kind: str = "p-mark"
     dashed: bool = False
-    halves: Floats | None = None
-    fill: float = 0.0
-    scattered: bool = False
-    band: bool = False
-    words: str = ""
+    halves: Floats | None = None  # of the error bars
+    fill: float = 0.0  # the opacity of a closed curve
+    scattered: bool = False  # points without the line, small ones if they have no error bars
+    band: bool = False  # a filled area without its line
+    words: str = ""  # the tooltip of its points
 
     def draw(self, area: Area) -> list[str]:
         """The line, or the points, and the error bars."""
@@ -347,7 +250,8 @@ def draw_curves(
     `names` are those of the axes, and `size` that of the area between them in pixels.
     """
     area = Area(x, y, 70.0, 28.0 if title else 8.0, *size)
-    elements = [*_draw_title(title), *area.axes(names, ticks)]
+    elements = [text(0, 14, title, size=14, kind="text bold")] if title else []
+    elements += area.axes(names, ticks)
     for curve in curves:
         elements += curve.draw(area)
     left, base = area.left, area.top + area.height + 56
@@ -369,15 +273,11 @@ def _read(name: str) -> str:
     return files("matrixdp.report").joinpath("styles", name).read_text(encoding="utf-8")
 
 
-def _list_variables(palette: Mapping[str, str]) -> str:
-    return "".join(f"--{name}:{colour};" for name, colour in palette.items())
-
-
 def write_page_style() -> str:
     """The stylesheet of a page."""
-    dark = f"@media screen and (prefers-color-scheme:dark){{:root{{{_list_variables(DARK)}}}}}"
-    root = f":root{{color-scheme:light dark;--font:{FONT};{_list_variables(LIGHT)}}}"
-    return "\n".join([root, dark, *map(_read, _STYLES)])
+    light, dark = ("".join(f"--{name}:{one};" for name, one in colours.items()) for colours in (LIGHT, DARK))
+    root = f":root{{color-scheme:light dark;--font:{FONT};{light}}}"
+    return "\n".join([root, f"@media screen and (prefers-color-scheme:dark){{:root{{{dark}}}}}", *map(_read, _STYLES)])
 
 
 def write_picture_style() -> str:

@@ -18,21 +18,14 @@ from matrixdp.domain.file_rules import DateRule
 from matrixdp.errors import ParameterError, import_extra
 from matrixdp.queries import TableMoments
 from matrixdp.release.result import Release
-from matrixdp.report.page import Block, Page, Section, note, render_page, show_numbers
+from matrixdp.report.page import Block, Page, Section, note, show_numbers, write_words
 from matrixdp.report.svg import Curve, Drawing, Scale, draw_curves, make_image
 from matrixdp.types import Floats
 from matrixdp.version import __version__
 
-WARNING = (
-    "These rows are not records of anyone. They were made from one private release and add nothing to its privacy "
-    "cost. They have its means, spreads, shares, tables of two columns and correlations, up to the noise of the "
-    "release. They do not show interactions of three columns, curved relations, or the shape of numbers (unless "
-    "released). Use them to write code, teach and plan. Do not test hypotheses on one table: its standard errors "
-    "ignore the noise. Use the answers of the release (matrixdp answer), or several tables and matrixdp.combine."
-)
 SUFFIXES = {".csv": "write_csv", ".parquet": "write_table", ".feather": "write_feather"}
 _KINDS = {"table": "Tables of two categories", "means": "Means by level", "correlation": "Correlations"}
-_MOST_DOTS, _WORST, _MISFIT, _FEW_ROWS, _MANY_ROWS = 400, 10, 0.5, 100, 2.0
+_MOST_DOTS, _WORST = 400, 10
 _MOST_NOISE = 1.0  # of a correlation that is drawn
 
 
@@ -61,36 +54,30 @@ def _write_date(rule: DateRule, number: float) -> str:
 
 
 def list_remarks(release: Release, table: SyntheticTable) -> list[str]:
-    """What a reader must know of this table besides the warning."""
-    rows, found = len(next(iter(table.columns.values()))[0]), []
-    if release.simulation:
-        found.append("The release is a simulation that protects nothing, and so is the table.")
-    misfit = f"misfit {table.misfit:.2f}" if table.misfit > _MISFIT else ""
-    if misfit and rows >= _FEW_ROWS:
-        more = ", or release histograms with --shapes" if table.assumed else ""
-        found.append(
-            f"The table does not fit the release ({misfit}): its columns and their pairs contradict each other. Check "
-            f"the bounds{more}."
-        )
-    if rows < _FEW_ROWS:
-        why = f", so that they cannot fit the release ({misfit})" if misfit else ""
-        found.append(f"{rows:,} rows are few: shares are rounded to whole rows{why}.")
-    elif release.records and rows > _MANY_ROWS * release.records:
-        found.append(f"{rows:,} rows hold no more information than the {release.records:,} records of the release.")
-    return found
+    """What a reader must know of this table."""
+    rows = len(next(iter(table.columns.values()))[0])
+    return [*write_words("synthetic_warning"), *write_words("synthetic_remarks", release, table, rows)]
 
 
 def render_synthetic(release: Release, table: SyntheticTable, *, seed: int, tables: int | None = None) -> str:
     """The report of a synthetic table, or of the first of several, as an HTML page."""
     one, rows = table.comparison, len(next(iter(table.columns.values()))[0])
-    panels = [_draw_kind(one, kind) for kind in _KINDS if _find_dots(one, kind).size]
+    dots = {kind: np.flatnonzero((one.kinds == kind) & (one.std <= _MOST_NOISE)) for kind in _KINDS}
+    panels = [_draw_kind(one, _KINDS[kind], places) for kind, places in dots.items() if places.size]
     panels += [_draw_errors(one.errors)] if one.released.size else []
-    words = "Released and synthetic numbers"
-    images = [make_image(panels[k : k + 2], words, inline=True) for k in range(0, len(panels), 2)]
-    figures = [Block("figure", image, words) for image in images]
+    label, bins = "Released and synthetic numbers", table_query(release.design).bins
+    images = [make_image(panels[k : k + 2], label, inline=True) for k in range(0, len(panels), 2)]
+    figures = [Block("figure", image, label) for image in images]
+    many = _MOST_DOTS if max(places.size for places in dots.values()) > _MOST_DOTS else 0
+    words = write_words("synthetic_dots", bins, int((one.std > _MOST_NOISE).sum()), many)
+    worst = np.argsort(-np.abs(one.errors), kind="stable")[:_WORST]
+    value = np.stack([one.released, one.found, one.errors], axis=1)[worst]
+    std = np.stack([one.std, 0 * one.std, 0 * one.std], axis=1)[worst]
+    heads = ("released", "synthetic", "difference/noise")
+    pairs = Numbers(value, std, [one.names[k] for k in worst.tolist()], heads)
     several = f"{tables}, of which this is the first; each from the release with noise once more" if tables else ""
     epsilon, delta = release.epsilon, release.privacy.delta
-    page = Page(
+    return Page(
         title="Synthetic table",
         kicker="Synthetic table",
         heading=f"{rows:,} rows from one private release",
@@ -100,45 +87,18 @@ def render_synthetic(release: Release, table: SyntheticTable, *, seed: int, tabl
             ("Tables", several),
             ("Misfit", f"{table.misfit:.2f} standard deviations of the noise, root mean square over pairs of columns"),
         ],
-        warnings=[WARNING, *list_remarks(release, table)],
+        warnings=list_remarks(release, table),
         sections=[
-            Section("Released and synthetic", [*figures, note(_explain(one, table_query(release.design).bins))]),
-            Section("Furthest from the release", [_list_worst(one)]),
-            Section("What was assumed", [Block("list", list_assumptions(table))]),
+            Section("Released and synthetic", [*figures, note(words)]),
+            Section("Furthest from the release", [show_numbers(pairs, "Pairs, as correlations", fades=False)]),
+            Section("What was assumed", [Block("list", write_words("synthetic_assumptions", table))]),
         ],
         footer=f"Made by matrixdp {__version__}.",
-    )
-    return render_page(page)
+    ).render()
 
 
-def _explain(one: Comparison, bins: int) -> list[str]:
-    words = [
-        "Each dot is a pair of levels or numbers, as a correlation: across what the table has, up what was released, "
-        "with one standard deviation of its noise. Orange: within two standard deviations of zero, so hidden by noise; "
-        "such numbers are moved towards zero, as far as noise suggests. Noise may take "
-        "released numbers beyond -1 and 1."
-    ]
-    if bins:
-        words.append(
-            "Numbers in bins count as categories: bin 1 of a number is the first of its equal parts, from the lower "
-            "bound, and the last one is that of the upper bound."
-        )
-    left = int((one.std > _MOST_NOISE).sum())
-    if left:
-        words.append(f"Not drawn: {left:,} pairs with noise above 1, more than any correlation.")
-    if max(_find_dots(one, kind).size for kind in _KINDS) > _MOST_DOTS:
-        words.append(f"At most {_MOST_DOTS} dots of a kind are drawn.")
-    return words
-
-
-def _find_dots(one: Comparison, kind: str) -> NDArray[np.intp]:
-    """Places of the pairs of a kind that can be drawn."""
-    return np.flatnonzero((one.kinds == kind) & (one.std <= _MOST_NOISE))
-
-
-def _draw_kind(one: Comparison, kind: str) -> Drawing:
-    """Released against synthetic numbers of a kind."""
-    places = _find_dots(one, kind)
+def _draw_kind(one: Comparison, title: str, places: NDArray[np.intp]) -> Drawing:
+    """Released against synthetic numbers of a kind, which are at some places."""
     places = places[:: -(-places.size // _MOST_DOTS)]
     points, std = np.stack([one.found, one.released])[:, places], one.std[places]
     firm = np.abs(points[1]) > 2 * std
@@ -149,7 +109,7 @@ def _draw_kind(one: Comparison, kind: str) -> Drawing:
         Curve(points[:, ~firm], "hidden by noise" * (not firm.all()), "p-other", halves=std[~firm], scattered=True),
         Curve(points[:, firm], "stands out" * bool(firm.any()), halves=std[firm], scattered=True),
     ]
-    return draw_curves(curves, scale, scale, ("synthetic", "released"), title=_KINDS[kind])
+    return draw_curves(curves, scale, scale, ("synthetic", "released"), title=title)
 
 
 def _draw_errors(errors: Floats) -> Drawing:
@@ -161,27 +121,6 @@ def _draw_errors(errors: Floats) -> Drawing:
     curve = Curve(steps, f"{inside[0]} within 1, {inside[1]} within 2", fill=0.3)
     names = ("(synthetic - released)/noise", "share of pairs")
     return draw_curves([curve], Scale(-4, 4), Scale(0, 1.1 * float(share.max())), names, title="Differences")
-
-
-def _list_worst(one: Comparison) -> Block:
-    """The pairs that are furthest from the release, as correlations."""
-    worst = np.argsort(-np.abs(one.errors), kind="stable")[:_WORST]
-    value = np.stack([one.released, one.found, one.errors], axis=1)[worst]
-    std = np.stack([one.std, 0 * one.std, 0 * one.std], axis=1)[worst]
-    heads = ("released", "synthetic", "difference/noise")
-    pairs = Numbers(value, std, [one.names[k] for k in worst.tolist()], heads)
-    return show_numbers(pairs, "Pairs, as correlations", fades=False)
-
-
-def list_assumptions(table: SyntheticTable) -> list[str]:
-    """What a table has that was not released."""
-    found = ["Columns depend on each other by pairs alone."]
-    if table.assumed:
-        shape = "The shape is not released, and that of a beta distribution between the bounds is assumed"
-        found.append(f"{shape}: {', '.join(table.assumed)}. Histograms (--shapes 0.1) release it.")
-    if table.hidden:
-        found.append(f"Hidden by noise, and so a guess: {', '.join(table.hidden[:100])}.")
-    return found
 
 
 def make_files(

@@ -30,14 +30,13 @@ from matrixdp.report.answers import Answer, answer_groups, answer_matrix, answer
 from matrixdp.report.forecast import forecast_table, predict
 from matrixdp.types import Floats
 
-_FIELDS = {  # of a want, by its question: what it is of, and what else it may have
-    "means": ("columns", "by"),
-    "table": ("cells", "by"),
-    "covariance": ("columns", "by"),
-    "correlation": ("columns", "by"),
-    "regression": ("target", "on"),
+_OF = {  # what a want is of, by its question: a field of the request
+    "means": "columns",
+    "table": "cells",
+    "covariance": "columns",
+    "correlation": "columns",
+    "regression": "target",
 }
-_LISTS = ("columns", "by", "cells", "on")
 _EXAMPLES = "means of stay, age by ward ± 0.5; table of ward and smoker ± 20; regression of stay on age, ward ± 0.1"
 _SIGN = re.compile(r"\s*(?:±|\+/?-)\s*")
 _LEAST = 1e-4  # of the largest epsilon, below which none is looked for
@@ -50,36 +49,28 @@ class Want:
 
     The question is means, table, covariance, correlation or regression. Of a regression the error is that of all
     coefficients but the intercept, and of a table that of its counts. Levels for missing values may have larger ones.
-    Other fields are as in `Request`.
-
-    Examples
-    --------
-    >>> want = Want.parse("means of stay by ward ± 0.5")
-    >>> want.columns, want.by, want.error
-    (('stay',), ('ward',), 0.5)
     """
 
     question: str
     error: float
-    columns: Sequence[str] = ()
+    of: Sequence[str] = ()
     by: Sequence[str] = ()
-    cells: Sequence[str] = ()
-    target: str | None = None
     on: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        if self.question not in _FIELDS:
-            raise ParameterError(f"{show(self.question)} is not a question that can be planned: {', '.join(_FIELDS)}.")
+        if self.question not in _OF:
+            raise ParameterError(f"{show(self.question)} is not a question that can be planned: {', '.join(_OF)}.")
         object.__setattr__(self, "error", check_number(self.error, "error", above=0))
-        has = _FIELDS[self.question]
-        for name in ("target", *_LISTS):
-            if bool(getattr(self, name)) > (name in has):
-                raise ParameterError(f"{self.question} has no {name}; it has {' and '.join(has)}.")
-            if name in _LISTS and "" in getattr(self, name):
+        of, other = _OF[self.question], "on" if self.question == "regression" else "by"
+        given = {of: self.of, "by": self.by, "on": self.on}
+        for name, names in given.items():
+            if names and name not in (of, other):
+                raise ParameterError(f"{self.question} has no {name}; it has {of} and {other}.")
+            if "" in names and name != "target":
                 raise ParameterError(f"{name} must be a list of columns, as in stay, age.")
-        if missing := [name for name in has if name != "by" and not getattr(self, name)]:
+        if missing := [name for name in (of, other) if name != "by" and not any(given[name])]:
             raise ParameterError(f"{self.question} needs {' and '.join(missing)}.")
-        if self.cells and len(set(self.cells)) != 2:
+        if of == "cells" and len(set(self.of)) != 2:
             raise ParameterError("a table is of two different columns.")
 
     @classmethod
@@ -93,20 +84,18 @@ class Want:
     @property
     def words(self) -> str:
         """The question, as `parse` reads it."""
-        return word_question(self)
+        return word_question(self.question, self.of, self.on, self.by)
 
     @property
     def names(self) -> tuple[str, ...]:
         """All columns that it is about."""
-        target = () if self.target is None else (self.target,)
-        return (*self.columns, *self.cells, *target, *self.on, *self.by)
+        return (*self.of, *self.on, *self.by)
 
 
-def word_question(asked: Want | Request) -> str:
+def word_question(question: str, of: Sequence[str], on: Sequence[str], by: Sequence[str]) -> str:
     """A question with its columns, in a few words."""
-    of = asked.columns or asked.cells or ([asked.target] if asked.target else None)
-    parts = {"of": of, "on": asked.on, "by": asked.by}
-    return " ".join([asked.question, *(f"{word} {', '.join(names)}" for word, names in parts.items() if names)])
+    parts = {"of": of, "on": on, "by": by}
+    return " ".join([question, *(f"{word} {', '.join(names)}" for word, names in parts.items() if names)])
 
 
 def _split_want(text: str) -> dict[str, Any]:
@@ -116,17 +105,14 @@ def _split_want(text: str) -> dict[str, Any]:
         raise ParameterError("it must be a question, ± and the wanted error.")
     (question, *rest), *parts = (part.split() for part in re.split(r"\s+(?=(?:of|on|by)\s)", asked))
     found: dict[str, Any] = {"question": question}
-    if question in _FIELDS and rest:
+    if question in _OF and rest:
         raise ParameterError(f"{show(rest[0])} is not understood after {question}: write of, on or by.")
-    of = _FIELDS.get(question, ("columns",))[0]
     for word, *names in parts:
-        name = of if word == "of" else word
-        if name in found:
+        if word in found:
             raise ParameterError(f"{word!r} must be there once.")
-        columns = re.split(r"\s*,\s*|\s+and\s+", " ".join(names))
-        if name == "target" and len(columns) > 1:
-            raise ParameterError(f"{show(columns[1])} is not understood: a regression is of one column.")
-        found[name] = columns[0] if name == "target" else tuple(columns)
+        found[word] = tuple(re.split(r"\s*,\s*|\s+and\s+", " ".join(names)))
+        if question == "regression" and word == "of" and len(found[word]) > 1:
+            raise ParameterError(f"{show(found[word][1])} is not understood: a regression is of one column.")
     try:
         return found | {"error": float(errors[0])}
     except ValueError:
@@ -169,10 +155,9 @@ def _ask(want: Want, release: TableForecast) -> Iterator[Answer]:
         return
     for group in query.group_levels if want.by else (None,):
         if want.question == "table":
-            yield answer_table(release, want.cells[0], want.cells[1], group)
+            yield answer_table(release, want.of[0], want.of[1], group)
         elif want.question == "regression":
-            assert want.target is not None
-            yield answer_regression(release, want.target, want.on, group)
+            yield answer_regression(release, want.of[0], want.on, group)
         else:
             yield answer_matrix(release, want.question, group)
 
@@ -185,10 +170,10 @@ def _select(want: Want, found: Estimate, absent: Sequence[str]) -> Floats:
         left_out = {"intercept", *(f"{name}={MISSING}" for name in absent)}
         return found.std[[row not in left_out for row in found.rows], 0]
     names = found.rows if want.question == "means" and not want.by else found.columns
-    for name in want.columns:
+    for name in want.of:
         if name not in names:
             raise ParameterError(f"{want.question} needs columns of numbers, and {show(name)} is none.")
-    kept = [name in want.columns for name in names]
+    kept = [name in want.of for name in names]
     if want.question == "means":
         there = [row != MISSING or want.by[0] not in absent for row in found.rows] if want.by else []
         return found.std[there][:, kept] if want.by else found.std[kept, 0]
@@ -221,18 +206,6 @@ class PlannedRelease:
         """The predicted error of each want."""
         return tuple(predict_error(want, self.plan) for want in self.wants)
 
-    @property
-    def met(self) -> bool:
-        """Whether no error is larger than wanted."""
-        return all(error <= want.error for error, want in zip(self.errors, self.wants, strict=True))
-
-    def shrink(self, factor: float) -> dict[Want, float]:
-        """The predicted error of each want for so many times the mu; infinite if nothing is left."""
-        mu, delta = factor * math.sqrt(self.mu_squared), self.plan.request.delta
-        epsilon = gdp_epsilon(mu=mu, delta=delta) if mu > 0 else 0.0
-        made = self.plan.at(epsilon) if epsilon > 0 else None
-        return {want: math.inf if made is None else predict_error(want, made) for want in self.wants}
-
     def name(self, prefix: str) -> Self:
         """The same with a request id that follows from everything that decides the release."""
         request, facts = self.plan.request, self.plan.description
@@ -242,15 +215,11 @@ class PlannedRelease:
 
 @dataclass(frozen=True, eq=False)
 class WantsPlan:
-    """The cheapest releases for some wants, and what others would cost, as squares of mu.
-
-    `separate` is for a release for each want, `together` for one release that answers all; infinite where there is
-    none.
-    """
+    """The cheapest releases for some wants, and what others would cost, as squares of mu."""
 
     releases: tuple[PlannedRelease, ...]
-    separate: float
-    together: float
+    separate: float  # a release for each want
+    together: float  # one release that answers all; infinite where there is none
 
     @property
     def mu_squared(self) -> float:
@@ -262,23 +231,9 @@ def plan_wants(wants: Sequence[Want], schema: Schema, total: Privacy, left: floa
     """The cheapest releases, of those that are compared, whose predicted errors are at most those wanted.
 
     Compared are a release for each want, and one release for all. What is found does not depend on what was spent
-    before.
-
-    Parameters
-    ----------
-    wants : sequence of Want
-    schema : Schema
-    total : Privacy
-        The most that one release may have; its delta is that of all.
-    left : float
-        The epsilon that is left, for what is said of a want that cannot be reached.
-    **options
-        Further fields of every `Request`.
-
-    Raises
-    ------
-    BudgetExceededError
-        If a want cannot be reached with `total`; it says which error could be.
+    before. One release may have `total`, whose delta is that of all; if a want cannot be reached with it, a
+    `BudgetExceededError` says which error could be with the epsilon that is `left`. `options` are further fields of
+    every `Request`.
 
     Privacy
     -------
@@ -288,64 +243,63 @@ def plan_wants(wants: Sequence[Want], schema: Schema, total: Privacy, left: floa
     if not 0 < len(wants) <= _MOST_WANTS:
         rule = f"there must be 1 to {_MOST_WANTS} wants, got {len(wants)} instead."
         raise ParameterError(f"{rule} Examples: {_EXAMPLES}.")
-    search = _Search(schema, total, options)
-    alone = {want: search.find((want,)) for want in wants}
+
+    def make(wants: tuple[Want, ...], asked: Mapping[str, Any], epsilon: float) -> PlannedRelease:
+        request = Request(schema=schema, epsilon=epsilon, delta=total.delta, **asked, **options)
+        return PlannedRelease(plan(request), wants)
+
+    alone = {want: _find_cheapest((want,), make, total.epsilon) for want in wants}
     best = [one for one in alone.values() if one is not None]
     if missed := [want for want, one in alone.items() if one is None]:
-        raise BudgetExceededError("\n".join(search.explain(want, left) for want in missed))
-    whole, separate = best[0] if len(best) == 1 else search.find(wants), sum(one.mu_squared for one in best)
-    together = math.inf if whole is None else whole.mu_squared
+        raise BudgetExceededError("\n".join(_explain(want, make, left) for want in missed))
+    whole = best[0] if len(best) == 1 else _find_cheapest(wants, make, total.epsilon)
+    separate, together = sum(one.mu_squared for one in best), math.inf if whole is None else whole.mu_squared
     best = [whole] if whole is not None and together < separate else best
     return WantsPlan(tuple(best), separate, together)
 
 
-@dataclass(frozen=True, eq=False)
-class _Search:
-    """Looks for the cheapest release that answers some wants."""
+_Make = Callable[[tuple[Want, ...], Mapping[str, Any], float], PlannedRelease]
 
-    schema: Schema
-    total: Privacy
-    options: dict[str, Any]
 
-    def find(self, wants: tuple[Want, ...]) -> PlannedRelease | None:
-        """The cheapest of the releases that meet all of `wants`, if there is one."""
-        found: list[PlannedRelease | None] = []
-        problem: ParameterError | None = None
-        for asked in list_requests(wants):
-            try:
-                found.append(_find_least(partial(self.make, wants, asked), self.total.epsilon))
-            except ParameterError as error:  # it cannot be asked in this way
-                problem = problem or error
-        if len(wants) == 1 and not found and problem is not None:
-            raise problem.within(wants[0].words)
-        return min(filter(None, found), key=lambda one: one.mu_squared, default=None)
+def _find_cheapest(wants: tuple[Want, ...], make: _Make, most: float) -> PlannedRelease | None:
+    """The cheapest of the releases that meet all of `wants` with an epsilon of at most `most`, if there is one."""
+    found: list[PlannedRelease | None] = []
+    problem: ParameterError | None = None
+    for asked in list_requests(wants):
+        try:
+            found.append(_find_least(partial(make, wants, asked), most))
+        except ParameterError as error:  # it cannot be asked in this way
+            problem = problem or error
+    if len(wants) == 1 and not found and problem is not None:
+        raise problem.within(wants[0].words)
+    return min(filter(None, found), key=lambda one: one.mu_squared, default=None)
 
-    def make(self, wants: tuple[Want, ...], asked: Mapping[str, Any], epsilon: float) -> PlannedRelease:
-        """A release with this epsilon."""
-        request = Request(schema=self.schema, epsilon=epsilon, delta=self.total.delta, **asked, **self.options)
-        return PlannedRelease(plan(request), wants)
 
-    def explain(self, want: Want, left: float) -> str:
-        """The least error that could be reached, in a sentence."""
-        least = math.inf
-        for asked in list_requests((want,)) if left > 0 else ():
-            try:
-                least = min(least, *self.make((want,), asked, left).errors)
-            except ParameterError:
-                continue
-        reach = f"the least error is {least:.3g}" if least < math.inf else "noise hides the answer"
-        return f"{want.words} ± {want.error:g} cannot be reached: with all that is left (epsilon {left:.4g}), {reach}."
+def _explain(want: Want, make: _Make, left: float) -> str:
+    """The least error that could be reached, in a sentence."""
+    least = math.inf
+    for asked in list_requests((want,)) if left > 0 else ():
+        try:
+            least = min(least, *make((want,), asked, left).errors)
+        except ParameterError:
+            continue
+    reach = f"the least error is {least:.3g}" if least < math.inf else "noise hides the answer"
+    return f"{want.words} ± {want.error:g} cannot be reached: with all that is left (epsilon {left:.4g}), {reach}."
 
 
 def _find_least(make: Callable[[float], PlannedRelease], most: float) -> PlannedRelease | None:
     """The release that meets its wants with the least epsilon, of three digits, or None if `most` does not."""
+
+    def meets(release: PlannedRelease) -> bool:
+        return all(error <= want.error for error, want in zip(release.errors, release.wants, strict=True))
+
     found, low = make(most), most * _LEAST
-    if not found.met:
+    if not meets(found):
         return None
     while low < (middle := float(f"{math.sqrt(low * found.plan.request.epsilon):.3g}")) < found.plan.request.epsilon:
         try:
             tried = make(middle)
-            found, low = (tried, low) if tried.met else (found, middle)
+            found, low = (tried, low) if meets(tried) else (found, middle)
         except ParameterError:  # no release can be made with so little
             low = middle
     return found
@@ -357,9 +311,9 @@ def list_requests(wants: Sequence[Want]) -> list[dict[str, Any]]:
     first, names = wants[0], tuple(dict.fromkeys(name for want in wants for name in want.names))
     found: list[dict[str, Any]] = []
     if len(wants) == 1 and first.question == "table":
-        found = [{"question": one, "cells": first.cells} for one in ("table", *(() if first.by else ("counts",)))]
+        found = [{"question": one, "cells": first.of} for one in ("table", *(() if first.by else ("counts",)))]
     elif len(wants) == 1 and first.question == "regression":  # of an adaptive fit, coefficients are not forecast
-        found = [{"question": "regression", "target": first.target, "on": first.on, "method": "plain"}]
+        found = [{"question": "regression", "target": first.of[0], "on": first.on, "method": "plain"}]
     elif len(questions) == len(groups) == 1 and first.question in ("means", *MATRICES):
         found = [{"question": first.question, "columns": [name for name in names if name not in first.by]}]
     if first.by:
@@ -376,18 +330,13 @@ def list_requests(wants: Sequence[Want]) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PricedWants(WantsPlan):
-    """The releases with request ids, and what the ledger says of them.
+    """The releases with request ids, and what the ledger says of them."""
 
-    `new` are those that were not released before. `left` is in the ledger now and `after` after them; where they do not
-    fit, `after` is None, `problem` says why, and `reachable` has the error of each want if what is left is divided in
-    the same way.
-    """
-
-    new: tuple[PlannedRelease, ...]
-    left: Remaining
-    after: Remaining | None = None
-    problem: BudgetExceededError | None = None
-    reachable: dict[Want, float] = field(default_factory=dict)
+    new: tuple[PlannedRelease, ...]  # not released before
+    left: Remaining  # in the ledger now
+    after: Remaining | None = None  # and after them; None where they do not fit
+    problem: BudgetExceededError | None = None  # why they do not
+    reachable: dict[Want, float] = field(default_factory=dict)  # then, errors if all that is left is divided alike
 
     @property
     def cost(self) -> float:
@@ -418,5 +367,10 @@ def price_wants(
         return PricedWants(releases, **facts, after=after)
     except BudgetExceededError as error:
         factor = left.mu / math.sqrt(sum(one.mu_squared for one in new))
-        reachable = {want: error for one in new for want, error in one.shrink(factor).items()}
+        reachable: dict[Want, float] = {}
+        for one in new:  # with so many times its mu
+            mu, delta = factor * math.sqrt(one.mu_squared), one.plan.request.delta
+            epsilon = gdp_epsilon(mu=mu, delta=delta) if mu > 0 else 0.0
+            made = one.plan.at(epsilon) if epsilon > 0 else None
+            reachable |= {want: math.inf if made is None else predict_error(want, made) for want in one.wants}
         return PricedWants(releases, **facts, problem=error, reachable=reachable)

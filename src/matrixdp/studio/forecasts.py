@@ -32,6 +32,7 @@ from matrixdp.report.answers import answer_groups, make_answers
 from matrixdp.report.charts import Chart
 from matrixdp.report.forecast import DATA_KINDS, forecast_fit, forecast_table, judged_by, let_fall, predict
 from matrixdp.report.page import render_blocks, show_matrix, show_numbers
+from matrixdp.report.pictures import Look
 from matrixdp.report.svg import Curve, Scale, draw_curves, round_up
 from matrixdp.studio.refusals import UnavailableError, word_error
 from matrixdp.studio.requests import ReleaseSpec
@@ -124,7 +125,7 @@ class ErrorTable:
         errors = np.where(np.isfinite(errors), errors, np.nan)
         numbers = Numbers(errors, None, self.rows, self.columns, unknown="hidden by noise")
         if self.comparable and len(self.columns) > 1:
-            blocks = show_matrix(numbers, self.title, "predicted error", counts=True)
+            blocks = show_matrix(numbers, self.title, Look("predicted error", counts=True))
         else:  # entries have different units
             blocks = [show_numbers(numbers, self.title)]
         return Markup(render_blocks(blocks))  # noqa: S704 (its template escapes all names)

@@ -29,12 +29,12 @@ from matrixdp.report.charts import draw_charts
 from matrixdp.report.content import list_columns
 from matrixdp.report.dates import list_dates
 from matrixdp.report.guarantee import describe_odds, read_mechanism
-from matrixdp.report.page import render_blocks
+from matrixdp.report.page import render_blocks, write_words
 from matrixdp.report.provenance import PROVENANCE, cite, read_provenance
 from matrixdp.report.release_page import show_answer
 from matrixdp.report.stream_page import render_stream
 from matrixdp.report.svg import STRIP
-from matrixdp.report.synthetic import WARNING, load_table_release, make_files
+from matrixdp.report.synthetic import load_table_release, make_files
 from matrixdp.studio.rendering import CurrentVisit, Visit
 from matrixdp.studio.requests import StoredRequest
 
@@ -333,7 +333,7 @@ def _show(visit: Visit, opened: Opened) -> Response:
         odds=odds,
         files=visit.studio.results.files(opened.found.id),
         kinds=KINDS,
-        synthetic=WARNING if isinstance(getattr(stored, "query", None), TableMoments) else "",
+        synthetic=write_words("synthetic_warning") if isinstance(getattr(stored, "query", None), TableMoments) else [],
         **opened._asdict() | context,
     )
 

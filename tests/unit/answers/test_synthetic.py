@@ -30,7 +30,7 @@ from matrixdp.answers.synthetic import (
 )
 from matrixdp.errors import ParameterError
 from matrixdp.records import with_ids
-from matrixdp.report.synthetic import list_assumptions
+from matrixdp.report.page import write_words
 
 COLUMNS = mdp.Columns(
     [
@@ -195,7 +195,7 @@ def test_what_noise_hides_is_named():
     columns = mdp.Columns([mdp.Number("age", 0, 100), mdp.Category("ward", ["north", "south", "rare"])])
     data = pd.DataFrame({"age": np.full(500, 50.0), "ward": np.where(np.arange(500) % 2, "north", "south")})
     release = make_release(500, 0.5, columns, data)
-    *_, words = list_assumptions(make_tables(release.matrix, release.design, 300, None, 0)[0])
+    *_, words = write_words("synthetic_assumptions", make_tables(release.matrix, release.design, 300, None, 0)[0])
     assert words == "Hidden by noise, and so a guess: spread of age, share of ward=rare."
 
 

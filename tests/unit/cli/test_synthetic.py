@@ -13,7 +13,8 @@ import pytest
 import matrixdp as mdp
 from matrixdp.answers import synthetic
 from matrixdp.domain.file_rules import DateRule
-from matrixdp.report.synthetic import WARNING, list_remarks, make_files
+from matrixdp.report.page import write_words
+from matrixdp.report.synthetic import list_remarks, make_files
 from unit.cli.conftest import TABLE, read_charges
 
 USAGE = 2
@@ -35,7 +36,7 @@ def test_a_table_is_written_with_its_report_and_can_be_released(released, matrix
     done = matrixdp("synthetic", "out", "--rows", "300", "--seed", "3", "-o", "made.csv")
     assert done.code == 0, done.err
     assert read_charges() == before
-    assert WARNING in done.err
+    assert write_words("synthetic_warning")[0] in done.err
     assert "not records" not in done.out + Path("made.csv").read_text()
     report = Path("made.report.html").read_text()
     for words in ("not records of anyone", "Means by level", "Furthest from the release", "beta distribution"):
@@ -96,7 +97,7 @@ def test_few_rows_are_no_contradiction():
     table = replace(make_files(release, Path("made.csv"), rows=10)[1], misfit=0.7)
     remarks = list_remarks(release, table)
     why = "so that they cannot fit the release (misfit 0.70)"
-    assert remarks[1:] == [f"10 rows are few: shares are rounded to whole rows, {why}."]
+    assert remarks[2:] == [f"10 rows are few: shares are rounded to whole rows, {why}."]
 
 
 def test_dates_and_one_column_alone():

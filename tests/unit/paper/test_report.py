@@ -16,7 +16,7 @@ from matrixdp.errors import ParameterError
 from matrixdp.paper import reproduce
 from matrixdp.paper.report import PARTS
 from matrixdp.paper.tables import SIMULATED, ReportTable
-from matrixdp.report.page import Block, Page, Section, render_page
+from matrixdp.report.page import Block, Page, Section
 from paper_data import forget_data
 
 GOLDEN = json.loads((Path(__file__).parent / "golden.json").read_text("utf-8"))
@@ -184,4 +184,4 @@ def test_values_that_csv_and_json_do_not_have():
     assert table.to_csv() == "a,extra,simulated_data\n,,false\n<b>,1.5,false\n"
     assert json.loads(table.to_json())["rows"][0] == {"a": None, "extra": None}
     assert table.to_markdown().splitlines()[2:4] == ["|  |", "| <b> |"]
-    assert "<b>" not in render_page(Page(title="t", heading="t", sections=[Section("t", [Block("words", table)])]))
+    assert "<b>" not in Page(title="t", heading="t", sections=[Section("t", [Block("words", table)])]).render()

@@ -16,7 +16,7 @@ from matrixdp.domain.schema import TableDescription
 from matrixdp.errors import ParameterError
 from matrixdp.report import make_content, render_release
 from matrixdp.report.answers import make_answers
-from matrixdp.report.findings import EXPLANATION
+from matrixdp.report.page import write_words
 from matrixdp.report.release_folder import write_folder
 
 COLUMNS = mdp.Columns(
@@ -115,7 +115,7 @@ def test_the_report_of_a_simulation_is_this_text():
     assert [level for level, _ in shares] == ["well", "ill", "missing"]
     assert all(shown.endswith(" [0, 1]") for _, shown in shares)
     explained = read_section(page, "How to read it")
-    assert explained[-1] == EXPLANATION
+    assert explained[-1:] == write_words("findings")
     assert [line for line in explained if "are the ends of a 95% interval" in line]
     assert not [line for line in explained if "A number after ~" in line]
 

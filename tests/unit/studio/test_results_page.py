@@ -12,7 +12,7 @@ import pytest
 
 import matrixdp as mdp
 from matrixdp.answers.estimate import CUT_NOTE
-from matrixdp.report.synthetic import WARNING
+from matrixdp.report.page import write_words
 from matrixdp.studio import requests
 from matrixdp.studio.worker import release_request
 from studio_site import ANALYST, BOTH, CURATOR, SCHEMA, TABLE, Site
@@ -251,7 +251,7 @@ def test_a_stream_is_shown_as_the_ledger_has_it(tmp_path):
 
 def test_a_synthetic_table_comes_with_its_report_and_its_warning(analyst, site, everything, moments):
     before = spent(site)
-    assert html.escape(WARNING, quote=False) in analyst.get(everything).text
+    assert html.escape(write_words("synthetic_warning")[0], quote=False) in analyst.get(everything).text
     found = analyst.get(f"{everything}/synthetic")
     packed = zipfile.ZipFile(io.BytesIO(found.content))
     table, report = sorted(packed.namelist())
