@@ -181,6 +181,8 @@ def download(source: Source, base: str) -> bytes:
         with urllib.request.urlopen(url, timeout=_SECONDS) as answer:  # noqa: S310 - http only, see above
             raw = answer.read(_LARGEST + 1)
     except (urllib.error.URLError, TimeoutError, ConnectionError) as error:
+        if isinstance(error, urllib.error.HTTPError):
+            error.close()  # an answer of the server, which is open
         raise DatasetError(f"{url} cannot be downloaded: {error}.") from None
     if len(raw) > _LARGEST:
         raise DatasetError(f"{url} must be at most {_LARGEST} bytes.")

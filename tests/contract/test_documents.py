@@ -96,6 +96,12 @@ def test_links_lead_somewhere(document):
         assert not anchor or anchor in anchors(found), f"{target}#{anchor}"
 
 
+@pytest.mark.parametrize("document", [d for d in DOCUMENTS if d.is_relative_to(ROOT / "docs")], ids=name)
+def test_pages_have_at_most_3000_words(document):
+    """A longer page is split, or what repeats another page is cut."""
+    assert len(document.read_text(encoding="utf-8").split()) <= 3000
+
+
 @pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md"])
 def test_commands_of_the_documents_are_targets_of_the_makefile(document):
     makefile = (ROOT / "Makefile").read_text()
@@ -143,8 +149,8 @@ def read_coverage(text, title, column):
 
 
 def test_sentences_on_intervals_state_the_measured_coverage():
-    figures = (ROOT / "docs" / "accuracy.md").read_text(encoding="utf-8")
-    measured = [*read_coverage(figures, "**Plain releases.**", 2), *read_coverage(figures, "**Adaptive fits.**", 3)]
+    figures = (ROOT / "docs" / "coverage.md").read_text(encoding="utf-8")
+    measured = [*read_coverage(figures, "## Plain releases", 2), *read_coverage(figures, "## Adaptive fits", 3)]
     stated = f"{math.floor(100 * min(measured))}% to {math.ceil(100 * max(measured))}% of the 95% intervals"
     for document in ("README.md", "docs/howto/report.md"):
         assert stated in " ".join((ROOT / document).read_text(encoding="utf-8").split()), document

@@ -134,7 +134,8 @@ def _is_native(kind: type) -> bool:
     words = 2 + len(list(_list_slots(kind)))  # of the dictionary, weak references and slots
     most = kind.__base__.__basicsize__ + words * struct.calcsize("P")
     file = getattr(sys.modules.get(kind.__module__), "__file__", None) or ""
-    return not kind.__flags__ & _HEAP_TYPE or kind.__basicsize__ > most or file.endswith((".so", ".pyd"))
+    in_c = kind.__module__ in sys.builtin_module_names or file.endswith((".so", ".pyd"))
+    return in_c or not kind.__flags__ & _HEAP_TYPE or kind.__basicsize__ > most
 
 
 def _list_parts(thing: Any) -> Iterator[tuple[str, Any]]:

@@ -1,6 +1,5 @@
 """Base classes of the estimators: parameters, input validation, fits, and the guarantee that a fit reports."""
 
-import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -119,9 +118,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     def _start_fit(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Arguments that all fits have in common, and what pays for one; warns about a second one."""
         stream, ledger = self._seeded_stream(), self.ledger
-        if ledger is not None and not isinstance(ledger, str | os.PathLike):  # copies are to charge the same one
-            raise ParameterError(f"ledger must be the path of a ledger, got {type(ledger).__name__} instead.")
-        location = parse_location(ledger) if isinstance(ledger, str) else None
+        location = None if ledger is None else parse_location(ledger)  # and no open one: copies charge the same
         if isinstance(location, PostgresURL) and location.has_password:
             raise ParameterError(
                 "ledger must be a URL without a password, because scikit-learn shows the parameters of an estimator. "

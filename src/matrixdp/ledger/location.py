@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote
 
-from matrixdp.errors import LedgerError
+from matrixdp.errors import LedgerError, ParameterError
 
 FORM = "postgresql://USER@HOST:PORT/DATABASE"
 _URL = re.compile(
@@ -53,6 +53,8 @@ def parse_location(value: Address) -> Location:
     """The absolute path, or the URL, that `value` names; a `LedgerError` if it is a URL that cannot be read."""
     if isinstance(value, PostgresURL):
         return value
+    if not isinstance(value, str | os.PathLike):
+        raise ParameterError(f"ledger must be the path of a ledger, got {type(value).__name__} instead.")
     text = os.fspath(value)
     if not isinstance(text, str) or not re.match(r"postgres(ql)?:/", text, re.IGNORECASE):
         return Path(text).absolute()

@@ -152,6 +152,7 @@ class _Found:
     number: int = 0
     rows: int = 0
     fine: Counter[str] = field(default_factory=Counter)
+    fractions: Counter[str] = field(default_factory=Counter)  # not whole, in blocks where others could not be read
     tallies: dict[tuple[str, str], _Tally] = field(default_factory=dict)
     ids: dict[str, IdCounts] = field(default_factory=dict)
 
@@ -171,6 +172,7 @@ class _Found:
     def add(self, other: _Found) -> None:
         self.rows += other.rows
         self.fine.update(other.fine)
+        self.fractions.update(other.fractions)
         for key, tally in other.tallies.items():
             self.tallies.setdefault(key, _Tally()).add(tally)
         for name, counts in other.ids.items():
@@ -191,6 +193,9 @@ class _Found:
                 numbers = values.to_numpy(zero_copy_only=False)
                 self.note(name, "below", written, numbers < column.lower)
                 self.note(name, "above", written, numbers > column.upper)
+                if unread.any():
+                    read = numbers[~(missing | unread)]
+                    self.fractions[name] += int(np.count_nonzero(np.isfinite(read) & (read != np.rint(read))))
         self.fine[name] += len(missing) - int(np.count_nonzero(missing | unread))
         self.note(name, "wrong", written, unread)
         self.note(name, "missing", written, missing)
@@ -374,7 +379,7 @@ class _Checker:
         elif date is not None:
             _explain_dates(unread, date.formats, of_day=date.origin is None)
         else:
-            _explain_numbers(unread, rule.decimal or ".")
+            _explain_numbers(unread, rule.decimal or ".", mixed=found.fractions[name] > 0)
         stops = not (isinstance(column, Category) and column.other)  # which counts them as one more level
         seen = 0
         for what, texts, write, advice in unread.groups:
@@ -480,14 +485,15 @@ class _Texts:
         return f"missing = true, missing_words = {write_value([*dict.fromkeys([*self.words, *words[:_MOST_ASKED]])])}"
 
 
-def _explain_numbers(texts: _Texts, decimal: str) -> None:
+def _explain_numbers(texts: _Texts, decimal: str, mixed: bool) -> None:
     texts.take_absent()
     before, other = len(texts.groups), "," if decimal == "." else "."
     marked = texts.like(rf"[+-]?\d*[{other}]\d+")
     if any(not re.fullmatch(_GROUPED[other], text.strip()) for text in marked):
-        word = "commas" if other == "," else "points"
-        advice = f"If other values have no {word}, correct the file." * texts.read
-        texts.take(f"decimal {word}", marked, {"decimal": other}, advice)
+        word, usual = ("commas", "points") if other == "," else ("points", "commas")
+        mixed &= not any("." in text and "," in text for text in texts.left)  # else 1.250 may have been read as 1.25
+        advice = f"Other values have decimal {usual}: correct the file." if mixed else ""
+        texts.take(f"decimal {word}", marked, {} if mixed else {"decimal": other}, advice)
     for mark, pattern in _GROUPED.items():
         grouped = texts.like(pattern)
         point = "," if mark == "." or (mark != "," and any("," in text for text in grouped)) else "."

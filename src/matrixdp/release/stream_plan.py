@@ -341,7 +341,8 @@ def make_stream(
 
     Privacy
     -------
-    Looks at no data. `StreamPlan.mu` holds for the query's neighbours and unit; the proofs are in ``docs/streams.md``.
+    Looks at no data. `StreamPlan.mu` holds for the query's neighbours and unit; the proofs are in
+    ``docs/streams-privacy.md``.
 
     Examples
     --------

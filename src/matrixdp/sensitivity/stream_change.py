@@ -2,7 +2,7 @@
 
 Step t of a stream publishes ``sum_j C_tj x_j + n_t``, with independent noise n. C is Toeplitz and lower triangular,
 with the coefficients of ``(1 - z)^-beta``, rounded to integers in units of 2^-20. They are not negative and do not
-increase, which the proofs in `docs/streams.md` need, and every norm below is that of the integers.
+increase, which the proofs in `docs/streams-privacy.md` need, and every norm below is that of the integers.
 """
 
 import math

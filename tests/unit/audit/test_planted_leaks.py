@@ -294,6 +294,7 @@ def test_an_error_that_depends_on_the_data_is_noticed():
     "hidden", [generator, lambda data: threading.Lock(), lambda data: functools.lru_cache(closure(data))]
 )
 def test_what_cannot_be_compared_is_counted_and_named(hidden):
+    DESIGN.release(DATA)  # or the first of two fits stores what the design has not computed yet
     found = replay(lambda data: (DESIGN.release(data), hidden(DATA)), DATA, NEIGHBOUR, claim=PRIVACY)
     assert found.skipped == ("[1] of the result",)
     assert "NOT compared: [1] of the result" in str(found)

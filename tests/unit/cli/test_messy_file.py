@@ -216,6 +216,21 @@ def test_numbers_that_stand_for_missing_values_are_named(tmp_path):
     assert "12" not in above.advice
 
 
+def test_decimal_points_and_commas_in_one_column_are_mistakes_of_the_file(tmp_path):
+    path, schema = tmp_path / "a.csv", "[columns]\nx = {{ lower = 0, upper = 9, decimal = '{}' }}\n"
+    for text, given, advice in (
+        ("1.5\n2.5\n3,5\n4\n", ".", "Other values have decimal points: correct the file."),
+        ("1.5\n2.5\n3,5\n4\n", ",", "Other values have decimal commas: correct the file."),
+        ("1\n2\n3,5\n", ".", ""),
+    ):
+        path.write_text("x\n" + text.replace("3,5", '"3,5"'))
+        (problem,) = check_table(path, parse_schema(schema.format(given))).problems
+        assert problem.what in ("decimal commas", "decimal points")
+        assert (problem.advice, problem.write) == (advice, {} if advice else {"decimal": ","})
+    path.write_text('x\n1.250\n"1.250,5"\n"3,5"\n')
+    assert check_table(path, parse_schema(schema.format("."))).entries()["x"] == 'decimal = ",", thousands = "."'
+
+
 def test_a_cover_sheet_two_kinds_of_ids_and_odd_words_are_found(tmp_path, matrixdp):
     names = ["Fall-Nr.", "Patienten-Nr.", "CRP", "Kosten"]
     odd = ["<0,5", "nicht best.", "k. A."]

@@ -61,6 +61,13 @@ def test_a_search_is_refused_before_the_first_charge(ledger):
     assert charges(ledger) == 0
 
 
+def test_a_search_with_an_open_ledger_says_what_to_give_instead(ledger):
+    with mdp.Ledger.open(ledger) as book, pytest.raises(mdp.ParameterError, match="must be the path of a ledger"):
+        GridSearchCV(PrivateRidge(ledger=book, dataset="data", **BOUNDS), {"alpha": ALPHAS}, cv=2).fit(X, Y)
+    with pytest.raises(mdp.ParameterError, match="must be the path of a ledger, got int instead"):
+        mdp.Ledger.open(5)
+
+
 def test_a_search_that_can_be_paid_warns_once_with_the_total(ledger):
     search = GridSearchCV(ridge(ledger), {"alpha": ALPHAS}, cv=2)
     cost = search_cost(search)

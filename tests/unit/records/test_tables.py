@@ -168,7 +168,7 @@ def test_what_values_mean():
     same = [1, 1.0, True, "1", "1.0", " +1 ", np.int8(1), np.float32(1), np.True_, decimal.Decimal(1)]
     assert set(code(same, number)) == {1}
     assert code([10**20, "1" + "0" * 20, 0.5, "1e0", "one", 2**70, float("inf")], number) == [2, 2, 3, 3, 3, 3, 3]
-    gone = [None, float("nan"), np.float32("nan"), pd.NA, pd.NaT, "", " ", np.ma.masked, np.datetime64("NaT")]
+    gone = [None, float("nan"), np.float32("nan"), pd.NA, pd.NaT, "", " ", np.ma.masked, np.datetime64("NaT", "s")]
     gone.append(decimal.Decimal("sNaN"))
     assert set(code(gone, number)) == {4}
     text = mdp.Category("c", ["a", " a", "A", "1"], other=True, missing=True)
