@@ -68,9 +68,10 @@ def list_remarks(release: Release, table: SyntheticTable) -> list[str]:
     misfit = f"misfit {table.misfit:.2f}" if table.misfit > _MISFIT else ""
     if misfit and rows >= _FEW_ROWS:
         more = ", or release histograms with --shapes" if table.assumed else ""
+        pairs = " and the pairs that cannot occur" if release.query.columns.impossible else ""
         found.append(
-            f"The table does not fit the release ({misfit}): its columns and their pairs contradict each other. Check "
-            f"the bounds{more}."
+            f"The table does not fit the release ({misfit}): its columns and their pairs contradict each other. "
+            f"That is noise where one column determines another. Else check the bounds{pairs}{more}."
         )
     if rows < _FEW_ROWS:
         why = f", so that they cannot fit the release ({misfit})" if misfit else ""

@@ -25,6 +25,7 @@ from matrixdp.answers.synthetic import (
     find_shares,
     make_tables,
     raise_eigenvalues,
+    rake,
     round_quotas,
     spread_histogram,
 )
@@ -319,6 +320,26 @@ def test_many_pairs_that_cannot_occur_leave_the_others_as_they_were(rows):
     if rows == 4000:
         real, made = (one.groupby("season")["warm"].mean() for one in (pd.DataFrame(data), frame))
         assert np.abs(real - made).mean() < 1.5  # of a range of 50; 2.5 with weights that grow from pair to pair
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_a_column_that_determines_another_keeps_their_table(known):
+    """Draws alone, which move such a relation towards few common factors, had a distance of 0.2 and more."""
+    data, columns, _ = make_seasons(3000, np.random.default_rng(0))
+    release = make_release(3000, 1.0, columns if known else mdp.Columns(columns.columns), data)
+    made = make_tables(release.matrix, release.design, None, None, 0)[0]
+    real, found = (one.groupby(["month", "season"]).size() / 3000 for one in (pd.DataFrame(data), made.to_frame()))
+    assert real.sub(found, fill_value=0).abs().sum() / 2 < 0.08
+    assert (np.abs(made.comparison.errors) < 2).mean() > 0.8
+
+
+def test_shares_agree_with_what_can_occur():
+    """Sums of months and shares of seasons, which noise made different, are the same; and each moves half the way."""
+    allowed = np.repeat(np.eye(2), 2, axis=0)
+    months, seasons = np.array([0.2, 0.2, 0.3, 0.3]), np.array([0.5, 0.5])
+    table = rake(np.multiply.outer(months, seasons) * allowed, months, seasons)
+    assert table == pytest.approx(np.array([[0.225, 0.0], [0.225, 0.0], [0.0, 0.275], [0.0, 0.275]]))
+    assert not rake(np.zeros((2, 2)), seasons, seasons).any()
 
 
 @without_draws
