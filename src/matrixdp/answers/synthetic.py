@@ -443,7 +443,7 @@ def shrink_blocks(rows: Rows, found: Floats, std: Floats, towards: Floats | floa
 
 
 def correct_blocks(rows: Rows, wanted: Floats, found: Floats, std: Floats) -> Floats:
-    """The wanted covariances, but shrunk ones for two columns where noise does not explain how far they are from these.
+    """The wanted covariances, but shrunk ones for two columns where noise does not explain how far both are apart.
 
     Draws move strong relations of many levels, such as of months and seasons, too far towards few common factors.
     """
@@ -451,7 +451,7 @@ def correct_blocks(rows: Rows, wanted: Floats, found: Floats, std: Floats) -> Fl
     for number, one in enumerate(rows.margins):
         for other in rows.margins[:number]:
             block = one.rows, other.rows
-            if apart[block].mean() > _FAR**2:
+            if apart[block].size > 1 and apart[block].mean() > _FAR**2:  # a single one is far by noise alone
                 shrunk = shrink(found[block], rows.spreads[block], std[block], together=True).mean
                 result[block], result[block[::-1]] = shrunk, shrunk.T
     return result
@@ -525,7 +525,8 @@ class SyntheticTable:
 
     `columns` are by name, each its values and which of them are missing, of shape (rows,). `misfit` is the root mean
     square of the differences between the wanted and the actual covariances, in standard deviations of the noise;
-    `hidden` says which shares and spreads noise hides, and `assumed` which numbers have an assumed shape.
+    `hidden` says which shares and spreads noise hides, `assumed` which numbers have an assumed shape, and `shown` which
+    pairs of levels cannot occur by the schema, although the release shows them.
     """
 
     columns: Mapping[str, tuple[Values, NDArray[np.bool_]]]
@@ -533,6 +534,7 @@ class SyntheticTable:
     misfit: float
     hidden: tuple[str, ...]
     assumed: tuple[str, ...]
+    shown: tuple[str, ...] = ()
 
     def to_frame(self) -> Any:
         """A pandas data frame."""
@@ -575,6 +577,7 @@ class _Made(NamedTuple):
     comparison: Comparison
     misfit: float
     hidden: list[str]
+    shown: list[str]
 
 
 class _Maker:
@@ -693,11 +696,17 @@ class _Maker:
                 table = np.maximum(wanted[one, other] + alone, _RARE) * allowed
                 wanted[one, other] = np.round(rake(table, rows.mean[one], rows.mean[other]) - alone, _ROUNDED)
                 wanted[other, one] = wanted[one, other].T
+        together, words = found + np.multiply.outer(rows.mean, rows.mean), self.query.names
+        shown = [
+            f"{words[1 + one]} × {words[1 + other]}"
+            for one, other in zeros
+            if together[one, other] > LEAST_SIZE * std[one, other]
+        ]
         misfit = rows.fit(wanted, 1 / std**2, zeros)[-1]
         if zeros:
             columns = [m.column for m in rows.margins if not isinstance(m.column, Number)]
             rows.remove(zeros, {column.name: self._find_never(column, group) for column in columns})
-        return _Made(group, rows, compare_covariances(self.query, rows, found, std, group), misfit, hidden)
+        return _Made(group, rows, compare_covariances(self.query, rows, found, std, group), misfit, hidden, shown)
 
     def make_groups(self, count: int) -> Iterator[_Made]:
         """The rows of each group, by their released sizes; one whose size noise hides has the moments of all together.
@@ -765,9 +774,9 @@ def _join(made: Sequence[_Made], maker: _Maker) -> SyntheticTable:
     names, parts = [name for one in made for name in one.comparison.names], ("kinds", "released", "std", "found")
     numbers = [np.concatenate([getattr(one.comparison, part) for one in made]) for part in parts]
     assumed = tuple(one.name for one in query.used.numbers if one.name not in maker.shapes)
-    hidden = tuple(dict.fromkeys(name for one in made for name in one.hidden))
+    hidden, shown = (tuple(dict.fromkeys(n for one in made for n in getattr(one, k))) for k in ("hidden", "shown"))
     misfit = math.sqrt(np.mean([one.misfit**2 for one in made]))
-    return SyntheticTable(joined, Comparison(names, *numbers), misfit, hidden, assumed)
+    return SyntheticTable(joined, Comparison(names, *numbers), misfit, hidden, assumed, shown)
 
 
 def make_tables(

@@ -68,11 +68,13 @@ def list_remarks(release: Release, table: SyntheticTable) -> list[str]:
     misfit = f"misfit {table.misfit:.2f}" if table.misfit > _MISFIT else ""
     if misfit and rows >= _FEW_ROWS:
         more = ", or release histograms with --shapes" if table.assumed else ""
-        pairs = " and the pairs that cannot occur" if release.query.columns.impossible else ""
         found.append(
             f"The table does not fit the release ({misfit}): its columns and their pairs contradict each other. "
-            f"That is noise where one column determines another. Else check the bounds{pairs}{more}."
+            f"This can be noise where one column determines another. Else check the bounds{more}."
         )
+    if table.shown:
+        pairs = ", ".join(table.shown[:10]) + ", ..." * (len(table.shown) > 10)
+        found.append(f"The table has no pairs that cannot occur by the schema, but the release shows some: {pairs}.")
     if rows < _FEW_ROWS:
         why = f", so that they cannot fit the release ({misfit})" if misfit else ""
         found.append(f"{rows:,} rows are few: shares are rounded to whole rows{why}.")

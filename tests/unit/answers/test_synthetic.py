@@ -192,6 +192,16 @@ def test_impossible_moments_give_a_table():
 
 
 @without_draws
+def test_a_number_of_which_all_values_are_missing():
+    """Noise can make its share observed negative: it is then one standard deviation of the noise, and the mean any."""
+    data = make_data(500).assign(bmi=np.nan)
+    for epsilon, most in ((0.1, 1.0), (1.0, 0.2), (1e3, 0.002)):
+        frame = make_release(500, epsilon, data=data).synthetic(1000, seed=0)
+        check_valid(frame, COLUMNS, 1000)
+        assert frame["bmi"].notna().mean() <= most
+
+
+@without_draws
 def test_what_noise_hides_is_named():
     columns = mdp.Columns([mdp.Number("age", 0, 100), mdp.Category("ward", ["north", "south", "rare"])])
     data = pd.DataFrame({"age": np.full(500, 50.0), "ward": np.where(np.arange(500) % 2, "north", "south")})
@@ -417,6 +427,8 @@ def test_what_is_refused_names_the_argument():
     ):
         with pytest.raises(ParameterError, match=word):
             release.synthetic(**options)
+    with pytest.raises(ParameterError, match=r"impossible: levels of 'ward' must be among north"):
+        mdp.Columns(COLUMNS.columns, impossible=[{"ward": "west", "smoker": "yes"}])
     plain = mdp.Moments(mdp.Bounds([0], [1]), 50)
     moments = mdp.make_design(plain, mdp.Privacy(1, 1e-6)).release(np.zeros((50, 1)))
     with pytest.raises(ParameterError, match="TableMoments"):
