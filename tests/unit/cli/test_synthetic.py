@@ -76,6 +76,19 @@ def test_what_is_refused_writes_nothing(released, matrixdp):
     assert not Path("reported.csv").exists()
 
 
+def test_dates_are_written_as_the_schema_has_them(matrixdp, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    visit = 'visit = { type = "date", lower = 2024-01-01, upper = 2024-12-31, format = "%d.%m.%Y", missing = true }'
+    Path("s.toml").write_text(f"records = 112\n[columns]\n{visit}\n")
+    Path("visits.csv").write_text(
+        "visit\n" + "".join(f"{day:02}.0{month}.2024\n" for day in range(1, 29) for month in "1234")
+    )
+    options = ("--schema", "s.toml", "--query", "everything", "--epsilon", "1", "--delta", "1e-6", "--no-ledger")
+    assert matrixdp("release", "visits.csv", *options, "--out", "out").code == 0
+    assert matrixdp("synthetic", "out", "-o", "made.csv").code == 0
+    assert matrixdp("release", "made.csv", *options, "--out", "again").code == 0
+
+
 def test_pairs_that_noise_hides_wholly_are_not_drawn_and_bins_are_explained():
     """A bin without values has a standard deviation of nearly zero, so that noise is large beside it."""
     columns = mdp.Columns([mdp.Number("x", 0, 1000), mdp.Category("c", ["a", "b", "rare"])])
