@@ -76,6 +76,20 @@ def test_what_is_refused_writes_nothing(released, matrixdp):
     assert not Path("reported.csv").exists()
 
 
+@pytest.mark.parametrize("question", [("covariance",), ("regression", "--target", "y")])
+def test_other_questions_have_no_synthetic_table(question, matrixdp, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("s.toml").write_text(
+        "records = 50\n[columns]\n" + "".join(f"{n} = {{ lower = 0, upper = 1 }}\n" for n in "xy")
+    )
+    Path("n.csv").write_text("x,y\n" + "0.1,0.7\n0.5,0.2\n" * 25)
+    options = ("--schema", "s.toml", "--epsilon", "1", "--delta", "1e-6", "--no-ledger", "--out", "out")
+    assert matrixdp("release", "n.csv", "--query", *question, *options).code == 0
+    done = matrixdp("synthetic", "out", "-o", "made.csv")
+    assert done.code == USAGE
+    assert "follows from TableMoments (--query everything)" in done.err
+
+
 def test_dates_are_written_as_the_schema_has_them(matrixdp, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     visit = 'visit = { type = "date", lower = 2024-01-01, upper = 2024-12-31, format = "%d.%m.%Y", missing = true }'
