@@ -42,11 +42,13 @@ _LITTLE, _PATIENCE = 0.005, 5  # progress in so many sweeps that is not worth an
 _CERTAIN = 0.9  # quantile of the gains from which on a swap is always made
 _DIGITS = 6  # of a number, relative to the width of its bounds
 _ROUNDED = 12  # decimals of covariances, which libraries do not compute to the last bit
+_FAR = 2.0  # root mean square in standard deviations of the noise
 _NONE = 1e-6  # of the largest eigenvalue: less is that of rounded coordinates whose sum is constant
 _FLOOR = 0.1  # of the least eigenvalue
 _ZERO_WEIGHT = 4.0  # of a pair of levels that cannot occur, over the largest weight
 _GOLDEN = (np.sqrt(5) - 1) / 2  # its multiples are spread evenly over [0, 1) after their whole parts
 _REMOVALS, _RARE = 20, 1e-6  # rounds, and the frequency of a level that no row has
+_ROUNDS, _AGREE = 50, 5  # of a table with zeros, and of shares that agree with all such tables
 _INNER = 0.02  # of the means that are possible within bins, those at the ends are not used
 _PARTS, _STEPS, _CLOSE, _LONGEST, _STEEPEST = 8, 25, 1e-6, 50.0, 2000.0  # of weights of a histogram
 MOST_BYTES = 2 << 30  # of the coordinates of all rows
@@ -131,6 +133,18 @@ def fill_category(view: MomentView, name: str, size: float, never: Sequence[int]
             )
     hidden = [f"share of {name}={level}" for level, firm in zip(levels, noisy > 2 * std, strict=True) if not firm]
     return find_shares(noisy, never), hidden
+
+
+def rake(table: Floats, ones: Floats, others: Floats) -> Floats:
+    """A table with the zeros of a table, and the sums of rows and of columns that are given, or near them.
+
+    Rows and columns are brought to their sums in turn. Where zeros do not allow both, it is half way between the two.
+    """
+    columns = table
+    for _ in range(_ROUNDS):
+        rows = columns * (ones / np.maximum(columns.sum(axis=1), TINY))[:, None]
+        columns = rows * (others / np.maximum(rows.sum(axis=0), TINY))
+    return np.asarray((rows + columns) / max(float((rows + columns).sum()), TINY))
 
 
 class Spread(NamedTuple):
@@ -280,7 +294,6 @@ class Rows:
         target, weight = wanted / units, np.where(self.apart, weight, 0.0)
         counted, most = weight * units**2, _ZERO_WEIGHT * weight.max()
         for one, other in zeros:
-            target[[one, other], [other, one]] = -self.mean[one] * self.mean[other] / units[one, other]
             counted[[one, other], [other, one]] = 0.0
             weight[[one, other], [other, one]] = most
         weight = weight * units**2
@@ -406,6 +419,21 @@ def shrink_blocks(rows: Rows, found: Floats, std: Floats, towards: Floats | floa
     return result + result.T + towards, left + left.T
 
 
+def correct_blocks(rows: Rows, wanted: Floats, found: Floats, std: Floats) -> Floats:
+    """The wanted covariances, but shrunk ones for two columns where noise does not explain how far both are apart.
+
+    Draws move strong relations of many levels, such as of months and seasons, too far towards few common factors.
+    """
+    result, apart = wanted.copy(), np.square((wanted - found) / std)
+    for number, one in enumerate(rows.margins):
+        for other in rows.margins[:number]:
+            block = one.rows, other.rows
+            if apart[block].size > 1 and apart[block].mean() > _FAR**2:  # a single one is far by noise alone
+                shrunk = shrink(found[block], rows.spreads[block], std[block], together=True).mean
+                result[block], result[block[::-1]] = shrunk, shrunk.T
+    return result
+
+
 def bend(rows: Rows, wanted: Floats, found: Floats, std: Floats) -> Floats:
     """The wanted covariances, and those of bins: shrunk towards what follows from linear relations; (d, d)."""
     own, reach = rows.covariance, np.eye(len(wanted))
@@ -473,6 +501,7 @@ class SyntheticTable:
     misfit: float  # root mean square of actual less wanted covariances, in standard deviations of the noise
     hidden: tuple[str, ...]  # shares and spreads that noise hides
     assumed: tuple[str, ...]  # numbers that have an assumed shape
+    shown: tuple[str, ...] = ()  # pairs of levels that cannot occur by the schema, although the release shows them
 
     def to_frame(self) -> Any:
         """A pandas data frame."""
@@ -518,15 +547,35 @@ class _Maker:
         self.fitted = None if self.query.by else fitted
         self.shapes = find_histograms(matrix, design) if self.query.shapes else {}
         self.bins = {one.number.name: one for one in self.query.measured if isinstance(one, Bins)}
-        self.pairs = [
-            pair
+        self.pairs: list[Any] = [
+            sorted(pair)
             for (first, ones), (second, others) in self.query.columns.impossible
             for pair in product(((first, one) for one in ones), ((second, other) for other in others))
         ]
+        self.allowed: dict[tuple[str, str], Floats] = {}  # 0 for pairs of levels that cannot occur, by columns
+        for sides in self.pairs:
+            levels = [self.query.columns.category(name).level_names for name, _ in sides]
+            block = self.allowed.setdefault((sides[0][0], sides[1][0]), np.ones([*map(len, levels)]))
+            block[tuple(names.index(level) for names, (_, level) in zip(levels, sides, strict=True))] = 0.0
+
+    def _agree(self, shares: dict[str, Floats], never: Mapping[str, Sequence[int]]) -> None:
+        """Move shares of levels to those of a table without the pairs that cannot occur."""
+        several = [(names, block) for names, block in self.allowed.items() if {*names} <= {*shares}]
+        for (first, second), allowed in several * _AGREE:
+            one, other = (np.maximum(shares[name], _RARE) for name in (first, second))
+            one[list(never[first])], other[list(never[second])] = 0.0, 0.0
+            table = rake(np.multiply.outer(one, other) * allowed, one, other)
+            if table.any():
+                shares[first], shares[second] = table.sum(axis=1), table.sum(axis=0)
 
     def fill(self, view: MomentView, count: int, size: float, group: Mapping[str, str]) -> tuple[Rows, list[str]]:
         """Rows whose columns are filled in random order, and what noise hides."""
         margins, hidden, start = [], [], 0
+        categories = self.query.used.categories
+        never = {one.name: self._find_never(one, group) for one in categories}
+        known = {name: fill_category(view, name, size, some) for name, some in never.items()}
+        shares = {name: part[0] for name, part in known.items()}
+        self._agree(shares, never)
         for column in self.query.used:
             place, bins = self.query.places[column.name], self.bins.get(column.name)
             if isinstance(column, Number):
@@ -534,9 +583,9 @@ class _Maker:
                 values: Values = fill_number(found, column, self.shapes.get(column.name), count, self.rng)
                 doubtful, width = found.hidden, 1 + (place.observed > 0)
             else:
-                shares, doubtful = fill_category(view, column.name, size, self._find_never(column, group))
-                values = np.repeat(np.arange(shares.size), round_quotas(shares, count, self.rng))
-                width = shares.size
+                own, doubtful = shares[column.name], known[column.name][1]
+                values = np.repeat(np.arange(own.size), round_quotas(own, count, self.rng))
+                width = own.size
             rows = slice(start, start + width + (len(bins.level_names) if bins else 0))
             margins.append(Margin(column, place, rows, self.rng.permutation(values), bins))
             hidden += doubtful
@@ -574,6 +623,7 @@ class _Maker:
             wanted = read_covariance(replace(view, matrix=drawn.matrix.mean(axis=0)), rows, size)[0]
             if self.fitted is not None:
                 wanted[pairs] = found[pairs]
+            wanted = correct_blocks(rows, wanted, found, std)
             wanted = bend(rows, wanted, found, std) if self.query.bins else wanted
             return found, std, np.where(rows.apart, np.round(wanted, _ROUNDED), 0.0)
         wanted, left = found, np.ones(())
@@ -591,6 +641,20 @@ class _Maker:
             (m.column.name, level): m.rows.start + k for m in rows.margins for k, level in enumerate(m.place.levels)
         }
         zeros = [(places[one], places[other]) for one, other in self.pairs if one in places and other in places]
+        own = {m.column.name: m.rows for m in rows.margins}
+        for both, allowed in self.allowed.items():
+            if {*both} <= {*own}:
+                one, other = (own[name] for name in both)
+                alone = np.multiply.outer(rows.mean[one], rows.mean[other])
+                table = np.maximum(wanted[one, other] + alone, _RARE) * allowed
+                wanted[one, other] = np.round(rake(table, rows.mean[one], rows.mean[other]) - alone, _ROUNDED)
+                wanted[other, one] = wanted[one, other].T
+        together, words = found + np.multiply.outer(rows.mean, rows.mean), self.query.names
+        shown = [
+            f"{words[1 + one]} × {words[1 + other]}"
+            for one, other in zeros
+            if together[one, other] > LEAST_SIZE * std[one, other]
+        ]
         misfit = rows.fit(wanted, 1 / std**2, zeros)[-1]
         if zeros:
             columns = [m.column for m in rows.margins if not isinstance(m.column, Number)]
@@ -609,7 +673,8 @@ class _Maker:
             written[name] = _write_column(Margin(column, Place(0, 0, column.level_names), slice(0), values))
         ordered = {name: written[name] for name in self.query.columns.names}
         assumed = tuple(one.name for one in self.query.used.numbers if one.name not in self.shapes)
-        return SyntheticTable(ordered, Comparison(names, kinds, *correlations), misfit, tuple(hidden), assumed)
+        comparison = Comparison(names, kinds, *correlations)
+        return SyntheticTable(ordered, comparison, misfit, tuple(hidden), assumed, tuple(shown))
 
     def make_groups(self, count: int) -> Iterator[SyntheticTable]:
         """The rows of each group, by their released sizes; those whose size noise hides have the moments of all."""
@@ -651,9 +716,9 @@ def _join(made: Sequence[SyntheticTable], order: NDArray[np.intp]) -> SyntheticT
     }
     names, parts = [name for one in made for name in one.comparison.names], ("kinds", "released", "std", "found")
     numbers = [np.concatenate([getattr(one.comparison, part) for one in made]) for part in parts]
-    hidden = tuple(dict.fromkeys(name for one in made for name in one.hidden))
+    hidden, shown = (tuple(dict.fromkeys(n for one in made for n in getattr(one, k))) for k in ("hidden", "shown"))
     misfit = math.sqrt(np.mean([one.misfit**2 for one in made]))
-    return SyntheticTable(columns, Comparison(names, *numbers), misfit, hidden, made[0].assumed)
+    return SyntheticTable(columns, Comparison(names, *numbers), misfit, hidden, made[0].assumed, shown)
 
 
 def make_tables(

@@ -83,11 +83,8 @@ def add_dates(content: ReportContent, dates: Sequence[DateRule]) -> ReportConten
 
 
 def write_dates(dates: Sequence[DateRule]) -> str:
-    """The contents of ``dates.json``: unit and origin of each column of dates or times."""
-    columns = [
-        {"name": rule.name, "unit": rule.unit, "origin": None if rule.origin is None else rule.origin.isoformat()}
-        for rule in dates
-    ]
+    """The contents of ``dates.json``: unit, origin and format of each column of dates or times."""
+    columns = [{"name": rule.name, **rule.to_options()} for rule in dates]
     return json.dumps({"format": _FORMAT, "columns": columns}, indent=1) + "\n"
 
 
@@ -110,4 +107,4 @@ def parse_rule(name: str, options: Mapping[str, Any]) -> DateRule:
     origin = options["origin"]
     if origin is not None:
         origin = dt.datetime.fromisoformat(origin) if "T" in origin else dt.date.fromisoformat(origin)
-    return DateRule(name, options["unit"], origin)
+    return DateRule(name, options["unit"], origin, options.get("format"))

@@ -25,6 +25,7 @@ from matrixdp.answers.synthetic import (
     find_shares,
     make_tables,
     raise_eigenvalues,
+    rake,
     round_quotas,
     spread_histogram,
 )
@@ -191,6 +192,16 @@ def test_impossible_moments_give_a_table():
 
 
 @without_draws
+def test_a_number_of_which_all_values_are_missing():
+    """Noise can make its share observed negative: it is then one standard deviation of the noise, and the mean any."""
+    data = make_data(500).assign(bmi=np.nan)
+    for epsilon, most in ((0.1, 1.0), (1.0, 0.2), (1e3, 0.002)):
+        frame = make_release(500, epsilon, data=data).synthetic(1000, seed=0)
+        check_valid(frame, COLUMNS, 1000)
+        assert frame["bmi"].notna().mean() <= most
+
+
+@without_draws
 def test_what_noise_hides_is_named():
     columns = mdp.Columns([mdp.Number("age", 0, 100), mdp.Category("ward", ["north", "south", "rare"])])
     data = pd.DataFrame({"age": np.full(500, 50.0), "ward": np.where(np.arange(500) % 2, "north", "south")})
@@ -321,6 +332,26 @@ def test_many_pairs_that_cannot_occur_leave_the_others_as_they_were(rows):
         assert np.abs(real - made).mean() < 1.5  # of a range of 50; 2.5 with weights that grow from pair to pair
 
 
+@pytest.mark.parametrize("known", [False, True])
+def test_a_column_that_determines_another_keeps_their_table(known):
+    """Draws alone, which move such a relation towards few common factors, had a distance of 0.2 and more."""
+    data, columns, _ = make_seasons(3000, np.random.default_rng(0))
+    release = make_release(3000, 1.0, columns if known else mdp.Columns(columns.columns), data)
+    made = make_tables(release.matrix, release.design, None, None, 0)[0]
+    real, found = (one.groupby(["month", "season"]).size() / 3000 for one in (pd.DataFrame(data), made.to_frame()))
+    assert real.sub(found, fill_value=0).abs().sum() / 2 < 0.08
+    assert (np.abs(made.comparison.errors) < 2).mean() > 0.8
+
+
+def test_shares_agree_with_what_can_occur():
+    """Sums of months and shares of seasons, which noise made different, are the same; and each moves half the way."""
+    allowed = np.repeat(np.eye(2), 2, axis=0)
+    months, seasons = np.array([0.2, 0.2, 0.3, 0.3]), np.array([0.5, 0.5])
+    table = rake(np.multiply.outer(months, seasons) * allowed, months, seasons)
+    assert table == pytest.approx(np.array([[0.225, 0.0], [0.225, 0.0], [0.0, 0.275], [0.0, 0.275]]))
+    assert not rake(np.zeros((2, 2)), seasons, seasons).any()
+
+
 @without_draws
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("by", [(), ("a",)])
@@ -396,6 +427,8 @@ def test_what_is_refused_names_the_argument():
     ):
         with pytest.raises(ParameterError, match=word):
             release.synthetic(**options)
+    with pytest.raises(ParameterError, match=r"impossible: levels of 'ward' must be among north"):
+        mdp.Columns(COLUMNS.columns, impossible=[{"ward": "west", "smoker": "yes"}])
     plain = mdp.Moments(mdp.Bounds([0], [1]), 50)
     moments = mdp.make_design(plain, mdp.Privacy(1, 1e-6)).release(np.zeros((50, 1)))
     with pytest.raises(ParameterError, match="TableMoments"):

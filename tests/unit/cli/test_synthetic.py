@@ -77,6 +77,33 @@ def test_what_is_refused_writes_nothing(released, matrixdp):
     assert not Path("reported.csv").exists()
 
 
+@pytest.mark.parametrize("question", [("covariance",), ("regression", "--target", "y")])
+def test_other_questions_have_no_synthetic_table(question, matrixdp, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("s.toml").write_text(
+        "records = 50\n[columns]\n" + "".join(f"{n} = {{ lower = 0, upper = 1 }}\n" for n in "xy")
+    )
+    Path("n.csv").write_text("x,y\n" + "0.1,0.7\n0.5,0.2\n" * 25)
+    options = ("--schema", "s.toml", "--epsilon", "1", "--delta", "1e-6", "--no-ledger", "--out", "out")
+    assert matrixdp("release", "n.csv", "--query", *question, *options).code == 0
+    done = matrixdp("synthetic", "out", "-o", "made.csv")
+    assert done.code == USAGE
+    assert "follows from TableMoments (--query everything)" in done.err
+
+
+def test_dates_are_written_as_the_schema_has_them(matrixdp, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    visit = 'visit = { type = "date", lower = 2024-01-01, upper = 2024-12-31, format = "%d.%m.%Y", missing = true }'
+    Path("s.toml").write_text(f"records = 112\n[columns]\n{visit}\n")
+    Path("visits.csv").write_text(
+        "visit\n" + "".join(f"{day:02}.0{month}.2024\n" for day in range(1, 29) for month in "1234")
+    )
+    options = ("--schema", "s.toml", "--query", "everything", "--epsilon", "1", "--delta", "1e-6", "--no-ledger")
+    assert matrixdp("release", "visits.csv", *options, "--out", "out").code == 0
+    assert matrixdp("synthetic", "out", "-o", "made.csv").code == 0
+    assert matrixdp("release", "made.csv", *options, "--out", "again").code == 0
+
+
 def test_pairs_that_noise_hides_wholly_are_not_drawn_and_bins_are_explained():
     """A bin without values has a standard deviation of nearly zero, so that noise is large beside it."""
     columns = mdp.Columns([mdp.Number("x", 0, 1000), mdp.Category("c", ["a", "b", "rare"])])
@@ -98,6 +125,43 @@ def test_few_rows_are_no_contradiction():
     remarks = list_remarks(release, table)
     why = "so that they cannot fit the release (misfit 0.70)"
     assert remarks[2:] == [f"10 rows are few: shares are rounded to whole rows, {why}."]
+
+
+def test_what_a_reader_must_know_is_said():
+    """Rows far above the records, columns that contradict each other, levels that noise hides, wide bounds."""
+    rng = np.random.default_rng(0)
+    levels = [mdp.Category("a", ["p", "q"]), mdp.Category("b", ["u", "v", "rare"]), mdp.Number("x", 0, 1e6)]
+    data = {"a": rng.choice(["p", "q"], 500), "b": rng.choice(["u", "v"], 500), "x": rng.random(500)}
+    found = {}
+    for pairs in ((), [{"a": "p", "b": "u"}]):  # which half of the records of p have
+        query = mdp.TableMoments(mdp.Columns(levels, impossible=pairs), 500)
+        release = mdp.make_design(query, mdp.Privacy(4, 1e-6)).release(data, stream=mdp.Stream(0), simulation=True)
+        for rows in (500, 1001):
+            files, table = make_files(release, Path("made.csv"), rows=rows)
+            found[bool(pairs), rows] = list_remarks(release, table)[2:]  # after the warning, and that it is simulated
+        report = files[Path("made.report.html")].decode()
+        assert "Hidden by noise, and so a guess: share of b=rare, spread of x." in report
+    many = "1,001 rows hold no more information than the 500 records of the release."
+    assert found[False, 500] == []
+    assert found[False, 1001] == [many]
+    shown = "The table has no pairs that cannot occur by the schema, but the release shows some: a=p × b=u."
+    assert [*map(sorted, (found[True, 500], found[True, 1001]))] == [[shown], sorted([shown, many])]
+    words, *_ = list_remarks(release, replace(table, misfit=0.7))[2:]
+    assert words.startswith("The table does not fit the release (misfit 0.70): its columns and their pairs")
+    assert words.endswith("Else check the bounds, or release histograms with --shapes.")
+
+
+def test_a_table_and_its_report_follow_from_the_stored_release_alone(tmp_path):
+    columns = mdp.Columns([mdp.Number("x", 0, 9, missing=True), mdp.Category("c", ["a", "b"])])
+    design = mdp.make_design(mdp.TableMoments(columns, 300, shapes=0.1), mdp.Privacy(1, 1e-6))
+    data = {"x": np.arange(300.0) % 9, "c": ["a", "b"] * 150}
+    release = design.release(data, stream=mdp.Stream(0), simulation=True)
+    before = release.to_json()
+    Path(tmp_path / "release.json").write_text(before)
+    expected, _ = make_files(release, Path("made.csv"), rows=200, tables=2, seed=4)
+    data["x"][:] = 0
+    assert make_files(mdp.load(tmp_path / "release.json"), Path("made.csv"), rows=200, tables=2, seed=4)[0] == expected
+    assert release.to_json() == before
 
 
 def test_dates_and_one_column_alone():
