@@ -1,6 +1,6 @@
 """How far the accuracy of the adaptive fits carries over: many data sets, our error over the best peer's.
 
-``python -m benchmarks.generalisation [--group design|"held out"|fresh|outside|newest] [--tables ...] [--tasks ...]
+``python -m benchmarks.generalisation [--group design|"held out"|fresh|outside|newest|last] [--tables ...] [--tasks ...]
 [--epsilon 0.3 3] [--trials 4] [--jobs 2] [--save FILE] [--against FILE] [--worst 10]``
 
 Data are simulated families, real tables, and versions of both whose bounds are too wide
@@ -37,7 +37,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.accuracy_data import DataSet
 from benchmarks.accuracy_methods import OURS, _centred, _gauss_covariance, _joint_regression, _peer
-from benchmarks.generalisation_data import Member, members, regression_member
+from benchmarks.generalisation_data import LISTS, Member, members, regression_member
 from benchmarks.sizes import size
 from matrixdp import Moments, Privacy, SecondMoment, Stream, make_design
 from matrixdp.adaptive import principal_components, private_moment, solve_regression
@@ -355,7 +355,7 @@ def _change(rows: list[Row], before: dict[tuple[Any, ...], float]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--group", choices=("design", "held out", "fresh", "outside", "newest"), default="held out")
+    parser.add_argument("--group", choices=("design", "held out", "fresh", *LISTS), default="held out")
     parser.add_argument("--tables", nargs="+", help="names of data sets; by default all of the group")
     parser.add_argument("--tasks", choices=TASKS, nargs="+", default=TASKS)
     parser.add_argument("--epsilon", type=float, nargs="+", default=EPSILONS)

@@ -91,7 +91,7 @@ zepid/datasets/zivich_breskin_sim.csv: statin, age, ldl_log, diabetes, risk_scor
 SOURCES = parse_sources(_LIST)
 
 
-def outside_tables(sources: list[Source] = SOURCES) -> list[DataSet]:
+def outside_tables(sources: list[Source]) -> list[DataSet]:
     """The tables whose packages are there; a line is printed for each that is left out."""
     found = []
     for source in sources:
