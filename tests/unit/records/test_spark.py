@@ -11,6 +11,7 @@ import pytest
 
 import matrixdp as mdp
 from matrixdp.records import clusters as spark
+from matrixdp.records import open_records
 from matrixdp.release.dataset import release_dataset
 from unit.records.conftest import BOUNDS, RECORDS, make_table, write_parts
 from unit.records.test_dataset import DESIGNS, read, seeded
@@ -74,6 +75,12 @@ def test_a_fault_arrives_as_it_is(data, partition):
         spark.SparkRecords(Frame(make_table(data), 1)).select(["z"])
     with pytest.raises(mdp.ParameterError, match="data frame of Spark"):
         spark.SparkRecords(object())
+
+
+def test_frames_are_read_on_their_cluster_and_not_as_streams(data, monkeypatch):
+    monkeypatch.setattr(Frame, "__module__", "pyspark.sql.dataframe")
+    monkeypatch.setattr(Frame, "__arrow_c_stream__", None, raising=False)  # which Spark 4 has
+    assert isinstance(open_records(Frame(make_table(data), 1)), spark.SparkRecords)
 
 
 @pytest.mark.filterwarnings("ignore")
