@@ -19,7 +19,7 @@ CLAIMS := $(wildcard tests/golden tests/unit/test_claims_*.py) $(addprefix tests
 # Tests that repeat more at night.
 NIGHTLY := tests/property tests/statistical tests/contract/test_benchmarks.py $(addprefix tests/unit/,ledger/test_handles.py ledger/test_reading.py ledger/test_postgres_stops.py release/test_output_folder.py cli/test_hostile.py cli/test_bad_input.py)
 
-.PHONY: demo install check test coverage docs nightly oldest spark gpu bench accuracy audit proofs mutants studio-faults dist clean
+.PHONY: demo install check test coverage docs nightly oldest others gpu bench accuracy audit proofs mutants studio-faults dist clean
 
 demo: .venv/demo          ## design and release private correlations; shows a table, writes a picture and a report
 	$(BIN)/python -m matrixdp demo
@@ -59,8 +59,9 @@ nightly: .venv/dev        ## new examples, new seeds, and many kills and races; 
 oldest: build/oldest/ready  ## the unit tests with the oldest versions that pyproject.toml allows
 	build/oldest/bin/python -m pytest -n auto --quiet tests/unit
 
-spark: .venv/dev .venv/spark  ## the tests that need Spark, and Java
-	$(BIN)/python -m pytest --quiet tests/unit/records/test_spark.py
+others: build/others/ready  ## the tests that need OpenDP, diffprivlib or Spark, with the versions of packages that these need; needs Java
+	build/others/bin/python -m pytest -n auto --quiet tests/contract/test_migration.py tests/unit/records/test_spark.py
+	build/others/bin/python -m pytest -n auto --quiet tests/contract/test_benchmarks.py -k "people_methods or table_answers"
 
 gpu: .venv/dev .venv/cuda     ## kernels beside their reference bit for bit, their law at 10^10 draws, ratios; needs an NVIDIA GPU
 	$(BIN)/python -m pytest --quiet -o norecursedirs= tests/gpu
@@ -102,6 +103,12 @@ dist: .venv/dist          ## wheel and sdist in dist, the same bytes twice, run 
 build/oldest/ready: pyproject.toml constraints-oldest.txt
 	$(PYTHON) -m venv --clear build/oldest
 	build/oldest/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints-oldest.txt --editable '.[test]' httpx
+	touch $@
+
+build/others/ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv --clear build/others
+	grep -Ev '^(polars|scikit-learn)==' constraints.txt > build/others/constraints.txt
+	build/others/bin/python -m pip install --quiet --disable-pip-version-check --constraint build/others/constraints.txt --editable '.[others]'
 	touch $@
 
 clean:

@@ -33,7 +33,7 @@ def require(library):
             )
             context.query().select(dp.len()).release().collect()
     except Exception as error:
-        pytest.skip(f"{library} cannot be used here: {type(error).__name__}")
+        pytest.skip(f"{library} cannot be used here ({type(error).__name__}); make others runs it")
 
 
 @pytest.mark.parametrize("library", ["diffprivlib", "OpenDP"])

@@ -86,7 +86,7 @@ def test_frames_are_read_on_their_cluster_and_not_as_streams(data, monkeypatch):
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java")
 def test_a_real_session_gives_the_same_bits(tmp_path, data, monkeypatch):
-    sql = pytest.importorskip("pyspark.sql", reason="pip install '.[spark]'")
+    sql = pytest.importorskip("pyspark.sql", reason="make others runs it")
     monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
     folder = write_parts(tmp_path / "set", data, parts=1)
     builder = sql.SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
