@@ -305,25 +305,23 @@ def _mark_places(path: Path) -> dict[str, tuple[str, str]]:
 @contextlib.contextmanager
 def _locked_directory(path: Path) -> Iterator[None]:
     """Exclude others that write marks beside `path`, where this is possible."""
-    try:
-        folder = os.open(path.parent, os.O_RDONLY)
-    except OSError:
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(OSError):  # a directory that cannot be opened, a file system without locks
+            folder = os.open(path.parent, os.O_RDONLY)
+            stack.callback(os.close, folder)
+            _lock_directory(folder)
         yield
-        return
-    try:
-        deadline = time.monotonic() + _LOCK_WAIT
-        while fcntl is not None and time.monotonic() < deadline:
-            try:
-                fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                time.sleep(0.001)
-            except OSError:  # a file system without locks
-                break
-            else:
-                break
-        yield
-    finally:
-        os.close(folder)
+
+
+def _lock_directory(folder: int) -> None:
+    """Wait for the lock of a directory, but not for ever."""
+    deadline = time.monotonic() + _LOCK_WAIT
+    while fcntl is not None and time.monotonic() < deadline:
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            time.sleep(0.001)
 
 
 def _as_text(name: str) -> str:
