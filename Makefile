@@ -76,7 +76,7 @@ accuracy: .venv/accuracy  ## the estimators beside their peers, one table a task
 	$(BIN)/python -m benchmarks.table_answers
 
 audit: .venv/dev          ## attack all queries, replay all fits, try the broken variants; AUDIT='--pairs ... --seconds ...'
-	$(BIN)/python -m matrixdp.audit $(AUDIT)
+	PYTHONPATH=tests $(BIN)/python -m audits $(AUDIT)
 
 proofs: .venv/proofs      ## prove the inequalities behind the numbers in ball arithmetic, or list what is not proved
 	mkdir -p build

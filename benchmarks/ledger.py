@@ -179,7 +179,7 @@ def _fill(ledger: Ledger, entries: int) -> None:
             return new
 
         while head.entry < entries:
-            cost, balance = balance.pay(EVENT, options, "")
+            cost, balance = balance.pay(options, "")
             charges, releases = charges + 1, releases + 1
             sums = {"cost": cost.to_json(), **balance.list_sums("charge"), "charges": charges}
             head = add("charge", None, {**request, "neighbours": "replace", "unit": "record", **sums})

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import matrixdp as mdp
+from audits.campaign import random_design
 from matrixdp.audit import worst_record_pair
-from matrixdp.audit.campaign import random_design
 from matrixdp.mechanisms.mechanism import prepare
 from matrixdp.noise.table_noise import OBSERVED, VALUE
 from nightly import examples

@@ -56,17 +56,13 @@ Domain = Callable[[Rng], Family]
 
 
 def _insert_record(
-    records: list[Any],
-    other: Callable[[], Any],
-    count: int,
-    neighbours: Neighbours,
-    rng: Rng,
-    bounds: Bounds | None = None,
+    records: list[Any], pool: Any, count: int, neighbours: Neighbours, rng: Rng, bounds: Bounds | None = None
 ) -> Family:
-    """Data sets of at most `count` records, with one of `records` at a random place among others that `other` draws."""
+    """Data sets of at most `count` records, with one of `records` at a random place among others of the `pool`."""
     clique = neighbours is Neighbours.REPLACE
     size = count - 1 if clique else int(rng.integers(0, count))
-    others, place = [other() for _ in range(size)], int(rng.integers(0, size + 1))
+    others = [pool[int(rng.integers(0, len(pool)))] for _ in range(size)]
+    place = int(rng.integers(0, size + 1))
     table = None if bounds is None else np.array(others, np.float64).reshape(size, bounds.size)
 
     def build(record: Any) -> Any:
@@ -80,7 +76,8 @@ def _insert_record(
 
 def draw_generated(generate: Callable[[Rng], Any], count: int, neighbours: Neighbours, rng: Rng) -> Family:
     """Records that a function draws; `count` is their public number or, if it is private, the largest one."""
-    return _insert_record([generate(rng) for _ in range(_FIRST)], partial(generate, rng), count, neighbours, rng)
+    records = [generate(rng) for _ in range(_FIRST)]
+    return _insert_record(records, records, count, neighbours, rng)
 
 
 def draw_box(bounds: Bounds, count: int, neighbours: Neighbours, rng: Rng, points: Floats | None = None) -> Family:
@@ -106,14 +103,14 @@ def draw_box(bounds: Bounds, count: int, neighbours: Neighbours, rng: Rng, point
         chosen = points[rng.permutation(len(points))[:_FIRST]]
         steps = half * 10.0 ** rng.uniform(-9, 0, (len(chosen), 1)) * rng.normal(size=chosen.shape)
         records += [*chosen, *(chosen + steps), *np.where(chosen > middle, bounds.lower, bounds.upper)]
-    return _insert_record(records, lambda: pool[int(rng.integers(0, len(pool)))], count, neighbours, rng, bounds)
+    return _insert_record(records, pool, count, neighbours, rng, bounds)
 
 
 def _draw_cells(query: ContingencyTable, count: int, neighbours: Neighbours, rng: Rng) -> Family:
     """One pair of public categories is in any of the cells."""
     cells = list(product(query.rows, query.columns))
     chosen = [cells[i] for i in rng.permutation(len(cells))[:_MOST_CELLS]]
-    return _insert_record(chosen, lambda: cells[int(rng.integers(0, len(cells)))], count, neighbours, rng)
+    return _insert_record(chosen, cells, count, neighbours, rng)
 
 
 def _draw_rows(query: TableMoments, count: int, neighbours: Neighbours, rng: Rng) -> Family:
@@ -124,7 +121,7 @@ def _draw_rows(query: TableMoments, count: int, neighbours: Neighbours, rng: Rng
 
     records = [draw(inside=i % 4 == 3) for i in range(_TABLE_RECORDS)]
     pool = [records, records[:1], [draw(inside=True) for _ in range(8)]][int(rng.integers(0, 3))]
-    return _insert_record(records, lambda: pool[int(rng.integers(0, len(pool)))], count, neighbours, rng)
+    return _insert_record(records, pool, count, neighbours, rng)
 
 
 def _draw_value(column: Any, rng: Rng, *, inside: bool) -> Any:

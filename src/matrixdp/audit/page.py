@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from matrixdp.audit.attack import Attack
-from matrixdp.audit.campaign import Tally
 from matrixdp.audit.measure import Measurement, draw_tradeoff
+from matrixdp.audit.replay import Tally
 from matrixdp.privacy import Privacy
 from matrixdp.records import Records
 from matrixdp.report.page import Block, Page, Section, fold, say

@@ -3,13 +3,13 @@
 import math
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from matrixdp.audit.attack import SLACK
+from matrixdp.audit.attack import SLACK, Attack
 from matrixdp.audit.snapshot import Snapshot, compare_snapshots, take_snapshot
 from matrixdp.checks import check_number
 from matrixdp.design import Design
@@ -99,6 +99,26 @@ class Replay:
             f"{self.distance:.6g} apart; their designs claim {self.spent:.6g}, the fit claims {self.claim:.6g}, "
             f"ratio {self.ratio:.6f}.{more}"
         )
+
+
+@dataclass
+class Tally:
+    """Designs attacked or fits replayed, their pairs of data sets, the largest ratio to a claim, and seeds above it."""
+
+    audits: int = 0
+    pairs: int = 0
+    worst: float = 0.0
+    broken: list[int] = field(default_factory=list)
+    skipped: int = 0  # parts of results and designs that could not be compared
+
+    def add(self, found: Attack | Replay, seed: int) -> None:
+        """Count the audit that was made from this seed."""
+        self.audits += 1
+        self.pairs += found.pairs if isinstance(found, Attack) else 1
+        self.skipped += 0 if isinstance(found, Attack) else len(found.skipped)
+        self.worst = max(self.worst, found.ratio)
+        if found.broken:
+            self.broken.append(seed)
 
 
 def replay(

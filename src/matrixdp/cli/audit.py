@@ -124,16 +124,15 @@ def _audit_object(name: str, thing: Any, schema: Path | None, asked: dict[str, A
     if isinstance(thing, MatrixQuery):
         return _attack(name, make_design(thing, _require_privacy(asked)), chosen, schema, asked["records"])
     if hasattr(thing, "fit") and hasattr(thing, "get_params"):
-        from matrixdp.audit.campaign import estimator_case, replay_fits  # needs scikit-learn
+        from matrixdp.audit.estimators import replay_estimator  # needs scikit-learn
 
         if isinstance(thing, type):  # for features from -1 to 1
             privacy, options = _require_privacy(asked), {"bounds": (-1, 1)}
             if "target_bounds" in thing().get_params(deep=False):
                 options["target_bounds"] = (-1, 1)
             thing = thing(epsilon=privacy.epsilon, delta=privacy.delta, **options)
-        limits: dict[str, Any] = {"replays": chosen["replays"], "seconds": chosen["seconds"]}
-        tallies = replay_fits(**limits, names=[name], choose=lambda _, rng: estimator_case(thing, rng))
-        return describe_replays(name, tallies[name])
+        tally = replay_estimator(thing, replays=chosen["replays"], seconds=chosen["seconds"])
+        return describe_replays(name, tally)
     if callable(thing):
         if chosen["first"] is None or chosen["second"] is None:
             raise ParameterError("--first and --second must name files with two neighbouring data sets for a function.")

@@ -13,11 +13,6 @@ from matrixdp.ledger.values import Head
 Content = dict[str, Any]
 
 _ENTRIES_AT_ONCE = 20_000
-_SUMS = {
-    "spent": "sum of what is spent or allotted",
-    "allotted": "sum of what is spent or allotted",
-    "allowance_spent": "sum of what is spent of its allowance",
-}
 
 
 def audit(journal: Journal) -> Head:
@@ -149,7 +144,7 @@ class Audit:
         after = replace(before, allowance=part).apply(kind, content)
         for field, value in after.list_sums(kind).items():
             if content[field] != value:
-                raise LedgerError(f"its {_SUMS[field]} is wrong.")
+                raise LedgerError(f"its sum {field!r} is wrong.")
         self._balances[dataset] = replace(after, allowance=None)
         if after.allowance is not None:
             self._allowances[dataset, name] = after.allowance

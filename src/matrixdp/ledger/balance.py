@@ -29,17 +29,7 @@ from matrixdp.ledger.accounting import (
     total_amount,
     units_below,
 )
-from matrixdp.ledger.values import (
-    Allowance,
-    Counts,
-    Event,
-    Gaussian,
-    Registration,
-    Remaining,
-    Reserve,
-    Summary,
-    event_from_json,
-)
+from matrixdp.ledger.values import Allowance, Counts, Registration, Remaining, Reserve, Summary, event_from_json
 from matrixdp.privacy import Neighbours, Privacy, Unit
 
 _ALLOTTED = " The rest of its total is allotted: name an allowance to use one."
@@ -177,7 +167,7 @@ class Balance:
         # An entry that settles a restored ledger can spend what is allotted, so the total limits allowances, too.
         return (unspent - self.allotted if self.allowance is None else self.allowance.left).limit(unspent)
 
-    def pay(self, event: Event, options: Sequence[Amount], location: str) -> tuple[Amount, Balance]:
+    def pay(self, options: Sequence[Amount], location: str) -> tuple[Amount, Balance]:
         """The first of the payment `options` that is available, and the balance after it.
 
         Raises a `BudgetExceededError` if none is, or if the allowance accepts no charges.
@@ -194,20 +184,18 @@ class Balance:
         for cost in options:
             if cost.within(self.available()):
                 return cost, self.spend(cost)
-        shortage = self._describe_shortage(event, options)
-        raise BudgetExceededError(f"{shortage}\nAsk for less, or see what was spent: matrixdp ledger show {location}")
+        hint = "" if self.allowance is not None or self.allotted == NOTHING else _ALLOTTED
+        shortage = self._describe_shortage("this release", options)
+        raise BudgetExceededError(
+            f"{shortage}.{hint}\nAsk for less, or see what was spent: matrixdp ledger show {location}"
+        )
 
     def require_room(self, name: str, size: Amount, location: str) -> None:
         """Raise a `BudgetExceededError` unless a new allowance of this size is available."""
         if not size.within(self.available()):
-            has, needs = self._describe_left(), _describe_amount(size)
-            if size.epsilon == size.delta == 0:
-                delta = self.registration.privacy.delta
-                less, more = _format_apart(self.remaining().epsilon, guaranteed_epsilon(size, delta))
-                has, needs = f"{self.name} has epsilon {less} left", f"epsilon {more}"
             raise BudgetExceededError(
-                f"{has}; the allowance {name!r} needs {needs}.\nChoose a smaller one, or see what is left: matrixdp "
-                f"ledger show {location}"
+                f"{self._describe_shortage(f'the allowance {name!r}', [size])}.\nChoose a smaller one, or see what is "
+                f"left: matrixdp ledger show {location}"
             )
 
     def apply(self, kind: str, content: Mapping[str, Any]) -> Balance:
@@ -297,23 +285,17 @@ class Balance:
         epsilon = remaining_epsilon(mu, privacy)
         return Remaining(self.registration.dataset, mu, epsilon, privacy.delta, reserve, allowance)
 
-    def _describe_shortage(self, event: Event, options: Sequence[Amount]) -> str:
+    def _describe_shortage(self, what: str, options: Sequence[Amount]) -> str:
+        """What is left and what is needed for `what`: as epsilons, if it is Gaussian and they tell both apart."""
         left, delta = self.remaining(), self.registration.privacy.delta
-        hint = "" if self.allowance is not None or self.allotted == NOTHING else _ALLOTTED
-        if isinstance(event, Gaussian):
-            has, needs = _format_apart(left.epsilon, gdp_epsilon(mu=event.mu, delta=delta))
+        if options == [Amount(options[0].mu_squared)]:
+            has, needs = _format_apart(left.epsilon, guaranteed_epsilon(options[0], delta))
             if has != needs:
                 at = f"{delta:g}".replace("e-0", "e-")
-                return f"{self.name} has epsilon {has} left at delta {at}; this release needs {needs}.{hint}"
-        needed = " or ".join(_describe_amount(cost) for cost in options)
-        return f"{self._describe_left()}; this release needs {needed}.{hint}"
-
-    def _describe_left(self) -> str:
-        left = self.remaining()
-        return (
-            f"{self.name} has mu {left.mu!r} left, and in reserve epsilon {left.reserve.epsilon!r} and "
-            f"delta {left.reserve.delta!r}"
-        )
+                return f"{self.name} has epsilon {has} left at delta {at}; {what} needs {needs}"
+        reserve = f"in reserve epsilon {left.reserve.epsilon!r} and delta {left.reserve.delta!r}"
+        needed = " or ".join(map(_describe_amount, options))
+        return f"{self.name} has mu {left.mu!r} left, and {reserve}; {what} needs {needed}"
 
     @property
     def name(self) -> str:

@@ -86,13 +86,13 @@ class Journal(ABC):
         """The last entry, according to the table `head`."""
         rows = list(self.execute(HEAD_QUERY))
         if len(rows) != 1 or not isinstance(rows[0][0], int) or not isinstance(rows[0][1], str):
-            raise LedgerError(f"{self.location}: the record of its last entry is missing. Restore it from a backup.")
+            raise self.damage("the record of its last entry is missing")
         return Head(*rows[0])
 
     def first_hash(self) -> str:
         """The hash of the first entry, which no other ledger has."""
         if (first := self.row("entry", 1)) is None:
-            raise LedgerError(f"{self.location} is damaged: its first entry is missing. Restore it from a backup.")
+            raise self.damage("its first entry is missing")
         return first.hash
 
     def append(

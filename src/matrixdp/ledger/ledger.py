@@ -361,7 +361,7 @@ class Ledger:
             journal.require_settled(dataset)
             balance = journal.balance(dataset, allowance)
             payer = journal.find_payer(balance)
-            cost, _ = balance.pay(event, payments, self._store.location)
+            cost, _ = balance.pay(payments, self._store.location)
             released = {**payer, "neighbours": str(Neighbours.parse(neighbours)), "unit": str(Unit.parse(unit))}
             content = {**wanted, **released, "cost": cost.to_json()}
             head, _ = journal.change("charge", content, balance, request=request)
@@ -494,7 +494,7 @@ class Ledger:
                 event = spent if isinstance(spent, Event) else Gaussian(gdp_mu(epsilon=float(spent), delta=delta))
                 unallotted = replace(balance, allotted=NOTHING)  # allowances may have spent it
                 try:
-                    cost, _ = unallotted.pay(event, payment_options(event), self._store.location)
+                    cost, _ = unallotted.pay(payment_options(event), self._store.location)
                 except BudgetExceededError as error:
                     remedy = "To settle it as spent entirely, use --all or spent='all'."
                     raise BudgetExceededError(f"{error}\n{remedy}") from None
@@ -528,7 +528,7 @@ class Ledger:
             journal.author = self.author
             journal.find_payer(balance)
         wanted = event if isinstance(event, Event) else event.event
-        return balance.pay(wanted, payment_options(wanted), self._store.location)[1].remaining()
+        return balance.pay(payment_options(wanted), self._store.location)[1].remaining()
 
     def datasets(self) -> list[Registration]:
         """The registered data sets, in order of registration."""

@@ -49,15 +49,8 @@ _BIRTH_TIME, _BIRTH_PLACE = 0x800, 80  # STATX_BTIME, and where it is in the str
 _CURRENT_FOLDER = -100  # AT_FDCWD
 _TAIL = 1 << 16  # bytes at the end of anchors, in which the lines of processes that write at the same time can be mixed
 # Numbers of file systems, as statfs gives them.
-_NETWORK = {
-    0x6969: "NFS",
-    0x517B: "SMB",
-    0xFF534D42: "SMB (CIFS)",
-    0xFE534D42: "SMB",
-    0x5346414F: "AFS",
-    0x73757245: "Coda",
-    0x564C: "NCP",
-}
+_SMB = dict.fromkeys((0x517B, 0xFF534D42, 0xFE534D42), "SMB")  # of three versions
+_NETWORK = {0x6969: "NFS", 0x5346414F: "AFS", 0x73757245: "Coda", 0x564C: "NCP", **_SMB}
 _STABLE = {0xEF53: "ext4", 0x9123683E: "btrfs"}  # their ids are stored on the disk, and stay when it is mounted again
 
 
@@ -286,11 +279,10 @@ def write_marks(path: Path, head: Head, first: str, *, anew: bool = False) -> No
 
 def file_id(path: Path) -> tuple[int, int] | None:
     """Device and inode of the file, or None if there is none."""
-    try:
+    with contextlib.suppress(OSError):
         found = path.stat()
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
+        return found.st_dev, found.st_ino
+    return None
 
 
 def _mark_places(path: Path) -> dict[str, tuple[str, str]]:
@@ -305,25 +297,23 @@ def _mark_places(path: Path) -> dict[str, tuple[str, str]]:
 @contextlib.contextmanager
 def _locked_directory(path: Path) -> Iterator[None]:
     """Exclude others that write marks beside `path`, where this is possible."""
-    try:
-        folder = os.open(path.parent, os.O_RDONLY)
-    except OSError:
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(OSError):  # a directory that cannot be opened, a file system without locks
+            folder = os.open(path.parent, os.O_RDONLY)
+            stack.callback(os.close, folder)
+            _lock_directory(folder)
         yield
-        return
-    try:
-        deadline = time.monotonic() + _LOCK_WAIT
-        while fcntl is not None and time.monotonic() < deadline:
-            try:
-                fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                time.sleep(0.001)
-            except OSError:  # a file system without locks
-                break
-            else:
-                break
-        yield
-    finally:
-        os.close(folder)
+
+
+def _lock_directory(folder: int) -> None:
+    """Wait for the lock of a directory, but not for ever."""
+    deadline = time.monotonic() + _LOCK_WAIT
+    while fcntl is not None and time.monotonic() < deadline:
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            time.sleep(0.001)
 
 
 def _as_text(name: str) -> str:

@@ -104,24 +104,24 @@ def postgres_guards(schema: str) -> Iterator[tuple[str, dict[str, str]]]:
     triggers = re.findall(r"^CREATE OR REPLACE TRIGGER (\w+) ([^;]*);", guards, re.MULTILINE)
     yield (
         "SELECT t.tgname, pg_get_triggerdef(t.oid) || ' ' || t.tgenabled::text FROM pg_trigger t "
-        "JOIN pg_class c ON c.oid = t.tgrelid JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = %s",
+        "JOIN pg_class c ON c.oid = t.tgrelid WHERE c.relnamespace = %s::regnamespace",
         {name: f"CREATE TRIGGER {name} {' '.join(text.split())} A" for name, text in triggers},
     )
     indexes = re.findall(r"^(CREATE (?:UNIQUE )?INDEX (\w+) [^;]*);", tables, re.MULTILINE)
     yield (
         "SELECT c.relname, pg_get_indexdef(i.indexrelid) || ' ' || i.indisvalid::text FROM pg_index i "
-        "JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = %s",
+        "JOIN pg_class c ON c.oid = i.indexrelid WHERE c.relnamespace = %s::regnamespace",
         {name: f"{' '.join(text.split())} true" for text, name in indexes},
     )
     functions = re.findall(r"^CREATE OR REPLACE FUNCTION \w+\.(\w+)\(.*?\$body\$(.*?)\$body\$;", guards, re.M | re.S)
     yield (
-        "SELECT p.proname, p.prosrc || p.prosecdef::text || array_to_string(p.proconfig, ' ') FROM pg_proc p "
-        "JOIN pg_namespace n ON n.oid = p.pronamespace WHERE n.nspname = %s",
+        "SELECT proname, prosrc || prosecdef::text || array_to_string(proconfig, ' ') FROM pg_proc "
+        "WHERE pronamespace = %s::regnamespace",
         {name: f"{source}truesearch_path=pg_catalog, pg_temp extra_float_digits=1" for name, source in functions},
     )
     yield (
-        "SELECT c.relname || ' (row security)', c.relrowsecurity::text FROM pg_class c "
-        "JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind = 'r' AND n.nspname = %s",
+        "SELECT relname || ' (row security)', relrowsecurity::text FROM pg_class "
+        "WHERE relkind = 'r' AND relnamespace = %s::regnamespace",
         {"entries (row security)": "true"},
     )
 
@@ -404,20 +404,18 @@ def _one_line(error: Exception) -> str:
 
 def _find_tables(connection: Connection, url: PostgresURL) -> tuple[bool, str, list[str]]:
     """Whether the schema exists, the encoding of its database, and its tables; only on a server that syncs commits."""
-    fsync, *found = connection.execute(
-        "SELECT current_setting('fsync'), "
-        "EXISTS (SELECT FROM pg_catalog.pg_namespace n WHERE n.nspname = %(schema)s), "
-        "current_setting('server_encoding'), "
-        "ARRAY(SELECT c.relname::text FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n "
-        "ON n.oid = c.relnamespace WHERE n.nspname = %(schema)s)",
+    (row,) = connection.execute(
+        "SELECT current_setting('fsync'), pg_catalog.to_regnamespace(%(schema)s) IS NOT NULL, "
+        "current_setting('server_encoding'), ARRAY(SELECT c.relname::text FROM pg_catalog.pg_class c "
+        "WHERE c.relnamespace = pg_catalog.to_regnamespace(%(schema)s))",
         {"schema": url.schema},
-    ).fetchall()[0]
+    )
+    fsync, exists, encoding, tables = row
     if fsync != "on":
         raise LedgerError(
             f"{url}: the server runs with fsync = off, so it may lose charges when its machine stops. Nothing was "
             "charged. Set fsync = on in its configuration."
         )
-    exists, encoding, tables = found
     return exists, encoding, tables
 
 
@@ -426,15 +424,11 @@ def _require_free(connection: Connection, url: PostgresURL) -> bool:
     exists, encoding, tables = _find_tables(connection, url)
     if encoding != "UTF8":
         raise LedgerError(f"{url}: the database must have the encoding UTF8, not {encoding}. Create one that has.")
-    if "ledger" in tables:
-        raise LedgerError(
-            f"{url} already exists, and may be a ledger. Open it (Ledger.open, or matrixdp ledger add), or "
-            "choose another schema with the URL's option schema=NAME."
-        )
     if tables:
-        raise LedgerError(
-            f"{url}: its schema {url.schema!r} holds other tables. Choose another with the URL's option schema=NAME."
-        )
+        what = "already exists, and may be a ledger. Open it (Ledger.open, or matrixdp ledger add), or choose another"
+        if "ledger" not in tables:
+            what = f"cannot be made: its schema {url.schema!r} holds other tables. Choose another"
+        raise LedgerError(f"{url} {what} schema with the URL's option schema=NAME.")
     return exists
 
 

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 import matrixdp.queries
+from audits import __main__ as command
+from audits.broken import BROKEN
+from audits.campaign import ESTIMATORS, FITS, QUERIES, attack_designs, replay_fits
 from matrixdp import audit, estimators
-from matrixdp.audit import __main__ as command
-from matrixdp.audit.broken import BROKEN
-from matrixdp.audit.campaign import ESTIMATORS, FITS, QUERIES, Tally, attack_designs, replay_fits
+from matrixdp.audit.replay import Tally
 
 
 @pytest.mark.parametrize("mistake", BROKEN)

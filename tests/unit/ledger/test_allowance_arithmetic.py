@@ -39,7 +39,7 @@ def allot(balance, allowance):
 
 
 def pay(balance, event, allowance=None):
-    return replace(balance, allowance=allowance).pay(event, payment_options(event), PATH)
+    return replace(balance, allowance=allowance).pay(payment_options(event), PATH)
 
 
 def test_an_allowance_of_epsilon_pays_for_a_release_with_that_epsilon():

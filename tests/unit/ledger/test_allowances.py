@@ -41,7 +41,7 @@ def test_what_is_allotted_is_not_left_for_others(ledger):
     assert ledger.remaining("clinic").mu < 1e-20  # a quarter is rounded down
     with pytest.raises(BudgetExceededError, match="allotted: name an allowance"):
         charge(ledger)
-    with pytest.raises(BudgetExceededError, match=r"the allowance 'cat' needs epsilon 0\.1"):
+    with pytest.raises(BudgetExceededError, match=r"the allowance 'cat' needs 0\.1"):
         ledger.allow("clinic", "cat", epsilon=0.1)
     with pytest.raises(BudgetExceededError, match="'bob'"):
         charge(ledger, ledger.remaining("clinic", allowance="ann").mu, "bob")

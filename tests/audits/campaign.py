@@ -3,7 +3,6 @@
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from itertools import count, cycle
 from typing import Any
@@ -15,13 +14,13 @@ from matrixdp.adaptive import private_moment, private_scales
 from matrixdp.adaptive.queries import TracedMoments
 from matrixdp.adaptive.settings import SETTINGS
 from matrixdp.audit.attack import Attack, attack
-from matrixdp.audit.domains import Domain, Rng, draw_box, draw_people, find_domain
-from matrixdp.audit.replay import Replay, replay
+from matrixdp.audit.domains import Domain, Rng, draw_box, find_domain
+from matrixdp.audit.estimators import FitCase, draw_count, draw_fit, draw_pair
+from matrixdp.audit.replay import Replay, Tally, replay
 from matrixdp.design import Allocation, Design, binary, isotropic, make_design, optimal, shares, uniform
 from matrixdp.design.theorem2 import CALIBRATIONS
 from matrixdp.domain import Bounds, Category, Columns, Number, Person, YesNo
 from matrixdp.errors import ParameterError
-from matrixdp.estimators.inputs import parse_bounds
 from matrixdp.privacy import Neighbours, Privacy
 from matrixdp.queries import ContingencyTable, Identity, MatrixQuery, Moments, SecondMoment, TableMoments
 from matrixdp.release.result import principal_directions
@@ -34,7 +33,6 @@ ESTIMATORS = {
     if name.startswith("Private") and name != "PrivateEstimator"
 }
 FITS = (*ESTIMATORS, "private_moment", "private_scales", "principal_directions")
-FitCase = tuple[Callable[[Any], Any], Any, Any]  # a fit, and two neighbouring data sets
 
 
 def random_bounds(rng: Rng, *, ball: bool = False) -> Bounds:
@@ -199,31 +197,6 @@ def random_design(name: str, rng: Rng) -> tuple[Design, Domain]:
             continue
 
 
-def estimator_case(estimator: estimators.PrivateEstimator, rng: Rng) -> FitCase:
-    """An estimator with its parameters, on random neighbouring data sets within its bounds."""
-    options = estimator.get_params(deep=False)
-    features = options["bounds"]
-    bounds = [features if isinstance(features, Bounds) else parse_bounds(features, int(rng.integers(1, 5)), "bounds")]
-    if "target_bounds" in options:
-        target = options["target_bounds"]
-        bounds.append(target if isinstance(target, Bounds) else parse_bounds(target, 1, "target_bounds"))
-    if "classes" in options:  # records have one number more, which decides on their class
-        options["classes"] = [0, 1] if options["classes"] is None else options["classes"]
-        bounds.append(Bounds([-1.0], [1.0]))
-    lower, upper = (np.concatenate([getattr(one, side) for one in bounds]) for side in ("lower", "upper"))
-    box, m = Bounds(lower, upper), bounds[0].size
-
-    def fit(rows: Floats) -> Any:
-        if "classes" in options:
-            labels = np.sort(options["classes"])[[0, -1]]
-            return type(estimator)(**options).fit(rows[:, :m], labels[(rows[:, m] > 0).astype(int)])
-        columns = [rows[:, :m], *([rows[:, m] if rows.shape[1] == m + 1 else rows[:, m:]] if len(bounds) > 1 else [])]
-        return type(estimator)(**options).fit(*columns)
-
-    pair = _draw_pair(rng, box, Neighbours.parse(options["neighbours"]), _draw_count(rng, options["records"]))
-    return fit, *pair
-
-
 def random_fit(name: str, rng: Rng) -> FitCase:
     """A fit of `FITS` with a random budget, on random neighbouring data sets."""
     epsilon, delta = float(10 ** rng.uniform(-1, 1.5)), float(10 ** rng.uniform(-9, -3))
@@ -236,10 +209,10 @@ def random_fit(name: str, rng: Rng) -> FitCase:
             options["target_bounds"] = (-1, 1)
         if name == "PrivateKernelRidge":
             options["n_components"] = 5
-        return estimator_case(ESTIMATORS[name](**options), rng)
-    size, count, people = int(rng.integers(1, 5)), _draw_count(rng, public), bool(rng.random() < 0.5)
+        return draw_fit(ESTIMATORS[name](**options), rng)
+    size, count, people = int(rng.integers(1, 5)), draw_count(rng, public), bool(rng.random() < 0.5)
     bounds, privacy = Bounds([-1] * size, [1] * size), Privacy(epsilon, delta)
-    pair = _draw_pair(rng, bounds, neighbours, count, people=people)
+    pair = draw_pair(rng, bounds, neighbours, count, people=people)
     if name == "private_moment":
         options["aim"] = str(rng.choice([*SETTINGS]))
         options["targets"] = min(1, size - 1)
@@ -255,35 +228,6 @@ def random_fit(name: str, rng: Rng) -> FitCase:
     return lambda data: fit(data, bounds, privacy, **options), *pair
 
 
-def _draw_count(rng: Rng, public: int | None) -> int:
-    return int(rng.integers(2, 150 if public is None else 2 * public + 1))
-
-
-def _draw_pair(
-    rng: Rng, bounds: Bounds, neighbours: Neighbours, count: int, *, people: bool = False
-) -> tuple[Any, Any]:
-    """Two neighbouring data sets in bounds, and beyond; where rows belong to people, one has any number of them."""
-    others: Any = ()
-    while not len(others):  # a fit needs a record
-        family = draw_box(bounds, count, neighbours, rng)
-        others = family.build(None)
-    if people:
-        family = draw_people(rng, family.records, others, clique=family.clique, twice=0.3)
-    first, second = (family.records[int(i)] for i in rng.integers(0, len(family.records), 2))
-    return family.build(first), family.build(second if family.clique else None)
-
-
-@dataclass
-class Tally:
-    """Designs attacked or fits replayed, their pairs of data sets, the largest ratio to a claim, and seeds above it."""
-
-    audits: int = 0
-    pairs: int = 0
-    worst: float = 0.0
-    broken: list[int] = field(default_factory=list)
-    skipped: int = 0  # parts of results and designs that could not be compared
-
-
 def attack_designs(*, pairs: int, seconds: float = math.inf, seed: int = 0, starts: int = 4) -> dict[str, Tally]:
     """Attack random designs, each query in turn, until `pairs` pairs were compared or time is up."""
 
@@ -294,20 +238,13 @@ def attack_designs(*, pairs: int, seconds: float = math.inf, seed: int = 0, star
     return _run(tuple(QUERIES), audit, "pairs", pairs, seconds, seed)
 
 
-def replay_fits(
-    *,
-    replays: int,
-    seconds: float = math.inf,
-    seed: int = 0,
-    names: Sequence[str] = FITS,
-    choose: Callable[[str, np.random.Generator], FitCase] = random_fit,
-) -> dict[str, Tally]:
+def replay_fits(*, replays: int, seconds: float = math.inf, seed: int = 0) -> dict[str, Tally]:
     """Replay random fits, each kind in turn, until `replays` were run or time is up."""
 
     def audit(name: str, number: int) -> Replay:
-        return replay(*choose(name, np.random.default_rng(number)), seed=number)
+        return replay(*random_fit(name, np.random.default_rng(number)), seed=number)
 
-    return _run(names, audit, "audits", replays, seconds, seed)
+    return _run(FITS, audit, "audits", replays, seconds, seed)
 
 
 def _run(
@@ -316,13 +253,7 @@ def _run(
     """Audit each name in turn, at least once; the audit of number n can be repeated from its seed alone."""
     tallies, end = {name: Tally() for name in names}, time.monotonic() + seconds
     for done, (number, name) in enumerate(zip(count(seed), cycle(names)), 1):
-        found, tally = audit(name, number), tallies[name]
-        tally.audits += 1
-        tally.pairs += found.pairs if isinstance(found, Attack) else 1
-        tally.skipped += 0 if isinstance(found, Attack) else len(found.skipped)
-        tally.worst = max(tally.worst, found.ratio)
-        if found.broken:
-            tally.broken.append(number)
+        tallies[name].add(audit(name, number), number)
         enough = sum(getattr(tally, unit) for tally in tallies.values()) >= most
         if done >= len(names) and (enough or time.monotonic() > end):
             break

@@ -1,17 +1,18 @@
-"""``python -m matrixdp.audit``: attack all queries, replay all fits, and try the broken variants."""
+"""``make audit``: attack all queries, replay all fits, and try the broken variants."""
 
 import argparse
 import sys
 import time
 
-from matrixdp.audit.broken import BROKEN
-from matrixdp.audit.campaign import Tally, attack_designs, replay_fits
+from audits.broken import BROKEN
+from audits.campaign import attack_designs, replay_fits
+from matrixdp.audit.replay import Tally
 from matrixdp.display import format_table
 
 
 def main() -> int:
     """Print three tables; the exit code is 1 if a claim was exceeded or a broken variant was missed."""
-    parser = argparse.ArgumentParser(prog="python -m matrixdp.audit", description=__doc__)
+    parser = argparse.ArgumentParser(prog="make audit", description=__doc__)
     parser.add_argument("--pairs", type=int, default=1_000_000, help="pairs of neighbouring data sets to compare")
     parser.add_argument("--replays", type=int, default=5_000, help="fits to replay")
     parser.add_argument("--seconds", type=float, default=600.0, help="stop after this time")
