@@ -12,6 +12,7 @@ from matrixdp.cli.exits import ExitCode
 from matrixdp.cli.options import PATH, Command, Group, json_option, output_after_work
 
 if TYPE_CHECKING:
+    from matrixdp.domain.schema import Schema
     from matrixdp.records.checking import TableCheck
 
 
@@ -60,29 +61,27 @@ def new(data: str, output: Path | None, force: bool, sql: str | None, **given: A
 
 @click.command("check", cls=Command, example="matrixdp check clinic.csv --schema schema.toml")
 @click.argument("data", nargs=-1, required=True)
-@click.option("--schema", "path", type=PATH, required=True, help="TOML file with what is public about the data.")
+@flags.schema_option
 @flags.sql_option
 @json_option
-def check(data: tuple[str, ...], path: Path, sql: str | None, as_json: bool) -> int:
+def check(data: tuple[str, ...], schema: Schema, sql: str | None, as_json: bool) -> int:
     """List all that does not fit the schema in the table DATA, for the eyes of its owner.
 
     It reads all values, and shows rows, counts and examples of them, and what to write in the schema. Nothing is
     written or released. The exit code is 3 if a release would fail.
     """
-    from matrixdp.domain.schema_file import read_schema
     from matrixdp.records.checking import check_table
     from matrixdp.records.files import open_files
 
-    found = read_schema(path)
-    found.check()
-    rows = open_files(data, rules=found.rules, sql=sql).estimate()
+    schema.check()
+    rows = open_files(data, rules=schema.rules, sql=sql).estimate()
     with flags.show_progress(rows, "checking", quiet=as_json or not rows) as progress:
-        result = check_table(data, found, sql=sql, progress=progress)
+        result = check_table(data, schema, sql=sql, progress=progress)
     if as_json:
         problems = [{**vars(problem), "write": dict(problem.write)} for problem in result.problems]
         flags.echo_json({"rows": result.rows, "facts": result.facts, "problems": problems, "entries": result.entries()})
     else:
-        _print_check(result, path)
+        _print_check(result, schema.path)
     return ExitCode.DATA if result.stops else ExitCode.SUCCESS
 
 
@@ -115,16 +114,14 @@ def _print_check(result: TableCheck, path: Path) -> None:
 
 
 @schema.command("check", example="matrixdp schema check schema.toml --data clinic.csv")
-@click.argument("path", metavar="SCHEMA", type=PATH)
+@click.argument("found", metavar="SCHEMA", type=flags.SCHEMA)
 @click.option("--data", help="A table that must have the schema's columns; only its header is read.")
 @json_option
-def check_schema(path: Path, data: str | None, as_json: bool) -> None:
+def check_schema(found: Schema, data: str | None, as_json: bool) -> None:
     """Check that SCHEMA is complete, and show it."""
     from matrixdp.domain.columns import describe_column
-    from matrixdp.domain.schema_file import read_schema
     from matrixdp.records.files import open_files
 
-    found = read_schema(path)
     found.check()
     if data is not None:
         open_files(data, rules=found.rules).require(found.required_names())

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from matrixdp.cli.options import LEDGER, PATH, Group, echo_table, name_option
+from matrixdp.cli.options import LEDGER, PATH, Group, echo_table, text_option
 
 _START = "start"
 
@@ -126,7 +126,7 @@ def token() -> None:
 @token.command("new", example="matrixdp studio token new tables/ --name ann --role analyst")
 @_folder
 @_state
-@name_option("--name", required=True, help="The person, as pages and the ledger name them.")
+@text_option("--name", required=True, help="The person, as pages and the ledger name them.")
 @click.option(
     "--role",
     "roles",
