@@ -151,7 +151,8 @@ def _attack(name: str, design: Design, options: dict[str, Any]) -> Finding:
     from matrixdp.audit import attack
     from matrixdp.audit.page import describe_attack
 
-    schema, limits = options.get("schema"), {key: options.get(key) for key in ("records", "starts", "seconds")}
+    limits: dict[str, Any] = {key: options.get(key) for key in ("records", "starts", "seconds")}
+    schema = options.get("schema")
     generate = None if options["generate"] is None else _import_object(options["generate"], "--generate")
     bounds = None if schema is None or generate is not None else schema.number_bounds()
     return describe_attack(name, attack(design, generate=generate, bounds=bounds, **limits))

@@ -296,7 +296,7 @@ def print_release(folder: ReleaseFolder, out: Path, *, as_json: bool) -> None:
         click.echo(f"\n{click.style('Note:', bold=True)} {remark}")
     if choice is not None:
         click.echo(f"\n{_say_method(choice)}")
-    unit = content.mechanism.query.protects
+    unit = content.query.protects
     click.echo("\n".join(["", *_say_guarantee(release.privacy, release.neighbours, unit)]))
     if content.ledger is None:
         click.echo("No ledger was used: nothing keeps the total spent on these data.")
@@ -312,7 +312,7 @@ def print_release(folder: ReleaseFolder, out: Path, *, as_json: bool) -> None:
 def collect_release(folder: ReleaseFolder, out: Path) -> dict[str, Any]:
     """The facts and answers of a release, as JSON content."""
     content, choice, release = folder.content, folder.outcome.plan.choice, folder.outcome.release
-    by, answers = getattr(content.mechanism.query, "by", ()), []
+    by, answers = getattr(content.query, "by", ()), []
     others = () if content.in_files else [answer for answer in content.answers if answer is not content.main]
     for answer in others:
         group = dict(zip(by, answer.group, strict=True)) if answer.group else None

@@ -9,7 +9,7 @@ import click
 
 from matrixdp.cli import options as flags
 from matrixdp.cli.exits import ExitCode
-from matrixdp.cli.options import PATH, Command, Group, json_option, output_after_work
+from matrixdp.cli.options import Command, Group
 
 if TYPE_CHECKING:
     from matrixdp.domain.schema import Schema
@@ -23,7 +23,7 @@ def schema() -> None:
 
 @schema.command("new", example="matrixdp schema new clinic.csv -o schema.toml")
 @click.argument("data")
-@click.option("-o", "--output", type=PATH, help="File to write. [default: standard output]")
+@click.option("-o", "--output", type=flags.PATH, help="File to write. [default: standard output]")
 @click.option("--force", is_flag=True, help="Replace an existing file.")
 @click.option(
     "--delimiter",
@@ -54,7 +54,7 @@ def new(data: str, output: Path | None, force: bool, sql: str | None, **given: A
         click.echo(text, nl=False)
         return
     write_file(output, text, option="output", overwrite=force)
-    with output_after_work():
+    with flags.output_after_work():
         following = f"matrixdp check {data} --schema {output}"
         click.echo(f"Wrote {output}. Fill in types, bounds and levels, then run: {following}", err=True)
 
@@ -63,7 +63,7 @@ def new(data: str, output: Path | None, force: bool, sql: str | None, **given: A
 @click.argument("data", nargs=-1, required=True)
 @flags.schema_option
 @flags.sql_option
-@json_option
+@flags.json_option
 def check(data: tuple[str, ...], schema: Schema, sql: str | None, as_json: bool) -> int:
     """List all that does not fit the schema in the table DATA, for the eyes of its owner.
 
@@ -105,44 +105,40 @@ def _print_check(result: TableCheck, path: Path) -> None:
         for advice in dict.fromkeys(f"{one.column or 'file'}: {one.advice}" for one in chosen if one.advice):
             click.echo(flags.wrap_text(advice))
     if entries := result.entries():
-        files = [f"  {line}" for line in entries.pop("[files]", "").splitlines()]
-        columns = [f"  {name}: {entry}" for name, entry in entries.items()]
-        lines = [*(["  [files]"] if files else []), *files, *columns]
-        flags.echo_section(f"Write in {path}", "\n".join(lines))
+        files = ["[files]", *entries.pop("[files]").splitlines()] if "[files]" in entries else []
+        lines = [*files, *(f"{name}: {entry}" for name, entry in entries.items())]
+        flags.echo_section(f"Write in {path}", "\n".join(f"  {line}" for line in lines))
     elif not result.stops:
         click.echo(f"A release by {path} can read all of it.")
 
 
 @schema.command("check", example="matrixdp schema check schema.toml --data clinic.csv")
-@click.argument("found", metavar="SCHEMA", type=flags.SCHEMA)
+@click.argument("schema", metavar="SCHEMA", type=flags.SCHEMA)
 @click.option("--data", help="A table that must have the schema's columns; only its header is read.")
-@json_option
-def check_schema(found: Schema, data: str | None, as_json: bool) -> None:
+@flags.json_option
+def check_schema(schema: Schema, data: str | None, as_json: bool) -> None:
     """Check that SCHEMA is complete, and show it."""
     from matrixdp.domain.columns import describe_column
     from matrixdp.records.files import open_files
 
-    found.check()
+    schema.check()
     if data is not None:
-        open_files(data, rules=found.rules).require(found.required_names())
+        open_files(data, rules=schema.rules).require(schema.required_names())
     columns: dict[str, Any] = {}
     rows = []
-    for column in found.columns or ():
-        (kind, values), rule = describe_column(column), found.rules.date(column.name)
+    for column in schema.columns or ():
+        (kind, values), rule = describe_column(column), schema.rules.date(column.name)
         facts = {name: value for name, value in vars(column).items() if name != "name"}
         columns[column.name] = {**({} if rule is None else {"meaning": rule.meaning}), "type": column.type, **facts}
         if rule is not None:
             kind, values = rule.kind, f"{values} {rule.meaning}"
         rows.append([column.name, kind, values, "allowed" if column.missing else "error"])
-    graph, person = found.graph, found.person
+    graph, person = schema.graph, schema.person
     if as_json:
-        protected = {
-            "nodes": None if graph is None else list(graph.nodes),
-            "person": None if person is None else vars(person),
-        }
-        flags.echo_json({"columns": columns, "radius": found.radius, "records": found.records, **protected})
+        protected = {"nodes": graph and list(graph.nodes), "person": person and vars(person)}
+        flags.echo_json({"columns": columns, "radius": schema.radius, "records": schema.records, **protected})
         return
-    click.echo(f"{found.path} is complete.")
+    click.echo(f"{schema.path} is complete.")
     if rows:
         flags.echo_table(["column", "type", "values", "missing"], rows)
     if graph is not None:

@@ -9,6 +9,7 @@ from hashlib import sha256
 import numpy as np
 
 from matrixdp.answers.estimate import Estimate, settle
+from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.columns import Number
 from matrixdp.domain.file_rules import DateRule
 from matrixdp.errors import ParameterError, show
@@ -19,11 +20,30 @@ from matrixdp.release.dataset import DatasetRelease
 from matrixdp.release.registered import MechanismRelease
 from matrixdp.release.result import Release
 from matrixdp.report.answers import MODELS, REPLACED, SUMMARIES, Answer, make_answers
-from matrixdp.report.guarantee import AnyRelease, LedgerSummary, MechanismFacts, read_mechanism
 
+AnyRelease = Release | MechanismRelease | AdaptiveRelease | DatasetRelease
 KINDS = ("matrix", "covariance", "correlation", *SUMMARIES)
 _FITTED = ("means", "covariance", "correlation", *MODELS)  # kinds of an adaptive release
 _TITLES = {"everything": "summary of a table", "components": "principal components"}
+
+
+@dataclass(frozen=True)
+class LedgerSummary:
+    """Budget of a data set, or of the allowance that paid, before and after a release, and the ledger's last entry."""
+
+    dataset: str
+    epsilon: float  # the total budget
+    delta: float
+    left_before: float  # epsilon at the total's delta
+    left_after: float
+    entry: int
+    hash: str
+    allowance: str | None = None
+    charged: bool = True  # not for a repeated request
+    unnoticed: tuple[str, ...] = ()  # what could be done to the ledger's file without notice
+    actor: str | None = None  # of the charge, that is of the first run of a request, as the next two
+    purpose: str | None = None
+    time: datetime | None = None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -32,7 +52,6 @@ class ReportContent:
 
     title: str  # what is shown, such as "covariance"
     release: AnyRelease
-    mechanism: MechanismFacts
     answers: tuple[Answer, ...]  # the main one first, if a matrix is shown
     kind: str = "matrix"
     ledger: LedgerSummary | None = None
@@ -44,6 +63,26 @@ class ReportContent:
     released: datetime | None = None  # the time of the charge
     contact: str = ""  # who answers questions
     variables: tuple[str, str] = ("", "")  # of the rows and columns of counts
+
+    @cached_property
+    def query(self) -> MatrixQuery:
+        """What the release answers."""
+        return find_query(self.release)
+
+    @property
+    def epsilon(self) -> float:
+        """The guarantee, which that of another mechanism than ours may be stronger than the budget."""
+        return self.release.epsilon if isinstance(self.release, MechanismRelease) else self.release.privacy.epsilon
+
+    @property
+    def delta(self) -> float:
+        """That of the guarantee, 0 for pure differential privacy."""
+        return self.release.delta if isinstance(self.release, MechanismRelease) else self.release.privacy.delta
+
+    @property
+    def adaptive(self) -> bool:
+        """Whether a fit learned where the data lie."""
+        return isinstance(self.release, AdaptiveRelease)
 
     @property
     def heading(self) -> str:
@@ -72,7 +111,7 @@ class ReportContent:
             return len(self.main.estimate.rows), len(self.main.estimate.columns)
         if isinstance(self.release, AdaptiveRelease):
             return len(self.release.names), len(self.release.names)
-        return self.mechanism.query.shape
+        return self.query.shape
 
     @property
     def has_bars(self) -> bool:
@@ -87,7 +126,7 @@ class ReportContent:
     @property
     def caveats(self) -> tuple[str, ...]:
         """What readers of the numbers must know besides their error bars."""
-        query = self.mechanism.query
+        query = self.query
         replaceable = not isinstance(query, TableMoments) or any(not one.missing for one in query.used.numbers)
         return (REPLACED,) if getattr(self.release, "missing", "error") == "midpoint" and replaceable else ()
 
@@ -95,6 +134,15 @@ class ReportContent:
 def write_day(time: datetime | None) -> str:
     """The day of a time in words; empty if it is unknown."""
     return "" if time is None else f"{time.day} {time:%B %Y}"
+
+
+def find_query(release: AnyRelease) -> MatrixQuery:
+    """What a release answers; of an adaptive fit, the mean and second moment of its columns."""
+    if not isinstance(release, AdaptiveRelease):
+        return release.query
+    moment = release.moment
+    bounds = Bounds(moment.bounds.lower, moment.bounds.upper, names=release.names)
+    return Moments.for_covariance(bounds, release.records, neighbours=release.neighbours, person=moment.person)
 
 
 def make_content(
@@ -116,16 +164,16 @@ def make_content(
     -------
     Post-processing: uses no privacy budget.
     """
-    mechanism = read_mechanism(release)
-    query, title = mechanism.query, _TITLES.get(kind, kind)
-    _check_kind(release, mechanism, kind)
+    query, title = find_query(release), _TITLES.get(kind, kind)
+    _check_kind(release, query, kind)
     answers: tuple[Answer, ...]
     if isinstance(release, DatasetRelease):
         title, answers = "noisy data set", (_describe_noise(release, query),)
     elif kind == "matrix":
         assert not isinstance(release, AdaptiveRelease)  # as was checked
-        own = release.matrix.shape == query.shape
-        title = query.title if own else f"output of {mechanism.name}"
+        title = query.title
+        if isinstance(release, MechanismRelease) and release.matrix.shape != query.shape:
+            title = f"output of {release.mechanism}"
         answers = tuple(_list_matrices(release, query, title))
     else:
         assert isinstance(release, Release | AdaptiveRelease)  # as was checked
@@ -133,9 +181,7 @@ def make_content(
         answers = tuple(sorted(found, key=lambda one: one.name != kind or one.group != ()))  # the main one first
         if kind == "table" and isinstance(query, TableMoments):
             title = f"table of {' and '.join(column.name for column in query.used.categories)}"
-    content = ReportContent(
-        title=title, release=release, mechanism=mechanism, answers=answers, kind=kind, ledger=ledger, notes=notes
-    )
+    content = ReportContent(title=title, release=release, answers=answers, kind=kind, ledger=ledger, notes=notes)
     if content.main is None or not isinstance(query, Moments) or not isinstance(release, Release | AdaptiveRelease):
         return content
     names = tuple(one.name for one in list_columns(query))
@@ -176,7 +222,7 @@ def _describe_noise(release: DatasetRelease, query: MatrixQuery) -> Answer:
     return Answer("Standard deviation of the noise", "column", noise, name="noise")
 
 
-def _check_kind(release: AnyRelease, mechanism: MechanismFacts, kind: str) -> None:
+def _check_kind(release: AnyRelease, query: MatrixQuery, kind: str) -> None:
     """Raise a `ParameterError` if a report of this kind does not follow from the release."""
     if kind not in KINDS:
         raise ParameterError(f"kind must be one of {', '.join(KINDS)}, got {show(kind)} instead.")
@@ -185,9 +231,10 @@ def _check_kind(release: AnyRelease, mechanism: MechanismFacts, kind: str) -> No
             rule = f"{', '.join(_FITTED[:-1])} or {_FITTED[-1]} for an adaptive release"
             raise ParameterError(f"kind must be {rule}, got {show(kind)} instead.")
     elif kind != "matrix" and not isinstance(release, Release):
-        raise ParameterError(f"kind must be 'matrix' for a release of {mechanism.name}, got {show(kind)} instead.")
-    elif kind in SUMMARIES and not isinstance(mechanism.query, TableMoments):
-        raise ParameterError(f"kind {show(kind)} is for the moments of a table, got {mechanism.query.title}.")
+        rule = f"kind must be 'matrix' for a release of {getattr(release, 'mechanism', 'a noisy data set')}"
+        raise ParameterError(f"{rule}, got {show(kind)} instead.")
+    elif kind in SUMMARIES and not isinstance(query, TableMoments):
+        raise ParameterError(f"kind {show(kind)} is for the moments of a table, got {query.title}.")
 
 
 def list_columns(query: MatrixQuery) -> tuple[Number, ...]:

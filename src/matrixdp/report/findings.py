@@ -155,7 +155,7 @@ def describe_matrix(query: MatrixQuery, answer: Answer, *, named: bool = True) -
 
 def _read_matrix(answer: Answer, content: ReportContent) -> list[str]:
     means = any(one.name == "means" for one in content.answers)  # of moments, which have sentences of their own
-    return describe_matrix(content.mechanism.query, answer, named=not means)
+    return describe_matrix(content.query, answer, named=not means)
 
 
 def _read_rows(answer: Answer, content: ReportContent) -> list[str]:
@@ -182,7 +182,7 @@ def _read_table(answer: Answer, content: ReportContent) -> list[str]:
         return []
     one, _, other = answer.label.partition(" \\ ")
     variables = content.variables if answer.name == "counts" else (one, other)
-    return describe_counts(inner, content.mechanism.query.count_word, variables)
+    return describe_counts(inner, content.query.count_word, variables)
 
 
 def _read_levels(answer: Answer, _content: ReportContent) -> list[str]:
@@ -195,7 +195,7 @@ def _read_levels(answer: Answer, _content: ReportContent) -> list[str]:
 def _read_groups(answer: Answer, content: ReportContent) -> list[str]:
     """The mean that differs most between two groups, in error bars."""
     estimate = answer.estimate
-    names = [one.name for one in list_columns(content.mechanism.query) if one.name in estimate.columns]
+    names = [one.name for one in list_columns(content.query) if one.name in estimate.columns]
     among = len(names) * math.comb(len(estimate.rows), 2)
     best: tuple[float, str] = (0.0, "No mean differs between groups by more than noise can explain.")
     for name in names:
@@ -277,7 +277,7 @@ _READERS: dict[str, Reader] = {  # the most telling ones first
     "groups": _read_groups,
     "correlation": _read_matrix,
     "table": _read_table,
-    "means": lambda answer, content: say_means(answer.estimate, list_columns(content.mechanism.query)),
+    "means": lambda answer, content: say_means(answer.estimate, list_columns(content.query)),
     "levels": _read_levels,
     "noise": _read_noise,
 }

@@ -33,14 +33,14 @@ def list_provenance(content: ReportContent) -> dict[str, Any]:
 
     `sha256` is the hash of the file of the release: ``sha256sum release.json`` prints it.
     """
-    mechanism, ledger = content.mechanism, content.ledger
+    ledger = content.ledger
     purpose, approver = split_approval(None if ledger is None else ledger.purpose)
     facts = {
         "question": content.heading,
         "dataset": content.table,
-        "epsilon": mechanism.epsilon,
-        "delta": mechanism.delta,
-        "protects": mechanism.query.protects,
+        "epsilon": content.epsilon,
+        "delta": content.delta,
+        "protects": content.query.protects,
         "released": "" if content.released is None else content.released.isoformat(timespec="seconds"),
         "purpose": purpose,
         "asked_by": None if ledger is None else ledger.actor,

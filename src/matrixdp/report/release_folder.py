@@ -26,9 +26,8 @@ from matrixdp.release.plan import Plan, refuse_extremes
 from matrixdp.release.result import Release
 from matrixdp.release.run import Outcome, run
 from matrixdp.report.answers import Answer
-from matrixdp.report.content import ReportContent, make_content
+from matrixdp.report.content import LedgerSummary, ReportContent, make_content
 from matrixdp.report.dates import DATES, add_dates, list_dates, write_dates
-from matrixdp.report.guarantee import LedgerSummary
 from matrixdp.report.pictures import draw_matrix
 from matrixdp.report.provenance import PROVENANCE, write_provenance
 from matrixdp.report.release_page import DATASET_PAGE, render_release
@@ -249,7 +248,7 @@ def _write_matrix(place: Path, content: ReportContent, main: Answer) -> None:
     np.save(place / "matrix.npy", values)
     _write_csv(place / "matrix.csv", found.columns, names, values)
     _write_parquet(place / "matrix.parquet", found.columns, names, values, write_provenance(content))
-    picture = draw_matrix(main, counted=content.mechanism.query.count_word)
+    picture = draw_matrix(main, counted=content.query.count_word)
     (place / "matrix.svg").write_text(picture, encoding="utf-8")
     if content.has_bars:
         rows, std = (None, found.std[:1]) if has_equal_rows(found.std) else (names, found.std)
@@ -258,7 +257,7 @@ def _write_matrix(place: Path, content: ReportContent, main: Answer) -> None:
 
 def _write_answers(place: Path, content: ReportContent) -> None:
     """One CSV file for each kind of answer, with one number and its error bar a line, and a picture of correlations."""
-    query: Any = content.mechanism.query
+    query: Any = content.query
     by = getattr(query, "by", ())
     lines: dict[str, list[list[Any]]] = {}
     for answer in content.answers:

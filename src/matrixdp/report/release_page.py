@@ -54,23 +54,23 @@ def render_release(content: ReportContent, *, files: Sequence[str] = ()) -> str:
     -------
     Made from the release and public facts only.
     """
-    mechanism, ledger, release, findings = content.mechanism, content.ledger, content.release, list_findings(content)
-    query, loss = mechanism.query, name_loss(mechanism.epsilon)
+    ledger, release, query, findings = content.ledger, content.release, content.query, list_findings(content)
+    loss, simulation = name_loss(content.epsilon), release.simulation
     kind = next((one.__name__ for one in _KINDS if isinstance(query, one)), "")
     shown = [answer.estimate for answer in content.answers]
     marks = any(one.plausible.any() for one in shown), any((one.ranged & ~one.plausible).any() for one in shown)
     explained = [*write_words("error_bars", content, kind, isinstance(release, Release), *marks), *content.units]
     explained += write_words("findings") if findings and content.has_bars else []
     records = getattr(query, "records", None)
-    delta = describe_large_delta(release.privacy, records) if mechanism.delta and records is not None else ""
+    delta = describe_large_delta(release.privacy, records) if content.delta and records is not None else ""
     part = getattr(release, "part", None)
-    warned = (mechanism, release.simulation, delta[:1].upper() + delta[1:], ledger or part, content.caveats)
+    warned = (content, delta[:1].upper() + delta[1:], ledger or part)
     paid = ("The ledger", "ledger") if part is None else ("The stream", "stream")
-    formal = [line.split(": ", 1) for line in write_words("symbols", mechanism, kind)]
-    symbols = f"ε = {mechanism.epsilon:g}" + (f", δ = {mechanism.delta:.3g}" if mechanism.delta else "")
-    odds = describe_odds(mechanism.epsilon, mechanism.delta, query.protects)
+    formal = [line.split(": ", 1) for line in write_words("symbols", content, kind)]
+    symbols = f"ε = {content.epsilon:g}" + (f", δ = {content.delta:.3g}" if content.delta else "")
+    odds = describe_odds(content.epsilon, content.delta, query.protects)
     guarantee = [
-        say(*write_words("guarantee", mechanism, loss)),
+        say(*write_words("guarantee", query, loss)),
         Block("list", write_words("protection", query)),
         fold("The same in symbols", Block("symbols", [("", *pair)[-2:] for pair in formal])),
     ]
@@ -79,7 +79,7 @@ def render_release(content: ReportContent, *, files: Sequence[str] = ()) -> str:
         links.append(say(f"… and {more:,} more."))
     origin = list_provenance(content)
     text, bibtex = cite(origin)
-    citable = not release.simulation and not mechanism.warnings
+    citable = not (simulation or getattr(release, "comparison_only", False))
     return Page(
         title=f"{content.heading} – {content.table}" if content.table else content.heading,
         heading=content.heading,
@@ -88,7 +88,7 @@ def render_release(content: ReportContent, *, files: Sequence[str] = ()) -> str:
             ("Shows", " ".join(write_words("subject", content, kind))),
             ("Columns", _list_columns(content)),
             ("Data set", content.table),
-            ("Method", "adaptive fit" if mechanism.adaptive else ""),
+            ("Method", "adaptive fit" if content.adaptive else ""),
             ("Protects", query.protects),
             ("Privacy", f"{symbols}: {loss}. {odds}"),
             *((name, origin.get(key, "")) for name, key in _ORIGIN.items()),
@@ -102,7 +102,7 @@ def render_release(content: ReportContent, *, files: Sequence[str] = ()) -> str:
             Section("How to read it", [Block("list", explained)]),
             Section("The guarantee", guarantee),
             Section(paid[0], [say(*write_words(paid[1], part or ledger))]),
-            Section("How the noise was generated", [say(mechanism.noise, *content.notes)], fold=True),
+            Section("How the noise was generated", [say(*write_words("noise", content), *content.notes)], fold=True),
             *([Section("Files in this folder", links)] if files else []),
         ],
         footer=f"Made by matrixdp {release.version}.",
@@ -117,7 +117,7 @@ def list_main_blocks(content: ReportContent) -> list[Block]:
 
 def _list_columns(content: ReportContent) -> str:
     """The columns of the data that were asked about, and by what they are grouped."""
-    query = content.mechanism.query
+    query = content.query
     if any(content.variables):
         return join_words([name for name in content.variables if name])
     bounds = query.bounds.names if isinstance(query, BoundedQuery) else None
@@ -143,14 +143,14 @@ def _show_results(content: ReportContent) -> list[Section]:
     sections: list[Section] = []
     for name, tables in by_file.items():
         blocks = _show_tables(content, tables, name)
-        if name == with_means and list_columns(content.mechanism.query):
+        if name == with_means and list_columns(content.query):
             blocks.append(note([STRIP]))
         if not sections:
             blocks = [*([] if content.has_bars else [say("The error bars are unknown.")]), *blocks]
             blocks.append(note(_describe_treatment(content)))
         title = tables[0].title if len(tables) == 1 else _SECTIONS[name]
         sections.append(Section(title, blocks, fold=name == "rows" and "averages" in by_file))
-    by: tuple[str, ...] = getattr(content.mechanism.query, "by", ())
+    by: tuple[str, ...] = getattr(content.query, "by", ())
     for group, tables in list(groups.items())[:_MOST_GROUPS]:
         title = ", ".join(f"{name}: {level}" for name, level in zip(by, group, strict=True))
         sections.append(Section(title, _show_tables(content, tables, ""), fold=True))
@@ -169,7 +169,7 @@ def _show_tables(content: ReportContent, tables: Sequence[Answer], name: str) ->
         charts = [] if answer.group else draw_charts(answer, content.dates, skip=int(drawn))  # shares are drawn once
         if answer.name == "counts" and isinstance(content.release, Release) and len(answer.estimate.rows) < _ROWS:
             answer = replace(answer, estimate=add_totals(content.release) or answer.estimate)
-        shown = show_answer(content.mechanism.query, answer, content.dates, content.variables)
+        shown = show_answer(content.query, answer, content.dates, content.variables)
         notes = [note(answer.notes)] if answer.name in _NOTED else []
         if answer.name == "histogram":
             blocks += [*charts, *notes, fold("As a table", *shown)]
@@ -244,7 +244,7 @@ def list_advice(content: ReportContent) -> list[str]:
 
 def _describe_treatment(content: ReportContent) -> list[str]:
     """Sentences on clipping and missing values, as far as the release says what was done."""
-    query, numbers = content.mechanism.query, tuple[Number, ...]()
+    query, numbers = content.query, tuple[Number, ...]()
     clips = not isinstance(content.release, MechanismRelease)  # of other mechanisms it is not known
     bounded, table = isinstance(query, BoundedQuery) or query.unit in ("edge", "node"), isinstance(query, TableMoments)
     if isinstance(query, TableMoments) or (isinstance(query, BoundedQuery) and query.bounds.names):
