@@ -5,7 +5,6 @@ import math
 import os
 import sys
 import textwrap
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import reduce
@@ -222,23 +221,16 @@ def show_progress(records: int, label: str, *, quiet: bool) -> Iterator[Callable
 
     The bar is shown on a terminal, unless `quiet`. It ends when all `records` were read, also if they are read again.
     """
-    done, start = 0, time.monotonic()
-    bar: Any = None
+    bar: Any = click.progressbar(length=records, label=label, file=sys.stderr)
 
     def advance(more: int) -> None:
-        nonlocal done, bar
-        if bar is not None and done >= records:
+        if bar.finished:
             return
-        if bar is None:
-            made: Any = click.progressbar(length=records, label=label, file=sys.stderr, item_show_func=format_rate)
-            bar = stack.enter_context(made)
-        done += more
+        if not bar.entered:
+            stack.enter_context(bar)
         bar.update(more)
-        if done >= records:
+        if bar.finished:
             stack.close()
-
-    def format_rate(_: object) -> str:
-        return f"{done / max(time.monotonic() - start, 1e-3):,.0f} rows/s"
 
     with ExitStack() as stack:
         yield (lambda _: None) if quiet or not sys.stderr.isatty() else advance

@@ -175,12 +175,8 @@ def publish(name: Path, data: tuple[str, ...], step: str | None, as_json: bool, 
     """
     from matrixdp.release.stream import MatrixStream
 
-    reading = {
-        "workers": parse_workers(options.pop("workers")),
-        "rules": find_stream_rules(name),
-        "sql": options.pop("sql"),
-    }
-    done = []
+    reading = {"workers": parse_workers(options.pop("workers")), "sql": options.pop("sql")}
+    reading["rules"], done = find_stream_rules(name), []
     finishing = DeferredInterrupts("the step is stored; finishing first.")
     with _open(name, MatrixStream.open, **options) as opened, finishing as interrupts:
         for one in [step] if step is not None else _list_due(opened):

@@ -3,7 +3,7 @@
 A forecast says it, for a table as the release describes it. Post-processing: only the release is read.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -16,6 +16,7 @@ from matrixdp.answers.table_forecast import TableForecast
 from matrixdp.answers.view import LEAST_SIZE
 from matrixdp.design import Design, make_design
 from matrixdp.display import format_number, join_words
+from matrixdp.domain.file_rules import DateRule
 from matrixdp.domain.schema import TableDescription
 from matrixdp.privacy import Privacy
 from matrixdp.queries import TableMoments
@@ -134,16 +135,18 @@ def _describe(release: Release, query: TableMoments) -> TableDescription:
     return TableDescription(means, stds, None, shares, missing)
 
 
-def list_notes(release: Answerable, answer: Answer) -> tuple[str, ...]:
-    """All sentences that go with an answer."""
+def list_notes(release: Answerable, answer: Answer, dates: Sequence[DateRule] = ()) -> tuple[str, ...]:
+    """All sentences that go with an answer, also on how those of its columns that are dates are counted."""
     caveats = [REPLACED] if getattr(release, "missing", "error") == "midpoint" else []
     if release.simulation:
         caveats.append("This is a simulation: it protects nothing.")
     ranges = [f"{note}." for note in answer.estimate.list_notes()]
-    return (*answer.notes, *ranges, *filter(None, [advise(release, answer)]), NO_COST, *caveats)
+    terms = {*answer.estimate.rows, *answer.estimate.columns, answer.facts.get("target")}
+    counted = [f"{rule.name}: a {rule.kind}, counted in {rule.meaning}." for rule in dates if rule.name in terms]
+    return (*answer.notes, *counted, *ranges, *filter(None, [advise(release, answer)]), NO_COST, *caveats)
 
 
-def to_facts(release: Answerable, answer: Answer) -> dict[str, Any]:
+def to_facts(release: Answerable, answer: Answer, dates: Sequence[DateRule] = ()) -> dict[str, Any]:
     """The answer as the content of a JSON document."""
-    notes = list(list_notes(release, answer))
+    notes = list(list_notes(release, answer, dates))
     return {"title": answer.title, **answer.facts, **answer.estimate.to_dict(), "notes": notes}

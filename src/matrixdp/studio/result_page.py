@@ -351,14 +351,11 @@ def _describe_answer(sent: QueryParams, release: Answerable, opened: Opened) -> 
             question = read_question(kept, choices)
         emptied = "chosen" in sent and "on" not in sent
         return {"problem": str(error), "question": question, "emptied": emptied}
-    estimate, query = answer.estimate, find_query(release)
-    names = {*estimate.rows, *estimate.columns, answer.facts.get("target")}
-    dates = [rule for rule in opened.dates if rule.name in names]
+    dates = opened.dates
     return {
         "question": question,
         "answer": answer,
-        "shown": Markup(render_answer(query, answer, dates)),  # noqa: S704 (its template escapes all names)
-        "notes": [*list_notes(release, answer), *([STRIP] if answer.list_means() else [])],
-        "dates": [f"{rule.name}: a {rule.kind}, in {rule.meaning}." for rule in dates],
+        "shown": Markup(render_answer(find_query(release), answer, dates)),  # noqa: S704 (its template escapes all names)
+        "notes": [*list_notes(release, answer, dates), *([STRIP] if answer.list_means() else [])],
         "python": to_python(question),
     }
