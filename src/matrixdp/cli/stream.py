@@ -194,7 +194,7 @@ def publish(name: Path, data: tuple[str, ...], step: str | None, as_json: bool, 
             click.echo(f"{period['step']} {again}.")
         if not done:
             click.echo("Nothing to publish: all periods that are over were published.")
-        click.echo(_describe_status(facts))
+        _print_status(facts)
 
 
 def _list_due(opened: MatrixStream) -> list[str]:
@@ -238,7 +238,7 @@ def status(stream: Path, alert_after: str | None, as_json: bool, **options: Any)
     if as_json:
         flags.echo_json({**facts, "alert": late, "verified": account is not None})
     else:
-        click.echo(_describe_status(facts))
+        _print_status(facts)
         if account is not None:
             click.echo("The ledger has the same periods, with the same hashes.")
     return ExitCode.LATE if late else None
@@ -254,19 +254,10 @@ def _collect_status(public: PublishedStream) -> dict[str, Any]:
     return {**facts, "missing": [one for one, ready in upcoming if ready <= present], **following, **paid}
 
 
-def _describe_status(facts: dict[str, Any]) -> str:
-    steps, missing = facts["steps"], facts["missing"]
-    last = f", the last one {steps[-1]}" if steps else ""
-    count = "1 step" if len(steps) == 1 else f"{len(steps):,} steps"
-    lines = [f"Stream {facts['stream']}: {count} published{last}."]
-    if not steps:
-        lines.append("The first one must be named, with --step of matrixdp stream publish.")
-    if missing:
-        shown = ", ".join(missing) if len(missing) < 4 else f"{missing[0]} to {missing[-1]} ({len(missing):,} steps)"
-        lines.append(f"Over, and not published: {shown}.")
-    if facts["next"] is not None:
-        lines.append(f"{facts['next']} can be published from {facts['next_from']} on.")
-    return "\n".join(lines)
+def _print_status(facts: dict[str, Any]) -> None:
+    from matrixdp.report.page import write_words
+
+    click.echo("\n".join(write_words("stream_status", facts)))
 
 
 @stream.command("report", example="matrixdp stream report ward.json --by ward --out ward.html")

@@ -23,6 +23,7 @@ from matrixdp.queries import TableMoments
 from matrixdp.release.adaptive_release import AdaptiveRelease
 from matrixdp.release.result import Release
 from matrixdp.report.answers import NO_COST, REPLACED, Answer, Answerable
+from matrixdp.report.page import write_words
 
 _FACTORS = (1.5, 2.0, 3.0, 5.0, 10.0, 30.0)  # of epsilon
 _LARGEST = 10.0  # epsilon that protects anybody
@@ -52,19 +53,11 @@ def advise(release: Answerable, answer: Answer) -> str:
 def _advise(question: _Question) -> str:
     release, answer = question.release, question.answer
     hidden = _pick(answer.estimate.hidden, answer)
-    count = int(hidden.sum())
-    subject = f"{count:,} of {hidden.size:,} numbers" if hidden.size > 1 else "the number"
-    found = [f"Noise hides {subject}: only an interval is shown, without an error bar."]
-    ways = list(_list_ways(release, answer, hidden))
-    if ways:
-        some = "it" if count == 1 else f"{'one' if count == 2 else 'half'} of them"
-        found.append(f"By forecast, {some} would have an error bar with {', or '.join(ways)}.")
+    ways, needed, people = list(_list_ways(release, answer, hidden)), 0.0, ""
     bars = answer.estimate.std[answer.estimate.reliable[:, 0], 0]
     if answer.name == "means_by_level" and isinstance(release, Release) and bars.size:
-        needed = LEAST_SIZE * float(bars.max()) * release.records
-        people = release.design.query.count_word
-        found.append(f"A level needs about {format_number(needed, 2)} {people}: merge levels that have fewer.")
-    return " ".join(found)
+        needed, people = LEAST_SIZE * float(bars.max()) * release.records, release.design.query.count_word
+    return " ".join(write_words("advice", int(hidden.sum()), hidden.size, ways, needed, people))
 
 
 def _pick(numbers: NDArray[np.bool_], answer: Answer) -> NDArray[np.bool_]:

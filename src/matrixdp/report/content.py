@@ -17,11 +17,10 @@ from matrixdp.queries import ContingencyTable, Identity, MatrixQuery, Moments, T
 from matrixdp.queries.base import BoundedQuery
 from matrixdp.release.adaptive_release import AdaptiveRelease
 from matrixdp.release.dataset import DatasetRelease
-from matrixdp.release.registered import MechanismRelease
 from matrixdp.release.result import Release
 from matrixdp.report.answers import MODELS, REPLACED, SUMMARIES, Answer, make_answers
 
-AnyRelease = Release | MechanismRelease | AdaptiveRelease | DatasetRelease
+AnyRelease = Release | AdaptiveRelease | DatasetRelease
 KINDS = ("matrix", "covariance", "correlation", *SUMMARIES)
 _FITTED = ("means", "covariance", "correlation", *MODELS)  # kinds of an adaptive release
 _TITLES = {"everything": "summary of a table", "components": "principal components"}
@@ -70,16 +69,6 @@ class ReportContent:
         return find_query(self.release)
 
     @property
-    def epsilon(self) -> float:
-        """The guarantee, which that of another mechanism than ours may be stronger than the budget."""
-        return self.release.epsilon if isinstance(self.release, MechanismRelease) else self.release.privacy.epsilon
-
-    @property
-    def delta(self) -> float:
-        """That of the guarantee, 0 for pure differential privacy."""
-        return self.release.delta if isinstance(self.release, MechanismRelease) else self.release.privacy.delta
-
-    @property
     def adaptive(self) -> bool:
         """Whether a fit learned where the data lie."""
         return isinstance(self.release, AdaptiveRelease)
@@ -114,11 +103,6 @@ class ReportContent:
         return self.query.shape
 
     @property
-    def has_bars(self) -> bool:
-        """Whether the mechanism says how large its noise is."""
-        return getattr(self.release, "std", ...) is not None
-
-    @property
     def in_files(self) -> bool:
         """Whether it is a noisy data set in files, which are not read."""
         return isinstance(self.release, DatasetRelease)
@@ -139,7 +123,8 @@ def write_day(time: datetime | None) -> str:
 def find_query(release: AnyRelease) -> MatrixQuery:
     """What a release answers; of an adaptive fit, the mean and second moment of its columns."""
     if not isinstance(release, AdaptiveRelease):
-        return release.query
+        query: MatrixQuery = release.query
+        return query
     moment = release.moment
     bounds = Bounds(moment.bounds.lower, moment.bounds.upper, names=release.names)
     return Moments.for_covariance(bounds, release.records, neighbours=release.neighbours, person=moment.person)
@@ -164,16 +149,14 @@ def make_content(
     -------
     Post-processing: uses no privacy budget.
     """
+    _check_kind(release, kind)
     query, title = find_query(release), _TITLES.get(kind, kind)
-    _check_kind(release, query, kind)
     answers: tuple[Answer, ...]
     if isinstance(release, DatasetRelease):
         title, answers = "noisy data set", (_describe_noise(release, query),)
     elif kind == "matrix":
-        assert not isinstance(release, AdaptiveRelease)  # as was checked
+        assert isinstance(release, Release)  # as was checked
         title = query.title
-        if isinstance(release, MechanismRelease) and release.matrix.shape != query.shape:
-            title = f"output of {release.mechanism}"
         answers = tuple(_list_matrices(release, query, title))
     else:
         assert isinstance(release, Release | AdaptiveRelease)  # as was checked
@@ -189,26 +172,21 @@ def make_content(
     return replace(content, answers=(*answers, means))
 
 
-def _list_matrices(release: Release | MechanismRelease, query: MatrixQuery, title: str) -> Iterator[Answer]:
+def _list_matrices(release: Release, query: MatrixQuery, title: str) -> Iterator[Answer]:
     """The released matrix and, of a noisy data set, the averages of its columns, of shape (columns, 1).
 
     The noise of different rows is independent, so the error bar of an average falls with the root of their number.
     There are no averages where rows are not independent.
     """
     matrix, std, (rows, columns) = release.matrix, release.std, release.entry_names
-    own, name = matrix.shape == query.shape, "matrix"
-    if own and isinstance(query, ContingencyTable | Identity):
-        name = "counts" if isinstance(query, ContingencyTable) else "rows"
-    if own and std is not None and name != "rows":
-        estimate = settle(matrix, np.asarray(std), rows, columns, query.possible)
-        estimate = replace(estimate, std=np.asarray(std))  # whose rows may be stored once
-    else:
-        estimate = Estimate(matrix, std, rows, columns)  # type: ignore[arg-type]  # None where they are unknown
-    scale = query.scale if own else np.full((1, 1), np.abs(matrix).max() or 1.0)
-    yield Answer(title[:1].upper() + title[1:], "", estimate, name=name, scale=np.broadcast_to(scale, matrix.shape))
-    independent = isinstance(release, Release) and not release.design.flat and release.design.rowcov.directions is None
-    if name == "rows" and independent:
-        value, bars = matrix.mean(axis=0), np.sqrt(np.square(np.asarray(std)).sum(axis=0)) / len(matrix)
+    name = "counts" if isinstance(query, ContingencyTable) else "rows" if isinstance(query, Identity) else "matrix"
+    estimate = Estimate(matrix, std, rows, columns)
+    if name != "rows":  # whose error bars may be stored once
+        estimate = replace(settle(matrix, std, rows, columns, query.possible), std=std)
+    scale = np.broadcast_to(query.scale, matrix.shape)
+    yield Answer(title[:1].upper() + title[1:], "", estimate, name=name, scale=scale)
+    if name == "rows" and not release.design.flat and release.design.rowcov.directions is None:
+        value, bars = matrix.mean(axis=0), np.sqrt(np.square(std).sum(axis=0)) / len(matrix)
         averages = Estimate(value[:, None], bars[:, None], columns, ("average",))
         yield Answer(f"Averages over all {len(matrix):,} rows", "column", averages, name="averages")
 
@@ -222,8 +200,10 @@ def _describe_noise(release: DatasetRelease, query: MatrixQuery) -> Answer:
     return Answer("Standard deviation of the noise", "column", noise, name="noise")
 
 
-def _check_kind(release: AnyRelease, query: MatrixQuery, kind: str) -> None:
+def _check_kind(release: AnyRelease, kind: str) -> None:
     """Raise a `ParameterError` if a report of this kind does not follow from the release."""
+    if not isinstance(release, AnyRelease):
+        raise ParameterError("a report is of a design, an adaptive fit or a data set; print shows other releases.")
     if kind not in KINDS:
         raise ParameterError(f"kind must be one of {', '.join(KINDS)}, got {show(kind)} instead.")
     if isinstance(release, AdaptiveRelease):
@@ -231,10 +211,9 @@ def _check_kind(release: AnyRelease, query: MatrixQuery, kind: str) -> None:
             rule = f"{', '.join(_FITTED[:-1])} or {_FITTED[-1]} for an adaptive release"
             raise ParameterError(f"kind must be {rule}, got {show(kind)} instead.")
     elif kind != "matrix" and not isinstance(release, Release):
-        rule = f"kind must be 'matrix' for a release of {getattr(release, 'mechanism', 'a noisy data set')}"
-        raise ParameterError(f"{rule}, got {show(kind)} instead.")
-    elif kind in SUMMARIES and not isinstance(query, TableMoments):
-        raise ParameterError(f"kind {show(kind)} is for the moments of a table, got {query.title}.")
+        raise ParameterError(f"kind must be 'matrix' for a noisy data set, got {show(kind)} instead.")
+    elif kind in SUMMARIES and not isinstance(release.query, TableMoments):
+        raise ParameterError(f"kind {show(kind)} is for the moments of a table, got {release.query.title}.")
 
 
 def list_columns(query: MatrixQuery) -> tuple[Number, ...]:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 from matrixdp.display import format_number
 from matrixdp.errors import MatrixDPError
@@ -118,7 +119,8 @@ def _show_release(ledger: Ledger, charge: Charge, number: int) -> Section:
     if text is None:
         return Section(title, [*blocks, say("The release is not stored in the ledger.")])
     try:
-        release, options = from_json(text), charge.options or {}
+        release: Any = from_json(text)
+        options = charge.options or {}
         kind = str(options["aim"]) if options.get("aim") in KINDS else "matrix"
         if isinstance(release, AdaptiveRelease) and kind == "matrix":
             kind = "covariance"

@@ -28,8 +28,6 @@ _NAMED = 3  # numbers that a sentence names
 
 def list_findings(content: ReportContent) -> list[str]:
     """The findings as sentences: all of the matrix or the only answer, and else the first of each kind of answer."""
-    if not content.has_bars:
-        return ["The mechanism does not say how large its noise is, so no number can be told from noise."]
     whole, main = {answer.name: answer for answer in reversed(content.answers) if not answer.group}, content.main
     with np.errstate(all="ignore"):
         first = [] if main is None else _MAIN.get(main.name, _read_matrix)(main, content)

@@ -224,7 +224,7 @@ def write_folder(content: ReportContent, folder: str | os.PathLike[str]) -> list
     Answers from the moments of a table are written as one CSV file for each kind, with one number to a line.
     A name in a CSV file that begins as a formula of a spreadsheet does (with ``= + - @``, a tab or a line end) has a
     single quote before it; the other files have the names as they are. The Parquet file is left out if `pyarrow` is not
-    installed, and files of error bars if these are unknown.
+    installed.
     """
     place = Path(folder)
     (place / "release.json").write_bytes(content.text.encode())
@@ -250,9 +250,8 @@ def _write_matrix(place: Path, content: ReportContent, main: Answer) -> None:
     _write_parquet(place / "matrix.parquet", found.columns, names, values, write_provenance(content))
     picture = draw_matrix(main, counted=content.query.count_word)
     (place / "matrix.svg").write_text(picture, encoding="utf-8")
-    if content.has_bars:
-        rows, std = (None, found.std[:1]) if has_equal_rows(found.std) else (names, found.std)
-        _write_csv(place / "std.csv", found.columns, rows, std)
+    rows, std = (None, found.std[:1]) if has_equal_rows(found.std) else (names, found.std)
+    _write_csv(place / "std.csv", found.columns, rows, std)
 
 
 def _write_answers(place: Path, content: ReportContent) -> None:

@@ -18,8 +18,8 @@ from matrixdp.domain.schema import Schema
 from matrixdp.domain.schema_file import parse_toml
 from matrixdp.errors import BudgetExceededError, ParameterError, show
 from matrixdp.gdp import gdp_epsilon
-from matrixdp.ledger import Remaining
 from matrixdp.ledger import Plan as Events
+from matrixdp.ledger import Remaining
 from matrixdp.privacy import Privacy
 from matrixdp.queries import TableMoments
 from matrixdp.release.charging import Account, digest
