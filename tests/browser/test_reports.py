@@ -14,8 +14,9 @@ from matrixdp.domain.file_rules import DateRule
 from matrixdp.paper.figures import draw_noise
 from matrixdp.paper.report import make_page
 from matrixdp.paper.tables import ReportTable
-from matrixdp.report import LedgerSummary, make_content, render_release
+from matrixdp.report.content import LedgerSummary, make_content
 from matrixdp.report.page import Block, Section, fold
+from matrixdp.report.release_page import render_release
 from matrixdp.report.stream_page import render_stream
 from matrixdp.report.svg import DARK, LIGHT
 

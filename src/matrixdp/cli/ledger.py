@@ -144,11 +144,13 @@ def add(path: Location, **options: Any) -> None:
     _register(ledgers().open, path, **options)
 
 
-def _register(make: Callable[..., Ledger], path: Location, dataset: str, **options: Any) -> None:
+def _register(
+    make: Callable[..., Ledger], path: Location, dataset: str, count: Any, unit: Any, person: str | None, **options: Any
+) -> None:
     """Register a data set in the ledger that `make` opens or creates; --unit or --person says what it protects."""
     from matrixdp.privacy import Privacy, Unit
 
-    epsilon, delta, count, unit, person = map(options.pop, ("epsilon", "delta", "count", "unit", "person"))
+    privacy = Privacy(options.pop("epsilon"), options.pop("delta"))
     if count is None and sys.stdin.isatty() and sys.stderr.isatty():
         count = "public" if click.confirm(_QUESTION, default=True, err=True) else "private"
     neighbours = "add-remove" if count == "private" else "replace"
@@ -156,7 +158,7 @@ def _register(make: Callable[..., Ledger], path: Location, dataset: str, **optio
         raise ParameterError(f"--unit must be person or values with --person, or left out, got {unit!r} instead.")
     if unit in ("person", "values") and person is None:
         raise ParameterError(f"--person COLUMN must be given with --unit {unit}: the column that says whose a row is.")
-    privacy, protected = Privacy(epsilon, delta), Unit(unit or ("person" if person else "record"), person)
+    protected = Unit(unit or ("person" if person else "record"), person)
     with make(path, **options) as ledger:
         ledger.register(dataset, privacy, neighbours=neighbours, unit=protected)
 

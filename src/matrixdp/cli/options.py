@@ -70,7 +70,8 @@ def text_option(flag: str, **attributes: Any) -> Callable[[F], F]:
 
     def check(context: click.Context, parameter: click.Parameter, value: Any) -> Any:
         if isinstance(value, str) and not (value and value.isprintable()):
-            raise click.BadParameter("it must be printable text in UTF-8, and not empty.", context, parameter)
+            rule = "it must be printable text in UTF-8, and not empty"
+            raise click.BadParameter(f"{rule}, got {value!r}.", context, parameter)
         return value
 
     return click.option(flag, callback=check, **attributes)
@@ -162,7 +163,6 @@ class Group(Command, click.Group):
     example_title = "Typical workflow"
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Names of the commands in the order in which they were added."""
         return list(self.commands)
 
 

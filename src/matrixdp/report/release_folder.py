@@ -4,7 +4,7 @@ import csv
 import json
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -54,16 +54,14 @@ def write_release(
     account: Account | None = None,
     *,
     force: bool = False,
-    workers: Any = None,
-    progress: Callable[[int], object] | None = None,
-    ready: Callable[[], object] | None = None,
+    **reading: Any,
 ) -> ReleaseFolder:
     """Release a plan from files, and write the new or empty folder `out`, which appears when it is complete.
 
     A request that was released before may write the folder again that holds its release.
 
-    Further parameters are as for `matrixdp.release.run.run`. Any error after the charge is a `ChargedError`; it says
-    what was spent, and how to get the release.
+    `reading` are `workers`, `progress` and `ready` of `matrixdp.release.run.run`. Any error after the charge is a
+    `ChargedError`; it says what was spent, and how to get the release.
 
     Privacy
     -------
@@ -74,7 +72,6 @@ def write_release(
     if account is not None:
         left = account.ledger.remaining(account.dataset, allowance=account.allowance).epsilon
         force = force or _holds_release(account, Path(out))
-    reading: dict[str, Any] = {"workers": workers, "progress": progress, "ready": ready}
     if plan.in_files:
         with explain_charge(plan, account, out):
             outcome = run(plan, source, account, out=out, force=force, **reading)
@@ -197,16 +194,14 @@ def explain_charge(plan: Plan, account: Account | None, folder: str | os.PathLik
 
 def _describe_recovery(plan: Plan, account: Account, before: int, folder: str | os.PathLike[str] | None) -> str:
     """What was charged after an entry, and how to get the release; empty if nothing was charged."""
-    charges = [charge for charge in account.ledger.history(account.dataset) if charge.entry > before]
-    request = account.request
-    if request is None:
-        description = plan.description
-        charged = any(charge.request is None and charge.description == description for charge in charges)
-        return "The budget is spent, and the release is lost. Running again is charged again." if charged else ""
-    states = {charge.request: charge.released for charge in charges}
-    if request not in states:
+    request, asked = account.request, plan.description
+    new = [one for one in account.ledger.history(account.dataset) if one.entry > before and one.request == request]
+    charges = [one for one in new if request is not None or one.description == asked]
+    if not charges:
         return ""
-    if states[request]:
+    if request is None:
+        return "The budget is spent, and the release is lost. Running again is charged again."
+    if charges[-1].released:
         return f"The budget is spent, and the ledger has the release: run again with --request {request}, at no cost."
     with suppress(ParameterError):  # raised where there is no data set
         if folder is not None and DatasetRelease.open(folder).request == request:

@@ -84,18 +84,13 @@ class Want:
     @property
     def words(self) -> str:
         """The question, as `parse` reads it."""
-        return word_question(self.question, self.of, self.on, self.by)
+        parts = {"of": self.of, "on": self.on, "by": self.by}
+        return " ".join([self.question, *(f"{word} {', '.join(names)}" for word, names in parts.items() if names)])
 
     @property
     def names(self) -> tuple[str, ...]:
         """All columns that it is about."""
         return (*self.of, *self.on, *self.by)
-
-
-def word_question(question: str, of: Sequence[str], on: Sequence[str], by: Sequence[str]) -> str:
-    """A question with its columns, in a few words."""
-    parts = {"of": of, "on": on, "by": by}
-    return " ".join([question, *(f"{word} {', '.join(names)}" for word, names in parts.items() if names)])
 
 
 def _split_want(text: str) -> dict[str, Any]:

@@ -16,11 +16,13 @@ from matrixdp.domain.file_rules import DateRule
 from matrixdp.errors import ParameterError
 from matrixdp.release.output_folder import OutputFolder
 from matrixdp.release.registered import MechanismRelease
-from matrixdp.report import LedgerSummary, draw_design, draw_matrix, make_content, render_release
 from matrixdp.report.answers import Answer
 from matrixdp.report.charts import draw_answer
+from matrixdp.report.content import LedgerSummary, make_content
 from matrixdp.report.page import write_words
+from matrixdp.report.pictures import draw_design, draw_matrix
 from matrixdp.report.release_folder import write_folder
+from matrixdp.report.release_page import render_release
 
 SVG = "{http://www.w3.org/2000/svg}"
 RNG = np.random.default_rng(1)
