@@ -14,9 +14,9 @@ from matrixdp.domain.file_rules import DateRule
 from matrixdp.paper.figures import draw_noise
 from matrixdp.paper.report import make_page
 from matrixdp.paper.tables import ReportTable
-from matrixdp.release.registered import MechanismRelease
-from matrixdp.report import LedgerSummary, make_content, render_release
+from matrixdp.report.content import LedgerSummary, make_content
 from matrixdp.report.page import Block, Section, fold
+from matrixdp.report.release_page import render_release
 from matrixdp.report.stream_page import render_stream
 from matrixdp.report.svg import DARK, LIGHT
 
@@ -84,9 +84,6 @@ def matrix_pages():
     yield "moments", render(mdp.make_design(mdp.Moments(bounds, 500), privacy).release(data, **simulate()))
     points = [[50, 26, 95], [30, 20, 80]]
     yield "gram", render(mdp.make_design(mdp.GramMatrix(bounds, 500, points), privacy).release(data, **simulate()))
-    facts = {"mechanism": "my <laplace>", "privacy": privacy, "epsilon": 1.0, "delta": 0.0, "comparison_only": True}
-    query = mdp.Moments(mdp.Bounds([0, 0], [1, 1], names=["age", "bmi"]), 50)
-    yield "mechanism", render(MechanismRelease(query=query, matrix=np.eye(3), **facts))
 
 
 def dataset_page(folder):

@@ -10,7 +10,8 @@ import matrixdp as mdp
 from matrixdp import serialise
 from matrixdp.mechanisms.mechanism import prepare
 from matrixdp.noise.covariance import Covariance
-from matrixdp.report import make_content, write_folder
+from matrixdp.report.content import make_content
+from matrixdp.report.release_folder import write_folder
 
 PRIVACY = mdp.Privacy(epsilon=1, delta=1e-6)
 

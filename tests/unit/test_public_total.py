@@ -9,7 +9,8 @@ import pytest
 import matrixdp as mdp
 from matrixdp.design.explain import pair_covariance
 from matrixdp.noise.matrix import adjust_total, adjusted_covariance, adjusted_std
-from matrixdp.report import make_content, render_release
+from matrixdp.report.content import make_content
+from matrixdp.report.release_page import render_release
 from matrixdp.sensitivity.limit import best_covariance
 
 PRIVACY = mdp.Privacy(1, 1e-6)

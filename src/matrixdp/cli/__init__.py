@@ -36,7 +36,6 @@ class _Output(io.FileIO):
     """Standard output, whose reader may leave: the rest is dropped, and the command ends with its own exit code."""
 
     def write(self, data: Any, /) -> int:
-        """Write bytes to a reader that may have left."""
         try:
             return super().write(data)
         except BrokenPipeError:

@@ -136,7 +136,7 @@ def _answer(function: str, fixed: dict[str, Any], place: Path, group: str | None
 
 
 def _print_answer(found: Any, answer: Any, dates: Any, csv_file: Path | None, as_json: bool) -> None:
-    """Print an answer with notes on how its dates are counted."""
+    """Print an answer, and write it to a file."""
     import numpy as np
 
     from matrixdp.display import Numbers, format_numbers, make_visible, write_csv
@@ -145,20 +145,17 @@ def _print_answer(found: Any, answer: Any, dates: Any, csv_file: Path | None, as
     from matrixdp.report.dates import list_dates, show_dates
 
     estimate = answer.estimate
-    terms = {*estimate.rows, *estimate.columns, answer.facts.get("target")}
-    counted = [f"{rule.name}: a {rule.kind}, counted in {rule.meaning}." for rule in dates if rule.name in terms]
-    answer = replace(answer, notes=(*answer.notes, *counted))
     if csv_file is not None:
         write_file(csv_file, write_csv(estimate, list_dates(answer, dates)), option="csv")
     if as_json:
-        echo_json(to_facts(found, answer))
+        echo_json(to_facts(found, answer, dates))
         return
     click.echo(click.style(make_visible(answer.title), bold=True))
     shown: Numbers = estimate
     if not np.nan_to_num(estimate.std).any() and not estimate.ranged.any():  # errors have no error bars
         shown = Numbers(estimate.value, None, estimate.rows, estimate.columns, estimate.reasons, estimate.unknown)
     click.echo(f"{format_numbers(shown, show_dates(answer, dates))}\n")
-    for note in list_notes(found, answer):
+    for note in list_notes(found, answer, dates):
         click.echo(make_visible(note))
     if csv_file is not None:
         click.echo(f"Written to {csv_file}")

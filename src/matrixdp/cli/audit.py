@@ -14,17 +14,17 @@ import click
 
 from matrixdp.cli.exits import ExitCode
 from matrixdp.cli.options import PATH, Command, design_options, echo_json, json_option, split_request, write_json
-from matrixdp.errors import ParameterError, show
-from matrixdp.release.options import GRAPHS, PER_RECORD, QUESTIONS
+from matrixdp.errors import ParameterError, join_names, show
+from matrixdp.release.options import GRAPHS, PER_RECORD
 from matrixdp.release.output_folder import OutputFolder
 
 if TYPE_CHECKING:
     from matrixdp.audit.page import Finding
     from matrixdp.design import Design
+    from matrixdp.domain.schema import Schema
     from matrixdp.privacy import Privacy
 
 _RECORDS = 8  # without --records: a pair of neighbours within a small data set is enough
-_SHOWN_AS_OTHERS = ("covariance", "correlation", "components", "regression", "means", "table")
 
 
 @click.command(
@@ -44,7 +44,7 @@ _SHOWN_AS_OTHERS = ("covariance", "correlation", "components", "regression", "me
 @click.option("--out", type=PATH, help="Folder to write: report.html, audit.json and pictures.")
 @click.option("--force", is_flag=True, help="Replace an existing folder.")
 @json_option
-def audit(target: str | None, schema: Path | None, out: Path | None, force: bool, as_json: bool, **options: Any) -> int:
+def audit(target: str | None, out: Path | None, force: bool, as_json: bool, **options: Any) -> int:
     """Look for neighbouring data sets that exceed a claim. Reads no private data.
 
     The options of design name a design; --schema alone, all designs for its columns. MODULE:NAME is a design, a query,
@@ -52,12 +52,8 @@ def audit(target: str | None, schema: Path | None, out: Path | None, force: bool
     """
     from matrixdp.audit.page import audit_facts, render_audit
 
-    asked, chosen = split_request(options)
     with nullcontext() if out is None else OutputFolder(out, force=force) as folder:
-        if target is None:
-            findings = list(_audit_schema(schema, asked, chosen))
-        else:
-            findings = [_audit_object(target, _import_object(target, "MODULE:NAME"), schema, asked, chosen)]
+        findings = list(_audit_schema(**options)) if target is None else [_audit_object(target, options)]
         if folder is not None:
             facts = f"{write_json(audit_facts(findings))}\n"
             (folder.path / "audit.json").write_text(facts, encoding="utf-8")
@@ -81,88 +77,92 @@ for _parameter in audit.params:
     _parameter.required = False  # a Python object needs none of the options of design
 
 
-def _audit_schema(path: Path | None, asked: dict[str, Any], chosen: dict[str, Any]) -> Iterator[Finding]:
-    """The design that the asked name, or all that the schema allows."""
-    from matrixdp.domain import Category, read_schema
+def _audit_schema(schema: Schema | None, **options: Any) -> Iterator[Finding]:
+    """The design that the options name, or all that the schema allows."""
     from matrixdp.release.plan import make_query, make_request_design
     from matrixdp.release.request import Request
 
-    if path is None:
+    if schema is None:
         raise ParameterError("--schema must be given, or MODULE:NAME of a design, query, estimator or function.")
-    schema, privacy = read_schema(path), _require_privacy(asked)
-    numbers = () if schema.columns is None else [one.name for one in schema.columns.numbers if not one.missing]
-    categories = () if schema.columns is None else schema.columns.categories
-    pairs = [one.name for one in categories if isinstance(one, Category) and not (one.other or one.missing)]
-    possible = {name: bool(numbers) for name in QUESTIONS if name not in _SHOWN_AS_OTHERS}
-    possible |= dict.fromkeys(GRAPHS, schema.graph is not None)
-    possible |= {"counts": len(pairs) > 1, "everything": schema.columns is not None}
-    unbounded = asked["rows_per_person"] is None and (schema.person is None or schema.person.rows is None)
-    if (asked["person"] or schema.person) and unbounded:
-        possible |= dict.fromkeys(PER_RECORD, False)
-    for query in [asked["query"]] if asked["query"] else [name for name, can in possible.items() if can]:
-        named = {**asked, "query": query, "epsilon": privacy.epsilon, "delta": privacy.delta}
-        if asked["query"] is None and query == "counts":
-            named["cells"] = ",".join(pairs[:2])
-        elif asked["query"] is None and query not in ("everything", *GRAPHS):
-            named["columns"] = ",".join(numbers)
-        request = Request.parse(schema, named)
-        records = None if query in GRAPHS else _RECORDS if asked["records"] is None else asked["records"]
+    _require_privacy(options)
+    asked, limits = split_request(options)
+    whose = asked["person"] or schema.person
+    bounded = asked["rows_per_person"] or (schema.person and schema.person.rows)
+    for query in [{}] if asked["query"] else _list_queries(schema, per_record=bool(bounded or not whose)):
+        request = Request.parse(schema, asked | query)
+        records = None if request.question in GRAPHS else request.records or _RECORDS
         design = make_request_design(request, make_query(request, records))
-        yield _attack(f"{query} ({path.name})", design, chosen)
+        yield _attack(f"{request.question} ({schema.path.name})", design, limits)
 
 
-def _audit_object(name: str, thing: Any, schema: Path | None, asked: dict[str, Any], chosen: dict[str, Any]) -> Finding:
-    """Audit a Python object, according to what it is."""
+def _list_queries(schema: Schema, *, per_record: bool) -> Iterator[dict[str, str]]:
+    """Each query that the schema allows, of as many columns as it can have; some need a bound on rows per person."""
+    from matrixdp.domain import Category
+
+    if schema.columns is not None:
+        yield {"query": "everything"}
+        numbers = join_names(one.name for one in schema.columns.numbers if not one.missing)
+        for name in ("moments", "second-moment", *(PER_RECORD if per_record else ())) if numbers else ():
+            yield {"query": name, "columns": numbers}
+        known = [one for one in schema.columns.categories if isinstance(one, Category) and not one.other]
+        pairs = [one.name for one in known if not one.missing]
+        if len(pairs) > 1:
+            yield {"query": "counts", "cells": join_names(pairs[:2])}
+    if schema.graph is not None:
+        yield from ({"query": name} for name in GRAPHS)
+
+
+def _audit_object(name: str, options: dict[str, Any]) -> Finding:
+    """Audit the Python object of a name, according to what it is."""
     from matrixdp.audit import measure
     from matrixdp.audit.page import describe_measurement, describe_replays
     from matrixdp.design import Design, make_design
     from matrixdp.queries import MatrixQuery
     from matrixdp.release.plan import read_matrix
 
-    if isinstance(thing, Design):
-        return _attack(name, thing, chosen, schema, asked["records"])
+    thing = _import_object(name, "MODULE:NAME")
     if isinstance(thing, MatrixQuery):
-        return _attack(name, make_design(thing, _require_privacy(asked)), chosen, schema, asked["records"])
+        thing = make_design(thing, _require_privacy(options))
+    if isinstance(thing, Design):
+        return _attack(name, thing, options)
     if hasattr(thing, "fit") and hasattr(thing, "get_params"):
         from matrixdp.audit.estimators import replay_estimator  # needs scikit-learn
 
         if isinstance(thing, type):  # for features from -1 to 1
-            privacy, options = _require_privacy(asked), {"bounds": (-1, 1)}
-            if "target_bounds" in thing().get_params(deep=False):
-                options["target_bounds"] = (-1, 1)
-            thing = thing(epsilon=privacy.epsilon, delta=privacy.delta, **options)
-        tally = replay_estimator(thing, replays=chosen["replays"], seconds=chosen["seconds"])
+            privacy, known = _require_privacy(options), thing().get_params(deep=False)
+            bounds = {key: (-1, 1) for key in ("bounds", "target_bounds") if key in known}
+            thing = thing(epsilon=privacy.epsilon, delta=privacy.delta, **bounds)
+        tally = replay_estimator(thing, replays=options["replays"], seconds=options["seconds"])
         return describe_replays(name, tally)
     if callable(thing):
-        if chosen["first"] is None or chosen["second"] is None:
+        if options["first"] is None or options["second"] is None:
             raise ParameterError("--first and --second must name files with two neighbouring data sets for a function.")
-        data, neighbour = read_matrix(chosen["first"], "first"), read_matrix(chosen["second"], "second")
-        found = measure(thing, data, neighbour, trials=chosen["trials"], claim=_require_privacy(asked))
+        data, neighbour = (read_matrix(options[key], key) for key in ("first", "second"))
+        found = measure(thing, data, neighbour, trials=options["trials"], claim=_require_privacy(options))
         return describe_measurement(name, found)
     raise ParameterError(
         f"MODULE:NAME must be a design, a query, an estimator or a function, got {type(thing).__name__} instead."
     )
 
 
-def _attack(
-    name: str, design: Design, chosen: dict[str, Any], schema: Path | None = None, records: int | None = None
-) -> Finding:
+def _attack(name: str, design: Design, options: dict[str, Any]) -> Finding:
+    """Attack a design; that of an object with neighbours within the bounds of a schema, if it is given."""
     from matrixdp.audit import attack
     from matrixdp.audit.page import describe_attack
-    from matrixdp.domain.schema_file import read_schema
 
-    generate = None if chosen["generate"] is None else _import_object(chosen["generate"], "--generate")
-    bounds = None if schema is None or generate is not None else read_schema(schema).number_bounds()
-    limits = {"starts": chosen["starts"], "seconds": chosen["seconds"]}
-    return describe_attack(name, attack(design, generate=generate, bounds=bounds, records=records, **limits))
+    limits: dict[str, Any] = {key: options.get(key) for key in ("records", "starts", "seconds")}
+    schema = options.get("schema")
+    generate = None if options["generate"] is None else _import_object(options["generate"], "--generate")
+    bounds = None if schema is None or generate is not None else schema.number_bounds()
+    return describe_attack(name, attack(design, generate=generate, bounds=bounds, **limits))
 
 
-def _require_privacy(asked: dict[str, Any]) -> Privacy:
+def _require_privacy(options: dict[str, Any]) -> Privacy:
     from matrixdp.privacy import Privacy
 
-    if asked["epsilon"] is None or asked["delta"] is None:
+    if options["epsilon"] is None or options["delta"] is None:
         raise ParameterError("--epsilon and --delta must be given: the guarantee to audit.")
-    return Privacy(asked["epsilon"], asked["delta"])
+    return Privacy(options["epsilon"], options["delta"])
 
 
 def _import_object(path: str, option: str) -> Any:

@@ -94,6 +94,8 @@ def describe_error(error: BaseException) -> str:
     code = find_exit_code(error)
     if code is ExitCode.INTERRUPTED:
         return "interrupted; nothing was released."
+    if code is ExitCode.INTERNAL:  # the message of an unforeseen error could contain private values
+        return f"internal error ({type(error).__name__}); nothing was released. For a traceback: matrixdp --debug ..."
     if code is ExitCode.PENDING:
         return (
             f"{error}\nTo wait for it, run the same command again, with --wait SECONDS if it needs longer. To release "
@@ -110,9 +112,6 @@ def describe_error(error: BaseException) -> str:
         return text + ("" if usage is None else f"\nSee: {usage.command_path} --help")
     if isinstance(error, OSError):
         return f"{error.strerror or type(error).__name__}" + (f": {error.filename}" if error.filename else "")
-    if code is ExitCode.INTERNAL:
-        # The message of an unforeseen error could contain private values.
-        return f"internal error ({type(error).__name__}); nothing was released. For a traceback: matrixdp --debug ..."
     return errors.word_options(error.template, name_flag) if isinstance(error, errors.ParameterError) else str(error)
 
 

@@ -1,7 +1,6 @@
-"""The commands besides those of the workflow: ``demo``, ``reproduce``, ``bench`` and ``completion``."""
+"""The commands besides those of the workflow: ``demo``, ``reproduce`` and ``bench``."""
 
 import contextlib
-import shlex
 import subprocess
 import sys
 from importlib import import_module
@@ -18,9 +17,15 @@ _COLUMNS = {  # public: from general knowledge of such measurements, not from th
     "blood_pressure": (60, 140),
     "progression": (0, 350),
 }
-_BUDGET = ["--epsilon", "2", "--delta", "1e-5"]
-_DESIGN = ["--schema", "schema.toml", "--query", "correlation", *_BUDGET]
-_LEDGER = ["--ledger", "clinic.db", "--dataset", "clinic"]
+_OPTIONS = "--schema schema.toml --query correlation --epsilon 2 --delta 1e-5 --ledger clinic.db --dataset clinic"
+_STEPS = {
+    "Create a ledger with the total budget of these data": "ledger new clinic.db --dataset clinic --epsilon 4 "
+    "--delta 1e-5",
+    "Predict the accuracy of a release, without reading the data": f"design {_OPTIONS} --records 442",
+    "Release the correlation": f"release clinic.csv {_OPTIONS} --out out",
+    "Show what is left": "ledger show clinic.db",
+}
+_CLONE = [Path(__file__).resolve().parents[3]]  # the repository, in an editable installation
 
 
 @click.command(cls=Command, example="matrixdp demo")
@@ -46,25 +51,13 @@ def demo(out: Path) -> None:
     (out / "schema.toml").write_text("\n".join(bounds), encoding="utf-8")
     with contextlib.chdir(out):
         click.echo("442 patients (from scikit-learn) are in clinic.csv, their public bounds in schema.toml.")
-        _run_command("Create a ledger with the total budget of these data", "ledger", "new", "clinic.db",
-                     "--dataset", "clinic", "--epsilon", "4", "--delta", "1e-5")  # fmt: skip
-        _run_command("Predict the accuracy of a release, without reading the data", "design", *_DESIGN,
-                     "--records", "442", *_LEDGER)  # fmt: skip
-        _run_command("Release the correlation", "release", "clinic.csv", *_DESIGN, *_LEDGER, "--out", "out")
-        _run_command("Show what is left", "ledger", "show", "clinic.db")
+        for title, words in _STEPS.items():
+            echo_section(title, click.style(f"$ matrixdp {words}", fg="cyan"))
+            click.get_current_context().find_root().command.main(words.split(), "matrixdp", standalone_mode=False)
     correlation = format_numbers(Numbers(np.asarray(np.corrcoef(patients.T)), None, names, names))
     echo_section("The true correlation, for comparison (these data are public)", correlation)
-    shown = {"report": "report.html", "picture of the matrix": "matrix.svg", "error bars": "std.csv"}
-    shown["numbers"] = "matrix.csv"
-    echo_section("Files to look at", "\n".join(f"  {what:21} {out / 'out' / name}" for what, name in shown.items()))
-
-
-def _run_command(title: str, *words: str) -> None:
-    """Print a command and run it."""
-    from matrixdp.cli.main import cli
-
-    echo_section(title, click.style("$ matrixdp " + shlex.join(words), fg="cyan"))
-    cli.main(list(words), prog_name="matrixdp", standalone_mode=False)
+    shown = {"report": "report.html", "numbers": "matrix.csv", "error bars": "std.csv", "picture": "matrix.svg"}
+    echo_section("Files to look at", "\n".join(f"  {what:10} {out / 'out' / name}" for what, name in shown.items()))
 
 
 @click.command(cls=Command, example="matrixdp reproduce --trials 20 --out paper/")
@@ -93,32 +86,14 @@ def reproduce(parts: tuple[str, ...], trials: int, seed: int, out: Path, plugin:
 
 @click.command(cls=Command, example="matrixdp bench cli")
 @click.argument("names", nargs=-1)
-def bench(names: tuple[str, ...]) -> None:
+def bench(names: tuple[str, ...]) -> int:
     """Run all benchmarks, or those with the given NAMES.
 
     They are in the repository, not in the installed package.
     """
-    place = next((folder for folder in _find_repositories() if (folder / "benchmarks" / "__main__.py").is_file()), None)
-    if place is None:
-        raise click.ClickException(
-            "the benchmarks are in the repository, not in the installed package. Run this command from a clone of it."
-        )
-    finished = subprocess.run([sys.executable, "-m", "benchmarks", *names], cwd=place, check=False)  # noqa: S603
-    raise click.exceptions.Exit(finished.returncode)
-
-
-def _find_repositories() -> list[Path]:
-    """Folders that may be the repository: the current one, and that of an editable installation."""
-    return [Path.cwd(), Path(__file__).resolve().parents[3]]
-
-
-@click.command(cls=Command, example='eval "$(matrixdp completion bash)"        (in ~/.bashrc)')
-@click.argument("shell", type=click.Choice(("bash", "zsh", "fish")))
-@click.pass_context
-def completion(context: click.Context, shell: str) -> None:
-    """Print a script that completes commands and options in SHELL."""
-    from click.shell_completion import get_completion_class
-
-    kind = get_completion_class(shell)
-    assert kind is not None
-    click.echo(kind(context.find_root().command, {}, "matrixdp", "_MATRIXDP_COMPLETE").source())
+    for place in (Path.cwd(), *_CLONE):
+        if (place / "benchmarks" / "__main__.py").is_file():
+            return subprocess.run([sys.executable, "-m", "benchmarks", *names], cwd=place, check=False).returncode  # noqa: S603
+    raise click.ClickException(
+        "the benchmarks are in the repository, not in the installed package. Run this command from a clone of it."
+    )

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,9 +18,11 @@ from matrixdp.cli.exits import ExitCode
 from matrixdp.errors import ParameterError
 
 if TYPE_CHECKING:
+    from matrixdp.domain.schema import Schema
     from matrixdp.ledger import Event, Ledger, Remaining
-    from matrixdp.ledger.ledger import Chargeable, LedgerOptions
+    from matrixdp.ledger.ledger import Chargeable
     from matrixdp.ledger.location import Location
+    from matrixdp.release.charging import Account
 
 _COPY_TIMEOUT = 3600.0  # seconds that either ledger may be locked while a long one is copied
 _NOTED = ("request", "allowance", "actor", "purpose", "version")
@@ -32,31 +35,36 @@ def ledgers() -> type[Ledger]:
     return Ledger
 
 
-def require_dataset(dataset: str | None) -> str:
-    """The value of --dataset; an error if it was left out."""
+@contextmanager
+def open_account(
+    ledger: Location | None,
+    dataset: str | None,
+    allowance: str | None = None,
+    anchor_to: Path | None = None,
+    wait: float = 30.0,
+    **author: Any,
+) -> Iterator[Account | None]:
+    """What pays for a release, or has paid for a stream; None without a ledger."""
+    from matrixdp.release.charging import Account
+
+    if ledger is None:
+        yield None
+        return
     if dataset is None:
         raise ParameterError("--dataset must be given with --ledger: the name under which the data are registered.")
-    return dataset
-
-
-def find_neighbours(path: Location | None, dataset: str | None, **options: Unpack[LedgerOptions]) -> str | None:
-    """The neighbours for which a data set is registered; None without a ledger or such a data set."""
-    if path is None or dataset is None:
-        return None
-    with ledgers().open(path, **options) as ledger:
-        found = {one.dataset: one.neighbours for one in ledger.datasets()}
-    return str(found[dataset]) if dataset in found else None
+    with ledgers().open(ledger, timeout=wait, wait=wait, anchor=anchor_to, **author) as opened:
+        yield Account(opened, dataset, allowance=allowance)
 
 
 def preview_ledger(
     cost: Chargeable | Event, ledger: Location | None, dataset: str | None, allowance: str | None
 ) -> tuple[Remaining, Remaining] | None:
     """What is left of a data set's total, or of an allowance, now and after a charge; None without a ledger."""
-    if ledger is None:
-        return None
-    name = require_dataset(dataset)
-    with ledgers().open(ledger) as opened:
-        return opened.remaining(name, allowance=allowance), opened.whatif(name, cost, allowance=allowance)
+    with open_account(ledger, dataset) as account:
+        if account is None:
+            return None
+        name, book = account.dataset, account.ledger
+        return book.remaining(name, allowance=allowance), book.whatif(name, cost, allowance=allowance)
 
 
 def name_left(left: tuple[Remaining, Remaining]) -> dict[str, float]:
@@ -75,8 +83,8 @@ _QUESTION = (
 )
 _path = click.argument("path", metavar="LEDGER", type=flags.LEDGER)
 _file = click.argument("file", metavar="FILE", type=flags.LEDGER)
-_dataset = flags.name_option("--dataset", required=True, help="Name of the data set.")
-_allowance = flags.name_option("--allowance", required=True, help="Name of the allowance: a person, a team, a project.")
+_dataset = flags.text_option("--dataset", required=True, help="Name of the data set.")
+_allowance = flags.text_option("--allowance", required=True, help="Name of the allowance: a person, a team, a project.")
 _registration = (
     _path,
     _dataset,
@@ -95,7 +103,7 @@ _registration = (
         help="What all releases protect: one record (row), one person with all their rows, the values in them, one "
         "edge or one node. [default: record]",
     ),
-    flags.name_option("--person", metavar="COLUMN", help="Protect persons: the column that says whose each row is."),
+    flags.text_option("--person", metavar="COLUMN", help="Protect persons: the column that says whose each row is."),
 )
 
 
@@ -136,11 +144,13 @@ def add(path: Location, **options: Any) -> None:
     _register(ledgers().open, path, **options)
 
 
-def _register(make: Callable[..., Ledger], path: Location, dataset: str, **options: Any) -> None:
+def _register(
+    make: Callable[..., Ledger], path: Location, dataset: str, count: Any, unit: Any, person: str | None, **options: Any
+) -> None:
     """Register a data set in the ledger that `make` opens or creates; --unit or --person says what it protects."""
     from matrixdp.privacy import Privacy, Unit
 
-    epsilon, delta, count, unit, person = map(options.pop, ("epsilon", "delta", "count", "unit", "person"))
+    privacy = Privacy(options.pop("epsilon"), options.pop("delta"))
     if count is None and sys.stdin.isatty() and sys.stderr.isatty():
         count = "public" if click.confirm(_QUESTION, default=True, err=True) else "private"
     neighbours = "add-remove" if count == "private" else "replace"
@@ -148,7 +158,7 @@ def _register(make: Callable[..., Ledger], path: Location, dataset: str, **optio
         raise ParameterError(f"--unit must be person or values with --person, or left out, got {unit!r} instead.")
     if unit in ("person", "values") and person is None:
         raise ParameterError(f"--person COLUMN must be given with --unit {unit}: the column that says whose a row is.")
-    privacy, protected = Privacy(epsilon, delta), Unit(unit or ("person" if person else "record"), person)
+    protected = Unit(unit or ("person" if person else "record"), person)
     with make(path, **options) as ledger:
         ledger.register(dataset, privacy, neighbours=neighbours, unit=protected)
 
@@ -208,7 +218,7 @@ def _write_left(left: Remaining) -> list[str]:
 
 @ledger.command("history", example="matrixdp ledger history clinic.db --dataset clinic")
 @_path
-@flags.name_option("--dataset", help="Show only the charges to this data set.")
+@flags.text_option("--dataset", help="Show only the charges to this data set.")
 @flags.json_option
 def history(path: Location, dataset: str | None, as_json: bool) -> None:
     """Show the charges in a LEDGER, and which were released; for a stream also its steps, which cost nothing."""
@@ -241,22 +251,21 @@ def history(path: Location, dataset: str | None, as_json: bool) -> None:
 @click.command(cls=flags.Command, example="matrixdp dossier clinic.db --dataset clinic --out dossier.html")
 @_path
 @_dataset
-@click.option("--schema", type=flags.PATH, help="The schema whose contact is named.")
+@click.option("--schema", type=flags.SCHEMA, help="The schema whose contact is named.")
 @click.option("--out", type=flags.PATH, required=True, help="The HTML file to write.")
 @click.option("--force", is_flag=True, help="Replace an existing file.")
-def dossier(path: Location, dataset: str, schema: Path | None, out: Path, force: bool) -> None:
+def dossier(path: Location, dataset: str, schema: Schema | None, out: Path, force: bool) -> None:
     """Write one document about all releases of a data set, for a committee.
 
     It says in plain words what is protected, lists every release with its purpose, cost and answers, and how to verify
     the ledger. It reads no data, and prints on A4.
     """
-    from matrixdp.domain.schema_file import read_schema
     from matrixdp.release.output_folder import write_file
     from matrixdp.report.dossier import write_dossier
 
-    contact = None if schema is None else read_schema(schema).contact
+    contact = "" if schema is None else schema.contact or ""
     with ledgers().open(path) as ledger:
-        write_file(out, write_dossier(ledger, dataset, contact or ""), option="out", overwrite=force)
+        write_file(out, write_dossier(ledger, dataset, contact), option="out", overwrite=force)
     click.echo(f"Wrote {out}.")
 
 
@@ -369,7 +378,7 @@ def roles(path: Location) -> None:
 @ledger.command("whatif", example="matrixdp ledger whatif clinic.db --dataset clinic --epsilon 1 --delta 1e-6")
 @_path
 @_dataset
-@flags.name_option("--allowance", help="The allowance that would pay. [default: what is not allotted]")
+@flags.text_option("--allowance", help="The allowance that would pay. [default: what is not allotted]")
 @flags.epsilon_option
 @flags.delta_option
 @flags.json_option

@@ -7,7 +7,7 @@ import click
 from matrixdp.cli.answer import answer, synthetic
 from matrixdp.cli.audit import audit
 from matrixdp.cli.exits import run_safely
-from matrixdp.cli.extras import bench, completion, demo, reproduce
+from matrixdp.cli.extras import bench, demo, reproduce
 from matrixdp.cli.ledger import dossier, ledger
 from matrixdp.cli.options import Group
 from matrixdp.cli.release import design, plan_questions, release
@@ -41,7 +41,7 @@ def cli(debug: bool) -> None:
 
 for _command in (
     *(schema, check, design, plan_questions, release, answer, synthetic, stream, ledger, dossier, studio),
-    *(audit, demo, reproduce, bench, completion),
+    *(audit, demo, reproduce, bench),
 ):
     cli.add_command(_command)
 

@@ -2,9 +2,9 @@
 
 import json
 import math
+import os
 import sys
 import textwrap
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import reduce
@@ -36,7 +36,19 @@ class LedgerType(click.Path):
         return super().convert(value, param, ctx)
 
 
-LEDGER = LedgerType(path_type=Path)
+class SchemaType(click.Path):
+    """The path of a schema, which a command gets as a `Schema`."""
+
+    name = "schema"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The schema at a path."""
+        from matrixdp.domain.schema_file import read_schema  # imports NumPy, which is slow
+
+        return read_schema(Path(os.fsdecode(super().convert(value, param, ctx))))
+
+
+LEDGER, SCHEMA = LedgerType(path_type=Path), SchemaType(path_type=Path)
 
 
 def combine_options(*options: Callable[[F], F]) -> Callable[[F], F]:
@@ -50,20 +62,24 @@ def split_request(values: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any
     return asked, {name: value for name, value in values.items() if name not in _REQUESTED}
 
 
-def name_option(flag: str, **attributes: Any) -> Callable[[F], F]:
-    """An option whose value a ledger can store: printable text, so that bytes that are not UTF-8 are refused."""
+def text_option(flag: str, **attributes: Any) -> Callable[[F], F]:
+    """An option whose text a ledger can store, so that bytes that are not UTF-8 are refused, and that is not empty.
 
-    def check(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
-        if value is not None and (not value or not value.isprintable()):
-            raise click.BadParameter("it must be printable text in UTF-8, and not empty.", context, parameter)
+    `Request.parse` would read an empty text as an option that was left out.
+    """
+
+    def check(context: click.Context, parameter: click.Parameter, value: Any) -> Any:
+        if isinstance(value, str) and not (value and value.isprintable()):
+            rule = "it must be printable text in UTF-8, and not empty"
+            raise click.BadParameter(f"{rule}, got {value!r}.", context, parameter)
         return value
 
     return click.option(flag, callback=check, **attributes)
 
 
 author_options = combine_options(
-    name_option("--actor", help="Who does this; recorded in the ledger. [default: user@host]"),
-    name_option("--purpose", help="What it is for; recorded in the ledger."),
+    text_option("--actor", help="Who does this; recorded in the ledger. [default: user@host]"),
+    text_option("--purpose", help="What it is for; recorded in the ledger."),
 )
 
 charge_options = combine_options(
@@ -80,8 +96,8 @@ def ledger_options(use: str, pays: str) -> Callable[[F], F]:
     """The options that name a ledger, one of its data sets, and the allowance that `pays`; `use` explains --ledger."""
     return combine_options(
         click.option("--ledger", type=LEDGER, metavar="PATH|URL", help=use),
-        name_option("--dataset", help="Name of the data set in the ledger."),
-        name_option("--allowance", help=f"The allowance of the data set that {pays}. [default: what is not allotted]"),
+        text_option("--dataset", help="Name of the data set in the ledger."),
+        text_option("--allowance", help=f"The allowance of the data set that {pays}. [default: what is not allotted]"),
     )
 
 
@@ -109,21 +125,12 @@ def request_option(name: str) -> Callable[[F], F]:
         "help": option.help,
         "default": option.default,
     }
-    if name in ("person", "id", "when"):
-        return name_option(name_flag(name), **attributes)
-    return click.option(name_flag(name), callback=_refuse_empty, **attributes)
-
-
-def _refuse_empty(context: click.Context, parameter: click.Parameter, value: Any) -> Any:
-    """The value, unless it is an empty text, which `Request.parse` would read as an option that was left out."""
-    if value == "":
-        raise click.BadParameter("it must not be empty.", context, parameter)
-    return value
+    return text_option(name_flag(name), **attributes)
 
 
 epsilon_option, delta_option = request_option("epsilon"), request_option("delta")
 method_options = combine_options(*map(request_option, ("method", "target", "on")))
-schema_option = click.option("--schema", type=PATH, required=True, help="TOML file with what is public about the data.")
+schema_option = click.option("--schema", type=SCHEMA, required=True, help="TOML file: what is public about the data.")
 _LATER = ("method", "target", "on", "missing", "id")  # are listed after those of a design, or not taken by all
 design_options = combine_options(schema_option, *[request_option(name) for name in OPTION if name not in _LATER])
 
@@ -156,7 +163,6 @@ class Group(Command, click.Group):
     example_title = "Typical workflow"
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Names of the commands in the order in which they were added."""
         return list(self.commands)
 
 
@@ -215,23 +221,16 @@ def show_progress(records: int, label: str, *, quiet: bool) -> Iterator[Callable
 
     The bar is shown on a terminal, unless `quiet`. It ends when all `records` were read, also if they are read again.
     """
-    done, start = 0, time.monotonic()
-    bar: Any = None
+    bar: Any = click.progressbar(length=records, label=label, file=sys.stderr)
 
     def advance(more: int) -> None:
-        nonlocal done, bar
-        if bar is not None and done >= records:
+        if bar.finished:
             return
-        if bar is None:
-            made: Any = click.progressbar(length=records, label=label, file=sys.stderr, item_show_func=format_rate)
-            bar = stack.enter_context(made)
-        done += more
+        if not bar.entered:
+            stack.enter_context(bar)
         bar.update(more)
-        if done >= records:
+        if bar.finished:
             stack.close()
-
-    def format_rate(_: object) -> str:
-        return f"{done / max(time.monotonic() - start, 1e-3):,.0f} rows/s"
 
     with ExitStack() as stack:
         yield (lambda _: None) if quiet or not sys.stderr.isatty() else advance

@@ -6,7 +6,6 @@ import logging
 import sys
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -16,13 +15,12 @@ import click
 
 from matrixdp.cli import options as flags
 from matrixdp.cli.exits import DeferredInterrupts, ExitCode
-from matrixdp.cli.ledger import find_neighbours, ledgers, preview_ledger, require_dataset
+from matrixdp.cli.ledger import open_account, preview_ledger
 from matrixdp.errors import ParameterError
-from matrixdp.release.options import MOST_STORED
+from matrixdp.release.options import MOST_STORED, name_flag
 
 if TYPE_CHECKING:
     from matrixdp.domain.schema import Schema
-    from matrixdp.ledger.location import Location
     from matrixdp.privacy import Privacy
     from matrixdp.records.files import Files
     from matrixdp.release.charging import Account
@@ -56,13 +54,12 @@ _reading = flags.combine_options(_force, flags.request_option("missing"), flags.
 @click.option("--features", metavar="NAME,NAME", help="The two features of the ellipse. [default: the first two]")
 @flags.ledger_options("Show what would be left in this ledger.", "would pay")
 @flags.json_option
-def design(schema: Path, plot: Path | None, features: str | None, as_json: bool, **options: Any) -> None:
+def design(schema: Schema, plot: Path | None, features: str | None, as_json: bool, **options: Any) -> None:
     """Show how accurate a release would be and what it would cost. Reads no data."""
     from matrixdp.cli.release_text import draw_plot, print_design
-    from matrixdp.domain.schema_file import read_schema
     from matrixdp.release.plan import plan, refuse_extremes
 
-    request, payment = parse_request(read_schema(schema), options)
+    request, payment = parse_request(schema, options)
     made = plan(request)
     if made.adaptive and (plot is not None or features is not None):
         raise ParameterError("--plot and --features show the noise of a plain release: add --method plain.")
@@ -89,7 +86,7 @@ def design(schema: Path, plot: Path | None, features: str | None, as_json: bool,
 @click.option("--out", type=flags.PATH, required=True, help="Folder for the release. It appears when it is complete.")
 @_reading
 @flags.json_option
-def release(data: tuple[str, ...], schema: Path, out: Path, as_json: bool, **options: Any) -> None:
+def release(data: tuple[str, ...], schema: Schema, out: Path, as_json: bool, **options: Any) -> None:
     """Release a private matrix of the table DATA.
 
     DATA is one or more CSV, Excel, Parquet or Feather files, a folder of them, a pattern, or a table in a database
@@ -102,17 +99,11 @@ def release(data: tuple[str, ...], schema: Path, out: Path, as_json: bool, **opt
     sql = options.pop("sql")
     check_payment(options.pop("no_ledger"), options)
     from matrixdp.cli.release_text import print_release
-    from matrixdp.domain.schema_file import read_schema
-    from matrixdp.records.files import open_files
-    from matrixdp.release.output_folder import refuse_inside
     from matrixdp.release.plan import plan
     from matrixdp.release.run import count_units
 
-    found = read_schema(schema)
-    source = open_files(data, rules=found.rules, sql=sql)
-    source.check_output(out)
-    refuse_inside(out, (schema, options["anchor_to"], options["ledger"]))
-    request, payment = parse_request(found, options)
+    source = _open_source(data, schema, sql, out, options)
+    request, payment = parse_request(schema, options)
     made = plan(request, lambda: count_units(request, source))
     warn_about_delta(made.request.privacy, made.records)
     folder, _ = _write(made, source, out, payment, quiet=as_json, **writing)
@@ -149,7 +140,7 @@ def release(data: tuple[str, ...], schema: Path, out: Path, as_json: bool, **opt
 )
 @click.option("--out", type=flags.PATH, help="With --run: folder in which each release has a folder of its own.")
 @_paying
-@flags.name_option(
+@flags.text_option(
     "--request",
     default="plan",
     help="Begins the ids of the releases. The same releases with the same one are charged once.",
@@ -157,7 +148,7 @@ def release(data: tuple[str, ...], schema: Path, out: Path, as_json: bool, **opt
 @_reading
 @flags.json_option
 def plan_questions(
-    questions: Path | None, wants: tuple[str, ...], schema: Path, as_json: bool, **options: Any
+    questions: Path | None, wants: tuple[str, ...], schema: Schema, as_json: bool, **options: Any
 ) -> ExitCode | None:
     """Find the cheapest releases that reach wanted errors, within what a ledger has left.
 
@@ -166,7 +157,6 @@ def plan_questions(
     data, and no data are read. With --run the releases are made; nothing is charged unless all of them fit.
     """
     from matrixdp.cli.release_text import collect_release, collect_wants, print_wants
-    from matrixdp.domain.schema_file import read_schema
     from matrixdp.report.wants import Want, price_wants, read_wants
 
     run = {name: options.pop(name) for name in ("data", "out", "force", "workers", "sql")}
@@ -178,10 +168,9 @@ def plan_questions(
     if bool(run["data"]) != (run["out"] is not None):
         raise click.UsageError("--run and --out must be given together.")
     wanted = [*(() if questions is None else read_wants(questions)), *map(Want.parse, wants)]
-    found = read_schema(schema)
     with open_account(**payment) as account:
         assert account is not None  # as a ledger is given
-        priced = price_wants(wanted, found, account, prefix, asked)
+        priced = price_wants(wanted, schema, account, prefix, asked)
     warn_about_delta((first := priced.releases[0].plan).request.privacy, first.records)
     facts = collect_wants(priced)
     if not as_json:
@@ -191,7 +180,7 @@ def plan_questions(
             flags.echo_json(facts)
         raise priced.problem
     made = 0
-    for place, folder in _run_plans([one.plan for one in priced.releases], schema, payment, **run, quiet=as_json):
+    for place, folder in _run_plans([one.plan for one in priced.releases], payment, **run, quiet=as_json):
         facts["releases"][made]["released"] = collect_release(folder, place)
         made += 1
         with flags.output_after_work():
@@ -204,32 +193,43 @@ def plan_questions(
 
 
 def parse_request(schema: Schema, options: dict[str, Any]) -> tuple[Request, dict[str, Any]]:
-    """The request, by default with the neighbours of the data set in the ledger, and the options that are not its."""
+    """The request, by default with the neighbours of the data set in the ledger, and what pays for it."""
     from matrixdp.release.request import Request
 
-    asked, others = flags.split_request(options)
-    waiting = {"timeout": others["wait"]} if "wait" in others else {}
-    asked["neighbours"] = asked["neighbours"] or find_neighbours(others["ledger"], others["dataset"], **waiting)
-    return Request.parse(schema, asked), others
+    asked, payment = flags.split_request(options)
+    if asked["neighbours"] is None and payment["dataset"] is not None:
+        with open_account(**payment) as account:
+            registered = () if account is None else account.ledger.datasets()
+        named = {one.dataset: str(one.neighbours) for one in registered}
+        asked["neighbours"] = named.get(payment["dataset"])
+    return Request.parse(schema, asked), payment
+
+
+def _open_source(data: tuple[str, ...], schema: Schema, sql: str | None, out: Path, payment: dict[str, Any]) -> Files:
+    """The tables to be read; neither they nor other files that the command needs are in the output folder."""
+    from matrixdp.records.files import open_files
+    from matrixdp.release.output_folder import refuse_inside
+
+    source = open_files(data, rules=schema.rules, sql=sql)
+    source.check_output(out)
+    refuse_inside(out, (schema.path, payment["anchor_to"], payment["ledger"]))
+    return source
 
 
 def _run_plans(
-    plans: list[Plan], schema: Path, payment: dict[str, Any], data: tuple[str, ...], out: Path, sql: Any, **writing: Any
+    plans: list[Plan], payment: dict[str, Any], data: tuple[str, ...], out: Path, sql: str | None, **writing: Any
 ) -> Iterator[tuple[Path, ReleaseFolder]]:
     """Make each release in a folder of its own, after it was tried whether all can be read and written.
 
     An interrupt ends it after the release that was charged.
     """
-    from matrixdp.records.files import open_files
-    from matrixdp.release.output_folder import OutputFolder, refuse_inside
+    from matrixdp.release.output_folder import OutputFolder
     from matrixdp.release.plan import plan
     from matrixdp.release.run import count_units, open_data
 
     if not data:
         return
-    source = open_files(data, rules=plans[0].request.schema.rules, sql=sql)
-    source.check_output(out)
-    refuse_inside(out, (schema, payment["anchor_to"], payment["ledger"]))
+    source = _open_source(data, plans[0].request.schema, sql, out, payment)
     # A guess of a public number was for forecasts alone: it is counted now.
     plans = [plan(one.request, partial(count_units, one.request, source)) for one in plans]
     places = [out / f"{number}-{made.request.question}" for number, made in enumerate(plans, start=1)]
@@ -293,52 +293,25 @@ def warn_about_delta(privacy: Privacy, records: int | None) -> None:
     """Warn on standard error, before anything is charged, if delta is above one over the number of records."""
     from matrixdp.privacy import describe_large_delta
 
-    message = "" if records is None else describe_large_delta(privacy, records)
-    if message:
+    if message := "" if records is None else describe_large_delta(privacy, records):
         click.echo(f"matrixdp: {click.style('warning:', bold=True)} {message}", err=True)
 
 
 def check_payment(no_ledger: bool, options: dict[str, Any]) -> None:
     """Raise unless either a ledger is named, or --no-ledger is given without what needs a ledger."""
-    ledger = options["ledger"] is not None
-    wrong = {
-        "--ledger must be given, so that the total spent is known. Create one: matrixdp ledger new clinic.db ... To "
-        "release without one, add --no-ledger.": not ledger and not no_ledger,
-        "--ledger and --no-ledger cannot be used together.": ledger and no_ledger,
-        "--allowance must be left out with --no-ledger: it is a part of a ledger's total.": no_ledger
-        and options["allowance"] is not None,
-        "--request must be left out with --no-ledger: the ledger stores releases by their ids.": no_ledger
-        and options.get("request") is not None,
-        "--anchor-to must be left out with --no-ledger.": no_ledger and options["anchor_to"] is not None,
-    }
-    for message, is_wrong in wrong.items():
-        if is_wrong:
-            raise click.UsageError(message)
+    if options["ledger"] is None and not no_ledger:
+        raise click.UsageError(
+            "--ledger must be given, so that the total spent is known. Create one: matrixdp ledger new clinic.db ... "
+            "To release without one, add --no-ledger."
+        )
+    for name in ("ledger", "allowance", "request", "anchor_to") if no_ledger else ():  # the ledger stores by requests
+        if options.get(name) is not None:
+            raise click.UsageError(f"{name_flag(name)} must be left out with --no-ledger.")
 
 
 def remark(text: str) -> None:
     """Say something on the standard error stream."""
     sys.stderr.write(f"matrixdp: {text}\n")
-
-
-@contextmanager
-def open_account(
-    ledger: Location | None,
-    dataset: str | None,
-    allowance: str | None = None,
-    anchor_to: Path | None = None,
-    wait: float = 30.0,
-    **author: Any,
-) -> Iterator[Account | None]:
-    """What pays for a release, or has paid for a stream; None without a ledger."""
-    from matrixdp.release.charging import Account
-
-    if ledger is None:
-        yield None
-        return
-    name = require_dataset(dataset)
-    with ledgers().open(ledger, timeout=wait, wait=wait, anchor=anchor_to, **author) as opened:
-        yield Account(opened, name, allowance=allowance)
 
 
 def parse_workers(text: str | None) -> Any:

@@ -19,9 +19,9 @@ from matrixdp.ledger import Remaining
 from matrixdp.privacy import Neighbours, Privacy
 from matrixdp.queries import TableMoments
 from matrixdp.release.dataset import DatasetRelease
+from matrixdp.release.options import title_question
 from matrixdp.release.output_folder import write_file
 from matrixdp.release.plan import Plan
-from matrixdp.release.registered import MechanismRelease
 from matrixdp.report.answers import Answer
 from matrixdp.report.dates import show_dates
 from matrixdp.report.forecast import (
@@ -35,7 +35,7 @@ from matrixdp.report.guarantee import describe_odds, name_loss
 from matrixdp.report.pictures import draw_design
 from matrixdp.report.release_folder import ReleaseFolder
 from matrixdp.report.release_page import DATASET_PAGE, list_advice
-from matrixdp.report.wants import PricedWants, word_question
+from matrixdp.report.wants import PricedWants
 from matrixdp.types import Floats
 
 _GUARANTEE = 2  # lines of an explained design that say what is released, and with what guarantee
@@ -219,9 +219,8 @@ def print_wants(priced: PricedWants) -> None:
     for number, one in enumerate(priced.releases, start=1):
         cost = _share(one.mu_squared, left) if one in priced.new else "released before"
         asked = one.plan.request
-        of = asked.columns or asked.cells or ([asked.target] if asked.target else [])
-        words = word_question(asked.question, of, asked.on or (), asked.by or ())
-        rows.append([f"{number}. {words}", f"{asked.epsilon:g}", cost, "", ""])
+        named = {name: getattr(asked, name) for name in ("target", "cells", "columns", "on", "by")}
+        rows.append([f"{number}. {title_question(asked.question, **named)}", f"{asked.epsilon:g}", cost, "", ""])
         for want, error in zip(one.wants, one.errors, strict=True):
             rows.append([f"   {want.words}", "", "", f"{want.error:g}", format_number(error, 3)])
     echo_section("Releases", format_table(["release", "epsilon", "of what is left", "wanted", "predicted"], rows))
@@ -272,7 +271,6 @@ def print_release(folder: ReleaseFolder, out: Path, *, as_json: bool) -> None:
     """Print a released matrix, its guarantee and the path of its report."""
     content, choice = folder.content, folder.outcome.plan.choice
     release, (height, width) = content.release, content.shape
-    assert not isinstance(release, MechanismRelease)
     if as_json:
         echo_json(collect_release(folder, out))
         return
@@ -296,7 +294,7 @@ def print_release(folder: ReleaseFolder, out: Path, *, as_json: bool) -> None:
         click.echo(f"\n{click.style('Note:', bold=True)} {remark}")
     if choice is not None:
         click.echo(f"\n{_say_method(choice)}")
-    unit = content.mechanism.query.protects
+    unit = content.query.protects
     click.echo("\n".join(["", *_say_guarantee(release.privacy, release.neighbours, unit)]))
     if content.ledger is None:
         click.echo("No ledger was used: nothing keeps the total spent on these data.")
@@ -312,12 +310,11 @@ def print_release(folder: ReleaseFolder, out: Path, *, as_json: bool) -> None:
 def collect_release(folder: ReleaseFolder, out: Path) -> dict[str, Any]:
     """The facts and answers of a release, as JSON content."""
     content, choice, release = folder.content, folder.outcome.plan.choice, folder.outcome.release
-    by, answers = getattr(content.mechanism.query, "by", ()), []
-    others = () if content.in_files else [answer for answer in content.answers if answer is not content.main]
-    for answer in others:
+    by, answers = getattr(content.query, "by", ()), []
+    for answer in () if content.in_files else content.answers:
         group = dict(zip(by, answer.group, strict=True)) if answer.group else None
         named = {"file": f"{answer.name}.csv", "title": answer.title, "group": group}
-        answers.append({**named, **answer.estimate.to_dict()})
+        answers += [] if answer is content.main else [{**named, **answer.estimate.to_dict()}]
     return {
         "out": str(out),
         "files": list(folder.files),

@@ -9,9 +9,10 @@ import click
 
 from matrixdp.cli import options as flags
 from matrixdp.cli.exits import ExitCode
-from matrixdp.cli.options import PATH, Command, Group, json_option, output_after_work
+from matrixdp.cli.options import Command, Group
 
 if TYPE_CHECKING:
+    from matrixdp.domain.schema import Schema
     from matrixdp.records.checking import TableCheck
 
 
@@ -22,7 +23,7 @@ def schema() -> None:
 
 @schema.command("new", example="matrixdp schema new clinic.csv -o schema.toml")
 @click.argument("data")
-@click.option("-o", "--output", type=PATH, help="File to write. [default: standard output]")
+@click.option("-o", "--output", type=flags.PATH, help="File to write. [default: standard output]")
 @click.option("--force", is_flag=True, help="Replace an existing file.")
 @click.option(
     "--delimiter",
@@ -53,36 +54,34 @@ def new(data: str, output: Path | None, force: bool, sql: str | None, **given: A
         click.echo(text, nl=False)
         return
     write_file(output, text, option="output", overwrite=force)
-    with output_after_work():
+    with flags.output_after_work():
         following = f"matrixdp check {data} --schema {output}"
         click.echo(f"Wrote {output}. Fill in types, bounds and levels, then run: {following}", err=True)
 
 
 @click.command("check", cls=Command, example="matrixdp check clinic.csv --schema schema.toml")
 @click.argument("data", nargs=-1, required=True)
-@click.option("--schema", "path", type=PATH, required=True, help="TOML file with what is public about the data.")
+@flags.schema_option
 @flags.sql_option
-@json_option
-def check(data: tuple[str, ...], path: Path, sql: str | None, as_json: bool) -> int:
+@flags.json_option
+def check(data: tuple[str, ...], schema: Schema, sql: str | None, as_json: bool) -> int:
     """List all that does not fit the schema in the table DATA, for the eyes of its owner.
 
     It reads all values, and shows rows, counts and examples of them, and what to write in the schema. Nothing is
     written or released. The exit code is 3 if a release would fail.
     """
-    from matrixdp.domain.schema_file import read_schema
     from matrixdp.records.checking import check_table
     from matrixdp.records.files import open_files
 
-    found = read_schema(path)
-    found.check()
-    rows = open_files(data, rules=found.rules, sql=sql).estimate()
+    schema.check()
+    rows = open_files(data, rules=schema.rules, sql=sql).estimate()
     with flags.show_progress(rows, "checking", quiet=as_json or not rows) as progress:
-        result = check_table(data, found, sql=sql, progress=progress)
+        result = check_table(data, schema, sql=sql, progress=progress)
     if as_json:
         problems = [{**vars(problem), "write": dict(problem.write)} for problem in result.problems]
         flags.echo_json({"rows": result.rows, "facts": result.facts, "problems": problems, "entries": result.entries()})
     else:
-        _print_check(result, path)
+        _print_check(result, schema.path)
     return ExitCode.DATA if result.stops else ExitCode.SUCCESS
 
 
@@ -106,46 +105,40 @@ def _print_check(result: TableCheck, path: Path) -> None:
         for advice in dict.fromkeys(f"{one.column or 'file'}: {one.advice}" for one in chosen if one.advice):
             click.echo(flags.wrap_text(advice))
     if entries := result.entries():
-        files = [f"  {line}" for line in entries.pop("[files]", "").splitlines()]
-        columns = [f"  {name}: {entry}" for name, entry in entries.items()]
-        lines = [*(["  [files]"] if files else []), *files, *columns]
-        flags.echo_section(f"Write in {path}", "\n".join(lines))
+        files = ["[files]", *entries.pop("[files]").splitlines()] if "[files]" in entries else []
+        lines = [*files, *(f"{name}: {entry}" for name, entry in entries.items())]
+        flags.echo_section(f"Write in {path}", "\n".join(f"  {line}" for line in lines))
     elif not result.stops:
         click.echo(f"A release by {path} can read all of it.")
 
 
 @schema.command("check", example="matrixdp schema check schema.toml --data clinic.csv")
-@click.argument("path", metavar="SCHEMA", type=PATH)
+@click.argument("schema", metavar="SCHEMA", type=flags.SCHEMA)
 @click.option("--data", help="A table that must have the schema's columns; only its header is read.")
-@json_option
-def check_schema(path: Path, data: str | None, as_json: bool) -> None:
+@flags.json_option
+def check_schema(schema: Schema, data: str | None, as_json: bool) -> None:
     """Check that SCHEMA is complete, and show it."""
     from matrixdp.domain.columns import describe_column
-    from matrixdp.domain.schema_file import read_schema
     from matrixdp.records.files import open_files
 
-    found = read_schema(path)
-    found.check()
+    schema.check()
     if data is not None:
-        open_files(data, rules=found.rules).require(found.required_names())
+        open_files(data, rules=schema.rules).require(schema.required_names())
     columns: dict[str, Any] = {}
     rows = []
-    for column in found.columns or ():
-        (kind, values), rule = describe_column(column), found.rules.date(column.name)
+    for column in schema.columns or ():
+        (kind, values), rule = describe_column(column), schema.rules.date(column.name)
         facts = {name: value for name, value in vars(column).items() if name != "name"}
         columns[column.name] = {**({} if rule is None else {"meaning": rule.meaning}), "type": column.type, **facts}
         if rule is not None:
             kind, values = rule.kind, f"{values} {rule.meaning}"
         rows.append([column.name, kind, values, "allowed" if column.missing else "error"])
-    graph, person = found.graph, found.person
+    graph, person = schema.graph, schema.person
     if as_json:
-        protected = {
-            "nodes": None if graph is None else list(graph.nodes),
-            "person": None if person is None else vars(person),
-        }
-        flags.echo_json({"columns": columns, "radius": found.radius, "records": found.records, **protected})
+        protected = {"nodes": graph and list(graph.nodes), "person": person and vars(person)}
+        flags.echo_json({"columns": columns, "radius": schema.radius, "records": schema.records, **protected})
         return
-    click.echo(f"{found.path} is complete.")
+    click.echo(f"{schema.path} is complete.")
     if rows:
         flags.echo_table(["column", "type", "values", "missing"], rows)
     if graph is not None:

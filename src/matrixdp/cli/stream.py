@@ -14,12 +14,13 @@ import click
 from matrixdp.cli import options as flags
 from matrixdp.cli.answer import find_public_file, find_stream_rules, stream_argument
 from matrixdp.cli.exits import DeferredInterrupts, ExitCode
-from matrixdp.cli.ledger import name_left, preview_ledger
-from matrixdp.cli.release import check_payment, open_account, parse_request, parse_workers, warn_about_delta
+from matrixdp.cli.ledger import name_left, open_account, preview_ledger
+from matrixdp.cli.release import check_payment, parse_request, parse_workers, warn_about_delta
 from matrixdp.errors import ParameterError
 from matrixdp.release.options import STREAM_OPTION, split_names
 
 if TYPE_CHECKING:
+    from matrixdp.domain.schema import Schema
     from matrixdp.release.request import Request
     from matrixdp.release.stream import MatrixStream, PublishedStream
     from matrixdp.release.stream_plan import StreamPlan
@@ -39,18 +40,18 @@ _design_options = flags.combine_options(flags.schema_option, *map(flags.request_
 _name = click.argument("name", type=flags.PATH)
 _charged_to = flags.combine_options(
     click.option("--ledger", type=flags.LEDGER, metavar="PATH|URL", help="The ledger that the stream was charged to."),
-    flags.name_option("--dataset", help="Name of the data set in the ledger."),
+    flags.text_option("--dataset", help="Name of the data set in the ledger."),
     flags.author_options,
 )
 
 
-def _plan(schema: Path, options: dict[str, Any]) -> tuple[Request, StreamPlan, dict[str, Any]]:
+def _plan(schema: Schema, options: dict[str, Any]) -> tuple[Request, StreamPlan, dict[str, Any]]:
     """The request that each step answers, the plan of the stream, and what pays for it."""
-    from matrixdp.domain.schema_file import read_schema
     from matrixdp.release.plan import plan_stream
 
-    request, payment = parse_request(read_schema(schema), options)
-    plan = plan_stream(request, **{name: payment.pop(name) for name in STREAM_OPTION})
+    own = {name: options.pop(name) for name in STREAM_OPTION}
+    request, payment = parse_request(schema, options)
+    plan = plan_stream(request, **own)
     warn_about_delta(request.privacy, getattr(plan.query, "records", None))
     return request, plan, payment
 
@@ -72,7 +73,7 @@ def _collect_plan(plan: StreamPlan) -> dict[str, Any]:
 @_design_options
 @flags.ledger_options("Show what would be left in this ledger.", "would pay")
 @flags.json_option
-def design(schema: Path, as_json: bool, **options: Any) -> None:
+def design(schema: Schema, as_json: bool, **options: Any) -> None:
     """Show the noise of a period, of several and of the total, and what it would cost. Reads no data.
 
     --records, or expected_records in the schema, is a guess of the number in one period.
@@ -111,7 +112,7 @@ def design(schema: Path, as_json: bool, **options: Any) -> None:
 @flags.charge_options
 @click.option("--no-ledger", is_flag=True, help="Open it without a ledger: no total is kept.")
 @flags.json_option
-def open_stream(name: Path, schema: Path, no_ledger: bool, as_json: bool, **options: Any) -> None:
+def open_stream(name: Path, schema: Schema, no_ledger: bool, as_json: bool, **options: Any) -> None:
     """Charge a stream, once, and create its files.
 
     They are NAME.state, which is private and must be kept; NAME.json, which is public and has all that is published;
@@ -126,7 +127,7 @@ def open_stream(name: Path, schema: Path, no_ledger: bool, as_json: bool, **opti
     public, copy = find_public_file(name), name.with_name(f"{name.name}.schema.toml")
     before = public.exists()
     if not before:  # also tries whether the folder can be written
-        write_file(copy, schema.read_text(encoding="utf-8"))
+        write_file(copy, schema.path.read_bytes())
     try:
         with open_account(**payment) as account:
             paid: dict[str, Any] = {} if account is None else {"ledger": account.ledger, "dataset": account.dataset}
@@ -174,12 +175,8 @@ def publish(name: Path, data: tuple[str, ...], step: str | None, as_json: bool, 
     """
     from matrixdp.release.stream import MatrixStream
 
-    reading = {
-        "workers": parse_workers(options.pop("workers")),
-        "rules": find_stream_rules(name),
-        "sql": options.pop("sql"),
-    }
-    done = []
+    reading = {"workers": parse_workers(options.pop("workers")), "sql": options.pop("sql")}
+    reading["rules"], done = find_stream_rules(name), []
     finishing = DeferredInterrupts("the step is stored; finishing first.")
     with _open(name, MatrixStream.open, **options) as opened, finishing as interrupts:
         for one in [step] if step is not None else _list_due(opened):
@@ -197,7 +194,7 @@ def publish(name: Path, data: tuple[str, ...], step: str | None, as_json: bool, 
             click.echo(f"{period['step']} {again}.")
         if not done:
             click.echo("Nothing to publish: all periods that are over were published.")
-        click.echo(_describe_status(facts))
+        _print_status(facts)
 
 
 def _list_due(opened: MatrixStream) -> list[str]:
@@ -241,7 +238,7 @@ def status(stream: Path, alert_after: str | None, as_json: bool, **options: Any)
     if as_json:
         flags.echo_json({**facts, "alert": late, "verified": account is not None})
     else:
-        click.echo(_describe_status(facts))
+        _print_status(facts)
         if account is not None:
             click.echo("The ledger has the same periods, with the same hashes.")
     return ExitCode.LATE if late else None
@@ -257,19 +254,10 @@ def _collect_status(public: PublishedStream) -> dict[str, Any]:
     return {**facts, "missing": [one for one, ready in upcoming if ready <= present], **following, **paid}
 
 
-def _describe_status(facts: dict[str, Any]) -> str:
-    steps, missing = facts["steps"], facts["missing"]
-    last = f", the last one {steps[-1]}" if steps else ""
-    count = "1 step" if len(steps) == 1 else f"{len(steps):,} steps"
-    lines = [f"Stream {facts['stream']}: {count} published{last}."]
-    if not steps:
-        lines.append("The first one must be named, with --step of matrixdp stream publish.")
-    if missing:
-        shown = ", ".join(missing) if len(missing) < 4 else f"{missing[0]} to {missing[-1]} ({len(missing):,} steps)"
-        lines.append(f"Over, and not published: {shown}.")
-    if facts["next"] is not None:
-        lines.append(f"{facts['next']} can be published from {facts['next_from']} on.")
-    return "\n".join(lines)
+def _print_status(facts: dict[str, Any]) -> None:
+    from matrixdp.report.page import write_words
+
+    click.echo("\n".join(write_words("stream_status", facts)))
 
 
 @stream.command("report", example="matrixdp stream report ward.json --by ward --out ward.html")

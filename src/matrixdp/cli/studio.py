@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from matrixdp.cli.options import LEDGER, PATH, Group, echo_table, name_option
+from matrixdp.cli.options import LEDGER, PATH, Group, combine_options, echo_table, text_option
 
 _START = "start"
 
@@ -14,7 +14,6 @@ class _StudioGroup(Group):
     """Commands, of which ``start`` may be left out: ``matrixdp studio FOLDER``."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Leave a folder, and options before it, to ``start``."""
         if args and args[0] not in (*self.commands, *ctx.help_option_names):
             args = [_START, *args]
         return super().parse_args(ctx, args)
@@ -27,6 +26,7 @@ def studio() -> None:
 
 _folder = click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 _state = click.option("--state", type=PATH, help="Folder for the studio's own files. [default: .studio in FOLDER]")
+_place = combine_options(_folder, _state)
 
 
 @studio.command(_START, example="matrixdp studio start tables/ --open")
@@ -76,9 +76,8 @@ def start(**options: Any) -> None:
 
 
 @studio.command("backup", example="matrixdp studio backup tables/ backups/2031-01-05")
-@_folder
+@_place
 @click.argument("target", metavar="NEW", type=PATH)
-@_state
 @click.option("--ledger", type=LEDGER, metavar="PATH|URL", help="As for start. [default: among the studio's own files]")
 def backup(folder: Path, target: Path, state: Path | None, ledger: Any) -> None:
     """Copy the studio, which may be running, to the folder NEW: ledger, tokens, requests, schemas and releases."""
@@ -91,8 +90,7 @@ def backup(folder: Path, target: Path, state: Path | None, ledger: Any) -> None:
 
 @studio.command("restore", example="matrixdp studio restore backups/2031-01-05 tables/")
 @click.argument("source", metavar="BACKUP", type=click.Path(exists=True, file_okay=False, path_type=Path))
-@_folder
-@_state
+@_place
 @click.option("--ledger", type=PATH, help="Where to restore the ledger to. [default: among the studio's own files]")
 def restore(source: Path, folder: Path, state: Path | None, ledger: Path | None) -> None:
     """Make a studio for FOLDER from a backup, once the original is lost."""
@@ -107,8 +105,7 @@ def restore(source: Path, folder: Path, state: Path | None, ledger: Path | None)
 
 
 @studio.command("moved", example="matrixdp studio moved tables/")
-@_folder
-@_state
+@_place
 def moved(folder: Path, state: Path | None) -> None:
     """Confirm that the studio's own files were moved here, with the ledger among them."""
     from matrixdp.studio.launch import confirm_move, find_state
@@ -124,9 +121,8 @@ def token() -> None:
 
 
 @token.command("new", example="matrixdp studio token new tables/ --name ann --role analyst")
-@_folder
-@_state
-@name_option("--name", required=True, help="The person, as pages and the ledger name them.")
+@_place
+@text_option("--name", required=True, help="The person, as pages and the ledger name them.")
 @click.option(
     "--role",
     "roles",
@@ -151,8 +147,7 @@ def new(
 
 
 @token.command("list", example="matrixdp studio token list tables/")
-@_folder
-@_state
+@_place
 def list_(folder: Path, state: Path | None) -> None:
     """List all tokens by their ids, which are no secret."""
     from matrixdp.studio.launch import open_state
@@ -166,9 +161,8 @@ def list_(folder: Path, state: Path | None) -> None:
 
 
 @token.command("revoke", example="matrixdp studio token revoke tables/ 1f3a9c02")
-@_folder
+@_place
 @click.argument("token_id", metavar="ID")
-@_state
 def revoke(folder: Path, token_id: str, state: Path | None) -> None:
     """Revoke the token ID, or link-ID of a printed address; browsers that signed in with it are signed out."""
     from matrixdp.studio.launch import open_state

@@ -3,7 +3,7 @@
 A forecast says it, for a table as the release describes it. Post-processing: only the release is read.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -16,12 +16,14 @@ from matrixdp.answers.table_forecast import TableForecast
 from matrixdp.answers.view import LEAST_SIZE
 from matrixdp.design import Design, make_design
 from matrixdp.display import format_number, join_words
+from matrixdp.domain.file_rules import DateRule
 from matrixdp.domain.schema import TableDescription
 from matrixdp.privacy import Privacy
 from matrixdp.queries import TableMoments
 from matrixdp.release.adaptive_release import AdaptiveRelease
 from matrixdp.release.result import Release
 from matrixdp.report.answers import NO_COST, REPLACED, Answer, Answerable
+from matrixdp.report.page import write_words
 
 _FACTORS = (1.5, 2.0, 3.0, 5.0, 10.0, 30.0)  # of epsilon
 _LARGEST = 10.0  # epsilon that protects anybody
@@ -51,19 +53,11 @@ def advise(release: Answerable, answer: Answer) -> str:
 def _advise(question: _Question) -> str:
     release, answer = question.release, question.answer
     hidden = _pick(answer.estimate.hidden, answer)
-    count = int(hidden.sum())
-    subject = f"{count:,} of {hidden.size:,} numbers" if hidden.size > 1 else "the number"
-    found = [f"Noise hides {subject}: only an interval is shown, without an error bar."]
-    ways = list(_list_ways(release, answer, hidden))
-    if ways:
-        some = "it" if count == 1 else f"{'one' if count == 2 else 'half'} of them"
-        found.append(f"By forecast, {some} would have an error bar with {', or '.join(ways)}.")
+    ways, needed, people = list(_list_ways(release, answer, hidden)), 0.0, ""
     bars = answer.estimate.std[answer.estimate.reliable[:, 0], 0]
     if answer.name == "means_by_level" and isinstance(release, Release) and bars.size:
-        needed = LEAST_SIZE * float(bars.max()) * release.records
-        people = release.design.query.count_word
-        found.append(f"A level needs about {format_number(needed, 2)} {people}: merge levels that have fewer.")
-    return " ".join(found)
+        needed, people = LEAST_SIZE * float(bars.max()) * release.records, release.design.query.count_word
+    return " ".join(write_words("advice", int(hidden.sum()), hidden.size, ways, needed, people))
 
 
 def _pick(numbers: NDArray[np.bool_], answer: Answer) -> NDArray[np.bool_]:
@@ -134,16 +128,18 @@ def _describe(release: Release, query: TableMoments) -> TableDescription:
     return TableDescription(means, stds, None, shares, missing)
 
 
-def list_notes(release: Answerable, answer: Answer) -> tuple[str, ...]:
-    """All sentences that go with an answer."""
+def list_notes(release: Answerable, answer: Answer, dates: Sequence[DateRule] = ()) -> tuple[str, ...]:
+    """All sentences that go with an answer, also on how those of its columns that are dates are counted."""
     caveats = [REPLACED] if getattr(release, "missing", "error") == "midpoint" else []
     if release.simulation:
         caveats.append("This is a simulation: it protects nothing.")
     ranges = [f"{note}." for note in answer.estimate.list_notes()]
-    return (*answer.notes, *ranges, *filter(None, [advise(release, answer)]), NO_COST, *caveats)
+    terms = {*answer.estimate.rows, *answer.estimate.columns, answer.facts.get("target")}
+    counted = [f"{rule.name}: a {rule.kind}, counted in {rule.meaning}." for rule in dates if rule.name in terms]
+    return (*answer.notes, *counted, *ranges, *filter(None, [advise(release, answer)]), NO_COST, *caveats)
 
 
-def to_facts(release: Answerable, answer: Answer) -> dict[str, Any]:
+def to_facts(release: Answerable, answer: Answer, dates: Sequence[DateRule] = ()) -> dict[str, Any]:
     """The answer as the content of a JSON document."""
-    notes = list(list_notes(release, answer))
+    notes = list(list_notes(release, answer, dates))
     return {"title": answer.title, **answer.facts, **answer.estimate.to_dict(), "notes": notes}

@@ -106,37 +106,30 @@ def answer_means(release: Asked, by: str | None = None, group: Group = None, *, 
         notes = (_SHRUNK.format("the means of all records") if shrunk else _BARS,)
         again = partial(answer_means, by=by, group=group)
         return Answer(f"Means by {by}", by, found, notes, name="means_by_level", again=again)
-    _refuse_groups(release, group)
     if shrunk:
         raise ParameterError("shrunk means need by: the means of all records are not shrunk.")
-    again = partial(answer_means, group=group)
-    return Answer("Means", "column", release.means(group=group), (_name_bars(release),), name="means", again=again)
+    found, again = _require_groups(release, group).means(group=group), partial(answer_means, group=group)
+    return Answer("Means", "column", found, (_name_bars(release),), name="means", again=again)
 
 
 def answer_quantiles(
     release: Asked, columns: Sequence[str] | None = None, q: Sequence[float] = QUARTILES, group: Group = None
 ) -> Answer:
     """Quantiles of numbers."""
-    found = _require_histograms(release, group).quantiles(columns, q)
+    found = _require_table(release, whole=group is None).quantiles(columns, q)
     note = "Intervals cover every bin that may contain the quantile, given the privacy noise, but no sampling error."
     return Answer("Quantiles", "column", found, (note,), name="quantiles")
 
 
 def answer_histogram(release: Asked, column: str, group: Group = None) -> Answer:
     """The histogram of a number."""
-    histograms = _require_histograms(release, group).histograms()
+    histograms = _require_table(release, whole=group is None).histograms()
     if column not in histograms:
         raise ParameterError(f"column must be a number, one of {', '.join([*histograms][:20])}, got {show(column)}.")
     found = histograms[column].to_estimate()
     text = [[format_number(end, 6) for end in row[:2]] + [""] for row in found.value.tolist()]
     notes = (_SHRUNK.format("a smooth shape, or few bins,"),)
     return Answer(f"Histogram of {column}", column, found, notes, name="histogram", text=text)
-
-
-def _require_histograms(release: Asked, group: Group) -> Any:
-    if group is not None:
-        raise ParameterError("group (--group) must be left out: histograms and quantiles are of all records.")
-    return _require_table(release)
 
 
 def answer_table(release: Asked, rows: str, columns: str, group: Group = None, *, shrunk: bool = False) -> Answer:
@@ -151,7 +144,7 @@ def answer_table(release: Asked, rows: str, columns: str, group: Group = None, *
 
 def answer_matrix(release: Asked, kind: str, group: Group = None, *, shrunk: bool = False) -> Answer:
     """Correlations or covariances; `shrunk` is for correlations of a table."""
-    _refuse_groups(release, group)
+    _require_groups(release, group)
     if shrunk and isinstance(release, AdaptiveRelease):
         raise ParameterError("shrunk (--shrunk) must be left out: an adaptive fit shrinks its correlations itself.")
     found = release.correlation(group, **_shrink(shrunk)) if kind == "correlation" else release.covariance(group)
@@ -173,8 +166,7 @@ def answer_sampling(release: Answerable, kind: str) -> Answer:
 
 def answer_components(release: Asked, count: int | None = None, group: Group = None) -> Answer:
     """Principal components."""
-    _refuse_groups(release, group)
-    found = _require_table(release, or_fit=True).components(count, group)
+    found = _require_groups(release, group, models=True).components(count, group)
     notes = [_name_bars(release), "Loadings of the standardised numbers; the sign of a component is arbitrary."]
     if not found.reliable.all():
         notes.append("Noise mixes a component that has plausible ranges with another one.")
@@ -184,8 +176,7 @@ def answer_components(release: Asked, count: int | None = None, group: Group = N
 
 def answer_regression(release: Asked, target: str, on: Sequence[str] | None = None, group: Group = None) -> Answer:
     """The coefficients of a linear regression; those of a category are compared with its first level."""
-    _refuse_groups(release, group)
-    found = _require_table(release, or_fit=True).regression(target, on, group)
+    found = _require_groups(release, group, models=True).regression(target, on, group)
     (share,), (rest,) = join_cells(found.fit)
     notes = [
         f"Share explained (R^2): {share}; residual standard deviation: {rest}.",
@@ -242,15 +233,18 @@ def _has_table(release: object) -> bool:
     return isinstance(getattr(getattr(release, "design", None), "query", None), TableMoments)
 
 
-def _refuse_groups(release: Asked, group: Group) -> None:
-    """Raise a `ParameterError` if `group` is given for a release that cannot have groups."""
+def _require_groups(release: Asked, group: Group, *, models: bool = False) -> Any:
+    """The release, if it has groups or none is asked for; `models` are of the moments of a table, or of a fit."""
     if group is not None and not _has_table(release):
         raise ParameterError("group (--group) must be left out: this release has no groups. Release it with --by.")
+    return _require_table(release) if models and not isinstance(release, AdaptiveRelease) else release
 
 
-def _require_table(release: Asked, *, or_fit: bool = False) -> Any:
-    """The release, if it is of the moments of a table, or a fit."""
-    if _has_table(release) or (or_fit and isinstance(release, AdaptiveRelease)):
+def _require_table(release: Asked, *, whole: bool = True) -> Any:
+    """The release, if it is of the moments of a table; answers that are not by group must be of the `whole`."""
+    if not whole:
+        raise ParameterError("group (--group) must be left out: histograms and quantiles are of all records.")
+    if _has_table(release):
         return release
     raise ParameterError(
         "this follows from a release of the moments of a table (--query everything, means or table), and this release "

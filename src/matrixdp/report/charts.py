@@ -49,27 +49,27 @@ def draw_answer(answer: Answer, dates: Sequence[DateRule] = (), *, skip: int = 0
 
     The first columns of a table by level may be skipped.
     """
-    estimate, kind = answer.estimate, answer.name
+    estimate, kind, charts = answer.estimate, answer.name, tuple[Chart, ...]()
     if kind in ("means_by_level", "groups", "levels"):
         rules = {rule.name: rule for rule in dates}
-        names = estimate.columns[skip:_MOST_PANELS]
         more = len(estimate.columns) - _MOST_PANELS
         caption = "Bars: 95% intervals." + f" {more:,} more columns are in the table alone." * (more > 0)
-        parts = [(one, make_visible(shorten(one, 40)), estimate.column(one), rules.get(one)) for one in names]
-        drawn = (_draw_dots(one, caption, axis, found, rule=rule) for one, axis, found, rule in parts)
-        return tuple(chart for charts in drawn for chart in charts)
+        for one in estimate.columns[skip:_MOST_PANELS]:
+            axis = make_visible(shorten(one, 40))
+            charts += _draw_dots(one, caption, axis, estimate.column(one), rule=rules.get(one))
     if kind == "histogram":  # a bar to each bin
         ends = [row[:2] for row in show_dates(answer, [rule for rule in dates if rule.name == answer.label]) or ()]
         shares = replace(estimate.column("share"), rows=tuple(" to ".join(dict.fromkeys(pair)) for pair in ends))
         return _draw_dots(answer.title, "Bars: 95% intervals.", f"share of the values of {answer.label}", shares)
     if kind == "regression" and "coefficient" in estimate.columns:
+        estimate = estimate.cut(slice(1, None), slice(None))  # without the intercept
         low, high = estimate.value[:, -2:].T  # of noise and sampling together
         caption = "A bar that reaches zero: the coefficient may be nothing but noise and sampling error."
         caption += " Orange: a plausible range." * bool(estimate.plausible[:, 0].any())
         # in units of half the length of their intervals, so that columns with different units share an axis
         name, found, unit = _COEFFICIENT, estimate.column("coefficient"), (high - low) / 2
-        return _draw_dots(answer.title, caption, name, found, unit, guide=0.0, ends=(low, high), skip=1)
-    return ()
+        return _draw_dots(answer.title, caption, name, found, unit, guide=0.0, ends=(low, high))
+    return charts
 
 
 def _draw_dots(
@@ -80,18 +80,17 @@ def _draw_dots(
     unit: Any = 1.0,
     guide: float | None = None,
     ends: Pair | None = None,
-    skip: int = 0,
     rule: DateRule | None = None,
 ) -> tuple[Chart, ...]:
     """The numbers of a column as dots on an axis in units of `unit`, with their intervals; no chart of too many.
 
-    The intervals may be others, between `ends`. Plausible ranges have another colour. The first rows may be skipped. A
-    line marks the `guide`. With a `rule`, the numbers are dates or times.
+    The intervals may be others, between `ends`. Plausible ranges have another colour. A line marks the `guide`. With a
+    `rule`, the numbers are dates or times.
     """
     ends = ends or (found.interval()[0][:, 0], found.interval()[1][:, 0])
     with np.errstate(all="ignore"):
         places = np.stack([one / unit for one in (found.value[:, 0], *ends)], axis=1)
-        shown = [i for i in np.flatnonzero(np.isfinite(places.sum(axis=1))).tolist() if i >= skip]
+        shown = np.flatnonzero(np.isfinite(places.sum(axis=1))).tolist()
     words = join_cells(found) if rule is None else [[show_date(rule, *line[0])] for line in list_parts(found)]
     if not 0 < len(shown) <= _MOST_BARS:
         return ()

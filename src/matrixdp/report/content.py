@@ -9,6 +9,7 @@ from hashlib import sha256
 import numpy as np
 
 from matrixdp.answers.estimate import Estimate, settle
+from matrixdp.domain.bounds import Bounds
 from matrixdp.domain.columns import Number
 from matrixdp.domain.file_rules import DateRule
 from matrixdp.errors import ParameterError, show
@@ -16,14 +17,32 @@ from matrixdp.queries import ContingencyTable, Identity, MatrixQuery, Moments, T
 from matrixdp.queries.base import BoundedQuery
 from matrixdp.release.adaptive_release import AdaptiveRelease
 from matrixdp.release.dataset import DatasetRelease
-from matrixdp.release.registered import MechanismRelease
 from matrixdp.release.result import Release
 from matrixdp.report.answers import MODELS, REPLACED, SUMMARIES, Answer, make_answers
-from matrixdp.report.guarantee import AnyRelease, LedgerSummary, MechanismFacts, read_mechanism
 
+AnyRelease = Release | AdaptiveRelease | DatasetRelease
 KINDS = ("matrix", "covariance", "correlation", *SUMMARIES)
 _FITTED = ("means", "covariance", "correlation", *MODELS)  # kinds of an adaptive release
 _TITLES = {"everything": "summary of a table", "components": "principal components"}
+
+
+@dataclass(frozen=True)
+class LedgerSummary:
+    """Budget of a data set, or of the allowance that paid, before and after a release, and the ledger's last entry."""
+
+    dataset: str
+    epsilon: float  # the total budget
+    delta: float
+    left_before: float  # epsilon at the total's delta
+    left_after: float
+    entry: int
+    hash: str
+    allowance: str | None = None
+    charged: bool = True  # not for a repeated request
+    unnoticed: tuple[str, ...] = ()  # what could be done to the ledger's file without notice
+    actor: str | None = None  # of the charge, that is of the first run of a request, as the next two
+    purpose: str | None = None
+    time: datetime | None = None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -32,7 +51,6 @@ class ReportContent:
 
     title: str  # what is shown, such as "covariance"
     release: AnyRelease
-    mechanism: MechanismFacts
     answers: tuple[Answer, ...]  # the main one first, if a matrix is shown
     kind: str = "matrix"
     ledger: LedgerSummary | None = None
@@ -44,6 +62,16 @@ class ReportContent:
     released: datetime | None = None  # the time of the charge
     contact: str = ""  # who answers questions
     variables: tuple[str, str] = ("", "")  # of the rows and columns of counts
+
+    @cached_property
+    def query(self) -> MatrixQuery:
+        """What the release answers."""
+        return find_query(self.release)
+
+    @property
+    def adaptive(self) -> bool:
+        """Whether a fit learned where the data lie."""
+        return isinstance(self.release, AdaptiveRelease)
 
     @property
     def heading(self) -> str:
@@ -72,12 +100,7 @@ class ReportContent:
             return len(self.main.estimate.rows), len(self.main.estimate.columns)
         if isinstance(self.release, AdaptiveRelease):
             return len(self.release.names), len(self.release.names)
-        return self.mechanism.query.shape
-
-    @property
-    def has_bars(self) -> bool:
-        """Whether the mechanism says how large its noise is."""
-        return getattr(self.release, "std", ...) is not None
+        return self.query.shape
 
     @property
     def in_files(self) -> bool:
@@ -87,7 +110,7 @@ class ReportContent:
     @property
     def caveats(self) -> tuple[str, ...]:
         """What readers of the numbers must know besides their error bars."""
-        query = self.mechanism.query
+        query = self.query
         replaceable = not isinstance(query, TableMoments) or any(not one.missing for one in query.used.numbers)
         return (REPLACED,) if getattr(self.release, "missing", "error") == "midpoint" and replaceable else ()
 
@@ -95,6 +118,16 @@ class ReportContent:
 def write_day(time: datetime | None) -> str:
     """The day of a time in words; empty if it is unknown."""
     return "" if time is None else f"{time.day} {time:%B %Y}"
+
+
+def find_query(release: AnyRelease) -> MatrixQuery:
+    """What a release answers; of an adaptive fit, the mean and second moment of its columns."""
+    if not isinstance(release, AdaptiveRelease):
+        query: MatrixQuery = release.query
+        return query
+    moment = release.moment
+    bounds = Bounds(moment.bounds.lower, moment.bounds.upper, names=release.names)
+    return Moments.for_covariance(bounds, release.records, neighbours=release.neighbours, person=moment.person)
 
 
 def make_content(
@@ -116,16 +149,14 @@ def make_content(
     -------
     Post-processing: uses no privacy budget.
     """
-    mechanism = read_mechanism(release)
-    query, title = mechanism.query, _TITLES.get(kind, kind)
-    _check_kind(release, mechanism, kind)
+    _check_kind(release, kind)
+    query, title = find_query(release), _TITLES.get(kind, kind)
     answers: tuple[Answer, ...]
     if isinstance(release, DatasetRelease):
         title, answers = "noisy data set", (_describe_noise(release, query),)
     elif kind == "matrix":
-        assert not isinstance(release, AdaptiveRelease)  # as was checked
-        own = release.matrix.shape == query.shape
-        title = query.title if own else f"output of {mechanism.name}"
+        assert isinstance(release, Release)  # as was checked
+        title = query.title
         answers = tuple(_list_matrices(release, query, title))
     else:
         assert isinstance(release, Release | AdaptiveRelease)  # as was checked
@@ -133,9 +164,7 @@ def make_content(
         answers = tuple(sorted(found, key=lambda one: one.name != kind or one.group != ()))  # the main one first
         if kind == "table" and isinstance(query, TableMoments):
             title = f"table of {' and '.join(column.name for column in query.used.categories)}"
-    content = ReportContent(
-        title=title, release=release, mechanism=mechanism, answers=answers, kind=kind, ledger=ledger, notes=notes
-    )
+    content = ReportContent(title=title, release=release, answers=answers, kind=kind, ledger=ledger, notes=notes)
     if content.main is None or not isinstance(query, Moments) or not isinstance(release, Release | AdaptiveRelease):
         return content
     names = tuple(one.name for one in list_columns(query))
@@ -143,26 +172,21 @@ def make_content(
     return replace(content, answers=(*answers, means))
 
 
-def _list_matrices(release: Release | MechanismRelease, query: MatrixQuery, title: str) -> Iterator[Answer]:
+def _list_matrices(release: Release, query: MatrixQuery, title: str) -> Iterator[Answer]:
     """The released matrix and, of a noisy data set, the averages of its columns, of shape (columns, 1).
 
     The noise of different rows is independent, so the error bar of an average falls with the root of their number.
     There are no averages where rows are not independent.
     """
     matrix, std, (rows, columns) = release.matrix, release.std, release.entry_names
-    own, name = matrix.shape == query.shape, "matrix"
-    if own and isinstance(query, ContingencyTable | Identity):
-        name = "counts" if isinstance(query, ContingencyTable) else "rows"
-    if own and std is not None and name != "rows":
-        estimate = settle(matrix, np.asarray(std), rows, columns, query.possible)
-        estimate = replace(estimate, std=np.asarray(std))  # whose rows may be stored once
-    else:
-        estimate = Estimate(matrix, std, rows, columns)  # type: ignore[arg-type]  # None where they are unknown
-    scale = query.scale if own else np.full((1, 1), np.abs(matrix).max() or 1.0)
-    yield Answer(title[:1].upper() + title[1:], "", estimate, name=name, scale=np.broadcast_to(scale, matrix.shape))
-    independent = isinstance(release, Release) and not release.design.flat and release.design.rowcov.directions is None
-    if name == "rows" and independent:
-        value, bars = matrix.mean(axis=0), np.sqrt(np.square(np.asarray(std)).sum(axis=0)) / len(matrix)
+    name = "counts" if isinstance(query, ContingencyTable) else "rows" if isinstance(query, Identity) else "matrix"
+    estimate = Estimate(matrix, std, rows, columns)
+    if name != "rows":  # whose error bars may be stored once
+        estimate = replace(settle(matrix, std, rows, columns, query.possible), std=std)
+    scale = np.broadcast_to(query.scale, matrix.shape)
+    yield Answer(title[:1].upper() + title[1:], "", estimate, name=name, scale=scale)
+    if name == "rows" and not release.design.flat and release.design.rowcov.directions is None:
+        value, bars = matrix.mean(axis=0), np.sqrt(np.square(std).sum(axis=0)) / len(matrix)
         averages = Estimate(value[:, None], bars[:, None], columns, ("average",))
         yield Answer(f"Averages over all {len(matrix):,} rows", "column", averages, name="averages")
 
@@ -176,8 +200,10 @@ def _describe_noise(release: DatasetRelease, query: MatrixQuery) -> Answer:
     return Answer("Standard deviation of the noise", "column", noise, name="noise")
 
 
-def _check_kind(release: AnyRelease, mechanism: MechanismFacts, kind: str) -> None:
+def _check_kind(release: AnyRelease, kind: str) -> None:
     """Raise a `ParameterError` if a report of this kind does not follow from the release."""
+    if not isinstance(release, AnyRelease):
+        raise ParameterError("a report is of a design, an adaptive fit or a data set; print shows other releases.")
     if kind not in KINDS:
         raise ParameterError(f"kind must be one of {', '.join(KINDS)}, got {show(kind)} instead.")
     if isinstance(release, AdaptiveRelease):
@@ -185,9 +211,9 @@ def _check_kind(release: AnyRelease, mechanism: MechanismFacts, kind: str) -> No
             rule = f"{', '.join(_FITTED[:-1])} or {_FITTED[-1]} for an adaptive release"
             raise ParameterError(f"kind must be {rule}, got {show(kind)} instead.")
     elif kind != "matrix" and not isinstance(release, Release):
-        raise ParameterError(f"kind must be 'matrix' for a release of {mechanism.name}, got {show(kind)} instead.")
-    elif kind in SUMMARIES and not isinstance(mechanism.query, TableMoments):
-        raise ParameterError(f"kind {show(kind)} is for the moments of a table, got {mechanism.query.title}.")
+        raise ParameterError(f"kind must be 'matrix' for a noisy data set, got {show(kind)} instead.")
+    elif kind in SUMMARIES and not isinstance(release.query, TableMoments):
+        raise ParameterError(f"kind {show(kind)} is for the moments of a table, got {release.query.title}.")
 
 
 def list_columns(query: MatrixQuery) -> tuple[Number, ...]:

@@ -73,7 +73,7 @@ def add_dates(content: ReportContent, dates: Sequence[DateRule]) -> ReportConten
     means: dict[str, list[float]] = {}
     for one in (one.estimate for one in content.answers if one.name == "means" and not one.group):
         means |= {name: parts[0] for name, parts in zip(one.rows, list_parts(one.column("mean")), strict=True)}
-    dates = [rule for rule in dates if rule.name in content.mechanism.query.read_names]
+    dates = [rule for rule in dates if rule.name in content.query.read_names]
     units = []
     for rule in dates:
         shown = show_date(rule, *means.get(rule.name, (math.nan, 0.0)))

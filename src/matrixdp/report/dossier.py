@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 from matrixdp.display import format_number
 from matrixdp.errors import MatrixDPError
@@ -82,23 +83,24 @@ def _list_charges(summary: Summary, charges: Sequence[Charge]) -> list[Block]:
         purpose, approver = split_approval(charge.purpose)
         rows.append(
             {
-                "number": str(number),
-                "date": charge.time[:10],
-                "question": title_charge(charge),
-                "purpose": purpose or "not recorded",
-                "who": charge.actor or "not recorded",
-                "approved": approver,
-                "epsilon": format_number(charge_epsilon(charge, delta)),
-                "cost": "" if math.isnan(cost) else "below 0.1%" if cost < 0.001 else f"{cost:.1%}",
-                "state": "" if charge.released else "charged; no release is stored",
+                "No.": str(number),
+                "Date": charge.time[:10],
+                "Question": title_charge(charge),
+                "Purpose": purpose or "not recorded",
+                "By": charge.actor or "not recorded",
+                "Approved by": approver,
+                "ε": format_number(charge_epsilon(charge, delta)),
+                "Share of the total": "" if math.isnan(cost) else "below 0.1%" if cost < 0.001 else f"{cost:.1%}",
+                "State": "" if charge.released else "charged; no release is stored",
             }
         )
-    heads = {"number": "No.", "date": "Date", "question": "Question", "purpose": "Purpose", "who": "By"}
-    heads |= {"approved": "Approved by", "epsilon": "ε", "cost": "Share of the total", "state": "State"}
-    for key in ("approved", "state"):
-        if not any(row[key] for row in rows):
-            del heads[key]
-    return [Block("words", WordTable("releases", "All releases", heads, rows)), note(write_words("adding_up"))]
+    return [_show_rows("All releases", rows), note(write_words("adding_up"))]
+
+
+def _show_rows(title: str, rows: list[dict[str, str]]) -> Block:
+    """A table of words; columns in which nothing stands are left out."""
+    heads = {head: head for head in rows[0] if any(row[head] for row in rows)}
+    return Block("words", WordTable(title.split()[-1].lower(), title, heads, rows))
 
 
 def _show_release(ledger: Ledger, charge: Charge, number: int) -> Section:
@@ -107,17 +109,18 @@ def _show_release(ledger: Ledger, charge: Charge, number: int) -> Section:
     blocks = [Block("facts", [("Request", charge.request or "none"), ("Ledger entry", str(charge.entry))])]
     text = None
     if "stream" in charge.description:
-        heads = {"name": "Period", "time": "Published", "digest": "Hash of what was published"}
-        rows = [{"name": one.name, "time": one.time[:16], "digest": one.digest} for one in list_steps(ledger, charge)]
+        steps = list_steps(ledger, charge)
+        rows = [{"Period": one.name, "Published": one.time[:16], "Hash": one.digest} for one in steps]
         words = f"It was charged once, and has published {len(rows):,} periods, which cost nothing more."
-        table = Block("words", WordTable("periods", "Periods", heads, rows))
-        return Section(title, [*blocks, say(words), *([fold("The periods", table)] if rows else [])])
+        shown = [fold("The periods", _show_rows("Periods", rows))] if rows else []
+        return Section(title, [*blocks, say(words), *shown])
     if charge.request is not None and charge.released:
         text = ledger.stored(charge.dataset, charge.request)
     if text is None:
         return Section(title, [*blocks, say("The release is not stored in the ledger.")])
     try:
-        release, options = from_json(text), charge.options or {}
+        release: Any = from_json(text)
+        options = charge.options or {}
         kind = str(options["aim"]) if options.get("aim") in KINDS else "matrix"
         if isinstance(release, AdaptiveRelease) and kind == "matrix":
             kind = "covariance"

@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 
 from matrixdp.answers.estimate import Estimate
 from matrixdp.answers.moments import ALL
-from matrixdp.display import Numbers, choose_decimals, find_firm, find_weak, format_cells, format_number, join_words
+from matrixdp.display import Numbers, choose_decimals, find_firm, find_weak, format_cells, format_number
 from matrixdp.domain.columns import Number
 from matrixdp.queries import MatrixQuery
 from matrixdp.release.options import MATRICES
 from matrixdp.report.answers import Answer
 from matrixdp.report.content import ReportContent, list_columns
+from matrixdp.report.page import write_words
 from matrixdp.types import Floats
 
 _MOST = 3  # sentences
@@ -27,13 +28,11 @@ _NAMED = 3  # numbers that a sentence names
 
 def list_findings(content: ReportContent) -> list[str]:
     """The findings as sentences: all of the matrix or the only answer, and else the first of each kind of answer."""
-    if not content.has_bars:
-        return ["The mechanism does not say how large its noise is, so no number can be told from noise."]
-    whole = {answer.name: answer for answer in reversed(content.answers) if not answer.group}
-    main = None if content.main is None else content.main.name
+    whole, main = {answer.name: answer for answer in reversed(content.answers) if not answer.group}, content.main
     with np.errstate(all="ignore"):
-        first = [] if main is None else _MAIN[main](whole[main], content)
-        read = [reader(whole[name], content) for name, reader in _READERS.items() if name in whole and name != main]
+        first = [] if main is None else _MAIN.get(main.name, _read_matrix)(main, content)
+        others = [name for name in _READERS if name in whole and whole[name] is not main]
+        read = [_READERS[name](whole[name], content) for name in others]
     others = read[0] if len(read) == 1 and main is None else [sentences[0] for sentences in read if sentences]
     return [*first, *others][:_MOST]
 
@@ -80,7 +79,7 @@ def describe_entries(
     the largest ones, since they have different units.
     """
     kept = np.triu(np.ones(numbers.value.shape, bool), 1) if kept is None else kept
-    value, bars, places, many = numbers.value[kept], numbers.bars[kept], np.argwhere(kept), _plural(word)
+    value, bars, places = numbers.value[kept], numbers.bars[kept], np.argwhere(kept)
     if not value.size:
         return []
 
@@ -89,59 +88,34 @@ def describe_entries(
         return f"{numbers.rows[i]} and {numbers.columns[j]}", _write(numbers, i, j)
 
     shown, count = _name_largest(value, bars, describe, by_bar=word == "covariance")
-    if not count:
-        subject = f"The only {word} does not stand" if value.size == 1 else f"None of the {value.size:,} {many} stands"
-        found = f"{subject} out from the noise."
-    else:
-        amount = {1: f"The only {word}", 2: f"Both {many}"}.get(value.size, f"All {value.size:,} {many}")
-        amount = amount if count == value.size else f"{count:,} of {value.size:,} {many}"
-        listing = ": " if count <= len(shown) else "; the largest released are "
-        listing = listing + join_words(shown) if named else ""
-        found = f"{amount} {'stands' if count == 1 else 'stand'} out from the noise{listing}."
-    return [found, *_say_weak(value, bars, word)]
+    return write_words("entries", word, value.size, count, shown if named else [], *_count_weak(value, bars))
 
 
 def describe_counts(numbers: Numbers, word: str, variables: tuple[str, str] = ("", "")) -> list[str]:
     """The largest count, and how many cells may be empty; `variables` are what is counted by, and `word` what is."""
-    found = []
-    if largest := _find_largest(numbers, counts=True):
+    cell, largest = "", _find_largest(numbers, counts=True)
+    if largest:
         names = zip(variables, (numbers.rows, numbers.columns), largest[0], strict=True)
-        cell = [f"{kind} {levels[k]}".strip() for kind, levels, k in names]
-        found.append(f"The largest released count is that of {' with '.join(cell)}: {largest[1]} {word}.")
-    return found + _say_weak(numbers.value.ravel(), numbers.bars.ravel(), "count")
+        cell = " with ".join(f"{kind} {levels[k]}".strip() for kind, levels, k in names)
+    weak = _count_weak(numbers.value, numbers.bars)
+    return write_words("largest_count", cell, largest and largest[1], word, numbers.value.size, *weak)
 
 
 def say_means(means: Estimate, numbers: Sequence[Number]) -> list[str]:
     """How precise means are, as shares of the ranges of their columns."""
     widths = np.array([one.upper - one.lower for one in numbers])
-    shares = (means.std[:, 0] / widths)[means.reliable[:, 0]]
-    if not shares.size:
-        return ["Noise hides all means."]
-    size = _say_range([f"{format_number(100 * float(share), 2)}%" for share in (shares.min(), shares.max())])
-    if len(widths) == 1:
-        return [f"The error bar of the mean is {size} of the range between its bounds."]
-    return [f"The error bars of the {len(widths):,} means are {size} of the ranges between their bounds."]
+    shares = 100 * (means.std[:, 0] / widths)[means.reliable[:, 0]]
+    return write_words("means", _say_range(shares, "%") if shares.size else "", len(widths))
 
 
-def _say_weak(numbers: Floats, bars: Floats, word: str) -> list[str]:
-    """How many numbers may be noise alone or are hidden; nothing if none are."""
-    weak, hidden = int(find_weak(numbers, bars).sum()), int((~np.isfinite(numbers + bars)).sum())
-    parts = []
-    if weak:
-        verb = "is" if weak == 1 else "are"
-        amount = f"{weak:,} of {numbers.size:,} {_plural(word)}"
-        parts.append(f"{amount} {verb} within two error bars of zero and may be noise alone")
-    if hidden:
-        parts.append(f"{hidden:,} {'is' if hidden == 1 else 'are'} hidden by noise")
-    return [f"{'; '.join(parts)}."] if parts else []
+def _count_weak(numbers: Floats, bars: Floats) -> tuple[int, int]:
+    """How many numbers may be noise alone, and how many are hidden."""
+    return int(find_weak(numbers, bars).sum()), int((~np.isfinite(numbers + bars)).sum())
 
 
-def _say_range(ends: Sequence[str]) -> str:
-    return ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
-
-
-def _plural(word: str) -> str:
-    return f"{word[:-1]}ies" if word.endswith("y") else f"{word}s"
+def _say_range(numbers: Floats, unit: str = "") -> str:
+    low, high = (format_number(float(end), 2) + unit for end in (np.nanmin(numbers), np.nanmax(numbers)))
+    return low if low == high else f"{low} to {high}"
 
 
 def describe_matrix(query: MatrixQuery, answer: Answer, *, named: bool = True) -> list[str]:
@@ -155,24 +129,17 @@ def describe_matrix(query: MatrixQuery, answer: Answer, *, named: bool = True) -
 
 def _read_matrix(answer: Answer, content: ReportContent) -> list[str]:
     means = any(one.name == "means" for one in content.answers)  # of moments, which have sentences of their own
-    return describe_matrix(content.mechanism.query, answer, named=not means)
+    return describe_matrix(content.query, answer, named=not means)
 
 
 def _read_rows(answer: Answer, content: ReportContent) -> list[str]:
     """The noise of a row of a noisy data set, and the averages of its columns."""
     largest = np.asarray(answer.scale)[0]
-    ratios = answer.estimate.std[0] / np.where(largest > 0, largest, np.nan)
-    size = _say_range([format_number(float(ratio), 2) for ratio in (np.nanmin(ratios), np.nanmax(ratios))])
-    found = [
-        f"A single row says little: the noise of an entry is {size} times the largest value that its column can have."
-    ]
-    for averages in (one.estimate for one in content.answers if one.name == "averages"):
-        shown = [f"{name} {_write(averages, k, 0)}" for k, name in enumerate(averages.rows[:_NAMED])]
-        rest = ", and others below." if len(averages.rows) > _NAMED else "."
-        found.append(
-            f"Averages over all {len(answer.estimate.rows):,} rows are far more precise: {join_words(shown)}{rest}"
-        )
-    return found
+    size = _say_range(answer.estimate.std[0] / np.where(largest > 0, largest, np.nan))
+    averages = next((one.estimate for one in content.answers if one.name == "averages"), None)
+    names = () if averages is None else averages.rows
+    shown = [] if averages is None else [f"{name} {_write(averages, k, 0)}" for k, name in enumerate(names[:_NAMED])]
+    return write_words("rows", size, len(answer.estimate.rows), shown, len(names) > _NAMED)
 
 
 def _read_table(answer: Answer, content: ReportContent) -> list[str]:
@@ -182,7 +149,7 @@ def _read_table(answer: Answer, content: ReportContent) -> list[str]:
         return []
     one, _, other = answer.label.partition(" \\ ")
     variables = content.variables if answer.name == "counts" else (one, other)
-    return describe_counts(inner, content.mechanism.query.count_word, variables)
+    return describe_counts(inner, content.query.count_word, variables)
 
 
 def _read_levels(answer: Answer, _content: ReportContent) -> list[str]:
@@ -195,9 +162,11 @@ def _read_levels(answer: Answer, _content: ReportContent) -> list[str]:
 def _read_groups(answer: Answer, content: ReportContent) -> list[str]:
     """The mean that differs most between two groups, in error bars."""
     estimate = answer.estimate
-    names = [one.name for one in list_columns(content.mechanism.query) if one.name in estimate.columns]
+    names = [one.name for one in list_columns(content.query) if one.name in estimate.columns]
+    if not names:
+        return []
     among = len(names) * math.comb(len(estimate.rows), 2)
-    best: tuple[float, str] = (0.0, "No mean differs between groups by more than noise can explain.")
+    best, most, shown = 0.0, "", list[str]()
     for name in names:
         one = estimate.column(name)
         value = np.where(one.reliable, one.value, np.nan)[:, 0]
@@ -205,33 +174,22 @@ def _read_groups(answer: Answer, content: ReportContent) -> list[str]:
             continue
         ends = int(np.nanargmax(value)), int(np.nanargmin(value))
         difference, bar = value[ends[0]] - value[ends[1]], one.std[list(ends), 0].sum()
-        if difference > best[0] * bar and find_firm(difference, bar, among):
+        if difference > best * bar and find_firm(difference, bar, among):
+            best, most = float(difference / bar), name
             shown = [f"{_write(one, k, 0)} in {estimate.rows[k]}" for k in ends]
-            words = f"The mean of {name} differs between groups by more than noise can explain: {join_words(shown)}."
-            best = (float(difference / bar), words)
-    columns = [estimate.columns.index(name) for name in names]
-    small = int((~estimate.reliable[:, columns]).all(axis=1).sum()) if columns else 0
-    verb = "has" if small == 1 else "have"
-    few = f"{small:,} of {len(estimate.rows):,} groups {verb} so few records that no mean stands out from noise."
-    return [best[1]] * bool(names) + [few] * bool(small)
+    hidden = ~estimate.reliable[:, [estimate.columns.index(name) for name in names]]
+    return write_words("groups", most, shown, int(hidden.all(axis=1).sum()), len(estimate.rows))
 
 
 def _read_components(answer: Answer, _content: ReportContent) -> list[str]:
     """How much the first component explains, and the columns that it consists of."""
-    estimate, names, found = answer.estimate, answer.estimate.rows[:-1], []
+    estimate, names, share, largest = answer.estimate, answer.estimate.rows[:-1], "", list[str]()
     loadings, last = estimate.cut(len(names), len(estimate.columns)), len(names)
     if np.isfinite(estimate.std[last, 0]):
         share = _write(estimate.pick(last, 0).scale(100 / len(names)), 0, 0)
         value, std = loadings.value[:, 0], loadings.std[:, 0]
         largest, _ = _name_largest(value, std, lambda k: (names[k], _write(loadings, k, 0)))
-        rest = f"; its largest loadings are {join_words(largest)}." if largest else "."
-        subject = f"The first component explains {share}% of the variance of the {len(names):,} standardised columns"
-        found.append(subject + rest)
-    hidden = int((~np.isfinite(estimate.std[last])).sum())
-    if hidden:
-        verb = "component has" if hidden == 1 else "components have"
-        found.append(f"{hidden:,} {verb} plausible ranges only, since noise mixes them with others.")
-    return found
+    return write_words("components", share, len(names), largest, int((~np.isfinite(estimate.std[last])).sum()))
 
 
 def _read_regression(answer: Answer, _content: ReportContent) -> list[str]:
@@ -242,42 +200,25 @@ def _read_regression(answer: Answer, _content: ReportContent) -> list[str]:
     terms, value = estimate.cut(len(names) + 1, 1), estimate.value[1:, 0]
     std = np.hypot(estimate.std[1:, 0], estimate.value[1:, 1])
     shown, count = _name_largest(value, std, lambda k: (names[k], _write(terms, k + 1, 0)), by_bar=True)
-    if not count:
-        many = f"None of the {len(names):,} coefficients differs"
-        subject = many if len(names) > 1 else "The coefficient does not differ"
-        return [f"{subject} from zero by more than noise and sampling error can explain."]
-    amount = f"{count:,} of {len(names):,} coefficients" if len(names) > 1 else "The coefficient"
-    verb = "differs" if count == 1 else "differ"
-    rest = ", most clearly " if count > len(shown) else ": "
-    return [f"{amount} {verb} from zero by more than noise and sampling error can explain{rest}{join_words(shown)}."]
+    return write_words("regression", count, len(names), shown)
 
 
 def _read_noise(answer: Answer, content: ReportContent) -> list[str]:
     """The noise of a row and of the average of all rows of a noisy data set, as shares of the largest values."""
     value = answer.estimate.value
     ratios = np.nanmax(value[:, :2] / np.where(value[:, 2:] > 0, value[:, 2:], np.nan), axis=0)
-    row, average = (format_number(float(ratio), 2) for ratio in ratios)
-    return [
-        f"A single row says little: its noise is up to {row} times the largest value that a column can have.",
-        f"The noise of an average over all {content.shape[0]:,} rows is at most {average} times that value.",
-    ]
+    return write_words("row_noise", *(format_number(float(ratio), 2) for ratio in ratios), content.shape[0])
 
 
 Reader = Callable[[Answer, ReportContent], list[str]]
-_MAIN: dict[str, Reader] = {
-    "covariance": _read_matrix,
-    "correlation": _read_matrix,
-    "counts": _read_table,
-    "rows": _read_rows,
-    "matrix": _read_matrix,
-}
+_MAIN: dict[str, Reader] = {"counts": _read_table, "rows": _read_rows}  # of other matrices, their entries
 _READERS: dict[str, Reader] = {  # the most telling ones first
     "regression": _read_regression,
     "components": _read_components,
     "groups": _read_groups,
     "correlation": _read_matrix,
     "table": _read_table,
-    "means": lambda answer, content: say_means(answer.estimate, list_columns(content.mechanism.query)),
+    "means": lambda answer, content: say_means(answer.estimate, list_columns(content.query)),
     "levels": _read_levels,
     "noise": _read_noise,
 }

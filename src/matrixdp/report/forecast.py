@@ -57,11 +57,8 @@ def let_fall(errors: Sequence[ArrayLike]) -> list[Floats]:
     A release with more budget is not worse. A prediction for one epsilon alone can be too small, where noise is larger
     than the numbers themselves, and by the chance of its simulation.
     """
-    found: list[Floats] = [np.asarray(one, dtype=np.float64) for one in errors]
-    for smaller in range(len(found) - 2, -1, -1):
-        one = found[smaller]
-        found[smaller] = np.where(np.isnan(one), one, np.fmax(one, found[smaller + 1]))
-    return found
+    found = np.asarray(errors, dtype=np.float64)
+    return list(np.where(np.isnan(found), found, np.fmax.accumulate(found[::-1])[::-1]))
 
 
 def let_answers_fall(predicted: Sequence[dict[str, list[Answer]]]) -> list[dict[str, list[Answer]]]:

@@ -13,7 +13,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, ClassVar
 
-from matrixdp.display import Numbers, format_number, make_visible, write_table
+from matrixdp.design.explain import compare_to_limit
+from matrixdp.display import Numbers, format_number, join_words, make_visible, write_table
 from matrixdp.errors import MissingExtraError, install_hint
 from matrixdp.report.pictures import Look, shade_entries
 from matrixdp.report.svg import write_page_style
@@ -153,5 +154,5 @@ def load_template(name: str) -> Any:
         finalize=clean,
     )
     environment.filters["together"] = lambda line: Markup(escape(clean(line)).replace(" ± ", "&nbsp;±&nbsp;"))  # noqa: S704
-    environment.filters |= {"form": format, "number": format_number}
+    environment.filters |= {"form": format, "number": format_number, "words": join_words, "limit": compare_to_limit}
     return environment.get_template(name)

@@ -210,17 +210,15 @@ def _draw_legend(items: Sequence[LegendItem], top: float) -> list[str]:
     for k, item in enumerate(items):
         y = top + 22 * k
         if item.strength is None:  # from full colour to none and to full colour of the other hue, or from none to full
-            steps = 12 * len(item.hues)
-            strengths = np.linspace(-1 if len(item.hues) == 2 else 0, 1, steps + 1)[1:]
-            strengths = np.where(strengths > 0, strengths, strengths - 1 / 12)
-            bar: dict[str, Any] = {"y": y, "width": _RAMP / steps + 0.3, "height": 13}
-            for step, one in enumerate(strengths.tolist()):
-                kind = f"p-{item.hues[-1 if one > 0 else 0]}"
-                elements.append(element("rect", x=_RAMP / steps * step, fill_opacity=abs(one), class_=kind, **bar))
+            ramp = [(item.hues[-1], step / 12) for step in range(1, 13)]
+            ramp = [*((item.hues[0], share) for _, share in reversed(ramp)), *ramp] if len(item.hues) == 2 else ramp
+            width = _RAMP / len(ramp)
+            for step, (hue, share) in enumerate(ramp):
+                box = {"x": width * step, "y": y, "width": width + 0.3, "height": 13}
+                elements.append(element("rect", fill_opacity=share, class_=f"p-{hue}", **box))
         else:
-            style: dict[str, Any] = {"fill_opacity": item.strength} if item.strength < 1 else {}
             box = {"x": _RAMP - 24, "y": y, "width": 24, "height": 13}
-            elements.append(element("rect", **box, class_=f"p-{item.hues[0]}", **style))
+            elements.append(element("rect", **box, class_=f"p-{item.hues[0]}", fill_opacity=item.strength))
             elements.append(element("rect", **box, class_="p-frame"))
         elements.append(text(_RAMP + 10, y + 11, item.words, size=11.5, kind="soft"))
     return elements

@@ -33,14 +33,14 @@ def list_provenance(content: ReportContent) -> dict[str, Any]:
 
     `sha256` is the hash of the file of the release: ``sha256sum release.json`` prints it.
     """
-    mechanism, ledger = content.mechanism, content.ledger
+    ledger = content.ledger
     purpose, approver = split_approval(None if ledger is None else ledger.purpose)
     facts = {
         "question": content.heading,
         "dataset": content.table,
-        "epsilon": mechanism.epsilon,
-        "delta": mechanism.delta,
-        "protects": mechanism.query.protects,
+        "epsilon": content.release.privacy.epsilon,
+        "delta": content.release.privacy.delta,
+        "protects": content.query.protects,
         "released": "" if content.released is None else content.released.isoformat(timespec="seconds"),
         "purpose": purpose,
         "asked_by": None if ledger is None else ledger.actor,
@@ -68,8 +68,8 @@ def cite(facts: Mapping[str, Any]) -> tuple[str, str]:
     """How to cite a release of this provenance: as a text, and in BibTeX."""
     title = ", from ".join(filter(None, (facts["question"], facts.get("dataset"))))
     kind = f"Differentially private release, made with matrixdp {facts['version']}"
-    delta = f", delta {facts['delta']:.3g}" if facts["delta"] else ""
-    note = f"Epsilon {facts['epsilon']:g}{delta}, protects {facts['protects']}. SHA-256: {facts['sha256']}"
+    guarantee = f"Epsilon {facts['epsilon']:g}, delta {facts['delta']:.3g}, protects {facts['protects']}"
+    note = f"{guarantee}. SHA-256: {facts['sha256']}"
     entries = {"title": f"{{{title.translate(_TEX)}}}", "howpublished": kind, "note": note.translate(_TEX)}
     released = datetime.fromisoformat(facts["released"]) if "released" in facts else None
     if released is not None:

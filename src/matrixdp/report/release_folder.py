@@ -4,7 +4,7 @@ import csv
 import json
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -26,9 +26,8 @@ from matrixdp.release.plan import Plan, refuse_extremes
 from matrixdp.release.result import Release
 from matrixdp.release.run import Outcome, run
 from matrixdp.report.answers import Answer
-from matrixdp.report.content import ReportContent, make_content
+from matrixdp.report.content import LedgerSummary, ReportContent, make_content
 from matrixdp.report.dates import DATES, add_dates, list_dates, write_dates
-from matrixdp.report.guarantee import LedgerSummary
 from matrixdp.report.pictures import draw_matrix
 from matrixdp.report.provenance import PROVENANCE, write_provenance
 from matrixdp.report.release_page import DATASET_PAGE, render_release
@@ -55,16 +54,14 @@ def write_release(
     account: Account | None = None,
     *,
     force: bool = False,
-    workers: Any = None,
-    progress: Callable[[int], object] | None = None,
-    ready: Callable[[], object] | None = None,
+    **reading: Any,
 ) -> ReleaseFolder:
     """Release a plan from files, and write the new or empty folder `out`, which appears when it is complete.
 
     A request that was released before may write the folder again that holds its release.
 
-    Further parameters are as for `matrixdp.release.run.run`. Any error after the charge is a `ChargedError`; it says
-    what was spent, and how to get the release.
+    `reading` are `workers`, `progress` and `ready` of `matrixdp.release.run.run`. Any error after the charge is a
+    `ChargedError`; it says what was spent, and how to get the release.
 
     Privacy
     -------
@@ -75,7 +72,6 @@ def write_release(
     if account is not None:
         left = account.ledger.remaining(account.dataset, allowance=account.allowance).epsilon
         force = force or _holds_release(account, Path(out))
-    reading: dict[str, Any] = {"workers": workers, "progress": progress, "ready": ready}
     if plan.in_files:
         with explain_charge(plan, account, out):
             outcome = run(plan, source, account, out=out, force=force, **reading)
@@ -198,16 +194,14 @@ def explain_charge(plan: Plan, account: Account | None, folder: str | os.PathLik
 
 def _describe_recovery(plan: Plan, account: Account, before: int, folder: str | os.PathLike[str] | None) -> str:
     """What was charged after an entry, and how to get the release; empty if nothing was charged."""
-    charges = [charge for charge in account.ledger.history(account.dataset) if charge.entry > before]
-    request = account.request
-    if request is None:
-        description = plan.description
-        charged = any(charge.request is None and charge.description == description for charge in charges)
-        return "The budget is spent, and the release is lost. Running again is charged again." if charged else ""
-    states = {charge.request: charge.released for charge in charges}
-    if request not in states:
+    request, asked = account.request, plan.description
+    new = [one for one in account.ledger.history(account.dataset) if one.entry > before and one.request == request]
+    charges = [one for one in new if request is not None or one.description == asked]
+    if not charges:
         return ""
-    if states[request]:
+    if request is None:
+        return "The budget is spent, and the release is lost. Running again is charged again."
+    if charges[-1].released:
         return f"The budget is spent, and the ledger has the release: run again with --request {request}, at no cost."
     with suppress(ParameterError):  # raised where there is no data set
         if folder is not None and DatasetRelease.open(folder).request == request:
@@ -225,7 +219,7 @@ def write_folder(content: ReportContent, folder: str | os.PathLike[str]) -> list
     Answers from the moments of a table are written as one CSV file for each kind, with one number to a line.
     A name in a CSV file that begins as a formula of a spreadsheet does (with ``= + - @``, a tab or a line end) has a
     single quote before it; the other files have the names as they are. The Parquet file is left out if `pyarrow` is not
-    installed, and files of error bars if these are unknown.
+    installed.
     """
     place = Path(folder)
     (place / "release.json").write_bytes(content.text.encode())
@@ -249,16 +243,15 @@ def _write_matrix(place: Path, content: ReportContent, main: Answer) -> None:
     np.save(place / "matrix.npy", values)
     _write_csv(place / "matrix.csv", found.columns, names, values)
     _write_parquet(place / "matrix.parquet", found.columns, names, values, write_provenance(content))
-    picture = draw_matrix(main, counted=content.mechanism.query.count_word)
+    picture = draw_matrix(main, counted=content.query.count_word)
     (place / "matrix.svg").write_text(picture, encoding="utf-8")
-    if content.has_bars:
-        rows, std = (None, found.std[:1]) if has_equal_rows(found.std) else (names, found.std)
-        _write_csv(place / "std.csv", found.columns, rows, std)
+    rows, std = (None, found.std[:1]) if has_equal_rows(found.std) else (names, found.std)
+    _write_csv(place / "std.csv", found.columns, rows, std)
 
 
 def _write_answers(place: Path, content: ReportContent) -> None:
     """One CSV file for each kind of answer, with one number and its error bar a line, and a picture of correlations."""
-    query: Any = content.mechanism.query
+    query: Any = content.query
     by = getattr(query, "by", ())
     lines: dict[str, list[list[Any]]] = {}
     for answer in content.answers:

@@ -8,14 +8,13 @@ import numpy as np
 
 from matrixdp.answers.estimate import Estimate
 from matrixdp.answers.moments import ALL
-from matrixdp.display import format_number, join_words, say_parts
+from matrixdp.display import format_number, say_parts
 from matrixdp.domain.columns import Number
 from matrixdp.domain.file_rules import DateRule
 from matrixdp.privacy import describe_large_delta
 from matrixdp.queries import ContingencyTable, GramMatrix, Identity, MatrixQuery, Moments, TableMoments
 from matrixdp.queries.base import BoundedQuery
 from matrixdp.release.options import MATRICES
-from matrixdp.release.registered import MechanismRelease
 from matrixdp.release.result import Release
 from matrixdp.report.advice import advise
 from matrixdp.report.answers import Answer, add_totals, as_answerable
@@ -33,7 +32,6 @@ DATASET_PAGE = "_report.html"  # readers of data sets skip names that begin with
 _ROWS, _COLUMNS, _RECORDS = 60, 20, 24  # of a table, and rows of a noisy data set
 _WIDE, _WIDEST = ("matrix", "counts", *MATRICES), 12  # matrices that are shown as pictures, from so many columns on
 _NOTED = ("regression", "quantiles", "histogram")  # whose notes say more than how to read any number
-_NAMED = 16  # columns that the top of the page names
 _BOUNDED = 12  # columns whose bounds are named
 _KINDS = (ContingencyTable, Moments, TableMoments, Identity, GramMatrix)  # that the template tells apart
 _MOST_TABLES, _MOST_GROUPS, _MOST_FILES = 20, 24, 20  # of a section, of a page, and links
@@ -54,23 +52,22 @@ def render_release(content: ReportContent, *, files: Sequence[str] = ()) -> str:
     -------
     Made from the release and public facts only.
     """
-    mechanism, ledger, release, findings = content.mechanism, content.ledger, content.release, list_findings(content)
-    query, loss = mechanism.query, name_loss(mechanism.epsilon)
+    ledger, release, query, findings = content.ledger, content.release, content.query, list_findings(content)
+    privacy, loss = release.privacy, name_loss(release.privacy.epsilon)
     kind = next((one.__name__ for one in _KINDS if isinstance(query, one)), "")
     shown = [answer.estimate for answer in content.answers]
     marks = any(one.plausible.any() for one in shown), any((one.ranged & ~one.plausible).any() for one in shown)
     explained = [*write_words("error_bars", content, kind, isinstance(release, Release), *marks), *content.units]
-    explained += write_words("findings") if findings and content.has_bars else []
+    explained += write_words("findings") if findings else []
     records = getattr(query, "records", None)
-    delta = describe_large_delta(release.privacy, records) if mechanism.delta and records is not None else ""
+    delta = "" if records is None else describe_large_delta(privacy, records)
     part = getattr(release, "part", None)
-    warned = (mechanism, release.simulation, delta[:1].upper() + delta[1:], ledger or part, content.caveats)
+    warned = (content, delta[:1].upper() + delta[1:], ledger or part)
     paid = ("The ledger", "ledger") if part is None else ("The stream", "stream")
-    formal = [line.split(": ", 1) for line in write_words("symbols", mechanism, kind)]
-    symbols = f"ε = {mechanism.epsilon:g}" + (f", δ = {mechanism.delta:.3g}" if mechanism.delta else "")
-    odds = describe_odds(mechanism.epsilon, mechanism.delta, query.protects)
+    formal = [line.split(": ", 1) for line in write_words("symbols", content, kind)]
+    odds = describe_odds(privacy.epsilon, privacy.delta, query.protects)
     guarantee = [
-        say(*write_words("guarantee", mechanism, loss)),
+        say(*write_words("guarantee", query, loss)),
         Block("list", write_words("protection", query)),
         fold("The same in symbols", Block("symbols", [("", *pair)[-2:] for pair in formal])),
     ]
@@ -79,30 +76,29 @@ def render_release(content: ReportContent, *, files: Sequence[str] = ()) -> str:
         links.append(say(f"… and {more:,} more."))
     origin = list_provenance(content)
     text, bibtex = cite(origin)
-    citable = not release.simulation and not mechanism.warnings
     return Page(
         title=f"{content.heading} – {content.table}" if content.table else content.heading,
         heading=content.heading,
         kicker=" · ".join(filter(None, ["Differentially private release", write_day(content.released)])),
         facts=[
             ("Shows", " ".join(write_words("subject", content, kind))),
-            ("Columns", _list_columns(content)),
+            ("Columns", " ".join(write_words("columns", query, content.variables))),
             ("Data set", content.table),
-            ("Method", "adaptive fit" if mechanism.adaptive else ""),
+            ("Method", "adaptive fit" if content.adaptive else ""),
             ("Protects", query.protects),
-            ("Privacy", f"{symbols}: {loss}. {odds}"),
+            ("Privacy", f"ε = {privacy.epsilon:g}, δ = {privacy.delta:.3g}: {loss}. {odds}"),
             *((name, origin.get(key, "")) for name, key in _ORIGIN.items()),
         ],
         warnings=write_words("warnings", *warned),
         sections=[
-            *([Section("How to cite it", [say(text), Block("data", bibtex)], fold=True)] if citable else []),
+            *([] if release.simulation else [Section("How to cite it", [say(text), Block("data", bibtex)], fold=True)]),
             *([Section("Findings", [say(*findings)], "findings")] if findings else []),
             *_show_results(content),
             *([Section("What would help", [Block("list", help_)])] if (help_ := list_advice(content)) else []),
             Section("How to read it", [Block("list", explained)]),
             Section("The guarantee", guarantee),
             Section(paid[0], [say(*write_words(paid[1], part or ledger))]),
-            Section("How the noise was generated", [say(mechanism.noise, *content.notes)], fold=True),
+            Section("How the noise was generated", [say(*write_words("noise", content), *content.notes)], fold=True),
             *([Section("Files in this folder", links)] if files else []),
         ],
         footer=f"Made by matrixdp {release.version}.",
@@ -113,18 +109,6 @@ def list_main_blocks(content: ReportContent) -> list[Block]:
     """The findings of a release, and its first table, for a page about several releases."""
     first = next(iter(_show_results(content)), None)
     return [say(*list_findings(content)), *(() if first is None else first.blocks)]
-
-
-def _list_columns(content: ReportContent) -> str:
-    """The columns of the data that were asked about, and by what they are grouped."""
-    query = content.mechanism.query
-    if any(content.variables):
-        return join_words([name for name in content.variables if name])
-    bounds = query.bounds.names if isinstance(query, BoundedQuery) else None
-    names: Sequence[str] = query.used.names if isinstance(query, TableMoments) else bounds or ()
-    shown = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else "")
-    by = query.by if isinstance(query, TableMoments) else ()
-    return f"{shown}; grouped by {join_words(by)}" if by else shown
 
 
 # Answers
@@ -143,14 +127,13 @@ def _show_results(content: ReportContent) -> list[Section]:
     sections: list[Section] = []
     for name, tables in by_file.items():
         blocks = _show_tables(content, tables, name)
-        if name == with_means and list_columns(content.mechanism.query):
+        if name == with_means and list_columns(content.query):
             blocks.append(note([STRIP]))
         if not sections:
-            blocks = [*([] if content.has_bars else [say("The error bars are unknown.")]), *blocks]
             blocks.append(note(_describe_treatment(content)))
         title = tables[0].title if len(tables) == 1 else _SECTIONS[name]
         sections.append(Section(title, blocks, fold=name == "rows" and "averages" in by_file))
-    by: tuple[str, ...] = getattr(content.mechanism.query, "by", ())
+    by: tuple[str, ...] = getattr(content.query, "by", ())
     for group, tables in list(groups.items())[:_MOST_GROUPS]:
         title = ", ".join(f"{name}: {level}" for name, level in zip(by, group, strict=True))
         sections.append(Section(title, _show_tables(content, tables, ""), fold=True))
@@ -169,7 +152,7 @@ def _show_tables(content: ReportContent, tables: Sequence[Answer], name: str) ->
         charts = [] if answer.group else draw_charts(answer, content.dates, skip=int(drawn))  # shares are drawn once
         if answer.name == "counts" and isinstance(content.release, Release) and len(answer.estimate.rows) < _ROWS:
             answer = replace(answer, estimate=add_totals(content.release) or answer.estimate)
-        shown = show_answer(content.mechanism.query, answer, content.dates, content.variables)
+        shown = show_answer(content.query, answer, content.dates, content.variables)
         notes = [note(answer.notes)] if answer.name in _NOTED else []
         if answer.name == "histogram":
             blocks += [*charts, *notes, fold("As a table", *shown)]
@@ -244,17 +227,16 @@ def list_advice(content: ReportContent) -> list[str]:
 
 def _describe_treatment(content: ReportContent) -> list[str]:
     """Sentences on clipping and missing values, as far as the release says what was done."""
-    query, numbers = content.mechanism.query, tuple[Number, ...]()
-    clips = not isinstance(content.release, MechanismRelease)  # of other mechanisms it is not known
+    query, numbers = content.query, tuple[Number, ...]()
     bounded, table = isinstance(query, BoundedQuery) or query.unit in ("edge", "node"), isinstance(query, TableMoments)
     if isinstance(query, TableMoments) or (isinstance(query, BoundedQuery) and query.bounds.names):
         numbers = list_numbers(query)
     found = list(content.caveats)
     if isinstance(query, TableMoments) and any(column.missing for column in query.columns):
         found = [*write_words("observed", query), *found]
-    elif not found and (table or (clips and bounded)):
+    elif not found and (table or bounded):
         found = write_words("refused")
-    if not clips or not (numbers or bounded):
+    if not (numbers or bounded):
         return found
     return [*write_words("clipping", query, _list_bounds(numbers, content.dates)), *found]
 

@@ -14,7 +14,7 @@ from matrixdp.release.stream import PublishedStream
 from matrixdp.release.stream_plan import WindowNoise
 from matrixdp.report.content import make_content
 from matrixdp.report.dates import list_parts, show_date
-from matrixdp.report.guarantee import describe_odds, name_loss, say_cost
+from matrixdp.report.guarantee import describe_odds, name_loss
 from matrixdp.report.page import Block, Page, Section, WordTable, fold, note, say, show_numbers, write_words
 from matrixdp.report.release_page import list_main_blocks
 from matrixdp.report.svg import Curve, Scale, draw_curves, make_image
@@ -41,7 +41,7 @@ def render_stream(
     public.require_steps()
     epsilon, (protects,) = gdp_epsilon(mu=plan.mu, delta=privacy.delta), write_words("stream_protects", plan)
     charged = [
-        *write_words("all_periods", say_cost(plan.mu, epsilon, privacy.delta)),
+        *write_words("all_periods", plan.mu, epsilon, privacy.delta),
         *write_words("promise", "The whole stream", privacy, name_loss(privacy.epsilon), protects),
         describe_odds(privacy.epsilon, privacy.delta, plan.unit.words),
     ]

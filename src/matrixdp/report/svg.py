@@ -6,7 +6,8 @@ on all of them (`tests/unit/report/test_stylesheet.py`).
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
@@ -21,25 +22,6 @@ from matrixdp.types import Floats
 
 _MARGIN = 16.0
 STRIP = "Line under a mean: from the lower to the upper bound of its column; bar: its 95% interval."
-_COLOURS = {  # light and dark
-    "page": ("#f5f6f8", "#0f1318"),
-    "card": ("#ffffff", "#181d25"),
-    "ink": ("#18202c", "#eceff3"),
-    "soft": ("#525c6a", "#a9b3c0"),
-    "line": ("#d5dae1", "#39424e"),
-    "link": ("#0a58a8", "#82bcff"),
-    "alert": ("#a83a00", "#ff9c66"),
-    "good": ("#12703a", "#5fd08b"),
-    "mark": ("#1b6cb0", "#6db3f2"),
-    "other": ("#b3500a", "#f2995a"),
-    "third": ("#8a4fa8", "#c79be8"),
-    "positive": ("#f09a56", "#96490f"),
-    "negative": ("#79b4e8", "#1d62a0"),
-    "count": ("#6cc4ae", "#1a6f5e"),
-    "fixed": ("#e6e9ed", "#2b323c"),
-}
-LIGHT: Mapping[str, str] = {name: light for name, (light, _) in _COLOURS.items()}
-DARK: Mapping[str, str] = {name: dark for name, (_, dark) in _COLOURS.items()}
 WEAKEST = 0.14  # share of its hue that the palest certain entry has
 DOUBTFUL = 0.30  # the most that an entry has that may be chance among so many
 FADED = 0.08  # and the most that an entry has that may be noise alone
@@ -266,18 +248,18 @@ def draw_curves(
 
 # Styles
 
-_STYLES = ("picture.css", "answers.css", "page.css")  # of a page
-
 
 def _read(name: str) -> str:
     return files("matrixdp.report").joinpath("styles", name).read_text(encoding="utf-8")
 
 
+LIGHT, DARK = (dict(re.findall(r"--(\w+): (#\w+)", part)) for part in _read("colours.css").split("@media"))
+
+
 def write_page_style() -> str:
     """The stylesheet of a page."""
-    light, dark = ("".join(f"--{name}:{one};" for name, one in colours.items()) for colours in (LIGHT, DARK))
-    root = f":root{{color-scheme:light dark;--font:{FONT};{light}}}"
-    return "\n".join([root, f"@media screen and (prefers-color-scheme:dark){{:root{{{dark}}}}}", *map(_read, _STYLES)])
+    styles = map(_read, ("colours.css", "picture.css", "answers.css", "page.css"))
+    return "\n".join([*styles, f":root{{--font:{FONT}}}"])
 
 
 def write_picture_style() -> str:

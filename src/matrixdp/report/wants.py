@@ -18,8 +18,8 @@ from matrixdp.domain.schema import Schema
 from matrixdp.domain.schema_file import parse_toml
 from matrixdp.errors import BudgetExceededError, ParameterError, show
 from matrixdp.gdp import gdp_epsilon
-from matrixdp.ledger import Gaussian, Remaining
 from matrixdp.ledger import Plan as Events
+from matrixdp.ledger import Remaining
 from matrixdp.privacy import Privacy
 from matrixdp.queries import TableMoments
 from matrixdp.release.charging import Account, digest
@@ -61,15 +61,15 @@ class Want:
         if self.question not in _OF:
             raise ParameterError(f"{show(self.question)} is not a question that can be planned: {', '.join(_OF)}.")
         object.__setattr__(self, "error", check_number(self.error, "error", above=0))
-        of, other = _OF[self.question], "on" if self.question == "regression" else "by"
-        given = {of: self.of, "by": self.by, "on": self.on}
-        for name, names in given.items():
-            if names and name not in (of, other):
-                raise ParameterError(f"{self.question} has no {name}; it has {of} and {other}.")
-            if "" in names and name != "target":
+        regression = self.question == "regression"
+        of, other, none = (_OF[self.question], *(("on", "by") if regression else ("by", "on")))
+        if getattr(self, none):
+            raise ParameterError(f"{self.question} has no {none}; it has {of} and {other}.")
+        for name, names in ((of, self.of), (other, getattr(self, other))):
+            if name != "by" and not any(names):
+                raise ParameterError(f"{self.question} needs {name}.")
+            if "" in names:
                 raise ParameterError(f"{name} must be a list of columns, as in stay, age.")
-        if missing := [name for name in (of, other) if name != "by" and not any(given[name])]:
-            raise ParameterError(f"{self.question} needs {' and '.join(missing)}.")
         if of == "cells" and len(set(self.of)) != 2:
             raise ParameterError("a table is of two different columns.")
 
@@ -84,18 +84,13 @@ class Want:
     @property
     def words(self) -> str:
         """The question, as `parse` reads it."""
-        return word_question(self.question, self.of, self.on, self.by)
+        parts = {"of": self.of, "on": self.on, "by": self.by}
+        return " ".join([self.question, *(f"{word} {', '.join(names)}" for word, names in parts.items() if names)])
 
     @property
     def names(self) -> tuple[str, ...]:
         """All columns that it is about."""
         return (*self.of, *self.on, *self.by)
-
-
-def word_question(question: str, of: Sequence[str], on: Sequence[str], by: Sequence[str]) -> str:
-    """A question with its columns, in a few words."""
-    parts = {"of": of, "on": on, "by": by}
-    return " ".join([question, *(f"{word} {', '.join(names)}" for word, names in parts.items() if names)])
 
 
 def _split_want(text: str) -> dict[str, Any]:
@@ -191,15 +186,9 @@ class PlannedRelease:
     wants: tuple[Want, ...]
 
     @property
-    def event(self) -> Gaussian:
-        """What the ledger is charged with."""
-        assert isinstance(self.plan.event, Gaussian)  # as of every release
-        return self.plan.event
-
-    @property
     def mu_squared(self) -> float:
         """What it costs."""
-        return self.event.mu**2
+        return self.plan.event.mu**2
 
     @cached_property
     def errors(self) -> tuple[float, ...]:
@@ -362,15 +351,15 @@ def price_wants(
     new = tuple(one for one in releases if not replace(account, request=one.plan.request.id).was_charged())
     facts: dict[str, Any] = {"separate": found.separate, "together": found.together, "new": new, "left": left}
     try:
-        events = Events([one.event for one in new]) if new else None
+        events = Events([one.plan.event for one in new]) if new else None
         after = left if events is None else ledger.whatif(dataset, events, allowance=allowance)
         return PricedWants(releases, **facts, after=after)
     except BudgetExceededError as error:
         factor = left.mu / math.sqrt(sum(one.mu_squared for one in new))
         reachable: dict[Want, float] = {}
         for one in new:  # with so many times its mu
-            mu, delta = factor * math.sqrt(one.mu_squared), one.plan.request.delta
-            epsilon = gdp_epsilon(mu=mu, delta=delta) if mu > 0 else 0.0
+            mu = factor * one.plan.event.mu
+            epsilon = gdp_epsilon(mu=mu, delta=registered.privacy.delta) if mu > 0 else 0.0
             made = one.plan.at(epsilon) if epsilon > 0 else None
             reachable |= {want: math.inf if made is None else predict_error(want, made) for want in one.wants}
         return PricedWants(releases, **facts, problem=error, reachable=reachable)

@@ -26,9 +26,9 @@ from matrixdp.report import answers
 from matrixdp.report.advice import list_notes, to_facts
 from matrixdp.report.answers import Answer, Answerable
 from matrixdp.report.charts import draw_charts
-from matrixdp.report.content import list_columns
+from matrixdp.report.content import find_query, list_columns
 from matrixdp.report.dates import list_dates
-from matrixdp.report.guarantee import describe_odds, read_mechanism
+from matrixdp.report.guarantee import describe_odds
 from matrixdp.report.page import render_blocks, write_words
 from matrixdp.report.provenance import PROVENANCE, cite, read_provenance
 from matrixdp.report.release_page import show_answer
@@ -104,7 +104,7 @@ def list_choices(release: Answerable | None) -> Choices:
     """What can be asked of a release."""
     if release is None:
         return Choices(reason="No further answers follow from this release by itself: its report shows the matrix.")
-    query = read_mechanism(release).query
+    query = find_query(release)
     table = query if isinstance(query, TableMoments) else None
     numbers = tuple(one.name for one in list_columns(query))
     categories = tuple(one.name for one in table.used.categories) if table else ()
@@ -325,7 +325,7 @@ def _show(visit: Visit, opened: Opened) -> Response:
     if release is not None and opened.choices.kinds:
         context |= _describe_answer(visit.request.query_params, release, opened)
     if stored is not None:
-        odds = describe_odds(privacy.epsilon, privacy.delta, read_mechanism(release or stored).query.protects)
+        odds = describe_odds(privacy.epsilon, privacy.delta, find_query(release or stored).protects)
     return visit.render(
         "result.html",
         status=422 if context["problem"] else 200,
@@ -351,14 +351,11 @@ def _describe_answer(sent: QueryParams, release: Answerable, opened: Opened) -> 
             question = read_question(kept, choices)
         emptied = "chosen" in sent and "on" not in sent
         return {"problem": str(error), "question": question, "emptied": emptied}
-    estimate, query = answer.estimate, read_mechanism(release).query
-    names = {*estimate.rows, *estimate.columns, answer.facts.get("target")}
-    dates = [rule for rule in opened.dates if rule.name in names]
+    dates = opened.dates
     return {
         "question": question,
         "answer": answer,
-        "shown": Markup(render_answer(query, answer, dates)),  # noqa: S704 (its template escapes all names)
-        "notes": [*list_notes(release, answer), *([STRIP] if answer.list_means() else [])],
-        "dates": [f"{rule.name}: a {rule.kind}, in {rule.meaning}." for rule in dates],
+        "shown": Markup(render_answer(find_query(release), answer, dates)),  # noqa: S704 (its template escapes all names)
+        "notes": [*list_notes(release, answer, dates), *([STRIP] if answer.list_means() else [])],
         "python": to_python(question),
     }

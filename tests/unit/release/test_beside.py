@@ -15,8 +15,9 @@ from matrixdp.ledger import Gaussian
 from matrixdp.release import plan as planning
 from matrixdp.release.plan import plan
 from matrixdp.release.request import Request
+from matrixdp.report.content import make_content
 from matrixdp.report.forecast import list_predictions
-from matrixdp.report.guarantee import read_mechanism
+from matrixdp.report.page import write_words
 
 PRIVACY = mdp.Privacy(1, 1e-6)
 NUMBERS = list("abcd")
@@ -146,7 +147,7 @@ class TestAnswers:
         made = make_plan()
         assert "20% of the budget" in release().reason == made.choice.reason
         assert release(correlation_share=0).reason == ""
-        assert f"μ = {release().mu:.6g}" in read_mechanism(release()).cost
+        assert f"μ = {release().mu:.6g}" in "".join(write_words("cost", make_content(release())))
         fitted, plain = (
             next(one.estimate for one in list_predictions(each) if one.name == "correlation")
             for each in (made, make_plan(correlation_share=0))

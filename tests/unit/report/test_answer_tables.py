@@ -14,10 +14,11 @@ import matrixdp as mdp
 from matrixdp.answers.table_forecast import TableForecast
 from matrixdp.domain.schema import TableDescription
 from matrixdp.errors import ParameterError
-from matrixdp.report import make_content, render_release
 from matrixdp.report.answers import make_answers
+from matrixdp.report.content import make_content
 from matrixdp.report.page import write_words
 from matrixdp.report.release_folder import write_folder
+from matrixdp.report.release_page import render_release
 
 COLUMNS = mdp.Columns(
     [

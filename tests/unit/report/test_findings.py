@@ -8,11 +8,12 @@ import pytest
 import matrixdp as mdp
 from matrixdp.answers.estimate import Estimate, settle
 from matrixdp.display import Numbers, choose_decimals, find_firm, format_estimate
-from matrixdp.report import make_content, render_release
 from matrixdp.report.answers import add_totals
+from matrixdp.report.content import make_content
 from matrixdp.report.findings import describe_counts, describe_entries, list_findings, say_means
 from matrixdp.report.page import Page, Section, show_matrix, show_numbers
 from matrixdp.report.pictures import Look, shade_entries
+from matrixdp.report.release_page import render_release
 
 NAMES = ("a", "b", "c")
 

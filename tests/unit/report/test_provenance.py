@@ -13,8 +13,9 @@ import pytest
 import matrixdp as mdp
 from matrixdp.cli.main import run
 from matrixdp.release.output_folder import find_foreign_file
-from matrixdp.report import make_content, render_release
+from matrixdp.report.content import make_content
 from matrixdp.report.provenance import cite, list_provenance, note_approval, split_approval
+from matrixdp.report.release_page import render_release
 
 SCHEMA = """\
 records = 300

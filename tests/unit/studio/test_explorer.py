@@ -18,7 +18,7 @@ from matrixdp.release.request import Request
 from matrixdp.report.advice import list_notes, to_facts
 from matrixdp.report.answers import answer_histogram, answer_quantiles, as_answerable
 from matrixdp.report.charts import draw_answer
-from matrixdp.report.guarantee import read_mechanism
+from matrixdp.report.content import find_query
 from matrixdp.studio.result_page import (
     KINDS,
     Inquiry,
@@ -69,7 +69,7 @@ def question(release, **sent):
 
 
 def render(release, answer, dates=()):
-    return render_answer(read_mechanism(release).query, answer, dates)
+    return render_answer(find_query(release), answer, dates)
 
 
 def test_a_table_answers_every_kind_of_question(table):

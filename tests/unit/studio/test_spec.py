@@ -96,7 +96,8 @@ def test_allowances_are_named_where_a_ledger_is_charged():
     assert "allowance='team a'" in spec.write_python("https://studio.example.org", "clinic", "table.csv")
 
 
-def test_the_release_command_parses():
+def test_the_release_command_parses(folder):
+    (folder / "schema.toml").write_text(GUESSED, encoding="utf-8")
     spec = make_spec("moments", missing="midpoint")
     words = shlex.split(spec.write_command("schema.toml", "-t able.csv", "clinic").replace("\\\n", " "))
     with cli.commands["release"].make_context("release", words[2:]) as context:
