@@ -294,21 +294,6 @@ def equimodal(
     return make_design(query, privacy, allocation=allocation, directions=directions, calibration=calibration)
 
 
-def isotropic_scale(privacy: Privacy, *, sensitivity: float) -> float:
-    """Smallest isotropic scale that meets a budget, rounded up.
-
-    Privacy
-    -------
-    Exactly (epsilon, delta)-DP when the answer moves by at most `sensitivity` in L2 (Balle & Wang 2018).
-
-    Examples
-    --------
-    >>> round(isotropic_scale(Privacy(epsilon=1, delta=1e-5), sensitivity=1.0), 4)
-    3.7306
-    """
-    return math.nextafter(check_magnitude(sensitivity, "sensitivity") / privacy.mu, math.inf)
-
-
 @dataclass(frozen=True, eq=False)
 class ErrorCurve:
     """Noise of the same design at several epsilons.
