@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 
 from matrixdp.device import is_device_block
 from matrixdp.domain import Category, Columns, Number, Person, YesNo
+from matrixdp.domain.columns import Bins
 from matrixdp.errors import DataError
 from matrixdp.queries.cuda_sums import sums_on_device
 from matrixdp.queries.sums import BITS, sorted_runs, start_sum, sum_levels
@@ -47,7 +49,7 @@ class TableTask:
     missing: str  # for numbers that their description does not allow to be missing
     person: Person | None = None  # blocks then say how many rows each has
     cuts: tuple[Floats, ...] = ()  # an array on the grid for each number: values are counted in the bins between them
-    bins: tuple[Floats, ...] = ()  # the same for bins that are levels
+    bins: int = 0  # of each number, as levels
 
     @property
     def on_device(self) -> bool:
@@ -110,31 +112,33 @@ class TableTask:
         return 1 + len(self.used.numbers) + sum(one.missing for one in self.used.numbers)
 
     @cached_property
+    def measured(self) -> Columns:
+        """The columns of z: those used, and the bins of a number after it."""
+        return self.used.with_bins(self.bins)
+
+    @cached_property
     def widths(self) -> list[int]:
         """Number of levels of each category, those of the bins of a number in its place."""
-        bins = iter(self.bins)
-        found = []
-        for column in self.used:
-            if not isinstance(column, Number):
-                found.append(len(column.level_names))
-            elif self.bins:
-                found.append(next(bins).size + 1 + column.missing)
-        return found
+        return level_widths(self.measured.categories)
+
+    def on_grid(self, z: Floats) -> dict[str, tuple[Floats, NDArray[np.bool_] | slice]]:
+        """Values of each number in z, of shape (coordinates, rows), and the rows that have one."""
+        observed, numbers = count(1 + len(self.used.numbers)), enumerate(self.used.numbers, start=1)
+        return {one.name: (z[i], z[next(observed)] > 0 if one.missing else slice(None)) for i, one in numbers}
 
     def join(self, codes: Sequence[Codes], z: Floats) -> list[Codes]:
         """Codes of all categories, those of the bins of a number in its place; z is of shape (coordinates, rows)."""
         if not self.bins:
             return [*codes]
-        own, found, observed = iter(codes), [], 1 + len(self.used.numbers)
-        bins = enumerate(self.bins, start=1)
-        for column in self.used:
-            if not isinstance(column, Number):
+        own, found, numbers = iter(codes), [], self.on_grid(z)
+        for column in self.measured.categories:
+            if not isinstance(column, Bins):
                 found.append(next(own))
                 continue
-            i, cuts = next(bins)
-            code = np.searchsorted(cuts, z[i])
-            found.append(np.where(z[observed] > 0, code, cuts.size + 1) if column.missing else code)
-            observed += column.missing
+            values, there = numbers[column.number.name]
+            code = np.full(len(values), len(column.levels))  # the last one, for missing values
+            code[there] = np.searchsorted(to_grid(column.cuts, column.number, self.records), values[there])
+            found.append(code)
         return found
 
     @cached_property
@@ -223,11 +227,9 @@ class TableSum:
         weights: Any = None
         if task.person is not None and counts is not None and task.cuts:
             weights = np.where(counts > 0, task.person.weights(counts, self.bin_unit), 0)
-        first, observed = 0, 1 + len(task.used.numbers)
-        for i, (column, cuts) in enumerate(zip(task.used.numbers, task.cuts, strict=False), start=1):
-            there = z[observed] > 0 if column.missing else slice(None)
-            observed += column.missing
-            places = np.searchsorted(cuts, z[i][there])
+        first = 0
+        for (values, there), cuts in zip(task.on_grid(z).values(), task.cuts, strict=False):
+            places = np.searchsorted(cuts, values[there])
             found = np.bincount(places, None if weights is None else weights[there], minlength=cuts.size + 1)
             self.bins[first : first + found.size] += found.astype(np.int64)
             first += found.size
@@ -264,6 +266,12 @@ class TableSum:
         return np.block([[self.sums[group].value(), sums.T], [sums, counts]])
 
 
+def to_grid(edges: Floats, column: Number, records: int) -> Floats:
+    """Edges of bins where values are integers; those at the bounds next to them, so that a bound is alone."""
+    places, grid = (edges - column.lower) / (column.upper - column.lower), sum_levels(records)
+    return np.clip((2 * places - 1) * grid, 0.5 - grid, grid - 0.5)
+
+
 def level_widths(columns: Iterable[Category | YesNo]) -> list[int]:
     """Number of levels of each category."""
     return [len(column.level_names) for column in columns]
@@ -297,17 +305,17 @@ class LevelSums:
 
     def add(self, codes: Sequence[Codes], groups: Codes | None, vectors: Floats) -> None:
         """Add codes of shape (rows,) by category; `vectors`, (coordinates, rows), are integers with sums below 2^53."""
-        count, sizes = len(self.counts), [math.prod(widths) for widths in self._widths]
+        number, sizes = len(self.counts), [math.prod(widths) for widths in self._widths]
         first = 0 if groups is None else groups.astype(np.intp)
         own = [np.ravel_multi_index(codes[a], widths) for a, widths in zip(self._combined, self._widths, strict=True)]
         for a, size in enumerate(sizes):
             key = first * size + own[a]
-            sums = np.empty((len(vectors), count * size), np.int64)
+            sums = np.empty((len(vectors), number * size), np.int64)
             for row, found in zip(vectors, sums, strict=True):
-                found[:] = np.bincount(key, row, minlength=count * size)
-            self._pending_sums[a] = self._pending_sums.get(a, 0) + sums.T.reshape(count, size, len(vectors))
+                found[:] = np.bincount(key, row, minlength=number * size)
+            self._pending_sums[a] = self._pending_sums.get(a, 0) + sums.T.reshape(number, size, len(vectors))
             for b, other in enumerate(sizes[a:], start=a):
-                both, shape = (key, (count, size)) if a == b else (key * other + own[b], (count, size, other))
+                both, shape = (key, (number, size)) if a == b else (key * other + own[b], (number, size, other))
                 counts = np.bincount(both, minlength=math.prod(shape)).reshape(shape)
                 self._pending_counts[a, b] = self._pending_counts.get((a, b), 0) + counts
 
