@@ -114,9 +114,8 @@ class MatrixGaussian:
         if symmetric:
             self._require_same_sides()
             size = self.shape[0]
-            normals = vector_to_triangle(draw_normal(stream, size * (size + 1) // 2) * np.sqrt(0.5), size, weight=1.0)
-            np.fill_diagonal(normals, np.diagonal(normals) * np.sqrt(2.0))  # unit variance there, one half elsewhere
-            return apply_factors(rows, normals, rows)
+            normals = draw_normal(stream, size * (size + 1) // 2)  # variance 1 on the diagonal, 1/2 elsewhere
+            return apply_factors(rows, vector_to_triangle(normals, size), rows)
         return apply_factors(rows, draw_normal(stream, self.shape), columns)
 
     def _require_same_sides(self) -> None:

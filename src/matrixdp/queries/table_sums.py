@@ -116,11 +116,6 @@ class TableTask:
         """The columns of z: those used, and the bins of a number after it."""
         return self.used.with_bins(self.bins)
 
-    @cached_property
-    def widths(self) -> list[int]:
-        """Number of levels of each category, those of the bins of a number in its place."""
-        return level_widths(self.measured.categories)
-
     def on_grid(self, z: Floats) -> dict[str, tuple[Floats, NDArray[np.bool_] | slice]]:
         """Values of each number in z, of shape (coordinates, rows), and the rows that have one."""
         observed, numbers = count(1 + len(self.used.numbers)), enumerate(self.used.numbers, start=1)
@@ -179,7 +174,7 @@ class TableSum:
     """
 
     def __init__(self, task: TableTask) -> None:
-        widths, groups = task.widths, math.prod(level_widths(task.groups))
+        widths, groups = level_widths(task.measured.categories), math.prod(level_widths(task.groups))
         *firsts, end = (task.dense + np.cumsum([0, *widths])).tolist()
         self.limit, self._firsts, self.levels = sum_levels(task.records), firsts, None
         self.size, self.least_rows = end, 0
