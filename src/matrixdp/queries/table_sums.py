@@ -321,6 +321,10 @@ class LevelSums:
         for a, sums in self._pending_sums.items():
             self.sums[:, places[a]] += sum_by_level(sums, self._widths[a])
         for (a, b), counts in self._pending_counts.items():
+            if a == b and len(self._widths[a]) == 1:  # a category, which may have many levels
+                levels = np.arange(places[a].start, places[a].stop)
+                self.counts[:, levels, levels] += counts
+                continue
             both = counts if a != b else counts[:, :, None] * np.eye(counts.shape[1], dtype=np.int64)
             half = sum_by_level(both, self._widths[a])
             found = sum_by_level(half.transpose(0, 2, 1), self._widths[b])
