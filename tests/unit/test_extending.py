@@ -9,7 +9,7 @@ import pytest
 import matrixdp as mdp
 from matrixdp import serialise
 from matrixdp.mechanisms.mechanism import prepare
-from matrixdp.noise.covariance import Covariance
+from matrixdp.noise.matrix import Covariance
 from matrixdp.report import make_content, write_folder
 
 PRIVACY = mdp.Privacy(epsilon=1, delta=1e-6)

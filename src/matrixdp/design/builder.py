@@ -15,7 +15,7 @@ from matrixdp.design.theorem2 import CALIBRATIONS, precision_budget
 from matrixdp.display import load_pandas, short_repr
 from matrixdp.errors import ParameterError, show
 from matrixdp.gdp import gdp_epsilon, share_mu
-from matrixdp.noise.covariance import Covariance, check_orthonormal
+from matrixdp.noise.matrix import Covariance, check_orthonormal
 from matrixdp.plots import BLUE, ORANGE, open_axes
 from matrixdp.privacy import Neighbours, Privacy, check_privacy
 from matrixdp.queries import Query

@@ -16,7 +16,7 @@ from matrixdp.checks import check_integer
 from matrixdp.display import short_repr
 from matrixdp.domain import Bounds, Person, check_bounds
 from matrixdp.errors import DataError, ParameterError, show
-from matrixdp.noise.covariance import Covariance
+from matrixdp.noise.matrix import Covariance
 from matrixdp.privacy import Neighbours, Unit
 from matrixdp.records import Records
 from matrixdp.records.people import People, count_people

@@ -271,8 +271,10 @@ class TableMoments(MomentQuery):
         return scales
 
     def record_change(self, neighbours: Neighbours) -> TableChange:
-        counts: dict[str, Any] = {"bins": self.histogram_bins, "binned": len(self.edges), "shapes": self.shapes}
-        return TableChange(self.layout, self.largest, self.scales, self.records, self.groups, neighbours, **counts)
+        bins = self.histogram_bins, len(self.edges), self.shapes
+        rows_private = self.person is not None and self.person.rows is not None
+        fixed = self.layout, self.largest, self.scales, self.records, self.groups
+        return TableChange(*fixed, neighbours, *bins, rows_private)
 
     @property
     def counted(self) -> bool:

@@ -16,14 +16,14 @@ The proofs are in `docs/sensitivity.md`.
 
 import itertools
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import ClassVar
 
 import numpy as np
 
 from matrixdp.errors import ParameterError
-from matrixdp.noise.covariance import Covariance
+from matrixdp.noise.matrix import Covariance
 from matrixdp.noise.structure import NoiseStructure, Squares
 from matrixdp.noise.table_noise import CONSTANT, LEVEL, OBSERVED, VALUE, TableLayout, TableNoise
 from matrixdp.privacy import Neighbours
@@ -120,15 +120,17 @@ def squares_distance(
     return lengths.distance(gain, loss, corner, longest=longest, missing=missing)
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class _OuterProductChange(Sensitivity):
     """Common part of second moments with and without the mean."""
 
     halfwidths: Floats
     records: int
-    radius: float | None
-    neighbours: Neighbours
-    one_signed: bool = False
-    filled: bool = True
+    radius: float | None = None
+    neighbours: Neighbours = Neighbours.REPLACE
+
+    one_signed = False
+    filled = True
     constant: ClassVar[int]  # entries before the features of a record
     answer: ClassVar[str]
     record_radius = property(attrgetter("radius"), doc="`radius`.")
@@ -261,10 +263,6 @@ class RankOneChange(_OuterProductChange):
     the distance is an upper bound that may not be attained.
     """
 
-    halfwidths: Floats
-    records: int
-    radius: float | None = None
-    neighbours: Neighbours = Neighbours.REPLACE
     one_signed: bool = False
     filled: bool = True
 
@@ -286,11 +284,6 @@ class MomentsChange(_OuterProductChange):
     (a + T)/N`` if ``a <= T`` and ``sqrt(8 a T)/N`` if not. An added record moves the sum by ``(a + T)/N``. Noise of the
     constant must be independent of noise of the features.
     """
-
-    halfwidths: Floats
-    records: int
-    radius: float | None = None
-    neighbours: Neighbours = Neighbours.REPLACE
 
     constant = 1
     answer = "moments"
@@ -337,6 +330,7 @@ class TableChange(Sensitivity):
     bins: int = 0
     binned: int = 0
     shapes: float = 0.0
+    rows_private: bool = field(default=False, metadata={"absent": False})  # people have more rows or fewer
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "neighbours", Neighbours.parse(self.neighbours))
@@ -377,7 +371,7 @@ class TableChange(Sensitivity):
     @property
     def counted(self) -> bool:
         """True if the number of records of a group is private."""
-        return self.groups > 1 or self.neighbours is Neighbours.ADD_REMOVE
+        return self.groups > 1 or self.rows_private or self.neighbours is Neighbours.ADD_REMOVE
 
     def structured_distance(self, side: Covariance, structure: NoiseStructure) -> Distance:
         """A bound for any scales and squares; exact for those of `free_structure` with add-remove neighbours."""
