@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from matrixdp import Bounds, Moments, Privacy, SecondMoment, __version__, make_design
-from matrixdp.design.builder import isotropic_scale
 from matrixdp.gdp import compose_mu, gdp_delta, gdp_epsilon, gdp_mu, pure_mu, share_mu
 from matrixdp.noise import envelope as module
 from matrixdp.sensitivity.limit import least_ball_error, least_moment_error
@@ -74,7 +73,6 @@ def calibrations(quick: bool) -> dict[str, Any]:
         "composed": [(some, compose_mu(some)) for some in sets],
         "shares": [(mu, share, share_mu(mu, share)) for mu, share in shares],
         "parts": [(*case, part.epsilon, part.mu) for *case, part in taken if part is not None],
-        "scales": [(e, d, s, isotropic_scale(Privacy(e, d), sensitivity=s)) for e, d in grid for s in (1.0, 1e-3)],
         "nodes": nodes,
         "weights": weights,
     }

@@ -186,10 +186,6 @@ def prove_calibrations(table: dict[str, Any]) -> Iterator[Claim]:
     yield "epsilon of (mu, delta) is enough", [meets(mu, e, d) for mu, d, e in table["epsilon"]]
     yield "delta of (mu, epsilon) is enough", [meets(mu, e, d) for mu, e, d in table["delta"]]
     yield (
-        "isotropic noise gives (epsilon, delta)",
-        [meets(fraction(s) / fraction(scale), e, d) for e, d, s, scale in table["scales"]],
-    )
-    yield (
         "mu of a pure guarantee is enough",
         [
             decided(lambda e=e, mu=mu: ((ball(mu) / arb(8).sqrt()).erfc() / 2, 1 / (1 + ball(e).exp())))

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import matrixdp as mdp
-import matrixdp.noise.covariance as covariance_module
+import matrixdp.noise.matrix as covariance_module
 import matrixdp.queries.graphs as graph_queries
 import matrixdp.sensitivity.graph_change as graph_changes
 from matrixdp.checks import check_number

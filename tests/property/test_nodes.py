@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import matrixdp as mdp
 from matrixdp.audit import attack
 from matrixdp.errors import ParameterError
-from matrixdp.noise.covariance import Covariance
+from matrixdp.noise.matrix import Covariance
 from matrixdp.queries.graphs import FINE, bound_degrees, tolerance
 from matrixdp.sensitivity import NodeChange
 from nightly import examples

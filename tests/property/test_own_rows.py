@@ -11,7 +11,7 @@ import matrixdp as mdp
 from matrixdp import Person
 from matrixdp.errors import DataError, ParameterError
 from matrixdp.mechanisms.mechanism import prepare, round_answer
-from matrixdp.noise.covariance import Covariance
+from matrixdp.noise.matrix import Covariance
 from matrixdp.records import with_ids
 from matrixdp.sensitivity import KernelChange, OwnRowsChange, RecordChange
 from nightly import examples

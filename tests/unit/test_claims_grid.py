@@ -124,14 +124,6 @@ def test_answers_and_noise_fit_into_their_integers(power):
                 assert (np.abs(found - sign * answer) <= 12 * design.std + 1e-12 * bound).all()
 
 
-def test_an_isotropic_scale_is_rounded_up():
-    for seed in range(300):
-        rng = np.random.default_rng(seed)
-        sensitivity, privacy = float(10 ** rng.uniform(-3, 3)), mdp.Privacy(10 ** rng.uniform(-2, 1), 1e-6)
-        scale = mdp.design.isotropic_scale(privacy, sensitivity=sensitivity)
-        assert Fraction(sensitivity) / Fraction(scale) <= Fraction(privacy.mu)
-
-
 def test_a_share_of_theorem_2_is_that_theorem_for_a_smaller_budget():
     """The noise for half of mu^2 is the noise for the epsilon that it implies."""
     query = mdp.SecondMoment(mdp.Bounds([-1, -1], [1, 1]), 100)

@@ -304,7 +304,6 @@ def test_unfit_designs_are_named(options, message):
         (lambda: mdp.design.unimodal(epsilon=1, delta=0.1, sensitivity=1, gamma=-1, theta=[1.0], columns=2), "gamma"),
         (lambda: mdp.design.unimodal(epsilon=1, delta=0.1, sensitivity=1, gamma=1, theta=[0.7], columns=2), "sum to 1"),
         (lambda: mdp.design.unimodal(epsilon=1, delta=0.1, sensitivity=1, gamma=1, theta=[1.0], columns=0), "columns"),
-        (lambda: mdp.design.isotropic_scale(PRIVACY, sensitivity=0.0), "sensitivity"),
     ],
 )
 def test_unfit_parts_are_named(make, message):

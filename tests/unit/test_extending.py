@@ -9,7 +9,7 @@ import pytest
 import matrixdp as mdp
 from matrixdp import serialise
 from matrixdp.mechanisms.mechanism import prepare
-from matrixdp.noise.covariance import Covariance
+from matrixdp.noise.matrix import Covariance
 from matrixdp.report.content import make_content
 from matrixdp.report.release_folder import write_folder
 

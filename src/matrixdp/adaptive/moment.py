@@ -23,7 +23,7 @@ from matrixdp.domain.person import Person, find_unit
 from matrixdp.errors import DataError, ParameterError
 from matrixdp.mechanisms.mechanism import current_answer
 from matrixdp.noise import Stream
-from matrixdp.noise.covariance import check_orthonormal
+from matrixdp.noise.matrix import check_orthonormal
 from matrixdp.privacy import Neighbours, Privacy, Unit, warn_large_delta
 from matrixdp.queries.base import VARIES, check_domain, parse_records
 from matrixdp.types import Floats

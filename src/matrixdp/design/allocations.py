@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from matrixdp.checks import LARGEST, check_magnitudes, check_number, to_floats
 from matrixdp.display import short_repr
 from matrixdp.errors import ParameterError, show
-from matrixdp.noise.covariance import Covariance
+from matrixdp.noise.matrix import Covariance
 from matrixdp.queries import MatrixQuery
 from matrixdp.sensitivity.record_change import fill_ball
 from matrixdp.serialise import register_family
@@ -224,19 +224,17 @@ class Binary(Uniform):
         return isinstance(self.values, tuple) and any(isinstance(item, str) for item in self.values)
 
     def theta(self, query: MatrixQuery) -> Floats:
-        m, count = query.features, self.values
-        chosen = range(count) if isinstance(count, int) else [_find(query, item) for item in count]
-        marked = np.zeros(m, bool)
-        for i in chosen:
-            if not 0 <= i < m:
-                raise ParameterError(f"important must be among {m} directions, got number {i} instead.")
-            marked[i] = True
-        found = int(marked.sum())
+        m, given = query.features, self.values
+        chosen = np.unique(range(given) if isinstance(given, int) else [_find(query, item) for item in given])
+        outside = chosen[(chosen < 0) | (chosen >= m)]
+        if outside.size:
+            raise ParameterError(f"important must be among {m} directions, got number {outside[0]} instead.")
+        found = chosen.size
         if not 0 < found < m:
             raise ParameterError(
                 f"important must be at least 1 and at most {m - 1} of {m} directions, got {found} instead."
             )
-        return np.where(marked, self.share / found, (1 - self.share) / (m - found))
+        return np.where(np.isin(np.arange(m), chosen), self.share / found, (1 - self.share) / (m - found))
 
 
 class Shares(Uniform):

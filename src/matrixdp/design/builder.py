@@ -15,7 +15,7 @@ from matrixdp.design.theorem2 import CALIBRATIONS, precision_budget
 from matrixdp.display import load_pandas, short_repr
 from matrixdp.errors import ParameterError, show
 from matrixdp.gdp import gdp_epsilon, share_mu
-from matrixdp.noise.covariance import Covariance, check_orthonormal
+from matrixdp.noise.matrix import Covariance, check_orthonormal
 from matrixdp.plots import BLUE, ORANGE, open_axes
 from matrixdp.privacy import Neighbours, Privacy, check_privacy
 from matrixdp.queries import Query
@@ -24,7 +24,7 @@ from matrixdp.sensitivity import FrobeniusBall
 from matrixdp.sensitivity.quadratic import ENUMERATE
 from matrixdp.types import Floats
 
-_NO_GRID = Grid(0, 0, math.inf)
+_NO_NOISE, _NO_GRID = Covariance.identity(1), Grid(0, 0, math.inf)  # of drafts
 _LARGEST_SCALE = 1e150
 _POINTS, _FACTOR = 9, 10.0  # by default, from a tenth of the design's epsilon to ten times of it
 
@@ -80,17 +80,14 @@ def make_design(
     if calibration not in CALIBRATIONS:
         raise ParameterError(f"calibration must be one of {', '.join(CALIBRATIONS)}, got {show(calibration)} instead.")
     share_mu(privacy.mu, share)
-
-    def total(rule: Allocation) -> float:
-        """The total variance of a row."""
-        rowcov, colcov = noise_sides(query, rule.variances(query, None), rule.own_directions(query))
-        return float(colcov.variances.sum()) * query.sensitivity.distance(rowcov, colcov).value ** 2
-
+    draft = Design(query, privacy, share, calibration, allocation, _NO_NOISE, _NO_NOISE, _NO_GRID, 0.0)
     try:
         with np.errstate(all="ignore"):  # infinities and NaN raise below
-            if default and query.own_covariance is not None:  # where it has less total variance; both are public
-                allocation = Kernel() if total(Kernel()) < 0.999 * total(allocation) else allocation
-            return _make(query, privacy, allocation, directions, calibration, share, structured)
+            design = _shape_noise(draft, directions, structured=structured)
+            if default and query.own_covariance is not None:  # where it has less noise; both are public
+                other = _shape_noise(replace(draft, allocation=Kernel()), None, structured=structured)
+                return other if other.rmse < 0.9995 * design.rmse else design
+            return design
     except (ArithmeticError, np.linalg.LinAlgError):
         raise ParameterError(
             f"no noise can be computed for {type(query).__name__} with these parameters: they are too far apart. "
@@ -98,43 +95,31 @@ def make_design(
         ) from None
 
 
-def _make(
-    query: MatrixQuery,
-    privacy: Privacy,
-    allocation: Allocation,
-    directions: ArrayLike | None,
-    calibration: str,
-    share: float,
-    structured: bool,
-) -> Design:
-    """`make_design` after its checks of types."""
+def _shape_noise(draft: Design, directions: ArrayLike | None, *, structured: bool) -> Design:
+    """The draft with the noise of its allocation and calibration."""
+    query, allocation, exact = draft.query, draft.allocation, draft.calibration == "exact"
     entries = allocation.entry_covariance(query)
     if entries is not None:
-        if directions is not None or calibration != "exact":
+        if directions is not None or not exact:
             raise ParameterError("directions and calibration must be left out when vertices are allocated optimally.")
-        columns = Covariance.identity(1)
-        draft = Design(query, privacy, share, calibration, allocation, entries, columns, _NO_GRID, 0.0, flat=True)
-        return _fit(draft, draft.ideal_distance().value / draft.mu)
+        return _fit(replace(draft, rowcov=entries, flat=True))
     if directions is not None and allocation.chooses_directions:
         raise ParameterError(f"directions must be left out for the allocation {allocation.rule!r}, which chooses them.")
     basis = None if directions is None else check_orthonormal(directions, query.features)
     basis = allocation.own_directions(query) if allocation.chooses_directions else basis
     if basis is not None and allocation.named:
         raise ParameterError("important must be numbers of directions when directions are given; names mean features.")
-    exact = calibration == "exact"
     variances = allocation.variances(query, basis) if exact else 1 / np.sqrt(allocation.precisions(query))
     rowcov, colcov = noise_sides(query, _normalise(variances, query.features), basis)
-    draft = Design(query, privacy, share, calibration, allocation, rowcov, colcov, _NO_GRID, 0.0)
-    if not exact:
-        return _fit(draft, _theorem2_scale(draft))
+    draft = replace(draft, rowcov=rowcov, colcov=colcov)
     drafts = [draft]
-    if structured and allocation.structured and query.structured:
+    if exact and structured and allocation.structured and query.structured:
         structure = query.sensitivity.free_structure(colcov)
         if structure is not None:
             refined = replace(draft, structure=structure)
             # In a rotated basis of few features the bound without squares is exact, and that with them is not.
             drafts = [refined, draft] if basis is not None and query.features <= ENUMERATE else [refined]
-    fitted = [_fit(one, one.ideal_distance().value / one.mu) for one in drafts]
+    fitted = [_fit(one) for one in drafts]
     return fitted[0] if len(fitted) == 1 else min(fitted, key=lambda design: design.relative_error)
 
 
@@ -146,8 +131,9 @@ def _normalise(variances: Floats, features: int) -> Floats:
     return array / power_of_two(math.sqrt(float(array.max()))) ** 2
 
 
-def _fit(draft: Design, scale: float) -> Design:
-    """The draft with its noise multiplied by `scale`, or by a little more to allow for rounding."""
+def _fit(draft: Design) -> Design:
+    """The draft with as much noise as its calibration asks for, or a little more to allow for rounding."""
+    scale = draft.ideal_distance().value / draft.mu if draft.calibration == "exact" else _theorem2_scale(draft)
     for attempt in range(30):
         if not 1 / _LARGEST_SCALE <= scale <= _LARGEST_SCALE:  # or NaN
             break
@@ -292,21 +278,6 @@ def equimodal(
     query = _paper_query((m, m), sensitivity, gamma, "both", neighbours)
     privacy = Privacy(epsilon, delta)
     return make_design(query, privacy, allocation=allocation, directions=directions, calibration=calibration)
-
-
-def isotropic_scale(privacy: Privacy, *, sensitivity: float) -> float:
-    """Smallest isotropic scale that meets a budget, rounded up.
-
-    Privacy
-    -------
-    Exactly (epsilon, delta)-DP when the answer moves by at most `sensitivity` in L2 (Balle & Wang 2018).
-
-    Examples
-    --------
-    >>> round(isotropic_scale(Privacy(epsilon=1, delta=1e-5), sensitivity=1.0), 4)
-    3.7306
-    """
-    return math.nextafter(check_magnitude(sensitivity, "sensitivity") / privacy.mu, math.inf)
 
 
 @dataclass(frozen=True, eq=False)

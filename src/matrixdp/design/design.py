@@ -19,8 +19,7 @@ from matrixdp.design.theorem2 import CALIBRATIONS
 from matrixdp.errors import ParameterError
 from matrixdp.gdp import gdp_epsilon, share_mu
 from matrixdp.ledger import Gaussian, Ledger
-from matrixdp.noise.covariance import Covariance
-from matrixdp.noise.matrix import MatrixGaussian, adjusted_std
+from matrixdp.noise.matrix import Covariance, MatrixGaussian, adjusted_std
 from matrixdp.noise.stream import Stream
 from matrixdp.noise.structure import NoiseStructure
 from matrixdp.privacy import Privacy, warn_large_delta

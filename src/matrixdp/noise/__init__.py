@@ -1,8 +1,7 @@
 """Exact noise: random bits, Gaussian integers and the matrix-variate Gaussian."""
 
-from matrixdp.noise.covariance import Covariance
 from matrixdp.noise.gaussian import draw_gaussian, draw_normal
-from matrixdp.noise.matrix import MatrixGaussian
+from matrixdp.noise.matrix import Covariance, MatrixGaussian
 from matrixdp.noise.stream import BlockKey, Stream
 from matrixdp.noise.structure import EdgeNoise, NoiseStructure, Squares
 

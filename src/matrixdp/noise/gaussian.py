@@ -18,6 +18,8 @@ blocks, too, and takes all of them if no other thread can be started.
 import os
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from contextvars import copy_context
 
 import numpy as np
@@ -135,18 +137,12 @@ def draw_blocks(stream: Stream, size: int, make_draw: Callable[[], Draw], *, blo
         except BaseException as error:  # among them KeyboardInterrupt, which ends the other threads, too
             failures.append(error)
 
-    helpers = list[threading.Thread]()
-    for _ in range(min(THREADS, -(-size // block)) - 1):
-        # In a copy of the caller's context, so that `numpy.errstate` holds in the thread.
-        helper = threading.Thread(target=copy_context().run, args=(take_blocks,), name="matrixdp-noise")
-        try:
-            helper.start()
-        except RuntimeError:  # the system has no more threads, or Python is exiting
-            break
-        helpers.append(helper)
-    take_blocks()
-    for helper in helpers:
-        helper.join()
+    with ThreadPoolExecutor(THREADS, "matrixdp-noise") as helpers:
+        with suppress(RuntimeError):  # the system has no more threads, or Python is exiting
+            for _ in range(min(THREADS, -(-size // block)) - 1):
+                # In a copy of the caller's context, so that `numpy.errstate` holds in the thread.
+                helpers.submit(copy_context().run, take_blocks)
+        take_blocks()
     if failures:
         raise failures[0]
 
@@ -175,10 +171,6 @@ class Sampler:
 
     def fill(self, stream: Stream, out: NDArray[np.int64]) -> None:
         """Fill a contiguous vector with draws."""
-        if out.size > BLOCK:
-            for start in range(0, out.size, BLOCK):
-                self.fill(stream, out[start : start + BLOCK])
-            return
         pending = self._propose(stream, out)
         while pending.size:
             values = np.empty(pending.size, np.int64)

@@ -14,10 +14,9 @@ import numpy as np
 
 from matrixdp.display import short_repr
 from matrixdp.errors import ParameterError
-from matrixdp.noise.covariance import Covariance
-from matrixdp.noise.matrix import MatrixGaussian, apply_factors, triangle_to_vector, vector_to_triangle
+from matrixdp.noise.matrix import Covariance, MatrixGaussian, apply_factors, triangle_to_vector, vector_to_triangle
 from matrixdp.serialise import builtin_kind
-from matrixdp.types import Floats
+from matrixdp.types import Factor, Floats
 
 
 class NoiseStructure(ABC):
@@ -116,8 +115,11 @@ class Squares(SquaresTwice):
         return Squares(self.weights / by, self.strengths, self.shift)
 
     def whiten(self, sides: MatrixGaussian, answer: Floats) -> Floats:
-        squares = self._measure(self.weights * np.diagonal(answer)[-self.weights.size :])
-        return np.concatenate([triangle_to_vector(sides.whiten(answer)), squares])
+        return self._whiten(sides.colcov.whitening, answer, largest=False)
+
+    def _whiten(self, factor: Factor, answer: Floats, *, largest: bool) -> Floats:
+        squares = self._measure(self.weights * np.diagonal(answer)[-self.weights.size :], largest=largest)
+        return np.concatenate([triangle_to_vector(apply_factors(factor, answer, factor)), squares])
 
     def combine(self, sides: MatrixGaussian, coordinates: Floats) -> Floats:
         """Generalised least squares: ``S + C diag(t) C``, C the covariance of a side and S what the sides tell."""
@@ -137,11 +139,7 @@ class Squares(SquaresTwice):
         return matrix
 
     def largest(self, sides: MatrixGaussian, magnitude: Floats) -> Floats:
-        bound = np.broadcast_to(magnitude, sides.shape)
-        whitening = np.abs(sides.colcov.whitening)
-        triangle = triangle_to_vector(apply_factors(whitening, bound, whitening))
-        squares = self._measure(self.weights * np.diagonal(bound)[-self.weights.size :], largest=True)
-        return np.concatenate([triangle, squares])
+        return self._whiten(np.abs(sides.colcov.whitening), np.broadcast_to(magnitude, sides.shape), largest=True)
 
     def variances(self, sides: MatrixGaussian) -> Floats:
         """Those of the sides, less what the squares tell."""

@@ -16,7 +16,7 @@ from matrixdp.checks import check_integer
 from matrixdp.display import short_repr
 from matrixdp.domain import Bounds, Person, check_bounds
 from matrixdp.errors import DataError, ParameterError, show
-from matrixdp.noise.covariance import Covariance
+from matrixdp.noise.matrix import Covariance
 from matrixdp.privacy import Neighbours, Unit
 from matrixdp.records import Records
 from matrixdp.records.people import People, count_people
@@ -329,10 +329,10 @@ VARIES = (
 )
 
 
-def check_count(rows: int, records: int) -> None:
-    """Raise a `ParameterError` unless there are as many rows as the public number of records says."""
-    if rows != records:
-        raise ParameterError(f"records must be the number of rows of the data, {rows}, got {records} instead. {VARIES}")
+def check_count(found: int, records: int, what: str = "rows of the data") -> None:
+    """Raise a `ParameterError` unless there are as many records as their public number says."""
+    if found != records:
+        raise ParameterError(f"records must be the number of {what}, {found}, got {records} instead. {VARIES}")
 
 
 def check_domain(rows: int, records: int, neighbours: Neighbours) -> None:
@@ -368,11 +368,7 @@ def find_people(records: Records, query: MatrixQuery, number: int, *, most: int)
         found += int(np.minimum(people.rows, query.person.most).sum())
         if people.shard == people.shards - 1:
             if query.public_number:
-                if found != number:
-                    raise ParameterError(
-                        f"records must be the number of people in column {query.person.column!r}, {found}, "
-                        f"got {number} instead. {VARIES}"
-                    )
+                check_count(found, number, f"people in column {query.person.column!r}")
             elif found > most:
                 what = "people" if query.person.rows is None else "rows that count"
                 raise DataError(

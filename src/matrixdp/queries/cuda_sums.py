@@ -21,7 +21,7 @@ from matrixdp.device import is_on_device, load_cupy, to_device_array
 from matrixdp.domain.bounds import Bounds, check_missing, round_into_ball
 from matrixdp.domain.columns import Category, Columns, YesNo
 from matrixdp.errors import DataError
-from matrixdp.records.tables import TableBlock
+from matrixdp.records.tables import TableBlock, choose_columns
 
 if TYPE_CHECKING:
     from matrixdp.queries.table_sums import TableTask
@@ -49,7 +49,7 @@ def _module() -> Any:
 def device_records(block: Any, size: int, names: tuple[str, ...] | None) -> Any:
     """Records of shape (rows, size) on the device, float32 or float64, in C order; columns of a mapping by name."""
     if isinstance(block, Mapping):
-        columns = _named_columns(block, list(block) if names is None else names)
+        columns = _named_columns(block, size, names)
         block = load_cupy().stack([device_column(column) for column in columns.values()], axis=1)
     return _real_numbers(_of_width(block, size))
 
@@ -62,12 +62,9 @@ def _of_width(block: Any, size: int) -> Any:
     return array
 
 
-def _named_columns(table: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+def _named_columns(table: Mapping[str, Any], size: int, names: Sequence[str] | None) -> dict[str, Any]:
     """The columns of a mapping that are wanted, all of the same length."""
-    absent = [name for name in names if name not in table]
-    if absent:
-        raise DataError(f"the table has no column {absent[0]!r}.")
-    columns = {name: table[name] for name in names}
+    columns = {name: table[name] for name in choose_columns(list(table), size, names)}
     if len({len(column) for column in columns.values()}) > 1:
         raise DataError("all columns of the table must have the same number of values.")
     return columns
@@ -234,7 +231,7 @@ def sums_on_device(data: Any, task: TableTask, levels: int) -> Iterator[tuple[in
     """
     cupy, used, names = load_cupy(), task.used, task.columns.names
     if isinstance(data, Mapping):
-        table = _named_columns(data, names)
+        table = _named_columns(data, len(names), names)
     else:
         array = _of_width(data, len(names))
         table = {name: array[:, i] for i, name in enumerate(names)}

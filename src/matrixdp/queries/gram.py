@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from matrixdp.checks import LARGEST, check_magnitude, check_magnitudes
 from matrixdp.domain.person import Person
 from matrixdp.errors import ParameterError, show
-from matrixdp.noise.covariance import Covariance
+from matrixdp.noise.matrix import Covariance
 from matrixdp.privacy import Neighbours
 from matrixdp.queries.base import check_count
 from matrixdp.queries.identity import OwnRowsQuery

@@ -57,7 +57,7 @@ class OwnRowsQuery(BoundedQuery):
     @property
     def rows_of_person(self) -> int:
         """Largest number of rows of the answer that belong to one person, or to one record."""
-        return 1 if self.person is None or self.person.rows is None else min(self.person.rows, self.records)
+        return 1 if self.person is None else min(self.person.most, self.records)
 
     def rows_change(self, one: S) -> S | OwnRowsChange:
         """The changes of all rows of a person, from those of one row."""
@@ -66,13 +66,13 @@ class OwnRowsQuery(BoundedQuery):
     def check_people(self, data: Any) -> Any:
         """The data, or a `DataError` if a person has too many rows; later reads must find the same people."""
         person, found = self.person, np.zeros(3, np.uint64)
-        if person is None or person.rows is None:
+        if person is None:
             return data
         records = as_records(data)
         for people in count_people(records, person, self.records):
-            if len(people.rows) and int(people.rows.max()) > person.rows:
+            if len(people.rows) and int(people.rows.max()) > person.most:
                 raise DataError(
-                    f"a person in column {person.column!r} has more than {person.rows} rows, and all of them would be "
+                    f"a person in column {person.column!r} has more than {person.most} rows, and all of them would be "
                     f"released. Give the largest number of rows: Person({person.column!r}, rows=...), or "
                     "--rows-per-person; or leave rows out."
                 )

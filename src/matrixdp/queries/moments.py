@@ -17,7 +17,7 @@ from matrixdp.checks import check_number
 from matrixdp.domain.bounds import Bounds, check_centre, check_missing
 from matrixdp.domain.person import Person
 from matrixdp.errors import ParameterError
-from matrixdp.noise.covariance import Covariance
+from matrixdp.noise.matrix import Covariance
 from matrixdp.noise.table_noise import Place
 from matrixdp.privacy import Neighbours
 from matrixdp.queries.base import BoundedQuery, MatrixQuery, check_domain, find_people, person_change

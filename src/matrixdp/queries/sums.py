@@ -55,17 +55,13 @@ class GramSum:
         self._floats: Any = 0.0  # of the pending records, of shape (columns, columns)
         self._total = np.zeros((columns, columns), np.int64)
 
-    @property
-    def rows_at_once(self) -> int:
-        """Largest number of records that are multiplied at a time."""
-        return _EXACT // self.limit**2 - 1 or 1
-
     def add(self, block: Floats, counts: None = None) -> None:
         """Add the records of a contiguous block of shape (rows, columns), integers of at most `limit`."""
         if block.ndim != 2 or block.shape[1] != self.columns:
             raise ParameterError(f"block must have shape (rows, {self.columns}), got {block.shape} instead.")
-        for start in range(0, block.shape[0], self.rows_at_once):
-            piece = block[start : start + self.rows_at_once]
+        step = _EXACT // self.limit**2 - 1 or 1
+        for start in range(0, block.shape[0], step):
+            piece = block[start : start + step]
             self._check(self.records + len(piece))
             if (self._pending + len(piece)) * self.limit**2 >= _EXACT:
                 self._flush()
@@ -127,17 +123,15 @@ class PeopleSum:
                 piece = block[places]
             else:
                 piece = np.take(block.T, places, axis=1).T  # along its contiguous axis, several times faster
-            if count not in self._waiting:
-                if len(self._waiting) * self.columns**2 > _MOST_ENTRIES:
-                    self.limbs()
-                self._waiting[count] = GramSum(self.columns, limit=self.limit)
-            waiting = self._waiting[count]
-            step = waiting.rows_at_once
+            step = _EXACT // self.limit**2
             for start in range(0, len(piece), step):
-                waiting.add(piece[start : start + step])
-                if waiting.records > step:
+                if count not in self._waiting:
+                    if len(self._waiting) * self.columns**2 > _MOST_ENTRIES:
+                        self.limbs()
+                    self._waiting[count] = GramSum(self.columns, limit=self.limit)
+                self._waiting[count].add(piece[start : start + step])
+                if self._waiting[count].records > step:
                     self._weigh(count)
-                    waiting = self._waiting[count] = GramSum(self.columns, limit=self.limit)
             self.records += len(piece)
 
     def add_public(self, weight: int, places: Sequence[int] = (0,)) -> None:

@@ -19,8 +19,7 @@ from matrixdp.noise.table_noise import CONSTANT, LEVEL, OBSERVED, VALUE, Place, 
 from matrixdp.privacy import Neighbours
 from matrixdp.queries.base import parse_unit
 from matrixdp.queries.moments import MomentQuery
-from matrixdp.queries.sums import sum_levels
-from matrixdp.queries.table_sums import TableTask
+from matrixdp.queries.table_sums import TableTask, to_grid
 from matrixdp.sensitivity import TableChange
 from matrixdp.serialise import builtin_kind
 from matrixdp.types import Floats
@@ -272,8 +271,10 @@ class TableMoments(MomentQuery):
         return scales
 
     def record_change(self, neighbours: Neighbours) -> TableChange:
-        counts: dict[str, Any] = {"bins": self.histogram_bins, "binned": len(self.edges), "shapes": self.shapes}
-        return TableChange(self.layout, self.largest, self.scales, self.records, self.groups, neighbours, **counts)
+        bins = self.histogram_bins, len(self.edges), self.shapes
+        rows_private = self.person is not None and self.person.rows is not None
+        fixed = self.layout, self.largest, self.scales, self.records, self.groups
+        return TableChange(*fixed, neighbours, *bins, rows_private)
 
     @property
     def counted(self) -> bool:
@@ -293,15 +294,9 @@ class TableMoments(MomentQuery):
         return matrix
 
     def _task(self, *, clip: bool, missing: str) -> TableTask:
-        cuts = [self._to_grid(self.edges[one.name], one) for one in self.used.numbers if self.shapes]
-        bins = [self._to_grid(one.cuts, one.number) for one in self.measured if isinstance(one, Bins)]
-        counted: dict[str, Any] = {"cuts": tuple(cuts), "bins": tuple(bins)}
-        return TableTask(self.columns, tuple(self.by), self.records, clip, missing, self.person, **counted)
-
-    def _to_grid(self, edges: Floats, column: Number) -> Floats:
-        """Edges of bins where values are integers; those at the bounds next to them, so that a bound is alone."""
-        places, grid = (edges - column.lower) / (column.upper - column.lower), sum_levels(self.records)
-        return np.clip((2 * places - 1) * grid, 0.5 - grid, grid - 0.5)
+        cuts = tuple(to_grid(self.edges[one.name], one, self.records) for one in self.used.numbers if self.shapes)
+        settings = clip, missing, self.person, cuts, self.bins
+        return TableTask(self.columns, tuple(self.by), self.records, *settings)
 
     def _average(self, total: Any) -> Floats:
         counts = total.bins / total.bin_unit / self.records

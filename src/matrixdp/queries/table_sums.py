@@ -10,14 +10,15 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations, combinations_with_replacement
-from typing import Any, NamedTuple
+from itertools import count
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from matrixdp.device import is_device_block
 from matrixdp.domain import Category, Columns, Number, Person, YesNo
+from matrixdp.domain.columns import Bins
 from matrixdp.errors import DataError
 from matrixdp.queries.cuda_sums import sums_on_device
 from matrixdp.queries.sums import BITS, sorted_runs, start_sum, sum_levels
@@ -48,7 +49,7 @@ class TableTask:
     missing: str  # for numbers that their description does not allow to be missing
     person: Person | None = None  # blocks then say how many rows each has
     cuts: tuple[Floats, ...] = ()  # an array on the grid for each number: values are counted in the bins between them
-    bins: tuple[Floats, ...] = ()  # the same for bins that are levels
+    bins: int = 0  # of each number, as levels
 
     @property
     def on_device(self) -> bool:
@@ -111,31 +112,28 @@ class TableTask:
         return 1 + len(self.used.numbers) + sum(one.missing for one in self.used.numbers)
 
     @cached_property
-    def widths(self) -> list[int]:
-        """Number of levels of each category, those of the bins of a number in its place."""
-        bins = iter(self.bins)
-        found = []
-        for column in self.used:
-            if not isinstance(column, Number):
-                found.append(len(column.level_names))
-            elif self.bins:
-                found.append(next(bins).size + 1 + column.missing)
-        return found
+    def measured(self) -> Columns:
+        """The columns of z: those used, and the bins of a number after it."""
+        return self.used.with_bins(self.bins)
+
+    def on_grid(self, z: Floats) -> dict[str, tuple[Floats, NDArray[np.bool_] | slice]]:
+        """Values of each number in z, of shape (coordinates, rows), and the rows that have one."""
+        observed, numbers = count(1 + len(self.used.numbers)), enumerate(self.used.numbers, start=1)
+        return {one.name: (z[i], z[next(observed)] > 0 if one.missing else slice(None)) for i, one in numbers}
 
     def join(self, codes: Sequence[Codes], z: Floats) -> list[Codes]:
         """Codes of all categories, those of the bins of a number in its place; z is of shape (coordinates, rows)."""
         if not self.bins:
             return [*codes]
-        own, found, observed = iter(codes), [], 1 + len(self.used.numbers)
-        bins = enumerate(self.bins, start=1)
-        for column in self.used:
-            if not isinstance(column, Number):
+        own, found, numbers = iter(codes), [], self.on_grid(z)
+        for column in self.measured.categories:
+            if not isinstance(column, Bins):
                 found.append(next(own))
                 continue
-            i, cuts = next(bins)
-            code = np.searchsorted(cuts, z[i])
-            found.append(np.where(z[observed] > 0, code, cuts.size + 1) if column.missing else code)
-            observed += column.missing
+            values, there = numbers[column.number.name]
+            code = np.full(len(values), len(column.levels))  # the last one, for missing values
+            code[there] = np.searchsorted(to_grid(column.cuts, column.number, self.records), values[there])
+            found.append(code)
         return found
 
     @cached_property
@@ -176,7 +174,7 @@ class TableSum:
     """
 
     def __init__(self, task: TableTask) -> None:
-        widths, groups = task.widths, math.prod(level_widths(task.groups))
+        widths, groups = level_widths(task.measured.categories), math.prod(level_widths(task.groups))
         *firsts, end = (task.dense + np.cumsum([0, *widths])).tolist()
         self.limit, self._firsts, self.levels = sum_levels(task.records), firsts, None
         self.size, self.least_rows = end, 0
@@ -224,11 +222,9 @@ class TableSum:
         weights: Any = None
         if task.person is not None and counts is not None and task.cuts:
             weights = np.where(counts > 0, task.person.weights(counts, self.bin_unit), 0)
-        first, observed = 0, 1 + len(task.used.numbers)
-        for i, (column, cuts) in enumerate(zip(task.used.numbers, task.cuts, strict=False), start=1):
-            there = z[observed] > 0 if column.missing else slice(None)
-            observed += column.missing
-            places = np.searchsorted(cuts, z[i][there])
+        first = 0
+        for (values, there), cuts in zip(task.on_grid(z).values(), task.cuts, strict=False):
+            places = np.searchsorted(cuts, values[there])
             found = np.bincount(places, None if weights is None else weights[there], minlength=cuts.size + 1)
             self.bins[first : first + found.size] += found.astype(np.int64)
             first += found.size
@@ -265,34 +261,24 @@ class TableSum:
         return np.block([[self.sums[group].value(), sums.T], [sums, counts]])
 
 
+def to_grid(edges: Floats, column: Number, records: int) -> Floats:
+    """Edges of bins where values are integers; those at the bounds next to them, so that a bound is alone."""
+    places, grid = (edges - column.lower) / (column.upper - column.lower), sum_levels(records)
+    return np.clip((2 * places - 1) * grid, 0.5 - grid, grid - 0.5)
+
+
 def level_widths(columns: Iterable[Category | YesNo]) -> list[int]:
     """Number of levels of each category."""
     return [len(column.level_names) for column in columns]
 
 
-class Combination(NamedTuple):
-    """Some neighbouring categories that are counted together, with the places of their levels among all levels."""
-
-    categories: slice
-    widths: tuple[int, ...]
-    places: list[slice]
-
-    @property
-    def size(self) -> int:
-        """Number of combinations of their levels."""
-        return math.prod(self.widths)
-
-
-def combine_categories(widths: Sequence[int], groups: int) -> list[Combination]:
-    """Neighbouring categories together, as long as there are few combinations."""
+def combine_categories(widths: Sequence[int], groups: int) -> list[slice]:
+    """Neighbouring categories that are counted together, as long as there are few combinations of their levels."""
     most = min(_MOST_COMBINED, _MOST_SUMS // groups, math.isqrt(_MOST_COUNTS // groups))
-    ends = np.cumsum(widths, dtype=int).tolist()
-    places = [slice(end - width, end) for end, width in zip(ends, widths, strict=True)]
-    found: list[Combination] = []
-    first = 0
+    found, first = list[slice](), 0
     for last in range(1, len(widths) + 1):
         if last == len(widths) or math.prod(widths[first : last + 1]) > most:
-            found.append(Combination(slice(first, last), tuple(widths[first:last]), places[first:last]))
+            found.append(slice(first, last))
             first = last
     return found
 
@@ -305,58 +291,46 @@ class LevelSums:
     """
 
     def __init__(self, widths: Sequence[int], groups: int, coordinates: int) -> None:
-        self.combinations = combine_categories(widths, groups)
-        count = len(self.combinations)
-        # Combinations that are counted together: each with each other one, or one alone if there is no other.
-        self._pairs = [(0, 0)] if count == 1 else list(combinations(range(count), 2))
+        self._combined = combine_categories(widths, groups)
+        self._widths = [tuple(widths[some]) for some in self._combined]
         self.counts = np.zeros((groups, sum(widths), sum(widths)), np.int64)
         self.sums = np.zeros((groups, sum(widths), coordinates), np.int64)
         self._pending_sums: dict[int, Integers] = {}  # by combination, of shape (groups, size, coordinates)
-        self._pending_counts: dict[tuple[int, int], Integers] = {}  # by two combinations, of shape (groups, sizes)
+        self._pending_counts: dict[tuple[int, int], Integers] = {}  # by two of them, of shape (groups, size, size)
 
     def add(self, codes: Sequence[Codes], groups: Codes | None, vectors: Floats) -> None:
         """Add codes of shape (rows,) by category; `vectors`, (coordinates, rows), are integers with sums below 2^53."""
-        count = len(self.counts)
+        number, sizes = len(self.counts), [math.prod(widths) for widths in self._widths]
         first = 0 if groups is None else groups.astype(np.intp)
-        own = [np.ravel_multi_index(codes[one.categories], one.widths) for one in self.combinations]
-        keys = [first * one.size + code for one, code in zip(self.combinations, own, strict=True)]
-        for number, (one, key) in enumerate(zip(self.combinations, keys, strict=True)):
-            found = np.zeros((len(vectors), count * one.size))
-            for row, sums in zip(vectors, found, strict=True):
-                sums[:] = np.bincount(key, row, minlength=len(sums))
-            new = found.T.astype(np.int64).reshape(count, one.size, -1)
-            self._pending_sums[number] = self._pending_sums.get(number, 0) + new
-        for a, b in self._pairs:
-            both, size = keys[a], self.combinations[a].size
-            if b != a:
-                both, size = both * self.combinations[b].size + own[b], size * self.combinations[b].size
-            counts = np.bincount(both, minlength=count * size).reshape(count, -1)
-            self._pending_counts[a, b] = self._pending_counts.get((a, b), 0) + counts
+        own = [np.ravel_multi_index(codes[a], widths) for a, widths in zip(self._combined, self._widths, strict=True)]
+        for a, size in enumerate(sizes):
+            key = first * size + own[a]
+            sums = np.empty((len(vectors), number * size), np.int64)
+            for row, found in zip(vectors, sums, strict=True):
+                found[:] = np.bincount(key, row, minlength=number * size)
+            self._pending_sums[a] = self._pending_sums.get(a, 0) + sums.T.reshape(number, size, len(vectors))
+            for b, other in enumerate(sizes[a:], start=a):
+                both, shape = (key, (number, size)) if a == b else (key * other + own[b], (number, size, other))
+                counts = np.bincount(both, minlength=math.prod(shape)).reshape(shape)
+                self._pending_counts[a, b] = self._pending_counts.get((a, b), 0) + counts
 
     def collect(self) -> None:
         """Write the totals of combinations to `counts` and `sums`."""
-        for number, found in self._pending_sums.items():
-            one = self.combinations[number]
-            cells = found.reshape(len(found), *one.widths, -1)
-            for axis, place in enumerate(one.places):
-                self.sums[:, place] += _sum_others(cells, 1 + axis, cells.ndim - 1)
-        done = set()
+        ends = np.cumsum([sum(widths) for widths in self._widths], dtype=int).tolist()
+        places = [slice(end - sum(widths), end) for end, widths in zip(ends, self._widths, strict=True)]
+        for a, sums in self._pending_sums.items():
+            self.sums[:, places[a]] += sum_by_level(sums, self._widths[a])
         for (a, b), counts in self._pending_counts.items():
-            both = [self.combinations[number] for number in dict.fromkeys((a, b))]
-            places = [place for one in both for place in one.places]
-            cells = counts.reshape(len(counts), *(width for one in both for width in one.widths))
-            for i, j in combinations_with_replacement(range(len(places)), 2):
-                place, other = places[i], places[j]
-                if (place.start, other.start) in done:  # two categories of one combination, or one of them twice
-                    continue
-                done.add((place.start, other.start))
-                found = _sum_others(cells, 1 + i, 1 + j)
-                if i == j:
-                    own = np.arange(place.start, place.stop)
-                    self.counts[:, own, own] += found
-                else:
-                    self.counts[:, place, other] += found
-                    self.counts[:, other, place] += found.transpose(0, 2, 1)
+            if a == b and len(self._widths[a]) == 1:  # a category, which may have many levels
+                levels = np.arange(places[a].start, places[a].stop)
+                self.counts[:, levels, levels] += counts
+                continue
+            both = counts if a != b else counts[:, :, None] * np.eye(counts.shape[1], dtype=np.int64)
+            half = sum_by_level(both, self._widths[a])
+            found = sum_by_level(half.transpose(0, 2, 1), self._widths[b])
+            self.counts[:, places[b], places[a]] += found
+            if a != b:
+                self.counts[:, places[a], places[b]] += found.transpose(0, 2, 1)
         self._pending_sums, self._pending_counts = {}, {}
 
     def merge(self, other: LevelSums) -> None:
@@ -367,6 +341,7 @@ class LevelSums:
         self.sums += other.sums
 
 
-def _sum_others(cells: Integers, *kept: int) -> Integers:
-    """Sum over all axes but the first one, the groups, and those that are kept."""
-    return np.asarray(cells.sum(axis=tuple(axis for axis in range(1, cells.ndim) if axis not in kept)))
+def sum_by_level(sums: Integers, widths: Sequence[int]) -> Integers:
+    """From sums by combination, of shape (groups, combinations, k), to those by level, of shape (groups, levels, k)."""
+    cells, axes = sums.reshape(len(sums), *widths, sums.shape[2]), range(1, 1 + len(widths))
+    return np.concatenate([cells.sum(axis=tuple(axis for axis in axes if axis != own)) for own in axes], axis=1)

@@ -29,7 +29,7 @@ from matrixdp.checks import check_integer
 from matrixdp.domain import Bounds, Person, least_sample
 from matrixdp.errors import ParameterError, show
 from matrixdp.intervals import Pair, Range, extend_range, interval, limit_products
-from matrixdp.noise.covariance import check_orthonormal
+from matrixdp.noise.matrix import check_orthonormal
 from matrixdp.privacy import Neighbours, Privacy, Unit
 from matrixdp.queries.base import parse_records
 from matrixdp.release.options import FITTED

@@ -17,7 +17,7 @@ import numpy as np
 from matrixdp.checks import LARGEST, check_magnitude, check_magnitudes
 from matrixdp.display import short_repr
 from matrixdp.errors import ParameterError
-from matrixdp.noise.covariance import Covariance
+from matrixdp.noise.matrix import Covariance
 from matrixdp.noise.structure import NoiseStructure
 from matrixdp.serialise import builtin_kind
 from matrixdp.types import Factor, Floats

@@ -8,7 +8,7 @@ import numpy as np
 
 from matrixdp.checks import check_integer, check_magnitude, power_of_two, sum_of_others
 from matrixdp.errors import ParameterError, show
-from matrixdp.noise.covariance import Covariance
+from matrixdp.noise.matrix import Covariance
 from matrixdp.noise.structure import EdgeNoise, NoiseStructure
 from matrixdp.sensitivity.distance import (
     EPS,

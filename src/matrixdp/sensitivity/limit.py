@@ -29,8 +29,7 @@ from numpy.typing import ArrayLike
 
 from matrixdp.checks import check_magnitude, power_of_two, to_floats
 from matrixdp.errors import ParameterError
-from matrixdp.noise.covariance import Covariance
-from matrixdp.noise.matrix import apply_factors, triangle_to_vector
+from matrixdp.noise.matrix import Covariance, apply_factors, triangle_to_vector
 from matrixdp.sensitivity.distance import EPS, ROUND_DOWN, Distance, Sensitivity, scale_free
 from matrixdp.serialise import builtin_kind
 from matrixdp.types import Factor, Floats

@@ -16,14 +16,14 @@ The proofs are in `docs/sensitivity.md`.
 
 import itertools
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import ClassVar
 
 import numpy as np
 
 from matrixdp.errors import ParameterError
-from matrixdp.noise.covariance import Covariance
+from matrixdp.noise.matrix import Covariance
 from matrixdp.noise.structure import NoiseStructure, Squares
 from matrixdp.noise.table_noise import CONSTANT, LEVEL, OBSERVED, VALUE, TableLayout, TableNoise
 from matrixdp.privacy import Neighbours
@@ -38,8 +38,9 @@ from matrixdp.types import Factor, Floats, is_diagonal
 class RecordLengths:
     """Squared lengths of the parts of a whitened record, from which the distance of neighbours follows."""
 
-    constant: float  # alpha, what two records have in common
+    constant: float  # alpha, of the constant
     fixed: float  # what every record has: the constant, and one level of each category of a table
+    shared: float  # what two records have in common at least: the constant, and the only level of a category
     total: float  # T, the largest sum of the squares a
     neighbours: Neighbours
     groups: int = 1  # between which a record may move, each with a matrix of its own
@@ -51,17 +52,30 @@ class RecordLengths:
         """
         return 2 * (self.fixed + s) ** 2 - 2 * max(self.constant - s, 0.0) ** 2
 
-    def free_gain(self) -> tuple[float, float]:
-        """K and g: squares may have the precision ``k diag(1/t) - g 11'`` at no cost."""
-        total = self.total
-        alone = 2 * (self.fixed + total)
-        if self.neighbours is Neighbours.ADD_REMOVE:
-            return alone, alone / total
-        gain = (self.replaced(total) - self.replaced(total / 2)) / total
-        if self.groups == 1:
-            return gain, 0.5
-        gain = min(gain, alone)
-        return gain, gain / total
+    def free_squares(self, sizes: Floats) -> tuple[Floats, float]:
+        """Strengths and shift of squares of these largest sizes that are measured at no cost.
+
+        Their precision is ``k diag(1/sizes) - g 11'``.
+        """
+        total, replaced = self.total, self.neighbours is Neighbours.REPLACE
+        gain = alone = 2 * (self.fixed + total)
+        if replaced:
+            gain = (self.replaced(total) - self.replaced(total / 2)) / total
+        if self.groups > 1:
+            gain = min(gain, alone)
+        loss = 0.5 if replaced and self.groups == 1 else gain / total
+        strengths = gain / sizes
+        inverse = float((1 / strengths).sum())
+        return strengths, (1 - math.sqrt(max(0.0, 1 - loss * inverse))) / inverse
+
+    def distance(self, gain: float, loss: float, corner: float, *, longest: float, missing: float = 0.0) -> Distance:
+        """Root of `bound`, and what is attained where `longest` and `corner` are a record's squares and precision."""
+        value = math.sqrt(self.bound(gain, loss, missing))
+        square = alone = (self.fixed + longest) ** 2 + corner
+        if self.neighbours is Neighbours.REPLACE:  # a corner and the midpoint, or two records of different groups
+            square = alone - (2 * self.shared**2 - self.fixed**2)
+            square = max(square, 2 * alone) if self.groups > 1 else square
+        return Distance(value, min(math.sqrt(max(square, 0.0)), value))
 
     def bound(self, gain: float, loss: float, missing: float = 0.0) -> float:
         """Largest squared distance for any squares: `gain` is k or more, `loss` is g, of which `missing` may lack."""
@@ -72,12 +86,6 @@ class RecordLengths:
         apart = self.replaced(total / 2) + gain * total + (max(0.0, 0.5 - loss) + missing) * total**2
         bound = max(self.replaced(total), apart)
         return bound if self.groups == 1 else max(bound, 2 * alone)
-
-
-def shift_of(strengths: Floats, loss: float) -> float:
-    """The shift with which the sum of squares of these strengths loses a precision of `loss`."""
-    inverse = float((1 / strengths).sum())
-    return (1 - math.sqrt(max(0.0, 1 - loss * inverse))) / inverse
 
 
 def _largest_alone(fixed: float, gain: float, loss: float, total: float) -> float:
@@ -108,23 +116,21 @@ def squares_distance(
     loss, missing = squares.loss, 2 * max(squares.loss, 0.0) * (1 - float(shrunk.min()))
     longest = total if diagonal else good_vertex(scaled)
     corner = float((squares.strengths * exact**2).sum()) - loss * float(exact.sum()) ** 2
-    bound = RecordLengths(alpha, alpha, total, neighbours).bound(gain, loss, missing)
-    attained = (alpha + longest) ** 2 + corner
-    if neighbours is Neighbours.REPLACE:  # a corner and the midpoint
-        attained = (alpha + longest) ** 2 - alpha**2 + corner
-    value = math.sqrt(bound)
-    return Distance(value, min(math.sqrt(max(attained, 0.0)), value))
+    lengths = RecordLengths(alpha, alpha, alpha, total, neighbours)
+    return lengths.distance(gain, loss, corner, longest=longest, missing=missing)
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class _OuterProductChange(Sensitivity):
     """Common part of second moments with and without the mean."""
 
     halfwidths: Floats
     records: int
-    radius: float | None
-    neighbours: Neighbours
-    one_signed: bool = False
-    filled: bool = True
+    radius: float | None = None
+    neighbours: Neighbours = Neighbours.REPLACE
+
+    one_signed = False
+    filled = True
     constant: ClassVar[int]  # entries before the features of a record
     answer: ClassVar[str]
     record_radius = property(attrgetter("radius"), doc="`radius`.")
@@ -195,9 +201,8 @@ class _OuterProductChange(Sensitivity):
             scaled = factor * self.halfwidths
             weights = dominate(scaled.T @ scaled)[0] / self.halfwidths**2
         sizes = weights * self.halfwidths**2
-        gain, loss = RecordLengths(alpha, alpha, float(sizes.sum()), self.neighbours).free_gain()
-        strengths = gain / sizes
-        return Squares(weights, strengths, shift_of(strengths, loss)).scaled(unit**2)
+        lengths = RecordLengths(alpha, alpha, alpha, float(sizes.sum()), self.neighbours)
+        return Squares(weights, *lengths.free_squares(sizes)).scaled(unit**2)
 
     def structured_distance(self, side: Covariance, structure: NoiseStructure) -> Distance:
         """Exact for a diagonal covariance without a constant and a filled box, otherwise a certified bound."""
@@ -258,10 +263,6 @@ class RankOneChange(_OuterProductChange):
     the distance is an upper bound that may not be attained.
     """
 
-    halfwidths: Floats
-    records: int
-    radius: float | None = None
-    neighbours: Neighbours = Neighbours.REPLACE
     one_signed: bool = False
     filled: bool = True
 
@@ -283,11 +284,6 @@ class MomentsChange(_OuterProductChange):
     (a + T)/N`` if ``a <= T`` and ``sqrt(8 a T)/N`` if not. An added record moves the sum by ``(a + T)/N``. Noise of the
     constant must be independent of noise of the features.
     """
-
-    halfwidths: Floats
-    records: int
-    radius: float | None = None
-    neighbours: Neighbours = Neighbours.REPLACE
 
     constant = 1
     answer = "moments"
@@ -334,6 +330,7 @@ class TableChange(Sensitivity):
     bins: int = 0
     binned: int = 0
     shapes: float = 0.0
+    rows_private: bool = field(default=False, metadata={"absent": False})  # people have more rows or fewer
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "neighbours", Neighbours.parse(self.neighbours))
@@ -350,19 +347,15 @@ class TableChange(Sensitivity):
     def distance(self, rowcov: Covariance, colcov: Covariance) -> Distance:
         """For noise that is the same in every entry."""
         scale = _scalar(rowcov) * _scalar(colcov)
-        lengths, _, _ = self._lengths(np.ones(self.layout.size))
+        lengths, _ = self._lengths(np.ones(self.layout.size))
         q = math.hypot(lengths.fixed + lengths.total, math.sqrt(self.binned))
         factor = 1.0 if self.neighbours is Neighbours.ADD_REMOVE else math.sqrt(2)
         return Distance(factor * q / math.sqrt(scale), 0.0).times(1 / self.records)
 
     def free_structure(self, side: Covariance) -> TableNoise:
         unit = math.sqrt(_scalar(side))
-        lengths, sizes, _ = self._lengths(self.scales)
-        strengths, shift = np.empty(0), 0.0
-        if sizes.size:
-            gain, loss = lengths.free_gain()
-            strengths = gain / sizes
-            shift = shift_of(strengths, loss)
+        lengths, sizes = self._lengths(self.scales)
+        strengths, shift = lengths.free_squares(sizes) if sizes.size else (sizes, 0.0)
         noise = TableNoise(self.layout, self.groups, self.counted, self.scales / unit, strengths, shift)
         if not self.bins:
             return noise
@@ -378,7 +371,7 @@ class TableChange(Sensitivity):
     @property
     def counted(self) -> bool:
         """True if the number of records of a group is private."""
-        return self.groups > 1 or self.neighbours is Neighbours.ADD_REMOVE
+        return self.groups > 1 or self.rows_private or self.neighbours is Neighbours.ADD_REMOVE
 
     def structured_distance(self, side: Covariance, structure: NoiseStructure) -> Distance:
         """A bound for any scales and squares; exact for those of `free_structure` with add-remove neighbours."""
@@ -387,35 +380,28 @@ class TableChange(Sensitivity):
         if given is None or (given.layout, given.groups, given.counted, given.bins) != own:
             raise ParameterError("structure must be the noise of a table with the same columns and groups.")
         unit = float((given.scales * self.halfwidths**2).max())  # scale-free: the largest length is one
-        strengths, loss = given.strengths, given.loss
-        lengths, sizes, shared = self._lengths(given.scales / unit)
-        gain = float((strengths * sizes).max()) if strengths.size else 0.0
-        corner = float((strengths * sizes**2).sum()) - loss * lengths.total**2 if strengths.size else 0.0
-        bound, longest = math.sqrt(lengths.bound(gain, loss)), (lengths.fixed + lengths.total) ** 2
-        if self.neighbours is Neighbours.ADD_REMOVE:
-            reached = math.sqrt(longest + corner)
-        else:
-            square = longest + lengths.fixed**2 - 2 * shared**2 + corner  # a corner and the midpoint
-            square = max(square, 2 * (longest + corner)) if self.groups > 1 else square
-            reached = min(math.sqrt(max(square, 0.0)), bound)
+        lengths, sizes = self._lengths(given.scales / unit)
+        gain = float((given.strengths * sizes).max(initial=0.0))
+        corner = float((given.strengths * sizes**2).sum()) - given.loss * lengths.total**2
+        found = lengths.distance(gain, given.loss, corner, longest=lengths.total)
         absent = 0 if self.neighbours is Neighbours.ADD_REMOVE else self.layout.of_kind(OBSERVED).size
         known = min(absent, self.binned)  # values that the second record of the known pair does not have
         value, attained = (
             math.hypot(one, math.sqrt(counts * given.bin_precision) / unit) * unit
-            for one, counts in ((bound, self._most_counts), (reached, self._most_counts - known))
+            for one, counts in ((found.value, self._most_counts), (found.attained, self._most_counts - known))
         )
         return Distance(value, attained).times(1 / self.records)
 
-    def _lengths(self, scales: Floats) -> tuple[RecordLengths, Floats, float]:
-        """Lengths of a whitened record, those of its values and indicators, and what all records have in common."""
+    def _lengths(self, scales: Floats) -> tuple[RecordLengths, Floats]:
+        """Lengths of a whitened record, and those of its values and indicators."""
         kinds, owners = np.array(self.layout.kinds), np.array(self.layout.columns)
         constant = float(scales[kinds == CONSTANT][0])
         categories = [scales[owners == owner] for owner in np.unique(owners[kinds == LEVEL])]
         levels = math.fsum(float(one.max()) for one in categories)
         shared = constant + math.fsum(float(one[0]) for one in categories if one.size == 1)
         sizes = (scales * self.halfwidths**2)[self.layout.of_kind(OBSERVED, VALUE)]
-        lengths = RecordLengths(constant, constant + levels, float(sizes.sum()), self.neighbours, self.groups)
-        return lengths, sizes, shared
+        lengths = constant, constant + levels, shared, float(sizes.sum())
+        return RecordLengths(*lengths, self.neighbours, self.groups), sizes
 
 
 def _scalar(covariance: Covariance) -> float:

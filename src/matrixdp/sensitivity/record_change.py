@@ -2,19 +2,16 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from operator import attrgetter
 
 import numpy as np
 
 from matrixdp.checks import check_integer
-from matrixdp.errors import ParameterError
-from matrixdp.noise.covariance import Covariance
+from matrixdp.noise.matrix import Covariance
 from matrixdp.noise.structure import NoiseStructure
-from matrixdp.noise.table_noise import TableNoise
 from matrixdp.privacy import Neighbours
 from matrixdp.sensitivity.distance import ROUND_DOWN, Distance, Sensitivity, check_halfwidths, column_norms, scale_free
-from matrixdp.sensitivity.moment_change import TableChange
 from matrixdp.sensitivity.quadratic import max_quadratic
 from matrixdp.serialise import builtin_kind
 from matrixdp.types import Floats, is_diagonal
@@ -163,21 +160,10 @@ class RowsChange(_SeveralRows):
         return self._largest(lambda change: change.distance(rowcov, colcov))
 
     def free_structure(self, side: Covariance) -> NoiseStructure | None:
-        """As for one row; the number of rows is private."""
-        structure = self.one.free_structure(side)
-        return replace(structure, counted=True) if isinstance(structure, TableNoise) else structure
+        return self.one.free_structure(side)
 
     def structured_distance(self, side: Covariance, structure: NoiseStructure) -> Distance:
-        if not isinstance(structure, TableNoise):
-            return self._largest(lambda change: change.structured_distance(side, structure))
-        if not structure.counted:
-            raise ParameterError("structure must have noise on the number of rows, which is private.")
-
-        def distance(change: Sensitivity) -> Distance:  # where rows are replaced, their number does not change
-            counted = isinstance(change, TableChange) and change.counted
-            return change.structured_distance(side, replace(structure, counted=counted))
-
-        return self._largest(distance)
+        return self._largest(lambda change: change.structured_distance(side, structure))
 
     def _largest(self, distance: Callable[[Sensitivity], Distance]) -> Distance:
         found = [distance(self.one), distance(self.alone)]

@@ -9,7 +9,6 @@ import pytest
 
 from matrixdp import Bounds, Identity, ParameterError, Privacy, SecondMoment
 from matrixdp.baselines import analytic_gaussian, analyze_gauss, classical_gaussian
-from matrixdp.design import isotropic_scale
 from matrixdp.gdp import gdp_epsilon
 
 IDENTITY = Identity(Bounds([0, 0], [3, 4]), records=2)
@@ -40,7 +39,7 @@ def test_classical_noise_is_refused_above_epsilon_one():
 def test_analytic_noise_is_the_smallest():
     privacy = Privacy(3, 1e-5)
     result = analytic_gaussian(IDENTITY, privacy, np.zeros((2, 2)))
-    assert np.isclose(result.parameters["std"], isotropic_scale(privacy, sensitivity=5.0), rtol=1e-9)
+    assert np.isclose(result.parameters["std"], 5.0 / privacy.mu, rtol=1e-9)
     assert np.isclose(result.epsilon, 3)
 
 

@@ -40,10 +40,10 @@ def test_sums_are_those_of_products(monkeypatch, widths, groups, most):
 
 
 def test_categories_are_combined_while_there_are_few_levels():
-    assert [one.widths for one in combine_categories([8, 8, 8, 8], 8)] == [(8, 8), (8, 8)]
-    assert [one.widths for one in combine_categories([2] * 10, 1)] == [(2,) * 8, (2, 2)]
-    assert [one.widths for one in combine_categories([1000, 2, 1000], 1)] == [(1000,), (2,), (1000,)]
-    assert [one.widths for one in combine_categories([2, 2], 10**6)] == [(2,), (2,)]
+    assert combine_categories([8, 8, 8, 8], 8) == [slice(0, 2), slice(2, 4)]
+    assert combine_categories([2] * 10, 1) == [slice(0, 8), slice(8, 10)]
+    assert combine_categories([1000, 2, 1000], 1) == [slice(0, 1), slice(1, 2), slice(2, 3)]
+    assert combine_categories([2, 2], 10**6) == [slice(0, 1), slice(1, 2)]
     assert combine_categories([], 1) == []
 
 
