@@ -43,23 +43,23 @@ Texts = Sequence[Sequence[str]]  # text or markup of each entry, by rows; empty 
 class Numbers:
     """Numbers with names, such as predicted errors; the usual kind is `matrixdp.answers.Estimate`."""
 
-    value: Floats  # of shape (rows, columns), as all arrays; NaN, as its error bar is, for a number that is not given
+    value: Floats  # of shape (rows, columns); NaN, as its error bar is, for a number that is not given
     std: Floats | None  # None where all error bars are unknown
     rows: Sequence[str]
     columns: Sequence[str]
-    reasons: NDArray[np.object_] | None = None  # why a number is not given; without it, `unknown` says so
-    unknown: str = "–"
-    least: Floats | None = None  # the possible values, which the numbers are within
-    most: Floats | None = None
-    measured: Floats | None = None  # numbers that noise may have moved further
-    low: Floats | None = None  # ends of intervals of numbers without error bars, NaN for others
-    high: Floats | None = None
-    drawn: NDArray[np.bool_] | None = None  # which of these are plausible ranges (`matrixdp.intervals`)
+    # Arrays of the same shape, or given as one for all numbers:
+    reasons: Any = "–"  # why a number is not given
+    least: Any = -np.inf  # the possible values, which the numbers are within
+    most: Any = np.inf
+    measured: Any = None  # the numbers before they were moved to what is possible; by default the same
+    low: Any = np.nan  # ends of intervals of numbers without error bars, NaN for others
+    high: Any = np.nan
+    plausible: Any = False  # which of these are plausible ranges (`matrixdp.intervals`)
 
-    @property
-    def unbiased(self) -> Floats:
-        """The numbers as they were measured, which may be impossible."""
-        return self.value if self.measured is None else self.measured
+    def __post_init__(self) -> None:
+        for name in ARRAYS:
+            given = self.value if name == "measured" and self.measured is None else getattr(self, name)
+            object.__setattr__(self, name, np.broadcast_to(given, self.value.shape))
 
     @property
     def bars(self) -> Floats:
@@ -67,14 +67,9 @@ class Numbers:
         return np.broadcast_to(np.nan if self.std is None else self.std, self.value.shape)
 
     @property
-    def plausible(self) -> NDArray[np.bool_]:
-        """Which intervals are plausible ranges."""
-        return np.zeros(self.value.shape, bool) if self.drawn is None else self.drawn
-
-    @property
     def hidden(self) -> NDArray[np.bool_]:
         """Which numbers have an interval and no error bar, because noise hides them."""
-        return np.zeros(self.value.shape, bool) if self.low is None else np.isfinite(self.low)
+        return np.asarray(np.isfinite(self.low))
 
     @property
     def weak(self) -> NDArray[np.bool_]:
@@ -83,9 +78,7 @@ class Numbers:
 
     def reason(self, row: int, column: int) -> str:
         """Why a number is not given; empty where it is."""
-        if np.isfinite(self.value[row, column]):
-            return ""
-        return self.unknown if self.reasons is None else str(self.reasons[row, column])
+        return "" if np.isfinite(self.value[row, column]) else str(self.reasons[row, column])
 
     def cut(self, rows: int | slice, columns: int | slice) -> Self:
         """The first rows and columns, or those of slices."""
@@ -98,37 +91,30 @@ class Numbers:
 
     def _each(self, change: Callable[[Any], Any], **names: Any) -> Self:
         """A change of all arrays alike."""
-        for name in _ARRAYS:
-            array = getattr(self, name)
-            names[name] = None if array is None else change(array)
-        return replace(self, **names)
+        arrays = {name: change(getattr(self, name)) for name in ("value", *ARRAYS)}
+        return replace(self, std=None if self.std is None else change(self.std), **arrays, **names)
 
     @property
     def ranged(self) -> NDArray[np.bool_]:
         """Which numbers are shown with both ends of their intervals: those that are cut or have no error bar."""
-        if self.least is None or self.most is None or self.std is None:
-            return self.hidden
-        low, high = interval(self.unbiased, self.std)
+        low, high = interval(self.measured, self.bars)
         with np.errstate(invalid="ignore"):
-            return self.hidden | (((low < self.least) | (high > self.most)) & (self.std > 0))
+            return np.asarray(self.hidden | (((low < self.least) | (high > self.most)) & (self.bars > 0)))
 
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
         """Bounds that contain the number without noise with probability `level`, or its plausible range.
 
         Numbers without error bars have intervals of 95% for all levels up to that, and for others all that is possible.
         """
-        possible = None if self.least is None or self.most is None else (self.least, self.most)
-        ends = interval(self.unbiased, self.bars, level, possible)
-        if self.low is None or self.high is None:
-            return ends
-        given = self.hidden
-        if level > LEVEL and possible is not None:
-            ends = np.where(given, possible[0], ends[0]), np.where(given, possible[1], ends[1])
-            given = given & self.plausible
-        return np.where(given, self.low, ends[0]), np.where(given, self.high, ends[1])
+        possible, found = (self.least, self.most), (self.low, self.high)
+        if level > LEVEL:
+            found = tuple(np.where(self.plausible, one, end) for one, end in zip(found, possible, strict=True))
+        firm = interval(self.measured, self.bars, level, possible)
+        low, high = (np.where(self.hidden, one, end) for one, end in zip(found, firm, strict=True))
+        return low, high
 
 
-_ARRAYS = ("value", "std", "reasons", "least", "most", "measured", "low", "high", "drawn")
+ARRAYS = ("reasons", "least", "most", "measured", "low", "high", "plausible")
 
 
 def find_weak(value: Floats, std: Floats | None) -> NDArray[np.bool_]:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrixdp.answers.draws import draw_range
-from matrixdp.answers.estimate import HIDDEN, NOISE_NOTE, Estimate, join, settle
+from matrixdp.answers.estimate import HIDDEN, NOISE_NOTE, TOO_FEW, Estimate, join, settle
 from matrixdp.answers.noise_law import DRAWS, robust_spread
 from matrixdp.answers.view import MomentView, view_moments
 from matrixdp.checks import check_integer
@@ -92,7 +92,7 @@ class Regression:
     def named(self) -> Estimate:
         """The terms with the bounds of the coefficients of the population, of shape (m + 1, 4)."""
         ends = np.column_stack(self.interval())
-        bounds = Estimate(ends, np.full_like(ends, np.nan), self.names, ("95% low", "95% high"), unknown=HIDDEN)
+        bounds = Estimate(ends, np.full_like(ends, np.nan), self.names, ("95% low", "95% high"), reasons=HIDDEN)
         return join((self.terms, bounds), self.names, self.terms.columns + bounds.columns, 1)
 
     def to_frame(self, *, level: float = 0.95) -> Any:
@@ -380,7 +380,7 @@ def name_regression(
     """
     value = np.column_stack([np.where(np.isfinite(noise_std), coefficients, np.nan), sampling])
     std = np.column_stack([noise_std, np.full_like(noise_std, np.nan)])
-    possible, reasons = (np.array([-math.inf, 0.0]), np.full(2, math.inf)), np.full(value.shape, HIDDEN, object)
+    possible, reasons = (np.array([-math.inf, 0.0]), np.full(2, math.inf)), HIDDEN
     columns = ("coefficient", "sampling std")
     terms = settle(value, std, names, columns, possible, ranges[0], plausible=True, reasons=reasons)
     ends = np.array([0.0, np.nan]), np.array([1.0, np.nan])  # of the scale of R^2
@@ -495,7 +495,7 @@ def name_components(
     value: Floats,
     std: Floats,
     ranges: Callable[[], Range | None] | None = None,
-    reasons: NDArray[np.object_] | None = None,
+    reasons: Any = TOO_FEW,
 ) -> Estimate:
     """Loadings and, in the last row, variances of components with names."""
     own = np.arange(len(value))[:, None] < len(names)

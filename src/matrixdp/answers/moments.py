@@ -463,7 +463,7 @@ def shrunk_means(matrix: Floats, design: Design, by: str, group: Any = None) -> 
 
 def shrink_table(table: Estimate) -> Estimate:
     """A table of `cross_table` with its cells shrunk towards independence, and with its error bars."""
-    measured = table.unbiased
+    measured = table.measured
     total = max(float(measured[-1, -1]), 0.0)
     positive = [np.maximum(shares, 0.0) for shares in (measured[:-1, -1], measured[-1, :-1])]
     rows, columns = (one * (total / max(float(one.sum()), TINY)) for one in positive)  # of the same sum

@@ -219,7 +219,7 @@ class Answering:
         privacy, sample = value.std[:, 0], sampling[places]
         bars = np.column_stack([privacy, sample, np.hypot(privacy, sample)])
         bars[~value.reliable[:, 0]] = np.nan  # errors of a guess say nothing
-        errors = Estimate(bars, np.full_like(bars, np.nan), names, _ERROR_PARTS[1:], unknown=HIDDEN)
+        errors = Estimate(bars, np.full_like(bars, np.nan), names, _ERROR_PARTS[1:], reasons=HIDDEN)
         return join((value, errors), names, _ERROR_PARTS, 1)
 
     def _show_answers(self, *, correlation: bool) -> list[str]:

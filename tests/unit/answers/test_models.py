@@ -36,7 +36,7 @@ def test_the_error_of_a_coefficient_is_of_noise_and_sampling_and_a_plausible_ran
     value, std = np.array([[0.5, 0.4], [2.0, 0.1]]), np.array([[0.3, np.nan], [np.nan, np.nan]])
     hidden = np.array([[False, True], [True, True]])
     low, high = np.where(hidden, value - 0.1, np.nan), np.where(hidden, value + 0.1, np.nan)
-    terms = Estimate(value, std, ("a", "b"), ("coefficient", "sampling std"), low=low, high=high, drawn=hidden)
+    terms = Estimate(value, std, ("a", "b"), ("coefficient", "sampling std"), low=low, high=high, plausible=hidden)
     found = models.Regression("y", terms, terms)
     assert found.std[0] == pytest.approx(0.5)
     assert np.transpose(found.interval()) == pytest.approx(
