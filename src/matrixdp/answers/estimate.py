@@ -166,7 +166,7 @@ class Estimate(Numbers):
 
 def settle(
     value: Floats,
-    std: Floats,
+    std: Any,
     rows: tuple[str, ...],
     columns: tuple[str, ...],
     possible: Pair,

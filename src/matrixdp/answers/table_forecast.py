@@ -138,11 +138,11 @@ class TableForecast:
         rare = describe_moments(self.design.query, self.description, SHAPES[self.data], rare=True)
         view = self._view(group, rare)
         fit, count = RegressionFit(view, target, on), _count_draws(view)
-        found = simulate(view, fit.solve, count)
+        found = simulate(view, lambda noisy: fit.solve(noisy).coefficients, count)
         spread = robust_spread(found)
-        bars = simulate(view, lambda noisy: fit.find_bars(noisy, spread), count)
+        bars = simulate(view, lambda noisy: fit.solve(noisy).find_bars(spread), count)
         exact = view.without_noise()
-        _, error = judge_errors(np.where(np.isfinite(bars), found, np.nan), fit.solve(exact))
+        _, error = judge_errors(np.where(np.isfinite(bars), found, np.nan), fit.solve(exact).coefficients)
         return fit.describe(exact, error)
 
     def components(self, count: int | None = None, group: Any = None) -> Estimate:

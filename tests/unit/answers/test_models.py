@@ -61,9 +61,7 @@ def test_a_slope_is_hidden_if_its_interval_reaches_what_explains_the_target_alon
 @pytest.mark.parametrize(("noise", "rank"), [(0.06, 2), (0.08, 1)])
 def test_a_direction_stands_out_from_the_largest_eigenvalue_of_noise_or_counts_as_hidden(noise, rank):
     covariance = np.array([[1.0, 0.9], [0.9, 1.0]])  # eigenvalues 1.9 and 0.1; that of noise is sqrt(2) times it
-    shown, hidden = (
-        function(covariance, np.full((2, 2), noise)) for function in (models.pseudo_inverse, models.hidden_inverse)
-    )
+    shown, hidden = models.split_inverse(covariance, np.full((2, 2), noise))
     assert np.linalg.matrix_rank(shown) == rank
     apart = np.array([1.0, -1.0]) / np.sqrt(2)
     assert apart @ shown @ apart == pytest.approx(10 if rank == 2 else 0, abs=1e-9)

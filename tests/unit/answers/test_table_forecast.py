@@ -154,7 +154,7 @@ def read(source, by, slopes):
 
 def solve(matrix, design, *, noisy=True):
     view = view_moments(matrix, design)
-    return RegressionFit(view, "bmi", ["age", "smoker"]).solve(view if noisy else view.without_noise())
+    return RegressionFit(view, "bmi", ["age", "smoker"]).solve(view if noisy else view.without_noise()).coefficients
 
 
 @pytest.mark.parametrize("by", [(), ("site",)])
