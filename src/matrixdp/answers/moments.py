@@ -404,17 +404,25 @@ def cross_table(matrix: Floats, design: Design, first: str, second: str, group: 
 # those of numbers of which nothing is known but their range.
 
 
+def rake(table: Floats, ones: Floats, others: Floats) -> Floats:
+    """A table with the zeros of a table, and the sums of rows and of columns that are given, or near them.
+
+    Rows and columns are brought to their sums in turn. Where zeros do not allow both, it is half way between the two.
+    """
+    columns = table
+    for _ in range(_ROUNDS):
+        rows = columns * (ones / np.maximum(columns.sum(axis=1), TINY))[:, None]
+        columns = rows * (others / np.maximum(rows.sum(axis=0), TINY))
+    return np.asarray((rows + columns) / max(float((rows + columns).sum()), TINY))
+
+
 def shrink_cells(cells: Floats, rows: Floats, columns: Floats, noise: Floats) -> Floats:
     """Shares of records for two levels, shrunk towards independence, with the given totals; of shape (k, m)."""
     size = max(float(rows.sum()), TINY)
     expected = np.multiply.outer(rows, columns) / size
     unit = np.sqrt(np.multiply.outer(rows * (size - rows), columns * (size - columns))) / size + TINY
     found = shrink(cells - expected, unit, noise, together=True)  # correlations of the indicators of two levels
-    result = np.maximum(expected + found.mean, TINY)
-    for _ in range(_ROUNDS):
-        result *= (rows / np.maximum(result.sum(axis=1), TINY))[:, None]
-        result *= columns / np.maximum(result.sum(axis=0), TINY)
-    return result
+    return rake(np.maximum(expected + found.mean, TINY), rows, columns) * float(rows.sum())
 
 
 def shrink_correlations(covariance: Floats, std: Floats) -> tuple[Floats, Floats]:
