@@ -20,11 +20,10 @@ from matrixdp.answers.noise_law import DRAWS, robust_spread
 from matrixdp.answers.view import MomentView, view_moments
 from matrixdp.checks import check_integer
 from matrixdp.design.design import Design
-from matrixdp.display import load_pandas, render_card, render_note, table_repr
+from matrixdp.display import render_card, render_note, table_repr
 from matrixdp.domain.person import least_sample
 from matrixdp.errors import ParameterError, show
 from matrixdp.intervals import Pair, Range, extend_range, interval
-from matrixdp.plots import clean_label, plot_bars
 from matrixdp.types import Floats
 
 FIT = ("share explained", "residual std")
@@ -79,25 +78,10 @@ class Regression:
 
     @property
     def named(self) -> Estimate:
-        """The terms with the bounds of the coefficients of the population, of shape (m + 1, 4)."""
+        """The terms with the 95% bounds of the coefficients of the population, of shape (m + 1, 4)."""
         ends = np.column_stack(self.interval())
         bounds = Estimate(ends, np.full_like(ends, np.nan), self.names, ("95% low", "95% high"), reasons=HIDDEN)
         return join((self.terms, bounds), self.names, self.terms.columns + bounds.columns, 1)
-
-    def to_frame(self, *, level: float = 0.95) -> Any:
-        """A pandas data frame with value, noise_std, sampling_std, low, high and plausible of each coefficient."""
-        low, high = self.interval(level)
-        columns = {"value": self.coefficients, "noise_std": self.noise_std, "sampling_std": self.sampling_std}
-        plausible = self.terms.plausible[:, 0]
-        return load_pandas().DataFrame(columns | {"low": low, "high": high, "plausible": plausible}, list(self.names))
-
-    def plot(self, *, ax: Any = None, level: float = 0.95) -> Any:
-        """The coefficients without the intercept, with error bars for noise and sampling; returns matplotlib axes."""
-        title = f"coefficients for {clean_label(self.target)}"
-        low, high = (end[1:] for end in self.interval(level))
-        ax = plot_bars(self.coefficients[1:], (low, high), self.names[1:], title=title, ax=ax)
-        ax.set_xlabel(f"bars: {level:.0%} of noise and sampling, or what is plausible")
-        return ax
 
     def _repr_html_(self) -> str:
         notes = "The bounds cover privacy noise and sampling.", *self.terms.list_notes()

@@ -8,7 +8,7 @@ answers, for a stack of matrices, take one call; nothing of the size p^2 x p^2 i
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -62,10 +62,11 @@ class NoiseLaw(ABC):
         raise NotImplementedError
 
     def stacks(self, matrix: Floats, count: int = DRAWS) -> Iterator[Floats]:
-        """A matrix of shape (p, p) with noise drawn again, `count` times in stacks of shape (k, p, p); public."""
+        """Moments, (..., p, p), with noise drawn again, `count` times in stacks of shape (k, ..., p, p); public."""
         rng, most = np.random.default_rng(_SEED), max(1, _STACK // max(self.size**2, 1))
         for start in range(0, count, most):
-            yield matrix + self.draw(min(most, count - start), rng)
+            noise = self.draw(min(most, count - start), rng)
+            yield matrix + noise.reshape(-1, *[1] * (matrix.ndim - 2), *noise.shape[1:])
 
 
 class NoNoise(NoiseLaw):
@@ -284,12 +285,6 @@ def repeat_entries(layout: Any, matrix: Floats) -> Floats:
     """Moments, (..., p, p), with numbers that occur several times written to all their places, and zeros."""
     (rows, columns), where = layout.representatives, layout.number_of
     return np.where(where >= 0, matrix[..., rows, columns][..., np.maximum(where, 0)], 0.0)
-
-
-@lru_cache(maxsize=4)
-def draw_noise(law: NoiseLaw, count: int) -> Floats:
-    """Noise of a law, of shape (count, p, p); the same for every call."""
-    return law.draw(count, np.random.default_rng(_SEED))
 
 
 def robust_spread(draws: Floats) -> Floats:
