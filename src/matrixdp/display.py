@@ -113,6 +113,31 @@ class Numbers:
         low, high = (np.where(self.hidden, one, end) for one, end in zip(found, firm, strict=True))
         return low, high
 
+    def to_frame(self, *, long: bool = False, level: float = 0.95) -> Any:
+        """The values as a pandas data frame with the names of rows and columns.
+
+        Parameters
+        ----------
+        long : bool
+            One row for each number: row, column, value, std, low, high and plausible.
+        level : float
+            Probability that the number without noise is between `low` and `high`, unless these are a plausible range.
+        """
+        pandas = load_pandas()
+        if not long:
+            return pandas.DataFrame(np.array(self.value), index=list(self.rows), columns=list(self.columns))
+        rows, columns = np.repeat(list(self.rows), len(self.columns)), np.tile(list(self.columns), len(self.rows))
+        low, high = self.interval(level)
+        arrays = {"value": self.value, "std": self.bars, "low": low, "high": high, "plausible": self.plausible}
+        named = {name: np.ravel(array).copy() for name, array in arrays.items()}
+        return pandas.DataFrame({"row": rows, "column": columns, **named})
+
+    def render(self, caption: str = "") -> str:
+        """The table as HTML, to be put into a card; of a large one, the first rows and columns."""
+        table = write_table(self.cut(MOST_ROWS, MOST_COLUMNS), label=_label, caption=caption)
+        rest = _say_rest(len(self.rows) - MOST_ROWS, len(self.columns) - MOST_COLUMNS)
+        return f'<div class="mdp-scroll">{table}</div>{rest}'
+
 
 ARRAYS = ("reasons", "least", "most", "measured", "low", "high", "plausible")
 
@@ -373,13 +398,6 @@ def render_table(head: Sequence[str], rows: Iterable[Sequence[str]], *, texts: i
     return f'<div class="mdp-scroll">{body}</div>{_say_rest(len(found) - MOST_ROWS, 0)}'
 
 
-def render_numbers(numbers: Numbers, caption: str = "") -> str:
-    """A table of numbers with error bars for a notebook; of a large one, the first rows and columns."""
-    table = write_table(numbers.cut(MOST_ROWS, MOST_COLUMNS), label=_label, caption=caption)
-    rest = _say_rest(len(numbers.rows) - MOST_ROWS, len(numbers.columns) - MOST_COLUMNS)
-    return f'<div class="mdp-scroll">{table}</div>{rest}'
-
-
 def write_table(
     numbers: Numbers,
     *,
@@ -499,17 +517,6 @@ def write_csv(numbers: Numbers, more: Mapping[str, Sequence[str]] = MappingProxy
 def load_pandas() -> Any:
     """The module pandas, or a `MissingExtraError`."""
     return import_extra("pandas", "data frames need pandas", "plot")
-
-
-def make_frame(numbers: Numbers, *, long: bool = False, level: float = 0.95) -> Any:
-    """A table as a data frame, or with a row for each number: row, column, value, std, low, high and plausible."""
-    pandas, value = load_pandas(), np.asarray(numbers.value)
-    if not long:
-        return pandas.DataFrame(np.array(value), index=list(numbers.rows), columns=list(numbers.columns))
-    low, high = numbers.interval(level)
-    names = {"row": np.repeat(list(numbers.rows), value.shape[1]), "column": np.tile(list(numbers.columns), len(value))}
-    arrays = {"value": value, "std": numbers.bars, "low": low, "high": high, "plausible": numbers.plausible}
-    return pandas.DataFrame({**names, **{name: np.ravel(array).copy() for name, array in arrays.items()}})
 
 
 # Representations

@@ -12,17 +12,7 @@ from scipy.special import stdtrit
 
 from matrixdp.answers.psd import nearest_psd
 from matrixdp.checks import check_integer
-from matrixdp.display import (
-    ARRAYS,
-    Numbers,
-    align_columns,
-    join_cells,
-    make_frame,
-    render_card,
-    render_note,
-    render_numbers,
-    table_repr,
-)
+from matrixdp.display import ARRAYS, Numbers, align_columns, join_cells, render_card, render_note, table_repr
 from matrixdp.errors import ParameterError, show
 from matrixdp.intervals import LEVEL, Pair, Range
 from matrixdp.plots import plot_matrix, plot_panels
@@ -109,18 +99,6 @@ class Estimate(Numbers):
             facts["reasons"] = [[self.reason(i, j) or None for j in range(n)] for i in range(m)]
         return facts
 
-    def to_frame(self, *, long: bool = False, level: float = 0.95) -> Any:
-        """The values as a pandas data frame with the names of rows and columns.
-
-        Parameters
-        ----------
-        long : bool
-            One row for each number: row, column, value, std, low, high and plausible.
-        level : float
-            Probability that the number without noise is between `low` and `high`, unless these are a plausible range.
-        """
-        return make_frame(self, long=long, level=level)
-
     def plot(self, *, kind: str | None = None, ax: Any = None, title: str = "", level: float = 0.95) -> Any:
         """The numbers drawn with matplotlib; returns the axes.
 
@@ -147,10 +125,6 @@ class Estimate(Numbers):
             shade, legend = relate_to_diagonal(self.value, self.std)
             options.update(shade=shade, legend=legend, limit=1.0)
         return plot_matrix(self, **options)
-
-    def render(self, caption: str = "") -> str:
-        """The table as HTML, to be put into a card."""
-        return render_numbers(self, caption)
 
     def _repr_html_(self) -> str:
         return render_card("", self.render(), *(render_note(note) for note in (NOISE_NOTE, *self.list_notes())))
