@@ -222,15 +222,7 @@ def correlation_from_covariance(covariance: Floats, *, undefined: float = np.nan
 def means(matrix: Floats, design: Design, by: str | None = None, group: Any = None) -> Estimate:
     """Mean, standard deviation and share observed of each number; or, by level, its share of the records and the means.
 
-    Parameters
-    ----------
-    matrix : float64 array of the shape of the answer
-    design : Design
-        Of `Moments` or `TableMoments`.
-    by : str, optional
-        A category of the table, or a column by which the release is grouped.
-    group : str, sequence of str, or dict, optional
-        As for `view_moments`.
+    `by` is a category, or a column by which the release is grouped.
     """
     if by is None:
         view = view_moments(matrix, design, group)
