@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from html import escape
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Self
 
@@ -176,13 +177,10 @@ def format_number(value: float, digits: int = 3) -> str:
     """A number with at most `digits` significant digits, as short as possible; a dash for NaN."""
     if math.isnan(value):
         return "–"
-    written = f"{value:.{digits}g}"
-    if "e" in written:
-        mantissa, exponent = written.split("e")
-        if "." in mantissa:
-            mantissa = mantissa.rstrip("0").rstrip(".")
-        return f"{value:.0f}" if -4 <= int(exponent) < digits + 1 and abs(value) >= 1 else f"{mantissa}e{int(exponent)}"
-    return written.rstrip("0").rstrip(".") if "." in written else written
+    mantissa, _, exponent = f"{value:.{digits}g}".partition("e")
+    if not exponent:
+        return mantissa
+    return f"{value:.0f}" if 0 <= int(exponent) <= digits else f"{mantissa}e{int(exponent)}"
 
 
 def format_estimate(value: float, std: float, decimals: int | None = None, *, commas: bool = True) -> tuple[str, str]:
@@ -339,20 +337,7 @@ def join_cells(numbers: Numbers, text: Texts | None = None) -> list[list[str]]:
 # HTML
 
 
-_LINE = "1px solid rgba(128,128,128,.35)"
-_STYLE = f"""<style>
-.mdp{{font:13px/1.5 {FONT};color:inherit;max-width:100%}}
-.mdp-title{{font-weight:600;font-size:14px}}
-.mdp-soft,.mdp .bar{{opacity:.65}} .mdp .weak,.mdp .note{{opacity:.5}} .mdp .weak .bar{{opacity:1}}
-.mdp-warning{{border-left:4px solid #d9572b;padding:2px 8px;margin:4px 0;font-weight:600}}
-.mdp-scroll{{overflow-x:auto;margin:6px 0}}
-.mdp table{{border-collapse:collapse;border:0;margin:0;font:inherit;font-variant-numeric:tabular-nums}}
-.mdp caption{{text-align:left;font-weight:600;padding:2px 8px;caption-side:top;color:inherit}}
-.mdp tr,.mdp tr:hover{{background:none!important}}
-.mdp th,.mdp td{{padding:2px 8px;border:0;border-bottom:{_LINE};text-align:right;white-space:nowrap;color:inherit}}
-.mdp th{{font-weight:600}} .mdp th[scope=row],.mdp .mdp-text,.mdp .mdp-facts td{{text-align:left}}
-.mdp .mdp-facts th{{font-weight:400;opacity:.65;vertical-align:top}} .mdp .mdp-facts td{{white-space:normal}}
-</style>"""
+_STYLE = Path(__file__).with_name("display.css").read_text(encoding="utf-8").replace("FONT", FONT)
 
 
 def escape_text(words: str) -> str:
@@ -369,7 +354,7 @@ def render_card(title: str, *parts: str, warnings: Iterable[str] = ()) -> str:
     """A titled block for a notebook; `parts` are HTML from the functions below, all else is text."""
     marks = "".join(f'<div class="mdp-warning">{escape_text(words)}</div>' for words in warnings)
     head = f'<div class="mdp-title">{escape_text(title)}</div>' if title else ""
-    return f'{_STYLE}<div class="mdp">{head}{marks}{"".join(parts)}</div>'
+    return f'<style>{_STYLE}</style><div class="mdp">{head}{marks}{"".join(parts)}</div>'
 
 
 def render_facts(facts: Iterable[tuple[str, str]]) -> str:
