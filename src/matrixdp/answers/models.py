@@ -66,7 +66,7 @@ class Regression:
     @property
     def std(self) -> Floats:
         """Standard error of each coefficient, with both noise and sampling; NaN where noise hides it."""
-        return np.hypot(self.noise_std, self.sampling_std)
+        return np.asarray(np.hypot(self.noise_std, self.sampling_std))
 
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
         """Bounds that contain the coefficient of the population with probability `level`, or what is plausible."""
@@ -371,15 +371,9 @@ def _join_intercept(inverse: Floats, centre: Floats) -> Floats:
 
 
 def discriminant(
-    matrix: Floats,
-    design: Design,
-    target: str,
-    on: Sequence[str] | None = None,
-    group: Any = None,
-    *,
-    error_bars: bool = True,
+    matrix: Floats, design: Design, target: str, on: Sequence[str] | None = None, group: Any = None
 ) -> Discriminant:
-    """Linear discriminant analysis: class means and the covariance that classes share; `error_bars` are simulated."""
+    """Linear discriminant analysis: class means and the covariance that classes share."""
     view = view_moments(matrix, design, group)
     levels = view.levels(target)
     _, variables = _list_predictors(view, target, on)
@@ -403,13 +397,9 @@ def discriminant(
         intercepts = np.log(weights) - 0.5 * (coefficients * means).sum(axis=-1) - coefficients @ middles
         return np.concatenate([intercepts[..., None], coefficients], axis=-1)
 
-    found = fit(view)
-    std = np.full_like(found, np.nan)
-    if error_bars:
-        draws = simulate(view, fit)
-        std = robust_spread(draws - draws.mean(axis=1, keepdims=True))
-    names = tuple(view.places[target].levels[k] for k in kept)
-    return Discriminant(target, Estimate(found.T, std.T, ("intercept", *variables.names), names))
+    draws, names = simulate(view, fit), tuple(view.places[target].levels[k] for k in kept)
+    std = robust_spread(draws - draws.mean(axis=1, keepdims=True))
+    return Discriminant(target, Estimate(fit(view).T, std.T, ("intercept", *variables.names), names))
 
 
 # Principal components

@@ -538,10 +538,10 @@ class _Maker:
             for pair in product(((first, one) for one in ones), ((second, other) for other in others))
         ]
         self.allowed: dict[tuple[str, str], Floats] = {}  # 0 for pairs of levels that cannot occur, by columns
-        for sides in self.pairs:
-            levels = [self.query.columns.category(name).level_names for name, _ in sides]
-            block = self.allowed.setdefault((sides[0][0], sides[1][0]), np.ones([*map(len, levels)]))
-            block[tuple(names.index(level) for names, (_, level) in zip(levels, sides, strict=True))] = 0.0
+        for (first, one), (second, other) in self.pairs:
+            ones, others = (self.query.columns.category(name).level_names for name in (first, second))
+            block = self.allowed.setdefault((first, second), np.ones((len(ones), len(others))))
+            block[ones.index(one), others.index(other)] = 0.0
 
     def _agree(self, shares: dict[str, Floats], never: Mapping[str, Sequence[int]]) -> None:
         """Move shares of levels to those of a table without the pairs that cannot occur."""

@@ -82,7 +82,7 @@ def labelled():
 
 def test_without_noise_scores_are_those_of_the_usual_discriminant_analysis(labelled):
     data, label, moments = labelled
-    found = models.discriminant(*moments, "ill", error_bars=False)
+    found = models.discriminant(*moments, "ill")
     usual = LinearDiscriminantAnalysis(solver="lsqr").fit(data, label)
     apart = np.diff(found.terms.value, axis=1)[:, 0]
     assert apart == pytest.approx([*usual.intercept_, *usual.coef_[0]], rel=2e-3)
