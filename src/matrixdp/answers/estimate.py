@@ -84,16 +84,11 @@ class Estimate(Numbers):
 
         None for what is not given, with `reasons` why.
         """
-        arrays = dict(zip(("value", "std", "low", "high"), (self.value, self.std, *self.interval()), strict=True))
-        facts: dict[str, Any] = {
-            "rows": list(self.rows),
-            "columns": list(self.columns),
-            **{
-                name: [[float(x) if np.isfinite(x) else None for x in row] for row in array]
-                for name, array in arrays.items()
-            },
-            "plausible": self.plausible.tolist(),
-        }
+        low, high = self.interval()
+        facts: dict[str, Any] = {"rows": list(self.rows), "columns": list(self.columns)}
+        for name, array in {"value": self.value, "std": self.std, "low": low, "high": high}.items():
+            facts[name] = np.where(np.isfinite(array), array, None).tolist()
+        facts["plausible"] = self.plausible.tolist()
         if not np.isfinite(self.value).all():
             m, n = self.value.shape
             facts["reasons"] = [[self.reason(i, j) or None for j in range(n)] for i in range(m)]

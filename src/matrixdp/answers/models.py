@@ -217,9 +217,9 @@ def pair_moments(view: MomentView, variables: Variables) -> PairMoments:
     least = np.maximum(np.sqrt(released[sizes]), 1e-300)  # the smallest share of records to divide by
     size = np.maximum(view.read(*sizes), least)
     first = view.read(*np.ix_(x, r)) / size
-    covariance = view.read(*products) / size - first * first.swapaxes(-1, -2)
+    covariance = view.read(*products) / size - first * first.mT
     covariance[..., rows, rows] += view.law.covariance(x, r, x, r) / size[..., rows, rows] ** 2
-    symmetric = (covariance + covariance.swapaxes(-1, -2)) / 2
+    symmetric = (covariance + covariance.mT) / 2
     return PairMoments(first[..., rows, rows], symmetric, np.sqrt(released[products]) / size)
 
 
@@ -236,8 +236,8 @@ def split_inverse(covariance: Floats, noise: Floats) -> Pair:
     kept[..., -1] |= ~kept.any(axis=-1) & (values[..., -1] > 0)
     directions, weights = vectors / scale[..., None], np.where(kept, 1 / np.where(kept, values, 1.0), 0.0)
     hidden = directions * ~kept[..., None, :]
-    rest = hidden @ hidden.swapaxes(-1, -2) / np.maximum(_HIDDEN * unit, 1e-300)[..., None, None]
-    return (directions * weights[..., None, :]) @ directions.swapaxes(-1, -2), rest
+    rest = hidden @ hidden.mT / np.maximum(_HIDDEN * unit, 1e-300)[..., None, None]
+    return (directions * weights[..., None, :]) @ directions.mT, rest
 
 
 def _find_scale(covariance: Floats, noise: Floats) -> Floats:
@@ -392,7 +392,7 @@ def discriminant(
         shares = np.maximum(noisy.read(0, classes), least)
         weights = shares / shares.sum(axis=-1, keepdims=True)
         apart = means - moments.mean[..., None, :]
-        between = (apart * weights[..., None]).swapaxes(-1, -2) @ apart
+        between = (apart * weights[..., None]).mT @ apart
         coefficients = means @ split_inverse(moments.covariance - between, moments.noise)[0]
         intercepts = np.log(weights) - 0.5 * (coefficients * means).sum(axis=-1) - coefficients @ middles
         return np.concatenate([intercepts[..., None], coefficients], axis=-1)

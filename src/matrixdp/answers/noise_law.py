@@ -187,7 +187,7 @@ class TableLaw(NoiseLaw):
         first[..., self._observed] = squares[..., self._observed_squares]
         first[..., 0] = 0.0
         first = self._centre(first)  # the mean of c
-        result = self._centre(self._centre(matrix).swapaxes(-1, -2)).swapaxes(-1, -2)
+        result = self._centre(self._centre(matrix).mT).mT
         result[..., 0, :] = result[..., :, 0] = 0.0
         result += u[:, None] * first[..., None, :] + first[..., None] * u
         result += np.asarray(size)[..., None, None] * np.multiply.outer(u, u)

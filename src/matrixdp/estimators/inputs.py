@@ -20,7 +20,7 @@ def is_read_in_parts(X: Any) -> bool:
 
 
 def check_array(X: Any) -> None:
-    """Raise a `DataError` for complex numbers or other than two dimensions; scikit-learn's own errors quote the data."""
+    """Raise a `DataError` for complex numbers or no table of two dimensions; scikit-learn's errors quote the data."""
     if X is None:  # scikit-learn rejects it itself
         return
     found = X if hasattr(X, "ndim") else np.asarray(X, dtype=object)
