@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -87,7 +88,7 @@ class Estimate(Numbers):
         low, high = self.interval()
         facts: dict[str, Any] = {"rows": list(self.rows), "columns": list(self.columns)}
         for name, array in {"value": self.value, "std": self.std, "low": low, "high": high}.items():
-            facts[name] = np.where(np.isfinite(array), array, None).tolist()
+            facts[name] = [[x if math.isfinite(x) else None for x in row] for row in array.tolist()]
         facts["plausible"] = self.plausible.tolist()
         if not np.isfinite(self.value).all():
             m, n = self.value.shape
