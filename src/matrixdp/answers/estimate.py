@@ -15,7 +15,7 @@ from matrixdp.answers.psd import nearest_psd
 from matrixdp.checks import check_integer
 from matrixdp.display import ARRAYS, Numbers, align_columns, join_cells, render_card, render_note, table_repr
 from matrixdp.errors import ParameterError, show
-from matrixdp.intervals import LEVEL, Pair, Range
+from matrixdp.intervals import LEVEL, Range
 from matrixdp.plots import plot_matrix, plot_panels
 from matrixdp.types import Floats
 
@@ -139,7 +139,7 @@ def settle(
     std: Any,
     rows: tuple[str, ...],
     columns: tuple[str, ...],
-    possible: Pair,
+    possible: tuple[Any, Any],
     ranges: Callable[[], Range | None] | None = None,
     *,
     plausible: bool = False,
@@ -148,7 +148,7 @@ def settle(
     """Measured numbers as an estimate, by the rule of `matrixdp.intervals`: possible, and with a range where hidden.
 
     Numbers that noise hides are NaN. `ranges` gives what they may be, or None for all that is `possible` (the least and
-    the largest numbers); without it, they stay hidden. `plausible` says that `ranges` are from draws.
+    the largest numbers, as arrays or for all); without it, they stay hidden. `plausible` says that they are from draws.
     """
     (least, most), hidden = possible, ~np.isfinite(value)
     shown, bars = np.where(hidden, np.nan, np.clip(value, least, most)), np.where(hidden, np.nan, std)

@@ -347,16 +347,15 @@ def name_regression(
     """
     shown = np.where(np.isfinite(noise_std), coefficients, np.nan)
     value, std = np.stack(np.broadcast_arrays(shown, sampling), 1), np.stack(np.broadcast_arrays(noise_std, np.nan), 1)
-    possible, reasons = (np.array([-math.inf, 0.0]), np.full(2, math.inf)), HIDDEN
-    columns = ("coefficient", "sampling std")
-    terms = settle(value, std, names, columns, possible, ranges[0], plausible=True, reasons=reasons)
+    columns, possible = ("coefficient", "sampling std"), (np.array([-math.inf, 0.0]), math.inf)
+    terms = settle(value, std, names, columns, possible, ranges[0], plausible=True, reasons=HIDDEN)
     ends = np.array([0.0, np.nan]), np.array([1.0, np.nan])  # of the scale of R^2
 
     def find_fit() -> Range | None:
         found = ranges[1] and ranges[1]()
         return found and Range(*(part[:, None] for part in extend_range(found, ends)))
 
-    within, found = (np.zeros((2, 1)), np.array([[1.0], [most]])), ranges[1] and find_fit
+    within, found = (0.0, np.array([[1.0], [most]])), ranges[1] and find_fit
     fit = settle(np.broadcast_to(shares, 2)[:, None], np.nan, FIT, (target,), within, found, plausible=True)
     return Regression(target, terms, fit)
 

@@ -336,13 +336,12 @@ def correlation(matrix: Floats, design: Design, group: Any = None) -> Estimate:
 def name_correlation(view: MomentView, found: NoisyValues, ranges: Callable[[], None] | None = None) -> Estimate:
     """Correlations with names; one is not given where too few records have values, or noise hides a variance or it."""
     own, r = np.eye(len(found.value), dtype=bool), view.variables[1]
-    least, most = np.where(own, 1.0, -1.0), np.ones(own.shape)
     known, firm = view.stands_out(r, r), np.isfinite(np.diagonal(found.value))
     hidden = view.stands_out(r[:, None], r) | (known & known[:, None] & ~(firm & firm[:, None]))
     reasons = np.where(hidden, HIDDEN, TOO_FEW).astype(object)
     if ranges is not None:
         found = NoisyValues(np.where(own, 1.0, found.value), np.where(own, 0.0, found.std))
-    return settle(*found, view.numbers, view.numbers, (least, most), ranges, reasons=reasons)
+    return settle(*found, view.numbers, view.numbers, (np.where(own, 1.0, -1.0), 1.0), ranges, reasons=reasons)
 
 
 def second_moment(matrix: Floats, design: Design, centre: ArrayLike) -> Estimate:
@@ -389,7 +388,7 @@ def cross_table(matrix: Floats, design: Design, first: str, second: str, group: 
     )
     names = [(*query.columns.category(one).level_names, ALL) for one in (first, second)]
     most = 1.0 if query.public_number else math.inf
-    return settle(value, std, names[0], names[1], (np.zeros(()), np.array(most)))
+    return settle(value, std, names[0], names[1], (0.0, most))
 
 
 # Shrunk answers (docs/postprocessing.md): biased, and always given. Error bars are those before shrinkage, and at most
