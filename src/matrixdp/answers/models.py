@@ -292,6 +292,7 @@ class RegressionFit:
         self._variables = list_variables(view, (*columns, target), reference=columns)
         self._middles = self._variables.middles(view)
 
+    @np.errstate(over="ignore", invalid="ignore")  # of variances that are hidden, in moments without noise
     def solve(self, view: MomentView) -> Solution:
         """The regression."""
         moments = pair_moments(view, self._variables)
