@@ -24,7 +24,8 @@ from sklearn import datasets
 
 from benchmarks.sizes import size
 from matrixdp import Bounds, Design, Moments, Privacy, SecondMoment, Stream, make_design
-from matrixdp.answers import covariance, nearest_psd
+from matrixdp.answers import nearest_psd
+from matrixdp.answers.moments import covariance
 from matrixdp.mechanisms.mechanism import add_noise, prepare
 from matrixdp.types import Floats
 

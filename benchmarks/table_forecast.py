@@ -164,7 +164,8 @@ def _fit(release: mdp.Release, target: str) -> Regression:
     """As `Release.regression`, with fewer draws for its error bars, which only decide what is hidden."""
     view = view_moments(release.matrix, release.design)
     fit = RegressionFit(view, target)
-    return fit.describe(view, fit.find_bars(view, robust_spread(simulate(view, fit.solve, _DRAWS))))
+    spread = robust_spread(simulate(view, lambda noisy: fit.solve(noisy).coefficients, _DRAWS))
+    return fit.describe(view, fit.solve(view).find_bars(spread))
 
 
 def _join(parts: list[tuple[Floats, Floats]]) -> tuple[Floats, Floats]:

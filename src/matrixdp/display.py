@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from html import escape
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Self
 
@@ -43,23 +44,23 @@ Texts = Sequence[Sequence[str]]  # text or markup of each entry, by rows; empty 
 class Numbers:
     """Numbers with names, such as predicted errors; the usual kind is `matrixdp.answers.Estimate`."""
 
-    value: Floats  # of shape (rows, columns), as all arrays; NaN, as its error bar is, for a number that is not given
+    value: Floats  # of shape (rows, columns); NaN, as its error bar is, for a number that is not given
     std: Floats | None  # None where all error bars are unknown
     rows: Sequence[str]
     columns: Sequence[str]
-    reasons: NDArray[np.object_] | None = None  # why a number is not given; without it, `unknown` says so
-    unknown: str = "–"
-    least: Floats | None = None  # the possible values, which the numbers are within
-    most: Floats | None = None
-    measured: Floats | None = None  # numbers that noise may have moved further
-    low: Floats | None = None  # ends of intervals of numbers without error bars, NaN for others
-    high: Floats | None = None
-    drawn: NDArray[np.bool_] | None = None  # which of these are plausible ranges (`matrixdp.intervals`)
+    # Arrays of the same shape, or given as one for all numbers:
+    reasons: Any = "–"  # why a number is not given
+    least: Any = -np.inf  # the possible values, which the numbers are within
+    most: Any = np.inf
+    measured: Any = None  # the numbers before they were moved to what is possible; by default the same
+    low: Any = np.nan  # ends of intervals of numbers without error bars, NaN for others
+    high: Any = np.nan
+    plausible: Any = False  # which of these are plausible ranges (`matrixdp.intervals`)
 
-    @property
-    def unbiased(self) -> Floats:
-        """The numbers as they were measured, which may be impossible."""
-        return self.value if self.measured is None else self.measured
+    def __post_init__(self) -> None:
+        for name in ARRAYS:
+            given = self.value if name == "measured" and self.measured is None else getattr(self, name)
+            object.__setattr__(self, name, np.broadcast_to(given, self.value.shape))
 
     @property
     def bars(self) -> Floats:
@@ -67,14 +68,9 @@ class Numbers:
         return np.broadcast_to(np.nan if self.std is None else self.std, self.value.shape)
 
     @property
-    def plausible(self) -> NDArray[np.bool_]:
-        """Which intervals are plausible ranges."""
-        return np.zeros(self.value.shape, bool) if self.drawn is None else self.drawn
-
-    @property
     def hidden(self) -> NDArray[np.bool_]:
         """Which numbers have an interval and no error bar, because noise hides them."""
-        return np.zeros(self.value.shape, bool) if self.low is None else np.isfinite(self.low)
+        return np.asarray(np.isfinite(self.low))
 
     @property
     def weak(self) -> NDArray[np.bool_]:
@@ -83,9 +79,7 @@ class Numbers:
 
     def reason(self, row: int, column: int) -> str:
         """Why a number is not given; empty where it is."""
-        if np.isfinite(self.value[row, column]):
-            return ""
-        return self.unknown if self.reasons is None else str(self.reasons[row, column])
+        return "" if np.isfinite(self.value[row, column]) else str(self.reasons[row, column])
 
     def cut(self, rows: int | slice, columns: int | slice) -> Self:
         """The first rows and columns, or those of slices."""
@@ -98,37 +92,55 @@ class Numbers:
 
     def _each(self, change: Callable[[Any], Any], **names: Any) -> Self:
         """A change of all arrays alike."""
-        for name in _ARRAYS:
-            array = getattr(self, name)
-            names[name] = None if array is None else change(array)
-        return replace(self, **names)
+        arrays = {name: change(getattr(self, name)) for name in ("value", *ARRAYS)}
+        return replace(self, std=None if self.std is None else change(self.std), **arrays, **names)
 
     @property
     def ranged(self) -> NDArray[np.bool_]:
         """Which numbers are shown with both ends of their intervals: those that are cut or have no error bar."""
-        if self.least is None or self.most is None or self.std is None:
-            return self.hidden
-        low, high = interval(self.unbiased, self.std)
+        low, high = interval(self.measured, self.bars)
         with np.errstate(invalid="ignore"):
-            return self.hidden | (((low < self.least) | (high > self.most)) & (self.std > 0))
+            return np.asarray(self.hidden | (((low < self.least) | (high > self.most)) & (self.bars > 0)))
 
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
         """Bounds that contain the number without noise with probability `level`, or its plausible range.
 
         Numbers without error bars have intervals of 95% for all levels up to that, and for others all that is possible.
         """
-        possible = None if self.least is None or self.most is None else (self.least, self.most)
-        ends = interval(self.unbiased, self.bars, level, possible)
-        if self.low is None or self.high is None:
-            return ends
-        given = self.hidden
-        if level > LEVEL and possible is not None:
-            ends = np.where(given, possible[0], ends[0]), np.where(given, possible[1], ends[1])
-            given = given & self.plausible
-        return np.where(given, self.low, ends[0]), np.where(given, self.high, ends[1])
+        possible, found = (self.least, self.most), (self.low, self.high)
+        if level > LEVEL:
+            found = tuple(np.where(self.plausible, one, end) for one, end in zip(found, possible, strict=True))
+        firm = interval(self.measured, self.bars, level, possible)
+        low, high = (np.where(self.hidden, one, end) for one, end in zip(found, firm, strict=True))
+        return low, high
+
+    def to_frame(self, *, long: bool = False, level: float = 0.95) -> Any:
+        """The values as a pandas data frame with the names of rows and columns.
+
+        Parameters
+        ----------
+        long : bool
+            One row for each number: row, column, value, std, low, high and plausible.
+        level : float
+            Probability that the number without noise is between `low` and `high`, unless these are a plausible range.
+        """
+        pandas = load_pandas()
+        if not long:
+            return pandas.DataFrame(np.array(self.value), index=list(self.rows), columns=list(self.columns))
+        rows, columns = np.repeat(list(self.rows), len(self.columns)), np.tile(list(self.columns), len(self.rows))
+        low, high = self.interval(level)
+        arrays = {"value": self.value, "std": self.bars, "low": low, "high": high, "plausible": self.plausible}
+        named = {name: np.ravel(array).copy() for name, array in arrays.items()}
+        return pandas.DataFrame({"row": rows, "column": columns, **named})
+
+    def render(self, caption: str = "") -> str:
+        """The table as HTML, to be put into a card; of a large one, the first rows and columns."""
+        table = write_table(self.cut(MOST_ROWS, MOST_COLUMNS), label=_label, caption=caption)
+        rest = _say_rest(len(self.rows) - MOST_ROWS, len(self.columns) - MOST_COLUMNS)
+        return f'<div class="mdp-scroll">{table}</div>{rest}'
 
 
-_ARRAYS = ("value", "std", "reasons", "least", "most", "measured", "low", "high", "drawn")
+ARRAYS = ("reasons", "least", "most", "measured", "low", "high", "plausible")
 
 
 def find_weak(value: Floats, std: Floats | None) -> NDArray[np.bool_]:
@@ -165,13 +177,10 @@ def format_number(value: float, digits: int = 3) -> str:
     """A number with at most `digits` significant digits, as short as possible; a dash for NaN."""
     if math.isnan(value):
         return "–"
-    written = f"{value:.{digits}g}"
-    if "e" in written:
-        mantissa, exponent = written.split("e")
-        if "." in mantissa:
-            mantissa = mantissa.rstrip("0").rstrip(".")
-        return f"{value:.0f}" if -4 <= int(exponent) < digits + 1 and abs(value) >= 1 else f"{mantissa}e{int(exponent)}"
-    return written.rstrip("0").rstrip(".") if "." in written else written
+    mantissa, _, exponent = f"{value:.{digits}g}".partition("e")
+    if not exponent:
+        return mantissa
+    return f"{value:.0f}" if 0 <= int(exponent) <= digits else f"{mantissa}e{int(exponent)}"
 
 
 def format_estimate(value: float, std: float, decimals: int | None = None, *, commas: bool = True) -> tuple[str, str]:
@@ -328,20 +337,7 @@ def join_cells(numbers: Numbers, text: Texts | None = None) -> list[list[str]]:
 # HTML
 
 
-_LINE = "1px solid rgba(128,128,128,.35)"
-_STYLE = f"""<style>
-.mdp{{font:13px/1.5 {FONT};color:inherit;max-width:100%}}
-.mdp-title{{font-weight:600;font-size:14px}}
-.mdp-soft,.mdp .bar{{opacity:.65}} .mdp .weak,.mdp .note{{opacity:.5}} .mdp .weak .bar{{opacity:1}}
-.mdp-warning{{border-left:4px solid #d9572b;padding:2px 8px;margin:4px 0;font-weight:600}}
-.mdp-scroll{{overflow-x:auto;margin:6px 0}}
-.mdp table{{border-collapse:collapse;border:0;margin:0;font:inherit;font-variant-numeric:tabular-nums}}
-.mdp caption{{text-align:left;font-weight:600;padding:2px 8px;caption-side:top;color:inherit}}
-.mdp tr,.mdp tr:hover{{background:none!important}}
-.mdp th,.mdp td{{padding:2px 8px;border:0;border-bottom:{_LINE};text-align:right;white-space:nowrap;color:inherit}}
-.mdp th{{font-weight:600}} .mdp th[scope=row],.mdp .mdp-text,.mdp .mdp-facts td{{text-align:left}}
-.mdp .mdp-facts th{{font-weight:400;opacity:.65;vertical-align:top}} .mdp .mdp-facts td{{white-space:normal}}
-</style>"""
+_STYLE = Path(__file__).with_name("display.css").read_text(encoding="utf-8").replace("FONT", FONT)
 
 
 def escape_text(words: str) -> str:
@@ -358,7 +354,7 @@ def render_card(title: str, *parts: str, warnings: Iterable[str] = ()) -> str:
     """A titled block for a notebook; `parts` are HTML from the functions below, all else is text."""
     marks = "".join(f'<div class="mdp-warning">{escape_text(words)}</div>' for words in warnings)
     head = f'<div class="mdp-title">{escape_text(title)}</div>' if title else ""
-    return f'{_STYLE}<div class="mdp">{head}{marks}{"".join(parts)}</div>'
+    return f'<style>{_STYLE}</style><div class="mdp">{head}{marks}{"".join(parts)}</div>'
 
 
 def render_facts(facts: Iterable[tuple[str, str]]) -> str:
@@ -385,13 +381,6 @@ def render_table(head: Sequence[str], rows: Iterable[Sequence[str]], *, texts: i
         lines.append(f'<tr><th scope="row">{_label(row[0])}</th>{"".join(cells)}</tr>')
     body = f"<table><thead><tr>{names}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
     return f'<div class="mdp-scroll">{body}</div>{_say_rest(len(found) - MOST_ROWS, 0)}'
-
-
-def render_numbers(numbers: Numbers, caption: str = "") -> str:
-    """A table of numbers with error bars for a notebook; of a large one, the first rows and columns."""
-    table = write_table(numbers.cut(MOST_ROWS, MOST_COLUMNS), label=_label, caption=caption)
-    rest = _say_rest(len(numbers.rows) - MOST_ROWS, len(numbers.columns) - MOST_COLUMNS)
-    return f'<div class="mdp-scroll">{table}</div>{rest}'
 
 
 def write_table(
@@ -513,17 +502,6 @@ def write_csv(numbers: Numbers, more: Mapping[str, Sequence[str]] = MappingProxy
 def load_pandas() -> Any:
     """The module pandas, or a `MissingExtraError`."""
     return import_extra("pandas", "data frames need pandas", "plot")
-
-
-def make_frame(numbers: Numbers, *, long: bool = False, level: float = 0.95) -> Any:
-    """A table as a data frame, or with a row for each number: row, column, value, std, low, high and plausible."""
-    pandas, value = load_pandas(), np.asarray(numbers.value)
-    if not long:
-        return pandas.DataFrame(np.array(value), index=list(numbers.rows), columns=list(numbers.columns))
-    low, high = numbers.interval(level)
-    names = {"row": np.repeat(list(numbers.rows), value.shape[1]), "column": np.tile(list(numbers.columns), len(value))}
-    arrays = {"value": value, "std": numbers.bars, "low": low, "high": high, "plausible": numbers.plausible}
-    return pandas.DataFrame({**names, **{name: np.ravel(array).copy() for name, array in arrays.items()}})
 
 
 # Representations

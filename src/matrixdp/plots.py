@@ -49,18 +49,18 @@ def plot_matrix(
     that is not grey; the legend says what they mean.
     """
     part = numbers.cut(MOST_SIDE, MOST_SIDE)
-    value, std, rows, columns = np.asarray(part.value, np.float64), part.std, part.rows, part.columns
+    value, bars, rows, columns = np.asarray(part.value, np.float64), part.bars, part.rows, part.columns
+    known = part.std is not None
     shade = value if shade is None else np.asarray(shade[:MOST_SIDE, :MOST_SIDE])
     pyplot, count = load_pyplot(), max(len(rows), len(columns))
     cell = 0.7 if count <= _NUMBERS else max(0.16, 8.0 / count)
     ax = open_axes(ax, 2.6 + cell * len(columns), max(3.2, 1.6 + cell * len(rows)))
-    grey = ~np.isfinite(value) if std is None else ~np.isfinite(value) | ~(std > 0)
+    grey = ~np.isfinite(value) | (known & ~(bars > 0))
     coloured = shade[~grey]
     limit = limit or float(np.abs(coloured).max(initial=0.0)) or 1.0
     negative = bool((coloured < 0).any())
     colours = pyplot.get_cmap("RdBu_r" if negative else "GnBu")
     norm = pyplot.Normalize(-limit if negative else 0.0, limit)
-    bars = np.zeros(value.shape) if std is None else np.asarray(std)
     with np.errstate(all="ignore"):  # pale below two error bars, in proportion
         alpha = np.clip(np.where(bars > 0, np.abs(value) / (CERTAIN * bars), 1.0), _PALEST, 1.0)[..., None]
     painted = colours(norm(np.nan_to_num(shade)))[..., :3] * alpha + (1 - alpha)
@@ -72,8 +72,7 @@ def plot_matrix(
     if count <= _NUMBERS:
         _write_numbers(ax, part, painted)
     mapped = pyplot.cm.ScalarMappable(norm=norm, cmap=colours)
-    notes = [] if std is None else ["pale: may be noise alone"]
-    notes += ["grey: no noise, or hidden by it"] if grey.any() else []
+    notes = ["pale: may be noise alone"] * known + ["grey: no noise, or hidden by it"] * bool(grey.any())
     ax.figure.colorbar(mapped, ax=ax).set_label(legend, fontsize="small")
     ax.set_xlabel("; ".join(notes), fontsize="small", loc="right")
     ax.set_title(title, loc="left")

@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 import matrixdp as mdp
-from matrixdp.answers import correlation, covariance, means
-from matrixdp.answers.moments import divide, find_level_means, view_levels
+from matrixdp.answers.moments import correlation, covariance, divide, find_level_means, means, view_levels
 from matrixdp.answers.view import view_moments
 
 BOX = mdp.Bounds([0, -1, 2], [4, 3, 2.5])

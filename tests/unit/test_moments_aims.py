@@ -9,7 +9,7 @@ import pytest
 
 import matrixdp as mdp
 from matrixdp import Bounds, Moments, Privacy, SecondMoment, make_design
-from matrixdp.answers import covariance, second_moment
+from matrixdp.answers.moments import covariance, second_moment
 
 PRIVACY = Privacy(1, 1e-6)
 

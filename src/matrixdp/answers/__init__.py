@@ -3,7 +3,6 @@
 from matrixdp.answers.draws import Draws
 from matrixdp.answers.estimate import Combined, Estimate, combine
 from matrixdp.answers.histograms import Histogram
-from matrixdp.answers.moments import correlation, covariance, means, second_moment
 from matrixdp.answers.psd import nearest_psd
 from matrixdp.answers.table_forecast import TableForecast
 from matrixdp.domain.schema import TableDescription
@@ -16,9 +15,5 @@ __all__ = [
     "TableDescription",
     "TableForecast",
     "combine",
-    "correlation",
-    "covariance",
-    "means",
     "nearest_psd",
-    "second_moment",
 ]

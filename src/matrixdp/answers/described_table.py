@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import ndtr, ndtri
 
+from matrixdp.answers.noise_law import repeat_entries
 from matrixdp.domain.columns import Category, Number, YesNo
 from matrixdp.domain.schema import TableDescription, spread_shares
-from matrixdp.noise.table_noise import LEVEL
+from matrixdp.noise.table_noise import LEVEL, VALUE
 from matrixdp.types import Floats
 
 _SEED = 1
@@ -123,10 +124,7 @@ def _cut(shares: Floats, part: Floats, rest: float) -> Floats:
 
 def _multiply(layout: Any, given: Floats, squares: Floats, weights: Floats) -> Floats:
     """Moments of one group, of shape (p, p)."""
-    moments = (given * weights[:, None]).T @ given
-    rows, columns = layout.representatives
-    where = layout.number_of
-    moments = np.where(where >= 0, moments[rows, columns][np.maximum(where, 0)], 0.0)
-    values = layout.of_kind("value")
+    moments = repeat_entries(layout, (given * weights[:, None]).T @ given)
+    values = layout.of_kind(VALUE)
     moments[values, values] = weights @ squares[:, values]
-    return np.asarray(moments)
+    return moments

@@ -234,7 +234,7 @@ class Chains:
             self.events[:, 0, 0] = 1.0
             for one in self.columns:
                 self.events[:, one.events] = self._find_events(self.rows[:, one.rows], one)
-            self.total = (self.rows * self.measured.scales[..., None]).swapaxes(1, 2) @ self.rows  # sum of squares
+            self.total = (self.rows * self.measured.scales[..., None]).mT @ self.rows  # sum of squares
             good = np.ones(self.count, bool)
             for one in self.columns:
                 good &= np.isfinite(self.log_density(self.every, self.rows[:, one.rows], one))
@@ -249,7 +249,7 @@ class Chains:
         std[:, values, values] = 1 / np.sqrt(measured.squares)
         std[:, 0, 1:] = std[:, 1:, 0] = 1 / np.sqrt(measured.means)
         drawn = np.tril(self.rng.standard_normal((self.count, *std.shape[1:])))
-        return np.asarray(std * (drawn + np.tril(drawn, -1).swapaxes(1, 2)))
+        return np.asarray(std * (drawn + np.tril(drawn, -1).mT))
 
     def _find_loadings(self, noisy: Floats, inner: Floats) -> Floats:
         """Loadings whose products are about the noisy covariances between columns, of shape (c, d, K)."""
@@ -263,9 +263,9 @@ class Chains:
             values, vectors = np.linalg.eigh(own)
             values = np.sqrt(np.maximum(values, _LEAST))[:, None]
             covariance[:, rows, rows] = own
-            roots[:, rows, rows] = (vectors * values) @ vectors.swapaxes(1, 2)
-        scaled = np.linalg.solve(roots, np.linalg.solve(roots, covariance).swapaxes(1, 2))
-        values, vectors = np.linalg.eigh((scaled + scaled.swapaxes(1, 2)) / 2)
+            roots[:, rows, rows] = (vectors * values) @ vectors.mT
+        scaled = np.linalg.solve(roots, np.linalg.solve(roots, covariance).mT)
+        values, vectors = np.linalg.eigh((scaled + scaled.mT) / 2)
         unit = np.median(1 / (self.measured.scales * np.diagonal(roots, axis1=1, axis2=2) ** 2))  # noise of a product
         count = min(self.size, _LOADINGS + int(np.median((values > 2 * np.sqrt(self.size) * unit).sum(axis=1))))
         values, vectors = values[:, ::-1], vectors[:, :, ::-1]
@@ -292,20 +292,20 @@ class Chains:
         allow, and some variance of their own. `rows` are those of the `chosen` chains, of shape (k, rows, 1 + K).
         """
         own, events = self._find_events(rows, one), self.events[chosen]
-        others = np.delete(events, one.events, axis=1).swapaxes(1, 2)
+        others = np.delete(events, one.events, axis=1).mT
         good = (own[:, :, 0] > _LEAST).all(axis=1)
         if own.shape[1]:
             good &= (own @ others >= 0).all(axis=(1, 2))
             numbers = [other for other in self.columns if other.number >= 0 and other is not one]
-            values = self.rows[chosen][:, [other.rows.stop - 1 for other in numbers]].swapaxes(1, 2)
-            most = own @ events[:, [other.support for other in numbers]].swapaxes(1, 2)
+            values = self.rows[chosen][:, [other.rows.stop - 1 for other in numbers]].mT
+            most = own @ events[:, [other.support for other in numbers]].mT
             good &= (np.abs(own @ values) <= most).all(axis=(1, 2))
         if one.number < 0:
             shares, loadings = own[:, None, :, 0], rows[:, :, 1:]
             means = rows[:, :, 0]
             left = (one.from_w.T * shares) @ one.from_w - means[:, :, None] * means[:, None]
             if means.shape[1]:
-                good &= np.linalg.eigvalsh(left - loadings @ loadings.swapaxes(1, 2))[:, 0] > 0
+                good &= np.linalg.eigvalsh(left - loadings @ loadings.mT)[:, 0] > 0
             return np.where(good, 0.0, -np.inf)
         support, value = own[:, :1] if one.optional else events[:, :1], rows[:, -1:]
         good &= (np.abs(value @ others) <= support @ others).all(axis=(1, 2))
@@ -358,7 +358,7 @@ class Chains:
         """An elliptical slice: the rows are Gaussian given all others, cut off by `log_density`."""
         measured, rng, rows = self.measured, self.rng, one.rows
         current, scales = self.rows[:, rows].copy(), measured.scales[:, rows]
-        others = self.total - (current * scales[..., None]).swapaxes(1, 2) @ current
+        others = self.total - (current * scales[..., None]).mT @ current
         target = measured.products[:, 1:, 1:][:, rows] * measured.scales[:, None]
         target[:, :, rows] = 0.0
         right = 2 * scales[..., None] * (target @ self.rows)
@@ -368,7 +368,7 @@ class Chains:
         precision[:, :, 0, 0] += _FLAT + measured.means[:, rows]
         precision[:, :, along, along] += np.exp(-self._log_variances(number, one))
         root = np.linalg.inv(np.linalg.cholesky(precision))
-        back = root.swapaxes(-1, -2)
+        back = root.mT
         mean = (back @ (root @ right[..., None]))[..., 0]
         drawn = (back @ rng.standard_normal((*right.shape, 1)))[..., 0]
         apart, chosen = current - mean, self.every
@@ -390,7 +390,7 @@ class Chains:
 
     def _replace(self, one: Column, before: Floats) -> None:
         after, scales = self.rows[:, one.rows], self.measured.scales[:, one.rows, None]
-        self.total += (after * scales).swapaxes(1, 2) @ after - (before * scales).swapaxes(1, 2) @ before
+        self.total += (after * scales).mT @ after - (before * scales).mT @ before
         self.events[:, one.events] = self._find_events(after, one)
 
     def _stretch(self, number: int, one: Column) -> None:
@@ -410,7 +410,7 @@ class Chains:
     def _log_products(self, one: Column, rows: Floats) -> Floats:
         """Logarithm of the likelihood of the products of a column with the others; (c,)."""
         scales = self.measured.scales
-        apart = self.measured.products[:, 1:, 1:][:, one.rows] - rows @ self.rows.swapaxes(1, 2)
+        apart = self.measured.products[:, 1:, 1:][:, one.rows] - rows @ self.rows.mT
         apart[:, :, one.rows] = 0.0
         weighted = apart**2 * scales[:, one.rows, None] * scales[:, None]
         return np.asarray(-weighted.sum(axis=(1, 2)))
@@ -472,7 +472,7 @@ class Chains:
         """The moments of the vectors z, of shape (c, p, p) for p = `size`."""
         to_z = np.eye(size, 1 + self.size) * np.eye(1, 1 + self.size)
         full = np.concatenate([self.events[:, :1], self.rows], axis=1)
-        products = full @ full.swapaxes(1, 2)
+        products = full @ full.mT
         for one in self.columns:
             rows, last = slice(1 + one.rows.start, 1 + one.rows.stop), one.rows.stop
             to_z[one.places, 0], to_z[one.places, rows] = one.constant, one.from_w

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,18 +13,9 @@ from scipy.special import stdtrit
 
 from matrixdp.answers.psd import nearest_psd
 from matrixdp.checks import check_integer
-from matrixdp.display import (
-    Numbers,
-    align_columns,
-    join_cells,
-    make_frame,
-    render_card,
-    render_note,
-    render_numbers,
-    table_repr,
-)
+from matrixdp.display import ARRAYS, Numbers, align_columns, join_cells, render_card, render_note, table_repr
 from matrixdp.errors import ParameterError, show
-from matrixdp.intervals import LEVEL, Pair, Range
+from matrixdp.intervals import LEVEL, Range
 from matrixdp.plots import plot_matrix, plot_panels
 from matrixdp.types import Floats
 
@@ -48,14 +40,14 @@ class Estimate(Numbers):
     rows, columns : tuple of str
     plausible : bool array of shape (rows, columns)
         Which intervals are plausible ranges, which depend on what tables are like (`Release.draws`).
-    reasons : object array of shape (rows, columns), optional
+    reasons : array of shape (rows, columns), or str
         Why a number is not given at all, in words; by default "too few" records.
     """
 
     std: Floats
     rows: tuple[str, ...]
     columns: tuple[str, ...]
-    unknown: str = TOO_FEW
+    reasons: Any = TOO_FEW
 
     @property
     def reliable(self) -> NDArray[np.bool_]:
@@ -73,7 +65,7 @@ class Estimate(Numbers):
 
     def nearest_psd(self) -> Floats:
         """The nearest positive semidefinite matrix in the norm of the noise; `answers.nearest_psd` has the details."""
-        return nearest_psd(self.unbiased, self.std)
+        return nearest_psd(self.measured, self.std)
 
     def __getitem__(self, key: str | tuple[str, str]) -> Any:
         """A number by the names of its row and column, or all numbers of a row as a dict."""
@@ -93,32 +85,15 @@ class Estimate(Numbers):
 
         None for what is not given, with `reasons` why.
         """
-        arrays = dict(zip(("value", "std", "low", "high"), (self.value, self.std, *self.interval()), strict=True))
-        facts: dict[str, Any] = {
-            "rows": list(self.rows),
-            "columns": list(self.columns),
-            **{
-                name: [[float(x) if np.isfinite(x) else None for x in row] for row in array]
-                for name, array in arrays.items()
-            },
-            "plausible": self.plausible.tolist(),
-        }
+        low, high = self.interval()
+        facts: dict[str, Any] = {"rows": list(self.rows), "columns": list(self.columns)}
+        for name, array in {"value": self.value, "std": self.std, "low": low, "high": high}.items():
+            facts[name] = [[x if math.isfinite(x) else None for x in row] for row in array.tolist()]
+        facts["plausible"] = self.plausible.tolist()
         if not np.isfinite(self.value).all():
             m, n = self.value.shape
             facts["reasons"] = [[self.reason(i, j) or None for j in range(n)] for i in range(m)]
         return facts
-
-    def to_frame(self, *, long: bool = False, level: float = 0.95) -> Any:
-        """The values as a pandas data frame with the names of rows and columns.
-
-        Parameters
-        ----------
-        long : bool
-            One row for each number: row, column, value, std, low, high and plausible.
-        level : float
-            Probability that the number without noise is between `low` and `high`, unless these are a plausible range.
-        """
-        return make_frame(self, long=long, level=level)
 
     def plot(self, *, kind: str | None = None, ax: Any = None, title: str = "", level: float = 0.95) -> Any:
         """The numbers drawn with matplotlib; returns the axes.
@@ -147,10 +122,6 @@ class Estimate(Numbers):
             options.update(shade=shade, legend=legend, limit=1.0)
         return plot_matrix(self, **options)
 
-    def render(self, caption: str = "") -> str:
-        """The table as HTML, to be put into a card."""
-        return render_numbers(self, caption)
-
     def _repr_html_(self) -> str:
         return render_card("", self.render(), *(render_note(note) for note in (NOISE_NOTE, *self.list_notes())))
 
@@ -165,49 +136,39 @@ class Estimate(Numbers):
 
 def settle(
     value: Floats,
-    std: Floats,
+    std: Any,
     rows: tuple[str, ...],
     columns: tuple[str, ...],
-    possible: Pair,
+    possible: tuple[Any, Any],
     ranges: Callable[[], Range | None] | None = None,
     *,
     plausible: bool = False,
-    reasons: NDArray[np.object_] | None = None,
+    reasons: Any = TOO_FEW,
 ) -> Estimate:
     """Measured numbers as an estimate, by the rule of `matrixdp.intervals`: possible, and with a range where hidden.
 
     Numbers that noise hides are NaN. `ranges` gives what they may be, or None for all that is `possible` (the least and
-    the largest numbers); without it, they stay hidden. `plausible` says that `ranges` are from draws.
+    the largest numbers, as arrays or for all); without it, they stay hidden. `plausible` says that they are from draws.
     """
-    least, most = (np.broadcast_to(one, value.shape) for one in possible)
-    hidden = ~np.isfinite(value)
-    shown = np.where(hidden, np.nan, np.clip(value, least, most))
-    names: dict[str, Any] = {"rows": rows, "columns": columns, "least": least, "most": most}
-    std = np.where(hidden, np.nan, std)
+    (least, most), hidden = possible, ~np.isfinite(value)
+    shown, bars = np.where(hidden, np.nan, np.clip(value, least, most)), np.where(hidden, np.nan, std)
+    firm = Estimate(shown, bars, rows, columns, reasons, least, most, measured=value)
     if ranges is None or not hidden.any():
-        return Estimate(shown, std, reasons=reasons, measured=value, **names)
+        return firm
     with np.errstate(invalid="ignore"):
         room = np.where(np.isfinite(most - least), most - least, np.nan)
     whole, found = Range(least + room / 2, least + 0 * room, least + room), ranges()
     told = np.zeros(value.shape, bool) if found is None else np.isfinite(found.median)
-    median, low, high = (np.where(told, *pair) for pair in zip(found or whole, whole, strict=True))
-    names["low"], names["high"] = (np.where(hidden, np.clip(one, least, most), np.nan) for one in (low, high))
-    shown, names["drawn"] = np.where(hidden, np.clip(median, least, most), shown), hidden & told & plausible
-    return Estimate(shown, std, reasons=reasons, measured=value, **names)
+    parts = (np.where(told, *pair) for pair in zip(found or whole, whole, strict=True))
+    median, low, high = (np.where(hidden, np.clip(one, least, most), np.nan) for one in parts)
+    shown = np.where(hidden, median, shown)
+    return replace(firm, value=shown, low=low, high=high, plausible=hidden & told & plausible)
 
 
 def join(parts: Sequence[Estimate], rows: tuple[str, ...], columns: tuple[str, ...], axis: int = 0) -> Estimate:
     """Estimates below each other or, for axis 1, side by side."""
-    missing = {"std": np.nan, "least": -np.inf, "most": np.inf, "low": np.nan, "high": np.nan, "drawn": False}
-
-    def find(part: Estimate, name: str) -> Any:
-        if name == "reasons":
-            return np.full(part.value.shape, part.unknown, object) if part.reasons is None else part.reasons
-        found = part.unbiased if name == "measured" else getattr(part, name)
-        return np.broadcast_to(missing[name] if found is None else found, part.value.shape)
-
-    names = ("value", "measured", "reasons", *missing)
-    arrays: dict[str, Any] = {name: np.concatenate([find(part, name) for part in parts], axis) for name in names}
+    names = ("value", "std", *ARRAYS)
+    arrays = {name: np.concatenate([getattr(part, name) for part in parts], axis) for name in names}
     return Estimate(rows=rows, columns=columns, **arrays)
 
 

@@ -66,7 +66,7 @@ class Histogram:
         """
         names = ("lower bound", *(f"bin {i}" for i in range(1, self.edges.size)), "upper bound")
         ends, std = np.stack(self.ends, axis=1), np.full((len(names), 1), self.std)
-        noisy = settle(self.noisy[:, None], std, names, ("share",), (np.zeros(()), np.ones(())))
+        noisy = settle(self.noisy[:, None], std, names, ("share",), (0.0, 1.0))
         shares = replace(noisy, value=np.clip(self.shares[:, None], *noisy.interval()))
         places = Estimate(ends, np.zeros_like(ends), names, ("from", "to"))
         return join((places, shares), names, ("from", "to", "share"), 1)
@@ -166,8 +166,7 @@ def find_quantiles(matrix: Floats, design: Design, columns: Sequence[str] | None
     counts, used = _read_counts(matrix, design), table_query(design).used
     names = tuple(counts) if columns is None else tuple(used.number(name).name for name in columns)
     value, low, high = np.moveaxis(np.array([[counts[name].quantile(one) for one in asked] for name in names]), -1, 0)
-    ends = [np.array([[getattr(used.number(name), end)] for name in names]) for end in ("lower", "upper")]
-    least, most = (np.broadcast_to(one, value.shape) for one in ends)
+    least, most = (np.array([[getattr(used.number(name), end)] for name in names]) for end in ("lower", "upper"))
     titles = tuple("median" if one == 0.5 else f"{100 * one:.6g}%" for one in asked)
     std = np.full_like(value, np.nan)
     return Estimate(value, std, names, titles, least=least, most=most, low=low, high=high)

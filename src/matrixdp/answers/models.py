@@ -15,16 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matrixdp.answers.draws import draw_range
-from matrixdp.answers.estimate import HIDDEN, NOISE_NOTE, Estimate, join, settle
+from matrixdp.answers.estimate import HIDDEN, NOISE_NOTE, TOO_FEW, Estimate, join, settle
 from matrixdp.answers.noise_law import DRAWS, robust_spread
 from matrixdp.answers.view import MomentView, view_moments
 from matrixdp.checks import check_integer
 from matrixdp.design.design import Design
-from matrixdp.display import load_pandas, render_card, render_note, table_repr
+from matrixdp.display import render_card, render_note, table_repr
 from matrixdp.domain.person import least_sample
 from matrixdp.errors import ParameterError, show
-from matrixdp.intervals import Range, extend_range, interval
-from matrixdp.plots import clean_label, plot_bars
+from matrixdp.intervals import Pair, Range, extend_range, interval
 from matrixdp.types import Floats
 
 FIT = ("share explained", "residual std")
@@ -55,20 +54,9 @@ class Regression:
 
     names = property(attrgetter("terms.rows"), doc="The terms.")
 
-    @property
-    def coefficients(self) -> Floats:
-        """Of each term, of shape (m + 1,)."""
-        return self.terms.value[:, 0]
-
-    @property
-    def noise_std(self) -> Floats:
-        """Standard deviation of the error that privacy causes in each coefficient; NaN where noise hides it."""
-        return self.terms.std[:, 0]
-
-    @property
-    def sampling_std(self) -> Floats:
-        """Standard error of each coefficient for the population, of shape (m + 1,)."""
-        return self.terms.value[:, 1]
+    coefficients = property(lambda self: self.terms.value[:, 0], doc="Of each term, of shape (m + 1,).")
+    noise_std = property(lambda self: self.terms.std[:, 0], doc="Their errors by privacy; NaN where noise hides one.")
+    sampling_std = property(lambda self: self.terms.value[:, 1], doc="Their standard errors for the population.")
 
     @property
     def r_squared(self) -> float:
@@ -78,7 +66,7 @@ class Regression:
     @property
     def std(self) -> Floats:
         """Standard error of each coefficient, with both noise and sampling; NaN where noise hides it."""
-        return np.hypot(self.noise_std, self.sampling_std)
+        return np.asarray(np.hypot(self.noise_std, self.sampling_std))
 
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
         """Bounds that contain the coefficient of the population with probability `level`, or what is plausible."""
@@ -90,25 +78,10 @@ class Regression:
 
     @property
     def named(self) -> Estimate:
-        """The terms with the bounds of the coefficients of the population, of shape (m + 1, 4)."""
+        """The terms with the 95% bounds of the coefficients of the population, of shape (m + 1, 4)."""
         ends = np.column_stack(self.interval())
-        bounds = Estimate(ends, np.full_like(ends, np.nan), self.names, ("95% low", "95% high"), unknown=HIDDEN)
+        bounds = Estimate(ends, np.full_like(ends, np.nan), self.names, ("95% low", "95% high"), reasons=HIDDEN)
         return join((self.terms, bounds), self.names, self.terms.columns + bounds.columns, 1)
-
-    def to_frame(self, *, level: float = 0.95) -> Any:
-        """A pandas data frame with value, noise_std, sampling_std, low, high and plausible of each coefficient."""
-        low, high = self.interval(level)
-        columns = {"value": self.coefficients, "noise_std": self.noise_std, "sampling_std": self.sampling_std}
-        plausible = self.terms.plausible[:, 0]
-        return load_pandas().DataFrame(columns | {"low": low, "high": high, "plausible": plausible}, list(self.names))
-
-    def plot(self, *, ax: Any = None, level: float = 0.95) -> Any:
-        """The coefficients without the intercept, with error bars for noise and sampling; returns matplotlib axes."""
-        title = f"coefficients for {clean_label(self.target)}"
-        low, high = (end[1:] for end in self.interval(level))
-        ax = plot_bars(self.coefficients[1:], (low, high), self.names[1:], title=title, ax=ax)
-        ax.set_xlabel(f"bars: {level:.0%} of noise and sampling, or what is plausible")
-        return ax
 
     def _repr_html_(self) -> str:
         notes = "The bounds cover privacy noise and sampling.", *self.terms.list_notes()
@@ -235,10 +208,6 @@ class PairMoments(NamedTuple):
     covariance: Floats
     noise: Floats
 
-    def predictors(self) -> tuple[Floats, Floats]:
-        """Covariance and noise of all variables but the last, the target."""
-        return self.covariance[..., :-1, :-1], self.noise[..., :-1, :-1]
-
 
 def pair_moments(view: MomentView, variables: Variables) -> PairMoments:
     """Moments of variables, without the bias of noise in squared means."""
@@ -248,35 +217,27 @@ def pair_moments(view: MomentView, variables: Variables) -> PairMoments:
     least = np.maximum(np.sqrt(released[sizes]), 1e-300)  # the smallest share of records to divide by
     size = np.maximum(view.read(*sizes), least)
     first = view.read(*np.ix_(x, r)) / size
-    covariance = view.read(*products) / size - first * first.swapaxes(-1, -2)
+    covariance = view.read(*products) / size - first * first.mT
     covariance[..., rows, rows] += view.law.covariance(x, r, x, r) / size[..., rows, rows] ** 2
-    symmetric = (covariance + covariance.swapaxes(-1, -2)) / 2
+    symmetric = (covariance + covariance.mT) / 2
     return PairMoments(first[..., rows, rows], symmetric, np.sqrt(released[products]) / size)
 
 
-def pseudo_inverse(covariance: Floats, noise: Floats) -> Floats:
-    """Inverse over the directions whose variance stands out from the noise, in units of the noise; (..., n, n)."""
-    values, directions, kept, _ = _split_directions(covariance, noise)
-    weights = np.where(kept, 1 / np.where(kept, values, 1.0), 0.0)
-    return np.asarray((directions * weights[..., None, :]) @ directions.swapaxes(-1, -2))
+def split_inverse(covariance: Floats, noise: Floats) -> Pair:
+    """Inverse over the directions whose variance stands out from the noise, in units of the noise; and over the others.
 
-
-def hidden_inverse(covariance: Floats, noise: Floats) -> Floats:
-    """Inverse over the other directions, as if their variance were `_HIDDEN` standard deviations of the noise."""
-    _, directions, kept, unit = _split_directions(covariance, noise)
-    hidden = directions * ~kept[..., None, :]
-    return np.asarray(hidden @ hidden.swapaxes(-1, -2) / np.maximum(_HIDDEN * unit, 1e-300)[..., None, None])
-
-
-def _split_directions(covariance: Floats, noise: Floats) -> tuple[Floats, Floats, NDArray[np.bool_], Floats]:
-    """Eigenvalues and directions of scaled variables, which of them stand out, and the noise of a scaled product."""
+    The variance of the others is taken to be `_HIDDEN` standard deviations of the noise. All are of shape (..., n, n).
+    """
     scale = _find_scale(covariance, noise)
     outer = scale[..., None, :] * scale[..., None]
     values, vectors = np.linalg.eigh(covariance / outer)
     unit = np.median((noise / outer).reshape(*scale.shape[:-1], -1), axis=-1)
     kept = values > np.maximum(unit * np.sqrt(scale.shape[-1]), 1e-12)[..., None]
     kept[..., -1] |= ~kept.any(axis=-1) & (values[..., -1] > 0)
-    return values, vectors / scale[..., None], kept, unit
+    directions, weights = vectors / scale[..., None], np.where(kept, 1 / np.where(kept, values, 1.0), 0.0)
+    hidden = directions * ~kept[..., None, :]
+    rest = hidden @ hidden.mT / np.maximum(_HIDDEN * unit, 1e-300)[..., None, None]
+    return (directions * weights[..., None, :]) @ directions.mT, rest
 
 
 def _find_scale(covariance: Floats, noise: Floats) -> Floats:
@@ -299,7 +260,25 @@ def regression(
     """Regression of a number on others, by default all, and categories; directions that noise hides get no weight."""
     view = view_moments(matrix, design, group)
     fit = RegressionFit(view, target, on)
-    return fit.describe(view, fit.find_bars(view, robust_spread(simulate(view, fit.solve))), plausible=True)
+    spread = robust_spread(simulate(view, lambda noisy: fit.solve(noisy).coefficients))
+    return fit.describe(view, fit.solve(view).find_bars(spread), plausible=True)
+
+
+class Solution(NamedTuple):
+    """Regressions from stacks of moments: the terms of each, of shape (..., m + 1), and how well it fits, (...)."""
+
+    coefficients: Floats
+    sampling: Floats  # standard errors for the population
+    hidden: Floats  # variances of what noise leaves open
+    scale: Floats  # standard deviations of the features and the target, or of their noise
+    share: Floats
+    residual: Floats
+
+    def find_bars(self, spread: Floats) -> Floats:
+        """Error bars of the coefficients of noisy moments, if noise spreads them by `spread`; NaN if it hides one."""
+        bars: Floats = np.hypot(spread, np.sqrt(np.maximum(self.hidden, 0.0)))
+        bars[..., 1:] = hide_undetermined(bars[..., 1:], self.scale[..., :-1], self.scale[..., -1:])
+        return bars
 
 
 class RegressionFit:
@@ -313,54 +292,43 @@ class RegressionFit:
         self._variables = list_variables(view, (*columns, target), reference=columns)
         self._middles = self._variables.middles(view)
 
-    def solve(self, view: MomentView) -> Floats:
-        """The coefficients, of shape (..., m + 1)."""
+    @np.errstate(over="ignore", invalid="ignore")  # of variances that are hidden, in moments without noise
+    def solve(self, view: MomentView) -> Solution:
+        """The regression."""
         moments = pair_moments(view, self._variables)
-        slopes = (pseudo_inverse(*moments.predictors()) @ moments.covariance[..., :-1, -1:])[..., 0]
-        centre = moments.mean + self._middles
-        intercept = centre[..., -1] - (slopes * centre[..., :-1]).sum(axis=-1)
-        return np.concatenate([intercept[..., None], slopes], axis=-1)
-
-    def find_bars(self, view: MomentView, spread: Floats) -> Floats:
-        """Error bars of the coefficients for noisy moments, if noise spreads them by `spread`; NaN if it hides one."""
-        moments = pair_moments(view, self._variables)
-        centre = (moments.mean + self._middles)[..., :-1]
-        scale = _find_scale(moments.covariance, moments.noise)  # of what is known, or its noise
-        hidden = scale[..., -1:, None] ** 2 * hidden_inverse(*moments.predictors())
-        unknown = _join_intercept(hidden, centre)
-        bars: Floats = np.hypot(spread, np.sqrt(np.maximum(unknown, 0.0)))
-        bars[..., 1:] = hide_undetermined(bars[..., 1:], scale[..., :-1], scale[..., -1:])
-        return bars
-
-    def describe(self, view: MomentView, noise_std: Floats, *, plausible: bool = False) -> Regression:
-        """The regression with these error bars; what these leave open, and how well it fits, may be from draws."""
-        coefficients, (sampling, *shares) = self.solve(view), self._find_fit(view)
-        most = float(view.halfwidths[view.numbers.index(self._target)])
-        named = partial(name_regression, self._target, self._names, coefficients, noise_std, most=most)
-        if not plausible:
-            return named(sampling, np.array(shares))
-
-        def find_terms(drawn: MomentView) -> Floats:
-            return np.stack([self.solve(drawn), self._find_fit(drawn)[0]], axis=-1)
-
-        find_shares = partial(draw_range, view, lambda drawn: np.stack(self._find_fit(drawn)[1:], axis=-1))
-        ranges = partial(draw_range, view, find_terms), find_shares
-        return named(np.full_like(sampling, np.nan), np.full(2, np.nan), ranges=ranges)
-
-    def _find_fit(self, view: MomentView) -> tuple[Floats, Floats, Floats]:
-        """Sampling errors of the coefficients, (..., m + 1); share explained and residual standard deviation, (...)."""
-        slopes, moments = self.solve(view)[..., 1:], pair_moments(view, self._variables)
         s, c = moments.covariance[..., :-1, :-1], moments.covariance[..., :-1, -1]
+        inverse, hidden = split_inverse(s, moments.noise[..., :-1, :-1])
+        slopes, centre = (inverse @ c[..., None])[..., 0], moments.mean + self._middles
+        intercept = centre[..., -1] - (slopes * centre[..., :-1]).sum(axis=-1)
         total = np.maximum(moments.covariance[..., -1, -1], 0.0)
         explained = 2 * (slopes * c).sum(axis=-1) - np.einsum("...i,...ij,...j->...", slopes, s, slopes)
         residual = np.clip(total - explained, 0.0, total)
         size = view.read(0, 0) * view.query.records
         rows = np.vectorize(partial(least_sample, person=view.query.person))(size)
-        variances = _join_intercept(pseudo_inverse(*moments.predictors()), (moments.mean + self._middles)[..., :-1])
+        variances = _join_intercept(inverse, centre[..., :-1])
         variances[..., 0] += 1
         sampling = (residual / np.maximum(rows - len(self._names), 1.0))[..., None] * np.maximum(variances, 0.0)
-        share = np.where(total > 0, 1 - residual / np.where(total > 0, total, 1.0), 0.0)
-        return np.sqrt(sampling), share, np.sqrt(residual)
+        scale = _find_scale(moments.covariance, moments.noise)
+        return Solution(
+            np.concatenate([intercept[..., None], slopes], axis=-1),
+            np.sqrt(sampling),
+            _join_intercept(scale[..., -1:, None] ** 2 * hidden, centre[..., :-1]),
+            scale,
+            np.where(total > 0, 1 - residual / np.where(total > 0, total, 1.0), 0.0),
+            np.sqrt(residual),
+        )
+
+    def describe(self, view: MomentView, noise_std: Floats, *, plausible: bool = False) -> Regression:
+        """The regression with these error bars; what these leave open, and how well it fits, may be from draws."""
+        found, most = self.solve(view), float(view.halfwidths[view.numbers.index(self._target)])
+        named = partial(name_regression, self._target, self._names, found.coefficients, noise_std, most=most)
+        if not plausible:
+            return named(found.sampling, np.array([found.share, found.residual]))
+
+        def draw(*names: str) -> Range | None:
+            return draw_range(view, lambda drawn: np.stack(attrgetter(*names)(self.solve(drawn)), axis=-1))
+
+        return named(ranges=(partial(draw, "coefficients", "sampling"), partial(draw, "share", "residual")))
 
 
 def name_regression(
@@ -368,8 +336,8 @@ def name_regression(
     names: tuple[str, ...],
     coefficients: Floats,
     noise_std: Floats,
-    sampling: Floats,
-    shares: Floats,
+    sampling: Any = np.nan,
+    shares: Any = np.nan,
     *,
     most: float,
     ranges: tuple[Callable[[], Range | None], Callable[[], Range | None]] | tuple[None, None] = (None, None),
@@ -378,20 +346,18 @@ def name_regression(
 
     What is NaN, or noise hides, has plausible `ranges`: of the terms, (m + 1, 2), and of the shares, (2,).
     """
-    value = np.column_stack([np.where(np.isfinite(noise_std), coefficients, np.nan), sampling])
-    std = np.column_stack([noise_std, np.full_like(noise_std, np.nan)])
-    possible, reasons = (np.array([-math.inf, 0.0]), np.full(2, math.inf)), np.full(value.shape, HIDDEN, object)
-    columns = ("coefficient", "sampling std")
-    terms = settle(value, std, names, columns, possible, ranges[0], plausible=True, reasons=reasons)
+    shown = np.where(np.isfinite(noise_std), coefficients, np.nan)
+    value, std = np.stack(np.broadcast_arrays(shown, sampling), 1), np.stack(np.broadcast_arrays(noise_std, np.nan), 1)
+    columns, possible = ("coefficient", "sampling std"), (np.array([-math.inf, 0.0]), math.inf)
+    terms = settle(value, std, names, columns, possible, ranges[0], plausible=True, reasons=HIDDEN)
     ends = np.array([0.0, np.nan]), np.array([1.0, np.nan])  # of the scale of R^2
 
     def find_fit() -> Range | None:
         found = ranges[1] and ranges[1]()
         return found and Range(*(part[:, None] for part in extend_range(found, ends)))
 
-    within = np.zeros((2, 1)), np.array([[1.0], [most]])
-    unknown, found = np.full((2, 1), np.nan), ranges[1] and find_fit
-    fit = settle(shares[:, None], unknown, FIT, (target,), within, found, plausible=True)
+    within, found = (0.0, np.array([[1.0], [most]])), ranges[1] and find_fit
+    fit = settle(np.broadcast_to(shares, 2)[:, None], np.nan, FIT, (target,), within, found, plausible=True)
     return Regression(target, terms, fit)
 
 
@@ -405,15 +371,9 @@ def _join_intercept(inverse: Floats, centre: Floats) -> Floats:
 
 
 def discriminant(
-    matrix: Floats,
-    design: Design,
-    target: str,
-    on: Sequence[str] | None = None,
-    group: Any = None,
-    *,
-    error_bars: bool = True,
+    matrix: Floats, design: Design, target: str, on: Sequence[str] | None = None, group: Any = None
 ) -> Discriminant:
-    """Linear discriminant analysis: class means and the covariance that classes share; `error_bars` are simulated."""
+    """Linear discriminant analysis: class means and the covariance that classes share."""
     view = view_moments(matrix, design, group)
     levels = view.levels(target)
     _, variables = _list_predictors(view, target, on)
@@ -432,18 +392,14 @@ def discriminant(
         shares = np.maximum(noisy.read(0, classes), least)
         weights = shares / shares.sum(axis=-1, keepdims=True)
         apart = means - moments.mean[..., None, :]
-        between = (apart * weights[..., None]).swapaxes(-1, -2) @ apart
-        coefficients = means @ pseudo_inverse(moments.covariance - between, moments.noise)
+        between = (apart * weights[..., None]).mT @ apart
+        coefficients = means @ split_inverse(moments.covariance - between, moments.noise)[0]
         intercepts = np.log(weights) - 0.5 * (coefficients * means).sum(axis=-1) - coefficients @ middles
         return np.concatenate([intercepts[..., None], coefficients], axis=-1)
 
-    found = fit(view)
-    std = np.full_like(found, np.nan)
-    if error_bars:
-        draws = simulate(view, fit)
-        std = robust_spread(draws - draws.mean(axis=1, keepdims=True))
-    names = tuple(view.places[target].levels[k] for k in kept)
-    return Discriminant(target, Estimate(found.T, std.T, ("intercept", *variables.names), names))
+    draws, names = simulate(view, fit), tuple(view.places[target].levels[k] for k in kept)
+    std = robust_spread(draws - draws.mean(axis=1, keepdims=True))
+    return Discriminant(target, Estimate(fit(view).T, std.T, ("intercept", *variables.names), names))
 
 
 # Principal components
@@ -495,7 +451,7 @@ def name_components(
     value: Floats,
     std: Floats,
     ranges: Callable[[], Range | None] | None = None,
-    reasons: NDArray[np.object_] | None = None,
+    reasons: Any = TOO_FEW,
 ) -> Estimate:
     """Loadings and, in the last row, variances of components with names."""
     own = np.arange(len(value))[:, None] < len(names)

@@ -222,15 +222,7 @@ def correlation_from_covariance(covariance: Floats, *, undefined: float = np.nan
 def means(matrix: Floats, design: Design, by: str | None = None, group: Any = None) -> Estimate:
     """Mean, standard deviation and share observed of each number; or, by level, its share of the records and the means.
 
-    Parameters
-    ----------
-    matrix : float64 array of the shape of the answer
-    design : Design
-        Of `Moments` or `TableMoments`.
-    by : str, optional
-        A category of the table, or a column by which the release is grouped.
-    group : str, sequence of str, or dict, optional
-        As for `view_moments`.
+    `by` is a category, or a column by which the release is grouped.
     """
     if by is None:
         view = view_moments(matrix, design, group)
@@ -344,13 +336,12 @@ def correlation(matrix: Floats, design: Design, group: Any = None) -> Estimate:
 def name_correlation(view: MomentView, found: NoisyValues, ranges: Callable[[], None] | None = None) -> Estimate:
     """Correlations with names; one is not given where too few records have values, or noise hides a variance or it."""
     own, r = np.eye(len(found.value), dtype=bool), view.variables[1]
-    least, most = np.where(own, 1.0, -1.0), np.ones(own.shape)
     known, firm = view.stands_out(r, r), np.isfinite(np.diagonal(found.value))
     hidden = view.stands_out(r[:, None], r) | (known & known[:, None] & ~(firm & firm[:, None]))
     reasons = np.where(hidden, HIDDEN, TOO_FEW).astype(object)
     if ranges is not None:
         found = NoisyValues(np.where(own, 1.0, found.value), np.where(own, 0.0, found.std))
-    return settle(*found, view.numbers, view.numbers, (least, most), ranges, reasons=reasons)
+    return settle(*found, view.numbers, view.numbers, (np.where(own, 1.0, -1.0), 1.0), ranges, reasons=reasons)
 
 
 def second_moment(matrix: Floats, design: Design, centre: ArrayLike) -> Estimate:
@@ -397,11 +388,23 @@ def cross_table(matrix: Floats, design: Design, first: str, second: str, group: 
     )
     names = [(*query.columns.category(one).level_names, ALL) for one in (first, second)]
     most = 1.0 if query.public_number else math.inf
-    return settle(value, std, names[0], names[1], (np.zeros(()), np.array(most)))
+    return settle(value, std, names[0], names[1], (0.0, most))
 
 
 # Shrunk answers (docs/postprocessing.md): biased, and always given. Error bars are those before shrinkage, and at most
 # those of numbers of which nothing is known but their range.
+
+
+def rake(table: Floats, ones: Floats, others: Floats) -> Floats:
+    """A table with the zeros of a table, and the sums of rows and of columns that are given, or near them.
+
+    Rows and columns are brought to their sums in turn. Where zeros do not allow both, it is half way between the two.
+    """
+    columns = table
+    for _ in range(_ROUNDS):
+        rows = columns * (ones / np.maximum(columns.sum(axis=1), TINY))[:, None]
+        columns = rows * (others / np.maximum(rows.sum(axis=0), TINY))
+    return np.asarray((rows + columns) / max(float((rows + columns).sum()), TINY))
 
 
 def shrink_cells(cells: Floats, rows: Floats, columns: Floats, noise: Floats) -> Floats:
@@ -410,11 +413,7 @@ def shrink_cells(cells: Floats, rows: Floats, columns: Floats, noise: Floats) ->
     expected = np.multiply.outer(rows, columns) / size
     unit = np.sqrt(np.multiply.outer(rows * (size - rows), columns * (size - columns))) / size + TINY
     found = shrink(cells - expected, unit, noise, together=True)  # correlations of the indicators of two levels
-    result = np.maximum(expected + found.mean, TINY)
-    for _ in range(_ROUNDS):
-        result *= (rows / np.maximum(result.sum(axis=1), TINY))[:, None]
-        result *= columns / np.maximum(result.sum(axis=0), TINY)
-    return result
+    return rake(np.maximum(expected + found.mean, TINY), rows, columns) * float(rows.sum())
 
 
 def shrink_correlations(covariance: Floats, std: Floats) -> tuple[Floats, Floats]:
@@ -463,7 +462,7 @@ def shrunk_means(matrix: Floats, design: Design, by: str, group: Any = None) -> 
 
 def shrink_table(table: Estimate) -> Estimate:
     """A table of `cross_table` with its cells shrunk towards independence, and with its error bars."""
-    measured = table.unbiased
+    measured = table.measured
     total = max(float(measured[-1, -1]), 0.0)
     positive = [np.maximum(shares, 0.0) for shares in (measured[:-1, -1], measured[-1, :-1])]
     rows, columns = (one * (total / max(float(one.sum()), TINY)) for one in positive)  # of the same sum

@@ -8,7 +8,7 @@ answers, for a stack of matrices, take one call; nothing of the size p^2 x p^2 i
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -62,10 +62,11 @@ class NoiseLaw(ABC):
         raise NotImplementedError
 
     def stacks(self, matrix: Floats, count: int = DRAWS) -> Iterator[Floats]:
-        """A matrix of shape (p, p) with noise drawn again, `count` times in stacks of shape (k, p, p); public."""
+        """Moments, (..., p, p), with noise drawn again, `count` times in stacks of shape (k, ..., p, p); public."""
         rng, most = np.random.default_rng(_SEED), max(1, _STACK // max(self.size**2, 1))
         for start in range(0, count, most):
-            yield matrix + self.draw(min(most, count - start), rng)
+            noise = self.draw(min(most, count - start), rng)
+            yield matrix + noise.reshape(-1, *[1] * (matrix.ndim - 2), *noise.shape[1:])
 
 
 class NoNoise(NoiseLaw):
@@ -144,16 +145,13 @@ class TableLaw(NoiseLaw):
         self.noise, self.layout, self.size = noise, noise.layout, noise.layout.size
         self._sides, self.merged, self.size_kept = sides, merged, size_kept
         self.scales = noise.scales / np.sqrt(merged)
-        owners = np.array(self.layout.columns)
-        levels = np.array(self.layout.kinds) == LEVEL
-        found, where = np.unique(owners[levels], return_inverse=True)
+        levels = self.layout.of_kind(LEVEL)
+        found, where = np.unique(np.array(self.layout.columns)[levels], return_inverse=True)
         self._member = np.zeros((self.size, found.size))  # of shape (p, categories)
-        self._member[np.flatnonzero(levels), where] = 1.0
+        self._member[levels, where] = 1.0
         self._widths = self._member.sum(axis=0)
         self._known = self._member @ (1 / self._widths)  # u
         self._known[0] = 1.0
-        self._category = np.full(self.size, -1)
-        self._category[levels] = where
         self.own = self.layout.of_kind(OBSERVED, VALUE)  # coordinates whose squares are measured once more
         self._observed = self.layout.of_kind(OBSERVED)
         self._observed_squares = np.isin(self.own, self._observed)
@@ -189,12 +187,12 @@ class TableLaw(NoiseLaw):
         first[..., self._observed] = squares[..., self._observed_squares]
         first[..., 0] = 0.0
         first = self._centre(first)  # the mean of c
-        result = self._centre(self._centre(matrix).swapaxes(-1, -2)).swapaxes(-1, -2)
+        result = self._centre(self._centre(matrix).mT).mT
         result[..., 0, :] = result[..., :, 0] = 0.0
         result += u[:, None] * first[..., None, :] + first[..., None] * u
         result += np.asarray(size)[..., None, None] * np.multiply.outer(u, u)
         result[..., self.own, self.own] = squares
-        return self._repeat(result)
+        return repeat_entries(self.layout, result)
 
     def sizes(self, matrix: Floats) -> Floats:
         """Share of the records in each group, of shape (...), from matrices of shape (..., p, p)."""
@@ -229,12 +227,6 @@ class TableLaw(NoiseLaw):
         """Subtract the mean over the levels of each category, along the last axis."""
         return np.asarray(array - (array @ (self._member / self._widths)) @ self._member.T)
 
-    def _repeat(self, matrix: Floats) -> Floats:
-        """Write numbers that occur several times to all their places, and zeros."""
-        rows, columns = self.layout.representatives
-        where = self.layout.number_of
-        return np.where(where >= 0, matrix[..., rows, columns][..., np.maximum(where, 0)], 0.0)
-
     # Covariances
 
     @cached_property
@@ -252,45 +244,31 @@ class TableLaw(NoiseLaw):
         return rows, columns, variances
 
     @cached_property
-    def _coordinates(self) -> tuple[Floats, Floats, NDArray[np.intp], NDArray[np.intp], Floats, Floats]:
-        """Of each coordinate, with those of squares and of zeros: u, the variance of its mean, category and square.
-
-        Then ``1/k`` for categories of k levels, 0 for what is in none; and the covariance of squares and zeros.
-        """
+    def _coordinates(self) -> tuple[Floats, Floats, Floats]:
+        """Of coordinates, then squares and zeros: u, the projection that centres, and the covariance of their means."""
         more = self.own.size + 1
-        known = np.append(self._known, np.zeros(more))
-        variances = np.append(1 / self._first_row_precisions, np.zeros(more))
+        centre = np.eye(self.size) - (self._member / self._widths) @ self._member.T
+        variances = 1 / self._first_row_precisions
         variances[0] = variances[self._observed] = 0.0
-        category = np.append(self._category, np.full(more, -1))
         square = np.full(self.size + more, self.own.size)
         square[self._observed] = np.flatnonzero(self._observed_squares)
         square[self.size : -1] = np.arange(self.own.size)
         squares = np.pad(self.square_covariance, (0, 1))
-        return known, variances, category, square, np.append(1 / self._widths, 0.0), squares
-
-    def _centred(self, a: NDArray[np.intp], b: NDArray[np.intp]) -> Floats:
-        """The projection that subtracts the mean over the levels of a category, at (a, b)."""
-        _, _, category, _, parts, _ = self._coordinates
-        own, other = category[a], category[b]
-        return np.where(own == other, np.equal(a, b) - parts[own], 0.0)
-
-    def _mean_covariance(self, a: NDArray[np.intp], b: NDArray[np.intp]) -> Floats:
-        """Covariance of the noise in the means of two coordinates of c, or in squares."""
-        _, variances, _, square, _, squares = self._coordinates
-        return np.asarray(variances[a] * self._centred(a, b) + squares[square[a], square[b]])
+        means = np.pad(centre * variances, (0, more)) + squares[np.ix_(square, square)]
+        return np.append(self._known, np.zeros(more)), np.pad(centre, (0, more)), means
 
     def covariance(self, i: Places, j: Places, k: Places, m: Places) -> Floats:
         rows, columns, variances = self._numbers
-        known = self._coordinates[0]
+        known, centre, means = self._coordinates
         one, other = self.layout.number_of[i, j], self.layout.number_of[k, m]
         pairs = (rows[one], columns[one]), (rows[other], columns[other])
         (a, b), (c, d) = pairs
         own = variances[one]
-        total = own * self._centred(a, c) * self._centred(b, d) if np.any(own) else np.zeros(())
+        total = own * centre[a, c] * centre[b, d] if np.any(own) else np.zeros(())
         for left, right in ((0, 0), (0, 1), (1, 0), (1, 1)):  # u of one coordinate times the mean of the other
             weight = known[pairs[0][left]] * known[pairs[1][right]]
             if np.any(weight):
-                total = total + weight * self._mean_covariance(pairs[0][1 - left], pairs[1][1 - right])
+                total = total + weight * means[pairs[0][1 - left], pairs[1][1 - right]]
         size = known[a] * known[b] * known[c] * known[d] * (self.size_variance * self.size_kept)
         return np.asarray((total + size) * self.merged)
 
@@ -303,10 +281,10 @@ class TableLaw(NoiseLaw):
         return np.asarray(self.adjust(drawn, sizes) * np.sqrt(self.merged))
 
 
-@lru_cache(maxsize=4)
-def draw_noise(law: NoiseLaw, count: int) -> Floats:
-    """Noise of a law, of shape (count, p, p); the same for every call."""
-    return law.draw(count, np.random.default_rng(_SEED))
+def repeat_entries(layout: Any, matrix: Floats) -> Floats:
+    """Moments, (..., p, p), with numbers that occur several times written to all their places, and zeros."""
+    (rows, columns), where = layout.representatives, layout.number_of
+    return np.where(where >= 0, matrix[..., rows, columns][..., np.maximum(where, 0)], 0.0)
 
 
 def robust_spread(draws: Floats) -> Floats:

@@ -3,10 +3,9 @@
 The nearest in Frobenius norm raises the whole diagonal, which makes entries with little noise worse. Here the distance
 is ``1/2 sum_{i != j} (X_ij - M_ij)^2 + 1/2 sum_i h_i (X_ii - M_ii)^2``, with rows and columns scaled so that all
 entries off the diagonal have about the same noise. The nearest X is ``P(M + diag(y))``, P the projection that removes
-negative eigenvalues, for the y that minimises a convex function of m variables (Qi and Sun 2006), found by Newton's
-method. The weight h_i is the square of the entry's precision over that of the entries off the diagonal, and at least 1:
-more than the likelihood gives, because the projection moves all diagonal entries the same way. It was chosen on
-simulated records.
+negative eigenvalues, for the y that minimises a convex function of m variables (Qi and Sun 2006). The weight h_i is
+the square of the entry's precision over that of the entries off the diagonal, and at least 1: more than the likelihood
+gives, because the projection moves all diagonal entries the same way. It was chosen on simulated records.
 """
 
 import math
@@ -43,72 +42,31 @@ def nearest_psd(matrix: Floats, std: Floats | None = None) -> Floats:
         raise ParameterError("only a symmetric matrix has a nearest positive semidefinite one.")
     if std is not None and (std.shape != matrix.shape or not (np.isfinite(std) & (std >= 0)).all()):
         raise ParameterError("std must be finite, not negative, and of the shape of the matrix.")
-    return _Projection(matrix, std).nearest
+    units, weights = _weigh(len(matrix), std)
+    both = np.multiply.outer(units, units)
+    scaled = matrix / both
+    if (weights > 1.05).any():  # otherwise it is the Frobenius norm for all that matters
+        scaled = scaled + np.diag(_find_shift(scaled, weights))
+    values, vectors = np.linalg.eigh(scaled)
+    found = (vectors * np.maximum(values, 0.0)) @ vectors.T
+    return np.asarray((found + found.T) / 2 * both)
 
 
-class _Projection:
-    """The nearest matrix in the weighted norm."""
+def _find_shift(matrix: Floats, weights: Floats) -> Floats:
+    """The y that minimises ``|P(M + diag(y))|^2/2 - m'y + y' diag(give) y/2``, m the diagonal of M."""
+    from scipy.optimize import minimize  # here, since few answers need it and it takes long to import
 
-    def __init__(self, matrix: Floats, std: Floats | None) -> None:
-        units, weights = _weigh(len(matrix), std)
-        both = np.multiply.outer(units, units)
-        self.matrix = matrix / both
-        self._give = 1 / np.maximum(weights - 1, 1e-3)  # how far a diagonal entry moves for a pull of one
-        self._decompose(np.zeros(len(matrix)))
-        if (weights > 1.05).any():  # otherwise it is the Frobenius norm for all that matters
-            self._solve()
-        scaled = (self._vectors * self._positive) @ self._vectors.T
-        self.nearest: Floats = (scaled + scaled.T) / 2 * both
+    goal, give = np.diagonal(matrix), 1 / np.maximum(weights - 1, 1e-3)  # how far an entry moves for a pull of one
 
-    def _solve(self) -> None:
-        """Newton's method on ``|P(M + diag(y))|^2/2 - m'y + y' diag(give) y/2``, m the diagonal of M."""
-        goal = np.diagonal(self.matrix)
-        y = self._y
-        for _ in range(50):
-            gradient = self._vectors**2 @ self._positive - goal + self._give * y
-            if np.linalg.norm(gradient) <= 1e-8 * (1 + np.linalg.norm(goal)):
-                return
-            before, slope = self._objective(), self._invert(-gradient, tolerance=0.01)
-            step = 1.0
-            slack = 1e-13 * (1 + abs(before))  # rounding of the objective, close to the solution
-            while step > 1e-4:
-                self._decompose(y + step * slope)
-                if self._objective() <= before + 1e-4 * step * float(gradient @ slope) + slack:
-                    break
-                step /= 2
-            else:
-                self._decompose(y)  # no further progress in floating point
-                return
-            y = self._y
+    def lose(y: Floats) -> tuple[float, Floats]:
+        """The loss, and its gradient."""
+        values, vectors = np.linalg.eigh(matrix + np.diag(y))
+        positive = np.maximum(values, 0.0)
+        loss = float(positive @ positive - 2 * goal @ y + give * y @ y) / 2
+        return loss, vectors**2 @ positive - goal + give * y
 
-    def _decompose(self, y: Floats) -> None:
-        self._y = y
-        values, self._vectors = np.linalg.eigh(self.matrix + np.diag(y))
-        self._positive = np.maximum(values, 0.0)
-        # Derivative of the projection between two eigenvectors: 1, 0, or between them for eigenvalues of two signs.
-        sums = np.add.outer(np.abs(values), np.abs(values))
-        self._slopes = np.add.outer(self._positive, self._positive) / np.where(sums > 0, sums, np.inf)
-
-    def _objective(self) -> float:
-        """What the best y minimises."""
-        y = self._y
-        return float(self._positive @ self._positive - 2 * np.diagonal(self.matrix) @ y + self._give * y @ y) / 2
-
-    def _invert(self, right: Floats, tolerance: float) -> Floats:
-        """Solve for the y that changes ``diag P(M + diag(y)) + give y`` by `right`."""
-        vectors, squares = self._vectors, self._vectors**2
-        own = np.einsum("ki,ij,kj->k", squares, self._slopes, squares, optimize=True)
-
-        def respond(y: Floats) -> Floats:
-            change = vectors @ (self._slopes * (vectors.T @ np.diag(y) @ vectors)) @ vectors.T  # of the projection
-            return np.asarray(np.diagonal(change) + self._give * y)
-
-        from scipy.sparse import diags_array  # here, since few answers need it and it takes long to import
-        from scipy.sparse.linalg import LinearOperator, cg
-
-        slope = LinearOperator((len(right), len(right)), matvec=respond, dtype=np.float64)
-        found, _ = cg(slope, right, rtol=tolerance, maxiter=50, M=diags_array(1 / (np.maximum(own, 1e-8) + self._give)))
-        return np.asarray(found)
+    options = {"gtol": 1e-8 * (1 + np.linalg.norm(goal)), "ftol": 0.0, "maxcor": 30, "maxiter": 500}
+    return np.asarray(minimize(lose, np.zeros(len(matrix)), jac=True, method="L-BFGS-B", options=options).x)
 
 
 def _weigh(size: int, std: Floats | None) -> tuple[Floats, Floats]:

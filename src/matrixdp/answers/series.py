@@ -57,8 +57,7 @@ class Series:
 
     def to_estimate(self) -> Estimate:
         """Values and bars, with one row for each period."""
-        low, high = map(np.array, self.limits)
-        return settle(self.value, self.std, self.periods, self.groups, possible=(low, high))
+        return settle(self.value, self.std, self.periods, self.groups, possible=self.limits)
 
     def to_frame(self, *, long: bool = False, level: float = 0.95) -> Any:
         """The same as a pandas data frame."""
@@ -71,7 +70,7 @@ class Series:
                 known = f"{self.periods[0]} to {self.periods[-1]}"
                 raise ParameterError(f"a period must be one of the series ({known}), got {show(name)} instead.")
         i, j = self.periods.index(first), self.periods.index(second)
-        value, width = self.value[i] - self.value[j], np.array(self.limits[1] - self.limits[0])
+        value, width = self.value[i] - self.value[j], self.limits[1] - self.limits[0]
         variance = self.std[i] ** 2 + self.std[j] ** 2 - 2 * self.covary(i, j)
         std = np.where(np.isfinite(value), np.sqrt(np.maximum(variance, 0.0)), np.nan)
         return settle(value[:, None], std[:, None], self.groups, ("difference",), possible=(-width, width))

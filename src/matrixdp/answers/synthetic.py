@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise, product
+from itertools import combinations, pairwise, product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,13 +23,13 @@ from scipy.special import betaincinv, ndtri
 from matrixdp.answers.draws import draw_moments
 from matrixdp.answers.estimate import Estimate
 from matrixdp.answers.histograms import Histogram, find_histograms
-from matrixdp.answers.moments import TINY, shrink
+from matrixdp.answers.moments import TINY, rake, shrink
 from matrixdp.answers.psd import project_simplex
 from matrixdp.answers.view import LEAST_SIZE, MomentView, table_query, view_moments
 from matrixdp.checks import check_integer
 from matrixdp.design.design import Design
 from matrixdp.display import load_pandas
-from matrixdp.domain.columns import Bins, Category, Column, Number, YesNo
+from matrixdp.domain.columns import Bins, Category, Column, Number
 from matrixdp.errors import ParameterError
 from matrixdp.noise.table_noise import VALUE, Place, TableNoise
 from matrixdp.types import Floats
@@ -48,7 +48,7 @@ _FLOOR = 0.1  # of the least eigenvalue
 _ZERO_WEIGHT = 4.0  # of a pair of levels that cannot occur, over the largest weight
 _GOLDEN = (np.sqrt(5) - 1) / 2  # its multiples are spread evenly over [0, 1) after their whole parts
 _REMOVALS, _RARE = 20, 1e-6  # rounds, and the frequency of a level that no row has
-_ROUNDS, _AGREE = 50, 5  # of a table with zeros, and of shares that agree with all such tables
+_AGREE = 5  # rounds, of shares that agree with all tables with zeros
 _INNER = 0.02  # of the means that are possible within bins, those at the ends are not used
 _PARTS, _STEPS, _CLOSE, _LONGEST, _STEEPEST = 8, 25, 1e-6, 50.0, 2000.0  # of weights of a histogram
 MOST_BYTES = 2 << 30  # of the coordinates of all rows
@@ -133,18 +133,6 @@ def fill_category(view: MomentView, name: str, size: float, never: Sequence[int]
             )
     hidden = [f"share of {name}={level}" for level, firm in zip(levels, noisy > 2 * std, strict=True) if not firm]
     return find_shares(noisy, never), hidden
-
-
-def rake(table: Floats, ones: Floats, others: Floats) -> Floats:
-    """A table with the zeros of a table, and the sums of rows and of columns that are given, or near them.
-
-    Rows and columns are brought to their sums in turn. Where zeros do not allow both, it is half way between the two.
-    """
-    columns = table
-    for _ in range(_ROUNDS):
-        rows = columns * (ones / np.maximum(columns.sum(axis=1), TINY))[:, None]
-        columns = rows * (others / np.maximum(rows.sum(axis=0), TINY))
-    return np.asarray((rows + columns) / max(float((rows + columns).sum()), TINY))
 
 
 class Spread(NamedTuple):
@@ -355,9 +343,9 @@ class Rows:
 
     def remove(self, zeros: Sequence[tuple[int, int]], never: Mapping[str, Sequence[int]]) -> None:
         """Change levels where two occur together that cannot; `never` has the levels that no row may have, by name."""
-        holders = {m.rows.start + k: (m, k) for m in self.margins for k in range(len(m.place.levels))}
+        margins = [margin for margin in self.margins if margin.place.levels]
+        holders = {m.rows.start + k: (m, k) for m in margins for k in range(len(m.place.levels))}
         pairs = [(holders[one], holders[other]) for one, other in zeros]
-        margins = {id(margin): margin for margin, _ in holders.values()}.values()
         for trial in range(_REMOVALS + 1):
             bad = [np.flatnonzero((m.values == k) & (other.values == j)) for (m, k), (other, j) in pairs]
             if trial == _REMOVALS or not any(part.size for part in bad):
@@ -412,8 +400,8 @@ def shrink_blocks(rows: Rows, found: Floats, std: Floats, towards: Floats | floa
     """Covariances shrunk towards others, or zero, block by block of two columns; the share of noise left; (d, d)."""
     weight = rows.spreads
     apart, result, left = found - towards, np.zeros_like(found), np.zeros_like(found)
-    for number, one in enumerate(rows.margins):
-        for block in product(one.parts, (part for other in rows.margins[:number] for part in other.parts)):
+    for other, one in combinations(rows.margins, 2):
+        for block in product(one.parts, other.parts):
             shrunk = shrink(apart[block], weight[block], std[block], together=True)
             result[block], left[block] = shrunk.mean, np.minimum(shrunk.variance / std[block] ** 2, 1.0)
     return result + result.T + towards, left + left.T
@@ -425,12 +413,11 @@ def correct_blocks(rows: Rows, wanted: Floats, found: Floats, std: Floats) -> Fl
     Draws move strong relations of many levels, such as of months and seasons, too far towards few common factors.
     """
     result, apart = wanted.copy(), np.square((wanted - found) / std)
-    for number, one in enumerate(rows.margins):
-        for other in rows.margins[:number]:
-            block = one.rows, other.rows
-            if apart[block].size > 1 and apart[block].mean() > _FAR**2:  # a single one is far by noise alone
-                shrunk = shrink(found[block], rows.spreads[block], std[block], together=True).mean
-                result[block], result[block[::-1]] = shrunk, shrunk.T
+    for other, one in combinations(rows.margins, 2):
+        block = one.rows, other.rows
+        if apart[block].size > 1 and apart[block].mean() > _FAR**2:  # a single one is far by noise alone
+            shrunk = shrink(found[block], rows.spreads[block], std[block], together=True).mean
+            result[block], result[block[::-1]] = shrunk, shrunk.T
     return result
 
 
@@ -476,11 +463,10 @@ def raise_eigenvalues(rows: Rows, wanted: Floats, std: Floats, rng: np.random.Ge
     return np.where(rows.apart, from_white.T @ (matrix / np.multiply.outer(root, root)) @ from_white, 0.0)
 
 
-@dataclass(frozen=True, eq=False)
-class Comparison:
+class Comparison(NamedTuple):
     """Covariances between columns in a release and in a synthetic table, as correlations; arrays of shape (pairs,)."""
 
-    names: list[str]
+    names: NDArray[np.object_]
     kinds: NDArray[np.str_]  # "table" for two categories, "means" for a number and a category, or "correlation"
     released: Floats
     std: Floats  # of the noise
@@ -515,9 +501,8 @@ class SyntheticTable:
         return pandas.DataFrame(found)
 
 
-def _write_column(margin: Margin) -> tuple[Values, NDArray[np.bool_]]:
-    """Values of a column as the schema has them, and which are missing."""
-    column, values = margin.column, margin.values
+def _write_column(column: Column, values: Values) -> tuple[Values, NDArray[np.bool_]]:
+    """Values of a column, which are those of a `Margin`, as the schema has them, and which are missing."""
     if isinstance(column, Number):
         gone = np.isnan(values)
         share = np.where(gone, 0.0, (values + 1) / 2)
@@ -528,12 +513,12 @@ def _write_column(margin: Margin) -> tuple[Values, NDArray[np.bool_]]:
         width = column.upper - column.lower
         digits = _DIGITS - math.floor(math.log10(width))
         return np.clip(np.round(column.lower + share * width, digits), column.lower, column.upper), gone
-    gone = values == len(margin.place.levels) - 1 if column.missing else np.zeros(values.shape, bool)
+    gone = values == len(column.level_names) - 1 if column.missing else np.zeros(values.shape, bool)
     if not isinstance(column, Category):
         return values == 1, gone
     if isinstance(column.levels[0], int) and not column.other:
         return np.array([*column.levels, 0], np.int64)[values], gone
-    return np.array(margin.place.levels, object)[values], gone
+    return np.array(column.level_names, object)[values], gone
 
 
 class _Maker:
@@ -553,10 +538,10 @@ class _Maker:
             for pair in product(((first, one) for one in ones), ((second, other) for other in others))
         ]
         self.allowed: dict[tuple[str, str], Floats] = {}  # 0 for pairs of levels that cannot occur, by columns
-        for sides in self.pairs:
-            levels = [self.query.columns.category(name).level_names for name, _ in sides]
-            block = self.allowed.setdefault((sides[0][0], sides[1][0]), np.ones([*map(len, levels)]))
-            block[tuple(names.index(level) for names, (_, level) in zip(levels, sides, strict=True))] = 0.0
+        for (first, one), (second, other) in self.pairs:
+            ones, others = (self.query.columns.category(name).level_names for name in (first, second))
+            block = self.allowed.setdefault((first, second), np.ones((len(ones), len(others))))
+            block[ones.index(one), others.index(other)] = 0.0
 
     def _agree(self, shares: dict[str, Floats], never: Mapping[str, Sequence[int]]) -> None:
         """Move shares of levels to those of a table without the pairs that cannot occur."""
@@ -568,11 +553,11 @@ class _Maker:
             if table.any():
                 shares[first], shares[second] = table.sum(axis=1), table.sum(axis=0)
 
-    def fill(self, view: MomentView, count: int, size: float, group: Mapping[str, str]) -> tuple[Rows, list[str]]:
-        """Rows whose columns are filled in random order, and what noise hides."""
+    def fill(
+        self, view: MomentView, count: int, size: float, never: Mapping[str, Sequence[int]]
+    ) -> tuple[Rows, list[str]]:
+        """Rows whose columns are filled in random order, without levels that can `never` occur; what noise hides."""
         margins, hidden, start = [], [], 0
-        categories = self.query.used.categories
-        never = {one.name: self._find_never(one, group) for one in categories}
         known = {name: fill_category(view, name, size, some) for name, some in never.items()}
         shares = {name: part[0] for name, part in known.items()}
         self._agree(shares, never)
@@ -592,24 +577,21 @@ class _Maker:
             start = rows.stop
         return Rows(margins, self.rng), hidden
 
-    def _find_never(self, column: Category | YesNo, group: Mapping[str, str]) -> list[int]:
-        """Levels of a category that cannot occur in a group, or beside any level of another category."""
-        partners: dict[tuple[str, str], set[str]] = {}  # of a level, by the other category
-        for pair in self.pairs:
-            for (name, level), (other, beside) in (pair, pair[::-1]):
-                if name == column.name:
-                    partners.setdefault((level, other), set()).add(beside)
-        return [
-            column.level_names.index(level)
-            for (level, other), some in partners.items()
-            if (group[other] in some if other in group else some >= {*self.query.columns.category(other).level_names})
-        ]
+    def find_never(self, group: Mapping[str, str]) -> dict[str, list[int]]:
+        """Levels of each category that cannot occur in a group, or beside any level of another category."""
+        found: dict[str, set[int]] = {one.name: set() for one in self.query.used.categories}
+        for (first, second), allowed in self.allowed.items():
+            for name, other, block in ((first, second, allowed), (second, first, allowed.T)):
+                if other in group:
+                    block = block[:, [self.query.columns.category(other).level_names.index(group[other])]]
+                found.get(name, set()).update(np.flatnonzero(~block.any(axis=1)).tolist())
+        return {name: sorted(levels) for name, levels in found.items()}
 
     def is_impossible(self, group: Mapping[str, str]) -> bool:
         """Whether two levels of a group cannot occur together, or no level of some category can occur in it."""
-        categories = self.query.used.categories
+        never, categories = self.find_never(group), self.query.used.categories
         return any({*pair} <= {*group.items()} for pair in self.pairs) or any(
-            len(self._find_never(one, group)) == len(one.level_names) for one in categories
+            len(never[one.name]) == len(one.level_names) for one in categories
         )
 
     def aim(self, view: MomentView, rows: Rows, size: float, pooled: Floats | None) -> tuple[Floats, Floats, Floats]:
@@ -635,7 +617,8 @@ class _Maker:
         self, view: MomentView, count: int, size: float, group: Mapping[str, str], pooled: Floats | None = None
     ) -> SyntheticTable:
         """Fitted rows of a group."""
-        rows, hidden = self.fill(view, count, size, group)
+        never = self.find_never(group)
+        rows, hidden = self.fill(view, count, size, never)
         found, std, wanted = self.aim(view, rows, size, pooled)
         places = {
             (m.column.name, level): m.rows.start + k for m in rows.margins for k, level in enumerate(m.place.levels)
@@ -657,20 +640,18 @@ class _Maker:
         ]
         misfit = rows.fit(wanted, 1 / std**2, zeros)[-1]
         if zeros:
-            columns = [m.column for m in rows.margins if not isinstance(m.column, Number)]
-            rows.remove(zeros, {column.name: self._find_never(column, group) for column in columns})
+            rows.remove(zeros, never)
         i, j = np.nonzero(np.tril(rows.apart))
         number = np.isin(np.arange(1, self.query.layout.size), self.query.layout.of_kind(VALUE))
         kinds = np.array(["table", "means", "correlation"])[number[i].astype(int) + number[j]]
         prefix = ", ".join(f"{name}={level}" for name, level in group.items()) + ": " * bool(group)
         pairs, labels = zip(i.tolist(), j.tolist(), strict=True), self.query.names[1:]
-        names = [f"{prefix}{labels[second]} × {labels[first]}" for first, second in pairs]
+        names = np.array([f"{prefix}{labels[second]} × {labels[first]}" for first, second in pairs], object)
         correlations = (one[i, j] / rows.spreads[i, j] for one in (found, std, rows.covariance))
-        written = {margin.column.name: _write_column(margin) for margin in rows.margins}
+        written = {one.column.name: _write_column(one.column, one.values) for one in rows.margins}
         for name, level in group.items():
             column = self.query.columns.category(name)
-            values = np.full(count, column.level_names.index(level))
-            written[name] = _write_column(Margin(column, Place(0, 0, column.level_names), slice(0), values))
+            written[name] = _write_column(column, np.full(count, column.level_names.index(level)))
         ordered = {name: written[name] for name in self.query.columns.names}
         assumed = tuple(one.name for one in self.query.used.numbers if one.name not in self.shapes)
         comparison = Comparison(names, kinds, *correlations)
@@ -699,7 +680,7 @@ class _Maker:
                 "impossible must leave some group that can occur: it excludes all.", parameter="impossible"
             )
         quotas = round_quotas(find_shares(shares / size, never), count, self.rng)
-        rows, _ = self.fill(view, max(count, 2), size, {})
+        rows, _ = self.fill(view, max(count, 2), size, self.find_never({}))
         pooled = self.aim(view, rows, size, None)[2] / rows.spreads
         for group, own, share, quota in zip(groups, views, shares.tolist(), quotas.tolist(), strict=True):
             if quota and own.stands_out(0, 0):
@@ -714,11 +695,10 @@ def _join(made: Sequence[SyntheticTable], order: NDArray[np.intp]) -> SyntheticT
         name: tuple(np.concatenate(part)[order] for part in zip(*(one.columns[name] for one in made), strict=True))
         for name in made[0].columns
     }
-    names, parts = [name for one in made for name in one.comparison.names], ("kinds", "released", "std", "found")
-    numbers = [np.concatenate([getattr(one.comparison, part) for one in made]) for part in parts]
+    comparison = Comparison(*map(np.concatenate, zip(*(one.comparison for one in made), strict=True)))
     hidden, shown = (tuple(dict.fromkeys(n for one in made for n in getattr(one, k))) for k in ("hidden", "shown"))
     misfit = math.sqrt(np.mean([one.misfit**2 for one in made]))
-    return SyntheticTable(columns, Comparison(names, *numbers), misfit, hidden, made[0].assumed, shown)
+    return SyntheticTable(columns, comparison, misfit, hidden, made[0].assumed, shown)
 
 
 def make_tables(

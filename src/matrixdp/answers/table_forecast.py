@@ -15,8 +15,8 @@ from matrixdp.answers import moments as answers
 from matrixdp.answers.described_table import SHAPES, TableShape, describe_moments
 from matrixdp.answers.estimate import Estimate, settle
 from matrixdp.answers.models import Regression, RegressionFit, components, simulate
-from matrixdp.answers.noise_law import draw_noise, robust_spread
-from matrixdp.answers.view import MomentView, view_moments
+from matrixdp.answers.noise_law import robust_spread
+from matrixdp.answers.view import MomentView, table_query, view_moments
 from matrixdp.design import make_design
 from matrixdp.design.design import Design
 from matrixdp.domain.columns import Columns
@@ -77,10 +77,7 @@ class TableForecast:
     def __post_init__(self) -> None:
         if self.data not in SHAPES:
             raise ParameterError(f"data must be one of {', '.join(SHAPES)}, got {show(self.data)} instead.")
-        if not isinstance(self.design.query, TableMoments):
-            raise ParameterError(
-                f"design must be of TableMoments, got one of {type(self.design.query).__name__} instead."
-            )
+        table_query(self.design)
 
     _query = property(attrgetter("design.query"))
 
@@ -94,7 +91,7 @@ class TableForecast:
         """As `Release.means`."""
         if by is None:
             view = self._view(group)
-            return answers.name_summary(view, self._judge_numbers(answers.summarise, group))
+            return answers.name_summary(view, _judge(view, lambda noisy: answers.summarise(noisy).value))
         if by in self._query.by:
             view, row, levels = answers.view_levels(self.moments, self.design, by, group)
             view = replace(view, matrix=view.matrix * self._find_size(*(group or {}), by))
@@ -102,8 +99,7 @@ class TableForecast:
         else:
             view, shares = self._find_shares(by, group)
             row, levels = view.levels(by)[:, None], view.places[by].levels
-        released = answers.find_level_means(_simulate(view), row)
-        found = judge_errors(released.value, answers.find_level_means(view.without_noise(), row).value)
+        found = _judge(view, lambda noisy: answers.find_level_means(noisy, row).value)
         return answers.name_level_means(view, levels, shares, found)
 
     def shares(self, by: str) -> Estimate:
@@ -120,15 +116,17 @@ class TableForecast:
     def covariance(self, group: Any = None) -> Estimate:
         """As `Release.covariance`."""
         names, possible = self._whole.numbers, limit_products(self._whole.halfwidths)
-        return settle(*self._judge_numbers(answers.covary_all, group), names, names, possible)
+        found = _judge(self._view(group), lambda noisy: answers.covary_all(noisy).value)
+        return settle(*found, names, names, possible)
 
     @np.errstate(all="ignore")
     def correlation(self, group: Any = None) -> Estimate:
         """As `Release.correlation`."""
         if self.fitted is not None and group is None:
-            value, error = _correlate(self._whole.without_noise()).value, self.fitted(self.data)
+            value, error = _correlate(self._whole.without_noise()), self.fitted(self.data)
             return answers.name_correlation(self._whole, answers.NoisyValues(*answers.hide_uncertain(value, error)))
-        view, (value, error) = self._view(group), self._judge_numbers(_correlate, group)
+        view = self._view(group)
+        value, error = _judge(view, _correlate)
         error[np.eye(len(error), dtype=bool) & np.isfinite(error)] = 0.0
         return answers.name_correlation(view, answers.NoisyValues(value, error))
 
@@ -138,11 +136,11 @@ class TableForecast:
         rare = describe_moments(self.design.query, self.description, SHAPES[self.data], rare=True)
         view = self._view(group, rare)
         fit, count = RegressionFit(view, target, on), _count_draws(view)
-        found = simulate(view, fit.solve, count)
+        found = simulate(view, lambda noisy: fit.solve(noisy).coefficients, count)
         spread = robust_spread(found)
-        bars = simulate(view, lambda noisy: fit.find_bars(noisy, spread), count)
+        bars = simulate(view, lambda noisy: fit.solve(noisy).find_bars(spread), count)
         exact = view.without_noise()
-        _, error = judge_errors(np.where(np.isfinite(bars), found, np.nan), fit.solve(exact))
+        _, error = judge_errors(np.where(np.isfinite(bars), found, np.nan), fit.solve(exact).coefficients)
         return fit.describe(exact, error)
 
     def components(self, count: int | None = None, group: Any = None) -> Estimate:
@@ -174,22 +172,15 @@ class TableForecast:
         """Size of the levels that are judged, relative to those of the described table."""
         return float(np.prod([SHAPES[self.data].level for name in columns if name not in self.description.shares]))
 
-    def _judge_numbers(self, statistic: Callable[[MomentView], answers.NoisyValues], group: Any) -> answers.NoisyValues:
-        """Values of a statistic of the numbers without noise, and the errors to expect of a release."""
-        view = self._view(group)
-        return judge_errors(statistic(_simulate(view)).value, statistic(view.without_noise()).value)
+
+def _judge(view: MomentView, statistic: Callable[[MomentView], Floats]) -> answers.NoisyValues:
+    """Values of a statistic without noise, and the errors to expect of a release."""
+    return judge_errors(simulate(view, statistic, _count_draws(view)), statistic(view.without_noise()))
 
 
-def _correlate(view: MomentView) -> answers.NoisyValues:
+def _correlate(view: MomentView) -> Floats:
     """Correlations as a release shows them."""
-    found = answers.correlate_all(view)
-    return found._replace(value=np.clip(found.value, -1.0, 1.0))
-
-
-def _simulate(view: MomentView) -> MomentView:
-    """Simulated releases of the same moments, in one stack."""
-    noise = draw_noise(view.law, _count_draws(view))
-    return replace(view, matrix=view.matrix + (noise if view.matrix.ndim == 2 else noise[:, None]))
+    return np.clip(answers.correlate_all(view).value, -1.0, 1.0)
 
 
 def judge_errors(released: Floats, truth: Floats) -> answers.NoisyValues:

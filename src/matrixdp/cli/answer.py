@@ -153,7 +153,7 @@ def _print_answer(found: Any, answer: Any, dates: Any, csv_file: Path | None, as
     click.echo(click.style(make_visible(answer.title), bold=True))
     shown: Numbers = estimate
     if not np.nan_to_num(estimate.std).any() and not estimate.ranged.any():  # errors have no error bars
-        shown = Numbers(estimate.value, None, estimate.rows, estimate.columns, estimate.reasons, estimate.unknown)
+        shown = Numbers(estimate.value, None, estimate.rows, estimate.columns, estimate.reasons)
     click.echo(f"{format_numbers(shown, show_dates(answer, dates))}\n")
     for note in list_notes(found, answer, dates):
         click.echo(make_visible(note))

@@ -107,7 +107,7 @@ def _print_predictions(made: Plan, predicted: Predictions, varied: list[tuple[Pl
     for answer in predicted["typical"][:_MOST_TABLES]:
         found = answer.estimate
         width = 1 if answer.name == "regression" else len(found.columns)  # the second one is the sampling error
-        errors = Numbers(found.std, None, found.rows, found.columns, found.reasons, found.unknown)
+        errors = Numbers(found.std, None, found.rows, found.columns, found.reasons)
         shown = format_numbers(errors.cut(len(found.rows), width))
         echo_section(make_visible(f"Predicted error of: {answer.title}"), shown)
     if len(predicted) > 1:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from matrixdp.display import Numbers, render_card, render_facts, render_numbers
+from matrixdp.display import Numbers, render_card, render_facts
 from matrixdp.errors import ParameterError, show
 from matrixdp.noise.matrix import adjusted_covariance
 from matrixdp.noise.structure import EdgeNoise, Squares
@@ -154,7 +154,7 @@ def _gain(design: Design) -> str:
 
 def render_design(design: Design) -> str:
     """Guarantee, price and noise, with a table of the predicted standard deviations."""
-    table = render_numbers(_named_std(design), "Standard deviation of the noise")
+    table = _named_std(design).render("Standard deviation of the noise")
     return render_card(design.query.subject, render_facts(list_facts(design)), table)
 
 

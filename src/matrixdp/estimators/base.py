@@ -203,7 +203,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
             X = X.drop(columns=self.person) if hasattr(X, "iloc") else X.drop(self.person)
         if isinstance(box, Bounds) and box.names is not None and hasattr(X, "columns"):
             X = X[choose_columns(list(X.columns), box.size, box.names)]
-        inputs.check_array(X, dimensions=2)
+        inputs.check_array(X)
         X = inputs.to_numbers(np.asarray(X) if isinstance(X, np.memmap) else X)
         # Where the number of records is private, there may be none: an error would reveal it at no cost.
         least = 0 if reset and Neighbours.parse(self.neighbours) is Neighbours.ADD_REMOVE else 1

@@ -19,18 +19,18 @@ def is_read_in_parts(X: Any) -> bool:
     return is_out_of_core(X) and not isinstance(X, np.memmap)
 
 
-def check_array(values: Any, *, dimensions: int | None = None) -> None:
-    """Raise a `DataError` for complex numbers or the wrong dimensions; scikit-learn's own errors quote the data."""
-    if values is None or hasattr(values, "toarray"):  # scikit-learn rejects sparse input itself
+def check_array(X: Any) -> None:
+    """Raise a `DataError` for complex numbers or no table of two dimensions; scikit-learn's errors quote the data."""
+    if X is None:  # scikit-learn rejects it itself
         return
-    found = values if hasattr(values, "ndim") else np.asarray(values, dtype=object)
-    if dimensions is not None and found.ndim != dimensions:
+    found = X if hasattr(X, "ndim") else np.asarray(X, dtype=object)
+    if found.ndim != 2:
         remedy = (
             "Reshape your data: X.reshape(-1, 1) if it has a single feature, X.reshape(1, -1) if it is a single record."
-            if found.ndim < dimensions
+            if found.ndim < 2
             else "Give one row a record, with one number a feature."
         )
-        raise DataError(f"Expected {dimensions}D array, got {found.ndim}D array instead. {remedy}")
+        raise DataError(f"Expected 2D array, got {found.ndim}D array instead. {remedy}")
     if isinstance(found, np.ndarray) and (
         found.dtype.kind == "c" or (found.dtype.kind == "O" and any(isinstance(value, complex) for value in found.flat))
     ):
@@ -53,8 +53,8 @@ SPARSE = (
 
 
 def to_numbers(values: Any) -> Any:
-    """Arrays and sequences as `release` reads them; sparse matrices and data frames are left to scikit-learn."""
-    if values is None or hasattr(values, "toarray") or hasattr(values, "iloc") or hasattr(values, "columns"):
+    """Arrays and sequences as `release` reads them; data frames are left to scikit-learn."""
+    if values is None or hasattr(values, "columns"):
         return values
     with np.errstate(all="ignore"):  # a warning would reveal something about private data
         found = read_numbers(values)
@@ -135,7 +135,6 @@ def read_targets(y: Any, X: Any) -> Any:
         if targets.ndim not in (1, 2) or targets.dtype.kind not in "biuf":
             raise NotNumbersError("y must be an array of real numbers of shape (records,) or (records, targets).")
         return targets
-    check_array(y)
     found = to_numbers(y.to_numpy() if hasattr(y, "to_numpy") else y)
     if found.ndim not in (1, 2) or 0 in found.shape[1:]:
         raise DataError("y must be a vector, or a table with one column for each target.")

@@ -200,8 +200,6 @@ class AdaptiveRelease(SavedRelease, Answering):
             ("intercept", *chosen),
             found[:count],
             bars,
-            np.full(count, np.nan),
-            np.full(2, np.nan),
             most=most,
             ranges=(lambda: Range(*terms), lambda: Range(*fit)),
         )

@@ -145,7 +145,7 @@ class MatrixRelease(OfQuery, SavedRelease):
         level : float
             Probability that the number without noise is between `low` and `high`.
         """
-        return display.make_frame(self._numbers(), long=long, level=level)
+        return self._numbers().to_frame(long=long, level=level)
 
     def plot(self, *, ax: Any = None, title: str = "") -> Any:
         """Heat map of the matrix; returns matplotlib axes.
@@ -170,7 +170,7 @@ class MatrixRelease(OfQuery, SavedRelease):
     def _show(self) -> tuple[str, list[tuple[str, str]], list[str]]:
         part = self._numbers(display.MOST_ROWS, display.MOST_COLUMNS)
         note = (NOISE_NOTE if part.std is not None else "error bars unknown") + _MORE
-        return self._title, [], [display.render_numbers(part), display.render_note(note)]
+        return self._title, [], [part.render(), display.render_note(note)]
 
 
 class Answering:
@@ -219,7 +219,7 @@ class Answering:
         privacy, sample = value.std[:, 0], sampling[places]
         bars = np.column_stack([privacy, sample, np.hypot(privacy, sample)])
         bars[~value.reliable[:, 0]] = np.nan  # errors of a guess say nothing
-        errors = Estimate(bars, np.full_like(bars, np.nan), names, _ERROR_PARTS[1:], unknown=HIDDEN)
+        errors = Estimate(bars, np.full_like(bars, np.nan), names, _ERROR_PARTS[1:], reasons=HIDDEN)
         return join((value, errors), names, _ERROR_PARTS, 1)
 
     def _show_answers(self, *, correlation: bool) -> list[str]:

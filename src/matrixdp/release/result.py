@@ -254,14 +254,9 @@ class Release(Guaranteed, MatrixRelease, Answering):
         """Regression of one number on other columns, by default on all, with standard errors."""
         return regression(self.matrix, self.design, target, on, group)
 
-    def discriminant(
-        self, target: str, on: Sequence[str] | None = None, group: Any = None, *, error_bars: bool = True
-    ) -> Discriminant:
-        """Linear discriminant analysis of a category of a table by other columns, by default by all.
-
-        Error bars are simulated, which takes most of the time.
-        """
-        return discriminant(self.matrix, self.design, target, on, group, error_bars=error_bars)
+    def discriminant(self, target: str, on: Sequence[str] | None = None, group: Any = None) -> Discriminant:
+        """Linear discriminant analysis of a category of a table by other columns, by default by all."""
+        return discriminant(self.matrix, self.design, target, on, group)
 
     def components(self, count: int | None = None, group: Any = None) -> Estimate:
         """Principal components of the numbers, standardised, with error bars."""

@@ -238,7 +238,7 @@ def write_folder(content: ReportContent, folder: str | os.PathLike[str]) -> list
 
 def _write_matrix(place: Path, content: ReportContent, main: Answer) -> None:
     found = main.estimate
-    values = found.value if main.name in MATRICES else found.unbiased
+    values = found.value if main.name in MATRICES else found.measured
     names = found.rows if found.rows == found.columns or not found.rows[0].isdigit() else None  # otherwise numbered
     np.save(place / "matrix.npy", values)
     _write_csv(place / "matrix.csv", found.columns, names, values)

@@ -123,7 +123,7 @@ class ErrorTable:
         """The errors as a table, in colours where they can be compared, as reports have it."""
         errors = np.array([[float(f"{error:.3g}") for error in row] for row in self.std])
         errors = np.where(np.isfinite(errors), errors, np.nan)
-        numbers = Numbers(errors, None, self.rows, self.columns, unknown="hidden by noise")
+        numbers = Numbers(errors, None, self.rows, self.columns, reasons="hidden by noise")
         if self.comparable and len(self.columns) > 1:
             blocks = show_matrix(numbers, self.title, Look("predicted error", counts=True))
         else:  # entries have different units

@@ -36,7 +36,7 @@ def test_the_error_of_a_coefficient_is_of_noise_and_sampling_and_a_plausible_ran
     value, std = np.array([[0.5, 0.4], [2.0, 0.1]]), np.array([[0.3, np.nan], [np.nan, np.nan]])
     hidden = np.array([[False, True], [True, True]])
     low, high = np.where(hidden, value - 0.1, np.nan), np.where(hidden, value + 0.1, np.nan)
-    terms = Estimate(value, std, ("a", "b"), ("coefficient", "sampling std"), low=low, high=high, drawn=hidden)
+    terms = Estimate(value, std, ("a", "b"), ("coefficient", "sampling std"), low=low, high=high, plausible=hidden)
     found = models.Regression("y", terms, terms)
     assert found.std[0] == pytest.approx(0.5)
     assert np.transpose(found.interval()) == pytest.approx(
@@ -61,9 +61,7 @@ def test_a_slope_is_hidden_if_its_interval_reaches_what_explains_the_target_alon
 @pytest.mark.parametrize(("noise", "rank"), [(0.06, 2), (0.08, 1)])
 def test_a_direction_stands_out_from_the_largest_eigenvalue_of_noise_or_counts_as_hidden(noise, rank):
     covariance = np.array([[1.0, 0.9], [0.9, 1.0]])  # eigenvalues 1.9 and 0.1; that of noise is sqrt(2) times it
-    shown, hidden = (
-        function(covariance, np.full((2, 2), noise)) for function in (models.pseudo_inverse, models.hidden_inverse)
-    )
+    shown, hidden = models.split_inverse(covariance, np.full((2, 2), noise))
     assert np.linalg.matrix_rank(shown) == rank
     apart = np.array([1.0, -1.0]) / np.sqrt(2)
     assert apart @ shown @ apart == pytest.approx(10 if rank == 2 else 0, abs=1e-9)
@@ -84,7 +82,7 @@ def labelled():
 
 def test_without_noise_scores_are_those_of_the_usual_discriminant_analysis(labelled):
     data, label, moments = labelled
-    found = models.discriminant(*moments, "ill", error_bars=False)
+    found = models.discriminant(*moments, "ill")
     usual = LinearDiscriminantAnalysis(solver="lsqr").fit(data, label)
     apart = np.diff(found.terms.value, axis=1)[:, 0]
     assert apart == pytest.approx([*usual.intercept_, *usual.coef_[0]], rel=2e-3)

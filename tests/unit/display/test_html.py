@@ -14,7 +14,7 @@ import matrixdp
 from matrixdp import estimators
 from matrixdp.answers.estimate import Estimate
 from matrixdp.baselines import release_mechanism
-from matrixdp.display import MOST_COLUMNS, MOST_ROWS, Numbers, render_numbers, render_table
+from matrixdp.display import MOST_COLUMNS, MOST_ROWS, Numbers, render_table
 from matrixdp.domain.schema import Schema
 from matrixdp.estimators import PrivateCovariance, PrivateRidge, PrivateScaler
 from matrixdp.release.released import COMPARISON_ONLY, SIMULATION
@@ -154,7 +154,7 @@ def test_a_data_set_shows_its_first_rows_only():
 
 
 def test_large_tables_are_cut_and_say_so():
-    page = render_numbers(Numbers(np.ones((30, 40)), None, [f"r{i}" for i in range(30)], [f"c{i}" for i in range(40)]))
+    page = Numbers(np.ones((30, 40)), None, [f"r{i}" for i in range(30)], [f"c{i}" for i in range(40)]).render()
     assert page.count('<th scope="row">') == MOST_ROWS
     assert f"{30 - MOST_ROWS} more rows and {40 - MOST_COLUMNS} more columns" in read(page)
     assert "10 more rows" in read(render_table(("a", "b"), [("x", "y")] * (MOST_ROWS + 10)))

@@ -110,12 +110,11 @@ def test_models_are_drawn_and_framed():
     table = {"x": x, "y": x, "z": x > 0.5}
     release = design.release(table, stream=matrixdp.Stream(seed=1), simulation=True)
     regression, discriminant = release.regression("y"), release.discriminant("z")
-    (ax,) = draw(regression.plot())
-    assert labels(ax.yaxis) == ["x", "z=yes"]
-    frame = regression.to_frame()
+    assert labels(draw(regression.terms.plot())[0].yaxis) == ["intercept", "x", "z=yes"]
+    frame = regression.named.to_frame()
     assert list(frame.index) == ["intercept", "x", "z=yes"]
-    assert (frame.low < frame.value).all()
-    assert (frame.value < frame.high).all()
+    assert (frame["95% low"] < frame["coefficient"]).all()
+    assert (frame["coefficient"] < frame["95% high"]).all()
     assert draw(discriminant.terms.plot()).shape == (2,)
     assert discriminant.terms.to_frame().shape == (3, 2)
     draw(release.plot())
