@@ -40,7 +40,7 @@ from matrixdp.version import __version__
 
 FORMAT = "matrixdp stream 1"
 _NO_PEOPLE = np.empty(0, np.uint64)
-_LOW = 1 << 24
+_LOW = (1 << 30) - 1  # mask of the low bits of an integer
 
 
 @dataclass(frozen=True)
@@ -438,14 +438,12 @@ def round_step(plan: StreamPlan, prepared: Integers, number: int) -> Integers:
 
 def add_steps(plan: StreamPlan, sums: Sequence[Integers]) -> list[int]:
     """The sum of the integers of steps, each times its coefficient, as Python integers. Private."""
-    coefficients = plan.coefficients[: len(sums)][::-1]
-    high, low = np.zeros(plan.dimension, object), np.zeros(plan.dimension, np.int64)
-    for start in range(0, len(sums), 32):
-        block, c = np.stack(sums[start : start + 32]), coefficients[start : start + 32]
-        low += c @ (block & (_LOW - 1))  # below 2^44 each, and there are less than 2^16
-        # Above 24 bits an integer has at most 39, and any 32 coefficients add up to less than 2^23 for beta up to 1/2.
-        high += (c @ (block >> 24)).astype(object)
-    return [int(h) * _LOW + int(v) for h, v in zip(high, low.tolist(), strict=True)]
+    low, high = np.zeros((2, plan.dimension), np.int64)
+    # For beta up to 1/2 all coefficients add up to less than 2^28, so that neither sum reaches 2^62.
+    for coefficient, one in zip(plan.coefficients[: len(sums)][::-1], sums, strict=True):
+        low += coefficient * (one & _LOW)
+        high += coefficient * (one >> 30)
+    return [(h << 30) + v for h, v in zip(high.tolist(), low.tolist(), strict=True)]
 
 
 def draw_step(plan: StreamPlan, state: StreamState, number: int, name: str) -> PublishedStep:
