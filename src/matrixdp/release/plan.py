@@ -203,10 +203,10 @@ def _choose_share(planned: Plan) -> float:
     assert isinstance(planned.query, TableMoments)  # of everything
     assert design is not None
     numbers, mu = planned.query.used.numbers, request.privacy.mu
-    reason = _find_need_of_plain(_ask_correlations(request, request.privacy)) if len(numbers) > 1 else ""
-    if len(numbers) < 2:
-        reason = "The table has fewer than two numbers."
-    elif not reason and request.privacy.take_share(given or _CORRELATION_SHARE) is None:
+    reason = "The table has fewer than two numbers."
+    if len(numbers) > 1:
+        reason = _find_need_of_plain(_ask_correlations(request, request.privacy))
+    if not reason and request.privacy.take_share(given or _CORRELATION_SHARE) is None:
         reason = "The budget is too small for such a share."
     if given is not None:
         if reason:
