@@ -24,7 +24,7 @@ from matrixdp.queries.base import check_count
 from matrixdp.records import Records, open_records, require_public_order, require_rereadable
 from matrixdp.release.charging import Account, Paid, Price, describe_design, design_price, make_once, open_account
 from matrixdp.release.output_folder import OutputFolder
-from matrixdp.release.released import reading
+from matrixdp.release.released import reading, require
 from matrixdp.release.result import Guaranteed, read_design
 from matrixdp.types import Floats
 from matrixdp.version import __version__
@@ -111,8 +111,8 @@ class DatasetRelease(Guaranteed):
             found = cls(path=place, files=files, request=request, charge=charge, **read_design(content))
             found.check_facts(content)
             check_rowwise(found.design)
-            if not np.allclose(content["std"], found.std, rtol=1e-9, atol=0):
-                raise ParameterError("std of the text does not match its design; it was altered.")
+            same = np.allclose(content["std"], found.std, rtol=1e-9, atol=0)
+            require(same, "std must be that of the design")
             lost = [name for name in files if not (place / name).is_file()]
         if lost:
             raise ParameterError(f"path must be a complete data set, but {place / lost[0]} does not exist.")

@@ -29,7 +29,7 @@ from matrixdp.records.people import count_rows_by_id
 from matrixdp.records.periods import InPeriod, OfPeople, Period, choose_rows, parse_delay
 from matrixdp.release.charging import Account, Price, digest, open_account
 from matrixdp.release.output_folder import write_file
-from matrixdp.release.released import reading
+from matrixdp.release.released import reading, require
 from matrixdp.release.result import Release, StreamPart
 from matrixdp.release.stream_plan import GRID_BITS, StreamPlan
 from matrixdp.release.stream_state import StreamState
@@ -88,20 +88,18 @@ class PublishedStream:
         """The stream that `to_json` wrote."""
         with reading("text must be the public file of a stream, as matrixdp wrote it."):
             content = json.loads(text)
-            if content["format"] != FORMAT:
-                raise ParameterError("its format is another one.")
             plan = from_json_content(content["plan"])
-            if not isinstance(plan, StreamPlan):
-                raise ParameterError("it has no plan.")
+            if content["format"] != FORMAT or not isinstance(plan, StreamPlan):
+                raise KeyError("format")
             plan.check()
             found = tuple(
                 PublishedStep(str(s["name"]), int(s["start"]), tuple(map(int, s["noisy"]))) for s in content["steps"]
             )
             starts = [one.start for one in found]
-            if any(one not in (number, starts[max(number - 1, 0)]) for number, one in enumerate(starts)):
-                raise ParameterError("its steps do not follow each other.")
-            if any(len(one.noisy) != plan.dimension for one in found) or len(found) > plan.most:
-                raise ParameterError("its steps do not have the numbers of its plan.")
+            follow = all(one in (number, starts[max(number - 1, 0)]) for number, one in enumerate(starts))
+            require(follow, "its steps must follow each other")
+            planned = all(len(one.noisy) == plan.dimension for one in found) and len(found) <= plan.most
+            require(planned, "its steps must have the numbers of its plan")
             return PublishedStream(str(content["name"]), plan, found, bool(content["simulation"]))
 
     def to_json(self) -> str:
