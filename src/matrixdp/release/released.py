@@ -85,10 +85,10 @@ class Released:
     def check_facts(self, content: Any) -> Self:
         """The release itself, if the metadata of the text that it was read from are its own."""
         facts = self.mu, str(self.neighbours)
-        require((content["mu"], content["neighbours"]) == facts, "mu and neighbours must be those of the design")
+        require((content["mu"], content["neighbours"]) == facts, "mu and neighbours must be those of its design")
         # Earlier versions wrote no unit, or that of a person for what protects their values.
         unit = Unit.parse(content.get("unit", self.unit))
-        require(unit.covers(self.unit), "the unit must be that of the design")
+        require(unit.covers(self.unit), "the unit of the text must be that of its design")
         typed = isinstance(self.version, str) and isinstance(self.simulation, bool)
         require(typed, "version must be a text, and simulation true or false")
         return self
