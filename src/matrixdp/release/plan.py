@@ -292,10 +292,11 @@ def find_records(request: Request, count: Callable[[], int] | None = None) -> in
     if guess is not None:
         return guess
     counted = "rows that count" if rows_count else "people" if request.counts_people else "records"
-    told = "a public estimate, since the true number is private" if private else "it is public, or a guess of it"
-    raise ParameterError(
-        f"«records» must be given, or records or expected_records in the schema: the number of {counted}; {told}."
-    )
+    why = " with «rows»" if rows_count else " for add-remove neighbours" if private else ""
+    wanted = f"the public number of {counted}, or a guess of it"
+    if private:
+        wanted = f"a public estimate of the number of {counted}, since the true number is private"
+    raise ParameterError(f"«records» must be given{why}, or records or expected_records in the schema: {wanted}.")
 
 
 def _choose_method(request: Request, records: int | None) -> MethodChoice | None:
