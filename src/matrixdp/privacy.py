@@ -26,10 +26,8 @@ class Neighbours(StrEnum):
         try:
             return cls(value)
         except ValueError:
-            names = " or ".join(repr(str(member)) for member in cls)
-            raise ParameterError(
-                f"neighbours must be {names}, got {show(value)} instead.", parameter="neighbours"
-            ) from None
+            message = f"neighbours must be 'replace' or 'add-remove', got {show(value)} instead."
+            raise ParameterError(message, parameter="neighbours") from None
 
 
 _UNITS = {
@@ -64,18 +62,16 @@ class Unit:
 
     def __post_init__(self) -> None:
         if self.kind not in _UNITS:
-            known = "'record', 'person', 'values', 'edge' or 'node'"
-            raise ParameterError(f"unit must be {known}, got {show(self.kind)} instead.", parameter="unit")
-        of_persons = self.kind in ("person", "values")
-        if of_persons and (not isinstance(self.column, str) or not self.column.isprintable()):
-            raise ParameterError(
-                f"unit {self.kind!r} needs the column that says whose each row is, as printable text: "
-                "person='patient_id', or --person patient_id.",
-                parameter="person",
-            )
-        if of_persons and not self.column:
-            raise ParameterError("person must name a column, got '' instead.", parameter="person")
-        if not of_persons and self.column is not None:
+            known = ", ".join(map(repr, _UNITS))
+            raise ParameterError(f"unit must be one of {known}, got {show(self.kind)} instead.", parameter="unit")
+        if self.kind in ("person", "values"):
+            if not isinstance(self.column, str) or not self.column or not self.column.isprintable():
+                raise ParameterError(
+                    f"unit {self.kind!r} needs the column that says whose each row is, as printable text: "
+                    "person='patient_id', or --person patient_id.",
+                    parameter="person",
+                )
+        elif self.column is not None:
             raise ParameterError(
                 f"unit must be 'person' or 'values' where a column of persons is named, got {self.kind!r} instead.",
                 parameter="unit",

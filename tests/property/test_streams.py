@@ -316,5 +316,5 @@ def test_the_largest_integers_do_not_overflow():
     largest = round_step(plan, np.full(1, 2**61), MOST_STEPS - 1) << (plan.design.grid.bits - GRID_BITS)
     assert 2**61 < largest[0] < 2**63
     for value in (int(largest[0]), -int(largest[0])):
-        sums = [np.full(plan.dimension, value)] * 100
-        assert add_steps(plan, sums) == [value * int(plan.coefficients[:100].sum())] * plan.dimension
+        sums = [np.full(plan.dimension, value)] * MOST_STEPS
+        assert add_steps(plan, sums) == [value * int(plan.coefficients.sum())] * plan.dimension

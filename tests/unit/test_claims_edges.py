@@ -352,10 +352,10 @@ def test_no_file_of_a_data_set_has_the_noise_of_another_for_other_records(change
     monkeypatch.setattr(dataset_rows, "_CHUNK", 20)  # ten records
     records = np.random.default_rng(0).uniform(-1, 1, (35, 2))
     design = mdp.make_design(mdp.Identity(mdp.Bounds([-1, -1], [1, 1]), 35), PRIVACY)
-    found = CheckTask(design.query, clip=True, missing="error")(0, [records])
-    assert found == CheckTask(design.query, clip=True, missing="error")(0, [records[:3], records[3:]])
-    places = str(tmp_path), str(tmp_path)
-    task = WriteTask(design, BlockKey(mdp.Stream()), (found,), (0, 35), True, "error", *places, ("a", "b"))
+    check = CheckTask(design.query, clip=True, missing="error")
+    found = check(0, [records])
+    assert found == check(0, [records[:3], records[3:]])
+    task = WriteTask(check, design, BlockKey(mdp.Stream()), (found,), tmp_path, tmp_path)
     task(0, [records])
     altered = records[:30] if change == "fewer" else np.vstack([records, records[:1]]) if change == "more" else +records
     row = {"first": 0, "middle": 17, "last": 34}.get(change)

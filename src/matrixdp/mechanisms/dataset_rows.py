@@ -4,7 +4,7 @@ import hashlib
 import os
 import uuid
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,14 +14,15 @@ from numpy.typing import NDArray
 
 from matrixdp.design import Design
 from matrixdp.errors import DataError, ParameterError
-from matrixdp.mechanisms.mechanism import check_rowwise, noisy_parts
+from matrixdp.mechanisms.mechanism import noisy_parts
 from matrixdp.noise import BlockKey
 from matrixdp.queries import Identity
 from matrixdp.records import to_array
 from matrixdp.records.tables import pa
+from matrixdp.types import Floats
 
-_CHUNK = 1 << 20  # entries that are compared, and get their noise, at a time
 ALTERED = "the records were altered while they were read. Nothing was released."
+_CHUNK = 1 << 20  # entries that are compared, and get their noise, at a time
 
 
 @dataclass(frozen=True, order=True)
@@ -33,29 +34,9 @@ class FoundPart:
     digests: tuple[bytes, ...]
 
 
-def read_chunks(query: Identity, blocks: Iterable[Any]) -> Iterator[NDArray[np.generic]]:
-    """Copies of the records of a part, cut at the same places in every pass, however they are read."""
-    columns = query.shape[1]
-    step = max(1, _CHUNK // columns)
-    rest: NDArray[np.generic] = np.empty((0, columns))
-    for block in blocks:
-        array = to_array(block, columns, query.names)
-        rest = np.concatenate([rest, array]) if len(rest) else array
-        for _ in range(len(rest) // step):
-            yield np.array(rest[:step])
-            rest = rest[step:]
-    if len(rest):
-        yield np.array(rest)
-
-
-def digest_chunk(chunk: NDArray[np.generic]) -> bytes:
-    """SHA-256 of some records."""
-    return hashlib.sha256(np.ascontiguousarray(chunk, np.float64).data).digest()
-
-
 @dataclass(frozen=True, eq=False)
 class CheckTask:
-    """Task of the first pass: checks the records, so that errors are raised before the charge."""
+    """Task of the first pass: checks the records of a part, so that errors are raised before the charge."""
 
     query: Identity
     clip: bool
@@ -64,11 +45,33 @@ class CheckTask:
     def __call__(self, number: int, blocks: Iterable[Any]) -> FoundPart:
         """Return the number of records and their digests."""
         rows, digests = 0, []
-        for chunk in read_chunks(self.query, blocks):
-            self.query.read_rows(chunk, clip=self.clip, missing=self.missing)
-            digests.append(digest_chunk(chunk))
+        for chunk in self.read_chunks(blocks):
+            self.read(chunk)
+            digests.append(self.digest(chunk))
             rows += len(chunk)
         return FoundPart(number, rows, tuple(digests))
+
+    def read_chunks(self, blocks: Iterable[Any]) -> Iterator[NDArray[np.generic]]:
+        """Copies of the records of a part, cut at the same places in every pass, however they are read."""
+        columns = self.query.shape[1]
+        step = max(1, _CHUNK // columns)
+        rest: NDArray[np.generic] = np.empty((0, columns))
+        for block in blocks:
+            array = to_array(block, columns, self.query.names)
+            rest = np.concatenate([rest, array]) if len(rest) else array
+            for _ in range(len(rest) // step):
+                yield np.array(rest[:step])
+                rest = rest[step:]
+        if len(rest):
+            yield np.array(rest)
+
+    def read(self, chunk: NDArray[np.generic]) -> NDArray[np.generic]:
+        """Records within their bounds; raises every error that they have."""
+        return self.query.read_rows(chunk, clip=self.clip, missing=self.missing)
+
+    def digest(self, chunk: NDArray[np.generic]) -> bytes:
+        """SHA-256 of some records."""
+        return hashlib.sha256(np.ascontiguousarray(chunk, np.float64).data).digest()
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,15 +85,12 @@ class WriteTask:
     whatever files a killed run leaves, no two of them differ in the records alone.
     """
 
+    check: CheckTask
     design: Design
     key: BlockKey  # of the noise of the whole release
     parts: tuple[FoundPart, ...]  # found in the first pass
-    starts: tuple[int, ...]  # position in the data set of the first record of each part
-    clip: bool
-    missing: str
-    folder: str
-    drafts: str  # the folder for unfinished files
-    names: tuple[str, ...]  # of the columns
+    folder: Path
+    drafts: Path  # the folder for unfinished files
 
     def __call__(self, number: int, blocks: Iterable[Any]) -> tuple[int, str | None]:
         """Return the number of the part and the name of its file, or None if the part has no records."""
@@ -100,37 +100,32 @@ class WriteTask:
         if not expected.rows:
             return number, None
         name = f"part-{number:06d}.parquet"
-        draft = Path(self.drafts) / f"{name}.{uuid.uuid4().hex}"  # a retried task must not write to the same file
-        self._write(draft, self._check(blocks, expected), first=self.starts[number])
-        with writing(Path(self.folder)):
-            draft.replace(Path(self.folder) / name)
+        draft = self.drafts / f"{name}.{uuid.uuid4().hex}"  # a retried task must not write to the same file
+        first = sum(part.rows for part in self.parts[:number])  # its position in the data set
+        self.write(draft, noisy_parts(self.design, self.key, first, self.compare(blocks, expected)))
+        with writing(self.folder):
+            draft.replace(self.folder / name)
         return number, name
 
-    def _check(self, blocks: Iterable[Any], expected: FoundPart) -> Iterator[NDArray[np.generic]]:
+    def compare(self, blocks: Iterable[Any], expected: FoundPart) -> Iterator[NDArray[np.generic]]:
         """The records of each chunk, after it was compared with that of the first pass."""
-        query, place = check_rowwise(self.design), 0
-        for chunk in read_chunks(query, blocks):
-            if expected.digests[place : place + 1] != (digest_chunk(chunk),):
+        place = 0
+        for chunk in self.check.read_chunks(blocks):
+            if expected.digests[place : place + 1] != (self.check.digest(chunk),):
                 raise DataError(ALTERED)
-            yield query.read_rows(chunk, clip=self.clip, missing=self.missing)
+            yield self.check.read(chunk)
             place += 1
         if place != len(expected.digests):
             raise DataError(ALTERED)
 
-    def _write(self, draft: Path, rows: Iterable[NDArray[np.generic]], *, first: int) -> None:
-        schema = pa.schema([(name, pa.float64()) for name in self.names])
-        with writing(draft.parent):  # noise does not compress
-            writer = pa.parquet.ParquetWriter(str(draft), schema, compression="none", use_dictionary=False)
-        try:
-            for noisy in noisy_parts(self.design, self.key, first, rows):
-                with writing(draft.parent):
+    def write(self, draft: Path, chunks: Iterable[Floats]) -> None:
+        """Write noisy records to a file, and the file to the disk."""
+        schema = pa.schema([(name, pa.float64()) for name in name_columns(self.check.query)])
+        with writing(self.folder):
+            # Noise does not compress.
+            with pa.parquet.ParquetWriter(str(draft), schema, compression="none", use_dictionary=False) as writer:
+                for noisy in chunks:
                     writer.write_batch(pa.record_batch([pa.array(column) for column in noisy.T], schema=schema))
-        except BaseException:
-            with suppress(OSError):
-                writer.close()
-            raise
-        with writing(draft.parent):
-            writer.close()
             with draft.open("rb") as file:
                 os.fsync(file.fileno())
 
@@ -144,3 +139,8 @@ def writing(folder: Path) -> Iterator[None]:
         raise ParameterError(
             f"out: {folder} cannot be written: {error.strerror or error}. Nothing was released."
         ) from None
+
+
+def name_columns(query: Identity) -> tuple[str, ...]:
+    """Names of the columns of a data set; x0, x1, ... where they have none."""
+    return query.names or tuple(f"x{i}" for i in range(query.shape[1]))

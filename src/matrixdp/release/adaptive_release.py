@@ -33,7 +33,7 @@ from matrixdp.noise.matrix import check_orthonormal
 from matrixdp.privacy import Neighbours, Privacy, Unit
 from matrixdp.queries.base import parse_records
 from matrixdp.release.options import FITTED
-from matrixdp.release.released import Answering, SavedRelease
+from matrixdp.release.released import Answering, SavedRelease, require
 from matrixdp.serialise import from_json_content, to_json_content
 from matrixdp.types import Floats
 from matrixdp.version import __version__
@@ -231,8 +231,7 @@ class AdaptiveRelease(SavedRelease, Answering):
 
     @classmethod
     def _read(cls, content: Any) -> AdaptiveRelease:
-        if content["digest"] != digest_content(content):
-            raise ParameterError("the digest of the text does not match its content; the text was altered.")
+        require(content["digest"] == digest_content(content), "the digest must be that of the content")
         parts = {name: from_json_content(content[name]) for name in _PARTS}
         if any(not isinstance(parts[name], kind) for name, kind in _PARTS.items()):
             raise KeyError("parts")
@@ -258,8 +257,8 @@ class AdaptiveRelease(SavedRelease, Answering):
         check_moment(moment)
         find_recipe(content["aim"])
         reason = content["reason"]
-        if content["method"] != cls.method or not isinstance(reason, str) or not reason.isprintable():
-            raise ParameterError(f"method must be {cls.method!r}, with a reason in words; the text was altered.")
+        worded = content["method"] == cls.method and isinstance(reason, str) and reason.isprintable()
+        require(worded, f"method must be {cls.method!r}, with a reason in words")
         return cls(moment, content["aim"], reason, content["version"])
 
 
@@ -285,11 +284,6 @@ def digest_content(content: dict[str, Any]) -> str:
 
 def check_moment(moment: PrivateMoment) -> None:
     """Raise a `ParameterError` unless the parts of a fit fit together: steps, guarantee, shapes and ranges."""
-
-    def require(holds: Any, rule: str) -> None:
-        if not holds:
-            raise ParameterError(f"{rule}; the text was altered.")
-
     fitted, d, steps, spent = moment.fitted, moment.bounds.size, moment.steps, moment.mu**2
     for field in fields(fitted):
         value = np.asarray(getattr(fitted, field.name))

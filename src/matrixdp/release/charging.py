@@ -1,17 +1,17 @@
 """What a release costs, where it is charged, and the order of its steps: find, check, charge, make, keep."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from matrixdp.adaptive.moment import PreparedFit
+from matrixdp.adaptive.scales import PreparedScales
 from matrixdp.design.design import Design
 from matrixdp.errors import ParameterError, RequestPendingError
 from matrixdp.ledger import Event, Gaussian, Ledger, Receipt
@@ -22,10 +22,6 @@ from matrixdp.queries import MatrixQuery
 from matrixdp.records import Records
 from matrixdp.serialise import to_json_content
 from matrixdp.version import __version__
-
-if TYPE_CHECKING:
-    from matrixdp.adaptive.moment import PreparedFit
-    from matrixdp.adaptive.scales import PreparedScales
 
 P = TypeVar("P")
 
@@ -152,7 +148,6 @@ def release_fit(
     """Charge the whole budget of a prepared fit to the ledger at a path, as one Gaussian event, and fit."""
     budget = prepared.budget
     account = open_account(ledger, dataset, None, allowance, simulation=budget.simulation)
-
     spent = {"epsilon": budget.privacy.epsilon, "delta": budget.privacy.delta, "version": __version__}
     price = Price(Gaussian(budget.privacy.mu), budget.neighbours, budget.unit, {**prepared.description, **spent})
     with nullcontext() if account is None else account.ledger:  # without a request id, so that nothing is read

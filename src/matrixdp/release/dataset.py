@@ -7,7 +7,6 @@ import os
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
-from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +17,14 @@ from matrixdp.design.design import Design, check_design
 from matrixdp.display import format_number, render_note, render_table
 from matrixdp.errors import DataError, ParameterError, RequestPendingError, show
 from matrixdp.ledger import Ledger, Receipt
-from matrixdp.mechanisms.dataset_rows import ALTERED, CheckTask, FoundPart, WriteTask, writing
+from matrixdp.mechanisms.dataset_rows import ALTERED, CheckTask, FoundPart, WriteTask, name_columns, writing
 from matrixdp.mechanisms.mechanism import check_rowwise, current_answer
 from matrixdp.noise import BlockKey, Stream
-from matrixdp.queries import MatrixQuery
 from matrixdp.queries.base import check_count
 from matrixdp.records import Records, open_records, require_public_order, require_rereadable
 from matrixdp.release.charging import Account, Paid, Price, describe_design, design_price, make_once, open_account
 from matrixdp.release.output_folder import OutputFolder
-from matrixdp.release.released import reading
+from matrixdp.release.released import reading, require
 from matrixdp.release.result import Guaranteed, read_design
 from matrixdp.types import Floats
 from matrixdp.version import __version__
@@ -82,7 +80,7 @@ class DatasetRelease(Guaranteed):
         largest = np.broadcast_to(query.scale, query.shape)[0]
         rows = [
             (name, format_number(std), format_number(float(most), 6))
-            for name, std, most in zip(_name_columns(query), self.std.tolist(), largest, strict=True)
+            for name, std, most in zip(name_columns(query), self.std.tolist(), largest, strict=True)
         ]
         table = render_table(("column", "std of the noise", "largest value possible"), rows)
         note = render_note("the noise of each row hides that row: use averages over many rows")
@@ -113,8 +111,8 @@ class DatasetRelease(Guaranteed):
             found = cls(path=place, files=files, request=request, charge=charge, **read_design(content))
             found.check_facts(content)
             check_rowwise(found.design)
-            if not np.allclose(content["std"], found.std, rtol=1e-9, atol=0):
-                raise ParameterError("std of the text does not match its design; it was altered.")
+            same = np.allclose(content["std"], found.std, rtol=1e-9, atol=0)
+            require(same, "std must be that of the design")
             lost = [name for name in files if not (place / name).is_file()]
         if lost:
             raise ParameterError(f"path must be a complete data set, but {place / lost[0]} does not exist.")
@@ -195,6 +193,7 @@ def write_dataset(
 ) -> Paid:
     """`release_dataset` for an account; `ready` is called before the charge."""
     query = check_rowwise(design)
+    check = CheckTask(query, clip, missing)
     if current_answer() is not None:
         raise ParameterError("release_dataset cannot be replayed in an audit; use release, in memory.")
     request = None if account is None else account.request
@@ -210,16 +209,14 @@ def write_dataset(
         everything.check_output(out)
         folder = claimed.enter_context(OutputFolder(out, force=force))
         records = query.check_people(everything).select(query.names)
-        checked = sorted(records.map(CheckTask(query, clip, missing), whole=True))
+        checked = sorted(records.map(check, whole=True))
         check_count(sum(part.rows for part in checked), query.shape[0])
         return folder, records, checked
 
     def make(prepared: tuple[OutputFolder, Records, list[FoundPart]], receipt: Receipt | None) -> DatasetRelease:
         folder, records, checked = prepared
         key = BlockKey(Stream() if stream is None else stream)
-        starts = (0, *accumulate(part.rows for part in checked))
-        places = str(folder.path), str(folder.drafts)
-        task = WriteTask(design, key, tuple(checked), starts, clip, missing, *places, _name_columns(query))
+        task = WriteTask(check, design, key, tuple(checked), folder.path, folder.drafts)
         found = dict(records.map(task, whole=True))
         if len(found) != len(checked):
             raise DataError(ALTERED)
@@ -244,10 +241,6 @@ def write_dataset(
         _complete_request(out, account, find_price())
     with ExitStack() as claimed:
         return make_once(account, find_price, read=read, prepare=prepare, make=make, ready=ready)
-
-
-def _name_columns(query: MatrixQuery) -> tuple[str, ...]:
-    return query.names or tuple(f"x{i}" for i in range(query.shape[1]))
 
 
 def _complete_request(out: str | os.PathLike[str], account: Account, price: Price) -> None:

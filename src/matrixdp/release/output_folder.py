@@ -8,7 +8,7 @@ import re
 import shutil
 import uuid
 from collections.abc import Iterable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -105,20 +105,15 @@ class OutputFolder:
                 if created:
                     return None
                 raise self._taken_error()
-            try:
+            with suppress(FileNotFoundError), ExitStack() as opened:  # its process may just have finished
                 lock = os.open(self.workspace, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-            except FileNotFoundError:  # its process has just finished
-                continue
-            try:
+                opened.callback(os.close, lock)
                 if not _try_lock(lock, created=created):
                     raise self._taken_error()
-                if _is_same_folder(lock, self.workspace):
+                if os.path.samestat(os.fstat(lock), self.workspace.lstat()):  # not one that was removed before
                     os.fchmod(lock, 0o700)
+                    opened.pop_all()
                     return lock
-            except BaseException:
-                os.close(lock)
-                raise
-            os.close(lock)
 
     def _taken_error(self) -> ParameterError:
         return ParameterError(
@@ -209,14 +204,6 @@ def _try_lock(lock: int, *, created: bool) -> bool:
     except OSError as error:
         return created and error.errno not in (errno.EWOULDBLOCK, errno.EACCES)
     return True
-
-
-def _is_same_folder(lock: int, path: Path) -> bool:
-    """Whether an open folder is still the one at `path`, and not one that was removed before it was locked."""
-    try:
-        return os.path.samestat(os.fstat(lock), path.stat(follow_symlinks=False))
-    except FileNotFoundError:
-        return False
 
 
 def _exchange(first: Path, second: Path) -> bool:

@@ -203,10 +203,10 @@ def _choose_share(planned: Plan) -> float:
     assert isinstance(planned.query, TableMoments)  # of everything
     assert design is not None
     numbers, mu = planned.query.used.numbers, request.privacy.mu
-    reason = _find_need_of_plain(_ask_correlations(request, request.privacy)) if len(numbers) > 1 else ""
-    if len(numbers) < 2:
-        reason = "The table has fewer than two numbers."
-    elif not reason and request.privacy.take_share(given or _CORRELATION_SHARE) is None:
+    reason = "The table has fewer than two numbers."
+    if len(numbers) > 1:
+        reason = _find_need_of_plain(_ask_correlations(request, request.privacy))
+    if not reason and request.privacy.take_share(given or _CORRELATION_SHARE) is None:
         reason = "The budget is too small for such a share."
     if given is not None:
         if reason:
@@ -284,27 +284,19 @@ def find_records(request: Request, count: Callable[[], int] | None = None) -> in
     records = request.schema.records if request.records is None else request.records
     if records is not None:
         return records
-    rows_count = request.whose is not None and request.whose.rows is not None and request.question not in PER_RECORD
-    guess = request.schema.guesses.records
-    if guess is not None and (count is None or rows_count or request.relation is Neighbours.ADD_REMOVE):
+    guess, person = request.schema.guesses.records, request.whose
+    rows_count = person is not None and person.rows is not None and request.question not in PER_RECORD
+    private = rows_count or request.relation is Neighbours.ADD_REMOVE
+    if count is not None and not private:
+        return count()
+    if guess is not None:
         return guess
-    if count is None:
-        counted = "people" if request.counts_people else "records"
-        raise ParameterError(
-            f"«records» must be given, or records or expected_records in the schema: the public number of {counted}, "
-            "or a guess of it."
-        )
-    if rows_count:
-        raise ParameterError(
-            "«records» must be given with «rows», or expected_records in the schema: a public estimate of the number "
-            "of rows that count, since the true number is private."
-        )
-    if request.relation is Neighbours.ADD_REMOVE:
-        raise ParameterError(
-            "«records» must be given for add-remove neighbours, or expected_records in the schema: a public estimate "
-            "of the number of records, since the true number is private."
-        )
-    return count()
+    counted = "rows that count" if rows_count else "people" if request.counts_people else "records"
+    why = " with «rows»" if rows_count else " for add-remove neighbours" if private else ""
+    wanted = f"the public number of {counted}, or a guess of it"
+    if private:
+        wanted = f"a public estimate of the number of {counted}, since the true number is private"
+    raise ParameterError(f"«records» must be given{why}, or records or expected_records in the schema: {wanted}.")
 
 
 def _choose_method(request: Request, records: int | None) -> MethodChoice | None:

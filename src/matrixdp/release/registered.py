@@ -281,19 +281,13 @@ def load_plugins(modules: Iterable[str]) -> None:
     for module in modules:
         try:
             import_module(module)
-        except ModuleNotFoundError as error:
-            if error.name is None or not f"{module}.".startswith(f"{error.name}."):
-                raise
-            raise ParameterError(
-                f"plugin must be an importable module, got {show(module)} instead: run from its folder, "
-                "or put the folder on PYTHONPATH."
-            ) from None
         except MatrixDPError:
             raise
         except Exception as error:
             line = f", line {error.lineno}" if isinstance(error, SyntaxError) else ""
             raise ParameterError(
-                f"plugin {show(module)} cannot be imported: {type(error).__name__}{line}: {error}."
+                f"plugin {show(module)} cannot be imported: {type(error).__name__}{line}: {error}. It is looked for in "
+                "the current folder and on PYTHONPATH."
             ) from error
 
 

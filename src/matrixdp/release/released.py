@@ -53,10 +53,8 @@ class Released:
 
     def _guarantee(self, *more: str) -> str:
         """The guarantee in a line, with `more` of it in words, and what weakens it."""
-        epsilon, delta = self._spent
-        protected = [f"protects {self.query.protects}"] if isinstance(self, OfQuery) else []
-        parts = [f"({epsilon:g}, {delta:.3g})-DP, {self.neighbours} neighbours", *protected, *more]
-        return ", ".join([*parts, *(mark for mark, _ in self._caveats)])
+        guarantee = describe_guarantee(*self._spent, self.neighbours, self.unit)
+        return ", ".join([guarantee, *more, *(mark for mark, _ in self._caveats)])
 
     def to_json(self) -> str:
         """The release as JSON text, from which every bit can be restored."""
@@ -86,13 +84,13 @@ class Released:
 
     def check_facts(self, content: Any) -> Self:
         """The release itself, if the metadata of the text that it was read from are its own."""
-        if (content["mu"], content["neighbours"]) != (self.mu, str(self.neighbours)):
-            raise ParameterError("mu and neighbours of the text do not match its design; it was altered.")
-        # Earlier versions wrote none, or that of a person for what protects their values.
-        if not Unit.parse(content.get("unit", self.unit)).covers(self.unit):
-            raise ParameterError("the unit of the text does not match its design; it was altered.")
-        if not isinstance(self.version, str) or not isinstance(self.simulation, bool):
-            raise ParameterError("version must be a text, and simulation true or false; the text was altered.")
+        facts = self.mu, str(self.neighbours)
+        require((content["mu"], content["neighbours"]) == facts, "mu and neighbours must be those of its design")
+        # Earlier versions wrote no unit, or that of a person for what protects their values.
+        unit = Unit.parse(content.get("unit", self.unit))
+        require(unit.covers(self.unit), "the unit of the text must be that of its design")
+        typed = isinstance(self.version, str) and isinstance(self.simulation, bool)
+        require(typed, "version must be a text, and simulation true or false")
         return self
 
 
@@ -229,6 +227,12 @@ class Answering:
 
     def _show_method(self) -> list[tuple[str, str]]:
         return [("method", f"{self.method}: {self.reason}")] if self.reason else []
+
+
+def require(holds: Any, rule: str) -> None:
+    """Raise a `ParameterError` unless a rule holds that every text keeps which was not altered."""
+    if not holds:
+        raise ParameterError(f"{rule}; the text was altered.")
 
 
 @contextmanager

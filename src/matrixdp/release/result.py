@@ -37,7 +37,7 @@ from matrixdp.queries import Moments, SecondMoment, TableMoments
 from matrixdp.queries.base import OfQuery
 from matrixdp.release.adaptive_release import AdaptiveRelease
 from matrixdp.release.charging import Account, Paid, Price, design_price, make_once
-from matrixdp.release.released import Answering, MatrixRelease, Released, to_host
+from matrixdp.release.released import Answering, MatrixRelease, Released, require, to_host
 from matrixdp.serialise import builtin_kind, from_json_content, to_json_content
 from matrixdp.types import Floats
 from matrixdp.version import __version__
@@ -347,26 +347,24 @@ class Release(Guaranteed, MatrixRelease, Answering):
     @classmethod
     def _read(cls, content: Any) -> Release:
         matrix = np.array(content["matrix"], np.float64)
-        if not np.isfinite(matrix).all():
-            raise ParameterError("matrix must be finite, got NaN or infinity instead; the text was altered.")
+        require(np.isfinite(matrix).all(), "matrix must be finite, got NaN or infinity instead")
         chosen = {name: content.get(name, "") for name in ("aim", "reason")}
-        if any(not isinstance(text, str) or not text.isprintable() for text in chosen.values()):
-            raise ParameterError("aim and reason must be words; the text was altered.")
+        worded = all(isinstance(text, str) and text.isprintable() for text in chosen.values())
+        require(worded, "aim and reason must be words")
         part = from_json_content(content["part"]) if "part" in content else None
-        if not isinstance(part, StreamPart | None):
-            raise ParameterError("part must be that of a stream; the text was altered.")
+        require(isinstance(part, StreamPart | None), "part must be that of a stream")
         made = read_design(content, shape=matrix.shape)
         if content.get("fit") is None:
             return cls(matrix, **made, **chosen, part=part)
         fit, design = AdaptiveRelease.from_json(json.dumps(content["fit"])), made["design"]
-        query = design.query
-        if not isinstance(query, TableMoments) or fit.names != tuple(one.name for one in query.used.numbers):
-            raise ParameterError("the fit of the numbers does not match the table; the text was altered.")
+        query: Any = design.query
+        fits = isinstance(query, TableMoments) and fit.names == tuple(one.name for one in query.used.numbers)
+        require(fits, "the fit of the numbers must match the table")
         same = (fit.neighbours, fit.unit, fit.records, fit.simulation, fit.privacy.delta)
-        if same != (query.neighbours, find_unit(query.person), query.records, made["simulation"], design.privacy.delta):
-            raise ParameterError("the fit of the numbers and the design must protect the same; the text was altered.")
-        if compose_mu([design.distance, fit.mu]) > design.privacy.mu:
-            raise ParameterError("mu of design and fit must be within the guarantee; the text was altered.")
+        own = (query.neighbours, find_unit(query.person), query.records, made["simulation"], design.privacy.delta)
+        require(same == own, "the fit of the numbers and the design must protect the same")
+        spent = compose_mu([design.distance, fit.mu])
+        require(spent <= design.privacy.mu, "mu of design and fit must be within the guarantee")
         return cls(matrix, **made, **chosen, fit=fit, part=part)
 
 

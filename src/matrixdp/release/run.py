@@ -198,11 +198,8 @@ def _prepare_fit(plan: Plan, data: Any, **noise: Any) -> Callable[[], AdaptiveRe
     assert plan.choice is not None  # of an adaptive fit
     asked: dict[str, Any] = {"records": plan.records, "neighbours": plan.neighbours, "person": plan.query.person}
     asked |= {"aim": plan.recipe, "targets": plan.targets}
-    prepared, question, reason = (
-        prepare_fit(data, plan.bounds, plan.request.privacy, **asked, **noise),
-        plan.request.question,
-        plan.choice.reason,
-    )
+    prepared = prepare_fit(data, plan.bounds, plan.request.privacy, **asked, **noise)
+    question, reason = plan.request.question, plan.choice.reason
     return lambda: AdaptiveRelease(prepared.fit(), question, reason)
 
 

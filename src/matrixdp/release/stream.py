@@ -29,7 +29,7 @@ from matrixdp.records.people import count_rows_by_id
 from matrixdp.records.periods import InPeriod, OfPeople, Period, choose_rows, parse_delay
 from matrixdp.release.charging import Account, Price, digest, open_account
 from matrixdp.release.output_folder import write_file
-from matrixdp.release.released import reading
+from matrixdp.release.released import reading, require
 from matrixdp.release.result import Release, StreamPart
 from matrixdp.release.stream_plan import GRID_BITS, StreamPlan
 from matrixdp.release.stream_state import StreamState
@@ -40,7 +40,7 @@ from matrixdp.version import __version__
 
 FORMAT = "matrixdp stream 1"
 _NO_PEOPLE = np.empty(0, np.uint64)
-_LOW = 1 << 24
+_LOW = (1 << 30) - 1  # mask of the low bits of an integer
 
 
 @dataclass(frozen=True)
@@ -88,20 +88,18 @@ class PublishedStream:
         """The stream that `to_json` wrote."""
         with reading("text must be the public file of a stream, as matrixdp wrote it."):
             content = json.loads(text)
-            if content["format"] != FORMAT:
-                raise ParameterError("its format is another one.")
             plan = from_json_content(content["plan"])
-            if not isinstance(plan, StreamPlan):
-                raise ParameterError("it has no plan.")
+            if content["format"] != FORMAT or not isinstance(plan, StreamPlan):
+                raise KeyError("format")
             plan.check()
             found = tuple(
                 PublishedStep(str(s["name"]), int(s["start"]), tuple(map(int, s["noisy"]))) for s in content["steps"]
             )
             starts = [one.start for one in found]
-            if any(one not in (number, starts[max(number - 1, 0)]) for number, one in enumerate(starts)):
-                raise ParameterError("its steps do not follow each other.")
-            if any(len(one.noisy) != plan.dimension for one in found) or len(found) > plan.most:
-                raise ParameterError("its steps do not have the numbers of its plan.")
+            follow = all(one in (number, starts[max(number - 1, 0)]) for number, one in enumerate(starts))
+            require(follow, "its steps must follow each other")
+            planned = all(len(one.noisy) == plan.dimension for one in found) and len(found) <= plan.most
+            require(planned, "its steps must have the numbers of its plan")
             return PublishedStream(str(content["name"]), plan, found, bool(content["simulation"]))
 
     def to_json(self) -> str:
@@ -438,14 +436,12 @@ def round_step(plan: StreamPlan, prepared: Integers, number: int) -> Integers:
 
 def add_steps(plan: StreamPlan, sums: Sequence[Integers]) -> list[int]:
     """The sum of the integers of steps, each times its coefficient, as Python integers. Private."""
-    coefficients = plan.coefficients[: len(sums)][::-1]
-    high, low = np.zeros(plan.dimension, object), np.zeros(plan.dimension, np.int64)
-    for start in range(0, len(sums), 32):
-        block, c = np.stack(sums[start : start + 32]), coefficients[start : start + 32]
-        low += c @ (block & (_LOW - 1))  # below 2^44 each, and there are less than 2^16
-        # Above 24 bits an integer has at most 39, and any 32 coefficients add up to less than 2^23 for beta up to 1/2.
-        high += (c @ (block >> 24)).astype(object)
-    return [int(h) * _LOW + int(v) for h, v in zip(high, low.tolist(), strict=True)]
+    low, high = np.zeros((2, plan.dimension), np.int64)
+    # For beta up to 1/2 all coefficients add up to less than 2^28, so that neither sum reaches 2^62.
+    for coefficient, one in zip(plan.coefficients[: len(sums)][::-1], sums, strict=True):
+        low += coefficient * (one & _LOW)
+        high += coefficient * (one >> 30)
+    return [(h << 30) + v for h, v in zip(high.tolist(), low.tolist(), strict=True)]
 
 
 def draw_step(plan: StreamPlan, state: StreamState, number: int, name: str) -> PublishedStep:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -21,8 +21,7 @@ from matrixdp.ledger import Gaussian
 from matrixdp.noise import Stream
 from matrixdp.noise.table_noise import TableNoise
 from matrixdp.privacy import Neighbours, Privacy, describe_guarantee
-from matrixdp.queries import ContingencyTable, Moments, SecondMoment, TableMoments
-from matrixdp.queries.base import MatrixQuery
+from matrixdp.queries import ContingencyTable, MatrixQuery, Moments, SecondMoment, TableMoments
 from matrixdp.records.periods import PER_YEAR, parse_delay
 from matrixdp.release.options import MOST_STEPS, OPTION, STREAM_OPTIONS
 from matrixdp.release.request import check_option
@@ -81,7 +80,7 @@ class StreamPlan:
     apart: int
     aim: str
     beta: float
-    missing: str = field(default="error")
+    missing: str = "error"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "neighbours", Neighbours.parse(self.neighbours))

@@ -70,14 +70,9 @@ class StreamState:
     def _use(self) -> Iterator[sqlite3.Connection]:
         """A transaction, durable at its end."""
         try:
-            with contextlib.closing(connect(self.path, _TIMEOUT)) as connection:
+            with contextlib.closing(connect(self.path, _TIMEOUT)) as connection, connection:
                 connection.execute("BEGIN IMMEDIATE")
-                try:
-                    yield connection
-                except BaseException:
-                    connection.execute("ROLLBACK")
-                    raise
-                connection.execute("COMMIT")
+                yield connection
         except sqlite3.Error as error:
             raise LedgerError(f"{self.path} cannot be used as the state of a stream: {error}.") from error
 
@@ -102,12 +97,10 @@ class StreamState:
     def read(self, number: int) -> tuple[list[Integers], BlockKey, bytes]:
         """The integers of all steps up to one, the key of the noise, and the hash of the integers."""
         with self._use() as connection:
-            rows = connection.execute("SELECT sums FROM steps WHERE number <= ? ORDER BY number", (number,))
-            sums = [np.frombuffer(row, "<i8") for (row,) in rows]
-        digest = hashlib.sha256()
-        for one in sums:
-            digest.update(one.tobytes())
-        return sums, BlockKey.from_secret(self.derive(b"noise"), seeded=self.seeded), digest.digest()
+            found = connection.execute("SELECT sums FROM steps WHERE number <= ? ORDER BY number", (number,))
+            rows = [row for (row,) in found]
+        key, content = BlockKey.from_secret(self.derive(b"noise"), seeded=self.seeded), hashlib.sha256(b"".join(rows))
+        return [np.frombuffer(row, "<i8") for row in rows], key, content.digest()
 
     def find_file(self, file: bytes) -> str | None:
         """The step that a file was published for, by the keyed hash of its content."""
@@ -125,7 +118,6 @@ class StreamState:
                 (steps, number - apart),
             )
             out = np.array([hashed for (hashed,) in rows], np.int64).view(np.uint64)
-            connection.execute("DROP TABLE wanted")
         return np.setdiff1d(hashes, out)
 
     def derive(self, label: bytes) -> bytes:

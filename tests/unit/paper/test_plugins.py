@@ -84,7 +84,7 @@ def test_a_claim_weaker_than_its_cost_stops_the_run(monkeypatch, tmp_path):
 
 
 def test_a_plugin_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(ParameterError, match="plugin must be an importable module, got 'no_such_module'"):
+    with pytest.raises(ParameterError, match="plugin 'no_such_module' cannot be imported: ModuleNotFoundError"):
         reproduce(["exp2"], 2, out=tmp_path, plugins=["no_such_module"])
 
 

@@ -276,13 +276,13 @@ def test_the_data_s_own_folder_is_never_written_to(tmp_path, folder, out):
 
 
 def test_what_a_killed_task_leaves_is_never_put_in_place(tmp_path, folder, monkeypatch):
-    write = passes.WriteTask._write
+    write = passes.WriteTask.write
 
-    def leaving(self, draft, rows, *, first):
-        write(self, draft, rows, first=first)
+    def leaving(self, draft, chunks):
+        write(self, draft, chunks)
         draft.with_name("leftover").write_bytes(draft.read_bytes())
 
-    monkeypatch.setattr(passes.WriteTask, "_write", leaving)
+    monkeypatch.setattr(passes.WriteTask, "write", leaving)
     released = release_dataset(DESIGNS["axes"], folder, tmp_path / "out")
     assert sorted(path.name for path in released.path.iterdir()) == sorted([*released.files, "_release.json"])
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "set"]

@@ -116,11 +116,14 @@ class TestGuarantee:
                 mdp.release_table(FRAME, SCHEMA, PRIVACY, correlation_share=0, **asked)
 
     def test_an_altered_text_is_refused(self):
-        content = json.loads(release().to_json())
-        more = json.loads(release(correlation_share=0.9).to_json())["fit"]
+        whole, larger = release(), release(correlation_share=0.9).fit
+        content, more = json.loads(whole.to_json()), json.loads(larger.to_json())
         for changed in ({**content, "fit": more}, {**content, "fit": None}, {**content, "simulation": False}):
             with pytest.raises(ParameterError, match="altered"):
                 mdp.Release.from_json(json.dumps(changed))
+        spent = compose_mu([whole.design.distance, larger.mu])  # more than the guarantee, and stated as it is
+        with pytest.raises(ParameterError, match="within the guarantee"):
+            mdp.Release.from_json(json.dumps({**content, "fit": more, "mu": spent}))
 
 
 class TestAnswers:

@@ -204,7 +204,7 @@ def test_what_is_not_json_is_named(text):
 def test_a_release_shows_itself():
     released = simulate(*CASES["moments"], seed=1)
     assert str(released).startswith(
-        "Mean and second moment, 3 x 3, (1, 1e-06)-DP, replace neighbours, protects one record, spent"
+        "Mean and second moment, 3 x 3, (1, 1e-06)-DP, replace neighbours, protects one record (row), spent"
     )
     assert "SIMULATION" in str(released)
     assert np.array_equal(np.asarray(released), released.matrix)
