@@ -82,7 +82,6 @@ ROUTES: dict[str, Access] = {
     "GET /tables/{table}/schema": Access.CURATOR,
     "POST /tables/{table}/schema": Access.CURATOR,
     "POST /tables/{table}/schema/check": Access.CURATOR,
-    "POST /tables/{table}/schema/column": Access.CURATOR,
     "GET /tables/{table}/schema.toml": Access.CURATOR,
     # result_page.py
     "GET /results": Access.VIEWER,
