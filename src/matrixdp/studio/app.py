@@ -36,13 +36,14 @@ ANSWER_SECONDS = 60.0  # in which a part of an answer is taken
 MOST_FROM_ADDRESS, MOST_WAITING = 100, 300  # connections that wait for a request
 
 
-def create_app(settings: Settings) -> FastAPI:
-    """The application for these settings; its services are ``app.state.studio``."""
+def create_app(settings: Settings, announce: Callable[[], None] = lambda: None) -> FastAPI:
+    """The application for these settings; its services are ``app.state.studio``. `announce` is called at its start."""
     studio = Studio(settings)
 
     @asynccontextmanager
     async def run(_app: FastAPI) -> AsyncIterator[None]:
         studio.runner.start()
+        announce()
         yield
         studio.runner.stop()
 
@@ -196,17 +197,6 @@ class LimitedProtocol(H11Protocol):
             self._timer.cancel()
 
 
-class _AnnouncedServer(uvicorn.Server):
-    """A server that says when it accepts requests."""
-
-    announce: Callable[[], None]
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        if not self.should_exit:
-            self.announce()
-
-
 def run_server(
     settings: Settings,
     listening: socket.socket,
@@ -214,16 +204,16 @@ def run_server(
     user: Viewer,
     announce: Callable[[str], None],
 ) -> None:
-    """Serve on a bound socket until the process is interrupted.
+    """Serve on a socket that listens, until the process is interrupted.
 
     `certificate` are the files of a TLS certificate and its key, `user` is the person whom the printed address signs
-    in, and `announce` is called with the token of that address once the server accepts requests.
+    in, and `announce` is called with the token of that address when the server starts.
     """
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
     logging.getLogger("uvicorn.error").addFilter(  # a simulation that is interrupted when the server stops is no error
         lambda record: record.exc_info is None or not isinstance(record.exc_info[1], CancelledError)
     )
-    app = create_app(settings)
+    app = create_app(settings, lambda: announce(app.state.studio.links.create(user)))
     config = uvicorn.Config(
         app,
         http=LimitedProtocol,
@@ -240,7 +230,5 @@ def run_server(
         ssl_certfile=certificate[0],
         ssl_keyfile=certificate[1],
     )
-    server = _AnnouncedServer(config)
-    server.announce = lambda: announce(app.state.studio.links.create(user))
     with suppress(KeyboardInterrupt):
-        server.run(sockets=[listening])
+        uvicorn.Server(config).run(sockets=[listening])

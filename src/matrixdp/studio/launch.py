@@ -167,6 +167,7 @@ def _bind(host: str, port: int) -> Iterator[socket.socket]:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listening.bind((host, port))
+            listening.listen()  # so that who opens the printed address at once is answered, too
         except OSError as error:
             raise ParameterError(
                 f"--host {host} --port {port} cannot be used: {error.strerror}. Choose another; port 0 is a free one."

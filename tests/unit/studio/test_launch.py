@@ -12,6 +12,7 @@ from http.cookiejar import CookieJar
 from ipaddress import ip_address
 
 import pytest
+import uvicorn
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -128,12 +129,12 @@ def test_a_server_speaks_tls(folder, tmp_path, monkeypatch, capsys):
     certificate, key = write_certificate(tmp_path)
     servers, opened = [], threading.Event()
 
-    class Noted(server._AnnouncedServer):
+    class Noted(uvicorn.Server):
         def __init__(self, *arguments):
             super().__init__(*arguments)
             servers.append(self)
 
-    monkeypatch.setattr(server, "_AnnouncedServer", Noted)
+    monkeypatch.setattr(server.uvicorn, "Server", Noted)
     monkeypatch.setattr(launch.webbrowser, "open", lambda address: opened.set())
     words = ["studio", str(folder), "--port", "0", "--open", "--tls-cert", str(certificate), "--tls-key", str(key)]
     thread = threading.Thread(target=run, args=(words,))
