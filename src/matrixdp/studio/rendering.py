@@ -21,7 +21,7 @@ from matrixdp.studio.monitor import Monitor
 from matrixdp.studio.refusals import find_status
 from matrixdp.studio.requests import RequestBook, Results
 from matrixdp.studio.roles import Viewer
-from matrixdp.studio.sign_in import OneTimeLinks, Sightings, WrongTokens
+from matrixdp.studio.sign_in import OneTimeLinks, WrongTokens
 from matrixdp.studio.state import Settings, State
 from matrixdp.studio.worker import Runner
 from matrixdp.version import __version__
@@ -59,7 +59,6 @@ class Studio:
         self.state = State(settings.database)
         self.links = OneTimeLinks()
         self.wrong_tokens = WrongTokens()
-        self.sightings = Sightings(self.state)
         self.monitor = Monitor()
         self.tables = TableFolder(settings.folder)
         self.schemas = SchemaStore(settings.state / "schemas", self.tables)

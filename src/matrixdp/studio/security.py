@@ -130,7 +130,8 @@ def authorise(request: Request) -> None:
         request.state.viewer = request.state.session and request.state.session.viewer
     follow_proxy(request, proxy if proxy is not None and proxy.trusts(find_sender(request)) else None)
     if request.state.viewer is not None:
-        studio.sightings.add(request.state.viewer, keep_groups=not hasattr(request.state, "forwarded"))
+        keep_groups = not hasattr(request.state, "forwarded")
+        sign_in.note_sighting(studio.state, request.state.viewer, keep_groups=keep_groups)
     access = ROUTES.get(f"{request.method} {request.scope['route'].path}")
     if access is None:
         raise HTTPException(403, "this address is not in the table of roles.")

@@ -2,10 +2,9 @@
 
 import hashlib
 import json
-import math
 import secrets
 import time
-from collections import OrderedDict, deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -23,7 +22,7 @@ _BYTES = 32  # of a random text that can be a part of a URL
 _LONGEST_NAME = 100
 SESSION = timedelta(hours=12)  # that a browser stays signed in
 _LINK = "link-"  # begins the ids of printed addresses
-_SEEN_STEP = 60.0  # seconds
+_SEEN_STEP = timedelta(minutes=1)
 
 
 @dataclass(frozen=True)
@@ -109,12 +108,6 @@ def find_person(state: State, name: str, roles: frozenset[Role] = frozenset()) -
     return Viewer(name, roles, tuple(json.loads(rows[0]["groups"])) if rows else ())
 
 
-def is_revoked(state: State, name: str) -> bool:
-    """Whether a person had tokens, and none of them is valid any more."""
-    found = [_read_token(row) for row in state.select("SELECT * FROM tokens WHERE name = ?", name)]
-    return any(one.revoked for one in found) and not any(one.is_valid for one in found)
-
-
 @dataclass(frozen=True)
 class Person:
     """Somebody who has a token, or whom a proxy has signed in: their groups, tokens, and when they were last seen."""
@@ -136,27 +129,26 @@ def list_people(state: State) -> list[Person]:
     ]
 
 
-class Sightings:
-    """Notes when people were last seen, at most once a minute for each, and at once that their groups have changed."""
+def list_revoked(state: State) -> set[str]:
+    """The names of those who had tokens, none of which is valid any more."""
+    tokens = list_tokens(state)
+    return {one.name for one in tokens if one.revoked} - {one.name for one in tokens if one.is_valid}
 
-    def __init__(self, state: State) -> None:
-        self._state = state
-        self._known: dict[str, tuple[float, tuple[str, ...]]] = {}
 
-    def add(self, viewer: Viewer, *, keep_groups: bool) -> None:
-        """Note that somebody is there, and the groups that a proxy says unless those that are known are kept."""
-        present = time.monotonic()
-        before, groups = self._known.get(viewer.name, (-math.inf, ()))
-        if present - before < _SEEN_STEP and groups == viewer.groups:
-            return
-        if len(self._known) > _MOST_ADDRESSES:
-            self._known.clear()
-        self._known[viewer.name] = present, viewer.groups
-        with suppress(UnavailableError), self._state.writing() as connection:
-            insert(connection, "people", name=viewer.name, groups="[]")
-            connection.execute("UPDATE people SET seen = ? WHERE name = ?", (now(), viewer.name))
-            if not keep_groups:
-                _write_groups(connection, viewer.name, viewer.groups)
+def note_sighting(state: State, viewer: Viewer, *, keep_groups: bool) -> None:
+    """Note that somebody is there, and the groups that a proxy says unless those that are known are kept.
+
+    At most once a minute for each, unless the groups have changed.
+    """
+    recent = "SELECT groups FROM people WHERE name = ? AND seen > ?"
+    known = [json.loads(row["groups"]) for row in state.select(recent, viewer.name, now(-_SEEN_STEP))]
+    if known and (keep_groups or known == [sorted(viewer.groups)]):
+        return
+    with suppress(UnavailableError), state.writing() as connection:
+        insert(connection, "people", name=viewer.name, groups="[]")
+        connection.execute("UPDATE people SET seen = ? WHERE name = ?", (now(), viewer.name))
+        if not keep_groups:
+            _write_groups(connection, viewer.name, viewer.groups)
 
 
 def _insert(connection: Connection, token: Token, secret: str) -> None:
@@ -269,30 +261,26 @@ def sign_out(state: State, cookie: str) -> None:
 
 
 MOST_WRONG, _WINDOW = 10, 60.0  # wrong tokens from an address, and seconds
-_MOST_ADDRESSES = 10_000  # that are remembered; the oldest is forgotten first
+_MOST_ADDRESSES = 10_000  # that are remembered
 
 
 class WrongTokens:
-    """Counts wrong tokens by the address that sent them.
+    """Counts wrong tokens by the address that sent them, and begins again after a minute.
 
     A right token is always accepted: it cannot be guessed, and nobody can lock others out by sending wrong ones. Of
     wrong ones, all after the first `MOST_WRONG` in a minute are answered with 429.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._times: OrderedDict[str, deque[float]] = OrderedDict()
+        self._clock, self._begun = clock, clock()
+        self._counts: Counter[str] = Counter()
         self._lock = Lock()
 
     def add(self, address: str) -> bool:
         """Count a wrong token; returns whether there were too many."""
-        present = self._clock()
         with self._lock:
-            times = self._times.setdefault(address, deque(maxlen=MOST_WRONG + 1))
-            self._times.move_to_end(address)
-            while times and times[0] <= present - _WINDOW:
-                times.popleft()
-            times.append(present)
-            while len(self._times) > _MOST_ADDRESSES:
-                self._times.popitem(last=False)
-            return len(times) > MOST_WRONG
+            if self._clock() - self._begun >= _WINDOW or len(self._counts) > _MOST_ADDRESSES:
+                self._counts.clear()
+                self._begun = self._clock()
+            self._counts[address] += 1
+            return self._counts[address] > MOST_WRONG
