@@ -11,13 +11,13 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Response
 from starlette.datastructures import ImmutableMultiDict
 
-from matrixdp.domain import Columns, Schema
+from matrixdp.domain import Schema
 from matrixdp.domain.fields import read_number
 from matrixdp.errors import LedgerError, MatrixDPError, ParameterError, join_names
 from matrixdp.ledger import Registration
 from matrixdp.privacy import Neighbours, describe_large_delta
 from matrixdp.queries import TableMoments
-from matrixdp.release.options import FITTED, GRAPHS, GROUPED, QUESTIONS
+from matrixdp.release.options import FITTED, GRAPHS, GROUPED, QUESTIONS, split_names
 from matrixdp.release.plan import Plan, refuse_extremes
 from matrixdp.report.forecast import DATA_KINDS, list_predictions
 from matrixdp.report.guarantee import describe_odds
@@ -36,47 +36,48 @@ _PLACES = {"question": "query", "on": "columns", "importance": "columns"}  # of 
 NUMBERS_ONLY = ("correlation", "covariance", "components", "moments", "second-moment")
 _TABLES = ("everything", "means", "correlation", "covariance", "regression", "components", "table")
 OFFERED = (*_TABLES, "moments", "second-moment", *GRAPHS)  # the API takes all questions
-WEIGHTS = {"1": "usual", "4": "more", "16": "most", "0.25": "less"}
-
-
+WEIGHTS = {"4": "more", "16": "most", "0.25": "less"}  # besides the usual 1
 FormData = ImmutableMultiDict[str, Any]  # of a form or of a query string
 
 
 @dataclass(frozen=True)
 class DesignForm:
-    """The fields of the design page, as they were sent; columns are given by their numbers in the schema."""
+    """The fields of the design page by the names of options in JSON, as texts that options have; lists may be long."""
 
-    texts: Mapping[str, str]  # of these, ``target``, ``table_rows`` and ``table_columns`` are numbers of columns, too
-    chosen: tuple[int, ...]  # columns that are released
-    by: tuple[int, ...]  # and those that make groups
-    weights: Mapping[int, str]  # importance, where it is not 1
+    texts: Mapping[str, str]
 
     @classmethod
     def read(cls, form: FormData, schema: Schema, registration: Registration, allowance: str = "") -> Self:
         """The form as it was sent; what is missing has a useful default, but what was left empty is empty."""
-        columns, dates = list(schema.columns or ()), {rule.name for rule in schema.rules.dates}
-        numbers = [columns.index(one) for one in (schema.columns.numbers if schema.columns else ())]
-        everything = tuple(range(len(columns)))
-        given = {name: text.strip()[:200] for name, text in form.items() if isinstance(text, str) and text.strip()}
-        sent = given.get("query") in OFFERED
-        texts = defaultdict(
-            str,
-            query="everything" if schema.columns is not None else "adjacency",
-            epsilon=f"{min(1.0, registration.privacy.epsilon):.3g}",
-            delta=f"{registration.privacy.delta:g}",
-            records="" if sent else str(schema.records or ""),
-            method="auto",
-            allowance="" if sent else allowance,
-            target=str(min(numbers, key=lambda i: columns[i].name in dates, default="")),  # dates are seldom explained
-        )
-        texts.update((name, "") for name in ("epsilon", "delta", "target") if name in form)
+        names, numbers = _list_names(schema)
+        dates = {rule.name for rule in schema.rules.dates}
+        usual = {
+            "query": "everything" if names else "adjacency",
+            "epsilon": f"{min(1.0, registration.privacy.epsilon):.3g}",
+            "delta": f"{registration.privacy.delta:g}",
+            "records": str(schema.records or ""),
+            "method": "auto",
+            "allowance": allowance,
+            "columns": join_names(names),
+            "target": join_names(sorted(numbers, key=dates.__contains__)[:1]),  # dates are seldom explained
+        }
+        given = {name: ",".join(text for text in form.getlist(name) if text and isinstance(text, str)) for name in form}
+        if given.get("query") in OFFERED:
+            usual |= {"records": "", "allowance": "", "columns": ""}
+        else:
+            given.pop("query", None)
         commas = [name for name in ("epsilon", "delta") if "," in given.get(name, "")]
-        given |= {name: str(read_number(given[name])) for name in commas}
-        texts.update((name, text) for name, text in given.items() if sent or name != "query")
-        chosen, by = (tuple(i for i in everything if str(i) in form.getlist(name)) for name in ("column", "by"))
-        weights = {i: given.get(f"weight{i}", "1") for i in everything}
-        weights = {i: weight for i, weight in weights.items() if weight != "1"}
-        return cls(texts, chosen if sent else everything, by, weights)
+        return cls(defaultdict(str, usual | given | {name: str(read_number(given[name])) for name in commas}))
+
+    def names(self, field: str) -> tuple[str, ...]:
+        """The names in a field that lists columns."""
+        return split_names(self.texts[field]) if self.texts[field] else ()
+
+    @property
+    def weights(self) -> dict[str, str]:
+        """How important columns are, where that is not 1."""
+        parts = (one.rpartition("=") for one in self.texts["importance"].split(","))
+        return {name: weight for name, _, weight in parts}
 
     def make_spec(self, forecaster: Forecaster, registration: Registration) -> ReleaseSpec:
         """The request, or a `ParameterError` that names the first mistake."""
@@ -87,7 +88,7 @@ class DesignForm:
                 options["neighbours"] = str(registration.neighbours)
             if options["query"] in FITTED:
                 options["method"] = self.texts["method"]
-            options |= self._choose(options["query"], forecaster.schema.require_columns())
+            options |= self._choose(options["query"], forecaster.schema)
         spec = ReleaseSpec.from_mapping(options)
         unit = forecaster.plan(spec).unit
         if not unit.covers(registration.unit):
@@ -97,57 +98,36 @@ class DesignForm:
             )
         return spec
 
-    def _choose(self, query: str, columns: Columns) -> dict[str, str]:
-        """Columns, groups and weights as texts, separated by commas."""
-        names = columns.names
-        by = [names[i] for i in self.by] if query in GROUPED else []
-        found = {"by": join_names(by)} if by else {}
+    def _choose(self, query: str, schema: Schema) -> dict[str, str]:
+        """Columns, groups and weights, of those that the question takes."""
+        names, numbers = _list_names(schema)
+        by = self.names("by") if query in GROUPED else ()
+        target = self.names("target") if query == "regression" else ()
         if query == "table":
-            pair = [self._find_name(field, names, "cells") for field in ("table_rows", "table_columns")]
-            return found | {"cells": join_names(pair)}
-        kept = {column.name for column in columns.numbers} if query in NUMBERS_ONLY else set(names)
-        chosen = [names[i] for i in self.chosen if names[i] in kept.difference(by)]
-        if query == "regression":
-            target = self._find_name("target", names, "target")
-            chosen = [name for name in chosen if name != target]
-            found |= {"target": target, "on": join_names(chosen)}
-        elif {*chosen, *by} != set(names):
-            found["columns"] = join_names(chosen)
+            return {"by": join_names(by), "cells": self.texts["cells"]}
+        usable = [name for name in (numbers if query in NUMBERS_ONLY else names) if name not in (*by, *target)]
+        chosen = [name for name in usable if name in self.names("columns")]
         if not chosen:
             need = " of numbers" if query in NUMBERS_ONLY else ""
             raise ParameterError(f"«columns» must name at least one column{need}.")
-        weights = {name: self.weights.get(names.index(name), "1") for name in chosen}
-        if not set(weights.values()) <= set(WEIGHTS):
-            raise ParameterError(f"«importance» must be one of {', '.join(WEIGHTS)}.")
-        weighed = [f"{name}={weight}" for name, weight in weights.items() if weight != "1"]
-        if any("," in one for one in weighed):
-            raise ParameterError("«importance» cannot be chosen for a column with a comma in its name.")
-        return found | ({"importance": ",".join(weighed)} if weighed else {})
+        weights = [f"{name}={weight}" for name, weight in self.weights.items() if name in chosen]
+        found = {"by": join_names(by), "importance": ",".join(weights)}
+        if query == "regression":
+            return found | {"target": target[0] if target else "", "on": join_names(chosen)}
+        return found | ({"columns": join_names(chosen)} if {*chosen, *by} != set(names) else {})
 
-    def _find_name(self, field: str, names: Sequence[str], option: str) -> str:
-        """The name of the column whose number a field has."""
-        number = self.texts[field]
-        if not number.isdecimal() or int(number) >= len(names):
-            raise ParameterError(f"«{option}» must be chosen.")
-        return names[int(number)]
+
+def _list_names(schema: Schema) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The names of all columns of a schema, and of those of numbers."""
+    columns = schema.columns
+    return ((), ()) if columns is None else (columns.names, tuple(column.name for column in columns.numbers))
 
 
 def write_address(spec: ReleaseSpec, schema: Schema, dataset: str, table: str) -> str:
     """The address of the design page with the form filled for a request."""
-    names = () if schema.columns is None else schema.columns.names
-
-    def find(wanted: Sequence[str] | None) -> list[int]:
-        return [names.index(name) for name in wanted or () if name in names]
-
-    chosen = find(spec.on) or find(spec.columns) or range(len(names))
-    given: dict[str, Any] = {"dataset": dataset, "table": table, "query": spec.question}
-    given |= {"epsilon": f"{spec.epsilon:g}", "delta": f"{spec.delta:g}", "method": spec.method}
-    given |= {"records": spec.records or "", "allowance": spec.allowance or "", "column": chosen}
-    given |= {"by": find(spec.by), "target": find([spec.target or ""])}
-    given |= zip(("table_rows", "table_columns"), find(spec.cells), strict=False)
-    weights = [(name, f"{weight:g}") for name, weight in spec.importance or ()]
-    given |= {f"weight{i}": weight for name, weight in weights if weight in WEIGHTS for i in find([name])}
-    return f"/design?{urlencode(given, doseq=True)}"
+    given = {"columns": join_names(_list_names(schema)[0]), **spec.to_mapping()}
+    given |= {"columns": given.pop("on", given["columns"]), "target": join_names([spec.target] if spec.target else [])}
+    return f"/design?{urlencode({'dataset': dataset, 'table': table, **given})}"
 
 
 class ReleasedTable(NamedTuple):
@@ -286,9 +266,9 @@ def show_form(visit: Visit, form: FormData, error: MatrixDPError | None = None, 
         form=DesignForm.read(form, schema, source.dataset.summary.registration, own),
         allowances=usable,
         refusal="" if error is None else word_error(error),
-        columns=list(enumerate(schema.columns or ())),
+        columns=tuple(schema.columns or ()),
         dates={rule.name: rule for rule in schema.rules.dates},
-        numbers=[column.name for column in (schema.columns.numbers if schema.columns else ())],
+        numbers=_list_names(schema)[1],
         schema=schema,
         queries=[(name, QUESTIONS[name]) for name in OFFERED if (name in GRAPHS) == (schema.columns is None)],
         number_queries=NUMBERS_ONLY,

@@ -14,7 +14,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
 from matrixdp.domain.fields import quote_line
-from matrixdp.errors import MatrixDPError
+from matrixdp.errors import MatrixDPError, join_names
 from matrixdp.report.guarantee import name_loss
 from matrixdp.studio.datasets import DatasetBook, SchemaStore, TableFolder, measure_budget
 from matrixdp.studio.monitor import Monitor
@@ -48,6 +48,7 @@ _TEMPLATES = Environment(
 _TEMPLATES.filters["zip"] = zip
 _TEMPLATES.filters["when"] = lambda time: f"{time[:16].replace('T', ' ')} UTC"  # to the minute
 _TEMPLATES.filters["loss"] = name_loss  # of an epsilon
+_TEMPLATES.filters["listed"] = lambda name: join_names([name])  # as an entry of an option that lists columns
 _TEMPLATES.globals |= {"measure_budget": measure_budget, "quote_line": quote_line, "static": _find_static}
 
 

@@ -46,7 +46,7 @@ def test_a_refusal_of_the_ledger_says_why_without_paths_and_commands(site):
     body = {"dataset": "clinic", "table": TABLE, "purpose": "p", "form_id": "f"}
     answer = client.post("/api/requests", json={**body, "release": release})
     assert (answer.status_code, "is for ann, and not for 'bob'" in answer.json()["error"]) == (409, True)
-    form = {"dataset": "clinic", "table": TABLE, "query": "means", "epsilon": "1", "delta": "1e-6", "column": "0"}
+    form = {"dataset": "clinic", "table": TABLE, "query": "means", "epsilon": "1", "delta": "1e-6", "columns": "age"}
     page = site.browser(BOB)
     for allowance, why in (("ann", "is for ann"), ("none", "has no allowance")):
         asked = page.post("/requests", data={**form, "allowance": allowance, "purpose": "p", "form_id": "f"})

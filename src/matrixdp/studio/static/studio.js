@@ -123,8 +123,7 @@
     if (!form || !form.hasAttribute("data-kept")) return;
     const kept = new URLSearchParams();
     for (const [name, value] of new FormData(form)) {
-      const usual = value === "" || (name.startsWith("weight") && value === "1");
-      if (!usual && !["csrf_token", "form_id", "purpose"].includes(name)) kept.append(name, value);
+      if (value && !["csrf_token", "form_id", "purpose"].includes(name)) kept.append(name, value);
     }
     window.history.replaceState(window.history.state, "", window.location.pathname + "?" + kept);
   });
