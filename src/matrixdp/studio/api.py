@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Body, Request
 from pydantic import AliasPath, BaseModel, BeforeValidator, ConfigDict, Field, StrictFloat, StrictInt, StrictStr
 from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, Response
 
@@ -48,12 +48,6 @@ class NewAllowance(_Given):
     payers: list[str] = Field([], description="people and groups who may charge it; everybody, if there are none")
 
 
-class NewSchema(_Given):
-    """The text of a schema."""
-
-    toml: str
-
-
 class NewForecast(_Given):
     """A release to forecast."""
 
@@ -77,12 +71,6 @@ class NewRequest(NewForecast):
         description="Any text; the same text from the same person is the same request.",
         json_schema_extra={"example": "report-2031"},
     )
-
-
-class Refusal(_Given):
-    """Why a request is refused."""
-
-    reason: str
 
 
 # JSON that a client gets. FastAPI makes it from the attributes of the objects that routes return.
@@ -198,10 +186,7 @@ class Problem(BaseModel):
     error: str
 
 
-_PROBLEMS: dict[int | str, dict[str, Any]] = {
-    status: {"model": Problem} for status in (400, 401, 403, 404, 409, 413, 422, 429, 500, 503)
-}
-router = APIRouter(prefix=API, responses=_PROBLEMS)
+router = APIRouter(prefix=API, responses={"4XX": {"model": Problem}, "5XX": {"model": Problem}})
 
 
 @router.get("/openapi.json", include_in_schema=False)
@@ -330,16 +315,10 @@ def show_schema(table: str, visit: CurrentVisit) -> SchemaText:
 
 
 @router.put("/tables/{table}/schema")
-def write_schema(table: str, body: NewSchema, visit: CurrentVisit) -> SchemaText:
+def write_schema(table: str, toml: Annotated[str, Body(embed=True)], visit: CurrentVisit) -> SchemaText:
     """Check a schema, and keep it."""
-    visit.studio.schemas.write(table, body.toml)
-    return SchemaText(toml=body.toml)
-
-
-@router.get("/tables/{table}/schema/template")
-def show_template(table: str, visit: CurrentVisit) -> SchemaText:
-    """A new schema for a table, with empty bounds and levels."""
-    return SchemaText(toml=visit.studio.tables.template(table))
+    visit.studio.schemas.write(table, toml)
+    return SchemaText(toml=toml)
 
 
 @router.post("/forecast", response_model=ForecastState)
@@ -382,9 +361,9 @@ def approve(request_id: str, visit: CurrentVisit) -> Any:
 
 
 @router.post("/requests/{request_id}/refuse", response_model=RequestState)
-def refuse(request_id: str, body: Refusal, visit: CurrentVisit) -> Any:
+def refuse(request_id: str, reason: Annotated[str, Body(embed=True)], visit: CurrentVisit) -> Any:
     """Refuse a request."""
-    return visit.studio.requests.refuse(visit.viewer, request_id, body.reason)
+    return visit.studio.requests.refuse(visit.viewer, request_id, reason)
 
 
 @router.get("/results", response_model=list[RequestState])

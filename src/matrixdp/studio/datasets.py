@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from matrixdp.domain.file_rules import FileRules
-from matrixdp.domain.schema_file import make_template, parse_schema
+from matrixdp.domain.schema_file import parse_schema
 from matrixdp.errors import DataError, ParameterError, show
 from matrixdp.ledger import Allowance, Charge, Event, Gaussian, Ledger, Summary
 from matrixdp.ledger.ledger import find_charges
@@ -39,7 +39,6 @@ class TableColumn:
 
     name: str
     type: str | None
-    nullable: bool
 
 
 class TableFolder:
@@ -70,15 +69,7 @@ class TableFolder:
     def columns(self, name: str) -> list[TableColumn]:
         """The columns of a table, from the names and types that its files declare."""
         fields = self.open(name).fields()
-        return [
-            TableColumn(column, None if field is None else str(field.type), field is None or bool(field.nullable))
-            for column, field in fields.items()
-        ]
-
-    def template(self, name: str) -> str:
-        """The text of a new schema for a table, with empty bounds and levels, as ``matrixdp schema new`` writes it."""
-        rules = self.propose(name)
-        return make_template(self.open(name, FileRules(**rules)).fields(), name, rules)
+        return [TableColumn(column, None if one is None else str(one.type)) for column, one in fields.items()]
 
     def propose(self, name: str) -> dict[str, Any]:
         """Rules by which the first file of a table can be read, where the default does not suffice."""

@@ -32,7 +32,6 @@ from matrixdp.studio.state import LOCAL_HOSTS, Proxy, Settings, State, hold_lock
 
 _NEEDED = {"fastapi": "fastapi", "jinja2": "jinja2", "python_multipart": "python-multipart", "uvicorn": "uvicorn"}
 _LOCAL = ("localhost", "127.0.0.1", "::1")
-_FOLDERS = ("schemas", "releases")
 _DATABASE, _LEDGER = "studio.db", "ledger.db"
 _ORIGIN = re.compile(r"https?://([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?")
 
@@ -67,13 +66,12 @@ def start_studio(
         log.propagate = False
     place = find_state(folder, state)
     check_place(place)
+    State(place / _DATABASE)  # makes the folder
     if ledger is None and not (place / _LEDGER).exists():
-        State(place / _DATABASE)  # makes the folder
         Ledger.create(place / _LEDGER).close()
     ledger = ledger or place / _LEDGER
     if isinstance(ledger, Path):
         Ledger.open(ledger).close()
-    State(place / _DATABASE)
     used = f"another studio uses {place}. Stop it first, or choose another --state."
     with hold_lock(place / "server.lock", used), _bind(host, port) as listening:
         settings = Settings(
@@ -245,9 +243,7 @@ def back_up(state: Path, ledger: Location | None, target: Path) -> None:
         copy.execute("DELETE FROM place")
         copy.commit()
     (target / _DATABASE).chmod(0o600)
-    for name in _FOLDERS:
-        if (state / name).is_dir():
-            shutil.copytree(state / name, target / name, ignore=shutil.ignore_patterns("*.tmp"))
+    _copy_folders(state, target)
 
 
 def restore(source: Path, state: Path, ledger: Path | None) -> None:
@@ -265,10 +261,14 @@ def restore(source: Path, state: Path, ledger: Path | None) -> None:
             raise ParameterError(f"the ledger cannot be restored to {place}: {error}") from None
     shutil.copyfile(source / _DATABASE, state / _DATABASE)
     (state / _DATABASE).chmod(0o600)
-    for name in _FOLDERS:
-        if (source / name).is_dir():
-            shutil.copytree(source / name, state / name)
+    _copy_folders(source, state)
     check_place(state)
+
+
+def _copy_folders(source: Path, target: Path) -> None:
+    for name in ("schemas", "releases"):
+        if (source / name).is_dir():
+            shutil.copytree(source / name, target / name, ignore=shutil.ignore_patterns("*.tmp"))
 
 
 def _read_place(state: State) -> Place | None:

@@ -110,7 +110,6 @@ ROUTES: dict[str, Access] = {
     "GET /api/tables/{table}": Access.CURATOR,
     "GET /api/tables/{table}/schema": Access.CURATOR,
     "PUT /api/tables/{table}/schema": Access.CURATOR,
-    "GET /api/tables/{table}/schema/template": Access.CURATOR,
     "POST /api/forecast": Access.VIEWER,
     "GET /api/requests": Access.VIEWER,
     "POST /api/requests": Access.ANALYST,
