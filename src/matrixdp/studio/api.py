@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Body, Request
+from fastapi import APIRouter, Body, Depends, Request
+from fastapi.security import HTTPBearer
 from pydantic import AliasPath, BaseModel, BeforeValidator, ConfigDict, Field, StrictFloat, StrictInt, StrictStr
 from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, Response
 
@@ -186,16 +187,15 @@ class Problem(BaseModel):
     error: str
 
 
-router = APIRouter(prefix=API, responses={"4XX": {"model": Problem}, "5XX": {"model": Problem}})
+# The scheme is for the description alone; `security.authorise` reads the token.
+_TOKEN = Depends(HTTPBearer(scheme_name="token", auto_error=False))
+router = APIRouter(prefix=API, dependencies=[_TOKEN], responses={"4XX": {"model": Problem}, "5XX": {"model": Problem}})
 
 
 @router.get("/openapi.json", include_in_schema=False)
 def describe_api(request: Request) -> Response:
     """The description of the API in OpenAPI."""
-    found = request.app.openapi()
-    paths = {path: item for path, item in found["paths"].items() if path.startswith(f"{API}/")}
-    components = {**found["components"], "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}}
-    return JSONResponse({**found, "paths": paths, "components": components, "security": [{"token": []}]})
+    return JSONResponse(request.app.openapi())
 
 
 @router.get("/docs", include_in_schema=False)
@@ -205,7 +205,6 @@ def show_docs(request: Request, visit: CurrentVisit) -> Response:
     calls = [
         {"method": method.upper(), "path": path, "call": call, "access": ROUTES[f"{method.upper()} {path}"].value}
         for path, item in found["paths"].items()
-        if path.startswith(f"{API}/")
         for method, call in item.items()
     ]
     models = found["components"]["schemas"]

@@ -58,8 +58,9 @@ def create_app(settings: Settings, announce: Callable[[], None] = lambda: None) 
         middleware=[Middleware(Guard, settings=settings, monitor=studio.monitor, answer_error=_answer_error)],
     )
     app.state.studio = studio
-    for one in (router, *(module.router for module in PAGES)):
-        app.include_router(one)
+    app.include_router(router, include_in_schema=False)
+    for module in PAGES:
+        app.include_router(module.router, include_in_schema=module is api)
     app.mount("/static", CachedStatic(), name="static")
     for kind in (MatrixDPError, HTTPException, RequestValidationError):
         app.add_exception_handler(kind, _answer_error)

@@ -9,7 +9,6 @@ from fastapi import APIRouter
 from starlette.responses import RedirectResponse, Response
 
 from matrixdp.domain.fields import read_number
-from matrixdp.domain.schema_file import parse_schema
 from matrixdp.errors import MatrixDPError, ParameterError
 from matrixdp.release.options import title_charge
 from matrixdp.report.dossier import charge_epsilon
@@ -109,8 +108,7 @@ def _show_list(visit: Visit, form: Mapping[str, str], error: MatrixDPError | Non
     columns, person, table = [], None, form["table"] or next(iter(tables), "")
     with suppress(MatrixDPError):  # which could quote a value
         if tables and visit.studio.tables.find(table) is not None:
-            text = visit.studio.schemas.read(table)
-            schema = None if text is None else parse_schema(text, table)
+            schema = visit.studio.schemas.parse(table)
             fields = visit.studio.tables.open(table, None if schema is None else schema.rules).fields()
             columns = [name for name in fields if name]  # those that can say whose a row is
             person = None if schema is None or schema.person is None else schema.person.column

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from matrixdp.domain import Schema
 from matrixdp.domain.file_rules import FileRules
 from matrixdp.domain.schema_file import parse_schema
 from matrixdp.errors import DataError, ParameterError, show
@@ -118,6 +119,11 @@ class SchemaStore:
             return self.path(table).read_text(encoding="utf-8")
         except FileNotFoundError:
             return None
+
+    def parse(self, table: str) -> Schema | None:
+        """The schema of a table; None if there is none yet."""
+        text = self.read(table)
+        return None if text is None else parse_schema(text, table)
 
     def require(self, table: str) -> str:
         """The text of a table's schema, or a `NotFoundError` if there is none yet."""
@@ -236,8 +242,7 @@ class DatasetBook:
 
     def _check_person(self, table: str, unit: Unit) -> None:
         """Raise unless the column of persons is one of the table, and the one that its schema names."""
-        text = self._schemas.read(table)
-        schema = None if text is None else parse_schema(text, table)
+        schema = self._schemas.parse(table)
         person = None if schema is None or schema.person is None else schema.person.column
         if unit.column is not None and person is None:
             names = list(self._tables.open(table, None if schema is None else schema.rules).fields())

@@ -12,7 +12,6 @@ import re
 import shutil
 import socket
 import sqlite3
-import webbrowser
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict
@@ -44,7 +43,6 @@ def start_studio(
     host: str,
     port: int,
     origin: tuple[str, ...],
-    open_browser: bool,
     log_requests: bool,
     tls_cert: Path | None,
     tls_key: Path | None,
@@ -90,8 +88,6 @@ def start_studio(
             click.echo(f"Tables: {folder}   Ledger: {ledger}   Own files: {place}")
             click.echo(f"Open in a browser (signs in one browser, once): {address}")
             click.echo("Stop with Ctrl-C; requests that are approved are finished when it is started again.")
-            if open_browser:
-                _open_browser(place, address)
 
         run_server(settings, listening, certificate, _find_user(), announce)
 
@@ -180,15 +176,6 @@ def _find_user() -> Viewer:
     except (KeyError, OSError):  # a user id without a name, as in containers
         name = "desk"
     return Viewer(name if name.isprintable() else "desk", frozenset(Role))
-
-
-def _open_browser(state: Path, address: str) -> None:
-    """Open the address in a browser by way of a file, since command lines can be read by other users."""
-    page = state / "open.html"
-    page.unlink(missing_ok=True)
-    with os.fdopen(os.open(page, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file:
-        file.write(f'<!doctype html><meta http-equiv="refresh" content="0;url={address}">\n')
-    webbrowser.open(page.absolute().as_uri())
 
 
 def check_place(state: Path) -> None:

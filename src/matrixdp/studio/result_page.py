@@ -94,11 +94,6 @@ class Inquiry:
         """The columns, as the method of a release takes them."""
         return [value for value in self.columns.values() if value]
 
-    @property
-    def told_apart(self) -> list[Any]:
-        """Columns all of whose levels are in the answer."""
-        return self.arguments if self.kind in ("means_by", "table") else []
-
 
 def list_choices(release: Answerable | None) -> Choices:
     """What can be asked of a release."""
@@ -150,12 +145,13 @@ def read_question(sent: Sequence[tuple[str, str]], choices: Choices) -> Inquiry:
             columns[name] = require(given.get(name) or usual, name, known)
     if kind == "table" and columns["rows"] == columns["columns"]:
         raise ParameterError("rows and columns must be two different categories.")
-    question, group = Inquiry(kind, columns), {}
+    group = {}
     for number, (name, levels) in enumerate(choices.groups.items()):
         level = given.get(f"group.{number}")
-        if level and require(level, f"the level of {name}", levels) and name not in question.told_apart:
+        shown = name in columns.values()  # with all its levels
+        if level and require(level, f"the level of {name}", levels) and not shown:
             group[name] = level
-    return replace(question, group=group)
+    return Inquiry(kind, columns, group)
 
 
 def answer_question(release: Answerable, question: Inquiry) -> Answer:
