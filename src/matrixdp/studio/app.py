@@ -34,6 +34,7 @@ router = APIRouter()
 HEAD_SECONDS, BODY_SECONDS = 15.0, 60.0  # in which the head of a request arrives, and then its body
 ANSWER_SECONDS = 60.0  # in which a part of an answer is taken
 MOST_FROM_ADDRESS, MOST_WAITING = 100, 300  # connections that wait for a request
+_LOOK = 0.25  # seconds between two looks at a connection
 
 
 def create_app(settings: Settings, announce: Callable[[], None] = lambda: None) -> FastAPI:
@@ -130,72 +131,38 @@ class LimitedProtocol(H11Protocol):
     requests of people arrive within moments.
     """
 
-    _since = 0.0  # when it began to wait; 0 if it does not
-    _left = 0  # bytes of an answer that were not taken then
     _step: object = None
-    _timer: asyncio.TimerHandle | None = None
+    _since = 0.0  # when the step was seen first
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._follow()
-
-    def data_received(self, data: bytes) -> None:
-        super().data_received(data)
-        self._follow()
-
-    def on_response_complete(self) -> None:
-        super().on_response_complete()
-        self._follow()
-
-    def pause_writing(self) -> None:
-        super().pause_writing()
-        self._wait(ANSWER_SECONDS)
-
-    def resume_writing(self) -> None:
-        super().resume_writing()
-        self._step = None
-        self._follow()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        super().connection_lost(exc)
-        self._stop()
-
-    def _follow(self) -> None:
-        """Begin or cease to wait if a step of a request is complete: further bytes alone give no further time."""
-        if self.conn.their_state is self._step:
-            return
-        self._step = self.conn.their_state
-        self._stop()
-        seconds = {h11.IDLE: HEAD_SECONDS, h11.SEND_BODY: BODY_SECONDS}.get(self.conn.their_state)
-        if seconds is not None and not self.transport.is_closing():
-            self._wait(seconds)
-
-    def _wait(self, seconds: float) -> None:
-        """Wait for some seconds at most, and close what has waited longest if there are too many."""
-        self._stop()
-        self._left = self.transport.get_write_buffer_size()
-        self._since, self._timer = self.loop.time(), self.loop.call_later(seconds, self._expire, seconds)
-        known = [one for one in self.connections if isinstance(one, LimitedProtocol) and one._since]
+        self._look()
+        known = [one for one in self.connections if isinstance(one, LimitedProtocol) and one._find_limit()]
         known.sort(key=lambda one: one._since)
         same = [one for one in known if one.client and self.client and one.client[0] == self.client[0]]
         for one in (*same[:-MOST_FROM_ADDRESS], *known[:-MOST_WAITING]):
-            one._give_up()
+            one.transport.abort()
 
-    def _expire(self, seconds: float) -> None:
-        """Give up, unless somebody is still taking an answer."""
-        if self.transport.get_write_buffer_size() < self._left:
-            self._wait(seconds)
-        else:
-            self._give_up()
+    def _look(self) -> None:
+        """Close the connection if its step takes too long; otherwise look again after a while."""
+        limit = self._find_limit()
+        if limit is not None and self.loop.time() - self._since > limit:
+            self.transport.abort()
+        elif not self.transport.is_closing():
+            self.loop.call_later(_LOOK, self._look)
 
-    def _give_up(self) -> None:
-        self._stop()
-        self.transport.abort()
+    def _find_limit(self) -> float | None:
+        """The seconds that the present step may take; None if it is the server's turn.
 
-    def _stop(self) -> None:
-        self._since = 0.0
-        if self._timer is not None:
-            self._timer.cancel()
+        It is another step if a request is complete or a part of its answer was taken: bytes of a request alone give no
+        further time.
+        """
+        left = self.transport.get_write_buffer_size()  # bytes of an answer that were not taken
+        step = self.conn.their_state, self.cycle, left
+        if step != self._step:
+            self._step, self._since = step, self.loop.time()
+        arriving = {h11.IDLE: HEAD_SECONDS, h11.SEND_BODY: BODY_SECONDS}
+        return ANSWER_SECONDS if left else arriving.get(self.conn.their_state)
 
 
 def run_server(
