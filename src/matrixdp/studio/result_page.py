@@ -42,6 +42,7 @@ router = APIRouter()
 # A report is a document of its own, with styles of its own: no script runs in it, and the studio is out of its reach.
 _REPORT_POLICY = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'"
 _SYNTHETIC_ROWS = 10_000  # at most
+_MEDIA = {"csv": "text/csv", "json": "application/json", "ipynb": "application/x-ipynb+json"}  # of files with answers
 _MOST_NUMBERS = 200  # columns of numbers whose pairs are shown
 
 
@@ -215,24 +216,30 @@ def list_results(visit: CurrentVisit) -> Response:
 @router.get("/results/{request_id}")
 @router.get("/results/{request_id}/explore")
 def explore(visit: CurrentVisit, request_id: str) -> Response:
-    """A release with the answer to a question about it, by default the first; with ``format``, the answer as a file."""
-    form = visit.request.query_params.get("format")
-    if form not in (None, "csv", "json"):
-        raise ParameterError("format must be one of csv, json.")
+    """A release with the answer to a question about it, by default the first; with ``format``, as a file.
+
+    A notebook repeats the question, and has one of each other kind.
+    """
+    form, sent = visit.request.query_params.get("format"), visit.request.query_params.multi_items()
+    if form not in (None, *_MEDIA):
+        raise ParameterError(f"format must be one of {', '.join(_MEDIA)}.")
     opened = _open(visit, request_id)
     if form is None:
         return _show(visit, opened)
     if opened.release is None:
         raise ParameterError(opened.choices.reason)
-    question = read_question(visit.request.query_params.multi_items(), opened.choices)
+    question = read_question(sent, opened.choices)
     answer = answer_question(opened.release, question)
     if form == "csv":
         source = {"source": [opened.source["citation"]] * answer.estimate.value.size}
         text = write_csv(answer.estimate, list_dates(answer, opened.dates) | source)
-    else:
+    elif form == "json":
         text = json.dumps({**to_facts(opened.release, answer), "source": opened.source}, allow_nan=False)
-    media = "text/csv" if form == "csv" else "application/json"
-    return _download(text, media, f"{question.kind}-{request_id[:8]}.{form}")
+    else:
+        others = [one for one in opened.choices.kinds if one != question.kind]
+        asked = [question, *(read_question([("kind", one)], opened.choices) for one in others)]
+        text = json.dumps(make_notebook(opened.source, asked), indent=1) + "\n"
+    return _download(text, _MEDIA[form], f"{question.kind}-{request_id[:8]}.{form}")
 
 
 class Opened(NamedTuple):
@@ -257,17 +264,6 @@ def _open(visit: Visit, request_id: str) -> Opened:
 
 def _download(content: str | bytes, media: str, name: str) -> Response:
     return Response(content, media_type=media, headers={"Content-Disposition": f'attachment; filename="{name}"'})
-
-
-@router.get("/results/{request_id}/notebook")
-def download_notebook(visit: CurrentVisit, request_id: str) -> Response:
-    """A notebook that repeats the questions of the explorer, the one in the address first."""
-    opened = _open(visit, request_id)
-    choices = opened.choices
-    asked = [read_question(visit.request.query_params.multi_items(), choices)] if choices.kinds else []
-    others = [read_question([("kind", kind)], choices) for kind in choices.kinds if kind != asked[0].kind]
-    content = json.dumps(make_notebook(opened.source, [*asked, *others]), indent=1)
-    return _download(content + "\n", "application/x-ipynb+json", f"exploration-{request_id[:8]}.ipynb")
 
 
 @router.get("/results/{request_id}/synthetic")

@@ -89,7 +89,6 @@ ROUTES: dict[str, Access] = {
     "GET /results/{request_id}/report": Access.VIEWER,
     "GET /results/{request_id}/explore": Access.VIEWER,
     "GET /results/{request_id}/files/{name}": Access.VIEWER,
-    "GET /results/{request_id}/notebook": Access.VIEWER,
     "GET /datasets/{dataset}/streams/{name}": Access.VIEWER,
     "GET /datasets/{dataset}/streams/{name}/file": Access.VIEWER,
     "GET /results/{request_id}/synthetic": Access.VIEWER,
