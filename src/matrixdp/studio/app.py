@@ -21,10 +21,10 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from matrixdp.errors import LedgerError, MatrixDPError
 from matrixdp.studio import api, dataset_page, design_page, request_page, result_page, schema_page, security
 from matrixdp.studio.monitor import name_route
-from matrixdp.studio.refusals import SignInError, UnknownBrowserError, find_status, word_error
+from matrixdp.studio.refusals import SignInError, find_status, word_error
 from matrixdp.studio.rendering import CachedStatic, CurrentVisit, Studio, Visit
 from matrixdp.studio.roles import Viewer
-from matrixdp.studio.security import Guard, authorise, begin_forwarded, check_form, is_api
+from matrixdp.studio.security import Guard, authorise, check_form, is_api
 from matrixdp.studio.state import Settings
 from matrixdp.version import __version__
 
@@ -99,8 +99,6 @@ async def _answer_error(request: Request, error: Exception) -> Response:
     if status == 500:
         number = getattr(request.state, "id", "")
         _LOG.error("internal error (%s) at %s, request %s", type(error).__name__, name_route(request.scope), number)
-    if isinstance(error, UnknownBrowserError):
-        return begin_forwarded(request, error.viewer)
     if is_api(request.url.path):
         return JSONResponse({"error": message}, status, headers={"WWW-Authenticate": "Bearer"} if status == 401 else {})
     if isinstance(error, SignInError) and request.url.path != "/enter":

@@ -21,7 +21,6 @@ from matrixdp.ledger.ledger import find_charges
 from matrixdp.ledger.location import Location
 from matrixdp.privacy import Privacy, Unit
 from matrixdp.records.files import FORMATS, Files, find_ending, open_files
-from matrixdp.records.heads import propose_rules
 from matrixdp.release.output_folder import write_file
 from matrixdp.release.stream import PublishedStream
 from matrixdp.studio.refusals import ConflictError, NotFoundError
@@ -71,10 +70,6 @@ class TableFolder:
         """The columns of a table, from the names and types that its files declare."""
         fields = self.open(name).fields()
         return [TableColumn(column, None if one is None else str(one.type)) for column, one in fields.items()]
-
-    def propose(self, name: str) -> dict[str, Any]:
-        """Rules by which the first file of a table can be read, where the default does not suffice."""
-        return propose_rules(self.open(name).files[0])
 
     def open(self, name: str, rules: FileRules | None = None) -> Files:
         """The files of a table, none of which is outside of the folder, to be read by the rules."""
@@ -267,25 +262,12 @@ class DatasetBook:
         if table not in self._tables_by_dataset()[name]:
             raise NotFoundError(f"{show(table)} is not a table of the data set {show(name)}.")
 
-    def allow(
-        self,
-        viewer: Viewer,
-        name: str,
-        allowance: str,
-        *,
-        epsilon: float | None = None,
-        share: str | None = None,
-        payers: Iterable[str] = (),
-    ) -> Allowance:
-        """Set a part of a data set's total apart, as an epsilon or as a share such as ``"1/4"``, for some people."""
+    def allow(self, viewer: Viewer, name: str, allowance: str, *, payers: Iterable[str] = (), **size: Any) -> Allowance:
+        """Set a part of a data set's total apart, as `epsilon` or as a `share` such as ``"1/4"``, for some people."""
         self.get(name)
         _check_part(allowance)
-        if (epsilon is None) == (share is None):
-            raise ParameterError(
-                "epsilon or share must be given, and not both: the size of the allowance.", parameter="epsilon"
-            )
         with self.open_ledger(viewer) as ledger:
-            return ledger.allow(name, allowance, epsilon=epsilon, share=share, payers=payers)
+            return ledger.allow(name, allowance, payers=payers, **size)
 
     def return_allowance(self, viewer: Viewer, name: str, allowance: str) -> Allowance:
         """End an allowance; what it has not spent is available to all again."""

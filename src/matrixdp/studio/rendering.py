@@ -1,6 +1,7 @@
 """The services of a studio; a request to it, the pages from templates that answer it, and their static files."""
 
 import hashlib
+import secrets
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any
@@ -58,6 +59,7 @@ class Studio:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.state = State(settings.database)
+        self.key = secrets.token_bytes(32)  # of the forms of those whom a proxy signs in
         self.links = OneTimeLinks()
         self.wrong_tokens = WrongTokens()
         self.monitor = Monitor()

@@ -21,6 +21,7 @@ from matrixdp.domain.fields import COLUMN_FIELDS, SECTIONS, TYPES, Field, quote_
 from matrixdp.domain.file_rules import HEAD_RULES, FileRules
 from matrixdp.domain.schema_file import describe_type, parse_schema, parse_toml, propose_type, read_content, write_toml
 from matrixdp.errors import DataError, MatrixDPError, ParameterError
+from matrixdp.records.heads import propose_rules
 from matrixdp.studio.refusals import NotFoundError
 from matrixdp.studio.rendering import CurrentVisit, Studio, Visit
 from matrixdp.studio.security import SentFields
@@ -169,7 +170,7 @@ def edit_schema(visit: CurrentVisit, table: str, saved: str | None = None) -> Re
     except ParameterError as error:
         form, problem = None, f"The stored schema cannot be shown as a form: {error}"
     if form is None:
-        rules = visit.studio.tables.propose(table)
+        rules = propose_rules(visit.studio.tables.open(table).files[0])
         fields = visit.studio.tables.open(table, FileRules(**rules)).fields()
         texts = {f"files.{name}": str(value) for name, value in rules.items()}
         form = SchemaForm(tuple(propose_columns(fields)[0].values()), texts)

@@ -197,7 +197,7 @@ class Session:
 
     viewer: Viewer
     csrf: str
-    is_forwarded: bool = False  # whether a proxy signed the person in
+    is_forwarded: bool = False  # whether a proxy signed the person in, for one request
 
 
 class OneTimeLinks:
@@ -224,29 +224,29 @@ class OneTimeLinks:
         return token
 
 
-def start_session(state: State, viewer: Viewer, token: Token | None) -> str:
-    """The text of the cookie for a browser that has sent a valid token, or whose person a proxy names (None)."""
+def start_session(state: State, token: Token) -> str:
+    """The text of the cookie for a browser that has sent a valid token."""
     cookie, csrf = (secrets.token_urlsafe(_BYTES) for _ in range(2))
-    values = {"hash": hash_secret(cookie), "csrf": csrf, "name": viewer.name, "roles": write_roles(viewer.roles)}
-    values["expires"] = min(now(SESSION), (token and token.expires) or now(SESSION))
+    values = {"hash": hash_secret(cookie), "csrf": csrf, "name": token.name, "roles": write_roles(token.roles)}
+    values |= {"token": token.id, "expires": min(now(SESSION), token.expires or now(SESSION))}
     with state.writing() as connection:
         connection.execute("DELETE FROM sessions WHERE expires <= ?", (now(),))
-        insert(connection, "sessions", **values, token=None if token is None else token.id)
+        insert(connection, "sessions", **values)
     return cookie
 
 
 def find_session(state: State, cookie: str) -> Session | None:
     """The session of a cookie, unless it or its token has expired or was revoked."""
     rows = state.select(
-        "SELECT sessions.*, people.groups FROM sessions "
-        "LEFT JOIN people ON people.name = sessions.name LEFT JOIN tokens ON tokens.id = sessions.token "
+        "SELECT sessions.*, people.groups FROM sessions JOIN tokens ON tokens.id = sessions.token "
+        "LEFT JOIN people ON people.name = sessions.name "
         "WHERE sessions.hash = ? AND sessions.expires > ? AND tokens.revoked IS NULL",
         hash_secret(cookie),
         now(),
     )
     for row in rows:
         viewer = Viewer(row["name"], read_roles(row["roles"]), tuple(json.loads(row["groups"] or "[]")))
-        return Session(viewer, row["csrf"], row["token"] is None)
+        return Session(viewer, row["csrf"])
     return None
 
 

@@ -214,8 +214,10 @@ class TestProxy:
         client = self.browse(site, user="cara", groups="stewards")
         client.get("/datasets")
         assert client.post("/people", data={"name": "x", "roles": "analyst"}).status_code == 403
-        client.headers["X-CSRF-Token"] = site.csrf()
+        client.headers["X-CSRF-Token"] = re.search('"X-CSRF-Token": "(.+?)"', client.get("/datasets").text)[1]
         assert client.post("/people", data={"name": "x", "roles": "analyst"}).status_code == 200
+        client.headers["X-Forwarded-User"] = "dan"  # who has another
+        assert client.post("/people", data={"name": "y", "roles": "analyst"}).status_code == 403
 
     def test_tokens_work_beside_it(self, site):
         secret, _ = create_token(site.studio.state, "bob", [Role.ANALYST])
