@@ -1,7 +1,6 @@
 """The JSON API: what the pages do, with a bearer token, for notebooks and nightly jobs; and the JSON that it uses."""
 
 import math
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
@@ -202,25 +201,7 @@ def describe_api(request: Request) -> Response:
 def show_docs(request: Request, visit: CurrentVisit) -> Response:
     """The API as a page: addresses, bodies with examples, and answers, from its description in OpenAPI."""
     found = request.app.openapi()
-    calls = [
-        {"method": method.upper(), "path": path, "call": call, "access": ROUTES[f"{method.upper()} {path}"].value}
-        for path, item in found["paths"].items()
-        for method, call in item.items()
-    ]
-    models = found["components"]["schemas"]
-    return visit.render("api.html", calls=calls, models=models, example=_make_example, name=_name_model)
-
-
-def _name_model(content: Mapping[str, Any]) -> str:
-    """The name of the model of a body or an answer, or of its items; empty if it has none."""
-    found: list[Any] = list(content.get("content", {}).values())
-    schema = found[0].get("schema", {}) if found else {}
-    return str(schema.get("$ref", schema.get("items", {}).get("$ref", ""))).rpartition("/")[2]
-
-
-def _make_example(model: Mapping[str, Any]) -> dict[str, Any]:
-    """An example of a body; fields that are no texts have an example or a default."""
-    return {name: one.get("example", one.get("default", "text")) for name, one in model["properties"].items()}
+    return visit.render("api.html", paths=found["paths"], models=found["components"]["schemas"], roles=ROUTES)
 
 
 @router.get("/me", response_model=Person)

@@ -17,7 +17,7 @@ from matrixdp.studio.refusals import ConflictError, place_error
 from matrixdp.studio.rendering import CurrentVisit, Visit
 from matrixdp.studio.roles import Role
 from matrixdp.studio.security import SentFields, SentForm, split_names
-from matrixdp.studio.sign_in import create_token, find_person, list_people, revoke_token
+from matrixdp.studio.sign_in import create_token, list_people, revoke_token
 
 router = APIRouter()
 _SHOWN_CHARGES = 100
@@ -168,8 +168,7 @@ def invite(visit: CurrentVisit, sent: SentForm) -> Response:
         days = read_number(form["days"]) if form["days"] else None
         if isinstance(days, str):
             raise ParameterError("days must be a number, or empty for no end.", parameter="days")
-        state = visit.studio.state
-        secret, _ = create_token(state, form["name"], roles, days, groups or find_person(state, form["name"]).groups)
+        secret, _ = create_token(visit.studio.state, form["name"], roles, days, groups or None)
     except MatrixDPError as error:
         return _show_people(visit, form, error)
     return _show_people(visit, _INVITATION, invited=form["name"], secret=secret)
