@@ -3,9 +3,9 @@
 import math
 import secrets
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Response
@@ -152,32 +152,12 @@ class Filled(NamedTuple):
     spec: ReleaseSpec
 
 
-Show = Callable[[Visit, Filled], Response]
-
-
-def _answers(path: str, fields: Sequence[str] = ()) -> Callable[[Show], Show]:
-    """Make a function the answer to a form without mistakes; mistakes are shown beside these fields."""
-
-    def register(show: Show) -> Show:
-        @router.post(path, name=show.__name__)
-        def answer(visit: CurrentVisit, sent: SentForm) -> Response:
-            try:
-                return show(visit, read_filled(visit.studio, sent))
-            except (LedgerError, ParameterError, UnavailableError) as error:
-                return visit.render("design_problem.html", errors=place_error(error, fields, **_PLACES), fields=fields)
-
-        return show
-
-    return register
-
-
 @router.get("/design")
 def show_design(visit: CurrentVisit) -> Response:
     """The form, filled from the address."""
     return show_form(visit, visit.request.query_params)
 
 
-@_answers("/design/forecast", FIELDS)
 def show_forecast(visit: Visit, filled: Filled) -> Response:
     """What can be said at once."""
     texts, forecaster = filled.form.texts, filled.source.forecaster
@@ -205,7 +185,6 @@ def show_forecast(visit: Visit, filled: Filled) -> Response:
     )
 
 
-@_answers("/design/details")
 def show_details(visit: Visit, filled: Filled) -> Response:
     """What takes longer: the simulated range of an adaptive fit, correlations and loadings."""
     found: dict[str, Any] = dict.fromkeys(("range", "typical", "model", "hidden", "title", "chart"))
@@ -226,7 +205,6 @@ def show_details(visit: Visit, filled: Filled) -> Response:
     return visit.render("design_details.html", **found)
 
 
-@_answers("/design/needed")
 def find_needed(visit: Visit, filled: Filled) -> Response:
     """The epsilon that a wanted error needs."""
     texts, spec, forecaster = filled.form.texts, filled.spec, filled.source.forecaster
@@ -240,6 +218,17 @@ def find_needed(visit: Visit, filled: Filled) -> Response:
         left = ledger.remaining(filled.source.dataset.name, allowance=spec.allowance).epsilon
     context: dict[str, Any] = {"needed": needed and needed[0], "left": left, "adaptive": found.plan.adaptive}
     return visit.render("design_needed.html", problem="", error=error, **context)
+
+
+@router.post("/design/{part}")
+def answer(visit: CurrentVisit, part: Literal["forecast", "details", "needed"], sent: SentForm) -> Response:
+    """A part of what can be said about the form; of the forecast, mistakes are shown beside their fields."""
+    show = {"forecast": show_forecast, "details": show_details, "needed": find_needed}[part]
+    try:
+        return show(visit, read_filled(visit.studio, sent))
+    except (LedgerError, ParameterError, UnavailableError) as error:
+        fields = FIELDS if part == "forecast" else ()
+        return visit.render("design_problem.html", errors=place_error(error, fields, **_PLACES), fields=fields)
 
 
 def show_form(visit: Visit, form: FormData, error: MatrixDPError | None = None, form_id: str = "") -> Response:

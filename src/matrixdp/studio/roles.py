@@ -81,9 +81,7 @@ ROUTES: dict[str, Access] = {
     "POST /people/{token_id}/revoke": Access.CURATOR,
     # design_page.py
     "GET /design": Access.VIEWER,
-    "POST /design/forecast": Access.VIEWER,
-    "POST /design/details": Access.VIEWER,
-    "POST /design/needed": Access.VIEWER,
+    "POST /design/{part}": Access.VIEWER,
     # request_page.py
     "GET /requests/{request_id}/progress": Access.VIEWER,
     # schema_page.py

@@ -9,7 +9,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Form, Query, Request
 from starlette.datastructures import FormData
 from starlette.exceptions import HTTPException
-from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from matrixdp.studio import sign_in
@@ -88,8 +88,8 @@ class Guard:
             return message
 
         try:
-            problem = self._find_problem(scope["path"], scope["headers"])
-            await (problem or self._app)(scope, receive_some, send_safely)
+            self._refuse_strangers(scope["path"], scope["headers"])
+            await self._app(scope, receive_some, send_safely)
         except Exception as error:  # an unforeseen one; the server would log its message
             response = await self._answer_error(Request(scope), error)
             if not status:
@@ -97,17 +97,16 @@ class Guard:
         finally:
             self._monitor.add(scope, status or 500, time.perf_counter() - begun)
 
-    def _find_problem(self, path: str, headers: Sequence[tuple[bytes, bytes]]) -> PlainTextResponse | None:
+    def _refuse_strangers(self, path: str, headers: Sequence[tuple[bytes, bytes]]) -> None:
         hosts = [value.decode("latin-1").lower() for name, value in headers if name == b"host"]
         if path not in _WATCHED and (len(hosts) != 1 or hosts[0] not in self._hosts):
-            return PlainTextResponse("This server does not answer for that host.", 421)
+            raise HTTPException(421, "This server does not answer for that host.")
         origins = {value.decode("latin-1").lower() for name, value in headers if name == b"origin"}
         if origins - self._origins:
-            return PlainTextResponse("Requests from pages of other sites are refused.", 403)
+            raise HTTPException(403, "Requests from pages of other sites are refused.")
         for name, value in headers:
             if name == b"content-length" and not (re.fullmatch(rb"\d{1,18}", value) and int(value) <= BODY_LIMIT):
-                return PlainTextResponse(_TOO_LARGE, 413)
-        return None
+                raise HTTPException(413, _TOO_LARGE)
 
 
 def authorise(request: Request) -> None:
