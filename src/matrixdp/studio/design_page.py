@@ -23,7 +23,7 @@ from matrixdp.report.forecast import DATA_KINDS, list_predictions
 from matrixdp.report.guarantee import describe_odds
 from matrixdp.studio import forecasts
 from matrixdp.studio.datasets import Dataset, measure_budget
-from matrixdp.studio.forecasts import ErrorTable, Forecast, Forecaster, Simulated, draw_curve, draw_ellipse, write_error
+from matrixdp.studio.forecasts import ErrorTable, Forecaster, draw_curve, draw_ellipse, write_error
 from matrixdp.studio.refusals import UnavailableError, place_error, word_error
 from matrixdp.studio.rendering import CurrentVisit, Studio, Visit
 from matrixdp.studio.requests import ReleaseSpec
@@ -186,23 +186,36 @@ def show_forecast(visit: Visit, filled: Filled) -> Response:
 
 
 def show_details(visit: Visit, filled: Filled) -> Response:
-    """What takes longer: the simulated range of an adaptive fit, correlations and loadings."""
-    found: dict[str, Any] = dict.fromkeys(("range", "typical", "model", "hidden", "title", "chart"))
-    forecaster, spec, entry = filled.source.forecaster, filled.spec, filled.form.texts["entry"]
-    forecast = forecaster.predict(spec)
-    query = forecast.design.query
-    if forecast.plan.adaptive:
-        simulated = forecaster.simulate(spec)
-        found["range"] = _show_range(simulated, forecast.tables[0].choose(entry))
-        found["typical"] = simulated["typical"]
-    elif isinstance(query, TableMoments) and len(query.used.numbers) <= forecasts.MOST_CORRELATED:
+    """What takes longer: errors for easy, typical and hard data, what noise would hide, and loadings."""
+    spec, forecast = filled.spec, filled.source.forecaster.predict(filled.spec)
+    query, adaptive, model = forecast.design.query, forecast.plan.adaptive, None
+    if adaptive:
+        simulated = filled.source.forecaster.simulate(spec)
+    elif not isinstance(query, TableMoments) or len(query.used.numbers) > forecasts.MOST_CORRELATED:
+        return Response()
+    else:
         with refuse_extremes():
-            found |= _describe_range(forecast, entry)
+            tables = {kind: forecasts.predict_tables(forecast.plan, kind, slowly=True) for kind in DATA_KINDS}
+            simulated = {kind: next(found) for kind, found in tables.items()}
             if spec.question == "components":
                 (first,) = list_predictions(forecast.plan)
                 std, rows, columns = first.estimate.std, first.estimate.rows, first.estimate.columns
-                found["model"] = ErrorTable(first.title, std, rows, columns, False)
-    return visit.render("design_details.html", **found)
+                model = ErrorTable(first.title, std, rows, columns, False)
+    table = simulated["typical"]
+    another = not adaptive and table.title != forecast.tables[0].title  # than the one that is shown already
+    entry = table.choose("" if another else filled.form.texts["entry"])
+    errors = [(kind, look, write_error(simulated[kind].read(entry))) for kind, look in DATA_KINDS.items()]
+    single = [key for key in table.entries if "," in key and not (table.comparable and len(set(key.split(","))) == 1)]
+    return visit.render(
+        "design_details.html",
+        adaptive=adaptive,
+        table=table,
+        shown=adaptive or another,
+        range=errors if adaptive or len({error for *_, error in errors}) > 1 else None,  # else they depend on no data
+        hidden=[table.entries[key][0] for key in single if table.read(key) == math.inf],
+        followed=table.entries[entry][0],
+        model=model,
+    )
 
 
 def find_needed(visit: Visit, filled: Filled) -> Response:
@@ -298,28 +311,6 @@ def describe_cost(
         "python": spec.write_python(studio.settings.addresses[0], dataset.name, source.table),
         "command": spec.write_command(source.forecaster.schema.path.name, source.table, dataset.name),
     }
-
-
-def _describe_range(forecast: Forecast, entry: str) -> dict[str, Any]:
-    """The errors of an entry of a plain release for friendly, typical and hostile data, and what noise would hide."""
-    simulated = {kind: next(forecasts.predict_tables(forecast.plan, kind, slowly=True)) for kind in DATA_KINDS}
-    table = simulated["typical"]
-    entry = table.choose(entry if table.title == forecast.tables[0].title else "")
-    single = [key for key in table.entries if "," in key and not (table.comparable and len(set(key.split(","))) == 1)]
-    hidden = [table.entries[key][0] for key in single if table.read(key) == math.inf]
-    errors = _show_range(simulated, entry)
-    return {
-        "range": errors if len({error for *_, error in errors}) > 1 else None,  # otherwise they depend on no data
-        "hidden": hidden,
-        "title": table.title,
-        "followed": table.entries[entry][0],
-        "chart": table if table.title != forecast.tables[0].title else None,
-    }
-
-
-def _show_range(simulated: Simulated, entry: str) -> list[tuple[str, str, str]]:
-    """The errors of an entry for friendly, typical and hostile data, each with what that means."""
-    return [(kind, look, write_error(simulated[kind].read(entry))) for kind, look in DATA_KINDS.items()]
 
 
 def _read_wanted(text: str) -> float | None:
