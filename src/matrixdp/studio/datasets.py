@@ -6,8 +6,7 @@ Of a table, only names, columns and types are read here, never a value.
 import hashlib
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -152,12 +151,10 @@ class DatasetBook:
     def __init__(self, ledger: Location, state: State, tables: TableFolder, schemas: SchemaStore) -> None:
         self._location, self._state, self._tables, self._schemas = ledger, state, tables, schemas
 
-    @contextmanager
-    def open_ledger(self, viewer: Viewer | None = None) -> Iterator[Ledger]:
+    def open_ledger(self, viewer: Viewer | None = None) -> Ledger:
         """The ledger, in which `viewer` writes and pays."""
         who: Any = {} if viewer is None else {"actor": viewer.name, "groups": viewer.groups}
-        with Ledger.open(self._location, timeout=_TIMEOUT, **who) as ledger:
-            yield ledger
+        return Ledger.open(self._location, timeout=_TIMEOUT, **who)
 
     def list_all(self) -> list[Dataset]:
         """All data sets, in the order in which they were registered."""

@@ -12,8 +12,7 @@ import re
 import shutil
 import socket
 import sqlite3
-from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, suppress
 from dataclasses import asdict
 from getpass import getuser
 from importlib.util import find_spec
@@ -55,7 +54,7 @@ def start_studio(
     from matrixdp.studio.app import run_server
 
     proxy = _check_proxy(**forwarding)
-    certificate = _check_network(host, origin, tls_cert, tls_key, without_tls)
+    _check_network(host, origin, tls_cert, tls_key, without_tls)
     if log_requests:  # a line of JSON for each
         log, handler = logging.getLogger("matrixdp.studio.requests"), logging.StreamHandler()
         handler.setFormatter(logging.Formatter("%(message)s"))
@@ -78,7 +77,7 @@ def start_studio(
             state=place,
             port=listening.getsockname()[1],
             hosts=LOCAL_HOSTS if host in _LOCAL else (f"[{host}]" if ":" in host else host,),
-            tls=certificate[0] is not None,
+            tls=tls_cert is not None,
             origins=tuple(map(str.lower, origin)),
             proxy=proxy,
         )
@@ -89,7 +88,7 @@ def start_studio(
             click.echo(f"Open in a browser (signs in one browser, once): {address}")
             click.echo("Stop with Ctrl-C; requests that are approved are finished when it is started again.")
 
-        run_server(settings, listening, certificate, _find_user(), announce)
+        run_server(settings, listening, (tls_cert, tls_key), _find_user(), announce)
 
 
 def _check_proxy(trust_proxy: tuple[str, ...], user_header: str, groups_header: str, **groups: Any) -> Proxy | None:
@@ -125,8 +124,8 @@ def open_state(folder: Path, state: Path | None) -> State:
 
 def _check_network(
     host: str, origin: tuple[str, ...], tls_cert: Path | None, tls_key: Path | None, without_tls: bool
-) -> tuple[Path | None, Path | None]:
-    """The certificate and its key; an error for an address that is not local without them."""
+) -> None:
+    """Raise for an address that is not local without a certificate and its key, and for an origin that is none."""
     if (tls_cert is None) != (tls_key is None):
         raise ParameterError("--tls-cert and --tls-key must be given together: the certificate, and its private key.")
     for name, path in (("--tls-cert", tls_cert), ("--tls-key", tls_key)):
@@ -151,22 +150,18 @@ def _check_network(
         if not _ORIGIN.fullmatch(address):
             rule = "--origin must be an address without a path, such as https://studio.example.org"
             raise ParameterError(f"{rule}, got {show(address)} instead.")
-    return tls_cert, tls_key
 
 
-@contextmanager
-def _bind(host: str, port: int) -> Iterator[socket.socket]:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as listening:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            listening.bind((host, port))
-            listening.listen()  # so that who opens the printed address at once is answered, too
-        except OSError as error:
-            raise ParameterError(
-                f"--host {host} --port {port} cannot be used: {error.strerror}. Choose another; port 0 is a free one."
-            ) from None
-        yield listening
+def _bind(host: str, port: int) -> socket.socket:
+    """A socket that listens, so that whoever opens the printed address at once is answered, too."""
+    family, both = (socket.AF_INET6, socket.has_dualstack_ipv6()) if ":" in host else (socket.AF_INET, False)
+    try:
+        return socket.create_server((host, port), family=family, dualstack_ipv6=both)
+    except OSError as error:
+        reason = str(error.strerror).partition(" (while")[0]
+        raise ParameterError(
+            f"--host {host} --port {port} cannot be used: {reason}. Choose another; port 0 is a free one."
+        ) from None
 
 
 def _find_user() -> Viewer:
