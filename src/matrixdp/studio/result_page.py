@@ -83,7 +83,7 @@ class Choices:
 class Inquiry:
     """One question: its kind, one of `KINDS`, and the `columns` that it is about, by the names of its fields.
 
-    A regression explains ``target`` by ``on``, or by all others if that is empty. `group` is empty for all records.
+    A regression explains ``target`` by ``on``, or by all others if that is None. `group` is empty for all records.
     """
 
     kind: str
@@ -93,7 +93,7 @@ class Inquiry:
     @property
     def arguments(self) -> list[Any]:
         """The columns, as the method of a release takes them."""
-        return [value for value in self.columns.values() if value]
+        return [value for value in self.columns.values() if value is not None]
 
 
 def list_choices(release: Answerable | None) -> Choices:
@@ -121,38 +121,28 @@ def list_choices(release: Answerable | None) -> Choices:
 
 
 def read_question(sent: Sequence[tuple[str, str]], choices: Choices) -> Inquiry:
-    """The question that a browser sent; what is not said is the first that is possible."""
+    """The question that a browser sent; what is not said is the first that is possible.
 
-    def require(value: str, name: str, known: Sequence[str]) -> str:
-        if value not in known:
-            raise ParameterError(f"{name} must be one of {', '.join(known[:20])}, got {show(value)} instead.")
-        return value
-
+    Columns and levels that there are not are refused by whoever answers it.
+    """
     given = {name: unquote_line(value) for name, value in sent}
-    usual = "means_by" if choices.groups else choices.kinds[0]
-    kind = require(given.get("kind") or usual, "kind", choices.kinds)
+    kind = given.get("kind") or ("means_by" if choices.groups else choices.kinds[0])
+    if kind not in choices.kinds:
+        raise ParameterError(f"kind must be one of {', '.join(choices.kinds)}, got {show(kind)} instead.")
     columns: dict[str, Any] = {}
     for name in KINDS[kind].fields:
-        known = choices.numbers if name == "target" else choices.splits
-        others = [one for one in known if one not in columns.values()]
         if name == "on":
-            explaining = choices.numbers + choices.categories
-            on = [require(unquote_line(value), "on", explaining) for key, value in sent if key == "on" and value]
-            columns["on"] = [one for one in on if one != columns["target"]]
-            if "chosen" in given and not on:
-                raise ParameterError("on must have at least one column: what explains it.", parameter="on")
+            ticked = [unquote_line(value) for key, value in sent if key == "on" and value]
+            others = [one for one in ticked if one != columns["target"]]
+            columns["on"] = others if others or ("chosen" in given and not ticked) else None
         else:
-            usual = next((one for one in others if one not in choices.dates), others[0])
-            columns[name] = require(given.get(name) or usual, name, known)
-    if kind == "table" and columns["rows"] == columns["columns"]:
-        raise ParameterError("rows and columns must be two different categories.")
-    group = {}
-    for number, (name, levels) in enumerate(choices.groups.items()):
-        level = given.get(f"group.{number}")
-        shown = name in columns.values()  # with all its levels
-        if level and require(level, f"the level of {name}", levels) and not shown:
-            group[name] = level
-    return Inquiry(kind, columns, group)
+            known = choices.numbers if name == "target" else choices.splits
+            free = [one for one in known if one not in columns.values()]
+            usual = next((one for one in free if one not in choices.dates), free[0])
+            columns[name] = given.get(name) or usual
+    levels = {name: given.get(f"group.{number}") for number, name in enumerate(choices.groups)}
+    apart = columns.values()  # of these, the answer has all levels
+    return Inquiry(kind, columns, {name: level for name, level in levels.items() if level and name not in apart})
 
 
 def answer_question(release: Answerable, question: Inquiry) -> Answer:
@@ -313,7 +303,7 @@ def download_stream(visit: CurrentVisit, dataset: str, name: str) -> Response:
 def _show(visit: Visit, opened: Opened) -> Response:
     """The page of a release, with the answer to the question in its address."""
     stored, release, privacy, odds = opened.stored, opened.release, opened.found.spec.privacy, ""
-    context: dict[str, Any] = {"answer": None, "question": None, "problem": None, "emptied": False}
+    context: dict[str, Any] = {"answer": None, "question": None, "problem": None}
     if release is not None and opened.choices.kinds:
         context |= _describe_answer(visit.request.query_params, release, opened)
     if stored is not None:
@@ -332,17 +322,12 @@ def _show(visit: Visit, opened: Opened) -> Response:
 
 def _describe_answer(sent: QueryParams, release: Answerable, opened: Opened) -> dict[str, Any]:
     """What the template needs to show a question and its answer, or why there is none."""
-    question, choices = None, opened.choices
+    question = None
     try:
-        question = read_question(sent.multi_items(), choices)
+        question = read_question(sent.multi_items(), opened.choices)
         answer = answer_question(release, question)
     except ParameterError as error:
-        if question is None:
-            kept = [("kind", sent["kind"])] if sent.get("kind") in choices.kinds else []
-            kept += [("target", sent["target"])] if kept and sent.get("target") in choices.numbers else []
-            question = read_question(kept, choices)
-        emptied = "chosen" in sent and "on" not in sent
-        return {"problem": str(error), "question": question, "emptied": emptied}
+        return {"problem": str(error), "question": question or read_question([], opened.choices)}
     estimate, query = answer.estimate, read_mechanism(release).query
     names = {*estimate.rows, *estimate.columns, answer.facts.get("target")}
     dates = [rule for rule in opened.dates if rule.name in names]
