@@ -310,8 +310,6 @@ class Forecaster:
 
 
 def _simulate(planned: Plan) -> Simulated:
-    if not planned.adaptive:
-        raise ParameterError("«question» must be one that an adaptive fit answers; others need no simulation.")
     bounds, shown = planned.bounds, judged_by(planned.request.question)
     if bounds.size > _MOST_FEATURES:
         raise ParameterError(
@@ -347,7 +345,7 @@ def preview_ledger(ledger: Ledger, dataset: str, planned: Plan, allowance: str |
     """What a release would leave of a data set's budget, or of an allowance's."""
     before = ledger.remaining(dataset, allowance=allowance).epsilon
     try:
-        after = ledger.whatif(dataset, planned.event, allowance=allowance).epsilon
+        after = ledger.whatif(dataset, planned, allowance=allowance).epsilon
     except LedgerError as error:
         return Left(before, None, word_error(error))
     return Left(before, after, "")

@@ -239,7 +239,10 @@ class TestDesign:
         site.studio.datasets.register(CURATOR, "people", TABLE, epsilon=4, delta=1e-6, unit="person:ward")
         site.studio.schemas.write(TABLE, SCHEMA)
         page = site.browser(ANALYST).post("/design/forecast", data={**FORM, "dataset": "people", "columns": ALL}).text
-        assert "(column ward), and this release would protect one record" in page
+        assert "(column ward), and this one protects one record" in page
+        refused = ask(site.browser(ANALYST), dataset="people")
+        assert refused.status_code == 409
+        assert "(column ward), and this one protects one record" in refused.text
 
     def test_an_allowance_pays_and_one_that_is_gone_is_a_mistake(self, site):
         site.studio.datasets.allow(CURATOR, "clinic", "team", epsilon=0.5)
