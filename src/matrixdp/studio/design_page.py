@@ -42,7 +42,7 @@ FormData = ImmutableMultiDict[str, Any]  # of a form or of a query string
 
 @dataclass(frozen=True)
 class DesignForm:
-    """The fields of the design page by the names of options in JSON, as texts that options have; lists may be long."""
+    """The fields of the design page as texts, by the names of options in JSON; lists are separated by commas."""
 
     texts: Mapping[str, str]
 
@@ -79,8 +79,8 @@ class DesignForm:
         parts = (one.rpartition("=") for one in self.texts["importance"].split(","))
         return {name: weight for name, _, weight in parts}
 
-    def make_spec(self, forecaster: Forecaster, registration: Registration) -> ReleaseSpec:
-        """The request, or a `ParameterError` that names the first mistake."""
+    def make_spec(self, schema: Schema, registration: Registration) -> ReleaseSpec:
+        """The request, or a `ParameterError` for an option that cannot be read."""
         options = {name: self.texts[name] for name in ("query", "epsilon", "delta", "allowance")}
         if options["query"] not in GRAPHS:
             options["records"] = self.texts["records"]
@@ -88,7 +88,7 @@ class DesignForm:
                 options["neighbours"] = str(registration.neighbours)
             if options["query"] in FITTED:
                 options["method"] = self.texts["method"]
-            options |= self._choose(options["query"], forecaster.schema)
+            options |= self._choose(options["query"], schema)
         return ReleaseSpec.from_mapping(options)
 
     def _choose(self, query: str, schema: Schema) -> dict[str, str]:
@@ -281,9 +281,9 @@ def read_filled(studio: Studio, sent: FormData) -> Filled:
     dataset, table = str(sent.get("dataset", "")), str(sent.get("table", ""))
     studio.datasets.require_table(dataset, table)
     source = ReleasedTable(studio.datasets.get(dataset), table, studio.schemas.require(table))
-    registration = source.dataset.summary.registration
-    form = DesignForm.read(sent, source.forecaster.schema, registration)
-    return Filled(source, form, form.make_spec(source.forecaster, registration))
+    schema, registration = source.forecaster.schema, source.dataset.summary.registration
+    form = DesignForm.read(sent, schema, registration)
+    return Filled(source, form, form.make_spec(schema, registration))
 
 
 def describe_cost(

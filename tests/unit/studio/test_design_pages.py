@@ -9,9 +9,9 @@ import time
 import pytest
 from starlette.datastructures import QueryParams
 
+from matrixdp.domain.schema_file import parse_schema
 from matrixdp.studio import forecasts
 from matrixdp.studio.design_page import DesignForm, write_address
-from matrixdp.studio.forecasts import open_forecaster
 from matrixdp.studio.refusals import NotFoundError
 from matrixdp.studio.rendering import STATIC, STYLES
 from matrixdp.studio.requests import ReleaseSpec, Status
@@ -409,13 +409,12 @@ class TestRequests:
     ],
 )
 def test_the_address_of_a_request_fills_the_form_with_it(site, changes):
-    forecaster = open_forecaster(SCHEMA + '[columns.smoker]\ntype = "yes/no"\n', "x.toml")
-    schema = forecaster.schema
+    schema = parse_schema(SCHEMA + '[columns.smoker]\ntype = "yes/no"\n')
     registration = site.studio.datasets.get("clinic").summary.registration
     spec = ReleaseSpec.from_mapping({"epsilon": 0.5, "delta": 1e-6, **changes})
     address = write_address(spec, schema, "clinic", TABLE)
     form = DesignForm.read(QueryParams(address.partition("?")[2]), schema, registration)
-    found = form.make_spec(forecaster, registration)
+    found = form.make_spec(schema, registration)
     assert {**found.to_mapping(), "records": None} == {**spec.to_mapping(), "records": None}
 
 
