@@ -143,10 +143,12 @@ class LimitedProtocol(H11Protocol):
 
     def _look(self) -> None:
         """Close the connection if its step takes too long; otherwise look again after a while."""
+        if self.transport.is_closing():
+            return
         limit = self._find_limit()
         if limit is not None and self.loop.time() - self._since > limit:
             self.transport.abort()
-        elif not self.transport.is_closing():
+        else:
             self.loop.call_later(_LOOK, self._look)
 
     def _find_limit(self) -> float | None:
