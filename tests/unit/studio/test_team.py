@@ -12,8 +12,8 @@ from matrixdp.errors import LedgerError, ParameterError
 from matrixdp.ledger import Ledger
 from matrixdp.studio.refusals import ConflictError
 from matrixdp.studio.roles import Role, Viewer
-from matrixdp.studio.sign_in import create_token, find_token, list_people, revoke_token
-from matrixdp.studio.state import Proxy
+from matrixdp.studio.sign_in import create_token, find_token, hash_secret, list_people, revoke_token
+from matrixdp.studio.state import Proxy, insert
 from matrixdp.studio.worker import release_request
 from studio_site import ANALYST, BOTH, CURATOR, ORIGIN, SCHEMA, SPEC, TABLE, Site
 
@@ -189,6 +189,11 @@ class TestProxy:
         past.cookies = client.cookies
         assert past.get("/people", follow_redirects=False).headers["location"] == "/enter"
         assert client.get("/people").status_code == 200
+        stored = {"name": "cara", "roles": "curator", "csrf": "x", "expires": "9999", "token": None}
+        with site.studio.state.writing() as connection:  # a session without a token, as older versions wrote it
+            insert(connection, "sessions", hash=hash_secret("old"), **stored)
+        past.cookies = {"matrixdp-studio-8765": "old"}
+        assert past.get("/people", follow_redirects=False).headers["location"] == "/enter"
 
     def test_groups_that_change_are_known_at_once_to_whoever_pays(self, site):
         site.studio.datasets.allow(CURATOR, "clinic", "team", share="1/4", payers=["researchers"])
