@@ -36,7 +36,7 @@ def test_the_forecast_follows_the_slider_and_the_keyboard(open_page, site):
 
 def test_predicted_errors_follow_the_form(open_page, site):
     page = open_page(ANALYST)
-    page.goto("/design?query=correlation&column=0&column=1&method=plain&records=5000")
+    page.goto("/design?query=correlation&columns=age&columns=bmi&method=plain&records=5000")
     wait_until_settled(page)
     cell = page.locator("#table1 ~ .scroll tbody tr").first.locator("td").nth(1)
     before = cell.inner_text()
@@ -47,7 +47,7 @@ def test_predicted_errors_follow_the_form(open_page, site):
 
 def test_an_error_gives_an_epsilon(open_page, site):
     page = open_page(ANALYST)
-    page.goto("/design?query=correlation&column=0&column=1&method=plain&records=5000")
+    page.goto("/design?query=correlation&columns=age&columns=bmi&method=plain&records=5000")
     page.get_by_label("I need ±").fill("0.05")
     page.get_by_role("button", name="Find epsilon").click()
     page.locator("#needed").get_by_role("button").click()
@@ -77,7 +77,7 @@ def test_the_address_keeps_the_design_and_mistakes_are_beside_their_field(open_p
 
 def test_an_adaptive_fit_fills_in_its_error_when_it_is_simulated(open_page, site):
     page = open_page(ANALYST)
-    page.goto("/design?query=correlation&column=0&column=1&method=adaptive")
+    page.goto("/design?query=correlation&columns=age&columns=bmi&method=adaptive")
     assert read_error(page) > 0
     expect(page.get_by_text("Hard data", exact=True)).to_be_visible()
     expect(page.get_by_text("Dashed: a plain release")).to_be_visible()
@@ -85,7 +85,7 @@ def test_an_adaptive_fit_fills_in_its_error_when_it_is_simulated(open_page, site
 
 def test_what_is_chosen_while_a_forecast_is_on_its_way_stays(open_page, site):
     page = open_page(ANALYST)
-    page.goto("/design?query=moments&column=0&column=1")
+    page.goto("/design?query=moments&columns=age&columns=bmi")
     wait_until_settled(page)
     held = HeldRequests(page, "**/design/forecast")
     page.locator("#epsilon").fill("3")
@@ -104,7 +104,7 @@ def test_what_is_chosen_while_a_forecast_is_on_its_way_stays(open_page, site):
 def test_a_late_simulation_does_not_replace_a_newer_forecast(open_page, site):
     page = open_page(ANALYST)
     held = HeldRequests(page, "**/design/details")
-    page.goto("/design?query=correlation&column=0&column=1&method=adaptive&epsilon=1.2")
+    page.goto("/design?query=correlation&columns=age&columns=bmi&method=adaptive&epsilon=1.2")
     held.wait_for(1)
     page.locator("#epsilon").fill("0.5")
     expect(page.get_by_text("epsilon 0.5", exact=True)).to_be_visible()

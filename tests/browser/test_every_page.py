@@ -15,7 +15,6 @@ PARTS = (
     "/report",
     "/files/{name}",
     "/schema.toml",
-    "/notebook",
     "/synthetic",
     "/streams/{name}",
     "/file",

@@ -135,7 +135,7 @@ def test_hostile_names_are_texts(open_page, site):
     site.studio.schemas.path("hostile.parquet").unlink()
 
 
-def test_columns_of_a_long_form_are_opened_one_by_one(open_page, site):
+def test_columns_of_a_long_form_are_closed_until_they_are_opened(open_page, site):
     (site.settings.folder / "wide.csv").write_text(",".join(f"c{number}" for number in range(50)) + "\n")
     page = open_page(CURATOR)
     page.goto("/tables/wide.csv/schema")

@@ -29,7 +29,7 @@ _state = click.option("--state", type=PATH, help="Folder for the studio's own fi
 _place = combine_options(_folder, _state)
 
 
-@studio.command(_START, example="matrixdp studio start tables/ --open")
+@studio.command(_START, example="matrixdp studio start tables/ --port 0")
 @_folder
 @click.option(
     "--ledger",
@@ -61,9 +61,6 @@ _place = combine_options(_folder, _state)
 @click.option("--curators", multiple=True, metavar="GROUP", help="A group whose members are curators.")
 @click.option(
     "--analysts", multiple=True, metavar="GROUP", help="A group whose members are analysts. [default: everybody]"
-)
-@click.option(
-    "--open/--no-open", "open_browser", default=False, show_default=False, help="Open the address in a browser."
 )
 def start(**options: Any) -> None:
     """Start the studio for the tables in FOLDER, and print the address that signs in.

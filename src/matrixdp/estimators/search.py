@@ -69,7 +69,8 @@ def _list_fits(search: Any, X: Any, y: Any, groups: Any) -> dict[tuple[Any, ...]
             raise ParameterError("param_distributions must not have epsilon or delta: the cost would depend on chance.")
     else:
         raise ParameterError(
-            f"search must be a GridSearchCV or RandomizedSearchCV, got {type(search).__name__} instead."
+            f"search must be a GridSearchCV or RandomizedSearchCV, got {type(search).__name__} instead: what others "
+            "cost is not known before their first fit."
         )
     folds = check_cv(search.cv, y, classifier=is_classifier(search.estimator)).get_n_splits(X, y, groups)
     found: dict[tuple[Any, ...], list[Any]] = defaultdict(list)
@@ -93,8 +94,9 @@ def _private_parts(estimator: Any) -> list[Any]:
 def announce_search(estimator: Any) -> bool:
     """True if a search that is about to be fitted clones the estimator; its cost is checked and announced before."""
     # scikit-learn tells an estimator nothing of the search that fits it.
-    calls, kinds = list_calls(str(Path(sklearn.__file__).parent)), (GridSearchCV, RandomizedSearchCV)
-    fits = [one for one in calls[:-1] if one.f_code.co_name == "fit" and isinstance(one.f_locals.get("self"), kinds)]
+    calls = list_calls(str(Path(sklearn.__file__).parent))
+    runs = [one for one in calls[:-1] if one.f_code.co_name == "fit"]
+    fits = [one for one in runs if hasattr(one.f_locals.get("self"), "_run_search")]
     if not fits or estimator.simulation or any(one.f_code.co_name == "_fit_and_score" for one in calls):
         return False
     values = fits[-1].f_locals
@@ -103,7 +105,6 @@ def announce_search(estimator: Any) -> bool:
         return True  # one of several steps of a pipeline, of which the first announces
     spending = _list_fits(search, values.get("X"), values.get("y"), values.get("params", {}).get("groups"))
     name, cost = type(search).__name__, _add_up([fit for some in spending.values() for fit in some])
-    total = f"epsilon {cost.epsilon:.3g} at delta {cost.delta:.3g} (mu {cost.mu:.4g})"
     for (ledger, dataset, allowance), some in spending.items():
         if ledger is None or dataset is None:
             continue
@@ -115,12 +116,13 @@ def announce_search(estimator: Any) -> bool:
                 book.whatif(dataset, wanted, allowance=allowance)
             except BudgetExceededError as error:
                 raise BudgetExceededError(
-                    f"{name} would fit private estimators {cost.fits} times, for {total} in all. Nothing was charged. "
-                    f"{error}\nSearch fewer settings or folds, lower epsilon, or give all alphas or shrinkages to one "
-                    "fit, which chooses at no further cost."
+                    f"{name} would fit private estimators {cost.fits} times. Nothing was charged. {error}\n"
+                    "Search fewer settings or folds, lower epsilon, or give all alphas or shrinkages to one fit, which "
+                    "chooses at no further cost."
                 ) from None
     warnings.warn(
-        f"{name} fits private estimators {cost.fits} times, and each fit spends its whole budget: {total} in all. "
+        f"{name} fits private estimators {cost.fits} times, and each fit spends its whole budget: "
+        f"epsilon {cost.epsilon:.3g} at delta {cost.delta:.3g} (mu {cost.mu:.4g}) in all. "
         "Scores on private records have no guarantee at all. PrivateRidge(alphas=...) and "
         "PrivateLinearDiscriminant(shrinkage=[...]) choose in one fit.",
         RepeatedFitWarning,

@@ -1,11 +1,11 @@
 """The JSON API: what the pages do, with a bearer token, for notebooks and nightly jobs; and the JSON that it uses."""
 
 import math
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Body, Depends, Request
+from fastapi.security import HTTPBearer
 from pydantic import AliasPath, BaseModel, BeforeValidator, ConfigDict, Field, StrictFloat, StrictInt, StrictStr
 from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, Response
 
@@ -48,12 +48,6 @@ class NewAllowance(_Given):
     payers: list[str] = Field([], description="people and groups who may charge it; everybody, if there are none")
 
 
-class NewSchema(_Given):
-    """The text of a schema."""
-
-    toml: str
-
-
 class NewForecast(_Given):
     """A release to forecast."""
 
@@ -77,12 +71,6 @@ class NewRequest(NewForecast):
         description="Any text; the same text from the same person is the same request.",
         json_schema_extra={"example": "report-2031"},
     )
-
-
-class Refusal(_Given):
-    """Why a request is refused."""
-
-    reason: str
 
 
 # JSON that a client gets. FastAPI makes it from the attributes of the objects that routes return.
@@ -198,45 +186,22 @@ class Problem(BaseModel):
     error: str
 
 
-_PROBLEMS: dict[int | str, dict[str, Any]] = {
-    status: {"model": Problem} for status in (400, 401, 403, 404, 409, 413, 422, 429, 500, 503)
-}
-router = APIRouter(prefix=API, responses=_PROBLEMS)
+# The scheme is for the description alone; `security.authorise` reads the token.
+_TOKEN = Depends(HTTPBearer(scheme_name="token", auto_error=False))
+router = APIRouter(prefix=API, dependencies=[_TOKEN], responses={"4XX": {"model": Problem}, "5XX": {"model": Problem}})
 
 
 @router.get("/openapi.json", include_in_schema=False)
 def describe_api(request: Request) -> Response:
     """The description of the API in OpenAPI."""
-    found = request.app.openapi()
-    paths = {path: item for path, item in found["paths"].items() if path.startswith(f"{API}/")}
-    components = {**found["components"], "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}}
-    return JSONResponse({**found, "paths": paths, "components": components, "security": [{"token": []}]})
+    return JSONResponse(request.app.openapi())
 
 
 @router.get("/docs", include_in_schema=False)
 def show_docs(request: Request, visit: CurrentVisit) -> Response:
     """The API as a page: addresses, bodies with examples, and answers, from its description in OpenAPI."""
     found = request.app.openapi()
-    calls = [
-        {"method": method.upper(), "path": path, "call": call, "access": ROUTES[f"{method.upper()} {path}"].value}
-        for path, item in found["paths"].items()
-        if path.startswith(f"{API}/")
-        for method, call in item.items()
-    ]
-    models = found["components"]["schemas"]
-    return visit.render("api.html", calls=calls, models=models, example=_make_example, name=_name_model)
-
-
-def _name_model(content: Mapping[str, Any]) -> str:
-    """The name of the model of a body or an answer, or of its items; empty if it has none."""
-    found: list[Any] = list(content.get("content", {}).values())
-    schema = found[0].get("schema", {}) if found else {}
-    return str(schema.get("$ref", schema.get("items", {}).get("$ref", ""))).rpartition("/")[2]
-
-
-def _make_example(model: Mapping[str, Any]) -> dict[str, Any]:
-    """An example of a body; fields that are no texts have an example or a default."""
-    return {name: one.get("example", one.get("default", "text")) for name, one in model["properties"].items()}
+    return visit.render("api.html", paths=found["paths"], models=found["components"]["schemas"], roles=ROUTES)
 
 
 @router.get("/me", response_model=Person)
@@ -330,16 +295,10 @@ def show_schema(table: str, visit: CurrentVisit) -> SchemaText:
 
 
 @router.put("/tables/{table}/schema")
-def write_schema(table: str, body: NewSchema, visit: CurrentVisit) -> SchemaText:
+def write_schema(table: str, toml: Annotated[str, Body(embed=True)], visit: CurrentVisit) -> SchemaText:
     """Check a schema, and keep it."""
-    visit.studio.schemas.write(table, body.toml)
-    return SchemaText(toml=body.toml)
-
-
-@router.get("/tables/{table}/schema/template")
-def show_template(table: str, visit: CurrentVisit) -> SchemaText:
-    """A new schema for a table, with empty bounds and levels."""
-    return SchemaText(toml=visit.studio.tables.template(table))
+    visit.studio.schemas.write(table, toml)
+    return SchemaText(toml=toml)
 
 
 @router.post("/forecast", response_model=ForecastState)
@@ -382,9 +341,9 @@ def approve(request_id: str, visit: CurrentVisit) -> Any:
 
 
 @router.post("/requests/{request_id}/refuse", response_model=RequestState)
-def refuse(request_id: str, body: Refusal, visit: CurrentVisit) -> Any:
+def refuse(request_id: str, reason: Annotated[str, Body(embed=True)], visit: CurrentVisit) -> Any:
     """Refuse a request."""
-    return visit.studio.requests.refuse(visit.viewer, request_id, body.reason)
+    return visit.studio.requests.refuse(visit.viewer, request_id, reason)
 
 
 @router.get("/results", response_model=list[RequestState])

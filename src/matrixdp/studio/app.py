@@ -21,10 +21,10 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from matrixdp.errors import LedgerError, MatrixDPError
 from matrixdp.studio import api, dataset_page, design_page, request_page, result_page, schema_page, security
 from matrixdp.studio.monitor import name_route
-from matrixdp.studio.refusals import SignInError, UnknownBrowserError, find_status, word_error
+from matrixdp.studio.refusals import SignInError, find_status, word_error
 from matrixdp.studio.rendering import CachedStatic, CurrentVisit, Studio, Visit
 from matrixdp.studio.roles import Viewer
-from matrixdp.studio.security import Guard, authorise, begin_forwarded, check_form, is_api
+from matrixdp.studio.security import Guard, authorise, check_form, is_api
 from matrixdp.studio.state import Settings
 from matrixdp.version import __version__
 
@@ -34,15 +34,17 @@ router = APIRouter()
 HEAD_SECONDS, BODY_SECONDS = 15.0, 60.0  # in which the head of a request arrives, and then its body
 ANSWER_SECONDS = 60.0  # in which a part of an answer is taken
 MOST_FROM_ADDRESS, MOST_WAITING = 100, 300  # connections that wait for a request
+_LOOK = 0.25  # seconds between two looks at a connection
 
 
-def create_app(settings: Settings) -> FastAPI:
-    """The application for these settings; its services are ``app.state.studio``."""
+def create_app(settings: Settings, announce: Callable[[], None] = lambda: None) -> FastAPI:
+    """The application for these settings; its services are ``app.state.studio``. `announce` is called at its start."""
     studio = Studio(settings)
 
     @asynccontextmanager
     async def run(_app: FastAPI) -> AsyncIterator[None]:
         studio.runner.start()
+        announce()
         yield
         studio.runner.stop()
 
@@ -57,8 +59,9 @@ def create_app(settings: Settings) -> FastAPI:
         middleware=[Middleware(Guard, settings=settings, monitor=studio.monitor, answer_error=_answer_error)],
     )
     app.state.studio = studio
-    for one in (router, *(module.router for module in PAGES)):
-        app.include_router(one)
+    app.include_router(router, include_in_schema=False)
+    for module in PAGES:
+        app.include_router(module.router, include_in_schema=module is api)
     app.mount("/static", CachedStatic(), name="static")
     for kind in (MatrixDPError, HTTPException, RequestValidationError):
         app.add_exception_handler(kind, _answer_error)
@@ -96,8 +99,6 @@ async def _answer_error(request: Request, error: Exception) -> Response:
     if status == 500:
         number = getattr(request.state, "id", "")
         _LOG.error("internal error (%s) at %s, request %s", type(error).__name__, name_route(request.scope), number)
-    if isinstance(error, UnknownBrowserError):
-        return begin_forwarded(request, error.viewer)
     if is_api(request.url.path):
         return JSONResponse({"error": message}, status, headers={"WWW-Authenticate": "Bearer"} if status == 401 else {})
     if isinstance(error, SignInError) and request.url.path != "/enter":
@@ -128,83 +129,40 @@ class LimitedProtocol(H11Protocol):
     requests of people arrive within moments.
     """
 
-    _since = 0.0  # when it began to wait; 0 if it does not
-    _left = 0  # bytes of an answer that were not taken then
     _step: object = None
-    _timer: asyncio.TimerHandle | None = None
+    _since = 0.0  # when the step was seen first
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._follow()
-
-    def data_received(self, data: bytes) -> None:
-        super().data_received(data)
-        self._follow()
-
-    def on_response_complete(self) -> None:
-        super().on_response_complete()
-        self._follow()
-
-    def pause_writing(self) -> None:
-        super().pause_writing()
-        self._wait(ANSWER_SECONDS)
-
-    def resume_writing(self) -> None:
-        super().resume_writing()
-        self._step = None
-        self._follow()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        super().connection_lost(exc)
-        self._stop()
-
-    def _follow(self) -> None:
-        """Begin or cease to wait if a step of a request is complete: further bytes alone give no further time."""
-        if self.conn.their_state is self._step:
-            return
-        self._step = self.conn.their_state
-        self._stop()
-        seconds = {h11.IDLE: HEAD_SECONDS, h11.SEND_BODY: BODY_SECONDS}.get(self.conn.their_state)
-        if seconds is not None and not self.transport.is_closing():
-            self._wait(seconds)
-
-    def _wait(self, seconds: float) -> None:
-        """Wait for some seconds at most, and close what has waited longest if there are too many."""
-        self._stop()
-        self._left = self.transport.get_write_buffer_size()
-        self._since, self._timer = self.loop.time(), self.loop.call_later(seconds, self._expire, seconds)
-        known = [one for one in self.connections if isinstance(one, LimitedProtocol) and one._since]
+        self._look()
+        known = [one for one in self.connections if isinstance(one, LimitedProtocol) and one._find_limit()]
         known.sort(key=lambda one: one._since)
         same = [one for one in known if one.client and self.client and one.client[0] == self.client[0]]
         for one in (*same[:-MOST_FROM_ADDRESS], *known[:-MOST_WAITING]):
-            one._give_up()
+            one.transport.abort()
 
-    def _expire(self, seconds: float) -> None:
-        """Give up, unless somebody is still taking an answer."""
-        if self.transport.get_write_buffer_size() < self._left:
-            self._wait(seconds)
+    def _look(self) -> None:
+        """Close the connection if its step takes too long; otherwise look again after a while."""
+        if self.transport.is_closing():
+            return
+        limit = self._find_limit()
+        if limit is not None and self.loop.time() - self._since > limit:
+            self.transport.abort()
         else:
-            self._give_up()
+            self.loop.call_later(_LOOK, self._look)
 
-    def _give_up(self) -> None:
-        self._stop()
-        self.transport.abort()
+    def _find_limit(self) -> float | None:
+        """The seconds that the present step may take; None if it is the server's turn.
 
-    def _stop(self) -> None:
-        self._since = 0.0
-        if self._timer is not None:
-            self._timer.cancel()
-
-
-class _AnnouncedServer(uvicorn.Server):
-    """A server that says when it accepts requests."""
-
-    announce: Callable[[], None]
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        if not self.should_exit:
-            self.announce()
+        It is another step if a request is complete or a part of its answer was taken: bytes of a request alone give no
+        further time.
+        """
+        left = self.transport.get_write_buffer_size()  # bytes of an answer that were not taken
+        step = self.conn.their_state, self.cycle, left
+        if step != self._step:
+            self._step, self._since = step, self.loop.time()
+        arriving = {h11.IDLE: HEAD_SECONDS, h11.SEND_BODY: BODY_SECONDS}
+        return ANSWER_SECONDS if left else arriving.get(self.conn.their_state)
 
 
 def run_server(
@@ -214,16 +172,16 @@ def run_server(
     user: Viewer,
     announce: Callable[[str], None],
 ) -> None:
-    """Serve on a bound socket until the process is interrupted.
+    """Serve on a socket that listens, until the process is interrupted.
 
     `certificate` are the files of a TLS certificate and its key, `user` is the person whom the printed address signs
-    in, and `announce` is called with the token of that address once the server accepts requests.
+    in, and `announce` is called with the token of that address when the server starts.
     """
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
     logging.getLogger("uvicorn.error").addFilter(  # a simulation that is interrupted when the server stops is no error
         lambda record: record.exc_info is None or not isinstance(record.exc_info[1], CancelledError)
     )
-    app = create_app(settings)
+    app = create_app(settings, lambda: announce(app.state.studio.links.create(user)))
     config = uvicorn.Config(
         app,
         http=LimitedProtocol,
@@ -240,7 +198,5 @@ def run_server(
         ssl_certfile=certificate[0],
         ssl_keyfile=certificate[1],
     )
-    server = _AnnouncedServer(config)
-    server.announce = lambda: announce(app.state.studio.links.create(user))
     with suppress(KeyboardInterrupt):
-        server.run(sockets=[listening])
+        uvicorn.Server(config).run(sockets=[listening])

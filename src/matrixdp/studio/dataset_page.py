@@ -9,7 +9,6 @@ from fastapi import APIRouter
 from starlette.responses import RedirectResponse, Response
 
 from matrixdp.domain.fields import read_number
-from matrixdp.domain.schema_file import parse_schema
 from matrixdp.errors import MatrixDPError, ParameterError
 from matrixdp.release.options import title_charge
 from matrixdp.report.dossier import charge_epsilon
@@ -18,7 +17,7 @@ from matrixdp.studio.refusals import ConflictError, place_error
 from matrixdp.studio.rendering import CurrentVisit, Visit
 from matrixdp.studio.roles import Role
 from matrixdp.studio.security import SentFields, SentForm, split_names
-from matrixdp.studio.sign_in import create_token, find_person, list_people, revoke_token
+from matrixdp.studio.sign_in import create_token, list_people, revoke_token
 
 router = APIRouter()
 _SHOWN_CHARGES = 100
@@ -87,9 +86,7 @@ def allow(visit: CurrentVisit, dataset: str, sent: SentFields) -> Response:
 @router.post("/datasets/{dataset}/allowances/{allowance}/return")
 def return_allowance(visit: CurrentVisit, dataset: str, allowance: str) -> Response:
     """End an allowance; what it has not spent is available to all again."""
-    found = {one.name: one for one in visit.studio.datasets.get(dataset).summary.allowances}
-    if allowance not in found or not found[allowance].returned:  # a second time changes nothing
-        visit.studio.datasets.return_allowance(visit.viewer, dataset, allowance)
+    visit.studio.datasets.return_allowance(visit.viewer, dataset, allowance)  # a second time changes nothing
     return _go_to(dataset)
 
 
@@ -109,8 +106,7 @@ def _show_list(visit: Visit, form: Mapping[str, str], error: MatrixDPError | Non
     columns, person, table = [], None, form["table"] or next(iter(tables), "")
     with suppress(MatrixDPError):  # which could quote a value
         if tables and visit.studio.tables.find(table) is not None:
-            text = visit.studio.schemas.read(table)
-            schema = None if text is None else parse_schema(text, table)
+            schema = visit.studio.schemas.parse(table)
             fields = visit.studio.tables.open(table, None if schema is None else schema.rules).fields()
             columns = [name for name in fields if name]  # those that can say whose a row is
             person = None if schema is None or schema.person is None else schema.person.column
@@ -170,8 +166,7 @@ def invite(visit: CurrentVisit, sent: SentForm) -> Response:
         days = read_number(form["days"]) if form["days"] else None
         if isinstance(days, str):
             raise ParameterError("days must be a number, or empty for no end.", parameter="days")
-        state = visit.studio.state
-        secret, _ = create_token(state, form["name"], roles, days, groups or find_person(state, form["name"]).groups)
+        secret, _ = create_token(visit.studio.state, form["name"], roles, days, groups or None)
     except MatrixDPError as error:
         return _show_people(visit, form, error)
     return _show_people(visit, _INVITATION, invited=form["name"], secret=secret)

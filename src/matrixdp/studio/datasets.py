@@ -6,21 +6,20 @@ Of a table, only names, columns and types are read here, never a value.
 import hashlib
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from matrixdp.domain import Schema
 from matrixdp.domain.file_rules import FileRules
-from matrixdp.domain.schema_file import make_template, parse_schema
+from matrixdp.domain.schema_file import parse_schema
 from matrixdp.errors import DataError, ParameterError, show
 from matrixdp.ledger import Allowance, Charge, Event, Gaussian, Ledger, Summary
 from matrixdp.ledger.ledger import find_charges
 from matrixdp.ledger.location import Location
 from matrixdp.privacy import Privacy, Unit
 from matrixdp.records.files import FORMATS, Files, find_ending, open_files
-from matrixdp.records.heads import propose_rules
 from matrixdp.release.output_folder import write_file
 from matrixdp.release.stream import PublishedStream
 from matrixdp.studio.refusals import ConflictError, NotFoundError
@@ -39,7 +38,6 @@ class TableColumn:
 
     name: str
     type: str | None
-    nullable: bool
 
 
 class TableFolder:
@@ -70,19 +68,7 @@ class TableFolder:
     def columns(self, name: str) -> list[TableColumn]:
         """The columns of a table, from the names and types that its files declare."""
         fields = self.open(name).fields()
-        return [
-            TableColumn(column, None if field is None else str(field.type), field is None or bool(field.nullable))
-            for column, field in fields.items()
-        ]
-
-    def template(self, name: str) -> str:
-        """The text of a new schema for a table, with empty bounds and levels, as ``matrixdp schema new`` writes it."""
-        rules = self.propose(name)
-        return make_template(self.open(name, FileRules(**rules)).fields(), name, rules)
-
-    def propose(self, name: str) -> dict[str, Any]:
-        """Rules by which the first file of a table can be read, where the default does not suffice."""
-        return propose_rules(self.open(name).files[0])
+        return [TableColumn(column, None if one is None else str(one.type)) for column, one in fields.items()]
 
     def open(self, name: str, rules: FileRules | None = None) -> Files:
         """The files of a table, none of which is outside of the folder, to be read by the rules."""
@@ -128,6 +114,11 @@ class SchemaStore:
         except FileNotFoundError:
             return None
 
+    def parse(self, table: str) -> Schema | None:
+        """The schema of a table; None if there is none yet."""
+        text = self.read(table)
+        return None if text is None else parse_schema(text, table)
+
     def require(self, table: str) -> str:
         """The text of a table's schema, or a `NotFoundError` if there is none yet."""
         text = self.read(table)
@@ -160,12 +151,10 @@ class DatasetBook:
     def __init__(self, ledger: Location, state: State, tables: TableFolder, schemas: SchemaStore) -> None:
         self._location, self._state, self._tables, self._schemas = ledger, state, tables, schemas
 
-    @contextmanager
-    def open_ledger(self, viewer: Viewer | None = None) -> Iterator[Ledger]:
+    def open_ledger(self, viewer: Viewer | None = None) -> Ledger:
         """The ledger, in which `viewer` writes and pays."""
         who: Any = {} if viewer is None else {"actor": viewer.name, "groups": viewer.groups}
-        with Ledger.open(self._location, timeout=_TIMEOUT, **who) as ledger:
-            yield ledger
+        return Ledger.open(self._location, timeout=_TIMEOUT, **who)
 
     def list_all(self) -> list[Dataset]:
         """All data sets, in the order in which they were registered."""
@@ -245,8 +234,7 @@ class DatasetBook:
 
     def _check_person(self, table: str, unit: Unit) -> None:
         """Raise unless the column of persons is one of the table, and the one that its schema names."""
-        text = self._schemas.read(table)
-        schema = None if text is None else parse_schema(text, table)
+        schema = self._schemas.parse(table)
         person = None if schema is None or schema.person is None else schema.person.column
         if unit.column is not None and person is None:
             names = list(self._tables.open(table, None if schema is None else schema.rules).fields())
@@ -271,25 +259,12 @@ class DatasetBook:
         if table not in self._tables_by_dataset()[name]:
             raise NotFoundError(f"{show(table)} is not a table of the data set {show(name)}.")
 
-    def allow(
-        self,
-        viewer: Viewer,
-        name: str,
-        allowance: str,
-        *,
-        epsilon: float | None = None,
-        share: str | None = None,
-        payers: Iterable[str] = (),
-    ) -> Allowance:
-        """Set a part of a data set's total apart, as an epsilon or as a share such as ``"1/4"``, for some people."""
+    def allow(self, viewer: Viewer, name: str, allowance: str, *, payers: Iterable[str] = (), **size: Any) -> Allowance:
+        """Set a part of a data set's total apart, as `epsilon` or as a `share` such as ``"1/4"``, for some people."""
         self.get(name)
         _check_part(allowance)
-        if (epsilon is None) == (share is None):
-            raise ParameterError(
-                "epsilon or share must be given, and not both: the size of the allowance.", parameter="epsilon"
-            )
         with self.open_ledger(viewer) as ledger:
-            return ledger.allow(name, allowance, epsilon=epsilon, share=share, payers=payers)
+            return ledger.allow(name, allowance, payers=payers, **size)
 
     def return_allowance(self, viewer: Viewer, name: str, allowance: str) -> Allowance:
         """End an allowance; what it has not spent is available to all again."""

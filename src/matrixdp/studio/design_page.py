@@ -3,27 +3,27 @@
 import math
 import secrets
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Response
 from starlette.datastructures import ImmutableMultiDict
 
-from matrixdp.domain import Columns, Schema
+from matrixdp.domain import Schema
 from matrixdp.domain.fields import read_number
 from matrixdp.errors import LedgerError, MatrixDPError, ParameterError, join_names
 from matrixdp.ledger import Registration
 from matrixdp.privacy import Neighbours, describe_large_delta
 from matrixdp.queries import TableMoments
-from matrixdp.release.options import FITTED, GRAPHS, GROUPED, QUESTIONS
+from matrixdp.release.options import FITTED, GRAPHS, GROUPED, QUESTIONS, split_names
 from matrixdp.release.plan import Plan, refuse_extremes
 from matrixdp.report.forecast import DATA_KINDS, list_predictions
 from matrixdp.report.guarantee import describe_odds
 from matrixdp.studio import forecasts
 from matrixdp.studio.datasets import Dataset, measure_budget
-from matrixdp.studio.forecasts import ErrorTable, Forecast, Forecaster, Simulated, draw_curve, draw_ellipse, write_error
+from matrixdp.studio.forecasts import ErrorTable, Forecaster, draw_curve, draw_ellipse, write_error
 from matrixdp.studio.refusals import UnavailableError, place_error, word_error
 from matrixdp.studio.rendering import CurrentVisit, Studio, Visit
 from matrixdp.studio.requests import ReleaseSpec
@@ -36,50 +36,51 @@ _PLACES = {"question": "query", "on": "columns", "importance": "columns"}  # of 
 NUMBERS_ONLY = ("correlation", "covariance", "components", "moments", "second-moment")
 _TABLES = ("everything", "means", "correlation", "covariance", "regression", "components", "table")
 OFFERED = (*_TABLES, "moments", "second-moment", *GRAPHS)  # the API takes all questions
-WEIGHTS = {"1": "usual", "4": "more", "16": "most", "0.25": "less"}
-
-
+WEIGHTS = {"4": "more", "16": "most", "0.25": "less"}  # besides the usual 1
 FormData = ImmutableMultiDict[str, Any]  # of a form or of a query string
 
 
 @dataclass(frozen=True)
 class DesignForm:
-    """The fields of the design page, as they were sent; columns are given by their numbers in the schema."""
+    """The fields of the design page as texts, by the names of options in JSON; lists are separated by commas."""
 
-    texts: Mapping[str, str]  # of these, ``target``, ``table_rows`` and ``table_columns`` are numbers of columns, too
-    chosen: tuple[int, ...]  # columns that are released
-    by: tuple[int, ...]  # and those that make groups
-    weights: Mapping[int, str]  # importance, where it is not 1
+    texts: Mapping[str, str]
 
     @classmethod
     def read(cls, form: FormData, schema: Schema, registration: Registration, allowance: str = "") -> Self:
         """The form as it was sent; what is missing has a useful default, but what was left empty is empty."""
-        columns, dates = list(schema.columns or ()), {rule.name for rule in schema.rules.dates}
-        numbers = [columns.index(one) for one in (schema.columns.numbers if schema.columns else ())]
-        everything = tuple(range(len(columns)))
-        given = {name: text.strip()[:200] for name, text in form.items() if isinstance(text, str) and text.strip()}
-        sent = given.get("query") in OFFERED
-        texts = defaultdict(
-            str,
-            query="everything" if schema.columns is not None else "adjacency",
-            epsilon=f"{min(1.0, registration.privacy.epsilon):.3g}",
-            delta=f"{registration.privacy.delta:g}",
-            records="" if sent else str(schema.records or ""),
-            method="auto",
-            allowance="" if sent else allowance,
-            target=str(min(numbers, key=lambda i: columns[i].name in dates, default="")),  # dates are seldom explained
-        )
-        texts.update((name, "") for name in ("epsilon", "delta", "target") if name in form)
+        names, numbers = _list_names(schema)
+        dates = {rule.name for rule in schema.rules.dates}
+        usual = {
+            "query": "everything" if names else "adjacency",
+            "epsilon": f"{min(1.0, registration.privacy.epsilon):.3g}",
+            "delta": f"{registration.privacy.delta:g}",
+            "records": str(schema.records or ""),
+            "method": "auto",
+            "allowance": allowance,
+            "columns": join_names(names),
+            "target": join_names(sorted(numbers, key=dates.__contains__)[:1]),  # dates are seldom explained
+        }
+        given = {name: ",".join(text for text in form.getlist(name) if text and isinstance(text, str)) for name in form}
+        if given.get("query") in OFFERED:
+            usual |= {"records": "", "allowance": "", "columns": ""}
+        else:
+            given.pop("query", None)
         commas = [name for name in ("epsilon", "delta") if "," in given.get(name, "")]
-        given |= {name: str(read_number(given[name])) for name in commas}
-        texts.update((name, text) for name, text in given.items() if sent or name != "query")
-        chosen, by = (tuple(i for i in everything if str(i) in form.getlist(name)) for name in ("column", "by"))
-        weights = {i: given.get(f"weight{i}", "1") for i in everything}
-        weights = {i: weight for i, weight in weights.items() if weight != "1"}
-        return cls(texts, chosen if sent else everything, by, weights)
+        return cls(defaultdict(str, usual | given | {name: str(read_number(given[name])) for name in commas}))
 
-    def make_spec(self, forecaster: Forecaster, registration: Registration) -> ReleaseSpec:
-        """The request, or a `ParameterError` that names the first mistake."""
+    def names(self, field: str) -> tuple[str, ...]:
+        """The names in a field that lists columns."""
+        return split_names(self.texts[field]) if self.texts[field] else ()
+
+    @property
+    def weights(self) -> dict[str, str]:
+        """How important columns are, where that is not 1."""
+        parts = (one.rpartition("=") for one in self.texts["importance"].split(","))
+        return {name: weight for name, _, weight in parts}
+
+    def make_spec(self, schema: Schema, registration: Registration) -> ReleaseSpec:
+        """The request, or a `ParameterError` for an option that cannot be read."""
         options = {name: self.texts[name] for name in ("query", "epsilon", "delta", "allowance")}
         if options["query"] not in GRAPHS:
             options["records"] = self.texts["records"]
@@ -87,67 +88,39 @@ class DesignForm:
                 options["neighbours"] = str(registration.neighbours)
             if options["query"] in FITTED:
                 options["method"] = self.texts["method"]
-            options |= self._choose(options["query"], forecaster.schema.require_columns())
-        spec = ReleaseSpec.from_mapping(options)
-        unit = forecaster.plan(spec).unit
-        if not unit.covers(registration.unit):
-            raise ParameterError(
-                f"the data set protects {registration.unit.full_words}, and this release would protect "
-                f"{unit.full_words}. A curator changes the schema, or registers another data set."
-            )
-        return spec
+            options |= self._choose(options["query"], schema)
+        return ReleaseSpec.from_mapping(options)
 
-    def _choose(self, query: str, columns: Columns) -> dict[str, str]:
-        """Columns, groups and weights as texts, separated by commas."""
-        names = columns.names
-        by = [names[i] for i in self.by] if query in GROUPED else []
-        found = {"by": join_names(by)} if by else {}
+    def _choose(self, query: str, schema: Schema) -> dict[str, str]:
+        """Columns, groups and weights, of those that the question takes."""
+        names, numbers = _list_names(schema)
+        by = self.names("by") if query in GROUPED else ()
+        target = self.names("target") if query == "regression" else ()
         if query == "table":
-            pair = [self._find_name(field, names, "cells") for field in ("table_rows", "table_columns")]
-            return found | {"cells": join_names(pair)}
-        kept = {column.name for column in columns.numbers} if query in NUMBERS_ONLY else set(names)
-        chosen = [names[i] for i in self.chosen if names[i] in kept.difference(by)]
-        if query == "regression":
-            target = self._find_name("target", names, "target")
-            chosen = [name for name in chosen if name != target]
-            found |= {"target": target, "on": join_names(chosen)}
-        elif {*chosen, *by} != set(names):
-            found["columns"] = join_names(chosen)
+            return {"by": join_names(by), "cells": self.texts["cells"]}
+        usable = [name for name in (numbers if query in NUMBERS_ONLY else names) if name not in (*by, *target)]
+        chosen = [name for name in usable if name in self.names("columns")]
         if not chosen:
             need = " of numbers" if query in NUMBERS_ONLY else ""
             raise ParameterError(f"«columns» must name at least one column{need}.")
-        weights = {name: self.weights.get(names.index(name), "1") for name in chosen}
-        if not set(weights.values()) <= set(WEIGHTS):
-            raise ParameterError(f"«importance» must be one of {', '.join(WEIGHTS)}.")
-        weighed = [f"{name}={weight}" for name, weight in weights.items() if weight != "1"]
-        if any("," in one for one in weighed):
-            raise ParameterError("«importance» cannot be chosen for a column with a comma in its name.")
-        return found | ({"importance": ",".join(weighed)} if weighed else {})
+        weights = [f"{name}={weight}" for name, weight in self.weights.items() if name in chosen]
+        found = {"by": join_names(by), "importance": ",".join(weights)}
+        if query == "regression":
+            return found | {"target": target[0] if target else "", "on": join_names(chosen)}
+        return found | ({"columns": join_names(chosen)} if {*chosen, *by} != set(names) else {})
 
-    def _find_name(self, field: str, names: Sequence[str], option: str) -> str:
-        """The name of the column whose number a field has."""
-        number = self.texts[field]
-        if not number.isdecimal() or int(number) >= len(names):
-            raise ParameterError(f"«{option}» must be chosen.")
-        return names[int(number)]
+
+def _list_names(schema: Schema) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The names of all columns of a schema, and of those of numbers."""
+    columns = schema.columns
+    return ((), ()) if columns is None else (columns.names, tuple(column.name for column in columns.numbers))
 
 
 def write_address(spec: ReleaseSpec, schema: Schema, dataset: str, table: str) -> str:
     """The address of the design page with the form filled for a request."""
-    names = () if schema.columns is None else schema.columns.names
-
-    def find(wanted: Sequence[str] | None) -> list[int]:
-        return [names.index(name) for name in wanted or () if name in names]
-
-    chosen = find(spec.on) or find(spec.columns) or range(len(names))
-    given: dict[str, Any] = {"dataset": dataset, "table": table, "query": spec.question}
-    given |= {"epsilon": f"{spec.epsilon:g}", "delta": f"{spec.delta:g}", "method": spec.method}
-    given |= {"records": spec.records or "", "allowance": spec.allowance or "", "column": chosen}
-    given |= {"by": find(spec.by), "target": find([spec.target or ""])}
-    given |= zip(("table_rows", "table_columns"), find(spec.cells), strict=False)
-    weights = [(name, f"{weight:g}") for name, weight in spec.importance or ()]
-    given |= {f"weight{i}": weight for name, weight in weights if weight in WEIGHTS for i in find([name])}
-    return f"/design?{urlencode(given, doseq=True)}"
+    given = {"columns": join_names(_list_names(schema)[0]), **spec.to_mapping()}
+    given |= {"columns": given.pop("on", given["columns"]), "target": join_names([spec.target] if spec.target else [])}
+    return f"/design?{urlencode({'dataset': dataset, 'table': table, **given})}"
 
 
 class ReleasedTable(NamedTuple):
@@ -172,32 +145,12 @@ class Filled(NamedTuple):
     spec: ReleaseSpec
 
 
-Show = Callable[[Visit, Filled], Response]
-
-
-def _answers(path: str, fields: Sequence[str] = ()) -> Callable[[Show], Show]:
-    """Make a function the answer to a form without mistakes; mistakes are shown beside these fields."""
-
-    def register(show: Show) -> Show:
-        @router.post(path, name=show.__name__)
-        def answer(visit: CurrentVisit, sent: SentForm) -> Response:
-            try:
-                return show(visit, read_filled(visit.studio, sent))
-            except (LedgerError, ParameterError, UnavailableError) as error:
-                return visit.render("design_problem.html", errors=place_error(error, fields, **_PLACES), fields=fields)
-
-        return show
-
-    return register
-
-
 @router.get("/design")
 def show_design(visit: CurrentVisit) -> Response:
     """The form, filled from the address."""
     return show_form(visit, visit.request.query_params)
 
 
-@_answers("/design/forecast", FIELDS)
 def show_forecast(visit: Visit, filled: Filled) -> Response:
     """What can be said at once."""
     texts, forecaster = filled.form.texts, filled.source.forecaster
@@ -225,28 +178,39 @@ def show_forecast(visit: Visit, filled: Filled) -> Response:
     )
 
 
-@_answers("/design/details")
 def show_details(visit: Visit, filled: Filled) -> Response:
-    """What takes longer: the simulated range of an adaptive fit, correlations and loadings."""
-    found: dict[str, Any] = dict.fromkeys(("range", "typical", "model", "hidden", "title", "chart"))
-    forecaster, spec, entry = filled.source.forecaster, filled.spec, filled.form.texts["entry"]
-    forecast = forecaster.predict(spec)
-    query = forecast.design.query
-    if forecast.plan.adaptive:
-        simulated = forecaster.simulate(spec)
-        found["range"] = _show_range(simulated, forecast.tables[0].choose(entry))
-        found["typical"] = simulated["typical"]
-    elif isinstance(query, TableMoments) and len(query.used.numbers) <= forecasts.MOST_CORRELATED:
+    """What takes longer: errors for easy, typical and hard data, what noise would hide, and loadings."""
+    spec, forecast = filled.spec, filled.source.forecaster.predict(filled.spec)
+    query, adaptive, model = forecast.design.query, forecast.plan.adaptive, None
+    if adaptive:
+        simulated = filled.source.forecaster.simulate(spec)
+    elif not isinstance(query, TableMoments) or len(query.used.numbers) > forecasts.MOST_CORRELATED:
+        return Response()
+    else:
         with refuse_extremes():
-            found |= _describe_range(forecast, entry)
+            tables = {kind: forecasts.predict_tables(forecast.plan, kind, slowly=True) for kind in DATA_KINDS}
+            simulated = {kind: next(found) for kind, found in tables.items()}
             if spec.question == "components":
                 (first,) = list_predictions(forecast.plan)
                 std, rows, columns = first.estimate.std, first.estimate.rows, first.estimate.columns
-                found["model"] = ErrorTable(first.title, std, rows, columns, False)
-    return visit.render("design_details.html", **found)
+                model = ErrorTable(first.title, std, rows, columns, False)
+    table = simulated["typical"]
+    another = not adaptive and table.title != forecast.tables[0].title  # than the one that is shown already
+    entry = table.choose("" if another else filled.form.texts["entry"])
+    errors = [(kind, look, write_error(simulated[kind].read(entry))) for kind, look in DATA_KINDS.items()]
+    single = [key for key in table.entries if "," in key and not (table.comparable and len(set(key.split(","))) == 1)]
+    return visit.render(
+        "design_details.html",
+        adaptive=adaptive,
+        table=table,
+        shown=adaptive or another,
+        range=errors if adaptive or len({error for *_, error in errors}) > 1 else None,  # else they depend on no data
+        hidden=[table.entries[key][0] for key in single if table.read(key) == math.inf],
+        followed=table.entries[entry][0],
+        model=model,
+    )
 
 
-@_answers("/design/needed")
 def find_needed(visit: Visit, filled: Filled) -> Response:
     """The epsilon that a wanted error needs."""
     texts, spec, forecaster = filled.form.texts, filled.spec, filled.source.forecaster
@@ -260,6 +224,17 @@ def find_needed(visit: Visit, filled: Filled) -> Response:
         left = ledger.remaining(filled.source.dataset.name, allowance=spec.allowance).epsilon
     context: dict[str, Any] = {"needed": needed and needed[0], "left": left, "adaptive": found.plan.adaptive}
     return visit.render("design_needed.html", problem="", error=error, **context)
+
+
+@router.post("/design/{part}")
+def answer(visit: CurrentVisit, part: Literal["forecast", "details", "needed"], sent: SentForm) -> Response:
+    """A part of what can be said about the form; of the forecast, mistakes are shown beside their fields."""
+    show = {"forecast": show_forecast, "details": show_details, "needed": find_needed}[part]
+    try:
+        return show(visit, read_filled(visit.studio, sent))
+    except (LedgerError, ParameterError, UnavailableError) as error:
+        fields = FIELDS if part == "forecast" else ()
+        return visit.render("design_problem.html", errors=place_error(error, fields, **_PLACES), fields=fields)
 
 
 def show_form(visit: Visit, form: FormData, error: MatrixDPError | None = None, form_id: str = "") -> Response:
@@ -286,9 +261,9 @@ def show_form(visit: Visit, form: FormData, error: MatrixDPError | None = None, 
         form=DesignForm.read(form, schema, source.dataset.summary.registration, own),
         allowances=usable,
         refusal="" if error is None else word_error(error),
-        columns=list(enumerate(schema.columns or ())),
+        columns=tuple(schema.columns or ()),
         dates={rule.name: rule for rule in schema.rules.dates},
-        numbers=[column.name for column in (schema.columns.numbers if schema.columns else ())],
+        numbers=_list_names(schema)[1],
         schema=schema,
         queries=[(name, QUESTIONS[name]) for name in OFFERED if (name in GRAPHS) == (schema.columns is None)],
         number_queries=NUMBERS_ONLY,
@@ -306,9 +281,9 @@ def read_filled(studio: Studio, sent: FormData) -> Filled:
     dataset, table = str(sent.get("dataset", "")), str(sent.get("table", ""))
     studio.datasets.require_table(dataset, table)
     source = ReleasedTable(studio.datasets.get(dataset), table, studio.schemas.require(table))
-    registration = source.dataset.summary.registration
-    form = DesignForm.read(sent, source.forecaster.schema, registration)
-    return Filled(source, form, form.make_spec(source.forecaster, registration))
+    schema, registration = source.forecaster.schema, source.dataset.summary.registration
+    form = DesignForm.read(sent, schema, registration)
+    return Filled(source, form, form.make_spec(schema, registration))
 
 
 def describe_cost(
@@ -329,28 +304,6 @@ def describe_cost(
         "python": spec.write_python(studio.settings.addresses[0], dataset.name, source.table),
         "command": spec.write_command(source.forecaster.schema.path.name, source.table, dataset.name),
     }
-
-
-def _describe_range(forecast: Forecast, entry: str) -> dict[str, Any]:
-    """The errors of an entry of a plain release for friendly, typical and hostile data, and what noise would hide."""
-    simulated = {kind: next(forecasts.predict_tables(forecast.plan, kind, slowly=True)) for kind in DATA_KINDS}
-    table = simulated["typical"]
-    entry = table.choose(entry if table.title == forecast.tables[0].title else "")
-    single = [key for key in table.entries if "," in key and not (table.comparable and len(set(key.split(","))) == 1)]
-    hidden = [table.entries[key][0] for key in single if table.read(key) == math.inf]
-    errors = _show_range(simulated, entry)
-    return {
-        "range": errors if len({error for *_, error in errors}) > 1 else None,  # otherwise they depend on no data
-        "hidden": hidden,
-        "title": table.title,
-        "followed": table.entries[entry][0],
-        "chart": table if table.title != forecast.tables[0].title else None,
-    }
-
-
-def _show_range(simulated: Simulated, entry: str) -> list[tuple[str, str, str]]:
-    """The errors of an entry for friendly, typical and hostile data, each with what that means."""
-    return [(kind, look, write_error(simulated[kind].read(entry))) for kind, look in DATA_KINDS.items()]
 
 
 def _read_wanted(text: str) -> float | None:

@@ -77,24 +77,28 @@ class ErrorTable:
     note: str = ""  # what the prediction assumes
 
     @cached_property
+    def noisy(self) -> Floats:
+        """The errors of all entries that are not public; infinite where noise would hide them."""
+        found = self.std[self.std != 0]
+        return np.where(np.isfinite(found), found, np.inf)
+
+    @cached_property
     def entries(self) -> dict[str, tuple[str, float]]:
         """Names and errors of what can be followed: the largest error, the median, and ``"row,column"``."""
-        places, found = np.argwhere(self.std != 0), {}
-        noisy = self.std[self.std != 0]
+        found, symmetric = {}, self.rows == self.columns
         if self.comparable:
-            found[LARGEST] = "the least precise entry", float(noisy.max(initial=0.0))
-            found[TYPICAL] = "a typical entry (median)", float(np.median(noisy)) if noisy.size else 0.0
-        symmetric = self.rows == self.columns
-        single = [(i, j) for i, j in places.tolist() if not symmetric or i <= j]
-        for i, j in single[:_MOST_ENTRIES] or [(0, 0)]:
+            found[LARGEST] = "the least precise entry", float(self.noisy.max(initial=0.0))
+            found[TYPICAL] = "a typical entry (median)", float(np.median(self.noisy)) if self.noisy.size else 0.0
+        places = zip(np.argwhere(self.std != 0).tolist(), self.noisy.tolist(), strict=True)
+        single = [(i, j, error) for (i, j), error in places if not symmetric or i <= j]
+        for i, j, error in single[:_MOST_ENTRIES] or [(0, 0, 0.0)]:
             pair = f"{self.rows[i]} (variance)" if symmetric and i == j else f"{self.rows[i]} and {self.columns[j]}"
-            found[f"{i},{j}"] = self.rows[i] if len(self.columns) == 1 else pair, float(self.std[i, j])
+            found[f"{i},{j}"] = self.rows[i] if len(self.columns) == 1 else pair, error
         return found
 
     def read(self, entry: str) -> float:
         """The error of an entry; infinite where noise would hide it, or if there is none."""
-        _, error = self.entries.get(entry, ("", math.inf))
-        return error if math.isfinite(error) else math.inf
+        return self.entries.get(entry, ("", math.inf))[1]
 
     def choose(self, entry: str = "") -> str:
         """The entry, if the table has it; otherwise the first one that noise does not hide."""
@@ -105,7 +109,7 @@ class ErrorTable:
     @property
     def hint(self) -> str:
         """The note, and what empty places mean."""
-        seen = np.isfinite(self.std[self.std != 0])
+        seen = np.isfinite(self.noisy)
         if seen.all():
             return self.note
         return ("Empty: hidden by noise. " if seen.any() else "Noise hides all of these numbers. ") + self.note
@@ -113,10 +117,9 @@ class ErrorTable:
     @cached_property
     def equal(self) -> str | None:
         """The error, if there are several and all are the same; None otherwise."""
-        noisy = self.std[self.std != 0]
-        several = len(self.columns) == 1 and noisy.size > 1 and bool(np.isfinite(noisy).all())
-        same = several and np.ptp(noisy) <= 1e-9 * noisy.max()
-        return write_error(float(noisy.max())) if same else None
+        if len(self.columns) > 1 or self.noisy.size < 2 or not self.noisy.max() < (1 + 1e-9) * self.noisy.min():
+            return None
+        return write_error(float(self.noisy.max()))
 
     @cached_property
     def html(self) -> Markup:
@@ -307,8 +310,6 @@ class Forecaster:
 
 
 def _simulate(planned: Plan) -> Simulated:
-    if not planned.adaptive:
-        raise ParameterError("«question» must be one that an adaptive fit answers; others need no simulation.")
     bounds, shown = planned.bounds, judged_by(planned.request.question)
     if bounds.size > _MOST_FEATURES:
         raise ParameterError(
@@ -344,7 +345,7 @@ def preview_ledger(ledger: Ledger, dataset: str, planned: Plan, allowance: str |
     """What a release would leave of a data set's budget, or of an allowance's."""
     before = ledger.remaining(dataset, allowance=allowance).epsilon
     try:
-        after = ledger.whatif(dataset, planned.event, allowance=allowance).epsilon
+        after = ledger.whatif(dataset, planned, allowance=allowance).epsilon
     except LedgerError as error:
         return Left(before, None, word_error(error))
     return Left(before, after, "")

@@ -12,9 +12,7 @@ import re
 import shutil
 import socket
 import sqlite3
-import webbrowser
-from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, suppress
 from dataclasses import asdict
 from getpass import getuser
 from importlib.util import find_spec
@@ -32,7 +30,6 @@ from matrixdp.studio.state import LOCAL_HOSTS, Proxy, Settings, State, hold_lock
 
 _NEEDED = {"fastapi": "fastapi", "jinja2": "jinja2", "python_multipart": "python-multipart", "uvicorn": "uvicorn"}
 _LOCAL = ("localhost", "127.0.0.1", "::1")
-_FOLDERS = ("schemas", "releases")
 _DATABASE, _LEDGER = "studio.db", "ledger.db"
 _ORIGIN = re.compile(r"https?://([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?")
 
@@ -45,7 +42,6 @@ def start_studio(
     host: str,
     port: int,
     origin: tuple[str, ...],
-    open_browser: bool,
     log_requests: bool,
     tls_cert: Path | None,
     tls_key: Path | None,
@@ -58,7 +54,7 @@ def start_studio(
     from matrixdp.studio.app import run_server
 
     proxy = _check_proxy(**forwarding)
-    certificate = _check_network(host, origin, tls_cert, tls_key, without_tls)
+    _check_network(host, origin, tls_cert, tls_key, without_tls)
     if log_requests:  # a line of JSON for each
         log, handler = logging.getLogger("matrixdp.studio.requests"), logging.StreamHandler()
         handler.setFormatter(logging.Formatter("%(message)s"))
@@ -67,13 +63,12 @@ def start_studio(
         log.propagate = False
     place = find_state(folder, state)
     check_place(place)
+    State(place / _DATABASE)  # makes the folder
     if ledger is None and not (place / _LEDGER).exists():
-        State(place / _DATABASE)  # makes the folder
         Ledger.create(place / _LEDGER).close()
     ledger = ledger or place / _LEDGER
     if isinstance(ledger, Path):
         Ledger.open(ledger).close()
-    State(place / _DATABASE)
     used = f"another studio uses {place}. Stop it first, or choose another --state."
     with hold_lock(place / "server.lock", used), _bind(host, port) as listening:
         settings = Settings(
@@ -82,7 +77,7 @@ def start_studio(
             state=place,
             port=listening.getsockname()[1],
             hosts=LOCAL_HOSTS if host in _LOCAL else (f"[{host}]" if ":" in host else host,),
-            tls=certificate[0] is not None,
+            tls=tls_cert is not None,
             origins=tuple(map(str.lower, origin)),
             proxy=proxy,
         )
@@ -92,10 +87,8 @@ def start_studio(
             click.echo(f"Tables: {folder}   Ledger: {ledger}   Own files: {place}")
             click.echo(f"Open in a browser (signs in one browser, once): {address}")
             click.echo("Stop with Ctrl-C; requests that are approved are finished when it is started again.")
-            if open_browser:
-                _open_browser(place, address)
 
-        run_server(settings, listening, certificate, _find_user(), announce)
+        run_server(settings, listening, (tls_cert, tls_key), _find_user(), announce)
 
 
 def _check_proxy(trust_proxy: tuple[str, ...], user_header: str, groups_header: str, **groups: Any) -> Proxy | None:
@@ -131,8 +124,8 @@ def open_state(folder: Path, state: Path | None) -> State:
 
 def _check_network(
     host: str, origin: tuple[str, ...], tls_cert: Path | None, tls_key: Path | None, without_tls: bool
-) -> tuple[Path | None, Path | None]:
-    """The certificate and its key; an error for an address that is not local without them."""
+) -> None:
+    """Raise for an address that is not local without a certificate and its key, and for an origin that is none."""
     if (tls_cert is None) != (tls_key is None):
         raise ParameterError("--tls-cert and --tls-key must be given together: the certificate, and its private key.")
     for name, path in (("--tls-cert", tls_cert), ("--tls-key", tls_key)):
@@ -157,21 +150,18 @@ def _check_network(
         if not _ORIGIN.fullmatch(address):
             rule = "--origin must be an address without a path, such as https://studio.example.org"
             raise ParameterError(f"{rule}, got {show(address)} instead.")
-    return tls_cert, tls_key
 
 
-@contextmanager
-def _bind(host: str, port: int) -> Iterator[socket.socket]:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as listening:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            listening.bind((host, port))
-        except OSError as error:
-            raise ParameterError(
-                f"--host {host} --port {port} cannot be used: {error.strerror}. Choose another; port 0 is a free one."
-            ) from None
-        yield listening
+def _bind(host: str, port: int) -> socket.socket:
+    """A socket that listens, so that whoever opens the printed address at once is answered, too."""
+    family, both = (socket.AF_INET6, socket.has_dualstack_ipv6()) if ":" in host else (socket.AF_INET, False)
+    try:
+        return socket.create_server((host, port), family=family, dualstack_ipv6=both)
+    except OSError as error:
+        reason = str(error.strerror).partition(" (while")[0]
+        raise ParameterError(
+            f"--host {host} --port {port} cannot be used: {reason}. Choose another; port 0 is a free one."
+        ) from None
 
 
 def _find_user() -> Viewer:
@@ -181,15 +171,6 @@ def _find_user() -> Viewer:
     except (KeyError, OSError):  # a user id without a name, as in containers
         name = "desk"
     return Viewer(name if name.isprintable() else "desk", frozenset(Role))
-
-
-def _open_browser(state: Path, address: str) -> None:
-    """Open the address in a browser by way of a file, since command lines can be read by other users."""
-    page = state / "open.html"
-    page.unlink(missing_ok=True)
-    with os.fdopen(os.open(page, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file:
-        file.write(f'<!doctype html><meta http-equiv="refresh" content="0;url={address}">\n')
-    webbrowser.open(page.absolute().as_uri())
 
 
 def check_place(state: Path) -> None:
@@ -244,9 +225,7 @@ def back_up(state: Path, ledger: Location | None, target: Path) -> None:
         copy.execute("DELETE FROM place")
         copy.commit()
     (target / _DATABASE).chmod(0o600)
-    for name in _FOLDERS:
-        if (state / name).is_dir():
-            shutil.copytree(state / name, target / name, ignore=shutil.ignore_patterns("*.tmp"))
+    _copy_folders(state, target)
 
 
 def restore(source: Path, state: Path, ledger: Path | None) -> None:
@@ -264,10 +243,14 @@ def restore(source: Path, state: Path, ledger: Path | None) -> None:
             raise ParameterError(f"the ledger cannot be restored to {place}: {error}") from None
     shutil.copyfile(source / _DATABASE, state / _DATABASE)
     (state / _DATABASE).chmod(0o600)
-    for name in _FOLDERS:
-        if (source / name).is_dir():
-            shutil.copytree(source / name, state / name)
+    _copy_folders(source, state)
     check_place(state)
+
+
+def _copy_folders(source: Path, target: Path) -> None:
+    for name in ("schemas", "releases"):
+        if (source / name).is_dir():
+            shutil.copytree(source / name, target / name, ignore=shutil.ignore_patterns("*.tmp"))
 
 
 def _read_place(state: State) -> Place | None:

@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from matrixdp import errors
 from matrixdp.errors import MatrixDPError, ParameterError
 from matrixdp.release.options import json_name
-from matrixdp.studio.roles import Viewer
 
 
 class RefusalError(MatrixDPError):
@@ -18,14 +17,6 @@ class SignInError(RefusalError):
     """Nobody is signed in: there is no cookie or token, or it is unknown, expired or revoked."""
 
     status = 401
-
-
-class UnknownBrowserError(SignInError):
-    """A proxy says who somebody is, and their browser has no session for this person yet."""
-
-    def __init__(self, viewer: Viewer) -> None:
-        super().__init__("the page has expired. Load it again.")
-        self.viewer = viewer
 
 
 class NotFoundError(RefusalError):

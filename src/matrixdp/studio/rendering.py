@@ -1,6 +1,7 @@
 """The services of a studio; a request to it, the pages from templates that answer it, and their static files."""
 
 import hashlib
+import secrets
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,14 +15,14 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
 from matrixdp.domain.fields import quote_line
-from matrixdp.errors import MatrixDPError
+from matrixdp.errors import MatrixDPError, join_names
 from matrixdp.report.guarantee import name_loss
 from matrixdp.studio.datasets import DatasetBook, SchemaStore, TableFolder, measure_budget
 from matrixdp.studio.monitor import Monitor
 from matrixdp.studio.refusals import find_status
 from matrixdp.studio.requests import RequestBook, Results
 from matrixdp.studio.roles import Viewer
-from matrixdp.studio.sign_in import OneTimeLinks, Sightings, WrongTokens
+from matrixdp.studio.sign_in import OneTimeLinks, WrongTokens
 from matrixdp.studio.state import Settings, State
 from matrixdp.studio.worker import Runner
 from matrixdp.version import __version__
@@ -48,6 +49,7 @@ _TEMPLATES = Environment(
 _TEMPLATES.filters["zip"] = zip
 _TEMPLATES.filters["when"] = lambda time: f"{time[:16].replace('T', ' ')} UTC"  # to the minute
 _TEMPLATES.filters["loss"] = name_loss  # of an epsilon
+_TEMPLATES.filters["listed"] = lambda name: join_names([name])  # as an entry of an option that lists columns
 _TEMPLATES.globals |= {"measure_budget": measure_budget, "quote_line": quote_line, "static": _find_static}
 
 
@@ -57,9 +59,9 @@ class Studio:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.state = State(settings.database)
+        self.key = secrets.token_bytes(32)  # of the forms of those whom a proxy signs in
         self.links = OneTimeLinks()
         self.wrong_tokens = WrongTokens()
-        self.sightings = Sightings(self.state)
         self.monitor = Monitor()
         self.tables = TableFolder(settings.folder)
         self.schemas = SchemaStore(settings.state / "schemas", self.tables)

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Callable
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Form
 from starlette.responses import RedirectResponse, Response
@@ -14,7 +14,7 @@ from matrixdp.studio.refusals import NotFoundError, place_error, word_error
 from matrixdp.studio.rendering import CurrentVisit, Visit
 from matrixdp.studio.requests import Status, StoredRequest
 from matrixdp.studio.security import SentForm
-from matrixdp.studio.sign_in import find_person, is_revoked
+from matrixdp.studio.sign_in import find_person, list_revoked
 
 router = APIRouter()
 _SHOWN = 200  # requests of a list
@@ -37,10 +37,8 @@ def list_requests(visit: CurrentVisit) -> Response:
     pending = [one for one in reversed(found) if one.status is waiting]
     others = [one for one in found if one.status is not waiting]
     more = max(0, len(others) - _SHOWN)
-    revoked = {name for name in {one.asker for one in found} if is_revoked(visit.studio.state, name)}
-    return visit.render(
-        "requests.html", pending=pending, others=others[:_SHOWN], more=more, states=STATES, revoked=revoked
-    )
+    listed: Any = {"pending": pending, "others": others[:_SHOWN], "more": more}
+    return visit.render("requests.html", states=STATES, revoked=list_revoked(visit.studio.state), **listed)
 
 
 @router.post("/requests")
@@ -115,5 +113,5 @@ def _show(visit: Visit, found: StoredRequest, error: MatrixDPError | None = None
     except (ParameterError, NotFoundError) as problem:
         context = {"known": False, "unknown": word_error(problem), "again": "/design", "spec": found.spec}
     context |= {"states": STATES, "reason": reason, "errors": place_error(error, ["reason"])}
-    revoked = is_revoked(visit.studio.state, found.asker)
+    revoked = found.asker in list_revoked(visit.studio.state)
     return visit.render("request.html", mistake=error, found=found, revoked=revoked, **context)

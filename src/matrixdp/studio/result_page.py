@@ -42,6 +42,7 @@ router = APIRouter()
 # A report is a document of its own, with styles of its own: no script runs in it, and the studio is out of its reach.
 _REPORT_POLICY = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'"
 _SYNTHETIC_ROWS = 10_000  # at most
+_MEDIA = {"csv": "text/csv", "json": "application/json", "ipynb": "application/x-ipynb+json"}  # of files with answers
 _MOST_NUMBERS = 200  # columns of numbers whose pairs are shown
 
 
@@ -82,7 +83,7 @@ class Choices:
 class Inquiry:
     """One question: its kind, one of `KINDS`, and the `columns` that it is about, by the names of its fields.
 
-    A regression explains ``target`` by ``on``, or by all others if that is empty. `group` is empty for all records.
+    A regression explains ``target`` by ``on``, or by all others if that is None. `group` is empty for all records.
     """
 
     kind: str
@@ -92,12 +93,7 @@ class Inquiry:
     @property
     def arguments(self) -> list[Any]:
         """The columns, as the method of a release takes them."""
-        return [value for value in self.columns.values() if value]
-
-    @property
-    def told_apart(self) -> list[Any]:
-        """Columns all of whose levels are in the answer."""
-        return self.arguments if self.kind in ("means_by", "table") else []
+        return [value for value in self.columns.values() if value is not None]
 
 
 def list_choices(release: Answerable | None) -> Choices:
@@ -125,37 +121,28 @@ def list_choices(release: Answerable | None) -> Choices:
 
 
 def read_question(sent: Sequence[tuple[str, str]], choices: Choices) -> Inquiry:
-    """The question that a browser sent; what is not said is the first that is possible."""
+    """The question that a browser sent; what is not said is the first that is possible.
 
-    def require(value: str, name: str, known: Sequence[str]) -> str:
-        if value not in known:
-            raise ParameterError(f"{name} must be one of {', '.join(known[:20])}, got {show(value)} instead.")
-        return value
-
+    Columns and levels that there are not are refused by whoever answers it.
+    """
     given = {name: unquote_line(value) for name, value in sent}
-    usual = "means_by" if choices.groups else choices.kinds[0]
-    kind = require(given.get("kind") or usual, "kind", choices.kinds)
+    kind = given.get("kind") or ("means_by" if choices.groups else choices.kinds[0])
+    if kind not in choices.kinds:
+        raise ParameterError(f"kind must be one of {', '.join(choices.kinds)}, got {show(kind)} instead.")
     columns: dict[str, Any] = {}
     for name in KINDS[kind].fields:
-        known = choices.numbers if name == "target" else choices.splits
-        others = [one for one in known if one not in columns.values()]
         if name == "on":
-            explaining = choices.numbers + choices.categories
-            on = [require(unquote_line(value), "on", explaining) for key, value in sent if key == "on" and value]
-            columns["on"] = [one for one in on if one != columns["target"]]
-            if "chosen" in given and not on:
-                raise ParameterError("on must have at least one column: what explains it.", parameter="on")
+            ticked = [unquote_line(value) for key, value in sent if key == "on" and value]
+            others = [one for one in ticked if one != columns["target"]]
+            columns["on"] = others if others or ("chosen" in given and not ticked) else None
         else:
-            usual = next((one for one in others if one not in choices.dates), others[0])
-            columns[name] = require(given.get(name) or usual, name, known)
-    if kind == "table" and columns["rows"] == columns["columns"]:
-        raise ParameterError("rows and columns must be two different categories.")
-    question, group = Inquiry(kind, columns), {}
-    for number, (name, levels) in enumerate(choices.groups.items()):
-        level = given.get(f"group.{number}")
-        if level and require(level, f"the level of {name}", levels) and name not in question.told_apart:
-            group[name] = level
-    return replace(question, group=group)
+            known = choices.numbers if name == "target" else choices.splits
+            free = [one for one in known if one not in columns.values()]
+            usual = next((one for one in free if one not in choices.dates), free[0])
+            columns[name] = given.get(name) or usual
+    levels = {name: given.get(f"group.{number}") for number, name in enumerate(choices.groups)}
+    apart = columns.values()  # of these, the answer has all levels
+    return Inquiry(kind, columns, {name: level for name, level in levels.items() if level and name not in apart})
 
 
 def answer_question(release: Answerable, question: Inquiry) -> Answer:
@@ -219,24 +206,30 @@ def list_results(visit: CurrentVisit) -> Response:
 @router.get("/results/{request_id}")
 @router.get("/results/{request_id}/explore")
 def explore(visit: CurrentVisit, request_id: str) -> Response:
-    """A release with the answer to a question about it, by default the first; with ``format``, the answer as a file."""
-    form = visit.request.query_params.get("format")
-    if form not in (None, "csv", "json"):
-        raise ParameterError("format must be one of csv, json.")
+    """A release with the answer to a question about it, by default the first; with ``format``, as a file.
+
+    A notebook repeats the question, and has one of each other kind.
+    """
+    form, sent = visit.request.query_params.get("format"), visit.request.query_params.multi_items()
+    if form not in (None, *_MEDIA):
+        raise ParameterError(f"format must be one of {', '.join(_MEDIA)}.")
     opened = _open(visit, request_id)
     if form is None:
         return _show(visit, opened)
     if opened.release is None:
         raise ParameterError(opened.choices.reason)
-    question = read_question(visit.request.query_params.multi_items(), opened.choices)
+    question = read_question(sent, opened.choices)
     answer = answer_question(opened.release, question)
     if form == "csv":
         source = {"source": [opened.source["citation"]] * answer.estimate.value.size}
         text = write_csv(answer.estimate, list_dates(answer, opened.dates) | source)
-    else:
+    elif form == "json":
         text = json.dumps({**to_facts(opened.release, answer), "source": opened.source}, allow_nan=False)
-    media = "text/csv" if form == "csv" else "application/json"
-    return _download(text, media, f"{question.kind}-{request_id[:8]}.{form}")
+    else:
+        others = [one for one in opened.choices.kinds if one != question.kind]
+        asked = [question, *(read_question([("kind", one)], opened.choices) for one in others)]
+        text = json.dumps(make_notebook(opened.source, asked), indent=1) + "\n"
+    return _download(text, _MEDIA[form], f"{question.kind}-{request_id[:8]}.{form}")
 
 
 class Opened(NamedTuple):
@@ -261,17 +254,6 @@ def _open(visit: Visit, request_id: str) -> Opened:
 
 def _download(content: str | bytes, media: str, name: str) -> Response:
     return Response(content, media_type=media, headers={"Content-Disposition": f'attachment; filename="{name}"'})
-
-
-@router.get("/results/{request_id}/notebook")
-def download_notebook(visit: CurrentVisit, request_id: str) -> Response:
-    """A notebook that repeats the questions of the explorer, the one in the address first."""
-    opened = _open(visit, request_id)
-    choices = opened.choices
-    asked = [read_question(visit.request.query_params.multi_items(), choices)] if choices.kinds else []
-    others = [read_question([("kind", kind)], choices) for kind in choices.kinds if kind != asked[0].kind]
-    content = json.dumps(make_notebook(opened.source, [*asked, *others]), indent=1)
-    return _download(content + "\n", "application/x-ipynb+json", f"exploration-{request_id[:8]}.ipynb")
 
 
 @router.get("/results/{request_id}/synthetic")
@@ -321,7 +303,7 @@ def download_stream(visit: CurrentVisit, dataset: str, name: str) -> Response:
 def _show(visit: Visit, opened: Opened) -> Response:
     """The page of a release, with the answer to the question in its address."""
     stored, release, privacy, odds = opened.stored, opened.release, opened.found.spec.privacy, ""
-    context: dict[str, Any] = {"answer": None, "question": None, "problem": None, "emptied": False}
+    context: dict[str, Any] = {"answer": None, "question": None, "problem": None}
     if release is not None and opened.choices.kinds:
         context |= _describe_answer(visit.request.query_params, release, opened)
     if stored is not None:
@@ -340,17 +322,12 @@ def _show(visit: Visit, opened: Opened) -> Response:
 
 def _describe_answer(sent: QueryParams, release: Answerable, opened: Opened) -> dict[str, Any]:
     """What the template needs to show a question and its answer, or why there is none."""
-    question, choices = None, opened.choices
+    question = None
     try:
-        question = read_question(sent.multi_items(), choices)
+        question = read_question(sent.multi_items(), opened.choices)
         answer = answer_question(release, question)
     except ParameterError as error:
-        if question is None:
-            kept = [("kind", sent["kind"])] if sent.get("kind") in choices.kinds else []
-            kept += [("target", sent["target"])] if kept and sent.get("target") in choices.numbers else []
-            question = read_question(kept, choices)
-        emptied = "chosen" in sent and "on" not in sent
-        return {"problem": str(error), "question": question, "emptied": emptied}
+        return {"problem": str(error), "question": question or read_question([], opened.choices)}
     dates = opened.dates
     return {
         "question": question,

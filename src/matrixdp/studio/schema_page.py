@@ -6,7 +6,6 @@ alone, never from its values.
 """
 
 import hashlib
-import json
 import math
 import re
 from collections import Counter, defaultdict
@@ -22,14 +21,13 @@ from matrixdp.domain.fields import COLUMN_FIELDS, SECTIONS, TYPES, Field, quote_
 from matrixdp.domain.file_rules import HEAD_RULES, FileRules
 from matrixdp.domain.schema_file import describe_type, parse_schema, parse_toml, propose_type, read_content, write_toml
 from matrixdp.errors import DataError, MatrixDPError, ParameterError
+from matrixdp.records.heads import propose_rules
 from matrixdp.studio.refusals import NotFoundError
 from matrixdp.studio.rendering import CurrentVisit, Studio, Visit
 from matrixdp.studio.security import SentFields
 
 router = APIRouter()
-_MOST_SHOWN = 40  # columns of a form that are there in full; of a longer one, those that are opened
 _HEAD_TYPES = str | int
-_MOST_WRONG = 10  # columns that are opened because of a mistake
 _COLUMN_FIELD = re.compile(r"column\.(\d{1,6})\.([a-z_]+)")
 _CHANGED = (
     "The schema was saved from another page since this one was loaded. What you have entered is still here: compare it "
@@ -61,31 +59,18 @@ def propose_columns(table: Mapping[str, Any]) -> tuple[dict[str, Texts], Texts]:
 
 
 def read_form(sent: Mapping[str, str]) -> SchemaForm:
-    """The form that a browser sent; a column may come as one field, ``folded``."""
-    columns: defaultdict[int, Texts] = defaultdict(dict)
+    """The form that a browser sent."""
+    columns: defaultdict[int, Texts] = defaultdict(lambda: {"name": ""})
     texts: Texts = {}
     for key, text in sent.items():
-        if found := _COLUMN_FIELD.fullmatch(key):
-            columns[int(found[1])][found[2]] = text
+        if (found := _COLUMN_FIELD.fullmatch(key)) is None:
+            texts |= {key: text} if text else {}
+        elif found[2] == "name":
+            with suppress(ParameterError):
+                columns[int(found[1])]["name"] = unquote_line(text)
         elif text:
-            texts[key] = text
-    return SchemaForm(tuple(_read_column(columns[number]) for number in sorted(columns)), texts)
-
-
-def fold_column(column: Texts) -> str:
-    """All fields of a column as the text of one, ``folded``, for columns that a page does not show in full."""
-    return json.dumps({**column, "name": quote_line(column["name"])})
-
-
-def _read_column(sent: Texts) -> Texts:
-    found: dict[str, Any] = dict(sent)
-    with suppress(ValueError, TypeError, RecursionError):
-        found = {**json.loads(found.pop("folded", "{}")), **found}
-    found = {name: text for name, text in found.items() if isinstance(text, str) and text}
-    name = ""
-    with suppress(ParameterError):
-        name = unquote_line(found.get("name", ""))
-    return {**found, "name": name}
+            columns[int(found[1])][found[2]] = text
+    return SchemaForm(tuple(columns[number] for number in sorted(columns)), texts)
 
 
 def form_from_toml(text: str) -> SchemaForm:
@@ -185,7 +170,7 @@ def edit_schema(visit: CurrentVisit, table: str, saved: str | None = None) -> Re
     except ParameterError as error:
         form, problem = None, f"The stored schema cannot be shown as a form: {error}"
     if form is None:
-        rules = visit.studio.tables.propose(table)
+        rules = propose_rules(visit.studio.tables.open(table).files[0])
         fields = visit.studio.tables.open(table, FileRules(**rules)).fields()
         texts = {f"files.{name}": str(value) for name, value in rules.items()}
         form = SchemaForm(tuple(propose_columns(fields)[0].values()), texts)
@@ -205,13 +190,10 @@ def change_schema(visit: CurrentVisit, table: str, sent: SentFields) -> Response
             visit.studio.schemas.write(table, form_to_toml(form))
         except (ParameterError, DataError) as error:
             return _show(visit, table, form, mistakes={"": str(error)}, status=422)
-        return RedirectResponse(f"{_address(visit)}?saved=yes", 303)
-    number = int(place) if re.fullmatch(r"[0-9]{1,6}", place) else None
+        return RedirectResponse(f"{visit.request.url.path}?saved=yes", 303)
     if action == "remove":
-        kept = tuple(column for at, column in enumerate(form.columns) if at != number)
+        kept = tuple(column for number, column in enumerate(form.columns) if str(number) != place)
         return _show(visit, table, SchemaForm(kept, form.texts))
-    if action == "open":
-        return _show(visit, table, form, opened=number)
     if action == "add all" or (action == "add" and sent.get("new")):
         columns, _ = propose_columns(_find_columns(visit.studio, table, form)[0])
         names = list(columns) if action == "add all" else [unquote_line(sent["new"])]
@@ -229,21 +211,8 @@ def check_schema(visit: CurrentVisit, table: str, sent: SentFields) -> Response:
     """The TOML of a form and what is wrong with it, without saving anything."""
     visit.studio.tables.path(table)  # or there is none of this name
     form = read_form(sent)
-    found = _describe_fields(visit, form, {}, checked=False) | {"live": True}
-    return visit.render("schema_preview.html", toml=form_to_toml(form), mistakes=find_mistakes(form), **found)
-
-
-@router.post("/tables/{table}/schema/column")
-def open_column(visit: CurrentVisit, table: str, sent: SentFields) -> Response:
-    """All fields of one column of a long form, of which the page has sent only this one."""
-    visit.studio.tables.path(table)
-    form, opened = read_form(sent), sent.get("opened", "")
-    if len(form.columns) != 1 or not re.fullmatch(r"[0-9]{1,6}", opened):
-        raise ParameterError("opened must be the number of the column that is sent.")
-    found = find_mistakes(form) if sent.get("checked") == "yes" else {}
-    errors = {name.replace("column.0.", f"column.{opened}."): one for name, one in found.items() if "." in name}
-    context = _describe_fields(visit, form, errors, checked=bool(errors))
-    return visit.render("schema_opened.html", column=form.columns[0], opened=int(opened), **context)
+    mistakes = find_mistakes(form)
+    return visit.render("schema_preview.html", form=form, toml=form_to_toml(form), mistakes=mistakes, live=True)
 
 
 @router.get("/tables/{table}/schema.toml")
@@ -269,7 +238,7 @@ def _show(
     _, unusable = propose_columns(fields)
     known = {"", *unusable, *(column["name"] for column in form.columns)}
     workbook = table.lower().endswith((".xlsx", ".xls"))
-    hidden, checked = ("encoding", "delimiter") if workbook else ("sheet",), mistakes is not None or bool(unfit)
+    hidden, errors = ("encoding", "delimiter") if workbook else ("sheet",), {**(mistakes or {}), **unfit}
     return visit.render(
         "schema.html",
         status=status,
@@ -285,30 +254,17 @@ def _show(
         workbook=workbook,
         sections=SECTIONS,
         file_fields=[one for one in SECTIONS["files"] if one.name not in hidden],
+        form=form,
         toml=form_to_toml(form),
         mistakes=find_mistakes(form) if mistakes is None else mistakes,
-        **_describe_fields(visit, form, {**(mistakes or {}), **unfit}, checked=checked),
+        live=False,
+        address=visit.request.url.path,  # as the browser wrote it
+        errors=defaultdict(str, errors),
+        checked=mistakes is not None or bool(unfit),
+        wrong=Counter(int(name.split(".")[1]) for name in errors if name.startswith("column.")),
+        types=TYPES,
+        column_fields=COLUMN_FIELDS,
     )
-
-
-def _describe_fields(visit: Visit, form: SchemaForm, errors: Texts, *, checked: bool) -> dict[str, Any]:
-    """What the template of a column needs: how many mistakes each column has, and which are folded."""
-    wrong = Counter(int(name.split(".")[1]) for name in errors if name.startswith("column."))
-    folded = range(len(form.columns)) if len(form.columns) > _MOST_SHOWN else ()
-    people = form.texts.get("person.column") and not form.texts.get("person.rows")  # each counts once
-    return {
-        "address": _address(visit),
-        "live": False,
-        "counted": "Number of people" if people else "Number of records",
-        "form": form,
-        "errors": defaultdict(str, errors),
-        "checked": checked,
-        "wrong": wrong,
-        "folded": set(folded) - set(sorted(wrong)[:_MOST_WRONG]),
-        "fold_column": fold_column,
-        "types": TYPES,
-        "column_fields": COLUMN_FIELDS,
-    }
 
 
 def _find_columns(studio: Studio, table: str, form: SchemaForm) -> tuple[Mapping[str, Any], Texts]:
@@ -326,8 +282,3 @@ def _find_columns(studio: Studio, table: str, form: SchemaForm) -> tuple[Mapping
 
 def _find_version(text: str | None) -> str:
     return "" if text is None else hashlib.sha256(text.encode()).hexdigest()
-
-
-def _address(visit: Visit) -> str:
-    """The address of the editor, as the browser wrote it."""
-    return visit.request.url.path.removesuffix("/check").removesuffix("/column")

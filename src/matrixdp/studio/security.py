@@ -9,12 +9,12 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Form, Query, Request
 from starlette.datastructures import FormData
 from starlette.exceptions import HTTPException
-from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from matrixdp.studio import sign_in
 from matrixdp.studio.monitor import Monitor, find_id
-from matrixdp.studio.refusals import SignInError, UnknownBrowserError
+from matrixdp.studio.refusals import SignInError
 from matrixdp.studio.rendering import CurrentVisit, Studio, Visit
 from matrixdp.studio.roles import ROUTES, Role, Viewer, permits
 from matrixdp.studio.state import Proxy, Settings
@@ -88,8 +88,8 @@ class Guard:
             return message
 
         try:
-            problem = self._find_problem(scope["path"], scope["headers"])
-            await (problem or self._app)(scope, receive_some, send_safely)
+            self._refuse_strangers(scope["path"], scope["headers"])
+            await self._app(scope, receive_some, send_safely)
         except Exception as error:  # an unforeseen one; the server would log its message
             response = await self._answer_error(Request(scope), error)
             if not status:
@@ -97,17 +97,16 @@ class Guard:
         finally:
             self._monitor.add(scope, status or 500, time.perf_counter() - begun)
 
-    def _find_problem(self, path: str, headers: Sequence[tuple[bytes, bytes]]) -> PlainTextResponse | None:
+    def _refuse_strangers(self, path: str, headers: Sequence[tuple[bytes, bytes]]) -> None:
         hosts = [value.decode("latin-1").lower() for name, value in headers if name == b"host"]
         if path not in _WATCHED and (len(hosts) != 1 or hosts[0] not in self._hosts):
-            return PlainTextResponse("This server does not answer for that host.", 421)
+            raise HTTPException(421, "This server does not answer for that host.")
         origins = {value.decode("latin-1").lower() for name, value in headers if name == b"origin"}
         if origins - self._origins:
-            return PlainTextResponse("Requests from pages of other sites are refused.", 403)
+            raise HTTPException(403, "Requests from pages of other sites are refused.")
         for name, value in headers:
             if name == b"content-length" and not (re.fullmatch(rb"\d{1,18}", value) and int(value) <= BODY_LIMIT):
-                return PlainTextResponse(_TOO_LARGE, 413)
-        return None
+                raise HTTPException(413, _TOO_LARGE)
 
 
 def authorise(request: Request) -> None:
@@ -116,21 +115,14 @@ def authorise(request: Request) -> None:
     Pages know a person by the cookie, addresses below /api by a bearer token, and neither by the other.
     """
     studio: Studio = request.app.state.studio
-    request.state.viewer = request.state.session = None
-    proxy = studio.settings.proxy
+    request.state.viewer = request.state.session = session = None
     if is_api(request.url.path):
-        kind, _, secret = request.headers.get("authorization", "").partition(" ")
-        if kind.lower() == "bearer" and secret.strip():
-            token = sign_in.find_token(studio.state, secret.strip())
-            if token is None:
-                raise refuse_wrong_token(request, studio)
-            request.state.viewer = sign_in.find_person(studio.state, token.name, token.roles)
-    elif cookie := request.cookies.get(cookie_name(studio.settings)):
-        request.state.session = sign_in.find_session(studio.state, cookie)
-        request.state.viewer = request.state.session and request.state.session.viewer
-    follow_proxy(request, proxy if proxy is not None and proxy.trusts(find_sender(request)) else None)
+        request.state.viewer = _find_bearer(request, studio)
+    elif session := _find_session(request, studio):
+        request.state.session, request.state.viewer = session, session.viewer
     if request.state.viewer is not None:
-        studio.sightings.add(request.state.viewer, keep_groups=not hasattr(request.state, "forwarded"))
+        keep_groups = session is None or not session.is_forwarded
+        sign_in.note_sighting(studio.state, request.state.viewer, keep_groups=keep_groups)
     access = ROUTES.get(f"{request.method} {request.scope['route'].path}")
     if access is None:
         raise HTTPException(403, "this address is not in the table of roles.")
@@ -151,27 +143,31 @@ def is_api(path: str) -> bool:
     return path.startswith(f"{API}/") and path != DOCS
 
 
-def follow_proxy(request: Request, proxy: Proxy | None) -> None:
-    """Make sure that the session is of the person whom the proxy names; an `UnknownBrowserError` begins one.
+def _find_bearer(request: Request, studio: Studio) -> Viewer | None:
+    """The person of the bearer token; None if none was sent."""
+    kind, _, secret = request.headers.get("authorization", "").partition(" ")
+    if kind.lower() != "bearer" or not secret.strip():
+        return None
+    token = sign_in.find_token(studio.state, secret.strip())
+    if token is None:
+        raise refuse_wrong_token(request, studio)
+    return sign_in.find_person(studio.state, token.name, token.roles)
+
+
+def _find_session(request: Request, studio: Studio) -> sign_in.Session | None:
+    """The session of the cookie, or else of the person whom a proxy names.
 
     Privacy
     -------
-    A browser without the header, such as one that the proxy has signed out, or that comes past the `proxy` (None), is
-    nobody's, whatever its cookie says, unless it signed in with a token.
+    The latter is that of one request: a browser without the header, such as one that the proxy has signed out, or that
+    comes past the proxy, is nobody's. The token of its forms follows from the name, by a key that nobody knows.
     """
-    session = request.state.session
-    found = None if proxy is None or is_api(request.url.path) else read_forwarded(request, proxy)
+    known = sign_in.find_session(studio.state, request.cookies.get(cookie_name(studio.settings), ""))
+    found = None if known is not None else read_forwarded(request, studio.settings.proxy)
     if found is None:
-        if session is not None and session.is_forwarded:
-            request.state.viewer = request.state.session = None
-        return
-    request.state.forwarded = True
-    known = session is not None and session.is_forwarded
-    if known and (session.viewer.name, session.viewer.roles) == (found.name, found.roles):
-        request.state.viewer = found
-    elif request.url.path != "/enter" and not (session is not None and not session.is_forwarded):
-        sign_in.check_distinct(request.app.state.studio.state, found.name)
-        raise UnknownBrowserError(found)
+        return known
+    sign_in.check_distinct(studio.state, found.name)
+    return sign_in.Session(found, hmac.digest(studio.key, found.name.encode(), "sha256").hex(), is_forwarded=True)
 
 
 def split_names(text: str) -> list[str]:
@@ -179,8 +175,10 @@ def split_names(text: str) -> list[str]:
     return [name for part in text.split(",") if (name := part.strip())]
 
 
-def read_forwarded(request: Request, proxy: Proxy) -> Viewer | None:
+def read_forwarded(request: Request, proxy: Proxy | None) -> Viewer | None:
     """The person whom a proxy names, with the roles of their groups; None if it names nobody, or nobody with a role."""
+    if proxy is None or not proxy.trusts(find_sender(request)):
+        return None
     names = request.headers.getlist(proxy.user_header)
     if len(names) != 1 or not names[0].strip() or not names[0].isprintable() or len(names[0]) > 100:
         return None
@@ -232,7 +230,8 @@ def show_entry(visit: CurrentVisit, token: Annotated[str | None, Query()] = None
 
     A person's token is not accepted here: addresses are remembered by browsers and proxies.
     """
-    if token is None and hasattr(visit.request.state, "forwarded"):
+    session = visit.request.state.session
+    if token is None and session is not None and session.is_forwarded:
         return RedirectResponse("/", 303)
     if token is not None and "prefetch" not in visit.request.headers.get("sec-purpose", ""):
         return _enter(visit, visit.studio.links.take(visit.studio.state, token))
@@ -249,28 +248,9 @@ def enter(visit: CurrentVisit, token: Annotated[str, Form()]) -> Response:
 def leave(visit: CurrentVisit) -> Response:
     """Sign out."""
     name, response = cookie_name(visit.studio.settings), RedirectResponse("/enter", 303)
-    sign_in.sign_out(visit.studio.state, visit.request.cookies[name])
+    sign_in.sign_out(visit.studio.state, visit.request.cookies.get(name, ""))
     response.delete_cookie(name, httponly=True, samesite="strict", secure=visit.studio.settings.secure)
     return response
-
-
-def begin_forwarded(request: Request, viewer: Viewer) -> Response:
-    """Begin the session of a person whom the proxy names, and show the page again."""
-    query = f"?{request.url.query}" if request.url.query else ""
-    response = RedirectResponse(f"{request.url.path}{query}" if request.method == "GET" else "/", 303)
-    _set_cookie(response, request.app.state.studio, viewer)
-    return response
-
-
-def _set_cookie(response: Response, studio: Studio, viewer: Viewer, token: sign_in.Token | None = None) -> None:
-    response.set_cookie(
-        cookie_name(studio.settings),
-        sign_in.start_session(studio.state, viewer, token),
-        max_age=int(sign_in.SESSION.total_seconds()),
-        httponly=True,
-        samesite="strict",
-        secure=studio.settings.secure,
-    )
 
 
 def _enter(visit: Visit, token: sign_in.Token | None) -> Response:
@@ -280,5 +260,12 @@ def _enter(visit: Visit, token: sign_in.Token | None) -> Response:
     # Browsers do not send a strict cookie after a redirect from another site, such as a page with the address.
     foreign = visit.request.headers.get("sec-fetch-site", "none") in ("cross-site", "same-site")
     response = visit.render("entered.html") if foreign else RedirectResponse("/", 303)
-    _set_cookie(response, visit.studio, Viewer(token.name, token.roles), token)
+    response.set_cookie(
+        cookie_name(visit.studio.settings),
+        sign_in.start_session(visit.studio.state, token),
+        max_age=int(sign_in.SESSION.total_seconds()),
+        httponly=True,
+        samesite="strict",
+        secure=visit.studio.settings.secure,
+    )
     return response

@@ -2,10 +2,9 @@
 
 import hashlib
 import json
-import math
 import secrets
 import time
-from collections import OrderedDict, deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -23,7 +22,7 @@ _BYTES = 32  # of a random text that can be a part of a URL
 _LONGEST_NAME = 100
 SESSION = timedelta(hours=12)  # that a browser stays signed in
 _LINK = "link-"  # begins the ids of printed addresses
-_SEEN_STEP = 60.0  # seconds
+_SEEN_STEP = timedelta(minutes=1)
 
 
 @dataclass(frozen=True)
@@ -109,12 +108,6 @@ def find_person(state: State, name: str, roles: frozenset[Role] = frozenset()) -
     return Viewer(name, roles, tuple(json.loads(rows[0]["groups"])) if rows else ())
 
 
-def is_revoked(state: State, name: str) -> bool:
-    """Whether a person had tokens, and none of them is valid any more."""
-    found = [_read_token(row) for row in state.select("SELECT * FROM tokens WHERE name = ?", name)]
-    return any(one.revoked for one in found) and not any(one.is_valid for one in found)
-
-
 @dataclass(frozen=True)
 class Person:
     """Somebody who has a token, or whom a proxy has signed in: their groups, tokens, and when they were last seen."""
@@ -136,27 +129,26 @@ def list_people(state: State) -> list[Person]:
     ]
 
 
-class Sightings:
-    """Notes when people were last seen, at most once a minute for each, and at once that their groups have changed."""
+def list_revoked(state: State) -> set[str]:
+    """The names of those who had tokens, none of which is valid any more."""
+    tokens = list_tokens(state)
+    return {one.name for one in tokens if one.revoked} - {one.name for one in tokens if one.is_valid}
 
-    def __init__(self, state: State) -> None:
-        self._state = state
-        self._known: dict[str, tuple[float, tuple[str, ...]]] = {}
 
-    def add(self, viewer: Viewer, *, keep_groups: bool) -> None:
-        """Note that somebody is there, and the groups that a proxy says unless those that are known are kept."""
-        present = time.monotonic()
-        before, groups = self._known.get(viewer.name, (-math.inf, ()))
-        if present - before < _SEEN_STEP and groups == viewer.groups:
-            return
-        if len(self._known) > _MOST_ADDRESSES:
-            self._known.clear()
-        self._known[viewer.name] = present, viewer.groups
-        with suppress(UnavailableError), self._state.writing() as connection:
-            insert(connection, "people", name=viewer.name, groups="[]")
-            connection.execute("UPDATE people SET seen = ? WHERE name = ?", (now(), viewer.name))
-            if not keep_groups:
-                _write_groups(connection, viewer.name, viewer.groups)
+def note_sighting(state: State, viewer: Viewer, *, keep_groups: bool) -> None:
+    """Note that somebody is there, and the groups that a proxy says unless those that are known are kept.
+
+    At most once a minute for each, unless the groups have changed.
+    """
+    recent = "SELECT groups FROM people WHERE name = ? AND seen > ?"
+    known = [json.loads(row["groups"]) for row in state.select(recent, viewer.name, now(-_SEEN_STEP))]
+    if known and (keep_groups or known == [sorted(viewer.groups)]):
+        return
+    with suppress(UnavailableError), state.writing() as connection:
+        insert(connection, "people", name=viewer.name, groups="[]")
+        connection.execute("UPDATE people SET seen = ? WHERE name = ?", (now(), viewer.name))
+        if not keep_groups:
+            _write_groups(connection, viewer.name, viewer.groups)
 
 
 def _insert(connection: Connection, token: Token, secret: str) -> None:
@@ -205,7 +197,7 @@ class Session:
 
     viewer: Viewer
     csrf: str
-    is_forwarded: bool = False  # whether a proxy signed the person in
+    is_forwarded: bool = False  # whether a proxy signed the person in, for one request
 
 
 class OneTimeLinks:
@@ -232,29 +224,29 @@ class OneTimeLinks:
         return token
 
 
-def start_session(state: State, viewer: Viewer, token: Token | None) -> str:
-    """The text of the cookie for a browser that has sent a valid token, or whose person a proxy names (None)."""
+def start_session(state: State, token: Token) -> str:
+    """The text of the cookie for a browser that has sent a valid token."""
     cookie, csrf = (secrets.token_urlsafe(_BYTES) for _ in range(2))
-    values = {"hash": hash_secret(cookie), "csrf": csrf, "name": viewer.name, "roles": write_roles(viewer.roles)}
-    values["expires"] = min(now(SESSION), (token and token.expires) or now(SESSION))
+    values = {"hash": hash_secret(cookie), "csrf": csrf, "name": token.name, "roles": write_roles(token.roles)}
+    values |= {"token": token.id, "expires": min(now(SESSION), token.expires or now(SESSION))}
     with state.writing() as connection:
         connection.execute("DELETE FROM sessions WHERE expires <= ?", (now(),))
-        insert(connection, "sessions", **values, token=None if token is None else token.id)
+        insert(connection, "sessions", **values)
     return cookie
 
 
 def find_session(state: State, cookie: str) -> Session | None:
     """The session of a cookie, unless it or its token has expired or was revoked."""
     rows = state.select(
-        "SELECT sessions.*, people.groups FROM sessions "
-        "LEFT JOIN people ON people.name = sessions.name LEFT JOIN tokens ON tokens.id = sessions.token "
+        "SELECT sessions.*, people.groups FROM sessions JOIN tokens ON tokens.id = sessions.token "
+        "LEFT JOIN people ON people.name = sessions.name "
         "WHERE sessions.hash = ? AND sessions.expires > ? AND tokens.revoked IS NULL",
         hash_secret(cookie),
         now(),
     )
     for row in rows:
         viewer = Viewer(row["name"], read_roles(row["roles"]), tuple(json.loads(row["groups"] or "[]")))
-        return Session(viewer, row["csrf"], row["token"] is None)
+        return Session(viewer, row["csrf"])
     return None
 
 
@@ -269,30 +261,26 @@ def sign_out(state: State, cookie: str) -> None:
 
 
 MOST_WRONG, _WINDOW = 10, 60.0  # wrong tokens from an address, and seconds
-_MOST_ADDRESSES = 10_000  # that are remembered; the oldest is forgotten first
+_MOST_ADDRESSES = 10_000  # that are remembered
 
 
 class WrongTokens:
-    """Counts wrong tokens by the address that sent them.
+    """Counts wrong tokens by the address that sent them, and begins again after a minute.
 
     A right token is always accepted: it cannot be guessed, and nobody can lock others out by sending wrong ones. Of
     wrong ones, all after the first `MOST_WRONG` in a minute are answered with 429.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._times: OrderedDict[str, deque[float]] = OrderedDict()
+        self._clock, self._begun = clock, clock()
+        self._counts: Counter[str] = Counter()
         self._lock = Lock()
 
     def add(self, address: str) -> bool:
         """Count a wrong token; returns whether there were too many."""
-        present = self._clock()
         with self._lock:
-            times = self._times.setdefault(address, deque(maxlen=MOST_WRONG + 1))
-            self._times.move_to_end(address)
-            while times and times[0] <= present - _WINDOW:
-                times.popleft()
-            times.append(present)
-            while len(self._times) > _MOST_ADDRESSES:
-                self._times.popitem(last=False)
-            return len(times) > MOST_WRONG
+            if self._clock() - self._begun >= _WINDOW or len(self._counts) > _MOST_ADDRESSES:
+                self._counts.clear()
+                self._begun = self._clock()
+            self._counts[address] += 1
+            return self._counts[address] > MOST_WRONG

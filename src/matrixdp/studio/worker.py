@@ -67,7 +67,7 @@ def release_request(settings: Settings, request_id: str) -> None:
         try:
             _release_to_folder(settings, state, request)
         except Exception as error:
-            note_failure(settings, state, request, error)
+            note_failure(settings, state, request.id, error)
         else:
             outcome = {"status": "released", "finished": now(), "payment": _STORED}
             update_request(state, request_id, **outcome, progress=None, error=None, error_kind=None)
@@ -96,11 +96,11 @@ def _release_to_folder(settings: Settings, state: State, request: StoredRequest)
         write_release(made, source, out, account, progress=progress)
 
 
-def note_failure(settings: Settings, state: State, request: StoredRequest, error: BaseException) -> None:
+def note_failure(settings: Settings, state: State, request_id: str, error: BaseException) -> None:
     """Record why a request failed: the message of a declared error, or the class of any other, and what was paid."""
     if isinstance(error, ChargedError):
         error = error.error
-    payment, kind = _find_payment(settings, request), type(error).__name__
+    payment, kind = _find_payment(settings, state, request_id), type(error).__name__
     text = f"internal error ({kind})."
     if isinstance(error, MatrixDPError):
         text = str(error)
@@ -108,19 +108,20 @@ def note_failure(settings: Settings, state: State, request: StoredRequest, error
         text = "there is not enough memory. Use fewer columns or records, or a machine with more memory."
     elif isinstance(error, OSError):
         text = f"{error.strerror or kind}."
-    paid = _STORED if request.payment == _STORED else payment.name.lower()
+    update_request(state, request_id, f"payment IS NOT '{_STORED}'", payment=payment.name.lower())
     outcome = {"status": "failed", "finished": now(), "error": f"{text} {payment.value}", "error_kind": kind}
-    update_request(state, request.id, **outcome, payment=paid)
+    update_request(state, request_id, **outcome)
 
 
-def _find_payment(settings: Settings, request: StoredRequest) -> Payment:
+def _find_payment(settings: Settings, state: State, request_id: str) -> Payment:
     try:
+        request = load_request(state, request_id)
         with Ledger.open(settings.ledger, timeout=LEDGER_TIMEOUT) as ledger:
             if ledger.stored(request.dataset, request.ledger_id) is not None:
                 return Payment.STORED
     except RequestPendingError:
         return Payment.LOST
-    except MatrixDPError:
+    except Exception:  # whatever it is, the request may be paid
         return Payment.UNKNOWN
     return Payment.NONE
 
@@ -149,7 +150,6 @@ class Runner:
     def __init__(self, settings: Settings, state: State) -> None:
         self._settings, self._state = settings, state
         self._called, self._stopping = Event(), False
-        self._unusable: set[str] = set()
         self._thread = Thread(target=self._work, daemon=True)
 
     def start(self) -> None:
@@ -187,9 +187,8 @@ class Runner:
                 return
             try:
                 waiting = self._state.select("SELECT id FROM requests WHERE status = 'approved' ORDER BY decided, id")
-                usable = [row["id"] for row in waiting if row["id"] not in self._unusable]
-                if usable:
-                    self._try(usable[0])
+                if waiting:
+                    self._try(waiting[0]["id"])
                     continue
             except UnavailableError as error:  # tried again after a while
                 _LOG.error("%s", error)
@@ -204,12 +203,7 @@ class Runner:
         except Exception as error:  # no process could be started, or unforeseen
             reason = error.strerror if isinstance(error, OSError) else type(error).__name__
             _LOG.error("request %s cannot be released: %s", request_id, reason)
-            try:
-                note_failure(self._settings, self._state, load_request(self._state, request_id), error)
-            except UnavailableError:
-                raise
-            except Exception:  # not tried again by this server, so that it does not keep others waiting
-                self._unusable.add(request_id)
+            note_failure(self._settings, self._state, request_id, error)
 
     def _release(self, request_id: str) -> None:
         if not self._settings.isolated:
@@ -220,7 +214,7 @@ class Runner:
         if code is not None and request.status in (Status.APPROVED, Status.RUNNING):
             _LOG.error("the process that released request %s ended with code %d", request_id, code)
             ended = "the process that released it ended before it had finished."
-            note_failure(self._settings, self._state, request, InterruptedReleaseError(ended))
+            note_failure(self._settings, self._state, request_id, InterruptedReleaseError(ended))
 
     def _run_process(self, request_id: str) -> int | None:
         """The exit code of the process that released a request; None if the studio stopped before it had finished."""

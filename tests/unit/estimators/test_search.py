@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes
+from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.model_selection import (
     GridSearchCV,
+    HalvingGridSearchCV,
     LeaveOneOut,
     PredefinedSplit,
     RandomizedSearchCV,
@@ -57,6 +59,13 @@ def ridge(ledger=None, **options):
 def test_a_search_is_refused_before_the_first_charge(ledger):
     search = GridSearchCV(ridge(ledger), {"alpha": [*ALPHAS, 1.0, 2.0, 3.0]}, cv=10, error_score="raise")
     with pytest.raises(mdp.BudgetExceededError, match=r"fit private estimators 61 times.*Nothing was charged"):
+        search.fit(X, Y)
+    assert charges(ledger) == 0
+
+
+def test_a_search_whose_cost_is_not_known_is_refused(ledger):
+    search = HalvingGridSearchCV(ridge(ledger), {"alpha": ALPHAS}, cv=2)
+    with pytest.raises(mdp.ParameterError, match="got HalvingGridSearchCV instead"):
         search.fit(X, Y)
     assert charges(ledger) == 0
 

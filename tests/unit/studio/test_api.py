@@ -175,10 +175,9 @@ def test_mistakes_are_named(site):
     assert api.post("/api/requests", json={**ASKED, "release": {**SPEC, "epsilon": 5.0}}).status_code == 409
 
 
-def test_a_table_without_a_schema_has_a_template_and_no_forecast(site):
+def test_a_table_without_a_schema_has_no_forecast(site):
     api = site.api(BOTH)
     (site.settings.folder / "new.csv").write_text("age\n1\n", encoding="utf-8")
-    assert "\nage = {" in api.get("/api/tables/new.csv/schema/template").json()["toml"]
     assert api.get("/api/tables/new.csv/schema").json() == {"toml": None}
     assert (
         api.post("/api/datasets", json={"name": "new", "table": "new.csv", "epsilon": 1, "delta": 1e-6}).status_code

@@ -8,6 +8,7 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 
 import pytest
+import uvicorn
 from starlette.responses import StreamingResponse
 
 from matrixdp.studio import app as server
@@ -21,12 +22,12 @@ def serve(folder, monkeypatch):
     """A studio that listens, and the port that it listens on."""
     servers, ready = [], threading.Event()
 
-    class Noted(server._AnnouncedServer):
+    class Noted(uvicorn.Server):
         def __init__(self, *arguments):
             super().__init__(*arguments)
             servers.append(self)
 
-    monkeypatch.setattr(server, "_AnnouncedServer", Noted)
+    monkeypatch.setattr(server.uvicorn, "Server", Noted)
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
         arguments = (make_settings(folder, port=port), listening, (None, None), BOTH, lambda _: ready.set())

@@ -9,9 +9,9 @@ import time
 import pytest
 from starlette.datastructures import QueryParams
 
+from matrixdp.domain.schema_file import parse_schema
 from matrixdp.studio import forecasts
 from matrixdp.studio.design_page import DesignForm, write_address
-from matrixdp.studio.forecasts import open_forecaster
 from matrixdp.studio.refusals import NotFoundError
 from matrixdp.studio.rendering import STATIC, STYLES
 from matrixdp.studio.requests import ReleaseSpec, Status
@@ -21,7 +21,7 @@ from studio_site import ANALYST, BOTH, CURATOR, SCHEMA, TABLE, Site
 HOSTILE = '<img src=x onerror="alert(1)">'
 EVIL = "\"'><script>alert(1)</script>{{7*7}}"
 FORM = {"dataset": "clinic", "table": TABLE, "query": "everything", "epsilon": "1", "delta": "1e-6", "records": "200"}
-ALL = ["0", "1", "2"]
+ALL = ["age", "bmi", "ward"]
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def site(tmp_path):
 
 
 def ask(client, **changes):
-    form = {**FORM, "column": ALL, "purpose": "a test", "form_id": "one", **changes}
+    form = {**FORM, "columns": ALL, "purpose": "a test", "form_id": "one", **changes}
     return client.post("/requests", data=form, follow_redirects=False)
 
 
@@ -128,7 +128,7 @@ class TestDesign:
         assert "Ask a curator to write it" in site.browser(ANALYST).get(address).text
 
     def test_the_forecast_has_charts_and_what_would_be_left(self, site):
-        form = {**FORM, "query": "correlation", "method": "plain", "column": ["0", "1"], "records": "5000"}
+        form = {**FORM, "query": "correlation", "method": "plain", "columns": ["age", "bmi"], "records": "5000"}
         page = site.browser(ANALYST).post("/design/forecast", data=form).text
         charts = read_charts(page)
         assert charts["curve"].count("<polyline") == 2  # the error, and a rule at epsilon
@@ -140,7 +140,7 @@ class TestDesign:
         assert "matrixdp release" in site.browser(BOTH).post("/design/forecast", data=form).text
 
     def test_everything_has_its_correlations_with_what_takes_longer(self, site):
-        form = {**FORM, "column": ALL, "records": "5000"}
+        form = {**FORM, "columns": ALL, "records": "5000"}
         client = site.browser(ANALYST)
         assert "Correlation" not in client.post("/design/forecast", data=form).text
         details = client.post("/design/details", data=form).text
@@ -149,7 +149,7 @@ class TestDesign:
         assert '<table class="numbers matrix"' in details
 
     def test_means_by_group_are_forecast_by_group(self, site):
-        form = {**FORM, "query": "means", "column": ["0", "1"], "by": "2", "records": "5000"}
+        form = {**FORM, "query": "means", "columns": ["age", "bmi"], "by": "ward", "records": "5000"}
         page = site.browser(ANALYST).post("/design/forecast", data=form).text
         assert "Means by ward: predicted error" in page
         assert page.index("Means by ward: predicted error") < page.index(">Means: predicted error")
@@ -158,7 +158,7 @@ class TestDesign:
         client = site.browser(ANALYST)
         shown = []
         for epsilon in ("1", "2", "4"):
-            form = {**FORM, "column": ALL, "records": "5000", "epsilon": epsilon}
+            form = {**FORM, "columns": ALL, "records": "5000", "epsilon": epsilon}
             page = client.post("/design/forecast", data=form).text
             shown.append(float(re.search(r"± ([0-9.e-]+)<", page)[1]))
         assert shown == sorted(shown, reverse=True)
@@ -166,7 +166,7 @@ class TestDesign:
 
     def test_an_adaptive_fit_is_simulated_apart(self, site):
         client = site.browser(ANALYST)
-        form = {**FORM, "query": "correlation", "column": ALL, "method": "adaptive"}
+        form = {**FORM, "query": "correlation", "columns": ALL, "method": "adaptive"}
         first = client.post("/design/forecast", data=form).text
         assert "Simulating the adaptive fit" in first
         details = client.post("/design/details", data=form).text
@@ -181,7 +181,7 @@ class TestDesign:
 
     def test_simulations_that_wait_do_not_hold_all_threads(self, site, monkeypatch):
         monkeypatch.setattr("matrixdp.studio.forecasts._PLACES", threading.BoundedSemaphore(1))
-        form = {**FORM, "query": "correlation", "column": ALL, "method": "adaptive", "epsilon": "1.1"}
+        form = {**FORM, "query": "correlation", "columns": ALL, "method": "adaptive", "epsilon": "1.1"}
         client = site.browser(ANALYST)
         with forecasts._PLACES:
             assert "too many simulations" in client.post("/design/details", data=form).text
@@ -196,7 +196,7 @@ class TestDesign:
         ],
     )
     def test_the_way_back_from_an_error_to_epsilon(self, site, changes, expected):
-        form = {**FORM, "column": ALL, "records": "5000", **changes}
+        form = {**FORM, "columns": ALL, "records": "5000", **changes}
         assert expected in site.browser(ANALYST).post("/design/needed", data=form).text
 
     @pytest.mark.parametrize(
@@ -207,16 +207,16 @@ class TestDesign:
             ({"delta": "1"}, "delta"),
             ({"records": "-3"}, "records"),
             ({"records": "1.5"}, "records"),
-            ({"column": []}, "columns"),
+            ({"columns": []}, "columns"),
             ({"query": "regression", "target": ""}, "target"),
-            ({"query": "table", "table_rows": "2", "table_columns": "2"}, "cells"),
-            ({"by": ["0"]}, "form"),
+            ({"query": "table", "cells": ["ward", "ward"]}, "cells"),
+            ({"by": ["age"]}, "form"),
             ({"method": "magic", "query": "means"}, "method"),
-            ({"weight0": "-4"}, "columns"),
+            ({"importance": "age=-4"}, "columns"),
         ],
     )
     def test_mistakes_are_beside_their_field(self, site, changes, field):
-        done = site.browser(ANALYST).post("/design/forecast", data={**FORM, "column": ALL, **changes})
+        done = site.browser(ANALYST).post("/design/forecast", data={**FORM, "columns": ALL, **changes})
         assert done.status_code == 200
         errors = dict(re.findall(r'id="(\w+)-error" hx-swap-oob="innerHTML">([^<]*)<', done.text))
         assert [name for name, text in errors.items() if text] == [field]
@@ -224,27 +224,30 @@ class TestDesign:
 
     @pytest.mark.parametrize("query", ["means", "covariance", "components", "moments", "second-moment"])
     def test_every_query_of_numbers_can_be_designed(self, site, query):
-        form = {**FORM, "query": query, "column": ALL, "method": "auto", "first": "1", "second": "0"}
+        form = {**FORM, "query": query, "columns": ALL, "method": "auto", "first": "1", "second": "0"}
         page = site.browser(ANALYST).post("/design/forecast", data=form).text
         assert "No forecast" not in page
         assert ("ellipse" in page) == (query in ("moments", "second-moment"))
 
     def test_models_come_later(self, site):
         client = site.browser(ANALYST)
-        form = {**FORM, "column": ALL, "target": "1", "query": "regression", "method": "plain"}
+        form = {**FORM, "columns": ALL, "target": "bmi", "query": "regression", "method": "plain"}
         assert "Regression of bmi" in client.post("/design/details", data=form).text
 
     def test_the_unit_of_the_data_set_is_that_of_the_schema(self, site):
         site.studio.schemas.write(TABLE, SCHEMA.split("[columns.ward]")[0] + '[person]\ncolumn = "ward"\n')
         site.studio.datasets.register(CURATOR, "people", TABLE, epsilon=4, delta=1e-6, unit="person:ward")
         site.studio.schemas.write(TABLE, SCHEMA)
-        page = site.browser(ANALYST).post("/design/forecast", data={**FORM, "dataset": "people", "column": ALL}).text
-        assert "(column ward), and this release would protect one record" in page
+        page = site.browser(ANALYST).post("/design/forecast", data={**FORM, "dataset": "people", "columns": ALL}).text
+        assert "(column ward), and this one protects one record" in page
+        refused = ask(site.browser(ANALYST), dataset="people")
+        assert refused.status_code == 409
+        assert "(column ward), and this one protects one record" in refused.text
 
     def test_an_allowance_pays_and_one_that_is_gone_is_a_mistake(self, site):
         site.studio.datasets.allow(CURATOR, "clinic", "team", epsilon=0.5)
         client = site.browser(ANALYST)
-        form = {**FORM, "column": ALL, "allowance": "team", "records": "5000"}
+        form = {**FORM, "columns": ALL, "allowance": "team", "records": "5000"}
         assert "Only 0.5 is left" in client.post("/design/needed", data={**form, "wanted": "0.03"}).text
         assert "team" in client.post("/design/forecast", data=form).text
         gone = client.post("/design/forecast", data={**form, "allowance": "nobody"})
@@ -261,7 +264,7 @@ class TestDesign:
         site.studio.schemas.write(TABLE, text)
         site.studio.datasets.register(CURATOR, EVIL.replace("/", ""), TABLE, epsilon=1, delta=1e-6)
         client = site.browser()
-        form = {**FORM, "column": ALL, "records": "50000"}
+        form = {**FORM, "columns": [HOSTILE, '"a,b"', "{{7*7}}"], "records": "50000"}
         pages = [client.get("/design").text, client.get("/datasets").text]
         pages += [client.post(f"/design/{part}", data=form).text for part in ("forecast", "details")]
         for page in pages:
@@ -269,9 +272,8 @@ class TestDesign:
             assert "<script>alert" not in page
             assert ">49<" not in page
         assert "&lt;img" in pages[3]
-        assert "No forecast" not in client.post("/design/forecast", data={**form, "column": ["1"]}).text
-        weighed = client.post("/design/forecast", data={**form, "weight1": "4"})
-        assert "a comma in its name" in weighed.text
+        assert "No forecast" not in client.post("/design/forecast", data={**form, "columns": '"a,b"'}).text
+        assert pages[0].count('name="importance"') == 2  # not for a name with a comma, which the option cannot have
 
 
 class TestRequests:
@@ -312,7 +314,7 @@ class TestRequests:
         assert ask(site.browser(CURATOR)).status_code == 403
 
     def test_the_curator_sees_what_would_be_spent_and_published(self, site):
-        location = ask(site.browser(ANALYST), purpose=EVIL, by=["2"]).headers["location"]
+        location = ask(site.browser(ANALYST), purpose=EVIL, by=["ward"]).headers["location"]
         page = site.browser(CURATOR).get(location).text
         for text in (
             "Everything by ward",
@@ -407,13 +409,12 @@ class TestRequests:
     ],
 )
 def test_the_address_of_a_request_fills_the_form_with_it(site, changes):
-    forecaster = open_forecaster(SCHEMA + '[columns.smoker]\ntype = "yes/no"\n', "x.toml")
-    schema = forecaster.schema
+    schema = parse_schema(SCHEMA + '[columns.smoker]\ntype = "yes/no"\n')
     registration = site.studio.datasets.get("clinic").summary.registration
     spec = ReleaseSpec.from_mapping({"epsilon": 0.5, "delta": 1e-6, **changes})
     address = write_address(spec, schema, "clinic", TABLE)
     form = DesignForm.read(QueryParams(address.partition("?")[2]), schema, registration)
-    found = form.make_spec(forecaster, registration)
+    found = form.make_spec(schema, registration)
     assert {**found.to_mapping(), "records": None} == {**spec.to_mapping(), "records": None}
 
 

@@ -142,23 +142,25 @@ def test_the_first_columns_are_asked_about_by_default(table):
     assert asked.columns == {"rows": "ward", "columns": HOSTILE}
     assert question(table, kind="table", rows="smoker").columns["columns"] == "ward"
     assert question(table).kind == "means_by"  # the release is grouped
-    assert question(table, kind="regression", on="age").columns == {"target": "age", "on": []}  # the target itself
+    assert question(table, kind="regression", on="age").columns == {"target": "age", "on": None}  # the target itself
 
 
 @pytest.mark.parametrize(
     ("sent", "message"),
     [
         ({"kind": "medians"}, "kind must be one of means"),
-        ({"kind": "means_by", "by": "age"}, "by must be one of ward"),
+        ({"kind": "means_by", "by": "age"}, "must be a category"),
         ({"kind": "table", "rows": "smoker", "columns": "smoker"}, "two different categories"),
-        ({"kind": "regression", "target": "smoker"}, "target must be one of age, bmi"),
-        ({"kind": "regression", "on": "ward"}, "on must be one of"),
-        ({"kind": "means", "group.0": "west"}, "the level of ward must be one of north, south"),
+        ({"kind": "regression", "target": "smoker"}, "must hold numbers"),
+        ({"kind": "regression", "on": "ward"}, "groups the release"),
+        ({"kind": "regression", "on": "height"}, "a column must be one of age, bmi"),
+        ({"kind": "regression", "chosen": "yes"}, "on must name at least one column"),
+        ({"kind": "means", "group.0": "west"}, "group of 'ward' must be one of north, south"),
     ],
 )
 def test_questions_about_columns_that_there_are_not_are_refused(table, sent, message):
     with pytest.raises(ParameterError, match=message):
-        question(table, **sent)
+        answer_question(table, question(table, **sent))
 
 
 def test_hidden_answers_have_intervals_and_no_colour():
@@ -201,6 +203,9 @@ def test_an_adaptive_release_answers_questions_about_numbers():
         assert ("strip" if kind == "means" else "legend colours") in render(release, answer)
     with pytest.raises(ParameterError, match="the moments of a table"):
         answer_question(release, Inquiry("table", {"rows": "a", "columns": "b"}))
+    for columns in ({"target": "x"}, {"target": "a", "on": ["x"]}):
+        with pytest.raises(ParameterError, match="'x'"):
+            answer_question(release, Inquiry("regression", columns))
 
 
 def test_other_releases_answer_nothing_further():

@@ -191,9 +191,7 @@ class TestSimulations:
         assert error <= 0.2
         assert forecaster.simulate(replace(self.spec, epsilon=epsilon))["typical"].read(LARGEST) == error
 
-    def test_plain_releases_and_large_tables_are_not_simulated(self):
-        with pytest.raises(ParameterError, match="adaptive fit"):
-            start_forecaster().simulate(make_spec("moments"))
+    def test_large_tables_are_not_simulated(self):
         wide = "records = 5000\n" + "".join(f"[columns.c{i}]\nlower = 0\nupper = 1\n" for i in range(41))
         with pytest.raises(ParameterError, match="at most 40"):
             open_forecaster(wide, "wide.toml").simulate(make_spec("correlation"))

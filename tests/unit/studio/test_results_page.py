@@ -133,7 +133,7 @@ def test_no_file_explains_a_date_unless_it_is_asked_to(tmp_path):
     site.studio.requests.approve(CURATOR, request.id)
     release_request(site.settings, request.id)
     analyst, address = site.browser(ANALYST), f"/results/{request.id}"
-    assert "release.regression('stay')" in analyst.get(f"{address}/notebook").text
+    assert "release.regression('stay')" in analyst.get(f"{address}/explore?format=ipynb").text
     answer = analyst.get(f"{address}/explore", params={"kind": "regression", "format": "json"}).json()
     assert answer["target"] == "stay"
     page = site.browser(ANALYST).get("/design").text
@@ -142,7 +142,7 @@ def test_no_file_explains_a_date_unless_it_is_asked_to(tmp_path):
 
 def test_a_notebook_repeats_the_exploration(analyst, everything, tmp_path, monkeypatch):
     params = {"kind": "means_by", "by": "ward"}
-    notebook = analyst.get(f"{everything}/notebook", params=params).json()
+    notebook = analyst.get(f"{everything}/explore", params={**params, "format": "ipynb"}).json()
     assert (notebook["nbformat"], len({cell["id"] for cell in notebook["cells"]})) == (4, len(notebook["cells"]))
     (tmp_path / "release.json").write_bytes(analyst.get(f"{everything}/files/release.json").content)
     monkeypatch.chdir(tmp_path)
@@ -153,7 +153,9 @@ def test_a_notebook_repeats_the_exploration(analyst, everything, tmp_path, monke
     assert code[1] == "release.means('ward')"
     assert len(code) > 4
     explorer = analyst.get(f"{everything}/explore", params=params).text.partition('id="explorer"')[2]
-    assert explorer.index(f"{everything}/notebook?kind=means_by&amp;by=ward") < explorer.index("</section>")
+    assert explorer.index(f"{everything}/explore?kind=means_by&amp;by=ward&amp;format=ipynb") < explorer.index(
+        "</section>"
+    )
     (tmp_path / "release.json").write_text("{}")
     with pytest.raises(AssertionError, match="another"):
         exec(code[0], names)

@@ -1,7 +1,5 @@
 """The schema editor through the app: what it shows, what it saves, and that no value of the table is in it."""
 
-import html
-import json
 import re
 from urllib.parse import quote
 
@@ -198,24 +196,8 @@ def test_wide_tables_have_a_form(site):
     answer = browser.post("/tables/wide.csv/schema", data={**sent, "csrf_token": site.csrf()}, follow_redirects=False)
     assert answer.status_code == 303
     page = browser.get("/tables/wide.csv/schema").text
-    assert 'name="column.79.lower"' not in page  # it is there in full when it is opened
-    folded = {name: html.unescape(value) for name, value in re.findall(r'name="([\w.]+folded)" value="([^"]*)"', page)}
-    assert len(folded) == len(names)
-    saved = site.studio.schemas.read("wide.csv")
-    preview = curator_post(site, "/tables/wide.csv/schema/check", folded | {"records": "9"}).text
-    assert html.unescape(re.search(r'<code id="toml">(.*?)</code>', preview, re.DOTALL)[1]) == saved
-    opened = {"column.79.folded": folded["column.79.folded"], "opened": "79", "checked": "yes"}
-    part = curator_post(site, "/tables/wide.csv/schema/column", opened).text
-    assert re.search(r'name="column.79.upper"[^>]* value="1"', part)
-    wrong = json.dumps({"name": "c79", "type": "number", "lower": "low"})
-    part = curator_post(site, "/tables/wide.csv/schema/column", opened | {"column.79.folded": wrong}).text
-    assert 'id="column.79.lower-error"' in part
-    for text in ("", "[]", "[" * 5000, "7", '{"name": 7}'):
-        assert curator_post(site, "/tables/wide.csv/schema/check", {"column.0.folded": text}).status_code == 200
+    assert re.search(r'name="column.79.upper"[^>]* value="1"', page)
+    assert 'id="column-79" data-name="c79">' in page  # closed
     for number in ("", "x", "9" * 5000):
-        assert curator_post(site, "/tables/wide.csv/schema/column", opened | {"opened": number}).status_code == 422
-        assert curator_post(site, "/tables/wide.csv/schema", folded | {"action": f"remove.{number}"}).status_code == 200
-
-
-def curator_post(site, address, sent):
-    return site.browser(CURATOR).post(address, data=sent)
+        action = {**sent, "csrf_token": site.csrf(), "action": f"remove.{number}"}
+        assert browser.post("/tables/wide.csv/schema", data=action).status_code == 200

@@ -46,7 +46,6 @@ def test_tables_are_files_and_folders_of_files(site):
     assert tables.list_all() == ["a.parquet", TABLE, "visits"]
     assert [(c.name, c.type) for c in tables.columns("a.parquet")] == [("age", "double"), ("ward", "string")]
     assert [(c.name, c.type) for c in tables.columns(TABLE)] == [("age", None), ("bmi", None), ("ward", None)]
-    assert "\nage = {" in tables.template("visits")
 
 
 @pytest.mark.parametrize("name", ["x" * 216 + ".csv", "é" * 125 + "x.csv"])  # 220 and 255 bytes

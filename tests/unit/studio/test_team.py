@@ -12,8 +12,8 @@ from matrixdp.errors import LedgerError, ParameterError
 from matrixdp.ledger import Ledger
 from matrixdp.studio.refusals import ConflictError
 from matrixdp.studio.roles import Role, Viewer
-from matrixdp.studio.sign_in import create_token, find_token, list_people, revoke_token
-from matrixdp.studio.state import Proxy
+from matrixdp.studio.sign_in import create_token, find_token, hash_secret, list_people, revoke_token
+from matrixdp.studio.state import Proxy, insert
 from matrixdp.studio.worker import release_request
 from studio_site import ANALYST, BOTH, CURATOR, ORIGIN, SCHEMA, SPEC, TABLE, Site
 
@@ -46,7 +46,7 @@ def test_a_refusal_of_the_ledger_says_why_without_paths_and_commands(site):
     body = {"dataset": "clinic", "table": TABLE, "purpose": "p", "form_id": "f"}
     answer = client.post("/api/requests", json={**body, "release": release})
     assert (answer.status_code, "is for ann, and not for 'bob'" in answer.json()["error"]) == (409, True)
-    form = {"dataset": "clinic", "table": TABLE, "query": "means", "epsilon": "1", "delta": "1e-6", "column": "0"}
+    form = {"dataset": "clinic", "table": TABLE, "query": "means", "epsilon": "1", "delta": "1e-6", "columns": "age"}
     page = site.browser(BOB)
     for allowance, why in (("ann", "is for ann"), ("none", "has no allowance")):
         asked = page.post("/requests", data={**form, "allowance": allowance, "purpose": "p", "form_id": "f"})
@@ -189,6 +189,11 @@ class TestProxy:
         past.cookies = client.cookies
         assert past.get("/people", follow_redirects=False).headers["location"] == "/enter"
         assert client.get("/people").status_code == 200
+        stored = {"name": "cara", "roles": "curator", "csrf": "x", "expires": "9999", "token": None}
+        with site.studio.state.writing() as connection:  # a session without a token, as older versions wrote it
+            insert(connection, "sessions", hash=hash_secret("old"), **stored)
+        past.cookies = {"matrixdp-studio-8765": "old"}
+        assert past.get("/people", follow_redirects=False).headers["location"] == "/enter"
 
     def test_groups_that_change_are_known_at_once_to_whoever_pays(self, site):
         site.studio.datasets.allow(CURATOR, "clinic", "team", share="1/4", payers=["researchers"])
@@ -214,8 +219,10 @@ class TestProxy:
         client = self.browse(site, user="cara", groups="stewards")
         client.get("/datasets")
         assert client.post("/people", data={"name": "x", "roles": "analyst"}).status_code == 403
-        client.headers["X-CSRF-Token"] = site.csrf()
+        client.headers["X-CSRF-Token"] = re.search('"X-CSRF-Token": "(.+?)"', client.get("/datasets").text)[1]
         assert client.post("/people", data={"name": "x", "roles": "analyst"}).status_code == 200
+        client.headers["X-Forwarded-User"] = "dan"  # who has another
+        assert client.post("/people", data={"name": "y", "roles": "analyst"}).status_code == 403
 
     def test_tokens_work_beside_it(self, site):
         secret, _ = create_token(site.studio.state, "bob", [Role.ANALYST])

@@ -87,15 +87,11 @@
     else history.replaceState({ ...history.state, formId: field.value }, "");
   });
 
-  // A link to a field of a column that is not there in full yet opens the column.
+  // A link to a field of a column that is closed opens the column.
   document.addEventListener("click", (event) => {
     const link = event.target.closest('a[href^="#column."]');
-    if (!link || document.getElementById(link.hash.slice(1))) return;
-    const column = document.getElementById("column-" + link.hash.split(".")[1]);
-    if (!column) return;
-    event.preventDefault();
-    column.open = true;
-    column.scrollIntoView();
+    const column = link && document.getElementById(link.hash.slice(1))?.closest(".column");
+    if (column) column.open = true;
   });
 
   // A select with data-address goes to the address of its option.
@@ -127,8 +123,7 @@
     if (!form || !form.hasAttribute("data-kept")) return;
     const kept = new URLSearchParams();
     for (const [name, value] of new FormData(form)) {
-      const usual = value === "" || (name.startsWith("weight") && value === "1");
-      if (!usual && !["csrf_token", "form_id", "purpose"].includes(name)) kept.append(name, value);
+      if (value && !["csrf_token", "form_id", "purpose"].includes(name)) kept.append(name, value);
     }
     window.history.replaceState(window.history.state, "", window.location.pathname + "?" + kept);
   });
