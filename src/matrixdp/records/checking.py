@@ -29,8 +29,7 @@ from matrixdp.records.file_values import parse_moment, read_values
 from matrixdp.records.files import Files, open_files
 from matrixdp.records.heads import find_total, propose_rules
 from matrixdp.records.ids import IdHash
-from matrixdp.records.opening import Threads
-from matrixdp.records.parts import InMemoryPart, sanitise_errors, unwrap_results
+from matrixdp.records.parts import InMemoryPart, Threads, sanitise_errors, unwrap_results
 from matrixdp.records.people import IdCounts
 from matrixdp.records.tables import MISSING_CODE, factorise, find_codes, is_text_type, pa
 

@@ -15,10 +15,9 @@ from matrixdp.errors import DataError, ParameterError
 from matrixdp.records.databases import URLS, StreamTable, is_stream, open_database
 from matrixdp.records.file_values import apply_rules
 from matrixdp.records.formats import CsvFile, ExcelFile, FeatherFile, ParquetFile, TableFile
-from matrixdp.records.opening import OpenOptions, Threads, make_engine, read_array, register_source
 from matrixdp.records.parts import Part, sanitise_errors
-from matrixdp.records.records import Source, StoredRecords
-from matrixdp.records.tables import pa
+from matrixdp.records.records import Source, require_public_order
+from matrixdp.records.tables import column_numbers, pa, to_array
 from matrixdp.types import Floats
 
 _RELEASES = ("_release.json", "release.json")  # written into the output folder of a release
@@ -178,15 +177,10 @@ class Files(Source):
             for row_groups in ([None] if many else sanitise_errors(file.place, file.splits))
         ]
 
-    def read_columns(self, columns: Sequence[str], *, as_text: bool = False) -> list[list[Any]]:
-        """Read whole columns as Python values; as text from CSV if `as_text`."""
-        values: list[list[Any]] = [[] for _ in columns]
-        for file in self.files:
-            part = FilePart(file, tuple(columns), texts=tuple(columns) if as_text else ())
-            for batch in sanitise_errors(file.place, list, part.blocks()):
-                for name, column in zip(columns, values, strict=True):
-                    column += batch.column(name).to_pylist()
-        return values
+    def read_batches(self, columns: Sequence[str], texts: Sequence[str] = ()) -> list[Any]:
+        """All record batches of some columns, in their order; those in `texts` are read as text."""
+        parts = (FilePart(file, tuple(columns), texts=tuple(texts)) for file in self.files)
+        return [batch for part in parts for batch in sanitise_errors(part.place, list, part.blocks())]
 
     def check_output(self, out: str | os.PathLike[str]) -> None:
         place = Path(os.path.realpath(out))  # where `resolve` would raise for a loop of links
@@ -201,19 +195,19 @@ class Files(Source):
 
 
 def open_files(
-    places: str | Path | Sequence[str | Path],
-    *,
-    delimiter: str | None = None,
-    rules: FileRules | None = None,
-    sql: str | None = None,
+    places: Any, *, delimiter: str | None = None, rules: FileRules | None = None, sql: str | None = None
 ) -> Files:
     """The tables at one or several places: files, folders or patterns such as ``records/*.parquet``, or a database.
 
-    The files are only listed, not opened; `sql` is the query of a database.
+    The files are only listed, not opened; `sql` is the query of a database. An object that gives Arrow streams is a
+    table, too.
     """
     rules = rules or DEFAULT_RULES
     rules = rules if delimiter is None else replace(rules, delimiter=delimiter)
-    listed = [places] if isinstance(places, str | os.PathLike) else list(places)
+    if is_stream(places):
+        place = f"the {type(places).__name__}"
+        return Files(place, (), (StreamTable("", place, rules=rules, origin=places),))
+    listed: list[Any] = [places] if isinstance(places, str | os.PathLike) else list(places)
     if len(listed) == 1 and "://" in str(listed[0]):
         table = open_database(str(listed[0]), sql=sql, rules=rules)
         return Files(table.place, (), (table,))
@@ -245,19 +239,10 @@ def open_files(
     return Files(given, tuple(roots), tuple(files.values()))
 
 
-def _are_table_paths(data: Any) -> bool:
+def are_tables(data: Any) -> bool:
+    """Whether `open_files` opens the data: one or several paths or URLs, or an object that gives Arrow streams."""
     listed = data if isinstance(data, list | tuple) else [data]
-    return bool(listed) and all(isinstance(item, str | os.PathLike) for item in listed)
-
-
-@register_source(lambda data: _are_table_paths(data) or is_stream(data))
-def _open(data: Any, options: OpenOptions) -> StoredRecords:
-    if is_stream(data):
-        place = f"the {type(data).__name__}"
-        source = Files(place, (), (StreamTable("", place, rules=options.rules or DEFAULT_RULES, origin=data),))
-    else:
-        source = open_files(data, delimiter=options.delimiter, rules=options.rules, sql=options.sql)
-    return StoredRecords(source, make_engine(options.workers), progress=options.progress)
+    return is_stream(data) or (bool(listed) and all(isinstance(item, str | os.PathLike) for item in listed))
 
 
 def read_graph(source: Files, nodes: Sequence[str]) -> Floats:
@@ -267,27 +252,26 @@ def read_graph(source: Files, nodes: Sequence[str]) -> Floats:
     either direction, or in both with the same weight. Any other table must have one column for each node, by its name,
     and one row for each node, in the order of the schema.
     """
-    if {"source", "target"} <= set(source.column_names()):
-        return _read_edges(source, nodes)
-    matrix = _read_numbers(source, nodes)
+    names = source.column_names()
+    if {"source", "target"} <= set(names):
+        return _read_edges(source, nodes, weighted="weight" in names)
+    require_public_order(source)
+    batches = source.read_batches(nodes)
+    matrix = np.concatenate([np.empty((0, len(nodes))), *(to_array(batch, len(nodes), nodes) for batch in batches)])
     if matrix.shape[0] != len(nodes):
         raise DataError(f"{source.place} must have one row for each of the {len(nodes)} nodes of the schema.")
     return matrix
 
 
-def _read_numbers(source: Files, columns: Sequence[str]) -> Floats:
-    records = StoredRecords(source, Threads()).select(columns)
-    return read_array(records, len(columns), columns).astype(np.float64)
-
-
-def _read_edges(source: Files, nodes: Sequence[str]) -> Floats:
+def _read_edges(source: Files, nodes: Sequence[str], *, weighted: bool) -> Floats:
     numbers = {name: i for i, name in enumerate(nodes)}
-    ends = source.read_columns(["source", "target"], as_text=True)
-    weights = np.ones(len(ends[0]))
-    if "weight" in source.column_names():
-        weights = _read_numbers(source, ["weight"])[:, 0]
+    columns = ["source", "target", *["weight"] * weighted]
+    edges: list[tuple[Any, Any, float]] = []
+    for batch in source.read_batches(columns, texts=columns[:2]):
+        weights = column_numbers("weight", batch.column("weight")) if weighted else np.ones(batch.num_rows)
+        edges += zip(*(batch.column(name).to_pylist() for name in columns[:2]), weights, strict=True)
     matrix, seen = np.zeros((len(nodes), len(nodes))), np.zeros((len(nodes), len(nodes)), bool)
-    for start, end, weight in zip(*ends, weights, strict=True):
+    for start, end, weight in edges:
         i, j = (numbers.get(str(node)) for node in (start, end))
         if i is None or j is None:
             raise DataError(f"{source.place} has an edge at a node that is not in the schema. Correct one of them.")

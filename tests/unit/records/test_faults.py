@@ -10,7 +10,7 @@ import pytest
 
 import matrixdp as mdp
 from matrixdp.records import InMemoryPart
-from matrixdp.records.opening import Threads
+from matrixdp.records.parts import Threads
 from unit.records.conftest import BOUNDS, NAMES, PRIVACY, RECORDS, UNNAMED, make_table, write_parts
 
 SECRET = 77.765432
