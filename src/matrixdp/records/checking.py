@@ -209,7 +209,7 @@ class _Found:
         missing = np.asarray(absent)
         self.note(key.column, "no id", written, missing)
         counts = self.ids.setdefault(key.column, IdCounts())
-        counts.add(*key(values.filter(pa.array(~missing)) if missing.any() else values))
+        counts.add(key(values.filter(pa.array(~missing)) if missing.any() else values))
 
 
 @dataclass

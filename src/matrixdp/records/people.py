@@ -42,61 +42,53 @@ class IdCounts:
     """Running numbers of rows by id; the hashes of up to `pending` rows are kept before they are counted."""
 
     def __init__(self, pending: int = _PENDING_IN_PART) -> None:
-        self.hashes = np.empty(0, np.uint64)  # each once, in increasing order
+        self._both = np.empty((2, 0), np.uint64)  # hashes, of which the first are each there once, in increasing order
         self.rows = np.empty(0, np.int64)
         self.collided = False
-        self._seconds: Hashes | None = None
         self._most, self._waiting = pending, 0
-        self._pending: list[tuple[Hashes, Hashes | None]] = []
+        self._pending: list[Hashes] = []
 
-    def add(self, first: Hashes, second: Hashes | None) -> None:
+    @property
+    def hashes(self) -> Hashes:
+        """The hashes of all ids, in increasing order."""
+        return np.asarray(self._both[0])
+
+    def add(self, both: Hashes) -> None:
         """Count the rows of a block, given by both hashes of their ids."""
-        self._pending.append((first, second))
-        self._waiting += len(first)
-        if self._waiting > max(self._most, len(self.hashes)):
+        self._pending.append(both)
+        self._waiting += both.shape[1]
+        if self._waiting > max(self._most, len(self.rows)):
             self.count()
 
     def merge(self, other: IdCounts) -> None:
         """Add the counts of another part."""
-        for first, second in other._pending:
-            self.add(first, second)
+        for both in other._pending:
+            self.add(both)
         self.collided |= other.collided
-        self._join(other.hashes, other.rows, other._seconds)
+        self._join(other._both, other.rows)
 
     def count(self) -> None:
         """Bring `hashes` and `rows` up to date."""
-        pending, self._pending, self._waiting = self._pending, [], 0
-        if not pending:
+        if not self._pending:
             return
-        firsts = np.concatenate([first for first, _ in pending])
-        if all(second is None for _, second in pending):
-            firsts.sort()  # several times faster than finding the order
-            starts = _starts(firsts)
-            self._join(firsts[starts], np.diff(starts, append=len(firsts)), None)
-        else:
-            seconds = np.concatenate([_or_zeros(second, len(first)) for first, second in pending])
-            self._join(firsts, np.ones(len(firsts), np.int64), seconds)
+        both, self._pending, self._waiting = np.concatenate(self._pending, axis=1), [], 0
+        if both[1].any():
+            self._join(both, np.ones(both.shape[1], np.int64))
+        else:  # integers
+            both[0].sort()  # several times faster than finding the order
+            starts = _starts(both[0])
+            self._join(both[:, starts], np.diff(starts, append=both.shape[1]))
 
-    def _join(self, hashes: Hashes, rows: NDArray[np.int64], seconds: Hashes | None) -> None:
+    def _join(self, both: Hashes, rows: NDArray[np.int64]) -> None:
         """Add numbers of rows, by hashes in any order."""
-        if not len(hashes):
+        if not len(rows):
             return
-        if seconds is not None or self._seconds is not None:
-            seconds = np.concatenate([_or_zeros(self._seconds, len(self.hashes)), _or_zeros(seconds, len(hashes))])
-        hashes, rows = np.concatenate([self.hashes, hashes]), np.concatenate([self.rows, rows])
-        order = np.argsort(hashes, kind="stable")  # in linear time for two sorted pieces
-        hashes = hashes[order]
-        starts = _starts(hashes)
-        self.hashes, self.rows = hashes[starts], np.add.reduceat(rows[order], starts)
-        if seconds is not None:
-            seconds = seconds[order]
-            same = hashes[1:] == hashes[:-1]
-            self.collided |= bool((same & (seconds[1:] != seconds[:-1])).any())
-            self._seconds = seconds[starts]
-
-
-def _or_zeros(seconds: Hashes | None, size: int) -> Hashes:  # as those of integers
-    return np.zeros(size, np.uint64) if seconds is None else seconds
+        both, rows = np.concatenate([self._both, both], axis=1), np.concatenate([self.rows, rows])
+        order = np.argsort(both[0], kind="stable")  # in linear time for two sorted pieces
+        (first, second), rows = both[:, order], rows[order]
+        self.collided |= bool(((first[1:] == first[:-1]) & (second[1:] != second[:-1])).any())
+        starts = _starts(first)
+        self._both, self.rows = np.array([first[starts], second[starts]]), np.add.reduceat(rows, starts)
 
 
 def _starts(ordered: Hashes) -> NDArray[np.intp]:
@@ -128,9 +120,8 @@ def count_ids(key: IdHash, shard: int, shards: int, number: int, blocks: Iterabl
     """Task that counts the ids of one part that belong to one shard."""
     counts = IdCounts()
     for block in blocks:
-        first, second = key(split_ids(block, key.column)[0])
-        mine = _of_shard(first, shard, shards)
-        counts.add(first[mine], None if second is None else second[mine])
+        both = key(split_ids(block, key.column)[0])
+        counts.add(both[:, _of_shard(both[0], shard, shards)])
     return counts
 
 
@@ -278,7 +269,7 @@ class _ReadingTask:
             data, hashes = split_rows(block)[0], np.zeros(1, np.uint64)
             if self.hash is not None:
                 ids, data = split_ids(block, self.hash.column)
-                hashes, _ = self.hash(ids)
+                hashes = self.hash(ids)[0]
                 people = self.people
                 mine = hashes if people is None else hashes[_of_shard(hashes, people.shard, people.shards)]
                 reading[:3] += measure_ids(mine, self.hash.key)
