@@ -25,30 +25,6 @@ URLS = "postgresql://USER@HOST/DATABASE?table=NAME, duckdb:///FILE?table=NAME or
 _IN_MEMORY = ("pandas", "polars", "pyarrow")  # libraries whose tables are read as they are
 
 
-@dataclass(frozen=True)
-class StreamTable(TableFile):
-    """A table of an object with ``__arrow_c_stream__``: a DuckDB relation, an Ibis table."""
-
-    origin: Any = field(repr=False, compare=False, kw_only=True)
-    ordered: ClassVar[bool] = False
-    in_process: ClassVar[bool] = True
-    typed: ClassVar[bool] = True
-
-    @cached_property
-    def _schema(self) -> Any:
-        """The schema of the stream, kept because every stream runs the query behind it."""
-        with pa.RecordBatchReader.from_stream(self.origin) as reader:
-            return reader.schema
-
-    def fields(self) -> list[Any]:
-        return list(self._schema)
-
-    def batches(self, columns: Sequence[str], row_groups: range | None, *, texts: Sequence[str] = ()) -> Iterator[Any]:
-        with pa.RecordBatchReader.from_stream(self.origin) as reader:
-            for batch in reader:
-                yield self._decode_text(batch.select(list(columns)), keep=texts)
-
-
 def is_stream(data: Any) -> bool:
     """Whether `data` gives Arrow streams and is not a table in memory."""
     return hasattr(data, "__arrow_c_stream__") and library_of(data) not in _IN_MEMORY
@@ -61,8 +37,9 @@ class Session:
     options: ClassVar[Mapping[str, Any]] = MappingProxyType({})  # with which it connects
     begin: ClassVar[str] = ""  # the statement that begins a transaction
     typed: ClassVar[bool] = True  # whether it knows the types of columns
+    answers: ClassVar[bool] = True  # whether it answers queries without reading rows: which columns, and how many rows
 
-    def __init__(self, target: str) -> None:
+    def __init__(self, target: Any) -> None:
         self._target = target
 
     def __del__(self) -> None:
@@ -94,6 +71,15 @@ class Session:
     def read_column(self, name: str, column: Any, *, as_text: bool) -> Any:
         """A column as it was read, with null for a missing value."""
         return column
+
+
+class StreamSession(Session):
+    """An object that gives Arrow streams; each of them runs the query behind it, whatever is asked for."""
+
+    answers = False
+
+    def read(self, query: str) -> Any:
+        return pa.RecordBatchReader.from_stream(self._target)
 
 
 class PostgresSession(Session):
@@ -150,11 +136,11 @@ class SqliteSession(Session):
 
 @dataclass(frozen=True)
 class DatabaseTable(TableFile):
-    """A table of a database, or the rows of a query; `path` is that of a file, empty for a server."""
+    """A table of a database, the rows of a query, or a stream; `path` is that of a file, empty for others."""
 
     session: Session = field(repr=False, compare=False, kw_only=True)
-    sql: str | None = field(kw_only=True)  # the query, if one was given
-    rows: str = field(kw_only=True)  # what is read, as SQL
+    sql: str | None = field(default=None, kw_only=True)  # the query, if one was given
+    rows: str = field(default="", kw_only=True)  # what is read, as SQL
     ordered: ClassVar[bool] = False
     in_process: ClassVar[bool] = True
     typed = property(attrgetter("session.typed"))
@@ -166,6 +152,9 @@ class DatabaseTable(TableFile):
     @cached_property
     def _schema(self) -> Any:
         """The schema of the result without rows, which does not change within the transaction."""
+        if not self.session.answers:
+            with self._guard(self.session.read, "") as reader:
+                return reader.schema
         try:
             with self.session.read(f"SELECT * FROM {self.rows} LIMIT 0") as reader:  # noqa: S608
                 return reader.schema
@@ -178,6 +167,8 @@ class DatabaseTable(TableFile):
         return list(self._schema)
 
     def count(self) -> int:
+        if not self.session.answers:
+            return super().count()
         self.fields()  # whose errors can be shown
         (batch,) = self._read(f"SELECT count(*) AS n FROM {self.rows}")  # noqa: S608
         return int(batch.column(0)[0].as_py())
@@ -188,7 +179,8 @@ class DatabaseTable(TableFile):
         for name in columns:
             quoted, column = _quote(name), self.session.write_column(kinds[name], as_text=name in texts)
             written.append(f"{column.format(quoted)} AS {quoted}")
-        for batch in self._read(f"SELECT {', '.join(written)} FROM {self.rows}"):  # noqa: S608
+        for found in self._read(f"SELECT {', '.join(written)} FROM {self.rows}"):  # noqa: S608
+            batch = found.select(list(columns))
             for i, name in enumerate(columns):
                 column = self.session.read_column(name, batch.column(i), as_text=name in texts)
                 batch = batch if column is batch.column(i) else batch.set_column(i, name, column)

@@ -12,7 +12,7 @@ import numpy as np
 
 from matrixdp.domain.file_rules import DEFAULT_RULES, FileRules
 from matrixdp.errors import DataError, ParameterError
-from matrixdp.records.databases import URLS, StreamTable, is_stream, open_database
+from matrixdp.records.databases import URLS, DatabaseTable, StreamSession, is_stream, open_database
 from matrixdp.records.file_values import apply_rules
 from matrixdp.records.formats import CsvFile, ExcelFile, FeatherFile, ParquetFile, TableFile
 from matrixdp.records.parts import Part, sanitise_errors
@@ -206,7 +206,7 @@ def open_files(
     rules = rules if delimiter is None else replace(rules, delimiter=delimiter)
     if is_stream(places):
         place = f"the {type(places).__name__}"
-        return Files(place, (), (StreamTable("", place, rules=rules, origin=places),))
+        return Files(place, (), (DatabaseTable("", place, rules=rules, session=StreamSession(places)),))
     listed: list[Any] = [places] if isinstance(places, str | os.PathLike) else list(places)
     if len(listed) == 1 and "://" in str(listed[0]):
         table = open_database(str(listed[0]), sql=sql, rules=rules)

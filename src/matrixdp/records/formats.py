@@ -9,7 +9,6 @@ import contextlib
 import csv
 import datetime as dt
 import io
-import json
 import os
 import re
 import zipfile
@@ -30,7 +29,6 @@ from matrixdp.records.tables import is_text_type, pa
 
 _BATCH_ROWS = 1 << 16
 _SPLIT_ROWS = 1 << 18  # row groups are combined into splits of at least this many rows
-_SPLIT_BATCHES = 4  # of a Feather file; most writers make batches of 65,536 rows
 _MAX_TEXT_BYTES = 256 << 20  # of one column in a batch
 _SUSPECT_BYTES, _SUSPECT_RATIO = 1 << 30, 1000  # a larger column chunk that was compressed more than this is refused
 _LARGEST_BYTES = 4 << 30  # of an unpacked workbook
@@ -121,7 +119,10 @@ class TableFile(ABC):
     def _hint_columns(self, names: Sequence[str], columns: Sequence[str]) -> str:
         """The remedy where the file, which has columns `names`, lacks one of `columns`."""
         if not set(columns) & set(names):  # the row may be a record, which must not be shown
-            return f"None of its {len(names)} columns is in the schema. {self._hint_head()}"
+            separated = "If another character separates them, write it as delimiter under [files] in the schema. "
+            return (
+                f"None of its {len(names)} columns is in the schema. {separated * (not self.typed)}{self._hint_head()}"
+            )
         return f"It has {', '.join(names[:20])}{', ...' if len(names) > 20 else ''}. Correct the names or the file."
 
     def _hint_head(self) -> str:
@@ -244,14 +245,9 @@ class FeatherFile(TableFile):
     def fields(self) -> list[Any]:
         return list(self._open().schema)
 
-    def splits(self) -> list[range | None]:
-        count = self._open().num_record_batches
-        starts = range(0, count, _SPLIT_BATCHES)
-        return [range(start, min(start + _SPLIT_BATCHES, count)) for start in starts] or [None]
-
     def batches(self, columns: Sequence[str], row_groups: range | None, *, texts: Sequence[str] = ()) -> Iterator[Any]:
         reader = self._open(columns)
-        for i in range(reader.num_record_batches) if row_groups is None else row_groups:
+        for i in range(reader.num_record_batches):
             yield self._decode_text(reader.get_batch(i), keep=texts)
 
 
@@ -382,18 +378,6 @@ class CsvFile(TableFile):
             f"{self.place} cannot be read as CSV. Check its quotes, and delimiter and encoding under [files] in the "
             "schema."
         )
-
-    def _hint_columns(self, names: Sequence[str], columns: Sequence[str]) -> str:
-        if len(names) == 1:
-            for mark, word in SEPARATORS.items():
-                if mark in names[0]:
-                    write = f"write delimiter = {json.dumps(mark)} under [files] in the schema."
-                    return f"Its columns seem to be separated by {word}: {write}"
-            return (
-                "It has a single column. If another character separates the columns, write it as delimiter under "
-                f"[files] in the schema. {self._hint_head()}"
-            )
-        return super()._hint_columns(names, columns)
 
 
 def _separators(text: str) -> str:

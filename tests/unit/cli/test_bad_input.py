@@ -73,7 +73,7 @@ CASES = {
     "header only": (text("age,bmi\n"), argv("bad.csv"), DATA, ["bad.csv", "no records"]),
     "no header": (text(f"{SECRET},20\n30,25\n"), argv("bad.csv"), DATA, ["bad.csv", "first row"]),
     "no header, wrong delimiter": (text(f"{SECRET};20\n30;25\n"), argv("bad.csv"), DATA, ["bad.csv", "first row"]),
-    "wrong delimiter": (text(f"age:bmi\n{SECRET}:20\n"), argv("bad.csv"), DATA, ["single column", "delimiter"]),
+    "wrong delimiter": (text(f"age:bmi\n{SECRET}:20\n"), argv("bad.csv"), DATA, ["None of its 1 columns", "delimiter"]),
     "delimiter too long": (
         NOTHING, ("schema", "new", "clinic.csv", "--delimiter", "ab"), USAGE, ["--delimiter", "single character"],
     ),
