@@ -106,7 +106,6 @@ def check_table(
     data: str | Path | Sequence[str | Path],
     schema: Any,
     *,
-    delimiter: str | None = None,
     sql: str | None = None,
     progress: Callable[[int], object] | None = None,
 ) -> TableCheck:
@@ -119,7 +118,7 @@ def check_table(
     The result shows values, rows and counts of the data. It is for their owner, and must not be published.
     """
     table = as_schema(schema)
-    source = open_files(data, delimiter=delimiter, rules=table.rules, sql=sql)
+    source = open_files(data, rules=table.rules, sql=sql)
     try:
         return _Checker(table, source, progress).check()
     except DataError as error:  # nothing more can be read

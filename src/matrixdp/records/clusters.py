@@ -234,10 +234,7 @@ def run_partition(task: Task[T], batches: Iterable[Any]) -> Iterator[Any]:
 def _partition_number() -> int:
     from pyspark import TaskContext
 
-    context = TaskContext.get()
-    if context is None:
-        raise EngineError("a partition can be processed only inside of a Spark task.")
-    return int(context.partitionId())
+    return int(TaskContext.get().partitionId())
 
 
 LIBRARIES: dict[str, type[Collection]] = {"dask": DaskRecords, "pyspark": SparkRecords}

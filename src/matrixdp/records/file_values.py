@@ -61,7 +61,7 @@ def read_values(rules: FileRules, name: str, column: Any, *, as_text: bool) -> R
     if is_text_type(values.type):  # in which aliases may be there twice
         encoded = values.dictionary_encode()
         return pa.DictionaryArray.from_arrays(encoded.indices.take(column.indices), encoded.dictionary), None
-    return values.take(column.indices), None if wrong is None else _as_booleans(pa.array(wrong).take(column.indices))
+    return _spread(column, values, pa.array(np.zeros(len(values), bool) if wrong is None else wrong))
 
 
 def _read_texts(rule: ColumnRule, date: DateRule | None, texts: Any, *, as_text: bool) -> Read:
@@ -125,12 +125,7 @@ def _cast(texts: Any, kind: Any, pattern: str, words: Sequence[str] = ()) -> Rea
 
 def _spread(encoded: Any, values: Any, wrong: Any) -> tuple[Any, NDArray[np.bool_]]:
     """Values of the texts of a dictionary, and which of them are wrong, for each row."""
-    return values.take(encoded.indices), _as_booleans(wrong.take(encoded.indices))
-
-
-def _as_booleans(found: Any) -> NDArray[np.bool_]:
-    """An Arrow array of booleans, in which null is false."""
-    return np.asarray(found.fill_null(fill_value=False))
+    return values.take(encoded.indices), np.asarray(wrong.take(encoded.indices).fill_null(fill_value=False))
 
 
 def _cast_halves(texts: Any, kind: Any) -> list[Any]:

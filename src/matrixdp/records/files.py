@@ -3,7 +3,7 @@
 import glob
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -113,19 +113,14 @@ class FilePart(Part):
         self.file.require_columns(self.columns)
         rules = self.file.rules
         texts = {*self.texts, *(rule.name for rule in rules.dates)}  # dates are read from texts
-        keys: dict[str, str | float] = {key: value for key, value in self.file.keys if key in self.columns}
-        for key in keys.keys() - texts:
-            try:
-                keys[key] = float(keys[key])
-            except ValueError:
-                raise DataError(f"{key!r} must be a number in the folder's name; leave the column out.") from None
+        keys = {key: value for key, value in self.file.keys if key in self.columns}
         stored = [name for name in self.columns if name not in keys]
         if not stored:  # any column tells the number of records
             stored = self.file.stored_names()[:1]
             texts.update(stored)
         for batch in self.file.batches(stored, self.row_groups, texts=tuple(texts)):
             for key, value in keys.items():
-                batch = batch.append_column(key, pa.repeat(value, batch.num_rows))
+                batch = batch.append_column(key, pa.repeat(value, batch.num_rows).dictionary_encode())
             batch = apply_rules(rules, batch, texts)
             yield batch if batch.schema.names == list(self.columns) else batch.select(list(self.columns))
 
@@ -194,16 +189,13 @@ class Files(Source):
             raise ParameterError(f"out must be outside of the data, but {out} contains them. Choose another folder.")
 
 
-def open_files(
-    places: Any, *, delimiter: str | None = None, rules: FileRules | None = None, sql: str | None = None
-) -> Files:
+def open_files(places: Any, *, rules: FileRules | None = None, sql: str | None = None) -> Files:
     """The tables at one or several places: files, folders or patterns such as ``records/*.parquet``, or a database.
 
     The files are only listed, not opened; `sql` is the query of a database. An object that gives Arrow streams is a
     table, too.
     """
     rules = rules or DEFAULT_RULES
-    rules = rules if delimiter is None else replace(rules, delimiter=delimiter)
     if is_stream(places):
         place = f"the {type(places).__name__}"
         return Files(place, (), (DatabaseTable("", place, rules=rules, session=StreamSession(places)),))
@@ -264,21 +256,18 @@ def read_graph(source: Files, nodes: Sequence[str]) -> Floats:
 
 
 def _read_edges(source: Files, nodes: Sequence[str], *, weighted: bool) -> Floats:
-    numbers = {name: i for i, name in enumerate(nodes)}
-    columns = ["source", "target", *["weight"] * weighted]
-    edges: list[tuple[Any, Any, float]] = []
-    for batch in source.read_batches(columns, texts=columns[:2]):
-        weights = column_numbers("weight", batch.column("weight")) if weighted else np.ones(batch.num_rows)
-        edges += zip(*(batch.column(name).to_pylist() for name in columns[:2]), weights, strict=True)
+    places, ends = {name: i for i, name in enumerate(nodes)}, ("source", "target")
     matrix, seen = np.zeros((len(nodes), len(nodes))), np.zeros((len(nodes), len(nodes)), bool)
-    for start, end, weight in edges:
-        i, j = (numbers.get(str(node)) for node in (start, end))
-        if i is None or j is None:
-            raise DataError(f"{source.place} has an edge at a node that is not in the schema. Correct one of them.")
-        if i == j:
-            raise DataError(f"{source.place} has an edge from a node to itself. Remove such edges.")
-        if seen[i, j] and matrix[i, j] != weight:
-            raise DataError(f"{source.place} lists an edge twice with different weights. Add them up first.")
-        matrix[i, j] = matrix[j, i] = weight
-        seen[i, j] = seen[j, i] = True
+    for batch in source.read_batches([*ends, *["weight"] * weighted], texts=ends):
+        weights = column_numbers("weight", batch.column("weight")) if weighted else np.ones(batch.num_rows)
+        for *edge, weight in zip(*(batch.column(name).to_pylist() for name in ends), weights, strict=True):
+            i, j = (places.get(str(node)) for node in edge)
+            if i is None or j is None:
+                raise DataError(f"{source.place} has an edge at a node that is not in the schema. Correct one of them.")
+            if i == j:
+                raise DataError(f"{source.place} has an edge from a node to itself. Remove such edges.")
+            if seen[i, j] and matrix[i, j] != weight:
+                raise DataError(f"{source.place} lists an edge twice with different weights. Add them up first.")
+            matrix[i, j] = matrix[j, i] = weight
+            seen[i, j] = seen[j, i] = True
     return matrix

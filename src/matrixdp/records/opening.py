@@ -32,7 +32,6 @@ def open_records(
     data: Any,
     *,
     workers: Any = None,
-    delimiter: str | None = None,
     rules: FileRules | None = None,
     progress: Callable[[int], object] | None = None,
     device: str | None = None,
@@ -51,10 +50,8 @@ def open_records(
     workers : int, str, distributed.Client or Engine, optional
         A number of threads, by default one per core; or a Dask cluster, given by its scheduler's address or a client.
         By default, a dask array or data frame uses the current client. A Spark data frame uses its own cluster.
-    delimiter : str, optional
-        Column separator of CSV files; by default the one that the line of column names shows.
     rules : FileRules, optional
-        How the values in files are written: decimal commas, words for missing values, dates as numbers.
+        How files are written: their separator, decimal commas, words for missing values, dates as numbers.
     progress : callable, optional
         Called with the number of records of each part when the part is done.
     device : 'cuda', optional
@@ -87,7 +84,7 @@ def open_records(
     if library_of(data) in LIBRARIES:
         opened: Records = LIBRARIES[library_of(data)].open(data, workers, progress)
     elif is_out_of_core(data):
-        source = _find_source(data, delimiter=delimiter, rules=rules, sql=sql)
+        source = _find_source(data, rules=rules, sql=sql)
         opened = StoredRecords(source, make_engine(workers), progress=progress)
     else:
         raise ParameterError(

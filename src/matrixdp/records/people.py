@@ -185,13 +185,9 @@ def count_people(records: Records, person: Person, people: int) -> Iterator[Peop
     shards = -(-people // _SHARD)
     key = IdHash(person.column)
     for shard in range(shards):
-        while True:
-            counts = count_rows_by_id(records, key, shard, shards)
-            if not counts.collided:  # as they do once in 10^5 for 10^7 people
-                break
-            if shard:
-                raise DataError("two ids share a hash. Repeat the release; nothing was charged.")
-            key = IdHash(person.column)
+        counts = count_rows_by_id(records, key, shard, shards)
+        if counts.collided:  # as they do once in 10^5 for 10^7 people
+            raise DataError("two ids share a hash. Repeat the release; nothing was charged.")
         yield People(key, shard, shards, counts.hashes, counts.rows)
 
 

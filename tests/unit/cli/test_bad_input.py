@@ -301,7 +301,7 @@ def test_the_table_of_the_tests_holds_the_secret():
 def test_a_first_record_is_not_shown_as_names(matrixdp, tmp_path):
     (tmp_path / "people.csv").write_text("Alice,HIV+\nBob,HIV-\n")
     (tmp_path / "twice.csv").write_text("secret,secret\nno,yes\n")
-    (tmp_path / "s.toml").write_text('[columns.a]\ncategories = ["x"]\n\n[columns.b]\ncategories = ["y"]\n')
+    (tmp_path / "s.toml").write_text('[columns.a]\nlevels = ["x"]\n\n[columns.b]\nlevels = ["y"]\n')
     for name in ("people.csv", "twice.csv"):
         done = matrixdp("schema", "check", str(tmp_path / "s.toml"), "--data", str(tmp_path / name))
         assert done.code != 0
