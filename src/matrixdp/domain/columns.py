@@ -117,7 +117,7 @@ class Category:
         if "" in levels:
             _refuse(self, "levels", "must not be empty: an empty text is a missing value.")
         if len(levels) > MOST_LEVELS:
-            _refuse(self, "levels", f"must be at most {MOST_LEVELS:,}, got {len(levels):,}.")
+            _refuse(self, "levels", f"must be at most {MOST_LEVELS:,} levels, got {len(levels):,}.")
         if (twice := _find_twice(self.level_names)) is not None:
             rule = f"column {self.name!r} has the level {show(twice)} twice. Each must be unique."
             raise ParameterError(rule, parameter="levels")

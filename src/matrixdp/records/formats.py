@@ -23,7 +23,6 @@ from typing import Any, ClassVar, TypeAlias
 
 from matrixdp.domain.file_rules import DEFAULT_RULES, FileRules
 from matrixdp.errors import DataError, import_extra
-from matrixdp.records.file_values import not_a_number, number_words
 from matrixdp.records.parts import wrong_encoding
 from matrixdp.records.tables import is_text_type, pa
 
@@ -86,7 +85,7 @@ class TableFile(ABC):
     def batches(self, columns: Sequence[str], row_groups: range | None, *, texts: Sequence[str] = ()) -> Iterator[Any]:
         """Yield record batches with the given columns.
 
-        Those in `texts` are read from CSV as text, not as numbers; from other files they may have dictionaries.
+        Text files and workbooks have texts in all of them. From other files, those in `texts` may have dictionaries.
         """
 
     def as_written(
@@ -154,9 +153,7 @@ class TableFile(ABC):
             if not pa.types.is_dictionary(column.type) or not _is_text(column.type.value_type):
                 continue
             lengths = pa.compute.binary_length(column.dictionary)
-            size = (pa.compute.max(lengths).as_py() or 0) * len(column)
-            if size > _MAX_TEXT_BYTES:  # all might be as long as the longest: count
-                size = pa.compute.sum(lengths.take(column.indices)).as_py() or 0
+            size = pa.compute.sum(lengths.take(column.indices)).as_py() or 0
             if size > _MAX_TEXT_BYTES:
                 raise DataError(
                     f"{self.place}: column {name!r} must have at most {_MAX_TEXT_BYTES >> 20} MiB of text in "
@@ -297,29 +294,24 @@ class CsvFile(TableFile):
         return self._check_head(names, "a number" if wrong else "")
 
     def batches(self, columns: Sequence[str], row_groups: range | None, *, texts: Sequence[str] = ()) -> Iterator[Any]:
-        # Of texts, where Arrow cannot read numbers by the rules of a column.
-        shared = ("", False, self.rules.decimal, self.rules.missing_words)
-        rules = (self.rules.of(name) for name in columns if name not in texts)
-        plain = [one.name for one in rules if (one.thousands, one.strip, one.decimal, one.missing_words) == shared]
-        return self._read({name: pa.float64() if name in plain else pa.string() for name in columns})
+        return self._read(columns)
 
     def as_written(
         self, columns: Sequence[str], texts: Sequence[str], broken: BadLine, *, count: bool = False
     ) -> Iterator[Any]:
-        return self._read(dict.fromkeys(columns, pa.string()), broken, count=count)
+        return self._read(columns, broken, count=count)
 
-    def _read(self, kinds: dict[str, Any], broken: BadLine | None = None, *, count: bool = False) -> Iterator[Any]:
-        """Yield batches of columns of these types; Arrow counts lines in one thread alone."""
+    def _read(self, columns: Sequence[str], broken: BadLine | None = None, *, count: bool = False) -> Iterator[Any]:
+        """Yield batches of texts; Arrow counts lines in one thread alone."""
         separator, names = self.read_head()
-        wanted, handle = list(kinds), broken
-        if self.rules.skip_lines:  # whose cells need not fit the types
-            kinds = dict.fromkeys([*kinds, names[0]], pa.string())
+        kinds, handle = dict.fromkeys(columns, pa.string()), broken
+        if self.rules.skip_lines:
+            kinds[names[0]] = pa.string()
 
             def handle(line: Any) -> str:
                 return "skip" if self.rules.skips(line.text) else "error" if broken is None else broken(line)
 
         convert = pa.csv.ConvertOptions(include_columns=list(kinds), column_types=kinds, strings_can_be_null=False)
-        convert.null_values, convert.decimal_point = number_words(self.rules), self.rules.decimal
         # In a file of one column an empty line is a missing value.
         parse = pa.csv.ParseOptions(
             delimiter=separator,
@@ -328,7 +320,7 @@ class CsvFile(TableFile):
             invalid_row_handler=handle,
         )
         read = pa.csv.ReadOptions(
-            block_size=_BLOCK_BYTES if broken is None else _LARGE_BLOCK,
+            block_size=_LARGE_BLOCK,
             skip_rows=(self.rules.header_row or 1) - 1,
             skip_rows_after_names=self.rules.skip_rows,
             use_threads=not count,
@@ -337,10 +329,10 @@ class CsvFile(TableFile):
         try:
             with self._open() as stream, pa.csv.open_csv(stream, **options) as reader:
                 for batch in reader:
-                    yield self._drop_lines(batch, names[0]).select(wanted) if self.rules.skip_lines else batch
+                    yield self._drop_lines(batch, names[0]).select(list(columns)) if self.rules.skip_lines else batch
             return
         except pa.ArrowInvalid as error:
-            found = self._without_values(str(error), names)
+            found = self._without_values(str(error))
         raise found  # not inside of `except`, where the original error, which quotes the data, would be its context
 
     def _drop_lines(self, batch: Any, first: str) -> Any:
@@ -360,15 +352,12 @@ class CsvFile(TableFile):
         stream, encoding = self.open_bytes(), self.rules.encoding
         return stream if encoding is None else pa.transcoding_input_stream(stream, encoding, "utf-8")
 
-    def _without_values(self, message: str, names: Sequence[str]) -> DataError:
+    def _without_values(self, message: str) -> DataError:
         """The error for a message of Arrow, without the value that the message quotes."""
         if "Empty CSV" in message:
             return DataError(f"{self.place} is empty: it has neither columns nor records.")
         if "invalid UTF8" in message:
             return wrong_encoding(self.place)
-        column = re.match(r"In CSV column #(\d+):.*conversion error", message, re.DOTALL)
-        if column:
-            return DataError(f"{self.place}: {not_a_number(names[int(column[1])])}")
         if "Expected" in message and "columns" in message:
             return DataError(
                 f"{self.place} has a line with more or fewer values than there are column names. Check the quotes, "

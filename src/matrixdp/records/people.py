@@ -34,7 +34,6 @@ from matrixdp.records.tables import column_names, column_numbers, factorise, rea
 T = TypeVar("T")
 Reading: TypeAlias = NDArray[np.uint64]  # number of rows, two sums over ids, two sums over rows
 _SHARD = 1 << 23  # people whose numbers of rows are held at a time
-_STEP = 1 << 16  # numbers that are hashed at a time
 _PENDING_IN_PART, _PENDING = 1 << 20, 1 << 24  # hashes of rows that are kept before they are counted
 
 
@@ -281,29 +280,17 @@ def hash_rows(data: Any, key: bytes) -> Hashes:
     The bits depend on the values alone, not on how the table stores them or on other rows.
     """
     names = column_names(data)
-    array = read_numbers(data) if names is None else None
-    if array is not None and array.ndim == 2 and array.dtype.kind in "biuf":
-        factors, found = odd_factors(key, array.shape[1]), np.empty(len(array), np.uint64)
-        step = max(1, _STEP // max(1, array.shape[1]))
-        for start in range(0, len(array), step):
-            words = _words(array[start : start + step].T)
-            found[start : start + step] = mix_once(words, factors[:, None]).sum(axis=0)
-        return found
-    columns = list(array.T) if array is not None else [take_column(data, name) for name in names or ()]
+    columns = list(read_numbers(data).T) if names is None else [take_column(data, name) for name in names]
     total: Hashes = np.zeros(1, np.uint64)
     for column, factor in zip(columns, odd_factors(key, len(columns)), strict=True):
         total = total + mix_once(_column_words(column, key), factor)
     return total
 
 
-def _words(numbers: NDArray[np.generic]) -> Hashes:
-    return np.ascontiguousarray(numbers, np.float64).view(np.uint64)
-
-
 def _column_words(column: Any, key: bytes) -> Hashes:
     """64 bits for each value of a column: those of a number, or the hash of anything else."""
     try:
-        return _words(column_numbers("", column))
+        return np.ascontiguousarray(column_numbers("", column), np.float64).view(np.uint64)
     except DataError:  # which are not numbers
         unique, places = factorise(column)
         return np.asarray(np.append(hash_texts(list(map(str, unique)), key)[0], np.uint64(0))[places], np.uint64)
