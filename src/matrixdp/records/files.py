@@ -16,8 +16,8 @@ from matrixdp.records.databases import URLS, DatabaseTable, StreamSession, is_st
 from matrixdp.records.file_values import apply_rules
 from matrixdp.records.formats import CsvFile, ExcelFile, FeatherFile, ParquetFile, TableFile
 from matrixdp.records.parts import Part, sanitise_errors
-from matrixdp.records.records import Source, require_public_order
-from matrixdp.records.tables import column_numbers, pa, to_array
+from matrixdp.records.records import Source
+from matrixdp.records.tables import column_numbers, pa
 from matrixdp.types import Floats
 
 _RELEASES = ("_release.json", "release.json")  # written into the output folder of a release
@@ -237,25 +237,13 @@ def are_tables(data: Any) -> bool:
     return is_stream(data) or (bool(listed) and all(isinstance(item, str | os.PathLike) for item in listed))
 
 
-def read_graph(source: Files, nodes: Sequence[str]) -> Floats:
-    """Adjacency matrix of shape (nodes, nodes), from a list of edges or from the matrix itself.
+def read_edges(source: Files, nodes: Sequence[str]) -> Floats:
+    """Adjacency matrix of shape (nodes, nodes) from a list of edges.
 
-    A table with columns `source` and `target`, and optionally `weight`, is a list of edges; an edge may be listed in
-    either direction, or in both with the same weight. Any other table must have one column for each node, by its name,
-    and one row for each node, in the order of the schema.
+    Its columns are `source`, `target` and optionally `weight`. An edge may be listed in either direction, or in both
+    with the same weight.
     """
-    names = source.column_names()
-    if {"source", "target"} <= set(names):
-        return _read_edges(source, nodes, weighted="weight" in names)
-    require_public_order(source)
-    batches = source.read_batches(nodes)
-    matrix = np.concatenate([np.empty((0, len(nodes))), *(to_array(batch, len(nodes), nodes) for batch in batches)])
-    if matrix.shape[0] != len(nodes):
-        raise DataError(f"{source.place} must have one row for each of the {len(nodes)} nodes of the schema.")
-    return matrix
-
-
-def _read_edges(source: Files, nodes: Sequence[str], *, weighted: bool) -> Floats:
+    weighted = "weight" in source.column_names()
     places, ends = {name: i for i, name in enumerate(nodes)}, ("source", "target")
     matrix, seen = np.zeros((len(nodes), len(nodes))), np.zeros((len(nodes), len(nodes)), bool)
     for batch in source.read_batches([*ends, *["weight"] * weighted], texts=ends):

@@ -36,7 +36,7 @@ BadLine: TypeAlias = Callable[[Any], str]  # of Arrow: takes a line that has mor
 _CODECS = {".gz": "gzip", ".zst": "zstd"}
 SEPARATORS = {",": "','", ";": "';'", "\t": "tab", "|": "'|'"}
 _BROKEN = re.compile("[\udc80-\udcff]")
-_FIELD = re.compile(r'("(?:[^"]+|"")*+"?)?[^,;\t|\r\n]*([,;\t|\r\n]|\Z)')  # and the character that ends it
+_QUOTED = re.compile(r'(?<![^,;\t|\r\n])"(?:[^"]+|"")*+"?')  # at the beginning of a field
 
 
 @dataclass(frozen=True)
@@ -267,9 +267,9 @@ class CsvFile(TableFile):
             while len(text) < _BLOCK_BYTES:
                 more = lines.read(1 << 16)
                 text += more
-                marks = _separators(text)
-                if not more or marks[-1:] in ("\r", "\n"):
-                    separator = self.separator or max(SEPARATORS, key=marks.count)  # the first in a tie
+                first, *rest = re.split("[\r\n]", _QUOTED.sub("", text), maxsplit=1)
+                if rest or not more:
+                    separator = self.separator or max(SEPARATORS, key=first.count)  # the first in a tie
                     names = next(csv.reader(io.StringIO(text, newline=""), delimiter=separator), [])
                     if any(map(_BROKEN.search, names)):
                         raise wrong_encoding(self.place)
@@ -367,16 +367,6 @@ class CsvFile(TableFile):
             f"{self.place} cannot be read as CSV. Check its quotes, and delimiter and encoding under [files] in the "
             "schema."
         )
-
-
-def _separators(text: str) -> str:
-    """The characters that end the fields of the first line of `text`, in their order; the last may be a line end."""
-    found = ""
-    for field in _FIELD.finditer(text):
-        found += field[2]
-        if field[2] in ("", "\r", "\n"):
-            break
-    return found
 
 
 def _is_number(word: str) -> bool:

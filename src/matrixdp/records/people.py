@@ -144,30 +144,21 @@ class People:
         return measure_ids(self.hashes, self.hash.key, self.rows)
 
     @cached_property
-    def _table(self) -> tuple[np.uint64, Hashes]:
-        """A table with open addressing and linear probing, and how far hashes are shifted for their place in it."""
-        bits = max(1, int(2 * len(self.hashes)).bit_length())  # at most half of the places are taken
-        shift = np.uint64(64 - bits)
-        homes, order = (self.hashes >> shift).astype(np.int64), np.arange(len(self.hashes))
-        places = order + np.maximum.accumulate(homes - order) if len(order) else order
-        size = max(1 << bits, int(places[-1]) + 1 if len(order) else 0) + 1
-        entries = np.zeros((size, 2), np.uint64)  # hash and rows side by side; no rows where no hash is
-        entries[places, 0], entries[places, 1] = self.hashes, self.rows
-        return shift, entries
+    def _index(self) -> tuple[np.uint64, NDArray[np.int64], Hashes, NDArray[np.int64]]:
+        """How far hashes are shifted for their first bits, where those with each begin, and all with one at the end."""
+        shift = np.uint64(64 - max(1, len(self.hashes).bit_length()))
+        counts = np.bincount((self.hashes >> shift).astype(np.int64), minlength=1 << (64 - int(shift)))
+        return shift, np.cumsum(counts) - counts, np.append(self.hashes, ~np.uint64(0)), np.append(self.rows, 0)
 
     def find(self, hashes: Hashes) -> NDArray[np.int64]:
         """How many rows the people with these hashes have; 0 for those who are not in this shard."""
-        shift, table = self._table
-        places = (hashes >> shift).astype(np.int64)
-        entries = table.take(places, axis=0)
-        found = entries[:, 1].astype(np.int64)
-        rest = np.flatnonzero((entries[:, 0] != hashes) & (found > 0))
-        while rest.size:
-            places[rest] += 1
-            entries = table.take(places[rest], axis=0)
-            found[rest] = entries[:, 1]
-            rest = rest[(entries[:, 0] != hashes[rest]) & (entries[:, 1] > 0)]
-        return found
+        shift, starts, known, rows = self._index
+        places = starts.take((hashes >> shift).astype(np.int64))
+        later = np.flatnonzero(known.take(places) < hashes)
+        while later.size:
+            places[later] += 1
+            later = later[known.take(places[later]) < hashes[later]]
+        return np.where(known.take(places) == hashes, rows.take(places), 0)
 
 
 def measure_ids(hashes: Hashes, key: bytes, rows: NDArray[np.int64] | None = None) -> Hashes:

@@ -174,7 +174,7 @@ def count_records(number: int, blocks: Iterable[Any]) -> int:  # noqa: ARG001
     return sum(map(count_rows, blocks))
 
 
-def require_public_order(records: Origin) -> None:
+def require_public_order(records: Records) -> None:
     """Raise a `DataError` if the order of the records is private, for answers with one row per record."""
     if not records.ordered:
         raise DataError(
