@@ -245,10 +245,7 @@ def _subtract_up(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.f
 def _limits(values: ArrayLike, name: str, names: tuple[str, ...] | None) -> NDArray[np.float64]:
     if values is None:
         raise ParameterError(f"{name} must be given: bounds are public and never taken from the data.")
-    try:
-        array = np.array(values, np.float64)
-    except (TypeError, ValueError, OverflowError):  # an integer beyond the range of floats, for instance
-        raise ParameterError(f"{name} must be a vector of numbers, one per feature.") from None
+    array = to_floats(values, name)
     if array.ndim == 0 and names:
         array = np.full(len(names), array)
     if array.ndim != 1 or not array.size:

@@ -6,12 +6,11 @@ connection, in one transaction, serves all passes over the records, so that they
 
 import contextlib
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from operator import attrgetter
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, ClassVar
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
@@ -34,7 +33,7 @@ class Session:
     """A connection to a database, opened at its first use, that sees one state of it and cannot write."""
 
     driver: ClassVar[tuple[str, str, str]]  # its module, the name of the database, and the extra that has it
-    options: ClassVar[Mapping[str, Any]] = MappingProxyType({})  # with which it connects
+    options: ClassVar[dict[str, Any]] = {}  # with which it connects
     begin: ClassVar[str] = ""  # the statement that begins a transaction
     typed: ClassVar[bool] = True  # whether it knows the types of columns
     answers: ClassVar[bool] = True  # whether it answers queries without reading rows: which columns, and how many rows
@@ -98,7 +97,7 @@ class PostgresSession(Session):
 class DuckSession(Session):
     """A connection to a DuckDB file, to which nobody can write while it is open: no transaction is needed."""
 
-    driver, options = ("duckdb", "DuckDB", "duckdb"), MappingProxyType({"read_only": True})
+    driver, options = ("duckdb", "DuckDB", "duckdb"), {"read_only": True}
 
     def read(self, query: str) -> Any:
         return pa.RecordBatchReader.from_stream(self._connection.sql(query))
@@ -173,7 +172,7 @@ class DatabaseTable(TableFile):
         (batch,) = self._read(f"SELECT count(*) AS n FROM {self.rows}")  # noqa: S608
         return int(batch.column(0)[0].as_py())
 
-    def batches(self, columns: Sequence[str], row_groups: range | None, *, texts: Sequence[str] = ()) -> Iterator[Any]:
+    def batches(self, columns: Sequence[str], texts: Sequence[str] = ()) -> Iterator[Any]:
         kinds = {one.name: one.type for one in self.fields()}
         written = []
         for name in columns:
@@ -189,7 +188,7 @@ class DatabaseTable(TableFile):
     def as_written(
         self, columns: Sequence[str], texts: Sequence[str], broken: BadLine, *, count: bool = False
     ) -> Iterator[Any]:
-        return self.batches(columns, None, texts=texts if self.typed else columns)
+        return self.batches(columns, texts if self.typed else columns)
 
     def _read(self, query: str) -> Iterator[Any]:
         """The record batches of a query. The database's errors may quote rows, and are not shown."""

@@ -4,6 +4,7 @@ Each value is read on its own. `read_values` also says which values cannot be re
 error, which does not show it; `checking` lists them.
 """
 
+import contextlib
 import datetime as dt
 import re
 from collections.abc import Collection, Sequence
@@ -21,6 +22,7 @@ Read: TypeAlias = tuple[Any, NDArray[np.bool_] | None]  # an Arrow array of valu
 _LARGEST = 1 << 61  # microseconds, some 70,000 years
 _SPACES = " \t"  # around numbers, as Arrow's reader of CSV drops them
 _LIST = "To list all such values: matrixdp check DATA --schema SCHEMA"
+_PLAIN = "0123456789.-:T "  # of which most texts consist
 _NUMBER = r"^[-+]?(?i:nan(\([0-9a-z_]*\))?|inf|infinity|[0-9]+\.?[0-9]*(e[-+]?[0-9]+)?|\.[0-9]+(e[-+]?[0-9]+)?)$"
 _MOMENT = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}(:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?)?)?$"
 
@@ -101,17 +103,23 @@ def _parse_numbers(rule: ColumnRule, texts: Any) -> Read:
 def _cast(texts: Any, kind: Any, pattern: str) -> Read:
     """Texts as values of a type, without spaces around them.
 
-    What Arrow can cast to it matches `pattern`, but not all that matches can be cast.
+    What Arrow can cast to it matches `pattern`, but not all that matches can be cast. Most texts are cast at once.
     """
-    texts = pa.compute.utf8_trim(texts, _SPACES)
+    texts, nothing = pa.compute.utf8_trim(texts, _SPACES), pa.scalar(None, texts.type)
     try:
         return texts.cast(kind), None
     except pa.ArrowInvalid:
-        encoded = texts.dictionary_encode()  # most of those that cannot be cast are there more than once
+        values, odd = pa.nulls(len(texts), kind), pa.repeat(pa.scalar(value=True), len(texts))
+    plain = pa.compute.equal(pa.compute.ascii_trim(texts, _PLAIN), "").fill_null(fill_value=True)
+    with contextlib.suppress(pa.ArrowInvalid):
+        values, odd = pa.compute.if_else(plain, texts, nothing).cast(kind), pa.compute.invert(plain)
+    encoded = texts.filter(odd).dictionary_encode()  # most of them are there more than once
     likely = pa.compute.match_substring_regex(encoded.dictionary, pattern)
-    known = pa.compute.if_else(likely, encoded.dictionary, pa.scalar(None, texts.type))
-    found = pa.concat_arrays(_cast_halves(known, kind))
-    return _spread(encoded, found, found.is_null())
+    found = pa.concat_arrays(_cast_halves(pa.compute.if_else(likely, encoded.dictionary, nothing), kind))
+    rest, unread = _spread(encoded, found, found.is_null())
+    wrong = np.asarray(odd)
+    wrong[wrong] = unread
+    return pa.compute.replace_with_mask(values, odd, rest), wrong
 
 
 def _spread(encoded: Any, values: Any, wrong: Any) -> tuple[Any, NDArray[np.bool_]]:

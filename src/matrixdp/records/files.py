@@ -100,11 +100,10 @@ def _is_skipped(path: Path, root: Path) -> bool:  # a hidden name, or a link to 
 
 @dataclass(frozen=True, eq=False)
 class FilePart(Part):
-    """Some columns of a file, or of those of its `row_groups`; the columns `texts` of CSV are not read as numbers."""
+    """Some columns of a file; texts in those that are not among `texts` are read as numbers."""
 
     file: TableFile
     columns: tuple[str, ...]
-    row_groups: range | None = None
     texts: tuple[str, ...] = ()
     place = property(attrgetter("file.place"))
     in_process = property(attrgetter("file.in_process"))
@@ -118,7 +117,7 @@ class FilePart(Part):
         if not stored:  # any column tells the number of records
             stored = self.file.stored_names()[:1]
             texts.update(stored)
-        for batch in self.file.batches(stored, self.row_groups, texts=tuple(texts)):
+        for batch in self.file.batches(stored, tuple(texts)):
             for key, value in keys.items():
                 batch = batch.append_column(key, pa.repeat(value, batch.num_rows).dictionary_encode())
             batch = apply_rules(rules, batch, texts)
@@ -167,14 +166,14 @@ class Files(Source):
         names = self.column_names() if columns is None else tuple(columns)
         many = len(self.files) >= _MANY_FILES
         return [
-            FilePart(file, names, row_groups, names if columns is None and file.typed else tuple(texts))
+            FilePart(split, names, names if columns is None and file.typed else tuple(texts))
             for file in self.files
-            for row_groups in ([None] if many else sanitise_errors(file.place, file.splits))
+            for split in ([file] if many else sanitise_errors(file.place, file.splits))
         ]
 
     def read_batches(self, columns: Sequence[str], texts: Sequence[str] = ()) -> list[Any]:
         """All record batches of some columns, in their order; those in `texts` are read as text."""
-        parts = (FilePart(file, tuple(columns), texts=tuple(texts)) for file in self.files)
+        parts = (FilePart(file, tuple(columns), tuple(texts)) for file in self.files)
         return [batch for part in parts for batch in sanitise_errors(part.place, list, part.blocks())]
 
     def check_output(self, out: str | os.PathLike[str]) -> None:

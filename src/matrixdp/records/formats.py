@@ -5,6 +5,8 @@ only names; their values are read by the rules of the schema (`file_values`). Th
 that is given, or a tab for ``.tsv``, or else the one that the line of column names shows. The records never decide it.
 """
 
+from __future__ import annotations
+
 import contextlib
 import csv
 import datetime as dt
@@ -15,7 +17,7 @@ import zipfile
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, reduce
 from itertools import islice
 from pathlib import Path
@@ -71,18 +73,18 @@ class TableFile(ABC):
     def count(self) -> int:
         """The number of records, by reading one column."""
         first = self.stored_names()[:1]
-        return sum(batch.num_rows for batch in self.batches(first, None, texts=first))
+        return sum(batch.num_rows for batch in self.batches(first, first))
 
     def estimate(self) -> int:
         """About how many records there are; 0 if that would take long to find."""
         return 0
 
-    def splits(self) -> list[range | None]:
-        """Ranges of row groups that can be read independently; None is the whole file."""
-        return [None]
+    def splits(self) -> list[TableFile]:
+        """Parts of the file that can be read independently."""
+        return [self]
 
     @abstractmethod
-    def batches(self, columns: Sequence[str], row_groups: range | None, *, texts: Sequence[str] = ()) -> Iterator[Any]:
+    def batches(self, columns: Sequence[str], texts: Sequence[str] = ()) -> Iterator[Any]:
         """Yield record batches with the given columns.
 
         Text files and workbooks have texts in all of them. From other files, those in `texts` may have dictionaries.
@@ -92,7 +94,7 @@ class TableFile(ABC):
         self, columns: Sequence[str], texts: Sequence[str], broken: BadLine, *, count: bool = False
     ) -> Iterator[Any]:
         """Yield batches before any rule is applied; `broken` is called for bad lines, numbered only with `count`."""
-        return self.batches(columns, None, texts=texts)
+        return self.batches(columns, texts)
 
     def column_names(self) -> tuple[str, ...]:
         """Names of the columns, each once, those from folders last."""
@@ -168,10 +170,12 @@ def _is_text(kind: Any) -> bool:
     return is_text_type(kind) or bool(pa.types.is_binary(kind))
 
 
+@dataclass(frozen=True)
 class ParquetFile(TableFile):
-    """A Parquet file."""
+    """A Parquet file, or some of its row groups."""
 
-    typed = True
+    row_groups: range | None = None
+    typed: ClassVar[bool] = True
 
     def _open(self, dictionaries: Sequence[str] = ()) -> Any:
         # By default pyarrow buffers whole row groups ahead, which takes memory in proportion to their size.
@@ -189,27 +193,25 @@ class ParquetFile(TableFile):
 
     estimate = count
 
-    def splits(self) -> list[range | None]:
+    def splits(self) -> list[TableFile]:
         with self._open() as file:
             rows = [file.metadata.row_group(i).num_rows for i in range(file.metadata.num_row_groups)]
-        found: list[range | None] = []
+        found: list[TableFile] = []
         start = combined = 0
         for i, count in enumerate(rows, start=1):
             combined += count
             if combined >= _SPLIT_ROWS or i == len(rows):
-                found.append(range(start, i))
+                found.append(replace(self, row_groups=range(start, i)))
                 start, combined = i, 0
-        return found or [None]
+        return found or [self]
 
-    def batches(self, columns: Sequence[str], row_groups: range | None, *, texts: Sequence[str] = ()) -> Iterator[Any]:
-        with self._open() as file:
-            groups = list(range(file.metadata.num_row_groups) if row_groups is None else row_groups)
-            self._check_sizes((file.metadata.row_group(i) for i in groups), set(columns))
-            encoded = [name for name in columns if _is_text(file.schema_arrow.field(name).type)]
+    def batches(self, columns: Sequence[str], texts: Sequence[str] = ()) -> Iterator[Any]:
+        encoded = [field.name for field in self.fields() if field.name in columns and _is_text(field.type)]
         with self._open(dictionaries=encoded) as file:
-            for batch in file.iter_batches(
-                batch_size=_BATCH_ROWS, row_groups=groups, columns=list(columns), use_threads=row_groups is None
-            ):
+            groups = list(range(file.metadata.num_row_groups) if self.row_groups is None else self.row_groups)
+            self._check_sizes((file.metadata.row_group(i) for i in groups), set(columns))
+            threads, chosen = self.row_groups is None, list(columns)
+            for batch in file.iter_batches(_BATCH_ROWS, row_groups=groups, columns=chosen, use_threads=threads):
                 yield self._decode_text(batch, keep=texts)
 
     def _check_sizes(self, groups: Iterable[Any], columns: set[str]) -> None:
@@ -242,7 +244,7 @@ class FeatherFile(TableFile):
     def fields(self) -> list[Any]:
         return list(self._open().schema)
 
-    def batches(self, columns: Sequence[str], row_groups: range | None, *, texts: Sequence[str] = ()) -> Iterator[Any]:
+    def batches(self, columns: Sequence[str], texts: Sequence[str] = ()) -> Iterator[Any]:
         reader = self._open(columns)
         for i in range(reader.num_record_batches):
             yield self._decode_text(reader.get_batch(i), keep=texts)
@@ -293,7 +295,7 @@ class CsvFile(TableFile):
         wrong = any(_is_number(part) for name in names for part in re.split(r"[,;\t|]", name))
         return self._check_head(names, "a number" if wrong else "")
 
-    def batches(self, columns: Sequence[str], row_groups: range | None, *, texts: Sequence[str] = ()) -> Iterator[Any]:
+    def batches(self, columns: Sequence[str], texts: Sequence[str] = ()) -> Iterator[Any]:
         return self._read(columns)
 
     def as_written(
@@ -388,7 +390,7 @@ class ExcelFile(TableFile):
         wrong = any(not isinstance(name, str) or _is_number(name) for name in names)
         return self._check_head(names, "another value" if wrong else "")
 
-    def batches(self, columns: Sequence[str], row_groups: range | None, *, texts: Sequence[str] = ()) -> Iterator[Any]:
+    def batches(self, columns: Sequence[str], texts: Sequence[str] = ()) -> Iterator[Any]:
         names = self.stored_names()
         top, left, _ = _find_table(self, os.stat(self.path).st_mtime_ns)
         below = self.read_rows()[top + 1 + self.rules.skip_rows :]

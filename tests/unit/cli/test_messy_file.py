@@ -192,7 +192,7 @@ def test_a_skipped_line_changes_no_other(tmp_path):
         for place in range(6):
             path.write_text("\n".join(["Patient;Age", *rows[:place], extra, *rows[place:], ""]))
             (file,) = open_files(path, rules=rules).files
-            read = [one for batch in file.batches(["Age"], None, texts=["Age"]) for one in batch["Age"].to_pylist()]
+            read = [one for batch in file.batches(["Age"], ["Age"]) for one in batch["Age"].to_pylist()]
             assert read == [*"01234"[:place], *kept, *"01234"[place:]]
             assert file.count() == len(read)
 
