@@ -57,15 +57,12 @@ def hash_bytes(content: NDArray[np.uint8], offsets: NDArray[np.int64], key: byte
     rest = np.arange(len(lengths))
     for number in range(words):
         rest = rest[lengths[rest] > 4 * number]
-        every = len(rest) == len(lengths)
-        left = np.minimum(lengths[rest] - 4 * number, 4).astype(np.uint64)
+        here = slice(None) if len(rest) == len(lengths) else rest  # several times faster than chosen places
+        left = np.minimum(lengths[here] - 4 * number, 4).astype(np.uint64)
         mask = (np.uint64(1) << (np.uint64(8) * left)) - np.uint64(1)
-        word = unaligned[starts[rest] + 4 * number].astype(np.uint64) & mask
+        word = unaligned[starts[here] + 4 * number].astype(np.uint64) & mask
         for total, factor in zip(sums, factors[2 + number], strict=True):
-            if every:
-                total += word * factor  # several times faster than at chosen places
-            else:
-                total[rest] += word * factor
+            total[here] += word * factor
     return np.array([(one & _HIGH) | (other >> np.uint64(32)) for one, other in (sums[:2], sums[2:])])
 
 
