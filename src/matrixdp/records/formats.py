@@ -295,15 +295,14 @@ class CsvFile(TableFile):
         wrong = any(_is_number(part) for name in names for part in re.split(r"[,;\t|]", name))
         return self._check_head(names, "a number" if wrong else "")
 
-    def batches(self, columns: Sequence[str], texts: Sequence[str] = ()) -> Iterator[Any]:
-        return self._read(columns)
-
     def as_written(
         self, columns: Sequence[str], texts: Sequence[str], broken: BadLine, *, count: bool = False
     ) -> Iterator[Any]:
-        return self._read(columns, broken, count=count)
+        return self.batches(columns, texts, broken, count=count)
 
-    def _read(self, columns: Sequence[str], broken: BadLine | None = None, *, count: bool = False) -> Iterator[Any]:
+    def batches(
+        self, columns: Sequence[str], texts: Sequence[str] = (), broken: BadLine | None = None, *, count: bool = False
+    ) -> Iterator[Any]:
         """Yield batches of texts; Arrow counts lines in one thread alone."""
         separator, names = self.read_head()
         kinds, handle = dict.fromkeys(columns, pa.string()), broken
