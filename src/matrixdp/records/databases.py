@@ -21,12 +21,12 @@ from matrixdp.records.formats import BadLine, TableFile
 from matrixdp.records.tables import library_of, pa
 
 URLS = "postgresql://USER@HOST/DATABASE?table=NAME, duckdb:///FILE?table=NAME or sqlite:///FILE?table=NAME"
-_IN_MEMORY = ("pandas", "polars", "pyarrow")  # libraries whose tables are read as they are
+_NO_STREAMS = ("dask", "pandas", "polars", "pyarrow", "pyspark")  # libraries whose tables are read in ways of their own
 
 
 def is_stream(data: Any) -> bool:
-    """Whether `data` gives Arrow streams and is not a table in memory."""
-    return hasattr(data, "__arrow_c_stream__") and library_of(data) not in _IN_MEMORY
+    """Whether `data` is to be read by Arrow streams."""
+    return hasattr(data, "__arrow_c_stream__") and library_of(data) not in _NO_STREAMS
 
 
 class Session:
