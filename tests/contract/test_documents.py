@@ -11,7 +11,6 @@ import pytest
 import matrixdp.baselines  # its mechanisms are registered before a document's own
 from document_blocks import BLOCK, run_blocks
 from matrixdp.cli.main import run
-from matrixdp.records import opening
 from matrixdp.release import registered
 
 ROOT = Path(__file__).parents[2]
@@ -31,8 +30,6 @@ def test_python_blocks_run_and_print_what_is_shown(document, tmp_path, monkeypat
     monkeypatch.chdir(tmp_path)
     # what a document registers ends with it
     monkeypatch.setattr(registered, "_MECHANISMS", dict(registered._MECHANISMS))
-    monkeypatch.setattr(opening, "_SOURCES", list(opening._SOURCES))
-    monkeypatch.setattr(opening, "_ENGINES", list(opening._ENGINES))
     run_blocks(document, {"python", "sh", "toml"} if document in LESSONS else {"python"})
 
 

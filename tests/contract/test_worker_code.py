@@ -17,7 +17,7 @@ import pytest
 
 import matrixdp as mdp
 from matrixdp.estimators import PrivateCovariance, PrivateKernelRidge, PrivateScaler
-from matrixdp.records import opening, run_part
+from matrixdp.records import run_part
 from matrixdp.records.parts import RUN_BY_WORKERS
 
 ROOT = Path(mdp.__file__).parent
@@ -79,10 +79,8 @@ def folder(tmp_path):
 
 
 @pytest.fixture
-def engine(monkeypatch):
-    made = TracingEngine()
-    monkeypatch.setattr(opening, "_ENGINES", [(lambda workers: workers is made, lambda workers: made)])
-    return made
+def engine():
+    return TracingEngine()
 
 
 def run_every_task(folder, engine):

@@ -74,14 +74,12 @@ def test_other_devices_and_clusters_are_refused(monkeypatch):
         mdp.open_records(iter([np.zeros((3, 2))]), device="gpu")
     monkeypatch.setattr("matrixdp.records.opening.load_cupy", lambda: device)
 
-    class Cluster(mdp.records.records.Records):
-        def map(self, task, *, whole=False):
+    class Cluster:
+        def run(self, task, parts, *, whole=False):
             yield
 
-    from matrixdp.records import opening
-
     with pytest.raises(mdp.ParameterError, match="cluster"):
-        opening._move_to(Cluster(), "cuda")
+        mdp.open_records(iter([np.zeros((3, 2))]), workers=Cluster(), device="cuda")
 
 
 def test_histograms_of_data_on_a_device_are_refused():

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -23,8 +23,7 @@ from matrixdp.serialise import builtin_kind
 from matrixdp.types import Floats
 
 _COLUMNS = 4096  # summed at a time
-_INNER = 8192  # preferred length of an inner loop
-_SHORTEST = 512  # arrays with fewer entries are not reshaped
+_INNER = 8192  # length of an inner loop
 _EPS = float(np.finfo(float).eps)
 
 
@@ -207,12 +206,12 @@ class Bounds:
         array = _as_table(self, records, missing)
         out = np.empty(array.shape) if out is None else out
         assert not np.may_share_memory(array, out)  # the records are read again below
-        _to_grid(self, levels)(array, out)
+        rescale(array, self.midpoint, levels / self.halfwidths, out)  # each bound is a whole number
         inside = clip and out.size and -levels <= out.min() and out.max() <= levels  # false if there is a NaN
         if not inside:
             finite = self.checked(array, clip=clip, missing=missing)
             if finite is not array:
-                _to_grid(self, levels)(finite, out)
+                rescale(finite, self.midpoint, levels / self.halfwidths, out)
             np.clip(out, -levels, levels, out=out)
         return np.rint(out, out=out) if self.radius is None else round_into_ball(self, out, levels)
 
@@ -246,10 +245,7 @@ def _subtract_up(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.f
 def _limits(values: ArrayLike, name: str, names: tuple[str, ...] | None) -> NDArray[np.float64]:
     if values is None:
         raise ParameterError(f"{name} must be given: bounds are public and never taken from the data.")
-    try:
-        array = np.array(values, np.float64)
-    except (TypeError, ValueError, OverflowError):  # an integer beyond the range of floats, for instance
-        raise ParameterError(f"{name} must be a vector of numbers, one per feature.") from None
+    array = to_floats(values, name)
     if array.ndim == 0 and names:
         array = np.full(len(names), array)
     if array.ndim != 1 or not array.size:
@@ -307,12 +303,6 @@ def _as_table(bounds: Bounds, records: ArrayLike, missing: str) -> NDArray[np.ge
     return array
 
 
-@lru_cache(maxsize=16)
-def _to_grid(bounds: Bounds, levels: int) -> Rescaling:
-    """The map of records to the grid, where each bound is a whole number."""
-    return Rescaling(bounds.midpoint, levels / bounds.halfwidths)
-
-
 def square_lengths(rows: Floats, weights: Floats | None = None, out: Floats | None = None) -> Floats:
     """Return the sum of the squares of each row, of shape (n,), optionally with a weight for each column.
 
@@ -331,34 +321,17 @@ def square_lengths(rows: Floats, weights: Floats | None = None, out: Floats | No
     return out
 
 
-class Rescaling:
-    """``out = (array - shift) * factor`` for arrays of shape (n, m), column by column.
+def rescale(array: NDArray[np.generic], shift: Floats, factor: Floats, out: Floats) -> None:
+    """Fill `out` with ``(array - shift) * factor``, for arrays of shape (n, m).
 
-    Short rows are joined into longer ones, since NumPy's inner loop runs along a row.
+    Short rows are joined into longer ones, since NumPy's inner loop runs along a row. Values that overflow become
+    infinite, and the caller must clip them.
     """
-
-    def __init__(self, shift: Floats, factor: Floats) -> None:
-        self._tiles = 1 << max(0, (_INNER // shift.size).bit_length() - 1)
-        self._shift, self._factor = shift, factor
-        self._wide = np.tile(shift, self._tiles), np.tile(factor, self._tiles)
-        self._shifts = bool(shift.any())
-
-    def __call__(self, array: NDArray[np.generic], out: Floats) -> None:
-        """Fill `out`; values that overflow become infinite, and the caller must clip them."""
-        rows, size = array.shape
-        contiguous, start = array.flags.c_contiguous and out.flags.c_contiguous, 0
-        with np.errstate(over="ignore"):
-            while contiguous and size * (rows - start) >= _SHORTEST:
-                tiles = min(self._tiles, 1 << ((rows - start).bit_length() - 1))
-                stop = rows - (rows - start) % tiles
-                wide = out[start:stop].reshape(-1, tiles * size)
-                shift, factor = (vector[: tiles * size] for vector in self._wide)
-                self._fill(array[start:stop].reshape(wide.shape), shift, factor, wide)
-                start = stop
-            if start < rows:
-                self._fill(array[start:], self._shift, self._factor, out[start:])
-
-    def _fill(self, array: NDArray[np.generic], shift: Floats, factor: Floats, out: Floats) -> None:
-        if self._shifts:
-            array = np.subtract(array, shift, out=out)
-        np.multiply(array, factor, out=out)
+    rows, size = array.shape
+    tiles = max(_INNER // size, 1) if array.flags.c_contiguous and out.flags.c_contiguous else 1
+    whole = rows - rows % tiles
+    with np.errstate(over="ignore"):
+        for some, times in ((slice(whole), tiles), (slice(whole, rows), 1)):
+            wide = out[some].reshape(-1, times * size)  # a view
+            np.subtract(array[some].reshape(wide.shape), np.tile(shift, times), out=wide)
+            np.multiply(wide, np.tile(factor, times), out=wide)

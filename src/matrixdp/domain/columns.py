@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -115,14 +116,11 @@ class Category:
             _refuse(self, "levels", "must be at least one text or integer, and all texts or all integers.")
         if "" in levels:
             _refuse(self, "levels", "must not be empty: an empty text is a missing value.")
-        rule, named = "", self.level_names
         if len(levels) > MOST_LEVELS:
-            rule = f"must have at most {MOST_LEVELS:,} levels, got {len(levels):,}."
-        elif len(set(named)) != len(named):
-            twice = next(level for level in named if named.count(level) > 1)
-            rule = f"has the level {show(twice)} twice. Each must be unique."
-        if rule:
-            raise ParameterError(f"column {self.name!r} {rule}", parameter="levels")
+            _refuse(self, "levels", f"must be at most {MOST_LEVELS:,} levels, got {len(levels):,}.")
+        if (twice := _find_twice(self.level_names)) is not None:
+            rule = f"column {self.name!r} has the level {show(twice)} twice. Each must be unique."
+            raise ParameterError(rule, parameter="levels")
 
     @property
     def level_names(self) -> tuple[str, ...]:
@@ -229,9 +227,7 @@ class Columns:
                 raise ParameterError(f"columns must be Number, Category or YesNo, got {show(column)} instead.")
         if not self.columns:
             raise ParameterError("columns must be at least one.")
-        names = self.names
-        if len(set(names)) != len(names):
-            twice = next(name for name in names if names.count(name) > 1)
+        if (twice := _find_twice(self.names)) is not None:
             raise ParameterError(f"column {twice!r} is described twice. Each name must be unique.")
         try:
             object.__setattr__(self, "impossible", tuple(map(self._check_pair, self.impossible)))
@@ -353,6 +349,10 @@ def _check_column(column: Column) -> None:
         value = getattr(column, flag, False)
         if not isinstance(value, bool):
             _refuse(column, flag, f"must be True or False, got {show(value)} instead.")
+
+
+def _find_twice(names: Sequence[str]) -> str | None:
+    return next((name for name, count in Counter(names).items() if count > 1), None)
 
 
 def _refuse(column: Column, name: str, rule: str) -> NoReturn:

@@ -7,7 +7,6 @@ lists, so that a new field is one entry there, and the code that uses its value.
 
 import contextlib
 import datetime as dt
-import json
 import math
 import re
 import tomllib
@@ -159,10 +158,10 @@ def join_lines(values: Iterable[str | int]) -> str:
     """Texts and integers as the lines of a text area.
 
     A text that a line cannot show as it is (empty, with spaces at its ends, beginning with a quotation mark, or with
-    characters that are not printable) is written in quotation marks, as in JSON. So is one that looks like an integer.
+    characters that are not printable) is written in quotation marks, as in TOML. So is one that looks like an integer.
     """
     lines = ((value, isinstance(value, str) and _INTEGER.fullmatch(value)) for value in values)
-    return "\n".join(json.dumps(value) if digits else quote_line(str(value)) for value, digits in lines)
+    return "\n".join(quote_text(str(value)) if digits else quote_line(str(value)) for value, digits in lines)
 
 
 def split_lines(text: str) -> list[str]:
@@ -178,7 +177,7 @@ def quote_line(value: str) -> str:
     """A text as one line; see `join_lines`."""
     if value and value == value.strip() and value.isprintable() and not value.startswith('"'):
         return value
-    return json.dumps(value, ensure_ascii=not value.isprintable())
+    return quote_text(value)
 
 
 def unquote_line(line: str) -> str:
@@ -187,7 +186,7 @@ def unquote_line(line: str) -> str:
     if not line.startswith('"'):
         return line
     with contextlib.suppress(ValueError):
-        if isinstance(value := json.loads(line), str):
+        if isinstance(value := tomllib.loads(f"value = {line}")["value"], str):
             return value
     rule = 'must have a quotation mark at both ends of a line or at none, as in "north"'
     raise ParameterError(f"{rule}, got {show(line)} instead.")

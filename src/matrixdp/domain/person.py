@@ -53,11 +53,7 @@ class Person:
                 parameter="column",
             )
         if self.rows is not None:
-            name = "rows (the number of rows a person that count)"
-            try:
-                object.__setattr__(self, "rows", check_integer(self.rows, name, at_least=1, at_most=_MOST_ROWS))
-            except ParameterError as error:
-                raise ParameterError(str(error), parameter="rows") from None
+            object.__setattr__(self, "rows", check_integer(self.rows, "rows", at_least=1, at_most=_MOST_ROWS))
 
     @classmethod
     def parse(cls, value: Any) -> Person | None:

@@ -201,16 +201,13 @@ class _Reader:
                 message = f"{name} must be above [columns] and all other headings; below one, it is read as its part."
         elif not entry or entry == {"type": ""}:
             message = f"{owner} has no type yet. Set its type to one of {names}, or delete the column."
-        elif "categories" in entry and "levels" in entry:
-            message = f"{owner} has levels and categories, which are the same. Keep levels."
         elif "type" in entry and (not isinstance(entry["type"], str) or entry["type"] not in TYPES):
             message = f"{owner}: type must be one of {names}, got {show(entry['type'])} instead."
-        elif "type" not in entry and {"lower", "upper"} & set(entry) and {"levels", "categories", "other"} & set(entry):
+        elif "type" not in entry and {"lower", "upper"} & set(entry) and {"levels", "other"} & set(entry):
             message = f"{owner} has bounds and levels; remove one of them."
         if message:
             self.note(("columns", name, "type"), message)
             return "", {}
-        entry = {"levels" if key == "categories" else key: value for key, value in entry.items()}
         return entry.get("type") or ("category" if {"levels", "other"} & set(entry) else "number"), entry
 
 

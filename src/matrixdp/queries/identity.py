@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from matrixdp.domain.bounds import Rescaling
+from matrixdp.domain.bounds import rescale
 from matrixdp.domain.person import Person
 from matrixdp.errors import DataError, ParameterError
 from matrixdp.privacy import Neighbours
@@ -152,11 +152,10 @@ class Identity(OwnRowsQuery):
 
     def row_rounding(self, factors: Floats) -> Callable[[NDArray[np.generic], Floats], None]:
         """A function that writes records less the midpoint in steps of ``1/factors``, clipped, to an array given."""
-        rescale = Rescaling(self.bounds.midpoint, factors)
         limits = self.row_limits(factors)
 
         def round_rows(rows: NDArray[np.generic], out: Floats) -> None:
-            rescale(rows, out)
+            rescale(rows, self.bounds.midpoint, factors, out)
             np.rint(out, out=out)
             np.clip(out, -limits, limits, out=out)
 

@@ -2,21 +2,12 @@
 
 `open_records` finds the source that recognises the data, and the engine that `workers` stands for. `StoredRecords.map`
 gives the parts of the source to the engine, which runs a task on each (`run_part`); the caller merges the results.
-`clusters` and `files` register themselves; each imports the library of its sources only when it is used.
+Libraries that read files or run clusters are imported only when they are used.
 """
 
 from matrixdp.domain.file_rules import DateRule, FileRules
-from matrixdp.records import clusters, files  # noqa: F401
-from matrixdp.records.opening import (
-    OpenOptions,
-    as_records,
-    is_out_of_core,
-    make_engine,
-    open_records,
-    read_array,
-    register_engine,
-    register_source,
-)
+from matrixdp.records.clusters import make_engine
+from matrixdp.records.opening import as_records, is_out_of_core, open_records, read_array
 from matrixdp.records.parts import InMemoryPart, Part, PartResult, Task, run_part
 from matrixdp.records.records import (
     Blocks,
@@ -31,8 +22,7 @@ from matrixdp.records.records import (
 )
 from matrixdp.records.tables import choose_columns, is_columnar, read_numbers, to_array, to_columns
 
-__all__ = ["Blocks", "DateRule", "Engine", "FileRules", "InMemoryPart", "OpenOptions", "Part", "PartResult"]
-__all__ += ["Records", "Source", "StoredRecords", "Task", "as_records", "choose_columns", "is_columnar"]
-__all__ += ["is_out_of_core", "make_engine", "open_records", "read_array", "read_numbers", "register_engine"]
-__all__ += ["register_source", "require_public_order", "require_rereadable", "run_part", "to_array", "to_columns"]
-__all__ += ["split_rows", "with_ids"]
+__all__ = ["Blocks", "DateRule", "Engine", "FileRules", "InMemoryPart", "Part", "PartResult", "Records", "Source"]
+__all__ += ["StoredRecords", "Task", "as_records", "choose_columns", "is_columnar", "is_out_of_core", "make_engine"]
+__all__ += ["open_records", "read_array", "read_numbers", "require_public_order", "require_rereadable", "run_part"]
+__all__ += ["split_rows", "to_array", "to_columns", "with_ids"]

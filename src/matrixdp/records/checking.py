@@ -7,21 +7,21 @@ shows values, and nothing of it may be part of a release.
 from __future__ import annotations
 
 import re
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from matrixdp.domain.columns import NO, YES, Category, Column, Number, YesNo
 from matrixdp.domain.fields import quote_key, quote_text, write_value
-from matrixdp.domain.file_rules import FileRules
+from matrixdp.domain.file_rules import ColumnRule, FileRules
 from matrixdp.domain.schema import Schema
 from matrixdp.domain.schema_file import as_schema, find_ids
 from matrixdp.errors import DataError
@@ -29,8 +29,7 @@ from matrixdp.records.file_values import parse_moment, read_values
 from matrixdp.records.files import Files, open_files
 from matrixdp.records.heads import find_total, propose_rules
 from matrixdp.records.ids import IdHash
-from matrixdp.records.opening import Threads
-from matrixdp.records.parts import InMemoryPart, sanitise_errors, unwrap_results
+from matrixdp.records.parts import InMemoryPart, Threads, sanitise_errors, unwrap_results
 from matrixdp.records.people import IdCounts
 from matrixdp.records.tables import MISSING_CODE, factorise, find_codes, is_text_type, pa
 
@@ -107,7 +106,6 @@ def check_table(
     data: str | Path | Sequence[str | Path],
     schema: Any,
     *,
-    delimiter: str | None = None,
     sql: str | None = None,
     progress: Callable[[int], object] | None = None,
 ) -> TableCheck:
@@ -120,29 +118,15 @@ def check_table(
     The result shows values, rows and counts of the data. It is for their owner, and must not be published.
     """
     table = as_schema(schema)
-    source = open_files(data, delimiter=delimiter, rules=table.rules, sql=sql)
+    source = open_files(data, rules=table.rules, sql=sql)
     try:
         return _Checker(table, source, progress).check()
     except DataError as error:  # nothing more can be read
         return TableCheck(0, (), (Problem("", "it cannot be read", advice=str(error)),))
 
 
-@dataclass
-class _Tally:
-    """Rows of one kind, and the values that they have, with how often each was found and where first."""
-
-    rows: int = 0
-    first: list[tuple[int, int]] = field(default_factory=list)  # block and row in it
-    values: dict[str, list[Any]] = field(default_factory=dict)  # text: count, block, row in it
-
-    def add(self, other: _Tally) -> None:
-        self.rows += other.rows
-        self.first = sorted([*self.first, *other.first])[:_SHOWN]
-        for text, (count, *place) in other.values.items():
-            if (known := self.values.get(text)) is not None:
-                self.values[text] = [known[0] + count, *min(known[1:], place)]
-            elif len(self.values) < _MOST_VALUES:
-                self.values[text] = [count, *place]
+# How often each text was found, and the block and the row in it of the first; None for those beyond `_MOST_VALUES`.
+_Tally: TypeAlias = dict[str | None, tuple[int, int, int]]
 
 
 @dataclass
@@ -151,10 +135,25 @@ class _Found:
 
     number: int = 0
     rows: int = 0
-    fine: Counter[str] = field(default_factory=Counter)
-    fractions: Counter[str] = field(default_factory=Counter)  # not whole, in blocks where others could not be read
     tallies: dict[tuple[str, str], _Tally] = field(default_factory=dict)
     ids: dict[str, IdCounts] = field(default_factory=dict)
+
+    def of(self, name: str, kind: str) -> _Tally:
+        return self.tallies.get((name, kind), {})
+
+    def add(self, other: _Found) -> None:
+        self.rows += other.rows
+        for (name, kind), tally in other.tallies.items():
+            for text, seen in tally.items():
+                self._keep(name, kind, text, *seen)
+        for name, counts in other.ids.items():
+            self.ids.setdefault(name, IdCounts(1 << 24)).merge(counts)
+
+    def _keep(self, name: str, kind: str, text: str | None, count: int, block: int = 0, row: int = 0) -> None:
+        tally = self.tallies.setdefault((name, kind), {})
+        text = text if text in tally or len(tally) < _MOST_VALUES else None
+        known, *place = tally.get(text, (0, block, row))
+        tally[text] = (known + count, *min((block, row), (place[0], place[1])))
 
     def note(self, name: str, kind: str, column: Any, chosen: NDArray[np.bool_]) -> None:
         """Keep the rows that are chosen."""
@@ -162,21 +161,13 @@ class _Found:
         if not len(places):
             return
         values, codes = factorise(column.take(pa.array(places)))
-        found = _Tally(len(places), [(self.number, int(place)) for place in places[:_SHOWN]])
         unique, starts, counts = np.unique(codes, return_index=True, return_counts=True)
-        for i in np.argsort(-counts, kind="stable")[:_MOST_VALUES]:
+        order = np.argsort(-counts, kind="stable")
+        for i in order[:_MOST_VALUES]:
             text = "" if unique[i] < 0 else str(values[unique[i]])
-            found.values[text] = [int(counts[i]), self.number, int(places[starts[i]])]
-        self.tallies[name, kind] = found
-
-    def add(self, other: _Found) -> None:
-        self.rows += other.rows
-        self.fine.update(other.fine)
-        self.fractions.update(other.fractions)
-        for key, tally in other.tallies.items():
-            self.tallies.setdefault(key, _Tally()).add(tally)
-        for name, counts in other.ids.items():
-            self.ids.setdefault(name, IdCounts(1 << 24)).merge(counts)
+            self._keep(name, kind, text, int(counts[i]), self.number, int(places[starts[i]]))
+        if len(rest := order[_MOST_VALUES:]):
+            self._keep(name, kind, None, int(counts[rest].sum()), self.number, int(places[starts[rest].min()]))
 
     def check(self, rules: FileRules, column: Column, written: Any) -> None:
         """Note the values of a column that are wrong, missing or out of bounds."""
@@ -194,9 +185,9 @@ class _Found:
                 self.note(name, "below", written, numbers < column.lower)
                 self.note(name, "above", written, numbers > column.upper)
                 if unread.any():
-                    read = numbers[~(missing | unread)]
-                    self.fractions[name] += int(np.count_nonzero(np.isfinite(read) & (read != np.rint(read))))
-        self.fine[name] += len(missing) - int(np.count_nonzero(missing | unread))
+                    read = numbers[~(missing | unread)]  # not whole, in blocks where others could not be read
+                    self._keep(name, "fractions", None, int((np.isfinite(read) & (read != np.rint(read))).sum()))
+        self._keep(name, "read", None, int((~(missing | unread)).sum()))
         self.note(name, "wrong", written, unread)
         self.note(name, "missing", written, missing)
 
@@ -210,7 +201,7 @@ class _Found:
         missing = np.asarray(absent)
         self.note(key.column, "no id", written, missing)
         counts = self.ids.setdefault(key.column, IdCounts())
-        counts.add(*key(values.filter(pa.array(~missing)) if missing.any() else values))
+        counts.add(key(values.filter(pa.array(~missing)) if missing.any() else values))
 
 
 @dataclass
@@ -344,10 +335,12 @@ class _Checker:
         self.broken.append(line.number)
         return "skip"
 
-    def _rows(self, tally: _Tally) -> tuple[int, ...]:
-        return tuple(self._row(*place) for place in tally.first)
+    def _tell(self, name: str, what: str, tally: _Tally, **more: Any) -> Problem:
+        """The problem of all rows of a tally."""
+        rows = sorted(self._row(*place) for _, *place in tally.values())
+        return Problem(name, what, _count(tally), tuple(rows[:_SHOWN]), **more)
 
-    def _row(self, block: int, place: int) -> int:  # counted from the top of its file
+    def _row(self, block: int, place: int) -> int:
         row = self.starts[block] + place
         for line in sorted(self.broken) if len(self.source.files) == 1 else ():
             row += line <= row
@@ -369,9 +362,10 @@ class _Checker:
 
     def _describe(self, column: Column, found: _Found) -> Iterator[Problem]:
         name, rule, date = column.name, self.rules.of(column.name), self.rules.date(column.name)
-        wrong, missing = (found.tallies.get((name, kind), _Tally()) for kind in ("wrong", "missing"))
-        words = list(rule.missing_words or filter(None, missing.values))  # which are read as missing values already
-        unread = _Texts(sorted(wrong.values, key=lambda text: -wrong.values[text][0]), words, found.fine[name] > 0)
+        wrong, missing = found.of(name, "wrong"), found.of(name, "missing")
+        left = sorted((text for text in wrong if text is not None), key=lambda text: -wrong[text][0])
+        words = list(rule.missing_words or filter(None, missing))
+        unread = _Texts(column, rule, left, words, read=_count(found.of(name, "read")) > 0)
         if isinstance(column, Category):
             _explain_levels(unread, column)
         elif isinstance(column, YesNo):
@@ -379,39 +373,27 @@ class _Checker:
         elif date is not None:
             _explain_dates(unread, date.formats, of_day=date.origin is None)
         else:
-            _explain_numbers(unread, rule.decimal or ".", mixed=found.fractions[name] > 0)
+            _explain_numbers(unread, mixed=_count(found.of(name, "fractions")) > 0)
         stops = not (isinstance(column, Category) and column.other)  # which counts them as one more level
-        seen = 0
         for what, texts, write, advice in unread.groups:
-            entry = dict(write)
-            if "missing_words" in entry:
-                entry |= {} if column.missing else {"missing": True}
-            if "aliases" in entry:
-                entry["aliases"] = {level: list(others) for level, others in rule.aliases.items()}
-                _merge(entry, {"aliases": write["aliases"]})
-            for word in {"yes", "no"} & set(entry):
-                entry[word] = [*rule.aliases.get(word, ()), *entry[word]]
-            rows = sum(wrong.values[text][0] for text in texts)
-            seen += rows
-            first = sorted(self._row(*wrong.values[text][1:]) for text in texts)[:_SHOWN]
-            near = what.partition("like ")[2]
-            examples = tuple(_example(text, wrong, near) for text in texts[:_SHOWN])
-            yield Problem(name, what, rows, tuple(first), examples, entry, advice, stops=stops)
-        if wrong.rows > seen:  # of values that were not counted apart
+            tally: _Tally = {text: wrong[text] for text in texts}
+            examples = _show_examples(tally, what.partition("like ")[2])
+            yield self._tell(name, what, tally, examples=examples, write=write, advice=advice, stops=stops)
+        if None in wrong:
             what = f"further values, beyond {_MOST_VALUES:,} different ones"
             advice = "Write the entries for the values that are listed, and check again."
-            yield Problem(name, what, wrong.rows - seen, self._rows(wrong), advice=advice, stops=stops)
-        if missing.rows and not column.missing:
-            shown = tuple(filter(None, missing.values))[:_SHOWN]
-            yield Problem(name, "values are missing", missing.rows, self._rows(missing), shown, {"missing": True})
+            yield self._tell(name, what, {None: wrong[None]}, advice=advice, stops=stops)
+        if missing and not column.missing:
+            shown = tuple(text for text in missing if text)[:_SHOWN]
+            yield self._tell(name, "values are missing", missing, examples=shown, write={"missing": True})
         for kind, end in (("below", "lower"), ("above", "upper")):
-            if (tally := found.tallies.get((name, kind))) is not None:
+            if beyond := found.of(name, kind):
                 advice = f"They are moved to {end}. Change it from public knowledge alone, if at all."
-                codes = [text for text in tally.values if re.fullmatch(_CODES, text.strip())]
+                codes = [text for text in beyond if text is not None and re.fullmatch(_CODES, text.strip())]
                 if codes:
                     advice += f" If {', '.join(codes)} means that a value is missing, write {unread.ask(codes)}"
-                what, examples = f"values are {kind} {end}", tuple(_example(text, tally) for text in tally.values)
-                yield Problem(name, what, tally.rows, self._rows(tally), examples[:_SHOWN], {}, advice, stops=False)
+                examples, what = _show_examples(beyond), f"values are {kind} {end}"
+                yield self._tell(name, what, beyond, examples=examples, advice=advice, stops=False)
 
     def _check_people(self, found: _Found) -> Iterator[str]:
         """Rows per person, in words; notes problems with ids and with the number of records."""
@@ -435,9 +417,10 @@ class _Checker:
                 what = f"people have more than {person.rows} rows; the others do not count in full"
                 above = int((counts.rows > person.rows).sum())
                 self._note(name, what, above, advice="Keep rows, or choose a larger one.", stops=False)
-            if (tally := found.tallies.get((name, "no id"))) is not None:
-                advice = "Drop these rows, or give them ids."
-                self._note(name, "ids are missing", tally.rows, first=self._rows(tally), advice=advice)
+            if absent := found.of(name, "no id"):
+                self.problems.append(
+                    self._tell(name, "ids are missing", absent, advice="Drop these rows, or give them ids.")
+                )
         said = self.schema.records
         if said is not None and said != counted:
             advice = (
@@ -447,14 +430,22 @@ class _Checker:
             self._note("", f"the schema says records = {said}, and there are {counted}", advice=advice)
 
 
-def _example(text: str, tally: _Tally, near: str = "") -> str:
-    return f"{text!r} ({tally.values[text][0]:,})" + (f": {near}?" if near else "")
+def _count(tally: _Tally) -> int:
+    return sum(count for count, *_ in tally.values())
+
+
+def _show_examples(tally: _Tally, near: str = "") -> tuple[str, ...]:
+    """The first texts with their numbers, and a level that they are like."""
+    shown = [f"{text!r} ({count:,})" for text, (count, *_) in tally.items() if text is not None]
+    return tuple(one + (f": {near}?" if near else "") for one in shown[:_SHOWN])
 
 
 @dataclass
 class _Texts:
-    """Texts that cannot be read, and those that were explained."""
+    """Texts of a column that cannot be read, and those that were explained."""
 
+    column: Column
+    rule: ColumnRule
     left: list[str]  # the most frequent first
     words: list[str]  # which mean missing values already
     read: bool  # whether others of the column can be read
@@ -472,7 +463,8 @@ class _Texts:
     def take_absent(self) -> None:
         """Explain the words that usually mean that a value is missing."""
         words = [text for text in self.left if text.strip().lower() in _ABSENT or _NOT.fullmatch(text.strip())]
-        self.take("words for missing values", words, {"missing_words": [*dict.fromkeys([*self.words, *words])]})
+        write = {"missing_words": [*dict.fromkeys([*self.words, *words])]}
+        self.take("words for missing values", words, write if self.column.missing else write | {"missing": True})
         self.words += words
 
     def take_rest(self, what: str) -> None:
@@ -485,8 +477,9 @@ class _Texts:
         return f"missing = true, missing_words = {write_value([*dict.fromkeys([*self.words, *words[:_MOST_ASKED]])])}"
 
 
-def _explain_numbers(texts: _Texts, decimal: str, mixed: bool) -> None:
+def _explain_numbers(texts: _Texts, *, mixed: bool) -> None:
     texts.take_absent()
+    decimal = texts.rule.decimal or "."
     before, other = len(texts.groups), "," if decimal == "." else "."
     marked = texts.like(rf"[+-]?\d*[{other}]\d+")
     if any(not re.fullmatch(_GROUPED[other], text.strip()) for text in marked):
@@ -531,14 +524,15 @@ def _explain_dates(texts: _Texts, formats: tuple[str, ...], *, of_day: bool) -> 
 
 
 def _explain_levels(texts: _Texts, column: Category) -> None:
-    levels = list(map(str, column.levels))
+    levels, known = list(map(str, column.levels)), {level: list(one) for level, one in texts.rule.aliases.items()}
     texts.take_absent()
     texts.take("spaces at the ends of levels", [text for text in texts.left if text.strip() in levels], {"strip": True})
     folded = {level.casefold(): level for level in levels}
     for text in texts.left[:_MOST_COMPARED]:
         if near := get_close_matches(text.strip().casefold(), folded, 1, 0.75):
             level = folded[near[0]]
-            texts.take(f"not a level, like {level}", [text], {"aliases": {level: [text]}})
+            aliases = known | {level: [*known.get(level, []), text]}
+            texts.take(f"not a level, like {level}", [text], {"aliases": aliases})
     advice = f"Add them to levels, or say which level they mean, as in aliases = {{ {quote_key(levels[0])} = [...] }}"
     rest = "they count as the level other" if column.other else "or write other = true: they are one more level"
     advice = f"{advice}; {rest}."
@@ -548,7 +542,8 @@ def _explain_levels(texts: _Texts, column: Category) -> None:
 def _explain_yes_no(texts: _Texts) -> None:
     for word, known in _WORDS.items():
         found = [text for text in texts.left if text.strip().lower() in known]
-        texts.take(f"words for {word}", found, {word: [*dict.fromkeys(text.strip().lower() for text in found)]})
+        said = [*texts.rule.aliases.get(word, ()), *dict.fromkeys(text.strip().lower() for text in found)]
+        texts.take(f"words for {word}", found, {word: said})
     texts.take_absent()
     advice = "Add them to yes or no, or make the column a category with levels."
     texts.take("neither yes nor no", texts.left, {}, advice)

@@ -10,13 +10,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
-from matrixdp.errors import EngineError, MatrixDPError, ParameterError, import_extra
-from matrixdp.records.opening import OpenOptions, Threads, make_engine, register_engine, register_source
-from matrixdp.records.parts import InMemoryPart, Part, PartResult, Task, run_on_worker, unwrap_results
-from matrixdp.records.records import Records
-from matrixdp.records.tables import choose_columns, library_of, pa
+import numpy as np
+
+from matrixdp.errors import EngineError, MatrixDPError, ParameterError, import_extra, show
+from matrixdp.records.parts import InMemoryPart, Part, PartResult, Task, Threads, run_on_worker, unwrap_results
+from matrixdp.records.records import Engine, Records
+from matrixdp.records.tables import choose_columns, pa
 
 T = TypeVar("T")
 _SCHEMES = ("tcp", "tls", "ws", "wss", "ucx", "inproc")
@@ -91,23 +92,41 @@ def identity(value: T) -> T:
     return value
 
 
-@register_engine(lambda workers: isinstance(workers, str) or hasattr(workers, "scheduler"))
-def _make_cluster(workers: Any) -> Cluster:
+def make_engine(workers: Any) -> Engine:
+    """Return the engine for `workers`, as given to `open_records`."""
+    if workers is None:
+        return Threads()
+    if isinstance(workers, int | np.integer) and not isinstance(workers, bool):
+        if workers < 1:
+            raise ParameterError(f"workers must be at least 1 thread, got {show(workers)} instead.")
+        return Threads(int(workers))
     if isinstance(workers, str) and workers.partition("://")[0] not in _SCHEMES:
         hint = f"; did you mean tcp://{workers}?" if ":" in workers and "://" not in workers else "."
         raise ParameterError(
             "workers must be a number of threads, or a scheduler's address such as tcp://host:8786, "
             f"got {workers!r} instead{hint}"
         )
-    return Cluster(workers)
+    if isinstance(workers, str) or hasattr(workers, "scheduler"):
+        return Cluster(workers)
+    if hasattr(workers, "run"):
+        return workers  # type: ignore[no-any-return]
+    raise ParameterError(
+        "workers must be a number of threads, the address of a Dask scheduler or a distributed.Client, "
+        f"got {show(workers)} instead."
+    )
 
 
 @dataclass(frozen=True, eq=False)
-class _Collection(Records):
+class Collection(Records):
     """A collection that its own library divides into parts."""
 
     data: Any
     progress: Callable[[int], object] | None = None
+
+    @classmethod
+    @abstractmethod
+    def open(cls, data: Any, workers: Any, progress: Callable[[int], object] | None) -> Self:
+        """The collection as records; arguments are those of `open_records`."""
 
     def select(self, names: Sequence[str] | None, *, texts: Sequence[str] = ()) -> Records:
         if names is None or not hasattr(self.data, "columns"):
@@ -126,10 +145,23 @@ class _Collection(Records):
 
 
 @dataclass(frozen=True, eq=False)
-class DaskRecords(_Collection):
+class DaskRecords(Collection):
     """A dask array or data frame of shape (records, features); each block of rows is a part."""
 
     engine: Cluster | Threads = field(default_factory=Threads)
+
+    @classmethod
+    def open(cls, data: Any, workers: Any, progress: Callable[[int], object] | None) -> Self:
+        if workers is None:
+            with suppress(ImportError, ValueError):
+                from distributed import default_client
+
+                workers = default_client()
+        engine = make_engine(workers)
+        if not isinstance(engine, Cluster | Threads):
+            rule = "must be a number of threads or a Dask cluster for a dask array or data frame."
+            raise ParameterError(f"workers {rule}")
+        return cls(data, progress, engine)
 
     def __post_init__(self) -> None:
         if not hasattr(self.data, "columns") and getattr(self.data, "ndim", None) != 2:
@@ -151,23 +183,15 @@ def _run_on_block(task: Task[T], number: int, block: Any) -> PartResult[T]:
     return run_on_worker(task, number, InMemoryPart(f"partition {number}", (block,)))
 
 
-@register_source(lambda data: library_of(data) == "dask")
-def _open_dask(data: Any, options: OpenOptions) -> DaskRecords:
-    workers = options.workers
-    if workers is None:
-        with suppress(ImportError, ValueError):
-            from distributed import default_client
-
-            workers = default_client()
-    engine = make_engine(workers)
-    if not isinstance(engine, Cluster | Threads):
-        raise ParameterError("workers must be a number of threads or a Dask cluster for a dask array or data frame.")
-    return DaskRecords(data, options.progress, engine)
-
-
 @dataclass(frozen=True, eq=False)
-class SparkRecords(_Collection):
+class SparkRecords(Collection):
     """A Spark data frame; each partition is a part."""
+
+    @classmethod
+    def open(cls, data: Any, workers: Any, progress: Callable[[int], object] | None) -> Self:
+        if workers is not None:
+            raise ParameterError("workers must not be given for a Spark data frame, which its own cluster processes.")
+        return cls(data, progress)
 
     def __post_init__(self) -> None:
         if not hasattr(self.data, "mapInArrow"):
@@ -210,14 +234,7 @@ def run_partition(task: Task[T], batches: Iterable[Any]) -> Iterator[Any]:
 def _partition_number() -> int:
     from pyspark import TaskContext
 
-    context = TaskContext.get()
-    if context is None:
-        raise EngineError("a partition can be processed only inside of a Spark task.")
-    return int(context.partitionId())
+    return int(TaskContext.get().partitionId())
 
 
-@register_source(lambda data: library_of(data) == "pyspark")
-def _open_spark(data: Any, options: OpenOptions) -> SparkRecords:
-    if options.workers is not None:
-        raise ParameterError("workers must not be given for a Spark data frame, which its own cluster processes.")
-    return SparkRecords(data, options.progress)
+LIBRARIES: dict[str, type[Collection]] = {"dask": DaskRecords, "pyspark": SparkRecords}

@@ -6,12 +6,11 @@ connection, in one transaction, serves all passes over the records, so that they
 
 import contextlib
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from operator import attrgetter
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, ClassVar
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
@@ -25,30 +24,6 @@ URLS = "postgresql://USER@HOST/DATABASE?table=NAME, duckdb:///FILE?table=NAME or
 _NO_STREAMS = ("dask", "pandas", "polars", "pyarrow", "pyspark")  # libraries whose tables are read in ways of their own
 
 
-@dataclass(frozen=True)
-class StreamTable(TableFile):
-    """A table of an object with ``__arrow_c_stream__``: a DuckDB relation, an Ibis table."""
-
-    origin: Any = field(repr=False, compare=False, kw_only=True)
-    ordered: ClassVar[bool] = False
-    in_process: ClassVar[bool] = True
-    typed: ClassVar[bool] = True
-
-    @cached_property
-    def _schema(self) -> Any:
-        """The schema of the stream, kept because every stream runs the query behind it."""
-        with pa.RecordBatchReader.from_stream(self.origin) as reader:
-            return reader.schema
-
-    def fields(self) -> list[Any]:
-        return list(self._schema)
-
-    def batches(self, columns: Sequence[str], row_groups: range | None, *, texts: Sequence[str] = ()) -> Iterator[Any]:
-        with pa.RecordBatchReader.from_stream(self.origin) as reader:
-            for batch in reader:
-                yield self._decode_text(batch.select(list(columns)), keep=texts)
-
-
 def is_stream(data: Any) -> bool:
     """Whether `data` is to be read by Arrow streams."""
     return hasattr(data, "__arrow_c_stream__") and library_of(data) not in _NO_STREAMS
@@ -58,11 +33,12 @@ class Session:
     """A connection to a database, opened at its first use, that sees one state of it and cannot write."""
 
     driver: ClassVar[tuple[str, str, str]]  # its module, the name of the database, and the extra that has it
-    options: ClassVar[Mapping[str, Any]] = MappingProxyType({})  # with which it connects
+    options: ClassVar[dict[str, Any]] = {}  # with which it connects
     begin: ClassVar[str] = ""  # the statement that begins a transaction
     typed: ClassVar[bool] = True  # whether it knows the types of columns
+    answers: ClassVar[bool] = True  # whether it answers queries without reading rows: which columns, and how many rows
 
-    def __init__(self, target: str) -> None:
+    def __init__(self, target: Any) -> None:
         self._target = target
 
     def __del__(self) -> None:
@@ -96,6 +72,15 @@ class Session:
         return column
 
 
+class StreamSession(Session):
+    """An object that gives Arrow streams; each of them runs the query behind it, whatever is asked for."""
+
+    answers = False
+
+    def read(self, query: str) -> Any:
+        return pa.RecordBatchReader.from_stream(self._target)
+
+
 class PostgresSession(Session):
     """A connection to PostgreSQL."""
 
@@ -112,7 +97,7 @@ class PostgresSession(Session):
 class DuckSession(Session):
     """A connection to a DuckDB file, to which nobody can write while it is open: no transaction is needed."""
 
-    driver, options = ("duckdb", "DuckDB", "duckdb"), MappingProxyType({"read_only": True})
+    driver, options = ("duckdb", "DuckDB", "duckdb"), {"read_only": True}
 
     def read(self, query: str) -> Any:
         return pa.RecordBatchReader.from_stream(self._connection.sql(query))
@@ -150,11 +135,11 @@ class SqliteSession(Session):
 
 @dataclass(frozen=True)
 class DatabaseTable(TableFile):
-    """A table of a database, or the rows of a query; `path` is that of a file, empty for a server."""
+    """A table of a database, the rows of a query, or a stream; `path` is that of a file, empty for others."""
 
     session: Session = field(repr=False, compare=False, kw_only=True)
-    sql: str | None = field(kw_only=True)  # the query, if one was given
-    rows: str = field(kw_only=True)  # what is read, as SQL
+    sql: str | None = field(default=None, kw_only=True)  # the query, if one was given
+    rows: str = field(default="", kw_only=True)  # what is read, as SQL
     ordered: ClassVar[bool] = False
     in_process: ClassVar[bool] = True
     typed = property(attrgetter("session.typed"))
@@ -166,6 +151,9 @@ class DatabaseTable(TableFile):
     @cached_property
     def _schema(self) -> Any:
         """The schema of the result without rows, which does not change within the transaction."""
+        if not self.session.answers:
+            with self._guard(self.session.read, "") as reader:
+                return reader.schema
         try:
             with self.session.read(f"SELECT * FROM {self.rows} LIMIT 0") as reader:  # noqa: S608
                 return reader.schema
@@ -178,17 +166,20 @@ class DatabaseTable(TableFile):
         return list(self._schema)
 
     def count(self) -> int:
+        if not self.session.answers:
+            return super().count()
         self.fields()  # whose errors can be shown
         (batch,) = self._read(f"SELECT count(*) AS n FROM {self.rows}")  # noqa: S608
         return int(batch.column(0)[0].as_py())
 
-    def batches(self, columns: Sequence[str], row_groups: range | None, *, texts: Sequence[str] = ()) -> Iterator[Any]:
+    def batches(self, columns: Sequence[str], texts: Sequence[str] = ()) -> Iterator[Any]:
         kinds = {one.name: one.type for one in self.fields()}
         written = []
         for name in columns:
             quoted, column = _quote(name), self.session.write_column(kinds[name], as_text=name in texts)
             written.append(f"{column.format(quoted)} AS {quoted}")
-        for batch in self._read(f"SELECT {', '.join(written)} FROM {self.rows}"):  # noqa: S608
+        for found in self._read(f"SELECT {', '.join(written)} FROM {self.rows}"):  # noqa: S608
+            batch = found.select(list(columns))
             for i, name in enumerate(columns):
                 column = self.session.read_column(name, batch.column(i), as_text=name in texts)
                 batch = batch if column is batch.column(i) else batch.set_column(i, name, column)
@@ -197,7 +188,7 @@ class DatabaseTable(TableFile):
     def as_written(
         self, columns: Sequence[str], texts: Sequence[str], broken: BadLine, *, count: bool = False
     ) -> Iterator[Any]:
-        return self.batches(columns, None, texts=texts if self.typed else columns)
+        return self.batches(columns, texts if self.typed else columns)
 
     def _read(self, query: str) -> Iterator[Any]:
         """The record batches of a query. The database's errors may quote rows, and are not shown."""

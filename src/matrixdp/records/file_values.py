@@ -4,6 +4,7 @@ Each value is read on its own. `read_values` also says which values cannot be re
 error, which does not show it; `checking` lists them.
 """
 
+import contextlib
 import datetime as dt
 import re
 from collections.abc import Collection, Sequence
@@ -20,8 +21,8 @@ from matrixdp.records.tables import is_text_type, pa
 Read: TypeAlias = tuple[Any, NDArray[np.bool_] | None]  # an Arrow array of values, and which are wrong; None if none is
 _LARGEST = 1 << 61  # microseconds, some 70,000 years
 _SPACES = " \t"  # around numbers, as Arrow's reader of CSV drops them
-_PLAIN = "0123456789.-:T "  # of which most texts consist
 _LIST = "To list all such values: matrixdp check DATA --schema SCHEMA"
+_PLAIN = "0123456789.-:T "  # of which most texts consist
 _NUMBER = r"^[-+]?(?i:nan(\([0-9a-z_]*\))?|inf|infinity|[0-9]+\.?[0-9]*(e[-+]?[0-9]+)?|\.[0-9]+(e[-+]?[0-9]+)?)$"
 _MOMENT = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}(:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?)?)?$"
 
@@ -61,7 +62,7 @@ def read_values(rules: FileRules, name: str, column: Any, *, as_text: bool) -> R
     if is_text_type(values.type):  # in which aliases may be there twice
         encoded = values.dictionary_encode()
         return pa.DictionaryArray.from_arrays(encoded.indices.take(column.indices), encoded.dictionary), None
-    return values.take(column.indices), None if wrong is None else _as_booleans(pa.array(wrong).take(column.indices))
+    return _spread(column, values, pa.array(np.zeros(len(values), bool) if wrong is None else wrong))
 
 
 def _read_texts(rule: ColumnRule, date: DateRule | None, texts: Any, *, as_text: bool) -> Read:
@@ -85,52 +86,45 @@ def _without_words(texts: Any, words: Sequence[str]) -> Any:
 
 
 def _parse_numbers(rule: ColumnRule, texts: Any) -> Read:
-    words = number_words(rule)
+    usual = pa.csv.ConvertOptions().null_values
+    words = usual if rule.missing_words is None else ["", *rule.missing_words]
+    texts = _without_words(texts, words)
     if rule.thousands:
-        texts = pa.compute.utf8_trim(_without_words(texts, words), _SPACES)
+        texts = pa.compute.utf8_trim(texts, _SPACES)
         mark, point = re.escape(rule.thousands), re.escape(rule.decimal or ".")
         grouped = pa.compute.match_substring_regex(texts, rf"^[+-]?\d{{1,3}}({mark}\d{{3}})+({point}\d*)?$")
-        plain = pa.compute.replace_substring(texts, rule.thousands, "")
-        texts, words = pa.compute.if_else(grouped, plain, texts), []
+        texts = pa.compute.if_else(grouped, pa.compute.replace_substring(texts, rule.thousands, ""), texts)
     if rule.decimal == ",":
         # A point is no digit here: "1.5" must not be read as 1.5.
-        texts, words = _without_words(texts, words) if words else texts, []
         texts = pa.compute.replace_substring(pa.compute.replace_substring(texts, ".", "?"), ",", ".")
-    return _cast(texts, pa.float64(), _NUMBER, words)
+    return _cast(texts, pa.float64(), _NUMBER)
 
 
-def _cast(texts: Any, kind: Any, pattern: str, words: Sequence[str] = ()) -> Read:
-    """Texts as values of a type, without spaces around them; `words` mean that a value is missing.
+def _cast(texts: Any, kind: Any, pattern: str) -> Read:
+    """Texts as values of a type, without spaces around them.
 
     What Arrow can cast to it matches `pattern`, but not all that matches can be cast. Most texts are cast at once.
     """
-    texts = _without_words(texts, words) if words else texts
-    plain = pa.compute.equal(pa.compute.ascii_trim(texts, _PLAIN), "").fill_null(fill_value=True)
+    texts, nothing = pa.compute.utf8_trim(texts, _SPACES), pa.scalar(None, texts.type)
     try:
-        values = pa.compute.if_else(plain, texts, pa.scalar(None, texts.type)).cast(kind)
+        return texts.cast(kind), None
     except pa.ArrowInvalid:
-        values, plain = pa.nulls(len(texts), kind), pa.repeat(pa.scalar(value=False), len(texts))
-    odd = pa.compute.invert(plain)
+        values, odd = pa.nulls(len(texts), kind), pa.repeat(pa.scalar(value=True), len(texts))
+    plain = pa.compute.equal(pa.compute.ascii_trim(texts, _PLAIN), "").fill_null(fill_value=True)
+    with contextlib.suppress(pa.ArrowInvalid):
+        values, odd = pa.compute.if_else(plain, texts, nothing).cast(kind), pa.compute.invert(plain)
     encoded = texts.filter(odd).dictionary_encode()  # most of them are there more than once
-    if not len(encoded):
-        return values, None
-    unique = pa.compute.utf8_trim(encoded.dictionary, _SPACES)
-    likely = pa.compute.match_substring_regex(unique, pattern)
-    found = pa.concat_arrays(_cast_halves(pa.compute.if_else(likely, unique, pa.scalar(None, texts.type)), kind))
-    rest, wrong = _spread(encoded, found, found.is_null())
-    every = np.asarray(odd)
-    every[every] = wrong
-    return (pa.compute.replace_with_mask(values, odd, rest) if rest.null_count < len(rest) else values), every
+    likely = pa.compute.match_substring_regex(encoded.dictionary, pattern)
+    found = pa.concat_arrays(_cast_halves(pa.compute.if_else(likely, encoded.dictionary, nothing), kind))
+    rest, unread = _spread(encoded, found, found.is_null())
+    wrong = np.asarray(odd)
+    wrong[wrong] = unread
+    return pa.compute.replace_with_mask(values, odd, rest), wrong
 
 
 def _spread(encoded: Any, values: Any, wrong: Any) -> tuple[Any, NDArray[np.bool_]]:
     """Values of the texts of a dictionary, and which of them are wrong, for each row."""
-    return values.take(encoded.indices), _as_booleans(wrong.take(encoded.indices))
-
-
-def _as_booleans(found: Any) -> NDArray[np.bool_]:
-    """An Arrow array of booleans, in which null is false."""
-    return np.asarray(found.fill_null(fill_value=False))
+    return values.take(encoded.indices), np.asarray(wrong.take(encoded.indices).fill_null(fill_value=False))
 
 
 def _cast_halves(texts: Any, kind: Any) -> list[Any]:
@@ -143,11 +137,6 @@ def _cast_halves(texts: Any, kind: Any) -> list[Any]:
         return [pa.nulls(1, kind)]
     middle = len(texts) // 2
     return [*_cast_halves(texts[:middle], kind), *_cast_halves(texts[middle:], kind)]
-
-
-def number_words(rule: ColumnRule | FileRules) -> list[str]:
-    """The words for missing values in columns of numbers."""
-    return pa.csv.ConvertOptions().null_values if rule.missing_words is None else ["", *rule.missing_words]
 
 
 def not_a_number(name: str) -> DataError:

@@ -3,7 +3,7 @@
 import glob
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -12,13 +12,12 @@ import numpy as np
 
 from matrixdp.domain.file_rules import DEFAULT_RULES, FileRules
 from matrixdp.errors import DataError, ParameterError
-from matrixdp.records.databases import URLS, StreamTable, is_stream, open_database
+from matrixdp.records.databases import URLS, DatabaseTable, StreamSession, is_stream, open_database
 from matrixdp.records.file_values import apply_rules
 from matrixdp.records.formats import CsvFile, ExcelFile, FeatherFile, ParquetFile, TableFile
-from matrixdp.records.opening import OpenOptions, Threads, make_engine, read_array, register_source
 from matrixdp.records.parts import Part, sanitise_errors
-from matrixdp.records.records import Source, StoredRecords
-from matrixdp.records.tables import pa
+from matrixdp.records.records import Source
+from matrixdp.records.tables import column_numbers, pa
 from matrixdp.types import Floats
 
 _RELEASES = ("_release.json", "release.json")  # written into the output folder of a release
@@ -101,11 +100,10 @@ def _is_skipped(path: Path, root: Path) -> bool:  # a hidden name, or a link to 
 
 @dataclass(frozen=True, eq=False)
 class FilePart(Part):
-    """Some columns of a file, or of those of its `row_groups`; the columns `texts` of CSV are not read as numbers."""
+    """Some columns of a file; texts in those that are not among `texts` are read as numbers."""
 
     file: TableFile
     columns: tuple[str, ...]
-    row_groups: range | None = None
     texts: tuple[str, ...] = ()
     place = property(attrgetter("file.place"))
     in_process = property(attrgetter("file.in_process"))
@@ -114,19 +112,14 @@ class FilePart(Part):
         self.file.require_columns(self.columns)
         rules = self.file.rules
         texts = {*self.texts, *(rule.name for rule in rules.dates)}  # dates are read from texts
-        keys: dict[str, str | float] = {key: value for key, value in self.file.keys if key in self.columns}
-        for key in keys.keys() - texts:
-            try:
-                keys[key] = float(keys[key])
-            except ValueError:
-                raise DataError(f"{key!r} must be a number in the folder's name; leave the column out.") from None
+        keys = {key: value for key, value in self.file.keys if key in self.columns}
         stored = [name for name in self.columns if name not in keys]
         if not stored:  # any column tells the number of records
             stored = self.file.stored_names()[:1]
             texts.update(stored)
-        for batch in self.file.batches(stored, self.row_groups, texts=tuple(texts)):
+        for batch in self.file.batches(stored, tuple(texts)):
             for key, value in keys.items():
-                batch = batch.append_column(key, pa.repeat(value, batch.num_rows))
+                batch = batch.append_column(key, pa.repeat(value, batch.num_rows).dictionary_encode())
             batch = apply_rules(rules, batch, texts)
             yield batch if batch.schema.names == list(self.columns) else batch.select(list(self.columns))
 
@@ -173,20 +166,15 @@ class Files(Source):
         names = self.column_names() if columns is None else tuple(columns)
         many = len(self.files) >= _MANY_FILES
         return [
-            FilePart(file, names, row_groups, names if columns is None and file.typed else tuple(texts))
+            FilePart(split, names, names if columns is None and file.typed else tuple(texts))
             for file in self.files
-            for row_groups in ([None] if many else sanitise_errors(file.place, file.splits))
+            for split in ([file] if many else sanitise_errors(file.place, file.splits))
         ]
 
-    def read_columns(self, columns: Sequence[str], *, as_text: bool = False) -> list[list[Any]]:
-        """Read whole columns as Python values; as text from CSV if `as_text`."""
-        values: list[list[Any]] = [[] for _ in columns]
-        for file in self.files:
-            part = FilePart(file, tuple(columns), texts=tuple(columns) if as_text else ())
-            for batch in sanitise_errors(file.place, list, part.blocks()):
-                for name, column in zip(columns, values, strict=True):
-                    column += batch.column(name).to_pylist()
-        return values
+    def read_batches(self, columns: Sequence[str], texts: Sequence[str] = ()) -> list[Any]:
+        """All record batches of some columns, in their order; those in `texts` are read as text."""
+        parts = (FilePart(file, tuple(columns), tuple(texts)) for file in self.files)
+        return [batch for part in parts for batch in sanitise_errors(part.place, list, part.blocks())]
 
     def check_output(self, out: str | os.PathLike[str]) -> None:
         place = Path(os.path.realpath(out))  # where `resolve` would raise for a loop of links
@@ -200,20 +188,17 @@ class Files(Source):
             raise ParameterError(f"out must be outside of the data, but {out} contains them. Choose another folder.")
 
 
-def open_files(
-    places: str | Path | Sequence[str | Path],
-    *,
-    delimiter: str | None = None,
-    rules: FileRules | None = None,
-    sql: str | None = None,
-) -> Files:
+def open_files(places: Any, *, rules: FileRules | None = None, sql: str | None = None) -> Files:
     """The tables at one or several places: files, folders or patterns such as ``records/*.parquet``, or a database.
 
-    The files are only listed, not opened; `sql` is the query of a database.
+    The files are only listed, not opened; `sql` is the query of a database. An object that gives Arrow streams is a
+    table, too.
     """
     rules = rules or DEFAULT_RULES
-    rules = rules if delimiter is None else replace(rules, delimiter=delimiter)
-    listed = [places] if isinstance(places, str | os.PathLike) else list(places)
+    if is_stream(places):
+        place = f"the {type(places).__name__}"
+        return Files(place, (), (DatabaseTable("", place, rules=rules, session=StreamSession(places)),))
+    listed: list[Any] = [places] if isinstance(places, str | os.PathLike) else list(places)
     if len(listed) == 1 and "://" in str(listed[0]):
         table = open_database(str(listed[0]), sql=sql, rules=rules)
         return Files(table.place, (), (table,))
@@ -245,56 +230,31 @@ def open_files(
     return Files(given, tuple(roots), tuple(files.values()))
 
 
-def _are_table_paths(data: Any) -> bool:
+def are_tables(data: Any) -> bool:
+    """Whether `open_files` opens the data: one or several paths or URLs, or an object that gives Arrow streams."""
     listed = data if isinstance(data, list | tuple) else [data]
-    return bool(listed) and all(isinstance(item, str | os.PathLike) for item in listed)
+    return is_stream(data) or (bool(listed) and all(isinstance(item, str | os.PathLike) for item in listed))
 
 
-@register_source(lambda data: _are_table_paths(data) or is_stream(data))
-def _open(data: Any, options: OpenOptions) -> StoredRecords:
-    if is_stream(data):
-        place = f"the {type(data).__name__}"
-        source = Files(place, (), (StreamTable("", place, rules=options.rules or DEFAULT_RULES, origin=data),))
-    else:
-        source = open_files(data, delimiter=options.delimiter, rules=options.rules, sql=options.sql)
-    return StoredRecords(source, make_engine(options.workers), progress=options.progress)
+def read_edges(source: Files, nodes: Sequence[str]) -> Floats:
+    """Adjacency matrix of shape (nodes, nodes) from a list of edges.
 
-
-def read_graph(source: Files, nodes: Sequence[str]) -> Floats:
-    """Adjacency matrix of shape (nodes, nodes), from a list of edges or from the matrix itself.
-
-    A table with columns `source` and `target`, and optionally `weight`, is a list of edges; an edge may be listed in
-    either direction, or in both with the same weight. Any other table must have one column for each node, by its name,
-    and one row for each node, in the order of the schema.
+    Its columns are `source`, `target` and optionally `weight`. An edge may be listed in either direction, or in both
+    with the same weight.
     """
-    if {"source", "target"} <= set(source.column_names()):
-        return _read_edges(source, nodes)
-    matrix = _read_numbers(source, nodes)
-    if matrix.shape[0] != len(nodes):
-        raise DataError(f"{source.place} must have one row for each of the {len(nodes)} nodes of the schema.")
-    return matrix
-
-
-def _read_numbers(source: Files, columns: Sequence[str]) -> Floats:
-    records = StoredRecords(source, Threads()).select(columns)
-    return read_array(records, len(columns), columns).astype(np.float64)
-
-
-def _read_edges(source: Files, nodes: Sequence[str]) -> Floats:
-    numbers = {name: i for i, name in enumerate(nodes)}
-    ends = source.read_columns(["source", "target"], as_text=True)
-    weights = np.ones(len(ends[0]))
-    if "weight" in source.column_names():
-        weights = _read_numbers(source, ["weight"])[:, 0]
+    weighted = "weight" in source.column_names()
+    places, ends = {name: i for i, name in enumerate(nodes)}, ("source", "target")
     matrix, seen = np.zeros((len(nodes), len(nodes))), np.zeros((len(nodes), len(nodes)), bool)
-    for start, end, weight in zip(*ends, weights, strict=True):
-        i, j = (numbers.get(str(node)) for node in (start, end))
-        if i is None or j is None:
-            raise DataError(f"{source.place} has an edge at a node that is not in the schema. Correct one of them.")
-        if i == j:
-            raise DataError(f"{source.place} has an edge from a node to itself. Remove such edges.")
-        if seen[i, j] and matrix[i, j] != weight:
-            raise DataError(f"{source.place} lists an edge twice with different weights. Add them up first.")
-        matrix[i, j] = matrix[j, i] = weight
-        seen[i, j] = seen[j, i] = True
+    for batch in source.read_batches([*ends, *["weight"] * weighted], texts=ends):
+        weights = column_numbers("weight", batch.column("weight")) if weighted else np.ones(batch.num_rows)
+        for *edge, weight in zip(*(batch.column(name).to_pylist() for name in ends), weights, strict=True):
+            i, j = (places.get(str(node)) for node in edge)
+            if i is None or j is None:
+                raise DataError(f"{source.place} has an edge at a node that is not in the schema. Correct one of them.")
+            if i == j:
+                raise DataError(f"{source.place} has an edge from a node to itself. Remove such edges.")
+            if seen[i, j] and matrix[i, j] != weight:
+                raise DataError(f"{source.place} lists an edge twice with different weights. Add them up first.")
+            matrix[i, j] = matrix[j, i] = weight
+            seen[i, j] = seen[j, i] = True
     return matrix

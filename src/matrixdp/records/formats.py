@@ -5,18 +5,19 @@ only names; their values are read by the rules of the schema (`file_values`). Th
 that is given, or a tab for ``.tsv``, or else the one that the line of column names shows. The records never decide it.
 """
 
+from __future__ import annotations
+
 import contextlib
 import csv
 import datetime as dt
 import io
-import json
 import os
 import re
 import zipfile
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, reduce
 from itertools import islice
 from pathlib import Path
@@ -24,13 +25,11 @@ from typing import Any, ClassVar, TypeAlias
 
 from matrixdp.domain.file_rules import DEFAULT_RULES, FileRules
 from matrixdp.errors import DataError, import_extra
-from matrixdp.records.file_values import not_a_number, number_words
 from matrixdp.records.parts import wrong_encoding
 from matrixdp.records.tables import is_text_type, pa
 
 _BATCH_ROWS = 1 << 16
 _SPLIT_ROWS = 1 << 18  # row groups are combined into splits of at least this many rows
-_SPLIT_BATCHES = 4  # of a Feather file; most writers make batches of 65,536 rows
 _MAX_TEXT_BYTES = 256 << 20  # of one column in a batch
 _SUSPECT_BYTES, _SUSPECT_RATIO = 1 << 30, 1000  # a larger column chunk that was compressed more than this is refused
 _LARGEST_BYTES = 4 << 30  # of an unpacked workbook
@@ -39,7 +38,7 @@ BadLine: TypeAlias = Callable[[Any], str]  # of Arrow: takes a line that has mor
 _CODECS = {".gz": "gzip", ".zst": "zstd"}
 SEPARATORS = {",": "','", ";": "';'", "\t": "tab", "|": "'|'"}
 _BROKEN = re.compile("[\udc80-\udcff]")
-_FIELD = re.compile(r'("(?:[^"]+|"")*+"?)?[^,;\t|\r\n]*([,;\t|\r\n]|\Z)')  # and the character that ends it
+_QUOTED = re.compile(r'(?<![^,;\t|\r\n])"(?:[^"]+|"")*+"?')  # at the beginning of a field
 
 
 @dataclass(frozen=True)
@@ -74,28 +73,28 @@ class TableFile(ABC):
     def count(self) -> int:
         """The number of records, by reading one column."""
         first = self.stored_names()[:1]
-        return sum(batch.num_rows for batch in self.batches(first, None, texts=first))
+        return sum(batch.num_rows for batch in self.batches(first, first))
 
     def estimate(self) -> int:
         """About how many records there are; 0 if that would take long to find."""
         return 0
 
-    def splits(self) -> list[range | None]:
-        """Ranges of row groups that can be read independently; None is the whole file."""
-        return [None]
+    def splits(self) -> list[TableFile]:
+        """Parts of the file that can be read independently."""
+        return [self]
 
     @abstractmethod
-    def batches(self, columns: Sequence[str], row_groups: range | None, *, texts: Sequence[str] = ()) -> Iterator[Any]:
+    def batches(self, columns: Sequence[str], texts: Sequence[str] = ()) -> Iterator[Any]:
         """Yield record batches with the given columns.
 
-        Those in `texts` are read from CSV as text, not as numbers; from other files they may have dictionaries.
+        Text files and workbooks have texts in all of them. From other files, those in `texts` may have dictionaries.
         """
 
     def as_written(
         self, columns: Sequence[str], texts: Sequence[str], broken: BadLine, *, count: bool = False
     ) -> Iterator[Any]:
         """Yield batches before any rule is applied; `broken` is called for bad lines, numbered only with `count`."""
-        return self.batches(columns, None, texts=texts)
+        return self.batches(columns, texts)
 
     def column_names(self) -> tuple[str, ...]:
         """Names of the columns, each once, those from folders last."""
@@ -121,7 +120,10 @@ class TableFile(ABC):
     def _hint_columns(self, names: Sequence[str], columns: Sequence[str]) -> str:
         """The remedy where the file, which has columns `names`, lacks one of `columns`."""
         if not set(columns) & set(names):  # the row may be a record, which must not be shown
-            return f"None of its {len(names)} columns is in the schema. {self._hint_head()}"
+            separated = "If another character separates them, write it as delimiter under [files] in the schema. "
+            return (
+                f"None of its {len(names)} columns is in the schema. {separated * (not self.typed)}{self._hint_head()}"
+            )
         return f"It has {', '.join(names[:20])}{', ...' if len(names) > 20 else ''}. Correct the names or the file."
 
     def _hint_head(self) -> str:
@@ -153,9 +155,7 @@ class TableFile(ABC):
             if not pa.types.is_dictionary(column.type) or not _is_text(column.type.value_type):
                 continue
             lengths = pa.compute.binary_length(column.dictionary)
-            size = (pa.compute.max(lengths).as_py() or 0) * len(column)
-            if size > _MAX_TEXT_BYTES:  # all might be as long as the longest: count
-                size = pa.compute.sum(lengths.take(column.indices)).as_py() or 0
+            size = pa.compute.sum(lengths.take(column.indices)).as_py() or 0
             if size > _MAX_TEXT_BYTES:
                 raise DataError(
                     f"{self.place}: column {name!r} must have at most {_MAX_TEXT_BYTES >> 20} MiB of text in "
@@ -170,10 +170,12 @@ def _is_text(kind: Any) -> bool:
     return is_text_type(kind) or bool(pa.types.is_binary(kind))
 
 
+@dataclass(frozen=True)
 class ParquetFile(TableFile):
-    """A Parquet file."""
+    """A Parquet file, or some of its row groups."""
 
-    typed = True
+    row_groups: range | None = None
+    typed: ClassVar[bool] = True
 
     def _open(self, dictionaries: Sequence[str] = ()) -> Any:
         # By default pyarrow buffers whole row groups ahead, which takes memory in proportion to their size.
@@ -191,27 +193,25 @@ class ParquetFile(TableFile):
 
     estimate = count
 
-    def splits(self) -> list[range | None]:
+    def splits(self) -> list[TableFile]:
         with self._open() as file:
             rows = [file.metadata.row_group(i).num_rows for i in range(file.metadata.num_row_groups)]
-        found: list[range | None] = []
+        found: list[TableFile] = []
         start = combined = 0
         for i, count in enumerate(rows, start=1):
             combined += count
             if combined >= _SPLIT_ROWS or i == len(rows):
-                found.append(range(start, i))
+                found.append(replace(self, row_groups=range(start, i)))
                 start, combined = i, 0
-        return found or [None]
+        return found or [self]
 
-    def batches(self, columns: Sequence[str], row_groups: range | None, *, texts: Sequence[str] = ()) -> Iterator[Any]:
-        with self._open() as file:
-            groups = list(range(file.metadata.num_row_groups) if row_groups is None else row_groups)
-            self._check_sizes((file.metadata.row_group(i) for i in groups), set(columns))
-            encoded = [name for name in columns if _is_text(file.schema_arrow.field(name).type)]
+    def batches(self, columns: Sequence[str], texts: Sequence[str] = ()) -> Iterator[Any]:
+        encoded = [field.name for field in self.fields() if field.name in columns and _is_text(field.type)]
         with self._open(dictionaries=encoded) as file:
-            for batch in file.iter_batches(
-                batch_size=_BATCH_ROWS, row_groups=groups, columns=list(columns), use_threads=row_groups is None
-            ):
+            groups = list(range(file.metadata.num_row_groups) if self.row_groups is None else self.row_groups)
+            self._check_sizes((file.metadata.row_group(i) for i in groups), set(columns))
+            threads, chosen = self.row_groups is None, list(columns)
+            for batch in file.iter_batches(_BATCH_ROWS, row_groups=groups, columns=chosen, use_threads=threads):
                 yield self._decode_text(batch, keep=texts)
 
     def _check_sizes(self, groups: Iterable[Any], columns: set[str]) -> None:
@@ -244,14 +244,9 @@ class FeatherFile(TableFile):
     def fields(self) -> list[Any]:
         return list(self._open().schema)
 
-    def splits(self) -> list[range | None]:
-        count = self._open().num_record_batches
-        starts = range(0, count, _SPLIT_BATCHES)
-        return [range(start, min(start + _SPLIT_BATCHES, count)) for start in starts] or [None]
-
-    def batches(self, columns: Sequence[str], row_groups: range | None, *, texts: Sequence[str] = ()) -> Iterator[Any]:
+    def batches(self, columns: Sequence[str], texts: Sequence[str] = ()) -> Iterator[Any]:
         reader = self._open(columns)
-        for i in range(reader.num_record_batches) if row_groups is None else row_groups:
+        for i in range(reader.num_record_batches):
             yield self._decode_text(reader.get_batch(i), keep=texts)
 
 
@@ -274,9 +269,9 @@ class CsvFile(TableFile):
             while len(text) < _BLOCK_BYTES:
                 more = lines.read(1 << 16)
                 text += more
-                marks = _separators(text)
-                if not more or marks[-1:] in ("\r", "\n"):
-                    separator = self.separator or max(SEPARATORS, key=marks.count)  # the first in a tie
+                first, *rest = re.split("[\r\n]", _QUOTED.sub("", text), maxsplit=1)
+                if rest or not more:
+                    separator = self.separator or max(SEPARATORS, key=first.count)  # the first in a tie
                     names = next(csv.reader(io.StringIO(text, newline=""), delimiter=separator), [])
                     if any(map(_BROKEN.search, names)):
                         raise wrong_encoding(self.place)
@@ -300,30 +295,24 @@ class CsvFile(TableFile):
         wrong = any(_is_number(part) for name in names for part in re.split(r"[,;\t|]", name))
         return self._check_head(names, "a number" if wrong else "")
 
-    def batches(self, columns: Sequence[str], row_groups: range | None, *, texts: Sequence[str] = ()) -> Iterator[Any]:
-        # Of texts, where Arrow cannot read numbers by the rules of a column.
-        shared = ("", False, self.rules.decimal, self.rules.missing_words)
-        rules = (self.rules.of(name) for name in columns if name not in texts)
-        plain = [one.name for one in rules if (one.thousands, one.strip, one.decimal, one.missing_words) == shared]
-        return self._read({name: pa.float64() if name in plain else pa.string() for name in columns})
-
     def as_written(
         self, columns: Sequence[str], texts: Sequence[str], broken: BadLine, *, count: bool = False
     ) -> Iterator[Any]:
-        return self._read(dict.fromkeys(columns, pa.string()), broken, count=count)
+        return self.batches(columns, texts, broken, count=count)
 
-    def _read(self, kinds: dict[str, Any], broken: BadLine | None = None, *, count: bool = False) -> Iterator[Any]:
-        """Yield batches of columns of these types; Arrow counts lines in one thread alone."""
+    def batches(
+        self, columns: Sequence[str], texts: Sequence[str] = (), broken: BadLine | None = None, *, count: bool = False
+    ) -> Iterator[Any]:
+        """Yield batches of texts; Arrow counts lines in one thread alone."""
         separator, names = self.read_head()
-        wanted, handle = list(kinds), broken
-        if self.rules.skip_lines:  # whose cells need not fit the types
-            kinds = dict.fromkeys([*kinds, names[0]], pa.string())
+        kinds, handle = dict.fromkeys(columns, pa.string()), broken
+        if self.rules.skip_lines:
+            kinds[names[0]] = pa.string()
 
             def handle(line: Any) -> str:
                 return "skip" if self.rules.skips(line.text) else "error" if broken is None else broken(line)
 
         convert = pa.csv.ConvertOptions(include_columns=list(kinds), column_types=kinds, strings_can_be_null=False)
-        convert.null_values, convert.decimal_point = number_words(self.rules), self.rules.decimal
         # In a file of one column an empty line is a missing value.
         parse = pa.csv.ParseOptions(
             delimiter=separator,
@@ -332,7 +321,7 @@ class CsvFile(TableFile):
             invalid_row_handler=handle,
         )
         read = pa.csv.ReadOptions(
-            block_size=_BLOCK_BYTES if broken is None else _LARGE_BLOCK,
+            block_size=_LARGE_BLOCK,
             skip_rows=(self.rules.header_row or 1) - 1,
             skip_rows_after_names=self.rules.skip_rows,
             use_threads=not count,
@@ -341,10 +330,10 @@ class CsvFile(TableFile):
         try:
             with self._open() as stream, pa.csv.open_csv(stream, **options) as reader:
                 for batch in reader:
-                    yield self._drop_lines(batch, names[0]).select(wanted) if self.rules.skip_lines else batch
+                    yield self._drop_lines(batch, names[0]).select(list(columns)) if self.rules.skip_lines else batch
             return
         except pa.ArrowInvalid as error:
-            found = self._without_values(str(error), names)
+            found = self._without_values(str(error))
         raise found  # not inside of `except`, where the original error, which quotes the data, would be its context
 
     def _drop_lines(self, batch: Any, first: str) -> Any:
@@ -364,15 +353,12 @@ class CsvFile(TableFile):
         stream, encoding = self.open_bytes(), self.rules.encoding
         return stream if encoding is None else pa.transcoding_input_stream(stream, encoding, "utf-8")
 
-    def _without_values(self, message: str, names: Sequence[str]) -> DataError:
+    def _without_values(self, message: str) -> DataError:
         """The error for a message of Arrow, without the value that the message quotes."""
         if "Empty CSV" in message:
             return DataError(f"{self.place} is empty: it has neither columns nor records.")
         if "invalid UTF8" in message:
             return wrong_encoding(self.place)
-        column = re.match(r"In CSV column #(\d+):.*conversion error", message, re.DOTALL)
-        if column:
-            return DataError(f"{self.place}: {not_a_number(names[int(column[1])])}")
         if "Expected" in message and "columns" in message:
             return DataError(
                 f"{self.place} has a line with more or fewer values than there are column names. Check the quotes, "
@@ -382,28 +368,6 @@ class CsvFile(TableFile):
             f"{self.place} cannot be read as CSV. Check its quotes, and delimiter and encoding under [files] in the "
             "schema."
         )
-
-    def _hint_columns(self, names: Sequence[str], columns: Sequence[str]) -> str:
-        if len(names) == 1:
-            for mark, word in SEPARATORS.items():
-                if mark in names[0]:
-                    write = f"write delimiter = {json.dumps(mark)} under [files] in the schema."
-                    return f"Its columns seem to be separated by {word}: {write}"
-            return (
-                "It has a single column. If another character separates the columns, write it as delimiter under "
-                f"[files] in the schema. {self._hint_head()}"
-            )
-        return super()._hint_columns(names, columns)
-
-
-def _separators(text: str) -> str:
-    """The characters that end the fields of the first line of `text`, in their order; the last may be a line end."""
-    found = ""
-    for field in _FIELD.finditer(text):
-        found += field[2]
-        if field[2] in ("", "\r", "\n"):
-            break
-    return found
 
 
 def _is_number(word: str) -> bool:
@@ -425,7 +389,7 @@ class ExcelFile(TableFile):
         wrong = any(not isinstance(name, str) or _is_number(name) for name in names)
         return self._check_head(names, "another value" if wrong else "")
 
-    def batches(self, columns: Sequence[str], row_groups: range | None, *, texts: Sequence[str] = ()) -> Iterator[Any]:
+    def batches(self, columns: Sequence[str], texts: Sequence[str] = ()) -> Iterator[Any]:
         names = self.stored_names()
         top, left, _ = _find_table(self, os.stat(self.path).st_mtime_ns)
         below = self.read_rows()[top + 1 + self.rules.skip_rows :]

@@ -1,17 +1,10 @@
-"""`open_records`: from a path, an iterator or a distributed data frame to `Records`; threads, and arrays and blocks.
+"""`open_records`: from a path, an iterator or a distributed data frame to `Records`; arrays and blocks as sources."""
 
-Sources and engines register here (`register_source`, `register_engine`); this module knows none of the others by name.
-"""
-
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import islice
 from pathlib import Path
-from threading import Event
-from typing import Any, TypeAlias, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,78 +12,26 @@ from numpy.typing import NDArray
 from matrixdp.device import load_cupy
 from matrixdp.domain.file_rules import FileRules
 from matrixdp.errors import DataError, ParameterError, show
-from matrixdp.records.parts import InMemoryPart, Part, PartResult, Task, one_blas_thread, run_part, sanitise_errors
-from matrixdp.records.records import (
-    Blocks,
-    Engine,
-    Records,
-    Source,
-    StoredRecords,
-    map_blocks,
-    require_public_order,
-    split_rows,
-)
-from matrixdp.records.tables import check_same_columns, column_numbers, is_columnar, pa, to_array
+from matrixdp.records.clusters import LIBRARIES, make_engine
+from matrixdp.records.files import are_tables, open_files
+from matrixdp.records.parts import InMemoryPart, Part, Threads
+from matrixdp.records.records import Blocks, Records, Source, StoredRecords, require_public_order, split_rows
+from matrixdp.records.tables import check_same_columns, library_of, to_array
 
-
-@dataclass(frozen=True, kw_only=True)
-class OpenOptions:
-    """Arguments of `open_records` that a source is given."""
-
-    workers: Any = None
-    delimiter: str | None = None
-    rules: FileRules | None = None
-    progress: Callable[[int], object] | None = None
-    sql: str | None = None
-
-
-T = TypeVar("T")
-Opener: TypeAlias = Callable[[Any, OpenOptions], Records]
 _PART_ENTRIES = 1 << 24
 _MAX_HEADER_BYTES = 10_000  # of a NPY file; NumPy parses no longer one, but reads it first
-_SOURCES: list[tuple[Callable[[Any], bool], Opener]] = []
-_ENGINES: list[tuple[Callable[[Any], bool], Callable[[Any], Engine]]] = []
-
-
-def register_source(recognises: Callable[[Any], bool]) -> Callable[[Opener], Opener]:
-    """Decorator that registers a function of data and `OpenOptions` to open what `recognises` returns true for.
-
-    If several sources recognise the data, the one that was registered last opens them.
-    """
-    return partial(_register, _SOURCES, recognises)
-
-
-def register_engine(recognises: Callable[[Any], bool]) -> Callable[[Callable[[Any], Engine]], Callable[[Any], Engine]]:
-    """Decorator that registers a function to make the engine from the `workers` for which `recognises` returns true."""
-    return partial(_register, _ENGINES, recognises)
-
-
-def _register(registry: list[tuple[Callable[[Any], bool], T]], recognises: Callable[[Any], bool], function: T) -> T:
-    registry.insert(0, (recognises, function))
-    return function
-
-
-def make_engine(workers: Any) -> Engine:
-    """Return the engine for `workers`, as given to `open_records`."""
-    for recognises, make in _ENGINES:
-        if recognises(workers):
-            return make(workers)
-    raise ParameterError(
-        "workers must be a number of threads, the address of a Dask scheduler or a distributed.Client, "
-        f"got {show(workers)} instead."
-    )
 
 
 def is_out_of_core(data: Any) -> bool:
     """Return whether `data` are read in parts: paths, memory maps, iterators, dask collections, Spark data frames."""
-    return isinstance(data, Records) or any(recognises(data) for recognises, _ in _SOURCES)
+    known = isinstance(data, Records | Source | np.memmap | Iterator)
+    return known or library_of(data) in LIBRARIES or are_tables(data)
 
 
 def open_records(
     data: Any,
     *,
     workers: Any = None,
-    delimiter: str | None = None,
     rules: FileRules | None = None,
     progress: Callable[[int], object] | None = None,
     device: str | None = None,
@@ -100,19 +41,17 @@ def open_records(
 
     Parameters
     ----------
-    data : path, pattern, list of paths, URL, memory map, iterator, Blocks, dask collection or Spark data frame
+    data : path, pattern, list of paths, URL, memory map, iterator, Blocks, dask collection, Spark data frame or Source
         A Parquet, Feather, CSV (also compressed) or Excel file; a folder of them, which may have folders named
         ``key=value``; a pattern such as ``records/*.parquet``; a `numpy.memmap`; an iterator of arrays or tables, which
         is read once, or `Blocks`; a dask array or data frame; a Spark data frame; any object with
         ``__arrow_c_stream__``, such as a DuckDB relation; or a table in a database:
         ``postgresql://USER@HOST/DATABASE?table=NAME``, ``duckdb:///FILE?table=NAME``, ``sqlite:///FILE?table=NAME``.
-    workers : int, str or distributed.Client, optional
+    workers : int, str, distributed.Client or Engine, optional
         A number of threads, by default one per core; or a Dask cluster, given by its scheduler's address or a client.
         By default, a dask array or data frame uses the current client. A Spark data frame uses its own cluster.
-    delimiter : str, optional
-        Column separator of CSV files; by default the one that the line of column names shows.
     rules : FileRules, optional
-        How the values in files are written: decimal commas, words for missing values, dates as numbers.
+        How files are written: their separator, decimal commas, words for missing values, dates as numbers.
     progress : callable, optional
         Called with the number of records of each part when the part is done.
     device : 'cuda', optional
@@ -142,24 +81,33 @@ def open_records(
         raise ParameterError(
             f"progress must be a function that takes a number of records, got {show(progress)} instead."
         )
-    for recognises, opener in _SOURCES:
-        if recognises(data):
-            options = OpenOptions(workers=workers, delimiter=delimiter, rules=rules, progress=progress, sql=sql)
-            opened = opener(data, options)
-            return opened if device is None else _move_to(opened, device)
-    raise ParameterError(
-        "data must be a path, a pattern, a memory map, an iterator of blocks, a dask collection or a Spark data frame, "
-        f"got {type(data).__name__} instead. Data in memory need not be opened: pass them on as they are, or as Blocks."
-    )
-
-
-def _move_to(records: Records, device: str) -> Records:
+    if library_of(data) in LIBRARIES:
+        opened: Records = LIBRARIES[library_of(data)].open(data, workers, progress)
+    elif is_out_of_core(data):
+        source = _find_source(data, rules=rules, sql=sql)
+        opened = StoredRecords(source, make_engine(workers), progress=progress)
+    else:
+        raise ParameterError(
+            "data must be a path, a pattern, a memory map, an iterator of blocks, a dask collection or a Spark data "
+            f"frame, got {type(data).__name__} instead. Data in memory need not be opened: pass them on as they are, "
+            "or as Blocks."
+        )
+    if device is None:
+        return opened
     if device != "cuda":
         raise ParameterError(f"device must be 'cuda' or None, got {show(device)} instead.")
     load_cupy()  # raises an error if there is none
-    if not isinstance(records, StoredRecords) or not isinstance(records.engine, Threads):
+    if not isinstance(opened, StoredRecords) or not isinstance(opened.engine, Threads):
         raise ParameterError("device must be left out for records on a cluster: its workers sum them.")
-    return replace(records, engine=Threads(records.engine.workers, on_device=True))
+    return replace(opened, engine=Threads(opened.engine.workers, on_device=True))
+
+
+def _find_source(data: Any, **options: Any) -> Source:
+    if isinstance(data, Source):
+        return data
+    if are_tables(data):
+        return open_files(data, **options)
+    return MappedArray(data) if isinstance(data, np.memmap) else BlockSource(data)
 
 
 def as_records(data: Any) -> Records:
@@ -185,65 +133,6 @@ def read_part(
     """Task that reads one part into memory."""
     arrays = [to_array(split_rows(block)[0], size, names).copy() for block in blocks]
     return number, np.concatenate(arrays) if arrays else np.empty((0, size))
-
-
-class Threads:
-    """A pool of threads, by default one per core that this process may use, with BLAS on one thread in each.
-
-    With `on_device`, they move blocks to the GPU for a task that says ``on_device = True``, as it can work there.
-    """
-
-    def __init__(self, workers: int | None = None, *, on_device: bool = False) -> None:
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-        self.workers: int = workers or cores or 1
-        self.on_device = on_device
-
-    def run(self, task: Task[T], parts: Iterable[Part], *, whole: bool = False) -> Iterator[PartResult[T]]:
-        """Yield the result of `task` on each part; fewer parts than threads are split into blocks, unless `whole`."""
-        if self.on_device and getattr(task, "on_device", False):
-            task = partial(map_blocks, task, _to_device)
-        if not whole and isinstance(parts, Sequence) and len(parts) < self.workers:
-            parts = _split_into_blocks(parts)
-        stop, running = Event(), set[Future[PartResult[T]]]()
-        with one_blas_thread(), ThreadPoolExecutor(self.workers, thread_name_prefix="matrixdp") as pool:
-            try:
-                numbered, run = enumerate(parts), partial(run_part, task, stop=stop)
-                most = self.workers + 1  # at most one part is queued, to bound the memory
-                while running := running | {pool.submit(run, *one) for one in islice(numbered, most - len(running))}:
-                    finished, running = wait(running, return_when=FIRST_COMPLETED)
-                    yield from (future.result() for future in finished)
-            finally:
-                stop.set()
-                pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _to_device(block: Any) -> Any:
-    """Numbers of a block on the device; columns of texts stay in the memory of the host."""
-    cupy = load_cupy()
-    if is_columnar(block):
-        moved = dict(zip(block.schema.names, block.columns, strict=True))
-        for name, kind in zip(block.schema.names, block.schema.types, strict=True):
-            if pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind):
-                moved[name] = cupy.asarray(column_numbers(name, moved[name]))
-        return moved
-    return cupy.asarray(block) if isinstance(block, np.ndarray) and block.dtype.kind in "biuf" else block
-
-
-def _split_into_blocks(parts: Iterable[Part]) -> Iterator[Part]:
-    """Read the parts one after the other; each block becomes a part of its own."""
-    for part in parts:
-        blocks = part.blocks()
-        while (block := sanitise_errors(part.place, next, blocks, None)) is not None:
-            yield InMemoryPart(part.place, (block,))
-
-
-@register_engine(
-    lambda workers: workers is None or (isinstance(workers, int | np.integer) and not isinstance(workers, bool))
-)
-def _make_threads(workers: int | None) -> Threads:
-    if workers is not None and workers < 1:
-        raise ParameterError(f"workers must be at least 1 thread, got {show(workers)} instead.")
-    return Threads(None if workers is None else int(workers))
 
 
 @dataclass(frozen=True, eq=False)
@@ -301,9 +190,3 @@ def _copy(block: Any) -> Any:
     if isinstance(block, Mapping):
         return {name: _copy(column) for name, column in block.items()}
     return block.copy() if hasattr(block, "copy") else block
-
-
-@register_source(lambda data: isinstance(data, np.memmap | Iterator | Blocks))
-def _open(data: Any, options: OpenOptions) -> StoredRecords:
-    source = MappedArray(data) if isinstance(data, np.memmap) else BlockSource(data)
-    return StoredRecords(source, make_engine(options.workers), progress=options.progress)

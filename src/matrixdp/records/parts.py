@@ -1,4 +1,4 @@
-"""One part of the records, and the function that every engine runs on it.
+"""One part of the records, the function that every engine runs on it, and the engine of threads.
 
 Whoever runs a part, threads or a cluster, gets the same result: BLAS has one thread, errors show no values, and results
 of workers with other code are refused.
@@ -6,19 +6,23 @@ of workers with other code are refused.
 
 import csv
 import hashlib
+import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
+from itertools import islice
 from pathlib import Path
 from threading import Event, RLock
 from typing import Any, Generic, ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
 
+from matrixdp.device import load_cupy
 from matrixdp.errors import DataError, EngineError
-from matrixdp.records.tables import count_rows
+from matrixdp.records.tables import column_numbers, count_rows, is_columnar, pa
 from matrixdp.version import __version__
 
 P = ParamSpec("P")
@@ -194,3 +198,58 @@ def unwrap_results(results: Iterable[PartResult[T]], progress: Callable[[int], o
         if progress is not None:
             progress(part.rows)
         yield part.result
+
+
+def map_blocks(task: Task[T], function: Callable[[Any], Any], number: int, blocks: Iterable[Any]) -> T:
+    """Task that maps the blocks of a part by a function before another task gets them."""
+    return task(number, map(function, blocks))
+
+
+class Threads:
+    """A pool of threads, by default one per core that this process may use, with BLAS on one thread in each.
+
+    With `on_device`, they move blocks to the GPU for a task that says ``on_device = True``, as it can work there.
+    """
+
+    def __init__(self, workers: int | None = None, *, on_device: bool = False) -> None:
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+        self.workers: int = workers or cores or 1
+        self.on_device = on_device
+
+    def run(self, task: Task[T], parts: Iterable[Part], *, whole: bool = False) -> Iterator[PartResult[T]]:
+        """Yield the result of `task` on each part; fewer parts than threads are split into blocks, unless `whole`."""
+        if self.on_device and getattr(task, "on_device", False):
+            task = partial(map_blocks, task, _to_device)
+        if not whole and isinstance(parts, Sequence) and len(parts) < self.workers:
+            parts = _split_into_blocks(parts)
+        stop, running = Event(), set[Future[PartResult[T]]]()
+        with one_blas_thread(), ThreadPoolExecutor(self.workers, thread_name_prefix="matrixdp") as pool:
+            try:
+                numbered, run = enumerate(parts), partial(run_part, task, stop=stop)
+                most = self.workers + 1  # at most one part is queued, to bound the memory
+                while running := running | {pool.submit(run, *one) for one in islice(numbered, most - len(running))}:
+                    finished, running = wait(running, return_when=FIRST_COMPLETED)
+                    yield from (future.result() for future in finished)
+            finally:
+                stop.set()
+                pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _to_device(block: Any) -> Any:
+    """Numbers of a block on the device; columns of texts stay in the memory of the host."""
+    cupy = load_cupy()
+    if is_columnar(block):
+        moved = dict(zip(block.schema.names, block.columns, strict=True))
+        for name, kind in zip(block.schema.names, block.schema.types, strict=True):
+            if pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind):
+                moved[name] = cupy.asarray(column_numbers(name, moved[name]))
+        return moved
+    return cupy.asarray(block) if isinstance(block, np.ndarray) and block.dtype.kind in "biuf" else block
+
+
+def _split_into_blocks(parts: Iterable[Part]) -> Iterator[Part]:
+    """Read the parts one after the other; each block becomes a part of its own."""
+    for part in parts:
+        blocks = part.blocks()
+        while (block := sanitise_errors(part.place, next, blocks, None)) is not None:
+            yield InMemoryPart(part.place, (block,))

@@ -34,7 +34,6 @@ from matrixdp.records.tables import column_names, column_numbers, factorise, rea
 T = TypeVar("T")
 Reading: TypeAlias = NDArray[np.uint64]  # number of rows, two sums over ids, two sums over rows
 _SHARD = 1 << 23  # people whose numbers of rows are held at a time
-_STEP = 1 << 16  # numbers that are hashed at a time
 _PENDING_IN_PART, _PENDING = 1 << 20, 1 << 24  # hashes of rows that are kept before they are counted
 
 
@@ -42,61 +41,53 @@ class IdCounts:
     """Running numbers of rows by id; the hashes of up to `pending` rows are kept before they are counted."""
 
     def __init__(self, pending: int = _PENDING_IN_PART) -> None:
-        self.hashes = np.empty(0, np.uint64)  # each once, in increasing order
+        self._both = np.empty((2, 0), np.uint64)  # hashes, of which the first are each there once, in increasing order
         self.rows = np.empty(0, np.int64)
         self.collided = False
-        self._seconds: Hashes | None = None
         self._most, self._waiting = pending, 0
-        self._pending: list[tuple[Hashes, Hashes | None]] = []
+        self._pending: list[Hashes] = []
 
-    def add(self, first: Hashes, second: Hashes | None) -> None:
+    @property
+    def hashes(self) -> Hashes:
+        """The hashes of all ids, in increasing order."""
+        return np.asarray(self._both[0])
+
+    def add(self, both: Hashes) -> None:
         """Count the rows of a block, given by both hashes of their ids."""
-        self._pending.append((first, second))
-        self._waiting += len(first)
-        if self._waiting > max(self._most, len(self.hashes)):
+        self._pending.append(both)
+        self._waiting += both.shape[1]
+        if self._waiting > max(self._most, len(self.rows)):
             self.count()
 
     def merge(self, other: IdCounts) -> None:
         """Add the counts of another part."""
-        for first, second in other._pending:
-            self.add(first, second)
+        for both in other._pending:
+            self.add(both)
         self.collided |= other.collided
-        self._join(other.hashes, other.rows, other._seconds)
+        self._join(other._both, other.rows)
 
     def count(self) -> None:
         """Bring `hashes` and `rows` up to date."""
-        pending, self._pending, self._waiting = self._pending, [], 0
-        if not pending:
+        if not self._pending:
             return
-        firsts = np.concatenate([first for first, _ in pending])
-        if all(second is None for _, second in pending):
-            firsts.sort()  # several times faster than finding the order
-            starts = _starts(firsts)
-            self._join(firsts[starts], np.diff(starts, append=len(firsts)), None)
-        else:
-            seconds = np.concatenate([_or_zeros(second, len(first)) for first, second in pending])
-            self._join(firsts, np.ones(len(firsts), np.int64), seconds)
+        both, self._pending, self._waiting = np.concatenate(self._pending, axis=1), [], 0
+        if both[1].any():
+            self._join(both, np.ones(both.shape[1], np.int64))
+        else:  # integers
+            both[0].sort()  # several times faster than finding the order
+            starts = _starts(both[0])
+            self._join(both[:, starts], np.diff(starts, append=both.shape[1]))
 
-    def _join(self, hashes: Hashes, rows: NDArray[np.int64], seconds: Hashes | None) -> None:
+    def _join(self, both: Hashes, rows: NDArray[np.int64]) -> None:
         """Add numbers of rows, by hashes in any order."""
-        if not len(hashes):
+        if not len(rows):
             return
-        if seconds is not None or self._seconds is not None:
-            seconds = np.concatenate([_or_zeros(self._seconds, len(self.hashes)), _or_zeros(seconds, len(hashes))])
-        hashes, rows = np.concatenate([self.hashes, hashes]), np.concatenate([self.rows, rows])
-        order = np.argsort(hashes, kind="stable")  # in linear time for two sorted pieces
-        hashes = hashes[order]
-        starts = _starts(hashes)
-        self.hashes, self.rows = hashes[starts], np.add.reduceat(rows[order], starts)
-        if seconds is not None:
-            seconds = seconds[order]
-            same = hashes[1:] == hashes[:-1]
-            self.collided |= bool((same & (seconds[1:] != seconds[:-1])).any())
-            self._seconds = seconds[starts]
-
-
-def _or_zeros(seconds: Hashes | None, size: int) -> Hashes:  # as those of integers
-    return np.zeros(size, np.uint64) if seconds is None else seconds
+        both, rows = np.concatenate([self._both, both], axis=1), np.concatenate([self.rows, rows])
+        order = np.argsort(both[0], kind="stable")  # in linear time for two sorted pieces
+        (first, second), rows = both[:, order], rows[order]
+        self.collided |= bool(((first[1:] == first[:-1]) & (second[1:] != second[:-1])).any())
+        starts = _starts(first)
+        self._both, self.rows = np.array([first[starts], second[starts]]), np.add.reduceat(rows, starts)
 
 
 def _starts(ordered: Hashes) -> NDArray[np.intp]:
@@ -128,9 +119,8 @@ def count_ids(key: IdHash, shard: int, shards: int, number: int, blocks: Iterabl
     """Task that counts the ids of one part that belong to one shard."""
     counts = IdCounts()
     for block in blocks:
-        first, second = key(split_ids(block, key.column)[0])
-        mine = _of_shard(first, shard, shards)
-        counts.add(first[mine], None if second is None else second[mine])
+        both = key(split_ids(block, key.column)[0])
+        counts.add(both[:, _of_shard(both[0], shard, shards)])
     return counts
 
 
@@ -154,30 +144,21 @@ class People:
         return measure_ids(self.hashes, self.hash.key, self.rows)
 
     @cached_property
-    def _table(self) -> tuple[np.uint64, Hashes]:
-        """A table with open addressing and linear probing, and how far hashes are shifted for their place in it."""
-        bits = max(1, int(2 * len(self.hashes)).bit_length())  # at most half of the places are taken
-        shift = np.uint64(64 - bits)
-        homes, order = (self.hashes >> shift).astype(np.int64), np.arange(len(self.hashes))
-        places = order + np.maximum.accumulate(homes - order) if len(order) else order
-        size = max(1 << bits, int(places[-1]) + 1 if len(order) else 0) + 1
-        entries = np.zeros((size, 2), np.uint64)  # hash and rows side by side; no rows where no hash is
-        entries[places, 0], entries[places, 1] = self.hashes, self.rows
-        return shift, entries
+    def _index(self) -> tuple[np.uint64, NDArray[np.int64], Hashes, NDArray[np.int64]]:
+        """How far hashes are shifted for their first bits, where those with each begin, and all with one at the end."""
+        shift = np.uint64(64 - max(1, len(self.hashes).bit_length()))
+        counts = np.bincount((self.hashes >> shift).astype(np.int64), minlength=1 << (64 - int(shift)))
+        return shift, np.cumsum(counts) - counts, np.append(self.hashes, ~np.uint64(0)), np.append(self.rows, 0)
 
     def find(self, hashes: Hashes) -> NDArray[np.int64]:
         """How many rows the people with these hashes have; 0 for those who are not in this shard."""
-        shift, table = self._table
-        places = (hashes >> shift).astype(np.int64)
-        entries = table.take(places, axis=0)
-        found = entries[:, 1].astype(np.int64)
-        rest = np.flatnonzero((entries[:, 0] != hashes) & (found > 0))
-        while rest.size:
-            places[rest] += 1
-            entries = table.take(places[rest], axis=0)
-            found[rest] = entries[:, 1]
-            rest = rest[(entries[:, 0] != hashes[rest]) & (entries[:, 1] > 0)]
-        return found
+        shift, starts, known, rows = self._index
+        places = starts.take((hashes >> shift).astype(np.int64))
+        later = np.flatnonzero(known.take(places) < hashes)
+        while later.size:
+            places[later] += 1
+            later = later[known.take(places[later]) < hashes[later]]
+        return np.where(known.take(places) == hashes, rows.take(places), 0)
 
 
 def measure_ids(hashes: Hashes, key: bytes, rows: NDArray[np.int64] | None = None) -> Hashes:
@@ -194,13 +175,9 @@ def count_people(records: Records, person: Person, people: int) -> Iterator[Peop
     shards = -(-people // _SHARD)
     key = IdHash(person.column)
     for shard in range(shards):
-        while True:
-            counts = count_rows_by_id(records, key, shard, shards)
-            if not counts.collided:  # as they do once in 10^5 for 10^7 people
-                break
-            if shard:
-                raise DataError("two ids share a hash. Repeat the release; nothing was charged.")
-            key = IdHash(person.column)
+        counts = count_rows_by_id(records, key, shard, shards)
+        if counts.collided:  # as they do once in 10^5 for 10^7 people
+            raise DataError("two ids share a hash. Repeat the release; nothing was charged.")
         yield People(key, shard, shards, counts.hashes, counts.rows)
 
 
@@ -278,7 +255,7 @@ class _ReadingTask:
             data, hashes = split_rows(block)[0], np.zeros(1, np.uint64)
             if self.hash is not None:
                 ids, data = split_ids(block, self.hash.column)
-                hashes, _ = self.hash(ids)
+                hashes = self.hash(ids)[0]
                 people = self.people
                 mine = hashes if people is None else hashes[_of_shard(hashes, people.shard, people.shards)]
                 reading[:3] += measure_ids(mine, self.hash.key)
@@ -294,29 +271,17 @@ def hash_rows(data: Any, key: bytes) -> Hashes:
     The bits depend on the values alone, not on how the table stores them or on other rows.
     """
     names = column_names(data)
-    array = read_numbers(data) if names is None else None
-    if array is not None and array.ndim == 2 and array.dtype.kind in "biuf":
-        factors, found = odd_factors(key, array.shape[1]), np.empty(len(array), np.uint64)
-        step = max(1, _STEP // max(1, array.shape[1]))
-        for start in range(0, len(array), step):
-            words = _words(array[start : start + step].T)
-            found[start : start + step] = mix_once(words, factors[:, None]).sum(axis=0)
-        return found
-    columns = list(array.T) if array is not None else [take_column(data, name) for name in names or ()]
+    columns = list(read_numbers(data).T) if names is None else [take_column(data, name) for name in names]
     total: Hashes = np.zeros(1, np.uint64)
     for column, factor in zip(columns, odd_factors(key, len(columns)), strict=True):
         total = total + mix_once(_column_words(column, key), factor)
     return total
 
 
-def _words(numbers: NDArray[np.generic]) -> Hashes:
-    return np.ascontiguousarray(numbers, np.float64).view(np.uint64)
-
-
 def _column_words(column: Any, key: bytes) -> Hashes:
     """64 bits for each value of a column: those of a number, or the hash of anything else."""
     try:
-        return _words(column_numbers("", column))
+        return np.ascontiguousarray(column_numbers("", column), np.float64).view(np.uint64)
     except DataError:  # which are not numbers
         unique, places = factorise(column)
         return np.asarray(np.append(hash_texts(list(map(str, unique)), key)[0], np.uint64(0))[places], np.uint64)

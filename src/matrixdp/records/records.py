@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from matrixdp.device import is_device_block
 from matrixdp.errors import DataError, ParameterError
-from matrixdp.records.parts import Part, PartResult, Task, unwrap_results
+from matrixdp.records.parts import Part, PartResult, Task, map_blocks, unwrap_results
 from matrixdp.records.tables import check_same_columns, column_names, count_rows, to_array
 
 T = TypeVar("T")
@@ -160,11 +160,6 @@ class MappedRecords(DerivedRecords):
         return self.origin.map(partial(map_blocks, task, self.function), whole=whole)
 
 
-def map_blocks(task: Task[T], function: Callable[[Any], Any], number: int, blocks: Iterable[Any]) -> T:
-    """Task that maps the blocks of a part by a function before another task gets them."""
-    return task(number, map(function, blocks))
-
-
 def order_columns(order: Sequence[int], width: int, block: Any) -> Any:
     """The block with some of its `width` columns in an order; one whose columns have names as it is."""
     if isinstance(block, OwnedBlock):
@@ -231,5 +226,5 @@ class StoredRecords(DerivedRecords):
         return replace(self, columns=None if names is None else tuple(names), texts=tuple(texts))
 
     def map(self, task: Task[T], *, whole: bool = False) -> Iterator[T]:
-        parts = self.origin.parts(self.columns, self.texts) if self.texts else self.origin.parts(self.columns)
+        parts = self.origin.parts(self.columns, self.texts)
         return unwrap_results(self.engine.run(task, parts, whole=whole), self.progress)

@@ -17,7 +17,7 @@ from matrixdp.mechanisms.mechanism import check_stream
 from matrixdp.noise import Stream
 from matrixdp.privacy import Privacy, check_privacy, warn_large_delta
 from matrixdp.records import as_records, is_out_of_core, make_engine, open_records, read_array, require_rereadable
-from matrixdp.records.files import Files, read_graph
+from matrixdp.records.files import Files, read_edges
 from matrixdp.records.people import number_of_people
 from matrixdp.records.records import Blocks, MappedRecords, StoredRecords, count_records, order_columns
 from matrixdp.records.tables import column_names, count_rows
@@ -124,9 +124,9 @@ def open_data(plan: Plan, records: Any, *, workers: Any = None, progress: Callab
     if not isinstance(records, Files):
         return records
     request, query = plan.request, plan.query
-    if request.question in GRAPHS:
-        assert request.schema.graph is not None  # otherwise there is no query
-        graph = read_graph(records, request.schema.graph.nodes)
+    nodes = () if request.schema.graph is None or request.question not in GRAPHS else request.schema.graph.nodes
+    if nodes and {"source", "target"} <= set(records.column_names()):
+        graph = read_edges(records, nodes)
         return Blocks(lambda: (graph,), records.read_options)
     ids = () if query.person is None else (query.person.column,)
     names = request.parse_cells() if request.question == "counts" else query.read_names

@@ -342,7 +342,7 @@ class MatrixStream(PublishedStream):
         ready : callable, optional
             Called when the data have been checked, before anything is stored.
         **reading
-            How files are read, as for `open_records`: workers, delimiter, rules, sql.
+            How files are read, as for `open_records`: workers, rules, sql.
         """
         self._finish()
         if step in self.steps:

@@ -30,7 +30,7 @@ upper = 45
 TABLE = f"""\
 {SCHEMA}
 [columns.smoker]
-categories = ["yes", "no"]
+levels = ["yes", "no"]
 [columns.outcome]
 type = "category"
 levels = ["well", "ill"]

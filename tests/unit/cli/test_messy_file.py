@@ -151,8 +151,8 @@ def test_errors_name_the_entry_that_solves_them_and_show_no_value(tmp_path, monk
 def test_check_finds_another_separator_bad_lines_and_columns_that_are_not_there(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("Weight, kg;Age;visitor_id\n" + "70;30;a\n71;31;a\n72;b\n73;abc;b\n74;200;b\n")
-    schema = parse_schema("[columns]\nAge = { lower = 0, upper = 120 }\nWeigth = { lower = 0, upper = 300 }\n")
-    found = check_table(path, schema, delimiter=",")
+    columns = "[columns]\nAge = { lower = 0, upper = 120 }\nWeigth = { lower = 0, upper = 300 }\n"
+    found = check_table(path, parse_schema(f"[files]\ndelimiter = ','\n{columns}"))
     by_what = {problem.what: problem for problem in found.problems}
     assert by_what["another character separates the columns"].write == {"delimiter": ";"}
     assert by_what["lines have more or fewer values than there are columns"].first == (4,)
@@ -192,7 +192,7 @@ def test_a_skipped_line_changes_no_other(tmp_path):
         for place in range(6):
             path.write_text("\n".join(["Patient;Age", *rows[:place], extra, *rows[place:], ""]))
             (file,) = open_files(path, rules=rules).files
-            read = [one for batch in file.batches(["Age"], None, texts=["Age"]) for one in batch["Age"].to_pylist()]
+            read = [one for batch in file.batches(["Age"], ["Age"]) for one in batch["Age"].to_pylist()]
             assert read == [*"01234"[:place], *kept, *"01234"[place:]]
             assert file.count() == len(read)
 

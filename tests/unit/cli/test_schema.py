@@ -38,7 +38,7 @@ def test_all_types_are_read(tmp_path):
         levels = ["a", "b"]
         other = true
         [columns.code]
-        categories = [1, 2]
+        levels = [1, 2]
         missing = true
         [columns.smoker]
         type = "yes/no"
@@ -58,7 +58,6 @@ def test_all_types_are_read(tmp_path):
 
 MISTAKES = {
     "a level twice": ('levels = ["a", "b", "a"]', ["'a' twice"]),
-    "a category twice": ('categories = ["a", "a"]', ["'a' twice"]),
     "a level named other": ('levels = ["a", "other"]\nother = true', ["'other' twice"]),
     "mixed levels": ('levels = ["a", 1]', ["list of texts", "list of integers"]),
     "levels of booleans": ("levels = [true, false]", ["list of texts"]),
@@ -67,7 +66,6 @@ MISTAKES = {
     "an empty level": ('levels = ["a", ""]', ["missing = true"]),
     "no levels": ("levels = []", ["no levels yet", "public knowledge"]),
     "a category without levels": ('type = "category"', ["no levels yet"]),
-    "levels and categories": ('levels = ["a"]\ncategories = ["a"]', ["Keep levels"]),
     "a number with levels": ('type = "number"\nlower = 0\nupper = 1\nlevels = ["a"]', ["'number'", "'levels'"]),
     "bounds and levels": ('lower = 0\nupper = 1\nlevels = ["a"]', ["remove one of them"]),
     "a category with bounds": ('type = "category"\nlevels = ["a"]\nlower = 0', ["'category'", "'lower'"]),
@@ -95,7 +93,7 @@ def test_mistakes_name_the_file_the_column_and_the_remedy(tmp_path, name):
 
 
 def test_check_refuses_a_level_twice(clinic, matrixdp):
-    (clinic.path / "twice.toml").write_text('[columns.smoker]\ncategories = ["yes", "yes"]\n')
+    (clinic.path / "twice.toml").write_text('[columns.smoker]\nlevels = ["yes", "yes"]\n')
     done = matrixdp("schema", "check", "twice.toml")
     assert done.code == 2
     assert "'smoker' has the level 'yes' twice" in done.err

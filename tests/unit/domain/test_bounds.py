@@ -132,7 +132,7 @@ def test_records_outside_are_an_error_where_clipping_was_not_asked_for():
         ([0], [1, 2], {}, "same length"),
         ([[0]], [[1]], {}, "vector of numbers"),
         ([0, 0], [1, np.inf], {}, "upper must be finite, got inf for feature 1"),
-        (["x"], [1], {}, "vector of numbers"),
+        (["x"], [1], {}, "array of real numbers"),
         ([-1e308], [1e308], {}, "change the units"),
         ([0], [1e-200], {}, "change the units"),
         ([], [], {}, "vector of numbers"),

@@ -37,6 +37,12 @@ def write_parts(folder, data, *, parts, rows=97):
     return folder
 
 
+def read_columns(source, columns, *, as_text=False):
+    """Whole columns of files as Python values."""
+    batches = source.read_batches(columns, texts=columns if as_text else ())
+    return [[value for batch in batches for value in batch.column(name).to_pylist()] for name in columns]
+
+
 @pytest.fixture(scope="session")
 def data():
     found = make_data()

@@ -19,6 +19,7 @@ from matrixdp.errors import DataError, ParameterError
 from matrixdp.records import open_records
 from matrixdp.records.files import open_files
 from matrixdp.records.people import number_of_people
+from unit.records.conftest import read_columns
 
 ROWS = 3000  # more than the 1024 from which the driver of SQLite would take a column's type
 COLUMNS = {
@@ -110,7 +111,7 @@ def test_all_readings_of_a_server_see_one_state(places, postgres_server):
     assert source.count() == ROWS
     with postgres_server.connect() as connection:
         connection.execute("INSERT INTO visits (age) VALUES (50)")
-        assert source.count() == len(source.read_columns(["age"])[0]) == ROWS
+        assert source.count() == len(read_columns(source, ["age"])[0]) == ROWS
         assert open_files(places["postgresql"]).count() == ROWS + 1
         connection.execute("DELETE FROM visits WHERE ward IS NULL")
 
@@ -122,7 +123,7 @@ def test_all_readings_of_a_file_see_one_state(tmp_path):
         source = open_files(f"sqlite:///{tmp_path}/a.db?table=visits")
         assert source.count() == 1
         connection.execute("INSERT INTO visits VALUES (2)")
-        assert source.count() == len(source.read_columns(["age"])[0]) == 1
+        assert source.count() == len(read_columns(source, ["age"])[0]) == 1
     with duckdb.connect(str(tmp_path / "a.duckdb")) as writer:
         writer.execute("CREATE TABLE visits AS SELECT 1 AS age")
     reading = open_files(f"duckdb:///{tmp_path}/a.duckdb?table=visits")
@@ -160,7 +161,7 @@ def test_an_error_of_a_row_is_not_shown(places):
     url = places["postgresql"].replace("&table=visits", "")
     source = open_files(url, sql="SELECT CAST(ward AS int) AS ward FROM visits")
     with pytest.raises(DataError, match="is not shown") as caught:
-        source.read_columns(["ward"])
+        read_columns(source, ["ward"])
     assert "surgery" not in str(caught.value)
     assert "medicine" not in str(caught.value)
 

@@ -10,7 +10,7 @@ import pytest
 
 import matrixdp as mdp
 from matrixdp.records import InMemoryPart
-from matrixdp.records.opening import Threads
+from matrixdp.records.parts import Threads
 from unit.records.conftest import BOUNDS, NAMES, PRIVACY, RECORDS, UNNAMED, make_table, write_parts
 
 SECRET = 77.765432
@@ -154,7 +154,7 @@ def test_a_task_that_fails_stops_the_others():
 def test_a_column_in_a_folders_name_must_be_a_number(tmp_path, data):
     folder = write_parts(tmp_path / "set" / "town=Basel", data, parts=1).parent
     bounds = mdp.Bounds([0, 0], [1, 1], names=["a", "town"])
-    with pytest.raises(mdp.DataError, match="'town' must be a number"):
+    with pytest.raises(mdp.DataError, match="'town' must hold numbers"):
         mdp.Moments(bounds, RECORDS).evaluate(folder, clip=True, missing="error")
     with pytest.raises(mdp.DataError, match="no column 'z'"):
         mdp.Moments(mdp.Bounds([0], [1], names=["z"]), RECORDS).evaluate(folder, clip=True, missing="error")

@@ -15,6 +15,7 @@ from matrixdp.records import DateRule, FileRules, open_records
 from matrixdp.records.file_values import apply_rules, parse_moment, read_values
 from matrixdp.records.files import open_files
 from matrixdp.records.formats import CsvFile
+from unit.records.conftest import read_columns
 
 RECORDS = 200
 NAMES = ["pay", "birth", "start", "ward", "smoker", "score"]
@@ -152,7 +153,7 @@ def test_a_first_line_without_end_is_refused(tmp_path):
 
 def read_numbers(tmp_path, text, **rules):
     (tmp_path / "a.csv").write_text(f"a;b\n{text};1\n")
-    (column, _) = open_files(tmp_path / "a.csv", rules=FileRules(**rules)).read_columns(["a", "b"])
+    (column, _) = read_columns(open_files(tmp_path / "a.csv", rules=FileRules(**rules)), ["a", "b"])
     return column[0]
 
 
@@ -234,7 +235,7 @@ def test_a_folder_may_be_named_by_a_date(tmp_path):
     (tmp_path / "day=2020-01-03").mkdir()
     (tmp_path / "day=2020-01-03" / "a.csv").write_text("x\n5\n")
     source = open_files(tmp_path, rules=FileRules(dates=[DateRule("day", "days", dt.date(2020, 1, 1))]))
-    assert source.read_columns(["day", "x"]) == [[2.0], [5.0]]
+    assert read_columns(source, ["day", "x"]) == [[2.0], [5.0]]
 
 
 @pytest.mark.parametrize(
@@ -271,9 +272,9 @@ def test_words_for_missing_values_hold_for_texts_of_all_files(tmp_path):
     for number, column in enumerate([texts, texts.dictionary_encode(), texts.cast(pa.large_string())]):
         pq.write_table(pa.table({"a": column}), tmp_path / f"{number}.parquet")
         source = open_files(tmp_path / f"{number}.parquet", rules=FileRules(missing_words=["NA"]))
-        assert source.read_columns(["a"], as_text=True) == [["x", None, "NA.", None, ""]]
+        assert read_columns(source, ["a"], as_text=True) == [["x", None, "NA.", None, ""]]
         plain = open_files(tmp_path / f"{number}.parquet")
-        assert plain.read_columns(["a"], as_text=True) == [["x", "NA", "NA.", None, ""]]
+        assert read_columns(plain, ["a"], as_text=True) == [["x", "NA", "NA.", None, ""]]
 
 
 @pytest.mark.parametrize(
@@ -303,8 +304,8 @@ def test_cells_are_read_like_csv(tmp_path):
     write_book(path, [["id", "x"], [7, "NA"], ["007", True], [7.5, " 2 "]])
     source = open_files(path)
     assert source.fields() == {"id": None, "x": None}
-    assert source.read_columns(["id", "x"], as_text=True) == [["7", "007", "7.5"], ["NA", "TRUE", " 2 "]]
-    assert source.read_columns(["x"]) == [[None, 1.0, 2.0]]
+    assert read_columns(source, ["id", "x"], as_text=True) == [["7", "007", "7.5"], ["NA", "TRUE", " 2 "]]
+    assert read_columns(source, ["x"]) == [[None, 1.0, 2.0]]
 
 
 @pytest.mark.parametrize(
@@ -322,7 +323,7 @@ def test_errors_of_workbooks_show_no_cell(tmp_path, monkeypatch, rows, words):
     write_book("a.xlsx", rows)
     source = open_files("a.xlsx")
     with pytest.raises(mdp.DataError, match=words) as error:
-        source.read_columns(["x"])
+        read_columns(source, ["x"])
     assert SECRET not in str(error.value)
 
 

@@ -13,6 +13,7 @@ from matrixdp.records import choose_columns, formats
 from matrixdp.records.files import open_files
 from matrixdp.records.opening import load_npy
 from matrixdp.records.parts import sanitise_errors
+from unit.records.conftest import read_columns
 
 COLUMNS = 100_000  # quadratic time would take minutes
 LIMIT = 8 << 30
@@ -59,13 +60,13 @@ def test_a_dictionary_bomb_is_not_expanded(tmp_path, limited_memory, kind, as_te
     write_dictionary_bomb(path, kind)
     assert path.stat().st_size < 1_000_000
     with pytest.raises(mdp.DataError, match=r"bomb\.\w*: column 'a' must have at most 256 MiB of text in 30,000 rows"):
-        open_files(path).read_columns(["a", "b"], as_text=as_text)
+        read_columns(open_files(path), ["a", "b"], as_text=as_text)
 
 
 def test_text_is_read_as_it_was_written(tmp_path):
     values = ["x", None, "y", "x", ""] * 50_000
     pq.write_table(pa.table({"a": values, "n": range(250_000)}), tmp_path / "t.parquet", row_group_size=70_000)
-    assert open_files(tmp_path / "t.parquet").read_columns(["n", "a"], as_text=True) == [list(range(250_000)), values]
+    assert read_columns(open_files(tmp_path / "t.parquet"), ["n", "a"], as_text=True) == [list(range(250_000)), values]
 
 
 def test_a_column_that_decompresses_a_thousandfold_is_refused(tmp_path, monkeypatch):

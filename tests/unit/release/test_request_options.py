@@ -208,7 +208,7 @@ def test_the_options_of_blocks_are_compared_also_where_they_are_opened(ledger):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"delimiter": ";"}, "reading.delimiter was not given and is ';' now"),
+        ({"rules": FileRules(delimiter=";")}, "reading.delimiter was not given and is ';' now"),
         ({"rules": FileRules(decimal=",")}, "reading.decimal was not given and is ',' now"),
         ({"rules": FileRules(missing_words=["-9"])}, r"reading.missing_words was not given and is \[.-9.\] now"),
         ({"rules": FileRules(dates=[DateRule("a", "hours")])}, r"reading.dates was not given and is \{.a.:.*hours"),

@@ -281,7 +281,7 @@ def test_types_are_proposed_from_arrow_types_alone():
 
 
 def test_a_schema_in_the_short_form_is_understood(tmp_path):
-    text = '[columns.age]\nlower = 0.0\nupper = 120\n[columns.ward]\ncategories = ["a", "b"]\n'
+    text = '[columns.age]\nlower = 0.0\nupper = 120\n[columns.ward]\nlevels = ["a", "b"]\n'
     form = form_from_toml(text)
     assert list(form.columns) == [
         texts_of("age", "number", lower="0", upper="120"),
