@@ -79,12 +79,17 @@ class DateRule:
 
     def show(self, number: float) -> str:
         """The date or time for a number, to the day or to the second; empty where the calendar has none."""
+        when = self.convert(number)
+        if isinstance(when, dt.datetime):
+            return when.isoformat(" ", "seconds")
+        return when.isoformat("seconds") if isinstance(when, dt.time) else "" if when is None else when.isoformat()
+
+    def convert(self, number: float) -> dt.date | dt.time | None:
+        """The date, time or moment for a number; None where the calendar has none."""
         when = self.moment(number)
         if when is None or (self.origin is None and when.date() != EPOCH.date()):
-            return ""
-        if self.origin is None:
-            return when.time().isoformat("seconds")
-        return when.date().isoformat() if self.unit in ("days", "years") else when.isoformat(" ", "seconds")
+            return None
+        return when.time() if self.origin is None else when.date() if self.unit in ("days", "years") else when
 
     def moment(self, number: float) -> dt.datetime | None:
         """The moment for a number, for times on the first day of 1970; None where the calendar has none."""

@@ -1,10 +1,12 @@
 """``matrixdp synthetic``: files that read back by the schema, the report, the warning, and what is refused."""
 
 import datetime
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.feather as feather
 import pyarrow.parquet as pq
@@ -102,6 +104,21 @@ def test_dates_are_written_as_the_schema_has_them(matrixdp, tmp_path, monkeypatc
     assert matrixdp("release", "visits.csv", *options, "--out", "out").code == 0
     assert matrixdp("synthetic", "out", "-o", "made.csv").code == 0
     assert matrixdp("release", "made.csv", *options, "--out", "again").code == 0
+    assert matrixdp("synthetic", "out", "-o", "typed.parquet").code == 0
+    assert pa.types.is_date(pq.read_table("typed.parquet").schema.field("visit").type)
+    assert "visit (days since" in Path("typed.report.html").read_text("utf-8")
+
+
+def test_the_report_has_the_columns_beside_the_release_and_pairs_of_two_levels_once(released, matrixdp):
+    assert matrixdp("synthetic", "out", "-o", "made.csv").code == 0
+    page, made = Path("made.report.html").read_text("utf-8"), pacsv.read_csv("made.csv")
+    parts = page.split("<h2")
+    (columns,), (furthest,) = ([part for part in parts if name in part[:80]] for name in (">Columns<", "Furthest"))
+    assert all(f"{name}: standard deviation" in columns for name in ("age", "bmi"))
+    share = f"{np.mean(np.array(made.column('smoker').to_pylist()) == 'yes'):.2f}"
+    assert re.search(rf"smoker=yes.*?{share}", columns, re.DOTALL)
+    assert "smoker=no" in furthest  # the last of two levels
+    assert "smoker=yes" not in furthest
 
 
 def test_pairs_that_noise_hides_wholly_are_not_drawn_and_bins_are_explained():
