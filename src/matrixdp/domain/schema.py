@@ -4,8 +4,10 @@ It says what a record can be (columns with bounds or levels, a radius, a graph),
 and what forecasts may assume. `schema_file` reads and writes it, and lists its fields.
 """
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -273,6 +275,8 @@ def list_conflicts(
     for guess, name, rule in () if guesses is None else guesses.list_mistakes(columns):
         key = f"expected_{GUESSES.get(guess, guess)}"
         yield (("columns", name, key), f"column {name!r}: {key} {rule}") if name else ((key,), f"{key} {rule}")
+    for one, other in () if columns is None else _list_excluded(columns):
+        yield ("impossible",), f"impossible must leave some pair of levels of {one!r} and {other!r}, and excludes all."
     for column in described:
         if guesses is not None and column.name in guesses.missing and not column.missing:
             place = ("columns", column.name, "expected_missing")
@@ -281,6 +285,17 @@ def list_conflicts(
         for message in _check_words(rules.of(column.name), column):
             section = ("columns", column.name) if own else ("files",)
             yield (*section, "missing_words"), f"missing_words has {message}"
+
+
+def _list_excluded(columns: Columns) -> Iterator[tuple[str, str]]:
+    """Pairs of categories of which no pair of levels can occur."""
+    excluded: dict[tuple[str, str], set[tuple[str, str]]] = {}
+    for entry in columns.impossible:
+        (one, these), (other, those) = sorted(entry)
+        excluded.setdefault((one, other), set()).update(product(these, those))
+    for names, pairs in excluded.items():
+        if len(pairs) == math.prod(len(columns.category(name).level_names) for name in names):
+            yield names
 
 
 def _check_words(rule: ColumnRule, column: Column) -> Iterator[str]:

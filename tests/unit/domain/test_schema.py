@@ -41,6 +41,11 @@ GUIDE = Path(__file__).parents[3] / "docs" / "formats.md"
         ("[columns]\nage = { lower = 0, upper = 1, expected_std = 2 }", "columns.age.expected_std"),
         ("[columns]\n'body mass' = { levels = ['a', 'a'] }", 'columns."body mass".levels'),
         ("[columns]\nage = { type = 'text' }", "columns.age.type"),
+        (
+            "impossible = [{a = ['x'], b = ['no', 'yes']}, {b = ['no', 'yes'], a = ['y']}]\n"
+            "[columns]\na = { levels = ['x', 'y'] }\nb = { type = 'yes/no' }",
+            "impossible",
+        ),
     ],
 )
 def test_errors_name_the_entry_that_they_are_about(text, parameter):
