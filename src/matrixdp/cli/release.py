@@ -282,7 +282,7 @@ def _remark_repeat(made: Plan, account: Account) -> None:
         same = (charge.options or {}).get("aim", asked) == asked
         if same and charge.released and charge.request is not None:
             remark(
-                f"this question was released from {account.dataset} on {charge.time[:10]}, and is charged again now. "
+                f"this question was released from {account.dataset} on {charge.time[:10]}; each release is charged. "
                 "That release is stored; where the data are the same, get it at no cost with "
                 f"--request {charge.request}"
             )

@@ -109,7 +109,7 @@ def _print_check(result: TableCheck, path: Path) -> None:
         lines = [*files, *(f"{name}: {entry}" for name, entry in entries.items())]
         flags.echo_section(f"Write in {path}", "\n".join(f"  {line}" for line in lines))
     elif not result.stops:
-        click.echo(f"A release by {path} can read all of it.")
+        click.echo(f"No problems: a release can read all rows by {path}.")
 
 
 @schema.command("check", example="matrixdp schema check schema.toml --data clinic.csv")

@@ -240,8 +240,11 @@ class _Checker:
         for part in unwrap_results(Threads().run(check_block, blocks), self.progress):
             found.add(part)
         self._check_lines()
+        self._check_repeated_names([found.tallies.get((name, "wrong"), {}) for name in columns], columns)
         for column in described:
             self.problems += self._describe(column, found)
+        if not found.rows:
+            self._note("", "there are no rows below the names of the columns", advice="Give a file that has records.")
         facts = self._check_people(found)
         return TableCheck(found.rows, tuple(facts), tuple(self.problems))
 
@@ -359,6 +362,15 @@ class _Checker:
         )
         first, what = tuple(sorted(self.broken)[:_SHOWN]), "lines have more or fewer values than there are columns"
         self._note("", what, len(self.broken), first=first, advice=advice)
+
+    def _check_repeated_names(self, wrong: Sequence[_Tally], columns: Sequence[str]) -> None:
+        """Note rows that repeat the names of the columns, once for all columns."""
+        taken = [tally.pop(name) for tally, name in zip(wrong, columns, strict=True) if name in tally]
+        if taken:
+            words = [*dict.fromkeys([*self.rules.skip_lines, self.source.files[0].stored_names()[0]])]
+            count, *place = max(taken)
+            first, write = (self._row(place[0], place[1]),), {"skip_lines": words}
+            self._note("", "rows repeat the names of the columns", count, first=first, write=write)
 
     def _describe(self, column: Column, found: _Found) -> Iterator[Problem]:
         name, rule, date = column.name, self.rules.of(column.name), self.rules.date(column.name)

@@ -216,6 +216,19 @@ def test_numbers_that_stand_for_missing_values_are_named(tmp_path):
     assert "12" not in above.advice
 
 
+def test_rows_that_repeat_the_names_and_tables_without_rows_are_found(tmp_path):
+    schema = parse_schema("[columns]\nage = { lower = 0, upper = 120 }\nward = { levels = ['north', 'south'] }\n")
+    path = tmp_path / "t.csv"
+    path.write_text("age;ward\n30;north\n40;south\nage;ward\n50;north\n")
+    (problem,) = check_table(path, schema).problems
+    assert (problem.what, problem.rows, problem.first) == ("rows repeat the names of the columns", 1, (4,))
+    assert problem.write == {"skip_lines": ["age"]}
+    path.write_text("age;ward\n")
+    assert [one.what for one in check_table(path, schema).problems] == [
+        "there are no rows below the names of the columns"
+    ]
+
+
 def test_decimal_points_and_commas_in_one_column_are_mistakes_of_the_file(tmp_path):
     path, schema = tmp_path / "a.csv", "[columns]\nx = {{ lower = 0, upper = 9, decimal = '{}' }}\n"
     for text, given, advice in (
