@@ -401,7 +401,9 @@ def test_the_largest_excess_of_a_record_grows_with_the_number_that_counts_can_te
     many = measurements(4, mu=1.0)
     other = fit.find_final_ball(many, PLAN, dataclasses.replace(COVARIANCE, clip_factor=100.0))
     assert ball.times > 0.5
-    assert few.log[-1][2] / few.log[-1][1] ** 2 == pytest.approx(ball.times / 0.5 * many.log[-1][2] / many.log[-1][1] ** 2)
+    assert few.log[-1][2] / few.log[-1][1] ** 2 == pytest.approx(
+        ball.times / 0.5 * many.log[-1][2] / many.log[-1][1] ** 2
+    )
     assert other.times == pytest.approx(100.0)
 
 
