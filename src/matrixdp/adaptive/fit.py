@@ -64,8 +64,8 @@ def choose_strategy(measure: Measurements, purpose: Purpose) -> str:
     scarce = measure.size / (measure.public * measure.mu) > purpose.settings.scarce
     if scarce and purpose.targets:
         return "target mean"
-    if measure.size == 1 and not purpose.settings.clipping:
-        return "box"
+    if measure.size == 1 and not (purpose.settings.about_mean and purpose.settings.clipping):
+        return "box"  # all but a covariance, which has a moment of the box beside
     return "ball" if scarce else "learned"
 
 

@@ -126,10 +126,13 @@ def test_variances_of_targets_that_are_noise_are_as_expected():
     assert noise == pytest.approx([0.2], rel=1e-3)  # the prior, and a standard deviation of what may be known
 
 
-def test_the_mean_of_one_feature_is_measured_in_its_box_with_everything():
-    found, settings = measurements(1), SETTINGS["means"]
-    fit.fit_moment(found, Purpose(settings))
-    assert found.log == [("box moment", settings.ratio, 1.0)]
+def test_one_feature_is_measured_in_its_box_but_for_a_covariance():
+    for aim in ("means", "second moment"):
+        found, settings = measurements(1), SETTINGS[aim]
+        fit.fit_moment(found, Purpose(settings))
+        ratio = 1 / 32 if settings.filled else settings.ratio
+        assert found.log[-1] == ("box moment", ratio, pytest.approx(1 - settings.locate_share * (aim != "means")))
+        assert [step[0] for step in found.log[:-1]] == ["location"] * (aim != "means")
 
 
 def test_one_feature_has_one_rough_moment_and_less_error_than_its_box_where_that_is_wide():
